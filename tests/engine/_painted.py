@@ -60,7 +60,7 @@ def run(dataset, folder, function=brightness, *, version="1", shard_size=4, run_
         store.write_record({"state": "unfinished", "shards": len(shards)})
         ran = run_local(
             model, shards, picture_folder(dataset), store, run_key + model.key, how,
-            stop=stop, tell=tell,
+            stop=stop, report=tell,
         )  # fmt: skip
         gathered = store.gather(model.predicts, ran.keys, "net") if ran.whole else None
     return store, ran, gathered

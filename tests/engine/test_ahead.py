@@ -122,7 +122,7 @@ def test_processes_of_torch_read_what_threads_read(folder, is_lost):
     assert torch is not None
     for n, picture in enumerate(PICTURES):
         if is_lost and n == 3:
-            os.kill(reads._by_processes._workers[0].pid, signal.SIGKILL)
+            os.kill(reads._process_results._workers[0].pid, signal.SIGKILL)
         check(reads.next(picture, FAR), picture, folder)
         reads.refill()
     reads.close()

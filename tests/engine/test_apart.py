@@ -78,7 +78,7 @@ def run(people, out, factory="net", *, workers=2, retries=2, stop=None, tell=Non
         if workers:
             ran = run_apart(
                 Processes(workers), model, (), shards, folder, store, "k" + model.key, how,
-                retries=retries, stop=stop, tell=tell,
+                retries=retries, stop=stop, report=tell,
             )  # fmt: skip
         else:
             ran = run_local(model, shards, folder, store, "k" + model.key, how)
@@ -142,7 +142,7 @@ def test_a_picture_that_kills_each_worker_is_a_reason_and_asked_again(people, tm
 def test_a_worker_that_holds_pythons_lock_is_ended_and_the_rest_is_done(
     people, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(apart, "_LONGER", (1.0, 2.0))
+    monkeypatch.setattr(apart, "_TIME_LIMIT_MARGIN", (1.0, 2.0))
     began = time.monotonic()
     _, found = run(people, tmp_path / "out", "stuck", workers=1, time_limit=1.0)
     assert time.monotonic() - began < 50

@@ -148,7 +148,7 @@ def test_a_loss_that_is_no_number_ends_it_by_name():
 def test_a_picture_that_goes_away_meanwhile_ends_it_by_name():
     torch = torch_here()
     made = learning(torch)
-    made.pictures._kept.clear()
+    made.pictures._cached.clear()
     made.pictures.open = lambda row: Look(None, None, "no such picture")
     with pytest.raises(IsoluxError, match="cannot be read any more"):
         descend(made, HOW, None, lambda _: None)

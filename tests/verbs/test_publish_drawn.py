@@ -154,7 +154,7 @@ def test_what_is_said_names_no_sum_of_weights():
 def test_what_cannot_be_published_is_refused():
     run = audited(survey()).run
     with pytest.raises(SpecError, match=r"(?s)two models are about the same people.*2 runs"):
-        publish(run, 5, beside=[run, audited(survey(n=300)).run])
+        publish(run, 5, other_runs=[run, audited(survey(n=300)).run])
     heavy = pl.when(pl.int_range(pl.len()) == 0).then(400.0).otherwise(pl.col("weight"))
     with pytest.raises(SpecError, match="one person's weight tells too much of everyone's number"):
         publish(audited(survey().with_columns(weight=heavy)).run, 5)

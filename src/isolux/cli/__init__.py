@@ -14,7 +14,7 @@ from isolux.cli.streams import lenient, print_error, write_fault
 from isolux.vocabulary.printable import plain
 
 INTERRUPTED, REFUSED, BUG = 130, 2, 70
-_MANY = 250_000  # objects made between two searches for what is no longer reached; Python's is 700
+_GC_THRESHOLD = 250_000  # allocations between two garbage collections; Python's default is 700
 
 
 def main() -> None:
@@ -29,16 +29,16 @@ def main() -> None:
             os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
             os.environ.setdefault("OMP_NUM_THREADS", "1")
             collect_seldom()
-            refused = too_few_addresses()
-            code = _say(refused, REFUSED) if refused else _answered()
+            refusal = too_few_addresses()
+            code = _print_failure(refusal, REFUSED) if refusal else _run_with_json()
     except Stopped:  # at the first or the last moment, outside of what _run catches
         number = stopped_by()
-        code = INTERRUPTED if number is None else _say(stopped_text(number), 128 + number)
+        code = INTERRUPTED if number is None else _print_failure(stopped_text(number), 128 + number)
     raise SystemExit(code)
 
 
 def collect_seldom() -> None:
-    """Let a process that runs once search seldom for garbage, and not at all when it ends.
+    """Reduce garbage collection in a process that runs one command, and skip it at exit.
 
     Libraries make some hundred thousand objects as they are imported, which all stay: going
     through them again and again, and once more before the process ends and the system takes
@@ -46,19 +46,23 @@ def collect_seldom() -> None:
     nothing refers to them; only what refers to itself waits. The library alone never changes how
     its host collects.
     """
-    gc.set_threshold(_MANY, 50, 50)
+    gc.set_threshold(_GC_THRESHOLD, 50, 50)
     atexit.unregister(gc.freeze)  # once, however often a program calls this
     atexit.register(gc.freeze)
 
 
-def _answered() -> int:
-    """Run the command; with ``--json`` what it says is one JSON document."""
+def _run_with_json() -> int:
+    """Run the command; with ``--json`` its output is one JSON document."""
     from isolux.cli import document
     from isolux.cli.app import WITH_JSON, is_group
 
     code = document.answered(sys.argv[1:], _run, own=WITH_JSON, is_group=is_group)
     fault = write_fault() if document.asked(sys.argv[1:]) else None
-    return _say(_unprinted(fault), REFUSED) if fault is not None and code == 0 else code
+    return (
+        _print_failure(_format_write_fault(fault), REFUSED)
+        if fault is not None and code == 0
+        else code
+    )
 
 
 def _run() -> int:
@@ -67,25 +71,25 @@ def _run() -> int:
         code = _program()
         code = code if isinstance(code, int) else 0
         if code == INTERRUPTED:  # typer turns Ctrl-C into this exit code
-            code = _code_of(KeyboardInterrupt())
+            code = _exit_code(KeyboardInterrupt())
     except BaseException as error:  # noqa: BLE001 - told by the exit code
         if os.environ.get("ISOLUX_TRACEBACK") and isinstance(error, Exception):
             traceback.print_exc()
             return 1
-        code = 0 if stopped_by() else _code_of(error)
+        code = 0 if stopped_by() else _exit_code(error)
     number = stopped_by()
-    if number is not None:  # also where a library made another exception of it
-        _discard_stages()
+    if number is not None:  # also where a library replaced the exception
+        _discard_staging()
         speak_again()
-        return _say(stopped_text(number), 128 + number)
-    _tell_of_kernels()
+        return _print_failure(stopped_text(number), 128 + number)
+    _report_uncached_kernels()
     fault = write_fault()
     if fault is not None and code == 0:
-        return _say(_unprinted(fault), REFUSED)
+        return _print_failure(_format_write_fault(fault), REFUSED)
     return code
 
 
-def _unprinted(fault: OSError) -> str:
+def _format_write_fault(fault: OSError) -> str:
     return f"isolux: the output cannot be printed\n  found: {plain(str(fault))}"
 
 
@@ -105,46 +109,46 @@ def _program() -> object:
                 hint="rename the file or folder, if it is the name of one",
             )
     args = ["--help" if text == ALL else text for text in without_json(sys.argv[1:])]
-    words = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS")
-    if words and "_ISOLUX_COMPLETE" in os.environ:  # a shell asks what its line may become
-        app = program(words.split()[1:], everything=True)
+    shell_words = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS")
+    if shell_words and "_ISOLUX_COMPLETE" in os.environ:  # a shell asks what its line may become
+        app = program(shell_words.split()[1:], everything=True)
     else:
         app = program(args, everything=ALL in sys.argv[1:])
     with working():
         return app(args, prog_name="isolux", standalone_mode=False)
 
 
-def _discard_stages() -> None:
+def _discard_staging() -> None:
     stages = sys.modules.get("isolux.io.stages")
     if stages is not None and hasattr(stages, "discard_all"):
         stages.discard_all()
 
 
-def _tell_of_kernels() -> None:
-    """Say that the next command will wait again, where compiled code could not be kept."""
-    kernels = sys.modules.get("isolux.io.kernels")
-    why = kernels.not_kept() if kernels is not None else None
-    if why is not None:
+def _report_uncached_kernels() -> None:
+    """Warn where compiled code could not be cached, so that the next command compiles again."""
+    compile_cache = sys.modules.get("isolux.io.kernels")
+    reason = compile_cache.not_kept() if compile_cache is not None else None
+    if reason is not None:
         print_error(
             "isolux: compiled code could not be kept, so each command compiles it again\n  found: "
-            f"{plain(why)}\n  what to do: set NUMBA_CACHE_DIR to a writable folder"
+            f"{plain(reason)}\n  what to do: set NUMBA_CACHE_DIR to a writable folder"
         )
 
 
-def _code_of(error: BaseException) -> int:
+def _exit_code(error: BaseException) -> int:
     """Print an error as what it is: bad input, a usage error, too little memory, or our bug."""
     from isolux.cli.document import fail
     from isolux.vocabulary.errors import IsoluxError
 
-    error = _unknown_flag(error)
+    error = _explain_unknown_flag(error)
     if isinstance(error, IsoluxError) or callable(getattr(error, "format_message", None)):
-        fail(error)  # in its parts; the others in the words that the screen says
+        fail(error)  # with its fields; other errors as the printed text
     if isinstance(error, IsoluxError):
-        return _say(f"isolux: {error}", REFUSED)
+        return _print_failure(f"isolux: {error}", REFUSED)
     if isinstance(error, (KeyboardInterrupt, EOFError)) or type(error).__name__ == "Abort":
-        return _say("isolux: interrupted; nothing was left half-written", INTERRUPTED)
+        return _print_failure("isolux: interrupted; nothing was left half-written", INTERRUPTED)
     if (flag := getattr(error, "option_name", None)) is not None:
-        return _say(f"isolux: {_no_option(error, str(flag))}", REFUSED)
+        return _print_failure(f"isolux: {_suggest_option(error, str(flag))}", REFUSED)
     # click's UsageError shows itself; SystemExit and click's Exit only have a code.
     code = getattr(error, "code" if isinstance(error, SystemExit) else "exit_code", None)
     if callable(show := getattr(error, "show", None)):
@@ -152,11 +156,11 @@ def _code_of(error: BaseException) -> int:
     if isinstance(code, int) or isinstance(error, SystemExit):
         return code if isinstance(code, int) else int(bool(code))
     too_little = too_little_memory(error)
-    return _say(too_little, REFUSED) if too_little else _bug(error)
+    return _print_failure(too_little, REFUSED) if too_little else _report_bug(error)
 
 
-def _unknown_flag(error: BaseException) -> BaseException:
-    """Say of a flag that ``audit`` or ``predict`` does not have how its setting is set."""
+def _explain_unknown_flag(error: BaseException) -> BaseException:
+    """Explain how a setting is set that is not a flag of ``audit`` or ``predict``."""
     flag, command = getattr(error, "option_name", None), (sys.argv[1:2] or [""])[0]
     if flag is None:
         return error
@@ -169,7 +173,7 @@ def _unknown_flag(error: BaseException) -> BaseException:
     return set_by_option(command, str(flag)) or error
 
 
-def _no_option(error: BaseException, flag: str) -> str:
+def _suggest_option(error: BaseException, flag: str) -> str:
     """Name the nearest option of the command that was asked for; there always is one."""
     from difflib import get_close_matches
 
@@ -181,17 +185,20 @@ def _no_option(error: BaseException, flag: str) -> str:
         for name in (*p.opts, *p.secondary_opts)
         if name.startswith("--")
     ]
-    known = sorted({*options, "--help"})
-    near = get_close_matches(flag, known) or get_close_matches(flag, known, n=1, cutoff=0.0)
+    option_names = sorted({*options, "--help"})
+    nearest_names = get_close_matches(flag, option_names) or get_close_matches(
+        flag, option_names, n=1, cutoff=0.0
+    )
     path = getattr(context, "command_path", "isolux")
     return (
-        f"`{path}` has no option {plain(flag)}\n  what to do: did you mean {' or '.join(near)}? "
+        f"`{path}` has no option {plain(flag)}\n  what to do: did you mean"
+        f" {' or '.join(nearest_names)}? "
         f"`{path} --help` says what each is for"
     )
 
 
-def _bug(error: BaseException) -> int:
-    return _say(
+def _report_bug(error: BaseException) -> int:
+    return _print_failure(
         f"isolux: this is a bug in isolux, not in your input: {type(error).__name__}: "
         f"{plain(str(error))}\n"
         "  what to do: run again with ISOLUX_TRACEBACK=1 and report what it prints",
@@ -199,7 +206,7 @@ def _bug(error: BaseException) -> int:
     )
 
 
-def _say(text: str, code: int) -> int:
+def _print_failure(text: str, code: int) -> int:
     from isolux.cli.document import fail
 
     fail(text)

@@ -40,7 +40,7 @@ _PANELS = {
     "explain": "Why groups differ",
     "report": "Output",
 }
-_ROOMS = {
+_PLUGIN_PACKAGES = {
     "task": "tasks",
     "analysis": "analyses",
     "explain": "analyses",
@@ -48,9 +48,9 @@ _ROOMS = {
     "format": "predictions",
     "derive": "derive",
 }
-"""Flags that take the name of a plugin, and its room."""
-_OFTEN_OF_TASKS = ("target", "positive", "metrics", "person_label", "score_threshold")
-_LONGEST_DEFAULT = 60
+"""Flags that take the name of a plugin, with the plugin's package."""
+_COMMON_TASK_SETTINGS = ("target", "positive", "metrics", "person_label", "score_threshold")
+_MAX_DEFAULT_LENGTH = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +78,15 @@ _OPTION = Flag(
 
 def of_stages() -> list[Flag]:
     """List the flags of every stage of an audit, and ``--option`` for the other settings."""
-    flags = [_of_field(AuditSpec, "protocol", "protocol", "What is audited")]
-    flags += [_of_setting(name) for name in FLAT if has_flag(name)]
+    flags = [_field_flag(AuditSpec, "protocol", "protocol", "What is audited")]
+    flags += [_setting_flag(name) for name in FLAT if has_flag(name)]
     return [*flags, _OPTION]
 
 
 def without_flag(stages: Collection[str] = STAGES) -> list[Flag]:
     """List the settings of some stages that ``--option NAME=VALUE`` sets."""
     return [
-        _of_setting(name)
+        _setting_flag(name)
         for name, (stage, _) in FLAT.items()
         if stage in stages and not has_flag(name)
     ]
@@ -104,10 +104,10 @@ def described_settings(command: str) -> list[tuple[str, str]]:
 
 
 def set_by_option(command: str, flag: str) -> SpecError | None:
-    """Say how a setting is set that has no flag of this name; None: the command has no such one."""
+    """Explain how a setting without a flag is set; None: the command has no such setting."""
     is_off, name = flag.startswith("--no-"), flag.lstrip("-").replace("-", "_")
     name = name.removeprefix("no_") if is_off else name
-    if name not in [one.name for one in without_flag(WITHOUT_FLAG.get(command, ()))]:
+    if name not in [setting.name for setting in without_flag(WITHOUT_FLAG.get(command, ()))]:
         return None
     return SpecError(
         f"{flag} is not a flag of this command",
@@ -128,38 +128,40 @@ def refuse_other_stages(texts: Iterable[str], flags: Collection[str]) -> None:
             )
 
 
-def _of_setting(name: str) -> Flag:
+def _setting_flag(name: str) -> Flag:
     stage, field = FLAT[name]
-    return _of_field(STAGES[stage], field, name, _PANELS[stage])
+    return _field_flag(STAGES[stage], field, name, _PANELS[stage])
 
 
-def _of_field(stage: Any, field: str, name: str, panel: str) -> Flag:
-    info = stage.model_fields[field]
-    extra = info.json_schema_extra or {}
+def _field_flag(stage: Any, field: str, name: str, panel: str) -> Flag:
+    field_info = stage.model_fields[field]
+    extra = field_info.json_schema_extra or {}
     return Flag(
         name,
-        info.annotation,
-        info.get_default(),
-        str(info.description),
+        field_info.annotation,
+        field_info.get_default(),
+        str(field_info.description),
         panel,
         often=bool(extra.get("often")),
-        required=info.is_required(),
+        required=field_info.is_required(),
     )
 
 
 def of_task(task: str) -> list[Flag]:
     """List the flags of a task's own settings; names that a stage has are for ``--option``."""
-    found = [
-        flag_of(option, panel=f"Task {task}", often=name in _OFTEN_OF_TASKS, name=flat_name(name))
+    flags = [
+        flag_of(
+            option, panel=f"Task {task}", often=name in _COMMON_TASK_SETTINGS, name=flat_name(name)
+        )
         for name, option in task_parameters(task).items()
     ]
-    return [flag for flag in found if "." not in flag.name]
+    return [flag for flag in flags if "." not in flag.name]
 
 
 def flag_of(
     option: Option, *, panel: str = "Settings", often: bool = True, name: str | None = None
 ) -> Flag:
-    """Make the flag of a function's keyword parameter."""
+    """Build the flag of a function's keyword parameter."""
     missing = option.default is inspect.Parameter.empty
     default = None if missing else option.default
     return Flag(
@@ -185,35 +187,43 @@ def with_flags(
     def run(**given_values: Any) -> None:
         command(**given_values)
 
-    run.__doc__, run.__name__ = _summary(command), command.__name__
-    parameters = [*arguments, *(_parameter(flag, everything=everything) for flag in flags)]
+    run.__doc__, run.__name__ = _read_summary(command), command.__name__
+    parameters = [*arguments, *(_build_parameter(flag, shows_all=everything) for flag in flags)]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
 
 
 def generated(
-    command: Callable[..., None], of: Callable[..., Any] | None = None, *, group: str = ""
+    command: Callable[..., None],
+    public_function: Callable[..., Any] | None = None,
+    *,
+    group: str = "",
 ) -> Callable[..., None]:
-    """Make a command of a function: what it takes is in its signature and its docstring.
+    """Build a command from a function's signature and docstring.
 
     Parameters
     ----------
     command : callable
         Its positional parameters are the command's arguments, its keyword-only parameters flags.
-    of : callable, optional
+    public_function : callable, optional
         The public function that it stands for, whose keyword-only parameters are flags too; the
         command takes them as ``**settings``. What both declare is the command's.
     group : str
         The command whose own command it is, for errors: ``train`` of ``train probe``.
     """
-    typed = " ".join(filter(None, ("isolux", group, command.__name__)))
-    owner = {name: one for one in (of, command) if one for name in named_options(one)}
+    typed_name = " ".join(filter(None, ("isolux", group, command.__name__)))
+    owner = {
+        name: function
+        for function in (public_function, command)
+        if function
+        for name in named_options(function)
+    }
     flags = {
         option.name: flag_of(option)
-        for one in (of, command)
-        if one
-        for option in described_options(one).values()
+        for function in (public_function, command)
+        if function
+        for option in described_options(function).values()
     }
 
     def read(**values: Any) -> None:
@@ -222,51 +232,51 @@ def generated(
                 name: read_value(
                     owner[name],
                     name,
-                    value,
-                    owner=typed,
+                    flag_value,
+                    owner=typed_name,
                     called=dashed(name),
                 )
                 if name in owner
-                else value
-                for name, value in given(values).items()
+                else flag_value
+                for name, flag_value in given(values).items()
             }
         )
 
     read.__doc__, read.__name__ = command.__doc__, command.__name__
-    return with_flags(read, _arguments(command), flags.values(), everything=True)
+    return with_flags(read, _list_arguments(command), flags.values(), everything=True)
 
 
-def _arguments(command: Callable[..., None]) -> list[inspect.Parameter]:
-    said, found = described_parameters(command), []
+def _list_arguments(command: Callable[..., None]) -> list[inspect.Parameter]:
+    descriptions, arguments = described_parameters(command), []
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
         if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
             continue
-        several = _typed(parameter.annotation) is not str
+        is_repeated = _typer_type(parameter.annotation) is not str
         argument = typer.Argument(
-            help=first_sentence(said[parameter.name]),
+            help=first_sentence(descriptions[parameter.name]),
             metavar=parameter.name.upper(),
             autocompletion=complete_dataset if parameter.name == "data" else None,
         )
-        kind = list[str] if several else str
-        found.append(parameter.replace(annotation=Annotated[kind, argument]))
-    return found
+        argument_type = list[str] if is_repeated else str
+        arguments.append(parameter.replace(annotation=Annotated[argument_type, argument]))
+    return arguments
 
 
-def _summary(command: Callable[..., None]) -> str:
+def _read_summary(command: Callable[..., None]) -> str:
     """Return what a docstring says before its sections."""
     return (inspect.getdoc(command) or "").partition("\n\nParameters\n")[0]
 
 
-def _parameter(flag: Flag, *, everything: bool) -> inspect.Parameter:
-    typed = _typed(flag.kind)
+def _build_parameter(flag: Flag, *, shows_all: bool) -> inspect.Parameter:
+    typed = _typer_type(flag.kind)
     option = typer.Option(
-        _spelt(flag, typed),
+        _spell_flag(flag, typed),
         help=_help(flag),
         rich_help_panel=flag.panel,
         show_default=False,
-        hidden=not (flag.often or everything),
+        hidden=not (flag.often or shows_all),
         metavar=_metavar(flag.kind, typed),
-        autocompletion=_completion(flag),
+        autocompletion=_build_completion(flag),
     )
     return inspect.Parameter(
         flag.name,
@@ -276,21 +286,21 @@ def _parameter(flag: Flag, *, everything: bool) -> inspect.Parameter:
     )
 
 
-def _completion(flag: Flag) -> Callable[[str], list[str]] | None:
-    """Make what lists a flag's values for a shell, where they have names."""
-    room, words = _ROOMS.get(flag.name), choices(flag.kind)
-    if room is None and not words:
+def _build_completion(flag: Flag) -> Callable[[str], list[str]] | None:
+    """Build the shell completion of a flag whose values have names."""
+    plugin_package, option_values = _PLUGIN_PACKAGES.get(flag.name), choices(flag.kind)
+    if plugin_package is None and not option_values:
         return None
 
     def complete(incomplete: str) -> list[str]:
-        values = registry.names(room) if room else words
-        return [value for value in values if value.startswith(incomplete)]
+        values = registry.names(plugin_package) if plugin_package else option_values
+        return [name for name in values if name.startswith(incomplete)]
 
     return complete
 
 
 def data_argument(*, is_required: bool) -> inspect.Parameter:
-    """Make the argument DATA of an audit and of a prediction."""
+    """Build the argument DATA of an audit and of a prediction."""
     text = typer.Argument(
         help="NAME:PATH (table:people.csv), or a YAML file of settings",
         autocompletion=complete_dataset,
@@ -308,54 +318,54 @@ def complete_dataset(incomplete: str) -> list[str]:
     return [f"{name}:" for name in registry.names("datasets") if name.startswith(incomplete)]
 
 
-def _spelt(flag: Flag, typed: Any) -> str:
-    spelt = dashed(flag.name)
+def _spell_flag(flag: Flag, typed: Any) -> str:
+    flag_text = dashed(flag.name)
     if typed is bool and flag.name.startswith("no_"):
-        return spelt
-    return f"{spelt}/--no-{spelt[2:]}" if typed is bool else spelt
+        return flag_text
+    return f"{flag_text}/--no-{flag_text[2:]}" if typed is bool else flag_text
 
 
 def _help(flag: Flag) -> str:
-    words = choices(flag.kind)
-    text = flag.help + (f" ({', '.join(words)})" if words else "")
-    shown = _shown(flag.default)
-    return f"{text} [default: {shown}]" if shown and "default:" not in text else text
+    option_values = choices(flag.kind)
+    text = flag.help + (f" ({', '.join(option_values)})" if option_values else "")
+    default_text = _format_default(flag.default)
+    return f"{text} [default: {default_text}]" if default_text and "default:" not in text else text
 
 
-def _shown(default: Any) -> str:
+def _format_default(default: Any) -> str:
     if default in (None, (), False, "") or isinstance(default, Mapping):
         return ""
     if default is True:
         return "yes"
     if isinstance(default, Sequence) and not isinstance(default, str):
         text = ",".join(f"{v:g}" if isinstance(v, float) else str(v) for v in default)
-        return text if len(text) <= _LONGEST_DEFAULT else ""
+        return text if len(text) <= _MAX_DEFAULT_LENGTH else ""
     return f"{default:g}" if isinstance(default, float) else str(default)
 
 
-def _typed(kind: Any) -> Any:
+def _typer_type(annotation: Any) -> Any:
     """Return the type that typer reads: a switch, one text or several."""
-    parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
-    parts = tuple(part for part in parts if part is not type(None))
-    if parts == (bool,):
+    types = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    types = tuple(member for member in types if member is not type(None))
+    if types == (bool,):
         return bool
-    several = [
-        p for p in parts if isinstance(get_origin(p), type) and issubclass(get_origin(p), Sequence)
+    sequences = [
+        p for p in types if isinstance(get_origin(p), type) and issubclass(get_origin(p), Sequence)
     ]
-    merges = [
-        p for p in parts if isinstance(get_origin(p), type) and issubclass(get_origin(p), Mapping)
+    mappings = [
+        p for p in types if isinstance(get_origin(p), type) and issubclass(get_origin(p), Mapping)
     ]
-    return list[str] if several or merges else str
+    return list[str] if sequences or mappings else str
 
 
-def _metavar(kind: Any, typed: Any) -> str | None:
+def _metavar(annotation: Any, typed: Any) -> str | None:
     """Say what stands behind a flag: TEXT, or NUMBER."""
     if typed is bool:
         return None
-    said = wanted(kind)
-    return "NUMBER" if "number" in said else "TEXT"
+    type_text = wanted(annotation)
+    return "NUMBER" if "number" in type_text else "TEXT"
 
 
 def given(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what was said on the command line; the rest is the file's, or the default."""
+    """Drop settings that are not set on the command line."""
     return {k: v for k, v in settings.items() if v is not None and v != []}

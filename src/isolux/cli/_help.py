@@ -41,37 +41,37 @@ class Command(TyperCommand):
             record = parameter.get_help_record(ctx)
             if record is None:
                 continue
-            own = getattr(parameter, "rich_help_panel", None)
-            other = "Arguments" if parameter.param_type_name == "argument" else "Other"
-            groups.setdefault(own or other, []).append(record)
+            panel = getattr(parameter, "rich_help_panel", None)
+            default_panel = "Arguments" if parameter.param_type_name == "argument" else "Other"
+            groups.setdefault(panel or default_panel, []).append(record)
         is_plain = set(groups) <= {"Arguments", "Other"}
         for group, records in groups.items():
             with formatter.section("Options" if is_plain and group == "Other" else group):
                 formatter.write_dl(records)
-        further = described_settings(_path(ctx))
-        if further and not self._n_hidden(ctx):
+        settings_without_flag = described_settings(_command_path(ctx))
+        if settings_without_flag and not self._n_hidden(ctx):
             with formatter.section("Settings without a flag of their own, by --option NAME=VALUE"):
-                formatter.write_dl(further)
+                formatter.write_dl(settings_without_flag)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the example, and how to see what is not shown."""
-        path = _path(ctx)
+        path = _command_path(ctx)
         example = _EXAMPLES.get(path) or self.epilog
         if example:
             with formatter.section("Example"):
                 formatter.write(f"  {example}\n")
-        if hidden := self._n_hidden(ctx):
-            n_more = hidden + len(described_settings(path))
-            more = f"`isolux {path} {ALL}` shows {n_more} more settings"
+        if n_hidden := self._n_hidden(ctx):
+            n_more = n_hidden + len(described_settings(path))
+            hint = f"`isolux {path} {ALL}` shows {n_more} more settings"
             tasks = ", with --task NAME that task's own" if path == "audit" else ""
-            formatter.write(f"\n{more}{tasks}.\n")
+            formatter.write(f"\n{hint}{tasks}.\n")
 
     def _n_hidden(self, ctx: Any) -> int:
         """Count the flags that this help does not show."""
         return sum(bool(getattr(p, "hidden", False)) for p in self.get_params(ctx))
 
 
-def _path(ctx: Any) -> str:
+def _command_path(ctx: Any) -> str:
     """Name a command with the groups that it is in, as ``curate sample``."""
     names = []
     while ctx is not None and ctx.parent is not None:

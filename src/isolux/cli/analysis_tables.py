@@ -10,7 +10,7 @@ from isolux.cli import document
 from isolux.cli.streams import say
 from isolux.vocabulary.containers import Run
 
-_ROWS = 12
+_MAX_ROWS = 12
 
 
 def show_analysis_tables(run: Run, names: Sequence[str]) -> None:
@@ -29,9 +29,9 @@ def show_analysis_tables(run: Run, names: Sequence[str]) -> None:
             if document.giving():
                 show_wide(caption, frame)
                 continue
-            alike = [
+            constant_columns = [
                 c for c in ("model", "status") if c in frame.columns and frame[c].n_unique() == 1
             ]
-            show_wide(caption, frame.drop(alike).head(_ROWS))
-            if frame.height > _ROWS:
-                say(f"… and {frame.height - _ROWS:,} more rows in the report.")
+            show_wide(caption, frame.drop(constant_columns).head(_MAX_ROWS))
+            if frame.height > _MAX_ROWS:
+                say(f"… and {frame.height - _MAX_ROWS:,} more rows in the report.")

@@ -44,16 +44,25 @@ _COMMANDS = (
 whose settings are its flags too."""
 WITH_JSON = ("gate",)
 """Commands whose ``--json`` prints a document of their own, by a schema of its own."""
-_CURATE = ("isolux-curate", "packages/curate")
-_WORLDS = ("isolux-worlds", "worlds")
-_OF_PACKAGES = {"curate": _CURATE, "demo": _WORLDS, "synthesize": _WORLDS, "withdraw": _CURATE}
+_CURATE_PACKAGE = ("isolux-curate", "packages/curate")
+_WORLDS_PACKAGE = ("isolux-worlds", "worlds")
+_PACKAGE_BY_COMMAND = {
+    "curate": _CURATE_PACKAGE,
+    "demo": _WORLDS_PACKAGE,
+    "synthesize": _WORLDS_PACKAGE,
+    "withdraw": _CURATE_PACKAGE,
+}
 """Commands of this repository's other packages, and the folders of these."""
 _JSON_HELP = "print one JSON document, for scripts (docs/schemas/command-1.json)"
-_ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+_ACCEPT_ANY_ARGUMENT = {
+    "allow_extra_args": True,
+    "ignore_unknown_options": True,
+    "help_option_names": [],
+}
 
 
 def program(args: Sequence[str], *, everything: bool = False) -> TyperGroup:
-    """Make the program for one call: the command that it names, and the others' names and help.
+    """Build the program for one call: the named command, and the others' names and help.
 
     ``isolux audit`` has the flags of the task that the arguments name.
 
@@ -71,62 +80,70 @@ def program(args: Sequence[str], *, everything: bool = False) -> TyperGroup:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    app.callback()(_main)
-    at = next((i for i, text in enumerate(args) if not text.startswith("-")), len(args))
-    asked = args[at] if at < len(args) else ""
-    if asked == "audit":
-        command = audit_command(args[at + 1 :], everything=everything)
-        app.command(asked, cls=Command)(command)
-    elif asked == "list":
-        app.command(asked, cls=Command)(listing)
-    elif asked == "predict":
-        app.command(asked, cls=Command)(_module(asked).predict_command())
-    elif asked in _COMMANDS:
-        _add_command(app, asked, _module(asked))
+    app.callback()(_root_command)
+    command_index = next((i for i, text in enumerate(args) if not text.startswith("-")), len(args))
+    command_name = args[command_index] if command_index < len(args) else ""
+    if command_name == "audit":
+        command = audit_command(args[command_index + 1 :], everything=everything)
+        app.command(command_name, cls=Command)(command)
+    elif command_name == "list":
+        app.command(command_name, cls=Command)(listing)
+    elif command_name == "predict":
+        app.command(command_name, cls=Command)(_import_command(command_name).predict_command())
+    elif command_name in _COMMANDS:
+        _add_command(app, command_name, _import_command(command_name))
     else:  # our own need nothing of other packages
-        _add_commands_of_others(app, asked)
+        _add_package_commands(app, command_name)
     group = cast("TyperGroup", get_command(app))
-    ours = {"audit": audit, **{name: getattr(_module(name), name) for name in _COMMANDS}}
-    named = {name: _name_only(name, one) for name, one in {**ours, "list": listing}.items()}
-    group.commands = {**named, **group.commands}
+    own_commands = {
+        "audit": audit,
+        **{name: getattr(_import_command(name), name) for name in _COMMANDS},
+    }
+    name_only_commands = {
+        name: _build_name_only(name, function)
+        for name, function in {**own_commands, "list": listing}.items()
+    }
+    group.commands = {**name_only_commands, **group.commands}
     _add_json(group, _json_flag())
     return group
 
 
 def without_json(args: Sequence[str]) -> list[str]:
-    """Take ``--json`` out of a command line; one with a document of its own has it at its end."""
+    """Strip ``--json`` from a command line; commands with their own document get it last."""
     if not asks_json(args):
         return list(args)
     end = args.index("--") if "--" in args else len(args)
-    kept = [text for text in args[:end] if text != JSON]
-    own = next((text for text in kept if not text.startswith("-")), "") in WITH_JSON
-    return [*kept, *([JSON] if own else []), *args[end:]]
+    remaining_args = [text for text in args[:end] if text != JSON]
+    has_own_document = (
+        next((text for text in remaining_args if not text.startswith("-")), "") in WITH_JSON
+    )
+    return [*remaining_args, *([JSON] if has_own_document else []), *args[end:]]
 
 
 def _json_flag() -> Any:
-    """Make the flag as typer makes flags; what it asks for is read before any command runs."""
+    """Build the ``--json`` flag for help texts; it is read before any command runs."""
     app = typer.Typer(add_completion=False)
 
     @app.command()
-    def shown(
+    def placeholder(
         *, json: Annotated[bool, typer.Option(JSON, help=_JSON_HELP, expose_value=False)] = False
     ) -> None:
         del json
 
-    return next(one for one in get_command(app).params if JSON in one.opts)
+    return next(parameter for parameter in get_command(app).params if JSON in parameter.opts)
 
 
 def _add_json(command: Any, flag: Any) -> None:
-    """Give a command, and those below it, the flag in its help, whoever wrote the command."""
+    """Add the ``--json`` flag to the help of a command and its subcommands."""
     if not any(JSON in parameter.opts for parameter in command.params):
         command.params.append(flag)
-    for one in getattr(command, "commands", {}).values():
-        _add_json(one, flag)
+    for subcommand in getattr(command, "commands", {}).values():
+        _add_json(subcommand, flag)
 
 
 def is_group(name: str) -> bool:
     """Tell whether a command has commands of its own."""
-    module = _module(name) if name in _COMMANDS else _of_others().get(name)
+    module = _import_command(name) if name in _COMMANDS else _list_entry_points().get(name)
     return hasattr(module.load() if isinstance(module, EntryPoint) else module, "STEPS")
 
 
@@ -137,21 +154,21 @@ def _add_command(app: typer.Typer, name: str, module: ModuleType) -> None:
     """
     command = getattr(module, name)
     if not hasattr(module, "STEPS"):
-        verb = _verb(getattr(module, "VERB", None))
-        app.command(name, cls=Command)(generated(command, verb))
+        public_function = _load_public_function(getattr(module, "VERB", None))
+        app.command(name, cls=Command)(generated(command, public_function))
         return
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=command.__doc__)
     group.callback()(command)
     for step, file in module.STEPS.items():
-        part = importlib.import_module(f"{module.__name__}.{file}")
-        verb = _verb(getattr(part, "VERBS", {}).get(step))
-        example = getattr(part, "EXAMPLES", {}).get(step)
-        made = generated(getattr(part, step), verb, group=name)
-        group.command(step, cls=Command, epilog=example)(made)
+        step_module = importlib.import_module(f"{module.__name__}.{file}")
+        public_function = _load_public_function(getattr(step_module, "VERBS", {}).get(step))
+        example = getattr(step_module, "EXAMPLES", {}).get(step)
+        step_command = generated(getattr(step_module, step), public_function, group=name)
+        group.command(step, cls=Command, epilog=example)(step_command)
     app.add_typer(group, name=name)
 
 
-def _verb(name: str | Callable[..., Any] | None) -> Callable[..., Any] | None:
+def _load_public_function(name: str | Callable[..., Any] | None) -> Callable[..., Any] | None:
     """Load a public function that is named as MODULE:FUNCTION."""
     if not isinstance(name, str):
         return name
@@ -159,24 +176,24 @@ def _verb(name: str | Callable[..., Any] | None) -> Callable[..., Any] | None:
     return cast("Callable[..., Any]", getattr(importlib.import_module(module), function))
 
 
-def _module(name: str) -> ModuleType:
+def _import_command(name: str) -> ModuleType:
     return importlib.import_module(f"isolux.cli.{name}")
 
 
-def _name_only(name: str, command: Callable[..., None]) -> Command:
-    """Describe a command that is not asked for, so that what it needs is not imported."""
+def _build_name_only(name: str, command: Callable[..., None]) -> Command:
+    """Build a command with name and help alone, so that its imports are not needed."""
     return Command(name=name, help=inspect.getdoc(command))
 
 
-def _version(value: bool) -> None:
-    if value:
+def _version(is_requested: bool) -> None:
+    if is_requested:
         from importlib.metadata import version
 
         say(f"isolux {version('isolux')}")
         raise typer.Exit
 
 
-def _main(
+def _root_command(
     *,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")
@@ -186,32 +203,32 @@ def _main(
     del version
 
 
-def _of_others() -> dict[str, EntryPoint]:
+def _list_entry_points() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group="isolux.commands")}
 
 
-def _add_commands_of_others(app: typer.Typer, asked: str) -> None:
+def _add_package_commands(app: typer.Typer, command_name: str) -> None:
     """Add what other packages bring; a command whose package is not installed says so."""
-    found = _of_others()
-    for name, point in sorted(found.items()):
+    points = _list_entry_points()
+    for name, point in sorted(points.items()):
         command = point.load()
         if not isinstance(command, ModuleType):
             app.command(name, cls=Command)(command)
-        elif name == asked:
+        elif name == command_name:
             _add_command(app, name, command)
         else:
-            app.command(name, cls=Command, help=getattr(command, name).__doc__)(_name_alone)
-    for name in _OF_PACKAGES:
-        if name not in found:
-            app.command(name, hidden=True, context_settings=_ANYTHING)(_not_installed)
+            app.command(name, cls=Command, help=getattr(command, name).__doc__)(_not_loaded)
+    for name in _PACKAGE_BY_COMMAND:
+        if name not in points:
+            app.command(name, hidden=True, context_settings=_ACCEPT_ANY_ARGUMENT)(_not_installed)
 
 
-def _name_alone() -> None:
-    """Stand for a command that is not asked for, so that what it needs is not imported."""
+def _not_loaded() -> None:
+    """Stand in for a command that is not run, so that its imports are not needed."""
 
 
 def _not_installed(context: typer.Context) -> None:
     from isolux.verbs.synthesize import not_installed
 
     name = str(context.info_name)
-    raise not_installed(f"isolux {name}", *_OF_PACKAGES[name])
+    raise not_installed(f"isolux {name}", *_PACKAGE_BY_COMMAND[name])

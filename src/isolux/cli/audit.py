@@ -45,34 +45,45 @@ def audit(data: str, *, notes: bool | None = None, **settings: Any) -> None:
     from isolux.verbs.audit.inputs import asked_for, one_per_model
 
     spec = asked_for(data, given(settings))
-    named = spec.report.out is not None
+    has_out = spec.report.out is not None
     out = spec.report.out or _default_out(spec)
     spec = spec.updated(out=out)
     if spec.model.spec is not None and spec.model.answers is None:
         spec = spec.updated(answers=f"{out}.answers")
-    runs = one_per_model(spec)
-    for one in runs:
-        refuse_existing(_out(one), overwrite=one.report.overwrite)  # before minutes of work
+    run_specs = one_per_model(spec)
+    for run_spec in run_specs:
+        refuse_existing(
+            _out_dir(run_spec), overwrite=run_spec.report.overwrite
+        )  # before minutes of work
     load_late("numpy.f2py")
-    for one in runs:
-        if len(runs) > 1:
-            say(f"{one.predictions.model_name}:")
-        done = run_audit(one, watched=watching)
-        report = done.report(_out(one), overwrite=one.report.overwrite)
-        show_audit(done.run, report, unasked=None if named else _out(one), notes=bool(notes))
-    if len(runs) > 1:
-        say("", f"compare two of them: isolux compare {_out(runs[0])} {_out(runs[1])}")
+    for run_spec in run_specs:
+        if len(run_specs) > 1:
+            say(f"{run_spec.predictions.model_name}:")
+        finished_audit = run_audit(run_spec, watched=watching)
+        report = finished_audit.report(_out_dir(run_spec), overwrite=run_spec.report.overwrite)
+        show_audit(
+            finished_audit.run,
+            report,
+            unasked=None if has_out else _out_dir(run_spec),
+            notes=bool(notes),
+        )
+    if len(run_specs) > 1:
+        say(
+            "",
+            f"compare two of them: isolux compare {_out_dir(run_specs[0])}"
+            f" {_out_dir(run_specs[1])}",
+        )
 
 
 def audit_command(args: Sequence[str], *, everything: bool) -> Callable[..., None]:
-    """Make the command with the flags of the task that the arguments name."""
+    """Build the command with the flags of the task that the arguments name."""
     from isolux.vocabulary import registry
 
     task = named_task(args)
-    own = of_task(task) if task in registry.names("tasks") else []
+    task_flags = of_task(task) if task in registry.names("tasks") else []
     flags = [flag for flag in of_stages() if flag.name != "data"]
-    at = next(i for i, flag in enumerate(flags) if flag.name == "task") + 1
-    flags = [*flags[:at], *own, *flags[at:], _NOTES]
+    position = next(i for i, flag in enumerate(flags) if flag.name == "task") + 1
+    flags = [*flags[:position], *task_flags, *flags[position:], _NOTES]
     return with_flags(audit, [data_argument(is_required=True)], flags, everything=everything)
 
 
@@ -86,16 +97,16 @@ def named_task(args: Sequence[str]) -> str:
     """
     from isolux.vocabulary.spec import Task
 
-    flag = _value(args, "--task")
-    written = {} if flag else _written(args)
-    nested = written.get("task")
-    in_file = nested.get("name") if isinstance(nested, dict) else nested
-    protocol = _value(args, "--protocol") or written.get("protocol")
-    return str(flag or in_file or _task_of(protocol) or Task().name)
+    flag = _flag_value(args, "--task")
+    file_settings = {} if flag else _read_settings_file(args)
+    task_setting = file_settings.get("task")
+    file_task = task_setting.get("name") if isinstance(task_setting, dict) else task_setting
+    protocol = _flag_value(args, "--protocol") or file_settings.get("protocol")
+    return str(flag or file_task or _task_of_protocol(protocol) or Task().name)
 
 
 def unknown_flag(args: Sequence[str], flag: str) -> IsoluxError:
-    """Say of a flag that the command does not have whose it is, or which is nearest."""
+    """Explain an unknown flag: which command or task has it, or the nearest name."""
     from isolux.vocabulary import registry
     from isolux.vocabulary.errors import SpecError, UnknownNameError
     from isolux.vocabulary.spec import FLAT, refusal_of
@@ -108,24 +119,24 @@ def unknown_flag(args: Sequence[str], flag: str) -> IsoluxError:
             hint="--analysis is of `isolux explain RUN`, which runs them on a finished audit",
         )
     name, task = flag.lstrip("-").replace("-", "_").removeprefix("no_"), named_task(args)
-    known = registry.names("tasks")
-    if task not in known:
-        return UnknownNameError("task", task, known, where="--task")
-    others = [*FLAT, "protocol", "option"]
-    return set_by_option("audit", flag) or refusal_of(task, name, others, where=flag)
+    task_names = registry.names("tasks")
+    if task not in task_names:
+        return UnknownNameError("task", task, task_names, where="--task")
+    other_names = [*FLAT, "protocol", "option"]
+    return set_by_option("audit", flag) or refusal_of(task, name, other_names, where=flag)
 
 
-def _value(args: Sequence[str], flag: str) -> str | None:
-    for at, text in enumerate(args):
-        if text == flag and at + 1 < len(args):
-            return args[at + 1]
+def _flag_value(args: Sequence[str], flag: str) -> str | None:
+    for position, text in enumerate(args):
+        if text == flag and position + 1 < len(args):
+            return args[position + 1]
         if text.startswith(f"{flag}="):
             return text.partition("=")[2]
     return None
 
 
-def _written(args: Sequence[str]) -> dict[str, Any]:
-    """Read the file of settings, if one is named; what is wrong with it is said when it is run."""
+def _read_settings_file(args: Sequence[str]) -> dict[str, Any]:
+    """Read the settings file, if one is named; its errors are reported when it is run."""
     from isolux.verbs.audit.inputs import names_file, read_settings
     from isolux.vocabulary.errors import IsoluxError
 
@@ -138,18 +149,18 @@ def _written(args: Sequence[str]) -> dict[str, Any]:
     return {}
 
 
-def _task_of(protocol: object) -> str | None:
+def _task_of_protocol(protocol: object) -> str | None:
     from isolux.vocabulary import registry
 
     paper, _, name = str(protocol or "").partition(":")
     if paper not in registry.names("papers"):
         return None
-    found = getattr(registry.load("papers", paper), "PROTOCOLS", {}).get(name, {})
-    task = found.get("task")
+    settings = getattr(registry.load("papers", paper), "PROTOCOLS", {}).get(name, {})
+    task = settings.get("task")
     return None if task is None else str(task)
 
 
-def _out(spec: Any) -> str:
+def _out_dir(spec: Any) -> str:
     return str(spec.report.out)
 
 

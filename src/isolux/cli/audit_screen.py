@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from isolux.statements.answer import Answer
     from isolux.statements.lines import Line
 
-_LINES, _TAIL = 32, 8  # of a screen of 80 columns; what stands below the tables at least
-_LINE = ("model", "metric", "label", "threshold")
-_WARNINGS, _FURTHER = 3, 3  # printed whole
-_MIN_FINDINGS, _MAX_FINDINGS, _FINDING_LINES = 2, 5, 3
-_OF_ANALYSIS = 6  # findings of an analysis that was asked for
+_MAX_LINES, _MIN_TAIL_LINES = (
+    32,
+    8,
+)  # lines of a screen of 80 columns; at least so many below the tables
+_LINE_KEY = ("model", "metric", "label", "threshold")
+_MAX_WARNINGS, _MAX_FURTHER = 3, 3  # printed whole
+_MIN_FINDINGS, _MAX_FINDINGS, _MAX_FINDING_LINES = 2, 5, 3
+_MAX_ANALYSIS_FINDINGS = 6  # findings of a requested analysis
 
 
 def show_audit(
@@ -58,7 +61,7 @@ def show_audit(
     is_comparison = "models" in run.record
     answer = Answer("", "") if is_comparison else answer_of(run)
     if document.giving():
-        _give_audit(run, answer, report)
+        _give_script_output(run, answer, report)
         show_analysis_tables(run, first or tuple(run.record.get("explained") or ()))
         return
     console = screen()
@@ -67,8 +70,8 @@ def show_audit(
         if is_comparison
         else build_answer(run, answer, console.width, notes=notes, leading_only=bool(first))
     )
-    room = _LINES - len(lines)
-    lines += _build_findings(run, answer, first, console.width, room)
+    n_lines_left = _MAX_LINES - len(lines)
+    lines += _build_findings(run, answer, first, console.width, n_lines_left)
     print_lines([*lines, *_build_notes(run, console.width, notes=notes)])
     show_analysis_tables(run, first)
     show_paper(run)
@@ -88,7 +91,7 @@ def build_answer(
     notes: bool | None = None,
     leading_only: bool = False,
 ) -> list[Text]:
-    """Lay out cautions, the answer and the groups of a finished audit, line by line.
+    """Build the lines of cautions, the answer and the groups of a finished audit.
 
     ``leading_only``: the first sentence and the leading attribute alone.
     """
@@ -107,62 +110,67 @@ def build_answer(
     lines += [Text(""), *wrap_text(_headline(run, summary, answer.line), width)]
     tables = _choose_tables(summary, answer)
     if tables:
-        tables, most = tables[:1] if leading_only else tables, _LINES - _TAIL - len(lines)
-        found = GroupTables(
+        tables, max_lines = (
+            tables[:1] if leading_only else tables,
+            _MAX_LINES - _MIN_TAIL_LINES - len(lines),
+        )
+        group_tables = GroupTables(
             tables, summary.audited, run.disparities, width, named=summary.leading_groups
         )
-        lines += found.build_lines(most)
+        lines += group_tables.build_lines(max_lines)
     return [*lines, Text("")]
 
 
 def _build_cautions(run: Run, summary: Summary, width: int, *, notes: bool) -> list[Text]:
-    """Lay out what must be read before the numbers.
+    """Build the lines that must be read before the numbers.
 
     Each warning of the run could change who leads, so none is left out: three are whole, of each
     other one the beginning is there. Cautions that only say how to read the numbers are counted.
     """
     warnings = [f"WARNING: {text}" for text in run.record.get("warnings") or ()]
-    cautions = [f"{one.headline} {one.text}" for one in summary.cautions]
+    cautions = [f"{caution.headline} {caution.text}" for caution in summary.cautions]
     cautions += [text for text in (words_of(run.record),) if text]
-    most = len(warnings) + len(cautions) if notes else _WARNINGS
-    lines = [line for text in warnings[:most] for line in wrap_text(text, width, "bold")]
-    for text in warnings[most:]:
+    max_whole = len(warnings) + len(cautions) if notes else _MAX_WARNINGS
+    lines = [line for text in warnings[:max_whole] for line in wrap_text(text, width, "bold")]
+    for text in warnings[max_whole:]:
         lines += wrap_text(text, width, "bold", most=1)
-    room = max(most - len(warnings), 0)
-    for text in cautions[:room]:
-        lines += wrap_text(text, width, most=None if notes else _FINDING_LINES)
-    if left := len(cautions[room:]):
-        lines += wrap_text(f"{numbered(left, 'more caution')} in the report", width, "dim")
+    n_cautions_shown = max(max_whole - len(warnings), 0)
+    for text in cautions[:n_cautions_shown]:
+        lines += wrap_text(text, width, most=None if notes else _MAX_FINDING_LINES)
+    if n_remaining := len(cautions[n_cautions_shown:]):
+        lines += wrap_text(f"{numbered(n_remaining, 'more caution')} in the report", width, "dim")
     return lines
 
 
 def _headline(run: Run, summary: Summary, key: Mapping[str, Any] | None) -> str:
-    """Say in one line what was audited, on whom, and the leading metric for everyone."""
+    """Format what was audited, on whom, and the overall value of the leading metric."""
     from isolux.statements.numbers import NOTHING, interval, with_unit
 
     audited = summary.audited
-    of = f" of {audited.target}" if audited.target else ""
+    target_text = f" of {audited.target}" if audited.target else ""
     noun = str((run.record.get("accounting") or {}).get("unit") or "units")
     people = f"{audited.n_units:,} {noun}{audited.clustering}"
-    parts = [brief(audited.model), f"{audited.task}{of}", people]
+    segments = [brief(audited.model), f"{audited.task}{target_text}", people]
     for line, estimate in summary.overall:
         if key is None or _is_line(line, key):
-            value = with_unit(estimate.value, line.unit)
-            ends = interval(estimate.low, estimate.high, line.unit, beside=estimate.value)
-            ends = "" if ends == NOTHING else f" ({ends.replace(' to ', '–')})"
-            parts.append(f"{line.phrase} {value}{ends}")
+            value_text = with_unit(estimate.value, line.unit)
+            interval_text = interval(estimate.low, estimate.high, line.unit, beside=estimate.value)
+            interval_text = (
+                "" if interval_text == NOTHING else f" ({interval_text.replace(' to ', '–')})"
+            )
+            segments.append(f"{line.phrase} {value_text}{interval_text}")
             break
-    return " · ".join(parts)
+    return " · ".join(segments)
 
 
 def _choose_tables(summary: Summary, answer: Answer) -> list[tuple[AttributeSection, LineTable]]:
     """Return each attribute's table of the leading metric, in reading order."""
     sections = {section.attribute: section for section in summary.sections}
-    ordered = [sections[name] for name in answer.attributes if name in sections]
-    ordered += [s for s in summary.sections if s.attribute not in answer.attributes]
+    ordered_sections = [sections[name] for name in answer.attributes if name in sections]
+    ordered_sections += [s for s in summary.sections if s.attribute not in answer.attributes]
     return [
         (section, table)
-        for section in ordered
+        for section in ordered_sections
         for block in section.blocks
         for table in block.tables
         if answer.line is not None and _is_line(table.line, answer.line)
@@ -170,40 +178,47 @@ def _choose_tables(summary: Summary, answer: Answer) -> list[tuple[AttributeSect
 
 
 def _is_line(line: Line, key: Mapping[str, Any]) -> bool:
-    return all(getattr(line, name) == key[name] for name in _LINE)
+    return all(getattr(line, name) == key[name] for name in _LINE_KEY)
 
 
 def _build_findings(
-    run: Run, answer: Answer, first: Sequence[str], width: int, room: int
+    run: Run, answer: Answer, requested_analyses: Sequence[str], width: int, n_lines_left: int
 ) -> list[Text]:
-    """Lay out the findings that the tables do not show, and how many more there are."""
+    """Build the lines of findings that the tables do not show, and how many more there are."""
     from isolux.statements.answer import leave_out_said
 
-    asked = tuple(first or (run.record.get("spec") or {}).get("explain") or ())
-    found = run.findings.sort("rank", maintain_order=True)
-    of_asked = found["analysis"].is_in(asked)
-    rest = leave_out_said(found.filter(~of_asked), answer)
-    parts = [
-        wrap_text(f"• {claim}", width, most=_FINDING_LINES)
-        for claim in rest["claim"].head(0 if first else _MAX_FINDINGS)
+    requested_names = tuple(
+        requested_analyses or (run.record.get("spec") or {}).get("explain") or ()
+    )
+    findings = run.findings.sort("rank", maintain_order=True)
+    is_requested = findings["analysis"].is_in(requested_names)
+    other_findings = leave_out_said(findings.filter(~is_requested), answer)
+    paragraphs = [
+        wrap_text(f"• {claim}", width, most=_MAX_FINDING_LINES)
+        for claim in other_findings["claim"].head(0 if requested_analyses else _MAX_FINDINGS)
     ]
-    while len(parts) > _MIN_FINDINGS and sum(map(len, parts)) > room - _TAIL:
-        parts.pop()
-    n = len(parts)
-    for name in dict.fromkeys(asked):
-        claims = found.filter(analysis=name)["claim"].head(_OF_ANALYSIS)
-        parts += [wrap_text(f"• {claim}", width) for claim in claims]
-        n += len(claims)
-    left = rest.height + int(of_asked.sum()) - n
-    if left:
-        parts.append(wrap_text(f"… and {numbered(left, 'more finding')} in the report.", width))
-    if not found.height:
-        parts.append(wrap_text(_explain_nothing(run), width))
-    return [line for part in parts for line in part]
+    while (
+        len(paragraphs) > _MIN_FINDINGS
+        and sum(map(len, paragraphs)) > n_lines_left - _MIN_TAIL_LINES
+    ):
+        paragraphs.pop()
+    n_shown = len(paragraphs)
+    for name in dict.fromkeys(requested_names):
+        claims = findings.filter(analysis=name)["claim"].head(_MAX_ANALYSIS_FINDINGS)
+        paragraphs += [wrap_text(f"• {claim}", width) for claim in claims]
+        n_shown += len(claims)
+    n_remaining = other_findings.height + int(is_requested.sum()) - n_shown
+    if n_remaining:
+        paragraphs.append(
+            wrap_text(f"… and {numbered(n_remaining, 'more finding')} in the report.", width)
+        )
+    if not findings.height:
+        paragraphs.append(wrap_text(_explain_no_findings(run), width))
+    return [line for paragraph in paragraphs for line in paragraph]
 
 
-def _explain_nothing(run: Run) -> str:
-    """Say that nothing could be compared, and what stood in the way of most groups."""
+def _explain_no_findings(run: Run) -> str:
+    """Explain that nothing could be compared, with the most frequent reason."""
     rows = run.group_metrics.drop_nulls("attribute")
     counts = rows["reason"].drop_nulls().value_counts(name="n")
     text = "No finding: nothing could be compared."
@@ -213,18 +228,18 @@ def _explain_nothing(run: Run) -> str:
     return f"{text} Of {n:,} of {rows.height:,} numbers of groups: {reason}."
 
 
-def _give_audit(run: Run, answer: Answer, report: Path | None) -> None:
-    """Hand everything to a script: what a screen shows the first of, and the numbers behind it."""
+def _give_script_output(run: Run, answer: Answer, report: Path | None) -> None:
+    """Add everything to the JSON document: what a screen shows, and all numbers."""
     give_run(run, asdict(answer) if answer.first else None, report)
     show_paper(run)
 
 
 def _build_notes(run: Run, width: int, *, notes: bool | None) -> list[Text]:
-    """Lay out how many notes there are, or all of them."""
+    """Build the line with the number of notes, or all notes."""
     texts = [f"note: {text}" for text in run.record.get("notes") or ()]
     if texts and not notes:
-        where = "in the report" if notes is None else "--notes prints them"
-        texts = [f"{numbered(len(texts), 'note')}: {where}"]
+        location = "in the report" if notes is None else "--notes prints them"
+        texts = [f"{numbered(len(texts), 'note')}: {location}"]
     return [line for text in texts for line in wrap_text(text, width, "dim")]
 
 
@@ -232,14 +247,14 @@ def wrap_text(text: str, width: int, style: str = "", *, most: int | None = None
     """Break a text into lines of a screen; of more than ``most`` lines the end is cut off."""
     from rich.text import Text
 
-    whole, mark = Text(as_printed(plain(text)), style=style), as_printed(" …")
-    lines = list(whole.wrap(screen(), width))
+    full_text, ellipsis = Text(as_printed(plain(text)), style=style), as_printed(" …")
+    lines = list(full_text.wrap(screen(), width))
     if is_long := most is not None and len(lines) > most:
-        lines = list(whole.wrap(screen(), width - len(mark)))[:most]
+        lines = list(full_text.wrap(screen(), width - len(ellipsis)))[:most]
     for line in lines:
         line.rstrip()
     if is_long:
-        lines[-1].append(mark)
+        lines[-1].append(ellipsis)
     return lines
 
 

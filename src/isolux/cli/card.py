@@ -42,24 +42,24 @@ def card(
     init : bool
         Print an empty file of facts for this kind, and make no card.
     """
-    from isolux.verbs.card import card as filled
+    from isolux.verbs.card import card as fill_card
     from isolux.verbs.card import first_facts
 
     if init:
         sys.stdout.write(first_facts(run, kind=kind))
         return
-    found = filled(run, kind=kind, facts=facts, publish_min=publish_min)
+    filled_card = fill_card(run, kind=kind, facts=facts, publish_min=publish_min)
     if out is not None or document.giving():  # the Markdown itself tells them
-        for text in found.warnings:
+        for text in filled_card.warnings:
             document.warn(text, word="warning")
     if out is None:
-        sys.stdout.write(found.markdown())
+        sys.stdout.write(filled_card.markdown())
         return
-    for path in found.write(out, overwrite=overwrite):
+    for path in filled_card.write(out, overwrite=overwrite):
         document.wrote("card", path)
-    if found.blanks:
+    if filled_card.blanks:
         document.note(
-            f"{len(found.blanks)} facts are not stated, and marked so: "
-            + ", ".join(one.key for one in found.blanks)
+            f"{len(filled_card.blanks)} facts are not stated, and marked so: "
+            + ", ".join(blank.key for blank in filled_card.blanks)
             + f" (isolux card {run} --kind {kind} --init > facts.yaml, then --facts facts.yaml)"
         )

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 VERB = "isolux.verbs.check:check"
 
-_EXAMPLES, _LONGEST = 3, 200
-_PROBLEMS = 1
+_MAX_EXAMPLES, _MAX_LENGTH = 3, 200
+_EXIT_PROBLEMS = 1
 
 
 def check(data: str, *, strict: bool = False, out: Path | None = None, **settings: Any) -> None:
@@ -37,60 +37,62 @@ def check(data: str, *, strict: bool = False, out: Path | None = None, **setting
     out : Path, optional
         A file for all problems: .csv or .json.
     """
-    from isolux.verbs.check import check as checked
+    from isolux.verbs.check import check as run_check
 
     if out is not None:
         refuse_file(out, endings=(".csv", ".json"))
-    found = checked(data, **settings)
-    document.give("problems", found.problems)
-    _show(found, strict=strict)
+    check_result = run_check(data, **settings)
+    document.give("problems", check_result.problems)
+    _print_problems(check_result, strict=strict)
     if out is not None:
         from isolux.io.atomic import write_text
 
-        document.wrote("problems", write_text(out, _written(found.problems, out)))
-    if found.failed(strict=strict):
-        raise typer.Exit(_PROBLEMS)
+        document.wrote("problems", write_text(out, _format_problems(check_result.problems, out)))
+    if check_result.failed(strict=strict):
+        raise typer.Exit(_EXIT_PROBLEMS)
 
 
-def _show(found: Checked, *, strict: bool) -> None:
-    """Print each kind of problem with its count and first cases, notes, and what it comes to."""
+def _print_problems(check_result: Checked, *, strict: bool) -> None:
+    """Print each problem with its count and first cases, notes, and a summary."""
     import polars as pl
 
-    groups = found.problems.group_by("severity", "check", "problem", maintain_order=True).agg(
+    groups = check_result.problems.group_by(
+        "severity", "check", "problem", maintain_order=True
+    ).agg(
         n=pl.len(),
-        units=pl.concat_str("unit_kind", "unit_id", separator=" ").head(_EXAMPLES),
+        units=pl.concat_str("unit_kind", "unit_id", separator=" ").head(_MAX_EXAMPLES),
         found=pl.col("found").drop_nulls().first(),
         hint=pl.col("hint").first(),
     )
-    for severity, check, problem, n, units, first, hint in groups.iter_rows():
+    for severity, check, problem, n, units, first_found, hint in groups.iter_rows():
         say(f"{severity}: {problem}: {n:,} ({check})")
         for unit in units:
-            say(f"  {unit[:_LONGEST]}")
+            say(f"  {unit[:_MAX_LENGTH]}")
         if n > len(units):
             say(f"  … and {n - len(units):,} more; --out FILE writes all of them")
-        if first:
-            say(f"  found, the first: {first[:_LONGEST]}")
+        if first_found:
+            say(f"  found, the first: {first_found[:_MAX_LENGTH]}")
         if hint:
             say(f"  what to do: {hint}")
         say()
-    for note in found.notes:
+    for note in check_result.notes:
         document.note(note)
-    errors = found.problems.filter(severity="error").height
-    warnings = found.problems.height - errors
+    errors = check_result.problems.filter(severity="error").height
+    warnings = check_result.problems.height - errors
     say(
-        f"{_count(errors, 'error')}, {_count(warnings, 'warning')}"
-        f" from {len(found.checks)} check(s): {', '.join(found.checks)}"
+        f"{_format_count(errors, 'error')}, {_format_count(warnings, 'warning')}"
+        f" from {len(check_result.checks)} check(s): {', '.join(check_result.checks)}"
     )
-    code = _PROBLEMS if found.failed(strict=strict) else 0
-    counted = "errors and warnings (--strict)" if strict else "errors"
-    say(f"exit code {code}, set by {counted}")
+    code = _EXIT_PROBLEMS if check_result.failed(strict=strict) else 0
+    counted_text = "errors and warnings (--strict)" if strict else "errors"
+    say(f"exit code {code}, set by {counted_text}")
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+def _format_count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-def _written(problems: pl.DataFrame, out: Path) -> str:
+def _format_problems(problems: pl.DataFrame, out: Path) -> str:
     if out.suffix.lower() == ".csv":
         from isolux.io.csv_text import csv_text
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 VERB = "isolux.verbs.compare:compare"
 
-_PAIR, _ROWS = 2, 30
-_OF_MANY = ("id_from", "allow_disagreement", "models", "withdrawn", "allow_unmatched")
+_PAIR_SIZE, _MAX_ROWS = 2, 30
+_SIDE_BY_SIDE_FLAGS = ("id_from", "allow_disagreement", "models", "withdrawn", "allow_unmatched")
 
 
 def compare(
@@ -62,57 +62,61 @@ def compare(
     from isolux.verbs.compare import compare as compare_runs
 
     settings |= {"models": models, "average": average}
-    of_pair = named_options(compare_runs)
-    flags = named_options(compare) | of_pair
+    pair_flags = named_options(compare_runs)
+    flags = named_options(compare) | pair_flags
     if datasets:
         own_settings(flags, settings, ("average",), "--datasets")
         show_datasets(runs, out=out, overwrite=overwrite, average=average)
         return
-    named = [_named(text) for text in runs]
-    if models is not None or len(named) != _PAIR or any(name is not None for name, _ in named):
-        kept = own_settings(flags, settings, _OF_MANY, "a comparison side by side")
-        _many(named, out, overwrite=overwrite, settings=kept)
+    named_runs = [_split_name(text) for text in runs]
+    if (
+        models is not None
+        or len(named_runs) != _PAIR_SIZE
+        or any(name is not None for name, _ in named_runs)
+    ):
+        own_flags = own_settings(flags, settings, _SIDE_BY_SIDE_FLAGS, "a comparison side by side")
+        _compare_many(named_runs, out, overwrite=overwrite, settings=own_flags)
         return
-    kept = own_settings(flags, settings, of_pair, "a comparison of two runs")
+    own_flags = own_settings(flags, settings, pair_flags, "a comparison of two runs")
     from isolux.cli.comparison_screen import show_comparison
     from isolux.cli.lazily import load_late
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
     load_late("numpy.f2py")
-    found = compare_runs(runs[0], runs[1], **kept)
-    report = found.report(out, overwrite=overwrite) if out is not None else None
-    show_comparison(found.run, report)
+    comparison = compare_runs(runs[0], runs[1], **own_flags)
+    report = comparison.report(out, overwrite=overwrite) if out is not None else None
+    show_comparison(comparison.run, report)
     if document.giving():
-        document.give("rankings", found.rankings, of=out)
+        document.give("rankings", comparison.rankings, of=out)
         return
-    _show_relative(found.disparities)
+    _show_relative(comparison.disparities)
 
 
-def _named(text: str) -> tuple[str | None, list[str]]:
-    """Part NAME=RUN,RUN; a path that is there is no name, whatever it holds."""
+def _split_name(text: str) -> tuple[str | None, list[str]]:
+    """Split NAME=RUN,RUN; an existing path has no name, even with ``=`` in it."""
     name, equals, paths = text.partition("=")
     if not equals or not name.strip() or Path(text).expanduser().exists():
         return None, [text]
     return name.strip(), [path.strip() for path in paths.split(",") if path.strip()]
 
 
-def _many(
-    named: Sequence[tuple[str | None, list[str]]],
+def _compare_many(
+    named_runs: Sequence[tuple[str | None, list[str]]],
     out: str | None,
     *,
     overwrite: bool,
     settings: dict[str, Any],
 ) -> None:
-    """Lay any number of models out side by side."""
+    """Compare any number of models side by side."""
     from isolux.verbs.side_by_side import side_by_side
     from isolux.vocabulary.errors import SpecError
 
-    if all(name is None for name, _ in named):
-        found = side_by_side([paths[0] for _, paths in named], **settings)
+    if all(name is None for name, _ in named_runs):
+        comparison = side_by_side([paths[0] for _, paths in named_runs], **settings)
     else:
         runs: dict[str, list[str]] = {}
-        for name, paths in named:
+        for name, paths in named_runs:
             label = name or Path(paths[0]).name
             if label in runs:
                 raise SpecError(
@@ -122,63 +126,68 @@ def _many(
                     found=label,
                 )
             runs[label] = paths
-        found = side_by_side(runs, **settings)
-    _show_side_by_side(found)
+        comparison = side_by_side(runs, **settings)
+    _show_side_by_side(comparison)
     if out is not None:
         say()
-        document.wrote("report", found.report(out, overwrite=overwrite))
+        document.wrote("report", comparison.report(out, overwrite=overwrite))
 
 
-def _show_side_by_side(found: SideBySide) -> None:
+def _show_side_by_side(comparison: SideBySide) -> None:
     """Print warnings, each step's gaps, and a table with models as columns."""
     from isolux.cli.screen import show_table
     from isolux.report.side_by_side import steps, wide
 
-    for text in found.record["warnings"]:
+    for text in comparison.record["warnings"]:
         document.warn(text)
-    for text in steps(found.changes, found.values):
+    for text in steps(comparison.changes, comparison.values):
         say(f"• {text}")
-    document.give("values", found.values)
-    document.give("changes", found.changes)
-    if found.models is not None:
+    document.give("values", comparison.values)
+    document.give("changes", comparison.changes)
+    if comparison.models is not None:
         from isolux.cli.screen import show_wide
 
-        show_wide("models and their training", found.models)
-    models = list(found.record["models"])
-    table = wide(found.values, models)
+        show_wide("models and their training", comparison.models)
+    models = list(comparison.record["models"])
+    table = wide(comparison.values, models)
     first = table.row(0, named=True)
     line = ("metric", "label", "threshold")
     main = [row for row in table.iter_rows(named=True) if all(row[k] == first[k] for k in line)]
     rows = [
         [row["attribute"] or "", row["group"], str(row["n"]), *(row[m] for m in models)]
-        for row in main[:_ROWS]
+        for row in main[:_MAX_ROWS]
     ]
     say()
     show_table(str(first["metric"]), ["attribute", "group", "n", *models], rows)
-    for text in found.record["notes"]:
+    for text in comparison.record["notes"]:
         document.note(text)
 
 
 def _show_relative(disparities: pl.DataFrame) -> None:
-    """Print each group's change as a share of the first model's value, where that was asked for."""
+    """Print each group's change as a share of the first model's value, if requested."""
     from isolux.cli.screen import show_table
 
     rows = disparities.filter(disparities["kind"] == "relative_change")
-    for (metric, threshold), part in rows.group_by(["metric", "threshold"], maintain_order=True):
+    for (metric, threshold), metric_rows in rows.group_by(
+        ["metric", "threshold"], maintain_order=True
+    ):
         cells = [
-            [row["group_a"] or "everyone", *_shares(row), str(row["n_units_a"])]
-            for row in part.iter_rows(named=True)
+            [row["group_a"] or "everyone", *_format_shares(row), str(row["n_units_a"])]
+            for row in metric_rows.iter_rows(named=True)
             if row["label"] is None
         ]
-        at = "" if threshold is None else f" at {threshold:g}"
+        threshold_text = "" if threshold is None else f" at {threshold:g}"
         say()
-        heading = f"{metric}{at}: change as a share of the first model's value, with its interval"
+        heading = (
+            f"{metric}{threshold_text}: change as a share of the first model's value,"
+            " with its interval"
+        )
         show_table(heading, ["group", "change", "interval", "n"], cells)
 
 
-def _shares(row: dict[str, Any]) -> list[str]:
-    value, low, high = (
+def _format_shares(row: dict[str, Any]) -> list[str]:
+    value_text, low, high = (
         "–" if row[name] is None else f"{100 * row[name]:+.1f} %"
         for name in ("value", "low", "high")
     )
-    return [value, "–" if "–" in (low, high) else f"{low} to {high}"]
+    return [value_text, "–" if "–" in (low, high) else f"{low} to {high}"]

@@ -29,35 +29,35 @@ if TYPE_CHECKING:
     from isolux.report.comparison import Change, ChangeTable
 
 _MAX_LINES, _MIN_FINDINGS, _MAX_FINDINGS, _MAX_WARNINGS = 30, 2, 5, 3
-_FIRST_ROWS, _OTHER_ROWS = 8, 2
+_MAX_FIRST_ROWS, _MAX_OTHER_ROWS = 8, 2
 _NAME_WIDTH, _HEAD_WIDTH, _MAX_STRIP_WIDTH = 12, 8, 24
-_STRIP_WIDTH = 11
+_MIN_STRIP_WIDTH = 11
 _MARKS = {"no change found": "~", "not judged": "too few"}
 _NO_CHANGE = Estimate(0.0, None, None, 0, 0, "ok")
 _STYLES = {"lost": "bold red", "gained": "cyan", "lower": "bold", "higher": "bold"}
 
 
 def show_comparison(run: Run, report: Path | None) -> None:
-    """Print a comparison of two models, or hand it to a script."""
-    compared = summarise_comparison(run)
+    """Print a comparison of two models, or add it to the JSON document."""
+    summary = summarise_comparison(run)
     if document.giving():
-        _give(run, compared, report)
+        _give_script_output(run, summary, report)
         return
     warnings = list(run.record.get("warnings") or ())
     for text in warnings[:_MAX_WARNINGS]:
         say_warning(text)
     if len(warnings) > _MAX_WARNINGS:
         say_warning(f"and {len(warnings) - _MAX_WARNINGS:,} more in the report")
-    console, answer = screen(), compared.answer
-    lines = [_head(compared), *_cautions(compared), answer.first]
+    console, answer = screen(), summary.answer
+    lines = [_build_head_line(summary), *_list_cautions(summary), answer.first]
     lines += [f"• {text}" for text in answer.further]
     lines += [f"  and {answer.n_more:,} more changed (table)"] if answer.n_more else []
     lines += [f"• {text}" for text in answer.gaps]
     for text in lines:
         console.print(plain(text))
-    used = sum(1 + len(text) // console.width for text in lines) + _show_tables(console, compared)
-    said = answer.first, *answer.further, *answer.gaps
-    _show_findings(console, run, compared, said, _MAX_LINES - used)
+    n_lines = sum(1 + len(text) // console.width for text in lines) + _show_tables(console, summary)
+    sentences = answer.first, *answer.further, *answer.gaps
+    _show_findings(console, run, summary, sentences, _MAX_LINES - n_lines)
     for note in () if report else run.record.get("notes") or ():
         console.print(plain(f"note: {note}"), style="dim")
     if report is not None:
@@ -65,83 +65,87 @@ def show_comparison(run: Run, report: Path | None) -> None:
         say_figures(f"isolux report {report.parent}")
 
 
-def _give(run: Run, compared: ComparisonSummary, report: Path | None) -> None:
-    """Hand everything to a script: what a screen shows, and the numbers behind it."""
-    answer = compared.answer
-    more = [f"And {answer.n_more:,} more changed (table)."] if answer.n_more else []
-    said = {
-        "accounting": " ".join(_cautions(compared)),
+def _give_script_output(run: Run, summary: ComparisonSummary, report: Path | None) -> None:
+    """Add everything to the JSON document: what a screen shows, and all numbers."""
+    answer = summary.answer
+    remainder = [f"And {answer.n_more:,} more changed (table)."] if answer.n_more else []
+    answer_fields = {
+        "accounting": " ".join(_list_cautions(summary)),
         "first": answer.first,
-        "further": [*answer.further, *more, *answer.gaps],
+        "further": [*answer.further, *remainder, *answer.gaps],
         "line": None,
-        "attributes": [section.attribute for section in compared.sections],
+        "attributes": [section.attribute for section in summary.sections],
     }
-    give_run(run, said, report)
+    give_run(run, answer_fields, report)
 
 
-def _cautions(compared: ComparisonSummary) -> list[str]:
+def _list_cautions(summary: ComparisonSummary) -> list[str]:
     """List what must be read before the numbers, such as who was not detected."""
-    return [f"{caution.headline} {caution.text}" for caution in compared.base.cautions]
+    return [f"{caution.headline} {caution.text}" for caution in summary.base.cautions]
 
 
-def _head(compared: ComparisonSummary) -> str:
+def _build_head_line(summary: ComparisonSummary) -> str:
     """Name the two models, the people, and everyone's value by either."""
-    audited = compared.audited
+    audited = summary.audited
     people = f"{count(audited.n_units)} people{audited.clustering}"
-    parts = [" → ".join(compared.models), people]
-    for table in compared.overall[:1]:
+    segments = [" → ".join(summary.models), people]
+    for table in summary.overall[:1]:
         row, unit = table.everyone, table.line.unit
         if row is not None:
-            shown = " → ".join(value_text(x, unit) for x in (row.first, row.second))
-            parts.append(f"{table.line.phrase} {shown}{' %' if unit == 'fraction' else ''}")
-    return " · ".join(parts)
+            values_text = " → ".join(value_text(x, unit) for x in (row.first, row.second))
+            segments.append(
+                f"{table.line.phrase} {values_text}{' %' if unit == 'fraction' else ''}"
+            )
+    return " · ".join(segments)
 
 
-def _show_tables(console: Console, compared: ComparisonSummary) -> int:
+def _show_tables(console: Console, summary: ComparisonSummary) -> int:
     """Print the first attribute's groups, of every other the two worst; return the lines."""
     from rich.text import Text
 
-    sections = sorted((s for s in compared.sections if s.tables), key=lambda s: not s.n_changed)
-    shown = [
-        (section.title, section.tables[0], section.tables[0].rows[:most])
-        for section, most in zip(
-            sections, [_FIRST_ROWS, *[_OTHER_ROWS] * len(sections)], strict=False
+    sections = sorted((s for s in summary.sections if s.tables), key=lambda s: not s.n_changed)
+    section_tables = [
+        (section.title, section.tables[0], section.tables[0].rows[:max_rows])
+        for section, max_rows in zip(
+            sections, [_MAX_FIRST_ROWS, *[_MAX_OTHER_ROWS] * len(sections)], strict=False
         )
         if section.n_changed or section is sections[0]
     ]
-    rows = [(row, table) for _, table, some in shown for row in some]
+    rows = [(row, table) for _, table, table_rows in section_tables for row in table_rows]
     if not rows:
         return 0
-    heads = ["", *short_names(compared.models, _HEAD_WIDTH), "change", "", "n", "p", ""]
-    cells = [_cells(row, table) for row, table in rows]
-    widths = _share_width([heads, *cells], console.width)
-    ends = [x for row, _ in rows for x in (row.low, row.high, row.difference) if x is not None]
-    scale = (min([0.0, *ends]), max([0.0, *ends]))
-    console.print(Text(_join(heads, widths), style="bold"), no_wrap=True)
-    place = 0
-    for title, table, some in shown:
-        left = len(table.rows) - len(some)
-        more = f" ({left:,} more groups in the report)" if left else ""
-        console.print(Text(plain(title) + more, style="bold"), no_wrap=True, overflow="ellipsis")
-        for row in some:
+    headings = ["", *short_names(summary.models, _HEAD_WIDTH), "change", "", "n", "p", ""]
+    cells = [_build_cells(row, table) for row, table in rows]
+    widths = _fit_widths([headings, *cells], console.width)
+    values = [x for row, _ in rows for x in (row.low, row.high, row.difference) if x is not None]
+    scale = (min([0.0, *values]), max([0.0, *values]))
+    console.print(Text(_align_cells(headings, widths), style="bold"), no_wrap=True)
+    row_index = 0
+    for title, table, table_rows in section_tables:
+        n_remaining = len(table.rows) - len(table_rows)
+        remainder = f" ({n_remaining:,} more groups in the report)" if n_remaining else ""
+        console.print(
+            Text(plain(title) + remainder, style="bold"), no_wrap=True, overflow="ellipsis"
+        )
+        for row in table_rows:
             change = Estimate(row.difference, row.low, row.high, 0, 0, row.status)
-            cells[place][4] = draw_interval(change, _NO_CHANGE, scale, widths[4])
-            mark = cells[place].pop()
-            line = Text(_join(cells[place], widths) + "  ")
+            cells[row_index][4] = draw_interval(change, _NO_CHANGE, scale, widths[4])
+            mark = cells[row_index].pop()
+            line = Text(_align_cells(cells[row_index], widths) + "  ")
             console.print(line.append(mark, style=_STYLES.get(row.way, "dim")), no_wrap=True)
-            place += 1
-    same = [section.title for section in sections[1:] if not section.n_changed]
-    if same:
-        text = Text(plain(f"~ no change shown by {', '.join(same)}"))
+            row_index += 1
+    unchanged_titles = [section.title for section in sections[1:] if not section.n_changed]
+    if unchanged_titles:
+        text = Text(plain(f"~ no change shown by {', '.join(unchanged_titles)}"))
         console.print(text, no_wrap=True, overflow="ellipsis")
-    level = compared.audited.percent
+    level = summary.audited.percent
     legend = f"━●━ change with {level} interval, │ no change, ~ none shown; worst first"
     console.print(Text(legend, style="dim"), no_wrap=True, overflow="ellipsis")
-    return len(rows) + len(shown) + 2 + bool(same)
+    return len(rows) + len(section_tables) + 2 + bool(unchanged_titles)
 
 
-def _cells(row: Change, table: ChangeTable) -> list[str]:
-    """Lay out a group's row; its interval is drawn when the widths are known."""
+def _build_cells(row: Change, table: ChangeTable) -> list[str]:
+    """Build the cells of a group's row; its interval is drawn when the widths are known."""
     unit = table.line.unit
     values = [value_text(x, unit) for x in (row.first, row.second)]
     change = value_text(row.difference, unit, sign=True, places=table.places)
@@ -150,41 +154,49 @@ def _cells(row: Change, table: ChangeTable) -> list[str]:
     return [f"  {plain(row.group)}", *values, change, "", count(row.n_units), p, mark]
 
 
-def _share_width(rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Give each column what it needs; the name and the drawn interval share what is left."""
+def _fit_widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Fit column widths; the name and the drawn interval share the remaining width."""
     from rich.cells import cell_len
 
-    needs = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    room = width - sum(needs[1:]) - 2 * (len(needs) - 1)
-    name = min(needs[0], max(room - _STRIP_WIDTH, _NAME_WIDTH))
-    needs[0], needs[4] = name, min(max(room - name, _STRIP_WIDTH), _MAX_STRIP_WIDTH)
-    return needs
+    needed_widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    remaining_width = width - sum(needed_widths[1:]) - 2 * (len(needed_widths) - 1)
+    name = min(needed_widths[0], max(remaining_width - _MIN_STRIP_WIDTH, _NAME_WIDTH))
+    needed_widths[0], needed_widths[4] = (
+        name,
+        min(max(remaining_width - name, _MIN_STRIP_WIDTH), _MAX_STRIP_WIDTH),
+    )
+    return needed_widths
 
 
-def _join(cells: Sequence[str], widths: Sequence[int]) -> str:
+def _align_cells(cells: Sequence[str], widths: Sequence[int]) -> str:
     """Put a row's cells into columns: the name to the left, numbers to the right."""
     from rich.cells import cell_len, set_cell_size
 
-    parts = [set_cell_size(cut(cells[0], widths[0]), widths[0])]
+    aligned = [set_cell_size(cut(cells[0], widths[0]), widths[0])]
     for cell, width in zip(cells[1:], widths[1:], strict=False):
-        parts.append(" " * max(width - cell_len(cell), 0) + cell)
-    return "  ".join(parts)
+        aligned.append(" " * max(width - cell_len(cell), 0) + cell)
+    return "  ".join(aligned)
 
 
 def _show_findings(
-    console: Console, run: Run, compared: ComparisonSummary, answer: Sequence[str], room: int
+    console: Console, run: Run, summary: ComparisonSummary, answer: Sequence[str], n_lines_left: int
 ) -> None:
     """Print findings that answer and tables do not show, and how many more the report has."""
-    main = compared.overall[0].line if compared.overall else None
-    rest, left = [], 0
+    main = summary.overall[0].line if summary.overall else None
+    other_claims, n_remaining = [], 0
     for row in run.findings.sort("rank", maintain_order=True).iter_rows(named=True):
         if row["claim"] in answer:
             continue
-        of_main = main is not None and (row["metric"], row["label"]) == (main.metric, main.label)
-        rest += [] if of_main and row["attribute"] is not None else [row["claim"]]
-        left += 1
-    shown = rest[: min(max(room // 2, _MIN_FINDINGS), _MAX_FINDINGS)]
-    for claim in shown:
+        is_of_main_metric = main is not None and (row["metric"], row["label"]) == (
+            main.metric,
+            main.label,
+        )
+        other_claims += [] if is_of_main_metric and row["attribute"] is not None else [row["claim"]]
+        n_remaining += 1
+    claims = other_claims[: min(max(n_lines_left // 2, _MIN_FINDINGS), _MAX_FINDINGS)]
+    for claim in claims:
         console.print(f"• {plain(claim)}")
-    if left := left - len(shown):
-        console.print(f"… and {left:,} more finding{'s' if left > 1 else ''} in the report.")
+    if n_remaining := n_remaining - len(claims):
+        console.print(
+            f"… and {n_remaining:,} more finding{'s' if n_remaining > 1 else ''} in the report."
+        )

@@ -25,11 +25,14 @@ def crop(data: str, *, out: Path, **settings: Any) -> None:
     out : Path
         The directory to write, or to resume.
     """
-    from isolux.verbs.crop import crop as cropped
+    from isolux.verbs.crop import crop as run_crop
 
-    done = cropped(data, out=out, **settings)
-    document.note_all(done.notes)
-    there = done.crops["file"].count()
-    say(f"{there:,} crops of {done.crops.height:,} people: {done.made:,} cut out now")
-    document.wrote("crops", done.folder)
-    say(f"a model's answers: isolux predict {data} --crops {done.folder} --model … --out …")
+    crop_result = run_crop(data, out=out, **settings)
+    document.note_all(crop_result.notes)
+    n_crops = crop_result.crops["file"].count()
+    say(
+        f"{n_crops:,} crops of {crop_result.crops.height:,} people: {crop_result.made:,} cut"
+        " out now"
+    )
+    document.wrote("crops", crop_result.folder)
+    say(f"a model's answers: isolux predict {data} --crops {crop_result.folder} --model … --out …")

@@ -14,34 +14,37 @@ def show_datasets(runs: Sequence[str], *, out: str | None, **settings: Any) -> N
     from isolux.cli.screen import show_table
     from isolux.verbs.across import across as lay_out
 
-    found = lay_out(_named(runs), out=out, **settings)
-    for text in found.warnings:
+    cross_dataset = lay_out(_parse_named_runs(runs), out=out, **settings)
+    for text in cross_dataset.warnings:
         document.warn(text)
-    document.give("values", found.values, of=found.folder)
-    for caption, table in found.tables.items():
+    document.give("values", cross_dataset.values, of=cross_dataset.folder)
+    for caption, table in cross_dataset.tables.items():
         say()
-        rows = [["–" if cell is None else _cell(cell) for cell in row] for row in table.iter_rows()]
+        rows = [
+            ["–" if cell is None else _format_cell(cell) for cell in row]
+            for row in table.iter_rows()
+        ]
         show_table(caption, table.columns, rows)
-    if found.folder is not None:
+    if cross_dataset.folder is not None:
         say()
-        document.wrote("tables", found.folder)
+        document.wrote("tables", cross_dataset.folder)
 
 
-def _cell(value: object) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+def _format_cell(cell: object) -> str:
+    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
 
 
-def _named(runs: Sequence[str]) -> dict[str, list[str]]:
+def _parse_named_runs(runs: Sequence[str]) -> dict[str, list[str]]:
     from isolux.vocabulary.errors import SpecError
 
-    found: dict[str, list[str]] = {}
+    paths_by_dataset: dict[str, list[str]] = {}
     for text in runs:
         name, equals, paths = text.partition("=")
         if not equals or not name.strip():
             raise SpecError(
                 "it is not said which dataset a run is of", expected="DATASET=RUN", found=repr(text)
             )
-        found.setdefault(name.strip(), []).extend(
+        paths_by_dataset.setdefault(name.strip(), []).extend(
             path.strip() for path in paths.split(",") if path.strip()
         )
-    return found
+    return paths_by_dataset

@@ -28,15 +28,17 @@ def describe(data: list[str], *, out: Path | None = None, **settings: Any) -> No
     from isolux.cli.audit_screen import print_lines, wrap_text
     from isolux.cli.screen import say_figures, show_wide
     from isolux.report.description import describe_contents
-    from isolux.verbs.describe import describe as described
+    from isolux.verbs.describe import describe as run_describe
 
-    found = described(data, **settings)
-    print_lines(wrap_text(describe_contents(found.tables, found.names), screen().width, "bold"))
-    for caption, table in found.tables.items():
+    description = run_describe(data, **settings)
+    print_lines(
+        wrap_text(describe_contents(description.tables, description.names), screen().width, "bold")
+    )
+    for caption, table in description.tables.items():
         show_wide(caption, table)
     say()
-    for note in found.notes:
+    for note in description.notes:
         document.note(note)
     if out is not None:
-        document.wrote("page", found.report(out))
+        document.wrote("page", description.report(out))
         say_figures()

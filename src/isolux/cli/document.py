@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 FLAG = "--json"
 SCHEMA = "https://github.com/isolux/isolux/blob/main/docs/schemas/command-1.json"
-_SAID = {"expected": "expected", "found": "found", "where": "where", "hint": "what to do"}
-"""The parts of an error, and the words before them on a screen."""
+_ERROR_LABELS = {"expected": "expected", "found": "found", "where": "where", "hint": "what to do"}
+"""The fields of an error, and their labels on a screen."""
 
 
 @dataclass
-class _Document:
-    """One command's answer, until it is printed."""
+class _JsonDocument:
+    """The JSON document of one command, until it is printed."""
 
     command: str
     own: bool
@@ -46,16 +46,20 @@ class _Document:
     text: io.StringIO = field(default_factory=io.StringIO)
 
     def print(self, code: int | None) -> None:
-        """Print it, once; a command with a document of its own has printed that."""
-        said = self.text.getvalue()
-        is_own = self.own and self.error is None and said.strip()
+        """Print the document once; commands with their own document print theirs."""
+        printed_text = self.text.getvalue()
+        is_own_output = self.own and self.error is None and printed_text.strip()
         if not self.printed:
-            json_text = said if is_own else _json(self._fields(said, code), self.out) + "\n"
+            json_text = (
+                printed_text
+                if is_own_output
+                else _dump_json(self._fields(printed_text, code), self.out) + "\n"
+            )
             self.out.write(escape_json(json_text))
         self.out.flush()
         self.printed = True
 
-    def _fields(self, said: str, code: int | None) -> dict[str, Any]:
+    def _fields(self, printed_text: str, code: int | None) -> dict[str, Any]:
         from importlib.metadata import version
 
         return {
@@ -69,12 +73,12 @@ class _Document:
             "files": self.files,
             "answers": self.answers,
             "tables": self.tables,
-            "text": [line.rstrip() for line in said.strip("\n").splitlines()],
+            "text": [line.rstrip() for line in printed_text.strip("\n").splitlines()],
         }
 
 
-_documents: list[_Document] = []
-"""The document at hand; none where a command speaks to a screen."""
+_documents: list[_JsonDocument] = []
+"""The current document; empty where a command prints to a screen."""
 
 
 def answered(
@@ -100,10 +104,10 @@ def answered(
     """
     if not asked(args):
         return run()
-    words = [text for text in args if not text.startswith("-")]
-    name = words[0] if words else ""
-    whole = " ".join(words[:2]) if is_group(name) else name
-    document = _Document(whole, name in own, sys.stdout)
+    command_words = [text for text in args if not text.startswith("-")]
+    name = command_words[0] if command_words else ""
+    command_name = " ".join(command_words[:2]) if is_group(name) else name
+    document = _JsonDocument(command_name, name in own, sys.stdout)
     _documents.append(document)
     try:
         with redirect_stdout(document.text):
@@ -115,17 +119,17 @@ def answered(
 
 
 def asked(args: Sequence[str]) -> bool:
-    """Tell whether a command line asks for JSON; what follows ``--`` are no flags."""
+    """Return whether a command line has ``--json``, before any ``--``."""
     return FLAG in args[: args.index("--")] if "--" in args else FLAG in args
 
 
 def giving() -> bool:
-    """Tell whether the command at hand speaks to a script."""
+    """Return whether the current command writes a JSON document."""
     return bool(_documents)
 
 
 def warn(text: str, *, word: str = "WARNING") -> None:
-    """Say what must be read before any number."""
+    """Report a warning: a field of the document, or a line."""
     if _documents:
         _documents[-1].warnings.append(text)
     else:
@@ -133,7 +137,7 @@ def warn(text: str, *, word: str = "WARNING") -> None:
 
 
 def note(text: str) -> None:
-    """Say what was decided or left out."""
+    """Report a note: a field of the document, or a line."""
     if _documents:
         _documents[-1].notes.append(text)
     else:
@@ -141,32 +145,32 @@ def note(text: str) -> None:
 
 
 def note_all(notes: Iterable[str]) -> None:
-    """Say notes: cautions first, as warnings."""
+    """Report notes: cautions first, as warnings."""
     from isolux.vocabulary.notes import by_severity
 
-    cautions, others = by_severity(notes)
+    cautions, plain_notes = by_severity(notes)
     for caution in cautions:
         warn(caution)
-    for other in others:
-        note(other)
+    for plain_note in plain_notes:
+        note(plain_note)
 
 
-def wrote(what: str, path: str | Path | None, more: str = "") -> None:
-    """Name what was written, and where; ``more`` is said on a screen alone."""
+def wrote(description: str, path: str | Path | None, suffix: str = "") -> None:
+    """Report a written file; ``suffix`` is printed on a screen alone."""
     if _documents:
-        _documents[-1].files.append({"what": what, "path": str(path)})
+        _documents[-1].files.append({"what": description, "path": str(path)})
     else:
-        say(f"{what}: {path}{more}")
+        say(f"{description}: {path}{suffix}")
 
 
 def give_answer(answer: Mapping[str, Any], *, of: str | Path | None = None) -> None:
-    """Hand the sentences that an audit begins with to a script; a screen has printed them."""
+    """Add the first sentences of an audit to the document."""
     if _documents:
-        _documents[-1].answers.append({"of": _text(of), **_plain(answer)})
+        _documents[-1].answers.append({"of": _to_text(of), **_to_json_value(answer)})
 
 
 def give(name: str, table: pl.DataFrame, *, of: str | Path | None = None) -> None:
-    """Hand a table to a script, with its numbers as they are; a screen shows its own words.
+    """Add a table to the document, with unrounded numbers.
 
     Parameters
     ----------
@@ -177,23 +181,25 @@ def give(name: str, table: pl.DataFrame, *, of: str | Path | None = None) -> Non
         The run that it belongs to.
     """
     if _documents:
-        rows = [{key: _plain(value) for key, value in row.items()} for row in table.to_dicts()]
-        _documents[-1].tables.append({"name": name, "of": _text(of), "rows": rows})
+        rows = [
+            {key: _to_json_value(cell) for key, cell in row.items()} for row in table.to_dicts()
+        ]
+        _documents[-1].tables.append({"name": name, "of": _to_text(of), "rows": rows})
 
 
 def give_words(name: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Hand a table of the screen to a script, cells as text; columns of one name are numbered."""
+    """Add a printed table to the document, cells as text; equal column names are numbered."""
     names: list[str] = []
     for column in columns:
-        name_of = column or "name"
-        same = sum(one.partition(" (")[0] == name_of for one in names)
-        names.append(f"{name_of} ({same + 1})" if same else name_of)
-    told = [dict(zip(names, row, strict=True)) for row in rows]
-    _documents[-1].tables.append({"name": name, "of": None, "rows": told})
+        heading = column or "name"
+        n_same = sum(earlier_name.partition(" (")[0] == heading for earlier_name in names)
+        names.append(f"{heading} ({n_same + 1})" if n_same else heading)
+    text_rows = [dict(zip(names, row, strict=True)) for row in rows]
+    _documents[-1].tables.append({"name": name, "of": None, "rows": text_rows})
 
 
 def fail(error: BaseException | str) -> None:
-    """Tell a script why the command ended; the first reason stays.
+    """Record why the command ended in the document; the first reason stays.
 
     Parameters
     ----------
@@ -202,16 +208,22 @@ def fail(error: BaseException | str) -> None:
     """
     if not _documents or _documents[-1].error is not None:
         return
-    usage = getattr(error, "format_message", None)
-    first, *rest = str(usage() if callable(usage) else error).splitlines() or [""]
-    lines = [line.strip().partition(": ") for line in rest]
-    parts = {
-        name: next((text for word, _, text in lines if word == said), None)
-        for name, said in _SAID.items()
+    format_usage = getattr(error, "format_message", None)
+    first, *further_lines = str(
+        format_usage() if callable(format_usage) else error
+    ).splitlines() or [""]
+    lines = [line.strip().partition(": ") for line in further_lines]
+    details = {
+        name: next((text for word, _, text in lines if word == label), None)
+        for name, label in _ERROR_LABELS.items()
     }
-    parts |= {name: getattr(error, name) for name in _SAID if hasattr(error, name)}
-    kind = "Ended" if isinstance(error, str) else type(error).__name__
-    _documents[-1].error = {"kind": kind, "problem": first.removeprefix("isolux: "), **parts}
+    details |= {name: getattr(error, name) for name in _ERROR_LABELS if hasattr(error, name)}
+    error_type = "Ended" if isinstance(error, str) else type(error).__name__
+    _documents[-1].error = {
+        "kind": error_type,
+        "problem": first.removeprefix("isolux: "),
+        **details,
+    }
 
 
 def print_now() -> None:
@@ -220,22 +232,22 @@ def print_now() -> None:
         _documents[-1].print(None)
 
 
-def _text(of: str | Path | None) -> str | None:
-    return None if of is None else str(of)
+def _to_text(path: str | Path | None) -> str | None:
+    return None if path is None else str(path)
 
 
-def _plain(value: Any) -> Any:
-    """Turn a cell into what JSON can hold: NaN and infinity are null, a date is text."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
+def _to_json_value(cell: Any) -> Any:
+    """Convert a cell to a JSON value: NaN and infinity are null, a date is text."""
+    if isinstance(cell, float):
+        return cell if math.isfinite(cell) else None
+    if isinstance(cell, Mapping):
+        return {str(key): _to_json_value(element) for key, element in cell.items()}
+    if isinstance(cell, list | tuple):
+        return [_to_json_value(element) for element in cell]
+    return cell if cell is None or isinstance(cell, bool | int | str) else str(cell)
 
 
-def _json(fields: Mapping[str, Any], out: TextIO) -> str:
-    """Write characters as they are where the stream knows them all."""
+def _dump_json(fields: Mapping[str, Any], out: TextIO) -> str:
+    """Dump JSON; characters are escaped where the stream is not Unicode."""
     utf = "utf" in (getattr(out, "encoding", None) or "").lower()
     return json.dumps(fields, ensure_ascii=not utf, indent=1, allow_nan=False)

@@ -37,20 +37,24 @@ def explain(
     from isolux.io import run_directory
     from isolux.io.atomic import refuse_existing
     from isolux.report.html import write_report
-    from isolux.verbs.explain import explain as explained_by
+    from isolux.verbs.explain import explain as run_explain
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
-    found = explained_by(run, **settings)
+    explanation = run_explain(run, **settings)
 
-    def fill(folder: Path) -> None:
+    def fill_folder(folder: Path) -> None:
         run_directory.carry_over(run, folder)
-        write_report(found.run, folder / "report.html")
+        write_report(explanation.run, folder / "report.html")
 
-    where = run_directory.save(
-        found.run, out or run, overwrite=overwrite or out is None, carried=out is None, extra=fill
+    run_dir = run_directory.save(
+        explanation.run,
+        out or run,
+        overwrite=overwrite or out is None,
+        carried=out is None,
+        extra=fill_folder,
     )
     first = tuple(settings.get("analysis") or ())
-    show_audit(found.run, Path(where) / "report.html", first=first, notes=notes)
-    for name, why in found.refused.items():
-        say(f"{name} did not run: {why}")
+    show_audit(explanation.run, Path(run_dir) / "report.html", first=first, notes=notes)
+    for name, reason in explanation.refused.items():
+        say(f"{name} did not run: {reason}")

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from isolux.vocabulary.containers import Dataset
 
-_OWN = {
+_FORMAT_FLAGS = {
     "fiftyone": ("images", "masks", "withdrawn", "allow_unmatched", "publish_min", "data_option"),
     "parquet": ("format", "model_name", "prediction_option", "overwrite"),
 }
 """The flags of each format beside --out."""
-_LOOK = """to look at them:
+_VIEW_HINT = """to look at them:
   pip install fiftyone
   python -c 'import sys, fiftyone as fo
   seen = fo.Dataset.from_dir(sys.argv[1], fo.types.FiftyOneDataset)
@@ -84,7 +84,7 @@ def export(
     overwrite : bool
         Replace the Parquet file.
     """
-    own_settings(named_options(export), locals(), ("out", "to", *_OWN[to]), f"--to {to}")
+    own_settings(named_options(export), locals(), ("out", "to", *_FORMAT_FLAGS[to]), f"--to {to}")
     if to == "parquet":
         refuse_file(out, endings=FORMATS["parquet"], source=data, overwrite=overwrite)
         _export_output(data, out, format, model_name, prediction_option)
@@ -94,47 +94,47 @@ def export(
     from isolux.verbs.publish import without_small_groups, without_telling_scores
     from isolux.vocabulary.spec import parse_spec
 
-    saver = registry.load("datasets", to).save
+    save_dataset = registry.load("datasets", to).save
     consent = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched}
     refuse_existing(out, overwrite=False)
     if Path(data).expanduser().is_dir():
-        dataset, scores, target = _of_run(data, list(data_option), consent)
+        dataset, scores, target = _load_run_people(data, list(data_option), consent)
     else:
-        said = {"data": data, "data_option": list(data_option), **consent}
-        dataset, scores, target = load_people(parse_spec(said).people), None, None
+        people_settings = {"data": data, "data_option": list(data_option), **consent}
+        dataset, scores, target = load_people(parse_spec(people_settings).people), None, None
     if publish_min:
-        whole, dataset = dataset, without_small_groups(dataset, publish_min)
+        full_dataset, dataset = dataset, without_small_groups(dataset, publish_min)
         if scores is not None:
-            scores = without_telling_scores(scores, whole, dataset, target)
-    folder = saver(dataset, out, images=images, scores=scores, masks=masks)
+            scores = without_telling_scores(scores, full_dataset, dataset, target)
+    folder = save_dataset(dataset, out, images=images, scores=scores, masks=masks)
     people = dataset.instances
-    made = f"{people.height:,} people of {people['image_id'].n_unique():,} images"
+    summary_text = f"{people.height:,} people of {people['image_id'].n_unique():,} images"
     if scores is not None:
         n = scores.select("model", "metric", "label", "threshold").n_unique()
-        made += f", {n:,} score(s) each"
-    say(made)
+        summary_text += f", {n:,} score(s) each"
+    say(summary_text)
     document.wrote(to, folder)
-    say(*_LOOK.splitlines()[:-1], _LOOK.splitlines()[-1].format(folder=folder))
+    say(*_VIEW_HINT.splitlines()[:-1], _VIEW_HINT.splitlines()[-1].format(folder=folder))
 
 
 def _export_output(
-    path: str, out: Path, form: str | None, model: str | None, options: Sequence[str]
+    path: str, out: Path, format_name: str | None, model: str | None, options: Sequence[str]
 ) -> None:
     """Write a model's output as Parquet, and say how much it is."""
     from isolux.io.atomic import write_parquet
     from isolux.predictions import output_format, read_labels, read_predictions
     from isolux.vocabulary.plugin_options import read_options
 
-    form = form or output_format(path)
-    plugin = registry.load("predictions", form)
+    format_name = format_name or output_format(path)
+    plugin = registry.load("predictions", format_name)
     settings = read_options(
-        read_labels if form in FORMATS else plugin.read,
+        read_labels if format_name in FORMATS else plugin.read,
         options,
-        owner=f"the format {form}",
+        owner=f"the format {format_name}",
         flag="--prediction-option",
         hidden=("model", "format"),
     )
-    frame = read_predictions(path, format=form, model=model, **settings)
+    frame = read_predictions(path, format=format_name, model=model, **settings)
     target = write_parquet(out, frame)
     column, units = (
         ("image_id", "images") if "image_id" in frame.columns else ("instance_id", "units")
@@ -144,7 +144,7 @@ def _export_output(
     document.wrote("predictions", target)
 
 
-def _of_run(
+def _load_run_people(
     path: str, options: list[str], consent: dict[str, Any]
 ) -> tuple[Dataset, pl.DataFrame, str | None]:
     """Load a run's people again, its scores of people, and the name of the truth's attribute."""
@@ -160,12 +160,12 @@ def _of_run(
         raise SpecError("a run says how its dataset is loaded", found="--data-option", where=path)
     run = run_directory.load(path)
     refuse_counts(run.evidence, "an export", "a run of people, named by their ids")
-    said = run.record.get("spec") or {}
-    if ":" not in str(said.get("data") or ""):
+    recorded_settings = run.record.get("spec") or {}
+    if ":" not in str(recorded_settings.get("data") or ""):
         raise SpecError(
             "this run does not say which dataset it is about",
             expected="a run of `isolux audit NAME:PATH`",
-            found=repr(said.get("data")),
+            found=repr(recorded_settings.get("data")),
             where=path,
         )
     spec = recorded_spec(run.record)
@@ -173,21 +173,21 @@ def _of_run(
         spec = spec.model_copy(update={"people": spec.people.model_copy(update=consent)})
     dataset = judged_people(spec)
     scores = run.scores.filter(pl.col("unit_kind") == "instance")
-    # People who had withdrawn are in none of a run's tables; who has since is not in the dataset.
+    # People withdrawn before the run are in none of its tables; later ones not in the dataset.
     tables = [scores, *(t for t in run.evidence.values() if "unit_id" in t.columns)]
-    judged = pl.concat([t.select("unit_id") for t in tables])["unit_id"].unique()
-    people = dataset.instances.filter(pl.col("instance_id").is_in(judged.implode()))
-    seen = people["image_id"].unique().implode()
-    known = dataset.attributes["attribute"].unique().implode()
-    kept = people["instance_id"].implode()
+    scored_ids = pl.concat([t.select("unit_id") for t in tables])["unit_id"].unique()
+    people = dataset.instances.filter(pl.col("instance_id").is_in(scored_ids.implode()))
+    image_ids = people["image_id"].unique().implode()
+    dataset_attributes = dataset.attributes["attribute"].unique().implode()
+    person_ids = people["instance_id"].implode()
     computed = run.attributes.filter(
-        ~pl.col("attribute").is_in(known), pl.col("unit_id").is_in(kept)
+        ~pl.col("attribute").is_in(dataset_attributes), pl.col("unit_id").is_in(person_ids)
     )
-    scores = scores.filter(pl.col("unit_id").is_in(kept))
-    shown = replace(
+    scores = scores.filter(pl.col("unit_id").is_in(person_ids))
+    exported = replace(
         dataset,
         instances=people,
-        images=dataset.images.filter(pl.col("image_id").is_in(seen)),
+        images=dataset.images.filter(pl.col("image_id").is_in(image_ids)),
         attributes=pl.concat([dataset.attributes, computed], how="diagonal_relaxed"),
     )
-    return shown, scores, said.get("target")
+    return exported, scores, recorded_settings.get("target")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-_BROKEN = 4
+_EXIT_UNUSABLE_RUN = 4
 
 
 def gate(
@@ -51,30 +51,32 @@ def gate(
     from isolux.cli.streams import print_error
     from isolux.vocabulary.errors import RunError
 
-    _refuse_flags(policy, init=init, others=(baseline, junit, markdown, json_file, json or None))
-    _refuse_lost_policy(policy, (junit, markdown, json_file))
+    _refuse_flags(
+        policy, init=init, other_flags=(baseline, junit, markdown, json_file, json or None)
+    )
+    _refuse_overwriting(policy, (junit, markdown, json_file))
     try:
         if init:
             from isolux.verbs.gate import proposed_policy
 
             sys.stdout.write(proposed_policy(run))
             return
-        from isolux.verbs.gate import gate as asked
+        from isolux.verbs.gate import gate as run_gate
 
-        found = asked(run, str(policy), baseline=baseline)
+        decision = run_gate(run, str(policy), baseline=baseline)
     except RunError as error:
         document.fail(error)
         print_error(f"isolux: {error}")
-        raise typer.Exit(_BROKEN) from error
-    _write({junit: found.junit, markdown: found.markdown, json_file: found.json})
-    sys.stdout.write(found.json() if json else f"{found.text()}\n")
-    raise typer.Exit(found.exit_code)
+        raise typer.Exit(_EXIT_UNUSABLE_RUN) from error
+    _write_files({junit: decision.junit, markdown: decision.markdown, json_file: decision.json})
+    sys.stdout.write(decision.json() if json else f"{decision.text()}\n")
+    raise typer.Exit(decision.exit_code)
 
 
-def _refuse_flags(policy: Path | None, *, init: bool, others: tuple[object, ...]) -> None:
+def _refuse_flags(policy: Path | None, *, init: bool, other_flags: tuple[object, ...]) -> None:
     from isolux.vocabulary.errors import SpecError
 
-    if init and (policy is not None or any(one is not None for one in others)):
+    if init and (policy is not None or any(flag_value is not None for flag_value in other_flags)):
         raise SpecError(
             "--init proposes a policy and takes no other flag",
             expected="isolux gate --init RUN > policy.yaml",
@@ -89,30 +91,30 @@ def _refuse_flags(policy: Path | None, *, init: bool, others: tuple[object, ...]
         )
 
 
-def _refuse_lost_policy(policy: Path | None, written: tuple[Path | None, ...]) -> None:
-    """Refuse to write an answer over the policy, a folder or a file of a run, or two into one."""
+def _refuse_overwriting(policy: Path | None, paths: tuple[Path | None, ...]) -> None:
+    """Refuse outputs that would overwrite the policy, a run's file, a folder or each other."""
     from isolux.io.ours import is_file_of_run
     from isolux.vocabulary.errors import OutputError
 
-    places = [path.expanduser().resolve() for path in written if path is not None]
-    taken = [] if policy is None else [policy.expanduser().resolve()]
-    for place in places:
-        if place.is_dir():
+    out_paths = [path.expanduser().resolve() for path in paths if path is not None]
+    reserved_paths = [] if policy is None else [policy.expanduser().resolve()]
+    for out_path in out_paths:
+        if out_path.is_dir():
             raise OutputError(
                 "this is a folder, and a file is to be written",
                 expected="a path of its own",
-                where=str(place),
+                where=str(out_path),
             )
-        if place in taken or is_file_of_run(place):
+        if out_path in reserved_paths or is_file_of_run(out_path):
             raise OutputError(
                 "this file is needed for something else",
                 expected="a path of its own",
-                where=str(place),
+                where=str(out_path),
             )
-        taken.append(place)
+        reserved_paths.append(out_path)
 
 
-def _write(texts: Mapping[Path | None, Callable[[], str]]) -> None:
+def _write_files(texts: Mapping[Path | None, Callable[[], str]]) -> None:
     from isolux.io.atomic import write_text
 
     for path, text in texts.items():

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.text import Text
 
-_LEADING_ROWS, _OTHER_ROWS, _OTHER_ATTRIBUTES = 8, 2, 2
-_NAME_WIDTH, _STRIP_WIDTH, _MAX_STRIP_WIDTH = 16, 11, 30
-_NOT_SHOWN, _FEW = "~", "too few"
+_MAX_LEADING_ROWS, _MAX_OTHER_ROWS, _MIN_OTHER_ATTRIBUTES = 8, 2, 2
+_MIN_NAME_WIDTH, _MIN_STRIP_WIDTH, _MAX_STRIP_WIDTH = 16, 11, 30
+_NOT_SHOWN, _TOO_FEW = "~", "too few"
 _STYLES = {"worse": "bold red", "better": "cyan", "lower": "bold", "higher": "bold"}
-_HEADS = ("", "", "", "", "n", "vs all", "p", "than all")
+_HEADINGS = ("", "", "", "", "n", "vs all", "p", "than all")
 _FOOTNOTES = {
     "small": "too few to judge",
     "no value": "has no value",
@@ -52,8 +52,8 @@ class _Cells:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """An attribute: title, rows, what is said of the other groups, or why there are no rows."""
+class _AttributeRows:
+    """An attribute: title, rows, a suffix about omitted groups, or why there are no rows."""
 
     title: str
     rows: tuple[_Cells, ...] = ()
@@ -87,7 +87,7 @@ class GroupTables:
         named: Sequence[str] = (),
     ) -> None:
         self._audited, self._width = audited, width
-        self._named = tuple(named)
+        self._named_groups = tuple(named)
         self._notes: dict[str, str] = {}
         self._line = tables[0][1].line
         self._overall = tables[0][1].overall
@@ -95,71 +95,87 @@ class GroupTables:
         rows = [row for _, table in tables for row in table.rows]
         self._places = column_places([row.estimate.value for row in rows], self._line.unit)
         self._gaps = self._format_gaps(rows)
-        self._parts = [self._build_part(i, *pair) for i, pair in enumerate(tables)]
-        cells = [row for part in self._parts for row in part.rows]
+        self._attribute_rows = [self._build_part(i, *pair) for i, pair in enumerate(tables)]
+        cells = [row for attribute_rows in self._attribute_rows for row in attribute_rows.rows]
         self._scale = _find_scale([row.estimate for row in cells], self._overall)
-        self._widths = self._share_width(cells)
+        self._widths = self._fit_widths(cells)
 
-    def build_lines(self, most: int) -> list[Text]:
+    def build_lines(self, max_lines: int) -> list[Text]:
         """Return at most so many lines (the leading attribute's are all there), and what explains.
 
         The leading attribute and the next two that differ are always there; others that do not
         fit are named and counted, as are those by which nothing is shown.
         """
-        lines = self._build_rows(self._parts[0], is_first=True)
-        left: list[str] = []
-        for i, part in enumerate(part for part in self._parts[1:] if part.rows):
-            rows = self._build_rows(part)
-            if i >= _OTHER_ATTRIBUTES and len(lines) + len(rows) > most:
-                left.append(part.title)
+        lines = self._build_rows(self._attribute_rows[0], is_first=True)
+        omitted_titles: list[str] = []
+        for i, attribute_rows in enumerate(
+            attribute_rows for attribute_rows in self._attribute_rows[1:] if attribute_rows.rows
+        ):
+            rows = self._build_rows(attribute_rows)
+            if i >= _MIN_OTHER_ATTRIBUTES and len(lines) + len(rows) > max_lines:
+                omitted_titles.append(attribute_rows.title)
             else:
                 lines += rows
-        same = [part.title for part in self._parts[1:] if part.instead == _NOT_SHOWN]
-        small = [part.title for part in self._parts[1:] if part.instead == _FEW]
-        for text, titles, end in (
-            (f"{_NOT_SHOWN} nothing shown by", same, f" in {plain(self._line.phrase)}"),
-            ("too few people to compare by", small, ""),
-            ("… also in the report:", left, ""),
+        no_difference = [
+            attribute_rows.title
+            for attribute_rows in self._attribute_rows[1:]
+            if attribute_rows.instead == _NOT_SHOWN
+        ]
+        too_few = [
+            attribute_rows.title
+            for attribute_rows in self._attribute_rows[1:]
+            if attribute_rows.instead == _TOO_FEW
+        ]
+        for text, titles, suffix in (
+            (f"{_NOT_SHOWN} nothing shown by", no_difference, f" in {plain(self._line.phrase)}"),
+            ("too few people to compare by", too_few, ""),
+            ("… also in the report:", omitted_titles, ""),
         ):
             if titles:
-                line = shorten(f"{text} {', '.join(titles)}", self._width - len(end))
-                lines.append(line.append(end))
+                line = shorten(f"{text} {', '.join(titles)}", self._width - len(suffix))
+                lines.append(line.append(suffix))
         return [*lines, *self._build_legend()]
 
-    def _build_part(self, index: int, section: AttributeSection, table: LineTable) -> _Part:
+    def _build_part(
+        self, index: int, section: AttributeSection, table: LineTable
+    ) -> _AttributeRows:
         """Choose an attribute's rows and say in its title how many groups there are."""
-        ordered = _sort_worst_first(table)
+        sorted_rows = _sort_worst_first(table)
         cells = [
             self._build_cells(row, in_pair=(section.attribute, row.group) in self._worse_in_pairs)
-            for row in ordered
+            for row in sorted_rows
         ]
         n, title = len(cells), as_printed(plain(section.title))
         if not index:
-            chosen = self._choose_leading([row.group for row in ordered])
-            left = [cell for i, cell in enumerate(cells) if i not in chosen]
-            small = sum("small" in row.notes for row in left)
-            beside = f"  … {numbered(len(left), 'more group')}" if left else ""
-            beside += f", {small:,} of them too small to judge" if small else ""
-            return _Part(title, tuple(cells[i] for i in chosen), beside)
-        judged = [
+            shown_indexes = self._choose_leading([row.group for row in sorted_rows])
+            omitted_cells = [cell for i, cell in enumerate(cells) if i not in shown_indexes]
+            n_small = sum("small" in row.notes for row in omitted_cells)
+            suffix = f"  … {numbered(len(omitted_cells), 'more group')}" if omitted_cells else ""
+            suffix += f", {n_small:,} of them too small to judge" if n_small else ""
+            return _AttributeRows(title, tuple(cells[i] for i in shown_indexes), suffix)
+        comparable_cells = [
             cell
-            for cell, row in zip(cells, ordered, strict=True)
+            for cell, row in zip(cells, sorted_rows, strict=True)
             if row.estimate.judged and not row.is_unknown
         ]
-        if len(judged) < _OTHER_ROWS:
-            return _Part(title, instead=_FEW)
-        if all(cell.mark == _NOT_SHOWN and not cell.notes for cell in judged):
-            return _Part(title, instead=_NOT_SHOWN)
+        if len(comparable_cells) < _MAX_OTHER_ROWS:
+            return _AttributeRows(title, instead=_TOO_FEW)
+        if all(cell.mark == _NOT_SHOWN and not cell.notes for cell in comparable_cells):
+            return _AttributeRows(title, instead=_NOT_SHOWN)
         extreme = "lowest" if self._line.direction == "none" else "worst"
-        beside = (
-            f" ({numbered(n, 'group')}, the {_OTHER_ROWS} {extreme})" if n > _OTHER_ROWS else ""
+        suffix = (
+            f" ({numbered(n, 'group')}, the {_MAX_OTHER_ROWS} {extreme})"
+            if n > _MAX_OTHER_ROWS
+            else ""
         )
-        return _Part(title, tuple(judged[:_OTHER_ROWS]), beside)
+        return _AttributeRows(title, tuple(comparable_cells[:_MAX_OTHER_ROWS]), suffix)
 
     def _choose_leading(self, groups: Sequence[str]) -> list[int]:
-        """Choose the rows of the leading attribute: those that the answer names, then the worst."""
-        named = [groups.index(name) for name in self._named if name in groups]
-        return sorted(list(dict.fromkeys([*named, *range(len(groups))]))[:_LEADING_ROWS])
+        """Choose the leading attribute's rows: groups named in the answer, then the worst."""
+        named_indexes = [groups.index(name) for name in self._named_groups if name in groups]
+        return sorted(
+            list(dict.fromkeys([*named_indexes, *range(len(groups))]))[:_MAX_LEADING_ROWS]
+        )
 
     def _build_cells(self, row: GroupRow, *, in_pair: bool) -> _Cells:
         estimate, line = row.estimate, self._line
@@ -168,7 +184,7 @@ class GroupTables:
         notes = _find_notes(estimate)
         notes += ["pair"] if row.mark == _NOT_SHOWN and in_pair else []
         is_marked = row.mark not in ("", _NOT_SHOWN)
-        is_among_known = is_marked and not (is_shown and _agrees(row, line))
+        is_among_known = is_marked and not (is_shown and _mark_agrees(row, line))
         notes += ["known"] if is_among_known else []
         is_shown = is_shown and row.mark != _NOT_SHOWN and not is_among_known
         return _Cells(
@@ -193,79 +209,80 @@ class GroupTables:
         return f"{low} to {high}" if estimate.low < 0 else f"{low}–{high}"
 
     def _format_value(self, estimate: Estimate | None) -> str:
-        value = estimate.value if estimate else None
-        return value_text(value, self._line.unit, places=self._places)
+        number = estimate.value if estimate else None
+        return value_text(number, self._line.unit, places=self._places)
 
     def _format_gaps(self, rows: Sequence[GroupRow]) -> dict[int, str]:
-        """Print each row's difference to everyone so that it is that of the printed values."""
+        """Format each row's difference to everyone, consistent with the printed values."""
         gaps = [(row.difference, None, None) for row in rows]
-        everyone = self._format_value(self._overall)
-        sides = [(self._format_value(row.estimate), everyone) for row in rows]
-        texts = print_gaps(gaps, sides, self._line.unit, self._places)
+        overall_text = self._format_value(self._overall)
+        value_pairs = [(self._format_value(row.estimate), overall_text) for row in rows]
+        texts = print_gaps(gaps, value_pairs, self._line.unit, self._places)
         return {id(row): text for row, (text, _) in zip(rows, texts, strict=True)}
 
-    def _share_width(self, cells: Sequence[_Cells]) -> list[int]:
-        """Give each column what it needs; name and drawn interval share what is left."""
+    def _fit_widths(self, cells: Sequence[_Cells]) -> list[int]:
+        """Fit column widths; name and drawn interval share the remaining width."""
         from rich.cells import cell_len
 
         texts = [
             (c.value, c.interval, c.n, c.difference, c.p, c.mark + "¹²"[: len(c.notes)])
             for c in cells
         ]
-        heads = ("", "", *_HEADS[4:])
-        needs = [
-            max([len(head), *(cell_len(row[i]) for row in texts)]) for i, head in enumerate(heads)
+        headings = ("", "", *_HEADINGS[4:])
+        needed_widths = [
+            max([len(heading), *(cell_len(row[i]) for row in texts)])
+            for i, heading in enumerate(headings)
         ]
-        room = self._width - sum(needs) - 2 * len(needs) - 2
-        longest = max((cell_len(c.name) for c in cells), default=0) + 2
-        name = min(longest, max(room - _STRIP_WIDTH, _NAME_WIDTH))
-        strip = max(min(room - name, _MAX_STRIP_WIDTH), _STRIP_WIDTH)
-        return [name, needs[0], needs[1], strip, *needs[2:]]
+        remaining_width = self._width - sum(needed_widths) - 2 * len(needed_widths) - 2
+        longest_name = max((cell_len(c.name) for c in cells), default=0) + 2
+        name = min(longest_name, max(remaining_width - _MIN_STRIP_WIDTH, _MIN_NAME_WIDTH))
+        strip_width = max(min(remaining_width - name, _MAX_STRIP_WIDTH), _MIN_STRIP_WIDTH)
+        return [name, needed_widths[0], needed_widths[1], strip_width, *needed_widths[2:]]
 
-    def _build_rows(self, part: _Part, *, is_first: bool = False) -> list[Text]:
+    def _build_rows(self, attribute_rows: _AttributeRows, *, is_first: bool = False) -> list[Text]:
         from rich.cells import cell_len
         from rich.text import Text
 
-        rows = [*map(self._build_row, part.rows)]
+        rows = [*map(self._build_row, attribute_rows.rows)]
         if not is_first:
-            title = cut(part.title, self._width - cell_len(part.beside))
-            return [Text.assemble((title, "bold"), part.beside), *rows]
-        rows += [Text(part.beside, style="dim")] if part.beside else []
-        if cell_len(part.title) <= self._widths[0]:
-            return [self._build_head(part.title), *rows]
-        head = Text(cut(part.title, self._width), style="bold")
+            title = cut(attribute_rows.title, self._width - cell_len(attribute_rows.beside))
+            return [Text.assemble((title, "bold"), attribute_rows.beside), *rows]
+        rows += [Text(attribute_rows.beside, style="dim")] if attribute_rows.beside else []
+        if cell_len(attribute_rows.title) <= self._widths[0]:
+            return [self._build_head(attribute_rows.title), *rows]
+        head = Text(cut(attribute_rows.title, self._width), style="bold")
         return [head, self._build_head(""), *rows]
 
     def _build_head(self, title: str) -> Text:
         """Write the first table's title with the names of the columns."""
         from rich.text import Text
 
-        name, value, interval, strip, *others = self._widths
+        name_width, value_width, interval_width, strip_width, *other_widths = self._widths
         unit = "%" if self._line.unit == "fraction" else self._line.unit
         metric = plain(self._line.phrase + (f", {unit}" if unit else ""))
-        span = value + interval + strip + 4
-        cells = [pad(title, name), pad(cut(metric, span), span)]
-        cells += [pad(head, width, right=True) for head, width in zip(_HEADS[4:7], others)]  # noqa: B905
-        cells.append(_HEADS[7])
+        span = value_width + interval_width + strip_width + 4
+        cells = [pad(title, name_width), pad(cut(metric, span), span)]
+        cells += [pad(head, width, right=True) for head, width in zip(_HEADINGS[4:7], other_widths)]  # noqa: B905
+        cells.append(_HEADINGS[7])
         return Text("  ".join(cells), style="bold")
 
     def _build_row(self, row: _Cells) -> Text:
         from rich.text import Text
 
-        name, value, interval, strip, n, difference, p, _ = self._widths
+        name_width, value_width, interval, strip_width, n, difference, p, _ = self._widths
         style = _STYLES.get(row.mark, "")
-        drawn = draw_interval(row.estimate, self._overall, self._scale, strip)
+        strip_text = draw_interval(row.estimate, self._overall, self._scale, strip_width)
         numbers = (
-            pad(row.value, value, right=True),
+            pad(row.value, value_width, right=True),
             pad(row.interval, interval, right=True),
-            drawn,
+            strip_text,
             pad(row.n, n, right=True),
             pad(row.difference, difference, right=True),
             pad(row.p, p, right=True),
         )
         marks = "".join(self._number_note(note, row.estimate.reason) for note in row.notes)
         return Text.assemble(
-            pad("  " + cut(row.name, name - 2), name),
+            pad("  " + cut(row.name, name_width - 2), name_width),
             "  ",
             "  ".join(numbers),
             "  ",
@@ -278,22 +295,22 @@ class GroupTables:
         return "¹²³⁴"[list(self._notes).index(note)]
 
     def _build_legend(self) -> list[Text]:
-        adjusted = "" if self._audited.adjusted == "unadjusted" else " adjusted"
+        adjusted_text = "" if self._audited.adjusted == "unadjusted" else " adjusted"
         level = self._audited.percent
-        legend = f"━●━ {level} interval, │ everyone, p{adjusted or ' unadjusted'}, "
+        legend = f"━●━ {level} interval, │ everyone, p{adjusted_text or ' unadjusted'}, "
         lines = [f"{legend}{_NOT_SHOWN} no difference to everyone shown"]
         notes = enumerate(self._notes.items())
-        lines += [f"{'¹²³⁴'[i]} {self._explain(*note)}" for i, note in notes]
-        return [_text(line, self._width) for line in lines]
+        lines += [f"{'¹²³⁴'[i]} {self._explain_footnote(*note)}" for i, note in notes]
+        return [_dim_line(line, self._width) for line in lines]
 
-    def _explain(self, note: str, reason: str) -> str:
+    def _explain_footnote(self, note: str, reason: str) -> str:
         if note == "pair":
             better = "higher" if self._line.direction == "none" else "better"
             return f"shown to differ from a {better} group, not from everyone"
         if note == "known":
             return "compared with other known groups: everyone includes people of unknown value"
-        more = f": {reason}" if reason else ""
-        return f"{_FOOTNOTES[note]}{more}"
+        suffix = f": {reason}" if reason else ""
+        return f"{_FOOTNOTES[note]}{suffix}"
 
 
 def draw_interval(
@@ -309,8 +326,8 @@ def draw_interval(
     """
     low, high = scale
 
-    def position(value: float) -> int:
-        share = (value - low) / (high - low) if high > low else 0.5
+    def position(number: float) -> int:
+        share = (number - low) / (high - low) if high > low else 0.5
         return min(max(round(share * (width - 1)), 0), width - 1)
 
     if estimate.value is None:
@@ -320,13 +337,13 @@ def draw_interval(
         for i in range(position(estimate.low), position(estimate.high) + 1):
             cells[i] = "━"
     if overall is not None and overall.value is not None:
-        at = position(overall.value)
-        cells[at] = "┿" if cells[at] == "━" else "│"
+        overall_index = position(overall.value)
+        cells[overall_index] = "┿" if cells[overall_index] == "━" else "│"
     cells[position(estimate.value)] = "●"
     return "".join(cells)
 
 
-def _text(line: str, width: int) -> Text:
+def _dim_line(line: str, width: int) -> Text:
     text = shorten(plain(line), width)
     text.stylize("dim")
     return text
@@ -336,18 +353,18 @@ def _find_notes(estimate: Estimate) -> list[str]:
     """Name the footnote of an estimate that may not be read as it stands."""
     if estimate.judged:
         return [] if estimate.status == Status.OK else ["doubt"]
-    small = (Status.INSUFFICIENT_UNITS, Status.INSUFFICIENT_CLUSTERS)
-    return ["small" if estimate.status in small else "no value"]
+    small_statuses = (Status.INSUFFICIENT_UNITS, Status.INSUFFICIENT_CLUSTERS)
+    return ["small" if estimate.status in small_statuses else "no value"]
 
 
-def _agrees(row: GroupRow, line: Line) -> bool:
-    """Tell whether a group's mark says the same as its difference to everyone."""
+def _mark_agrees(row: GroupRow, line: Line) -> bool:
+    """Return whether a group's mark agrees with its difference to everyone."""
     is_low = (row.difference or 0.0) < 0
     return (row.mark in ("worse", "lower")) == (is_low != (line.direction == "lower"))
 
 
 def _sort_worst_first(table: LineTable) -> list[GroupRow]:
-    """Put judged known groups first, the worst before all; then the unknown, then small ones."""
+    """Sort groups: comparable known ones first, worst first; then unknown, then small ones."""
     sign = -1.0 if table.line.direction == "lower" else 1.0
     return sorted(
         table.rows,
@@ -374,12 +391,12 @@ def _find_worse_in_pairs(
         pl.col("p_adjusted") <= alpha,
         *(pl.col(name).eq_missing(getattr(line, name)) for name in keys),
     )
-    worse = pl.when(is_a).then("group_a").otherwise("group_b")
-    return set(pairs.select("attribute", worse).rows())
+    worse_group = pl.when(is_a).then("group_a").otherwise("group_b")
+    return set(pairs.select("attribute", worse_group).rows())
 
 
 def _find_scale(estimates: Iterable[Estimate], overall: Estimate | None) -> tuple[float, float]:
-    """Return the ends of the scale that all judged intervals fit in."""
-    judged = [e for e in (*estimates, *filter(None, [overall])) if e.judged]
-    ends = [x for e in judged for x in (e.low, e.value, e.high) if x is not None]
-    return (min(ends), max(ends)) if ends else (0.0, 1.0)
+    """Return the range of the scale that all comparable intervals fit in."""
+    comparable_estimates = [e for e in (*estimates, *filter(None, [overall])) if e.judged]
+    values = [x for e in comparable_estimates for x in (e.low, e.value, e.high) if x is not None]
+    return (min(values), max(values)) if values else (0.0, 1.0)

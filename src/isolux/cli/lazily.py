@@ -1,4 +1,4 @@
-"""Modules that libraries import and no command uses: loaded only should anything ask for them."""
+"""Lazy loading of modules that libraries import and no command uses."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def load_late(*names: str) -> None:
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         spec.loader.exec_module(module)
-        package, _, own = name.rpartition(".")
+        package, _, child_name = name.rpartition(".")
         if package:
-            setattr(sys.modules[package], own, module)
+            setattr(sys.modules[package], child_name, module)

@@ -31,7 +31,7 @@ KINDS = {
 }
 """What can be listed, and what it is."""
 
-_ROOM = {"attributes": "derive", "formats": "predictions", "analyses": "analyses"}
+_PACKAGE_BY_KIND = {"attributes": "derive", "formats": "predictions", "analyses": "analyses"}
 FLAGS = {
     "datasets": "--data-option",
     "predictions": "--prediction-option",
@@ -42,20 +42,38 @@ FLAGS = {
     "measures": "by flags of isolux audit",
     "rules": "in project.yaml, rules:",
 }
-"""How the settings of a room's plugins are given."""
-_SHARED = ("model", "metrics", "pictures", "overall")  # have flags of their own, or come by place
-_BETTER = {"higher": "higher is better", "lower": "lower is better", "none": "no better direction"}
-_TOLD = ("title", "summary", "references", "assumptions", "metrics", "attributes", "asks", "worse")
+"""How the settings of a package's plugins are given."""
+_SHARED_OPTIONS = (
+    "model",
+    "metrics",
+    "pictures",
+    "overall",
+)  # have their own flags, or are positional
+_DIRECTION_TEXTS = {
+    "higher": "higher is better",
+    "lower": "lower is better",
+    "none": "no better direction",
+}
+_SEPARATE_FIELDS = (
+    "title",
+    "summary",
+    "references",
+    "assumptions",
+    "metrics",
+    "attributes",
+    "asks",
+    "worse",
+)
 """Fields of an ``INFO`` that are not printed as they are."""
 
 
 def _complete_kind(incomplete: str) -> list[str]:
-    return [kind for kind in KINDS if kind.startswith(incomplete)]
+    return [listable for listable in KINDS if listable.startswith(incomplete)]
 
 
 def _complete_name(context: typer.Context, incomplete: str) -> list[str]:
-    kind = context.params.get("kind")
-    names = registry.names(room_of(kind)) if kind in KINDS else ()
+    typed_kind = context.params.get("kind")
+    names = registry.names(room_of(typed_kind)) if typed_kind in KINDS else ()
     return [name for name in names if name.startswith(incomplete)]
 
 
@@ -80,46 +98,55 @@ def listing(
 
     if kind is None:
         rows = [
-            [one, f"{len(registry.names(room_of(one))):,}", text] for one, text in KINDS.items()
+            [listable, f"{len(registry.names(room_of(listable))):,}", text]
+            for listable, text in KINDS.items()
         ]
-        _show_lines("kinds", ["kind", "how many", "what they are"], rows)
+        _print_rows("kinds", ["kind", "how many", "what they are"], rows)
         say("", "`isolux list KIND` names them; `isolux list KIND NAME` prints one of them whole.")
         return
     if kind not in KINDS:
         raise UnknownNameError("list", kind, KINDS, where="isolux list")
-    room = room_of(kind)
+    package = room_of(kind)
     if name is not None:
-        _show_one(room, name)
+        _print_plugin(package, name)
         return
     from isolux.verbs.synthesize import not_installed
 
-    names = registry.names(room)
+    names = registry.names(package)
     if not names:
         raise not_installed(f"isolux list {kind}", "isolux-curate", "packages/curate")
-    _show_lines(kind, ["name", "what it is"], [[one, _summary(room, one)] for one in names])
+    _print_rows(
+        kind,
+        ["name", "what it is"],
+        [[plugin_name, _summarise_plugin(package, plugin_name)] for plugin_name in names],
+    )
     say("", f"`isolux list {kind} NAME` prints one of them whole.")
 
 
-def room_of(kind: str) -> str:
-    """Name the room of a kind that can be listed."""
-    return _ROOM.get(kind, kind)
+def room_of(listable: str) -> str:
+    """Return the package of a kind that can be listed."""
+    return _PACKAGE_BY_KIND.get(listable, listable)
 
 
-def _summary(room: str, name: str) -> str:
-    """Say in a line what a plugin is; the licence, output or protocols that it is chosen by."""
+def _summarise_plugin(package: str, name: str) -> str:
+    """Summarise a plugin in a line, with its licence, output or protocols."""
     from isolux.vocabulary.info import DatasetInfo, ModelInfo
 
-    info = registry.info(room, name)
-    if isinstance(info, DatasetInfo):
-        return f"{info.title} ({info.licence})"
-    if isinstance(info, ModelInfo):
-        return f"{info.title}: {info.predicts}" + (f"; needs {info.needs}" if info.needs else "")
-    if room == "papers":
-        return f"{info.title}: " + ", ".join(getattr(registry.load(room, name), "PROTOCOLS", {}))
-    return info.summary
+    plugin_info = registry.info(package, name)
+    if isinstance(plugin_info, DatasetInfo):
+        return f"{plugin_info.title} ({plugin_info.licence})"
+    if isinstance(plugin_info, ModelInfo):
+        return f"{plugin_info.title}: {plugin_info.predicts}" + (
+            f"; needs {plugin_info.needs}" if plugin_info.needs else ""
+        )
+    if package == "papers":
+        return f"{plugin_info.title}: " + ", ".join(
+            getattr(registry.load(package, name), "PROTOCOLS", {})
+        )
+    return plugin_info.summary
 
 
-def _show_lines(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a line for each row: what is too long for the screen ends with an ellipsis."""
     if document.giving():
         document.give_words(title, columns, rows)
@@ -127,86 +154,98 @@ def _show_lines(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     widths = [max(len(row[i]) for row in rows) for i in range(len(columns) - 1)]
     for *first, last in rows:
         start = "  ".join(text.ljust(width) for text, width in zip(first, widths, strict=True))
-        _print(f"{start}  {last}", is_cut=True)
+        _print_wrapped(f"{start}  {last}", is_cut=True)
 
 
-def _show_one(room: str, name: str) -> None:
-    """Print what one plugin is, and everything that can be asked of it."""
+def _print_plugin(package: str, name: str) -> None:
+    """Print what one plugin is, with all its settings."""
     from isolux.vocabulary.plugin_options import described_options
 
-    info = registry.info(room, name)
-    say(f"{name}: {info.title}")
-    _print(info.summary, indent=2)
-    for reference in info.references:
-        _print(f"{reference.citation} {reference.place}".rstrip(), indent=2)
-    for label, text in (*_facts(info), *(("assumes", one) for one in info.assumptions)):
-        _print(f"{label}: {text}", indent=2)
-    _show_parts(room, name)
-    function = registry.CONTRACTS[room][1]
-    if room not in FLAGS or function is None:
+    plugin_info = registry.info(package, name)
+    say(f"{name}: {plugin_info.title}")
+    _print_wrapped(plugin_info.summary, indent=2)
+    for reference in plugin_info.references:
+        _print_wrapped(f"{reference.citation} {reference.place}".rstrip(), indent=2)
+    for label, text in (
+        *_list_facts(plugin_info),
+        *(("assumes", assumption) for assumption in plugin_info.assumptions),
+    ):
+        _print_wrapped(f"{label}: {text}", indent=2)
+    _print_contents(package, name)
+    function = registry.CONTRACTS[package][1]
+    if package not in FLAGS or function is None:
         return
-    options = described_options(getattr(registry.load(room, name), function))
+    options = described_options(getattr(registry.load(package, name), function))
     rows = [
         [option.name, _type_and_default(option), option.text]
         for option in options.values()
-        if option.name not in _SHARED
+        if option.name not in _SHARED_OPTIONS
     ]
     columns = ["name", "type and default", "meaning"]
-    given = f"{FLAGS[room]} NAME=VALUE" if FLAGS[room].startswith("--") else FLAGS[room]
-    given = f"--NAME VALUE with --task {name}, or {given}" if room == "tasks" else given
-    _show_entries(f"settings of {name}: {given}", columns, rows)
+    usage = f"{FLAGS[package]} NAME=VALUE" if FLAGS[package].startswith("--") else FLAGS[package]
+    usage = f"--NAME VALUE with --task {name}, or {usage}" if package == "tasks" else usage
+    _print_entries(f"settings of {name}: {usage}", columns, rows)
 
 
 def _type_and_default(option: Option) -> str:
-    """Say what a setting takes and its default, which its text may say better."""
+    """Format a setting's type and default, unless its text already gives the default."""
     from isolux.vocabulary.words import wanted
 
     if option.default is not None:
-        return f"{wanted(option.kind)}; default: {_shown(option.default)}"
+        return f"{wanted(option.kind)}; default: {_format_setting(option.default)}"
     is_told = "default" in option.text.lower() or "not given" in option.text.lower()
     return wanted(option.kind).removesuffix(", or none") + ("" if is_told else "; default: not set")
 
 
-def _facts(info: Info) -> list[tuple[str, str]]:
-    """List what an ``INFO`` says in single words and sentences."""
-    values = {one.name: getattr(info, one.name) for one in fields(info) if one.name not in _TOLD}
+def _list_facts(plugin_info: Info) -> list[tuple[str, str]]:
+    """List the text fields of an ``INFO``."""
+    values = {
+        info_field.name: getattr(plugin_info, info_field.name)
+        for info_field in fields(plugin_info)
+        if info_field.name not in _SEPARATE_FIELDS
+    }
     return [
-        (name.replace("_", " "), _shown(value))
-        for name, value in values.items()
-        if value not in (None, "", ()) and not isinstance(value, Mapping)
+        (name.replace("_", " "), _format_setting(field_value))
+        for name, field_value in values.items()
+        if field_value not in (None, "", ()) and not isinstance(field_value, Mapping)
     ]
 
 
-def _shown(value: object) -> str:
-    if value is None or value == ():
+def _format_setting(setting: object) -> str:
+    if setting is None or setting == ():
         return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, tuple | list):
-        return ", ".join(": ".join(p) if isinstance(p, tuple) else str(p) for p in value)
-    return str(value)
+    if isinstance(setting, bool):
+        return "yes" if setting else "no"
+    if isinstance(setting, tuple | list):
+        return ", ".join(": ".join(p) if isinstance(p, tuple) else str(p) for p in setting)
+    return str(setting)
 
 
-def _show_parts(room: str, name: str) -> None:
+def _print_contents(package: str, name: str) -> None:
     """Print a task's metrics, a paper's protocols, a family's attributes, a card's facts."""
     from isolux.vocabulary.info import CardInfo, DerivedInfo, TaskInfo
 
-    info = registry.info(room, name)
-    if isinstance(info, TaskInfo):
-        rows = [[m.name, f"{m.unit}; {_BETTER[m.direction]}", m.definition] for m in info.metrics]
-        _show_entries(f"metrics of {name}", ["metric", "unit and direction", "definition"], rows)
-    if isinstance(info, DerivedInfo):
-        rows = [list(row) for row in info.attributes]
-        _show_entries(f"attributes of {name}", ["attribute", "what it is"], rows)
-    if isinstance(info, CardInfo):
-        rows = [[ask.key, ask.question] for ask in info.asks]
-        _show_entries(f"facts of {name}: --facts FILE", ["key", "what it is"], rows)
-    for protocol, settings in getattr(registry.load(room, name), "PROTOCOLS", {}).items():
-        rows = [[key.replace("_", "-"), _shown(value)] for key, value in settings.items()]
-        _show_entries(f"--protocol {name}:{protocol}", ["setting", "value"], rows)
+    plugin_info = registry.info(package, name)
+    if isinstance(plugin_info, TaskInfo):
+        rows = [
+            [m.name, f"{m.unit}; {_DIRECTION_TEXTS[m.direction]}", m.definition]
+            for m in plugin_info.metrics
+        ]
+        _print_entries(f"metrics of {name}", ["metric", "unit and direction", "definition"], rows)
+    if isinstance(plugin_info, DerivedInfo):
+        rows = [list(row) for row in plugin_info.attributes]
+        _print_entries(f"attributes of {name}", ["attribute", "what it is"], rows)
+    if isinstance(plugin_info, CardInfo):
+        rows = [[fact.key, fact.question] for fact in plugin_info.asks]
+        _print_entries(f"facts of {name}: --facts FILE", ["key", "what it is"], rows)
+    for protocol, settings in getattr(registry.load(package, name), "PROTOCOLS", {}).items():
+        rows = [
+            [key.replace("_", "-"), _format_setting(setting)] for key, setting in settings.items()
+        ]
+        _print_entries(f"--protocol {name}:{protocol}", ["setting", "value"], rows)
 
 
-def _show_entries(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _print_entries(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print entries: a name, what kind of thing it is, and below it what it means."""
     if not rows:
         return
@@ -216,13 +255,13 @@ def _show_entries(title: str, columns: Sequence[str], rows: Sequence[Sequence[st
     say("", title)
     for name, *between, meaning in rows:
         if not between and len(name) + len(meaning) + 4 < screen().width:
-            _print(f"{name}: {meaning}", indent=2)
+            _print_wrapped(f"{name}: {meaning}", indent=2)
             continue
-        _print(f"{name} ({'; '.join(between)})" if between else name, indent=2)
-        _print(meaning, indent=6)
+        _print_wrapped(f"{name} ({'; '.join(between)})" if between else name, indent=2)
+        _print_wrapped(meaning, indent=6)
 
 
-def _print(text: str, *, indent: int = 0, is_cut: bool = False) -> None:
+def _print_wrapped(text: str, *, indent: int = 0, is_cut: bool = False) -> None:
     """Print a text that is broken between words, or cut off at the screen's edge."""
     from isolux.cli.audit_screen import wrap_text
 

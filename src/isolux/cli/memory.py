@@ -1,4 +1,4 @@
-"""Too little memory, said in words: before the start, and where a library gave up.
+"""Messages about too little memory: before the start, and where a library failed.
 
 Nothing is imported that needs memory: numpy, scipy and polars fail to load under a low limit of
 addresses (``ulimit -v``), or end the process.
@@ -8,28 +8,28 @@ from __future__ import annotations
 
 from isolux.vocabulary.addresses import allowed_addresses
 
-_LEAST = 1440 << 20  # bytes; measured: below, loading those three fails or aborts
-_WHAT_TO_DO = (
+_MIN_ADDRESS_BYTES = 1440 << 20  # bytes; measured: below, loading those three fails or aborts
+_HINT = (
     "  what to do: ask for less (fewer --replicates, fewer groups), or raise the limit"
     " (ulimit -v shows it)"
 )
 
 
 def too_few_addresses() -> str | None:
-    """Say why nothing can be done under this limit; None: the limit is high enough."""
+    """Explain an address limit that is too low; None: the limit is high enough."""
     limit = allowed_addresses()
-    if limit is None or limit >= _LEAST:
+    if limit is None or limit >= _MIN_ADDRESS_BYTES:
         return None
     return (
         "isolux: there is not enough memory to start\n"
-        f"  expected: a limit of at least {_LEAST >> 10:,} KiB of addresses\n"
+        f"  expected: a limit of at least {_MIN_ADDRESS_BYTES >> 10:,} KiB of addresses\n"
         f"  found: {limit >> 10:,} KiB\n"
         "  what to do: raise the limit (ulimit -v)"
     )
 
 
 def too_little_memory(error: BaseException) -> str | None:
-    """Say that memory was short, if that is what the error means; None: it is another one.
+    """Explain an error that means too little memory; None: another error.
 
     Examples
     --------
@@ -39,9 +39,13 @@ def too_little_memory(error: BaseException) -> str | None:
     True
     """
     # Under a limit of addresses a library cannot be loaded, and polars cannot start its threads.
-    gave_up = isinstance(error, (ImportError, OSError)) or type(error).__name__ == "PanicException"
-    if not isinstance(error, MemoryError) and not (gave_up and allowed_addresses() is not None):
+    is_load_failure = (
+        isinstance(error, (ImportError, OSError)) or type(error).__name__ == "PanicException"
+    )
+    if not isinstance(error, MemoryError) and not (
+        is_load_failure and allowed_addresses() is not None
+    ):
         return None
-    said = str(error).strip().splitlines()
-    found = f"\n  found: {said[-1][:300]}" if said else ""
-    return f"isolux: there is not enough memory{found}\n{_WHAT_TO_DO}"
+    error_lines = str(error).strip().splitlines()
+    found_line = f"\n  found: {error_lines[-1][:300]}" if error_lines else ""
+    return f"isolux: there is not enough memory{found_line}\n{_HINT}"

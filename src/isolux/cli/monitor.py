@@ -29,26 +29,26 @@ def monitor(
     from isolux.cli.screen import say_figures, show_table
     from isolux.io.atomic import refuse_existing
     from isolux.verbs.monitor import MARK
-    from isolux.verbs.monitor import monitor as watch
+    from isolux.verbs.monitor import monitor as run_monitor
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite, marks=(MARK,), what="monitoring")
-    found = watch(runs, **settings)
-    for text in found.findings:
+    monitoring = run_monitor(runs, **settings)
+    for text in monitoring.findings:
         say(f"• {text}")
-    for note in found.notes:
+    for note in monitoring.notes:
         document.note(note)
     say()
-    shown = found.shown() if document.giving() else found.brief()
-    rows = [[_cell(x) for x in row] for row in shown.rows()]
-    show_table("", [name.replace("_", "-") for name in shown.columns], rows)
+    summary = monitoring.shown() if document.giving() else monitoring.brief()
+    rows = [[_format_cell(x) for x in row] for row in summary.rows()]
+    show_table("", [name.replace("_", "-") for name in summary.columns], rows)
     if out is not None:
         say()
-        document.wrote("page", found.report(out, overwrite=overwrite))
+        document.wrote("page", monitoring.report(out, overwrite=overwrite))
         say_figures()
 
 
-def _cell(value: object) -> str:
-    if value is None:
+def _format_cell(cell: object) -> str:
+    if cell is None:
         return "–"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{cell:g}" if isinstance(cell, float) else str(cell)

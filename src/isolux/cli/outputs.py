@@ -14,7 +14,7 @@ def refuse_file(
     """
     from isolux.vocabulary.errors import OutputError
 
-    target, read = out.expanduser(), Path(source).expanduser()
+    target, source_path = out.expanduser(), Path(source).expanduser()
     if endings and not target.name.lower().endswith(endings):
         raise OutputError(
             "the name does not say which format is to be written",
@@ -23,7 +23,7 @@ def refuse_file(
         )
     if target.is_dir():
         raise OutputError("this path is a folder", expected="a file's path", where=str(target))
-    if source and target.exists() and read.exists() and target.samefile(read):
+    if source and target.exists() and source_path.exists() and target.samefile(source_path):
         raise OutputError(
             "this is the file that is to be read", where=str(target), hint="choose another path"
         )

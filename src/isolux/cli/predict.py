@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from isolux.verbs.predict import Predicted
 
 _STAGES = ("people", "engine", "model")
-_ELSEWHERE = ("data", "answers", "sums")  # an argument, --out; a folder of counts
-_OTHERS = ("model_name", "overwrite", "option")
+_SET_ELSEWHERE = ("data", "answers", "sums")  # an argument, --out; a folder of counts
+_OTHER_FLAGS = ("model_name", "overwrite", "option")
 
 
 def predict(
@@ -40,35 +40,39 @@ def predict(
     from isolux.vocabulary.errors import SpecError
 
     if status is not None:
-        _show_status(Path(status))
+        _print_status(Path(status))
         return
-    said = given(settings)
-    refuse_other_stages(said.get("option", ()), settings)
+    typed_settings = given(settings)
+    refuse_other_stages(typed_settings.get("option", ()), settings)
     if resume is not None:
         if data is not None or out is not None:
             raise SpecError("--resume takes everything from its directory", found="DATA or --out")
-        spec = resumed_spec(resume, **said)
+        spec = resumed_spec(resume, **typed_settings)
     else:
-        spec = _asked(data, out, said)
-    began = time.monotonic()
-    with watching() as (tell, stop):
+        spec = _read_settings(data, out, typed_settings)
+    started_at = time.monotonic()
+    with watching() as (report, should_stop):
         try:
-            done = run_predict(spec, tell=tell, stop=stop)
+            prediction_run = run_predict(spec, tell=report, stop=should_stop)
         except KeyboardInterrupt:
-            print_error(f"go on: {plain(_go_on(spec))}")
+            print_error(f"go on: {plain(_format_resume_command(spec))}")
             raise
-    _show(done, time.monotonic() - began)
+    _print_result(prediction_run, time.monotonic() - started_at)
 
 
-def _go_on(spec: Any) -> str:
-    """Say what goes on with a run; where it is computed is no part of what its directory holds."""
-    said = {k: v for k, v in spec.engine.model_dump().items() if k in spec.engine.model_fields_set}
-    where = "".join(f" --{'engine' if k == 'name' else k} {v}" for k, v in said.items())
-    return f"isolux predict --resume {spec.model.answers}{where}"
+def _format_resume_command(spec: Any) -> str:
+    """Format the command that resumes a run, with its engine flags, which are not recorded."""
+    engine_settings = {
+        k: v for k, v in spec.engine.model_dump().items() if k in spec.engine.model_fields_set
+    }
+    engine_flags = "".join(
+        f" --{'engine' if k == 'name' else k} {v}" for k, v in engine_settings.items()
+    )
+    return f"isolux predict --resume {spec.model.answers}{engine_flags}"
 
 
-def _asked(data: str | None, out: str | None, said: dict[str, Any]) -> Any:
-    """Read the settings of the line, and of a file where one is named."""
+def _read_settings(data: str | None, out: str | None, typed_settings: dict[str, Any]) -> Any:
+    """Read the settings of the command line, and of a file if one is named."""
     from isolux.verbs.audit.inputs import asked_for
     from isolux.vocabulary.errors import SpecError
 
@@ -79,8 +83,8 @@ def _asked(data: str | None, out: str | None, said: dict[str, Any]) -> Any:
             found="none",
         )
     if out is not None:
-        said = said | {"answers": out}
-    spec = asked_for(data, said)
+        typed_settings = typed_settings | {"answers": out}
+    spec = asked_for(data, typed_settings)
     if spec.model.answers is None and spec.report.out is not None:  # of a file, as audit takes it
         spec = spec.updated(answers=f"{spec.report.out}.answers")
     if spec.model.answers is None:
@@ -94,60 +98,69 @@ def _asked(data: str | None, out: str | None, said: dict[str, Any]) -> Any:
 
 
 def predict_command() -> Callable[..., None]:
-    """Make the command: its flags are the settings of the stages people, engine and model."""
+    """Build the command: its flags are the settings of the stages people, engine and model."""
     from isolux.cli._flags import Flag, data_argument, of_stages, with_flags, without_flag
     from isolux.vocabulary.spec import FLAT
 
-    own = [
+    directory_flags = [
         Flag("out", str, None, "the directory of answers to write, or to resume"),
         Flag("resume", str, None, "resume a directory with the settings stored in it"),
         Flag("status", str, None, "only show the progress of a directory"),
     ]
-    mine = [
+    setting_flags = [
         flag
         for flag in [*of_stages(), *without_flag(("engine", "model"))]
-        if flag.name not in _ELSEWHERE
-        and (flag.name in _OTHERS or FLAT.get(flag.name, ("",))[0] in _STAGES)
+        if flag.name not in _SET_ELSEWHERE
+        and (flag.name in _OTHER_FLAGS or FLAT.get(flag.name, ("",))[0] in _STAGES)
     ]
-    return with_flags(predict, [data_argument(is_required=False)], [*own, *mine], everything=True)
+    return with_flags(
+        predict,
+        [data_argument(is_required=False)],
+        [*directory_flags, *setting_flags],
+        everything=True,
+    )
 
 
-def _show(done: Predicted, seconds: float) -> None:
+def _print_result(prediction_run: Predicted, seconds: float) -> None:
     from isolux.vocabulary.notes import by_severity
 
-    cautions, notes = by_severity(done.notes)
+    cautions, notes = by_severity(prediction_run.notes)
     for caution in cautions:
         document.warn(caution)
-    pictures = done.record["pictures"]
-    earlier = pictures - done.computed
-    rate = f", {done.computed / seconds:.1f} a second" if done.computed and seconds else ""
+    n_images = prediction_run.record["pictures"]
+    n_earlier = n_images - prediction_run.computed
+    rate = (
+        f", {prediction_run.computed / seconds:.1f} a second"
+        if prediction_run.computed and seconds
+        else ""
+    )
     say(
-        f"{pictures:,} pictures: {done.computed:,} looked at now{rate}"
-        + (f", {earlier:,} answered before" if earlier else "")
+        f"{n_images:,} pictures: {prediction_run.computed:,} looked at now{rate}"
+        + (f", {n_earlier:,} answered before" if n_earlier else "")
     )
     for note in notes:
         document.note(note)
-    document.wrote("answers", done.folder)
+    document.wrote("answers", prediction_run.folder)
     say(
-        f"audit them: isolux audit {done.record['spec'].get('data', 'DATA')}"
-        f" --predictions {done.folder} --by …"
+        f"audit them: isolux audit {prediction_run.record['spec'].get('data', 'DATA')}"
+        f" --predictions {prediction_run.folder} --by …"
     )
 
 
-def _show_status(folder: Path) -> None:
+def _print_status(folder: Path) -> None:
     from isolux.cli.screen import show_table
     from isolux.engine import Store
 
     store = Store(folder)
-    record, there = store.record(), store.committed()
-    known = sum(1 for index in there if index < int(record["shards"]))
+    record, committed = store.record(), store.committed()
+    n_committed = sum(1 for index in committed if index < int(record["shards"]))
     model = record["model"]
     rows = [
         ["state", str(record["state"])],
         ["model", f"{model['spec']} ({model['name']}, answers {model['predicts']})"],
         ["data", f"{record['spec'].get('data', record['dataset']['name'])}"],
         ["pictures", f"{record['pictures']:,}"],
-        ["shards", f"{known:,} of {record['shards']:,} committed"],
+        ["shards", f"{n_committed:,} of {record['shards']:,} committed"],
     ]
     missing = record.get("unanswered") or []
     rows += [["no answer", f"{row['looks']:,}: {row['reason']}"] for row in missing]

@@ -21,7 +21,7 @@ _TICK_S = 0.5
 
 
 class Teller:
-    """Shows the step at hand once it has taken long.
+    """Prints the current step once it has taken long.
 
     Parameters
     ----------
@@ -37,17 +37,17 @@ class Teller:
         self.began = self.since = clock()
         self.what, self.shown_at, self.width = "", float("-inf"), 0
 
-    def hear(self, what: str) -> None:
-        """Take the next step."""
-        if what.partition(":")[0] != self.what.partition(":")[0]:
+    def hear(self, step: str) -> None:
+        """Set the current step."""
+        if step.partition(":")[0] != self.what.partition(":")[0]:
             self.since = self.clock()
             self.shown_at = float("-inf")
-        self.what = plain(what)
-        if not what:
+        self.what = plain(step)
+        if not step:
             self.clear()
 
     def tick(self) -> None:
-        """Show the step at hand, if it is time to."""
+        """Print the current step, if it is due."""
         now = self.clock()
         if not self.what:
             return
@@ -56,14 +56,14 @@ class Teller:
             self.stream.write("\r" + line.ljust(self.width))
             self.width = len(line)
             self.stream.flush()
-        due = now - self.since >= ELSEWHERE_S and now - self.shown_at >= AGAIN_S
-        if not self.terminal and due:
+        is_due = now - self.since >= ELSEWHERE_S and now - self.shown_at >= AGAIN_S
+        if not self.terminal and is_due:
             self.stream.write(f"isolux: {self.what} … {now - self.began:.0f} s so far\n")
             self.stream.flush()
             self.shown_at = now
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self.terminal and self.width:
             self.stream.write("\r" + " " * self.width + "\r")
             self.stream.flush()
@@ -72,23 +72,26 @@ class Teller:
 
 @contextmanager
 def working() -> Iterator[None]:
-    """Show what is being done while the block runs."""
+    """Print the current step while the block runs."""
     stream = sys.stderr
-    terminal = bool(getattr(stream, "isatty", lambda: False)())
-    teller, over = Teller(stream, terminal=terminal, clock=time.monotonic), threading.Event()
+    is_terminal = bool(getattr(stream, "isatty", lambda: False)())
+    progress_line, is_over = (
+        Teller(stream, terminal=is_terminal, clock=time.monotonic),
+        threading.Event(),
+    )
 
-    def watch() -> None:
+    def update_until_over() -> None:
         with suppress(OSError, ValueError):  # a stream that was closed: nothing to show it on
-            while not over.wait(_TICK_S):
-                teller.tick()
+            while not is_over.wait(_TICK_S):
+                progress_line.tick()
 
-    thread = threading.Thread(target=watch, daemon=True, name="isolux-progress")
-    with heard_by(teller.hear):
+    thread = threading.Thread(target=update_until_over, daemon=True, name="isolux-progress")
+    with heard_by(progress_line.hear):
         thread.start()
         try:
             yield
         finally:
-            over.set()
+            is_over.set()
             thread.join(2 * _TICK_S)
             with suppress(OSError, ValueError):
-                teller.clear()
+                progress_line.clear()

@@ -63,28 +63,31 @@ def report(
     path = Path(out) if out is not None else Path(run) / "report.html"
     refuse_no_page(path)
     loaded = run_directory.load(run)
-    shown = publish(loaded, publish_min) if publish_min else loaded
-    write_report(shown, path)
+    published_run = publish(loaded, publish_min) if publish_min else loaded
+    write_report(published_run, path)
     if publish_min:
-        _warn_of_others(path)
+        _warn_of_other_pages(path)
     document.wrote("report", path)
     if publish_min:
-        say_hidden(loaded, shown, publish_min)
+        say_hidden(loaded, published_run, publish_min)
     say_figures(f"isolux report {run}" + (f" --out {out}" if out is not None else ""))
     if gallery is not None and images is not None:
         _write_gallery(loaded, path, images, gallery, may_show=i_may_show_these_images)
 
 
-def _warn_of_others(path: Path) -> None:
-    """Warn where the folder holds another published page: each protects itself alone."""
+def _warn_of_other_pages(path: Path) -> None:
+    """Warn where the folder has another published page: the two together may reveal counts."""
     from isolux.cli.screen import say_warning
     from isolux.report.html import published_beside
 
-    others = [page.name for page in published_beside(path)]
-    if others:
-        shown = ", ".join(others[:3]) + (f" and {len(others) - 3:,} more" if others[3:] else "")
+    page_names = [page.name for page in published_beside(path)]
+    if page_names:
+        names_text = ", ".join(page_names[:3]) + (
+            f" and {len(page_names) - 3:,} more" if page_names[3:] else ""
+        )
         say_warning(
-            f"{shown} in this folder {'is' if len(others) == 1 else 'are'} made to be published"
+            f"{names_text} in this folder {'is' if len(page_names) == 1 else 'are'} made to"
+            " be published"
             " too. Each page protects itself alone: of the same people, one page can be"
             " subtracted from another, and small counts follow. Publish one page with all that is"
             " to be told."
@@ -96,7 +99,7 @@ def _write_gallery(run: Run, report: Path, images: str, n: int, *, may_show: boo
     from isolux.report.gallery import write_gallery
     from isolux.vocabulary.spec import recorded_spec
 
-    made = write_gallery(
+    gallery = write_gallery(
         run,
         judged_people(recorded_spec(run.record)),
         report.with_name("gallery.html"),
@@ -104,7 +107,7 @@ def _write_gallery(run: Run, report: Path, images: str, n: int, *, may_show: boo
         per_group=n,
         may_show=may_show,
     )
-    for note in made.notes:
+    for note in gallery.notes:
         document.note(note)
-    told = f" ({made.shown} people; delete it when a person withdraws)"
-    document.wrote("gallery", made.path, told)
+    suffix = f" ({gallery.shown} people; delete it when a person withdraws)"
+    document.wrote("gallery", gallery.path, suffix)

@@ -1,4 +1,4 @@
-"""While a model runs: how far it is, on a terminal, and what the first Ctrl-C does."""
+"""Progress bar and Ctrl-C handling while a model runs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @contextmanager
 def watching() -> Iterator[tuple[Progress, Callable[[], bool]]]:
-    """Give what is told of the progress, and whether to stop after the shard at hand."""
-    with finishing("the shard at hand") as stop, _counting() as tell:
-        yield tell, stop
+    """Yield the progress callback, and a callable that says whether to stop after the shard."""
+    with finishing("the shard at hand") as should_stop, _show_progress_bar() as report:
+        yield report, should_stop
 
 
 @contextmanager
-def _counting() -> Iterator[Progress]:
-    """Show on a terminal how far it is, how fast and how long it will take; elsewhere nothing."""
+def _show_progress_bar() -> Iterator[Progress]:
+    """Show progress, rate and remaining time on a terminal; elsewhere nothing."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -49,14 +49,14 @@ def _counting() -> Iterator[Progress]:
         transient=True,
     )
     number = bars.add_task("pictures", total=None, rate="")
-    began: list[float] = []
+    start_times: list[float] = []
 
-    def tell(done: int, of: int, fresh: int) -> None:
-        if fresh and not began:
-            began.append(time.monotonic())
-        passed = time.monotonic() - began[0] if began else 0.0
-        rate = f"{fresh / passed:.1f}/s" if passed > 1 else ""
-        bars.update(number, completed=done, total=of, rate=rate)
+    def update_bar(n_finished: int, n_total: int, n_fresh: int) -> None:
+        if n_fresh and not start_times:
+            start_times.append(time.monotonic())
+        seconds = time.monotonic() - start_times[0] if start_times else 0.0
+        rate = f"{n_fresh / seconds:.1f}/s" if seconds > 1 else ""
+        bars.update(number, completed=n_finished, total=n_total, rate=rate)
 
     with bars:
-        yield tell
+        yield update_bar

@@ -29,17 +29,20 @@ def sample(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
     from isolux.cli.screen import show_wide
     from isolux.io.atomic import write_text
     from isolux.io.csv_text import csv_text
-    from isolux.verbs.sample import sample as drawn_of
+    from isolux.verbs.sample import sample as run_sample
 
     refuse_file(out, source=data.partition(":")[2], overwrite=overwrite)
-    drawn = drawn_of(data, **settings)
-    document.give("cells", drawn.cells)
-    short = drawn.cells.filter(drawn.cells["short"] > 0)
-    if short.height:
-        show_wide(f"Short of {settings['per_cell']:,} people", short)
+    balanced_sample = run_sample(data, **settings)
+    document.give("cells", balanced_sample.cells)
+    short_cells = balanced_sample.cells.filter(balanced_sample.cells["short"] > 0)
+    if short_cells.height:
+        show_wide(f"Short of {settings['per_cell']:,} people", short_cells)
         say()
-    for note in drawn.notes:
+    for note in balanced_sample.notes:
         document.note(note)
-    few = f", {short.height:,} of them short" if short.height else ""
-    say(f"{drawn.people.height:,} people of {drawn.cells.height:,} cells{few}")
-    document.wrote("ids", write_text(out, csv_text(drawn.people)))
+    short_text = f", {short_cells.height:,} of them short" if short_cells.height else ""
+    say(
+        f"{balanced_sample.people.height:,} people of {balanced_sample.cells.height:,}"
+        f" cells{short_text}"
+    )
+    document.wrote("ids", write_text(out, csv_text(balanced_sample.people)))

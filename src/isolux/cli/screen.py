@@ -1,4 +1,4 @@
-"""How commands print: tables that fit the screen, warnings, and what a page lacks."""
+"""Printing of commands: tables that fit the screen, warnings, and hints."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import Console
 
-_ROWS = 20
-_COLUMNS = 8
-_WIDE_ROWS = 60
-_APART = 2  # blanks between columns
+_MAX_ROWS = 20
+_MAX_COLUMNS = 8
+_MAX_WIDE_ROWS = 60
+_COLUMN_GAP = 2  # blanks between columns
 
 
 def give_run(run: Run, answer: Mapping[str, Any] | None, report: Path | None) -> None:
-    """Hand a run to a script: cautions, notes, its answer, the tables behind it, the files."""
-    where = None if report is None else report.parent
+    """Add a run to the JSON document: cautions, notes, answer, tables and files."""
+    run_dir = None if report is None else report.parent
     for warning in run.record.get("warnings") or ():
         document.warn(warning)
     for note in filter(None, (words_of(run.record), *run.record.get("notes", ()))):
         document.note(note)
     if answer is not None:
-        document.give_answer(answer, of=where)
-    document.give("findings", run.findings.sort("rank", maintain_order=True), of=where)
-    document.give("group_metrics", run.group_metrics, of=where)
-    document.give("disparities", run.disparities, of=where)
+        document.give_answer(answer, of=run_dir)
+    document.give("findings", run.findings.sort("rank", maintain_order=True), of=run_dir)
+    document.give("group_metrics", run.group_metrics, of=run_dir)
+    document.give("disparities", run.disparities, of=run_dir)
     if report is not None:
         document.wrote("run", report.parent)
         document.wrote("report", report)
@@ -59,12 +59,12 @@ def _print_warning(console: Console, text: str) -> None:
     console.print(plain(f"WARNING: {text}"), style="bold")
 
 
-def say_figures(again: str | None = None) -> None:
-    """Say that a page has no figures, and what adds them, where the extra is not installed.
+def say_figures(command: str | None = None) -> None:
+    """Print how to add figures to a page, where the extra is not installed.
 
     Parameters
     ----------
-    again : str, optional
+    command : str, optional
         The command that makes the page again; default: the one that was given.
     """
     from isolux.report.figures.svg import drawable
@@ -73,24 +73,24 @@ def say_figures(again: str | None = None) -> None:
         return
     say("It has no figures, only tables: the package that draws them is not installed.")
     say("  to add them: pip install 'isolux[figures]'")
-    say(f"  then: {again or 'the same command again'}")
+    say(f"  then: {command or 'the same command again'}")
 
 
-def say_hidden(run: Run, cut: Run, minimum: int) -> None:
-    """Tell who publishes what ``--publish-min`` costs, where it costs much."""
+def say_hidden(run: Run, published_run: Run, minimum: int) -> None:
+    """Print how much ``--publish-min`` suppresses, where it is much."""
     from isolux.verbs.publish.hiding import hiding
 
-    said = hiding(run, cut, minimum)
-    if said:
-        document.note(said)
+    suppression_text = hiding(run, published_run, minimum)
+    if suppression_text:
+        document.note(suppression_text)
 
 
 def show_paper(run: Run) -> None:
     """Print the paper's tables, short ones whole, of an audit that followed a protocol."""
     from isolux.statements.numbers import cell_text
 
-    for caption, why in (run.record.get("protocol") or {}).get("absent", {}).items():
-        say("", caption, f"  is not printed: {why}")
+    for caption, reason in (run.record.get("protocol") or {}).get("absent", {}).items():
+        say("", caption, f"  is not printed: {reason}")
     for caption, table in (run.record.get("protocol") or {}).get("tables", {}).items():
         rows = [[cell_text(cell) for cell in row] for row in table["rows"]]
         if document.giving():
@@ -98,11 +98,11 @@ def show_paper(run: Run) -> None:
             continue
         say("", caption)
         columns = [column.replace("_", " ") for column in table["columns"]]
-        if len(columns) > max(_COLUMNS, len(rows)):  # a screen is higher than it is wide
+        if len(columns) > max(_MAX_COLUMNS, len(rows)):  # a screen is higher than it is wide
             columns, *rows = [list(row) for row in zip(columns, *rows, strict=True)]
-        show_table("", columns, rows[:_ROWS])
-        if len(rows) > _ROWS:
-            say(f"… and {len(rows) - _ROWS} more rows in the report.")
+        show_table("", columns, rows[:_MAX_ROWS])
+        if len(rows) > _MAX_ROWS:
+            say(f"… and {len(rows) - _MAX_ROWS} more rows in the report.")
 
 
 def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
@@ -119,30 +119,33 @@ def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
         say(title)
     width = screen().width
     cells = [list(column) for column in zip(columns, *rows, strict=True)]
-    least = [max(_longest_word(cell) for cell in column) + _APART for column in cells]
-    if sum(least) <= width + _APART:
-        _print_table(columns, rows, least)
-    elif least[0] + max(least[1:], default=0) <= width + _APART:
-        for block in _blocks(cells, 1, width, least):
+    min_widths = [max(_longest_word(cell) for cell in column) + _COLUMN_GAP for column in cells]
+    if sum(min_widths) <= width + _COLUMN_GAP:
+        _print_rich_table(columns, rows, min_widths)
+    elif min_widths[0] + max(min_widths[1:], default=0) <= width + _COLUMN_GAP:
+        for block in _split_columns(cells, 1, width, min_widths):
             head, *body = (list(row) for row in zip(*block, strict=True))
-            _print_table(head, body, [max(map(_longest_word, c)) + _APART for c in block])
+            _print_rich_table(head, body, [max(map(_longest_word, c)) + _COLUMN_GAP for c in block])
     else:
         for row in rows:
-            said = [f"{name}: {cell}" if name else cell for name, cell in zip(columns, row) if cell]  # noqa: B905
-            say(*said[:1], *(f"  {line}" for line in said[1:]))
+            pairs = zip(columns, row)  # noqa: B905 - a row may be shorter
+            cell_lines = [f"{name}: {cell}" if name else cell for name, cell in pairs if cell]
+            say(*cell_lines[:1], *(f"  {line}" for line in cell_lines[1:]))
 
 
-def _print_table(columns: list[str], rows: list[list[str]], least: list[int]) -> None:
+def _print_rich_table(columns: list[str], rows: list[list[str]], min_widths: list[int]) -> None:
     from rich.table import Table
     from rich.text import Text
 
     console = screen()
     table = Table(header_style="bold", box=None, pad_edge=False)
     cells = [list(column) for column in zip(columns, *rows, strict=True)]
-    whole = [max(_longest_line(cell) for cell in column) for column in cells]
-    needs = [width - _APART for width in least]
-    room = console.width - _APART * (len(columns) - 1)
-    for column, width in zip(columns, _shared_out(whole, needs, room), strict=True):
+    full_widths = [max(_longest_line(cell) for cell in column) for column in cells]
+    needed_widths = [width - _COLUMN_GAP for width in min_widths]
+    available_width = console.width - _COLUMN_GAP * (len(columns) - 1)
+    for column, width in zip(
+        columns, _share_out_width(full_widths, needed_widths, available_width), strict=True
+    ):
         # Set, as rich would narrow a column below its longest word and cut the last one off.
         table.add_column(Text(column), overflow="fold", width=width)
     for row in rows:
@@ -150,20 +153,22 @@ def _print_table(columns: list[str], rows: list[list[str]], least: list[int]) ->
     console.print(table)
 
 
-def _shared_out(whole: list[int], least: list[int], room: int) -> list[int]:
-    """Give columns their width: whole where that fits, else what is left to the most in need.
+def _share_out_width(
+    full_widths: list[int], min_widths: list[int], available_width: int
+) -> list[int]:
+    """Share out the width: full widths if they fit, else the rest to the widest columns.
 
     Examples
     --------
-    >>> _shared_out([30, 5], [8, 5], 80), _shared_out([60, 40], [10, 10], 50)
+    >>> _share_out_width([30, 5], [8, 5], 80), _share_out_width([60, 40], [10, 10], 50)
     ([30, 5], [35, 15])
     """
-    widths = [max(own, 1) for own in least]
-    for _ in range(max(room - sum(widths), 0)):
-        lacking = [full - width for full, width in zip(whole, widths, strict=True)]
-        if max(lacking) <= 0:
+    widths = [max(min_width, 1) for min_width in min_widths]
+    for _ in range(max(available_width - sum(widths), 0)):
+        missing_widths = [full - width for full, width in zip(full_widths, widths, strict=True)]
+        if max(missing_widths) <= 0:
             break
-        widths[lacking.index(max(lacking))] += 1
+        widths[missing_widths.index(max(missing_widths))] += 1
     return widths
 
 
@@ -179,7 +184,7 @@ def _longest_word(cell: str) -> int:
     return max((cell_len(word) for word in cell.split()), default=0)
 
 
-_PS = ("p_value", "p_adjusted")
+_P_VALUE_COLUMNS = ("p_value", "p_adjusted")
 
 
 def show_wide(caption: str, table: pl.DataFrame) -> None:
@@ -190,34 +195,42 @@ def show_wide(caption: str, table: pl.DataFrame) -> None:
         document.give(caption, table)
         return
     say("", caption)
-    head = table.head(_WIDE_ROWS)
+    head = table.head(_MAX_WIDE_ROWS)
     cells = []
     for name in head.columns:
         values = head[name].to_list()
-        places = 1 if "%" in name else decimals(values)
-        told = map(p_text, values) if name in _PS else (cell_text(v, places) for v in values)
-        cells.append([name, *told])
-    named = [name in {"dataset", "attribute"} for name in head.columns]
-    keys = min(len(head.columns), (named.index(False) if False in named else 0) + 1)
-    for block in _blocks(cells, keys, screen().width):
+        n_decimals = 1 if "%" in name else decimals(values)
+        cell_texts = (
+            map(p_text, values)
+            if name in _P_VALUE_COLUMNS
+            else (cell_text(v, n_decimals) for v in values)
+        )
+        cells.append([name, *cell_texts])
+    is_key_column = [name in {"dataset", "attribute"} for name in head.columns]
+    n_keys = min(
+        len(head.columns), (is_key_column.index(False) if False in is_key_column else 0) + 1
+    )
+    for block in _split_columns(cells, n_keys, screen().width):
         columns, *rows = (list(row) for row in zip(*block, strict=True))
         show_table("", columns, rows)
-    if table.height > _WIDE_ROWS:
-        say(f"… and {table.height - _WIDE_ROWS:,} more rows; --out writes all of them.")
+    if table.height > _MAX_WIDE_ROWS:
+        say(f"… and {table.height - _MAX_WIDE_ROWS:,} more rows; --out writes all of them.")
 
 
-def _blocks(
-    cells: list[list[str]], keys: int, width: int, needs: list[int] | None = None
+def _split_columns(
+    cells: list[list[str]], n_keys: int, width: int, min_widths: list[int] | None = None
 ) -> list[list[list[str]]]:
-    """Part columns into blocks that fit the screen; the first ``keys`` stand in each of them.
+    """Split columns into blocks that fit the screen; the first ``n_keys`` are in each block.
 
-    ``needs`` are the columns' widths; default: those of their longest cells.
+    ``min_widths`` are the columns' widths; default: those of their longest cells.
     """
-    wide = needs or [max(len(cell) for cell in column) + _APART for column in cells]
-    blocks, block, used = [], cells[:keys], sum(wide[:keys])
-    for column, own in zip(cells[keys:], wide[keys:], strict=True):
-        if used + own > width + _APART and len(block) > keys:
+    column_widths = min_widths or [
+        max(len(cell) for cell in column) + _COLUMN_GAP for column in cells
+    ]
+    blocks, block, used_width = [], cells[:n_keys], sum(column_widths[:n_keys])
+    for column, column_width in zip(cells[n_keys:], column_widths[n_keys:], strict=True):
+        if used_width + column_width > width + _COLUMN_GAP and len(block) > n_keys:
             blocks.append(block)
-            block, used = cells[:keys], sum(wide[:keys])
-        block, used = [*block, column], used + own
+            block, used_width = cells[:n_keys], sum(column_widths[:n_keys])
+        block, used_width = [*block, column], used_width + column_width
     return [*blocks, block]

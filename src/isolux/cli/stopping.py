@@ -23,8 +23,8 @@ _SIGNALS = tuple(
     for name in ("SIGINT", "SIGTERM", "SIGHUP")
     if isinstance(found := getattr(signal, name, None), signal.Signals)
 )
-_seen: list[signal.Signals] = []
-_kept: list[int] = []  # standard error itself, while nothing is to be printed
+_received: list[signal.Signals] = []
+_saved_stderr: list[int] = []  # the saved standard error, while it is silenced
 
 
 class Stopped(BaseException):
@@ -37,25 +37,25 @@ def listening() -> Iterator[None]:
 
     A signal that the caller of the program wants ignored (``nohup``) stays ignored.
     """
-    _seen.clear()
-    before = {}
+    _received.clear()
+    handlers = {}
     for number in _SIGNALS:
         handler = signal.getsignal(number)
         if handler is None or handler is signal.SIG_IGN:
             continue
         try:
-            before[number] = signal.signal(number, _stop)
-        except ValueError:  # signals come to the main thread alone: its owner decides
+            handlers[number] = signal.signal(number, _raise_stop)
+        except ValueError:  # only the main thread can set handlers
             break
-    atexit.unregister(_leave_at_once)
-    atexit.register(_leave_at_once)
+    atexit.unregister(_reset_signals)
+    atexit.register(_reset_signals)
     try:
         yield
     finally:
         speak_again()
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0)
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
 
@@ -73,88 +73,88 @@ def finishing(what: str) -> Iterator[Callable[[], bool]]:
     callable
         True from the first Ctrl-C on. The block ends soon after, and ``Stopped`` is raised.
     """
-    asked: list[bool] = []
+    requests: list[bool] = []
 
-    def ask(_number: int, _frame: FrameType | None) -> None:
-        asked.append(True)
-        signal.signal(signal.SIGINT, _stop)
+    def request_stop(_number: int, _frame: FrameType | None) -> None:
+        requests.append(True)
+        signal.signal(signal.SIGINT, _raise_stop)
         os.write(2, f"isolux: finishing {what}; Ctrl-C again stops at once\n".encode())
 
-    before = signal.getsignal(signal.SIGINT)
-    if before is not _stop:  # not the command line's own: whoever set it decides
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is not _raise_stop:  # not the command line's own: whoever set it decides
         yield lambda: False
         return
-    signal.signal(signal.SIGINT, ask)
+    signal.signal(signal.SIGINT, request_stop)
     try:
-        yield lambda: bool(asked)
+        yield lambda: bool(requests)
     finally:
-        if signal.getsignal(signal.SIGINT) is ask:
-            signal.signal(signal.SIGINT, before)
-    if asked:
-        _seen.append(signal.SIGINT)
+        if signal.getsignal(signal.SIGINT) is request_stop:
+            signal.signal(signal.SIGINT, handler)
+    if requests:
+        _received.append(signal.SIGINT)
         raise Stopped
 
 
 def stopped_by() -> signal.Signals | None:
-    """Return the signal that came, whatever became of its exception."""
-    return _seen[0] if _seen else None
+    """Return the received signal, even if its exception was swallowed."""
+    return _received[0] if _received else None
 
 
 def stopped_text(number: signal.Signals) -> str:
-    """Say what happened.
+    """Format the message about a signal.
 
     Examples
     --------
     >>> stopped_text(signal.SIGTERM)
     'isolux: stopped by SIGTERM; nothing was left half-written'
     """
-    how = "interrupted" if number == signal.SIGINT else f"stopped by {number.name}"
-    return f"isolux: {how}; nothing was left half-written"
+    action = "interrupted" if number == signal.SIGINT else f"stopped by {number.name}"
+    return f"isolux: {action}; nothing was left half-written"
 
 
-def _hush() -> None:
-    """Print nothing more: an engine that is stopped in a callback prints fifty lines of itself."""
+def _silence_stderr() -> None:
+    """Silence standard error: an engine stopped in a callback prints a long traceback."""
     with suppress(OSError):
-        _kept.append(os.dup(2))
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 2)
-        os.close(nowhere)
+        _saved_stderr.append(os.dup(2))
+        null_device = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_device, 2)
+        os.close(null_device)
 
 
 def speak_again() -> None:
-    """Let standard error be what it was before the signal."""
-    while _kept:
-        kept = _kept.pop()
-        os.dup2(kept, 2)
-        os.close(kept)
+    """Restore standard error."""
+    while _saved_stderr:
+        saved_descriptor = _saved_stderr.pop()
+        os.dup2(saved_descriptor, 2)
+        os.close(saved_descriptor)
 
 
-def _stop(number: int, _frame: FrameType | None) -> None:
+def _raise_stop(number: int, _frame: FrameType | None) -> None:
     # From here on no second Ctrl-C may stop the cleaning up.
-    for other in _SIGNALS:
-        if signal.getsignal(other) is _stop:
-            signal.signal(other, signal.SIG_IGN)
-    _seen.append(signal.Signals(number))
-    _hush()
+    for other_signal in _SIGNALS:
+        if signal.getsignal(other_signal) is _raise_stop:
+            signal.signal(other_signal, signal.SIG_IGN)
+    _received.append(signal.Signals(number))
+    _silence_stderr()
     if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, _at_once)
+        signal.signal(signal.SIGALRM, _exit_now)
         signal.setitimer(signal.ITIMER_REAL, PATIENCE)
     raise Stopped
 
 
-def _leave_at_once() -> None:
-    """Let a signal end a process that is ending anyway: Python would print where it was."""
+def _reset_signals() -> None:
+    """Reset signals to their defaults at exit: Python would print a traceback."""
     for number in _SIGNALS:
         if callable(signal.getsignal(number)):
             signal.signal(number, signal.SIG_DFL)
 
 
-def _at_once(_number: int, _frame: FrameType | None) -> None:
-    """Remove what is half-written and leave, wherever the program is."""
+def _exit_now(_number: int, _frame: FrameType | None) -> None:
+    """Remove staging files and exit at once."""
     stages = sys.modules.get("isolux.io.stages")
     if stages is not None and hasattr(stages, "discard_all"):
         stages.discard_all()
-    number = _seen[0]
+    number = _received[0]
     speak_again()
     os.write(2, f"{stopped_text(number)}\n".encode())
     os._exit(128 + number)

@@ -25,7 +25,7 @@ from isolux.vocabulary.printable import plain, plain_lines
 if TYPE_CHECKING:
     from rich.console import Console
 
-_LIKE = {
+_ASCII_REPLACEMENTS = {
     "•": "*",
     "·": ".",
     "–": "-",
@@ -47,31 +47,31 @@ _LIKE = {
     "┿": "+",
     "●": "o",
 }
-_faults: list[OSError] = []
+_write_faults: list[OSError] = []
 
 
-class _Pipe(io.FileIO):
-    """A file descriptor that takes everything, and writes as long as that is possible."""
+class _TolerantPipe(io.FileIO):
+    """A file descriptor whose writes never fail: they are dropped once one has failed."""
 
-    def write(self, data: object) -> int:
+    def write(self, chunk: object) -> int:
         """Write, or remember why not and drop it."""
-        view = memoryview(data)  # type: ignore[arg-type]
-        if self.name not in _broken:
+        view = memoryview(chunk)  # type: ignore[arg-type]
+        if self.name not in _broken_pipes:
             try:
                 return super().write(view) or 0
             except BrokenPipeError:
-                _broken.add(self.name)
+                _broken_pipes.add(self.name)
             except OSError as error:
-                _broken.add(self.name)
-                _faults.append(error)
+                _broken_pipes.add(self.name)
+                _write_faults.append(error)
         return view.nbytes
 
 
-_broken: set[object] = set()
+_broken_pipes: set[object] = set()
 
 
-class _Guarded:
-    """A text stream that replaces what would steer a terminal; lines may end, and a line return."""
+class _GuardedStream:
+    """A text stream that replaces control characters, except line ends and returns."""
 
     def __init__(self, stream: TextIO) -> None:
         self.unguarded = stream
@@ -87,11 +87,11 @@ class _Guarded:
 
 @contextmanager
 def lenient() -> Iterator[None]:
-    """Make ``sys.stdout`` and ``sys.stderr`` such streams while the block runs."""
+    """Replace ``sys.stdout`` and ``sys.stderr`` by guarded streams while the block runs."""
     before = sys.stdout, sys.stderr
-    _faults.clear()
-    _broken.clear()
-    sys.stdout, sys.stderr = _guarded(sys.stdout), _guarded(sys.stderr)
+    _write_faults.clear()
+    _broken_pipes.clear()
+    sys.stdout, sys.stderr = _guard_stream(sys.stdout), _guard_stream(sys.stderr)
     try:
         yield
     finally:
@@ -105,7 +105,7 @@ def write_fault() -> OSError | None:
     """Flush, and return why something could not be printed; a reader that left is no reason."""
     with suppress(OSError, ValueError):
         sys.stdout.flush()
-    return _faults[0] if _faults else None
+    return _write_faults[0] if _write_faults else None
 
 
 def say(*lines: str) -> None:
@@ -126,29 +126,29 @@ def print_error(text: str) -> None:
 
 
 def screen(*, stderr: bool = False) -> Console:
-    """Make what prints tables, bold text and bars: it is given text that is ``plain`` already."""
+    """Build a rich console; it is given text that is ``plain`` already."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    file = stream.unguarded if isinstance(stream, _Guarded) else stream
+    file = stream.unguarded if isinstance(stream, _GuardedStream) else stream
     return Console(file=file, highlight=False, markup=False, emoji=False)
 
 
-def _guarded(stream: TextIO | None) -> TextIO:
-    return cast("TextIO", _Guarded(_stream(stream)))
+def _guard_stream(stream: TextIO | None) -> TextIO:
+    return cast("TextIO", _GuardedStream(_tolerant_stream(stream)))
 
 
-def _stream(stream: TextIO | None) -> TextIO:
+def _tolerant_stream(stream: TextIO | None) -> TextIO:
     if stream is None:  # closed by the caller, as in `isolux … >&-`
         return Path(os.devnull).open("w", encoding="utf-8")
     if type(stream) is not io.TextIOWrapper:
-        return stream  # somebody's own, as a test's
+        return stream  # a custom stream, such as a test's
     try:
         number = stream.fileno()
         stream.flush()
     except (OSError, ValueError):
         return stream
-    raw = _Pipe(number, "w", closefd=False)
+    raw = _TolerantPipe(number, "w", closefd=False)
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=stream.encoding,
@@ -158,19 +158,19 @@ def _stream(stream: TextIO | None) -> TextIO:
     )
 
 
-def _alike(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Write what this terminal has no character for by one that looks alike."""
+def _replace_unprintable(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Replace characters that the terminal's encoding lacks by similar ones."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end]
-    return "".join(_one_alike(letter) for letter in text), error.end
+    return "".join(_replace_letter(letter) for letter in text), error.end
 
 
-def _one_alike(letter: str) -> str:
-    if letter in _LIKE:
-        return _LIKE[letter]
-    plain = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
-    return plain or "?"
+def _replace_letter(letter: str) -> str:
+    if letter in _ASCII_REPLACEMENTS:
+        return _ASCII_REPLACEMENTS[letter]
+    ascii_text = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
+    return ascii_text or "?"
 
 
-codecs.register_error("isolux", _alike)
+codecs.register_error("isolux", _replace_unprintable)

@@ -61,54 +61,60 @@ def view(
     overwrite : bool
         Replace an existing page.
     """
-    left_out = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched, "metric": metric}
-    of_server = {
+    shared_settings = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched, "metric": metric}
+    server_flags = {
         "--images": images,
         "--port": port,
         "--show-faces": show_faces,
         "--i-may-show-these-images": i_may_show_these_images,
     }
     if bundle is None:
-        of_file = {"--people": people, "--publish-min": publish_min, "--overwrite": overwrite}
-        _refuse(of_file, "--bundle FILE.html", _SERVED)
-        _serve(
+        file_flags = {"--people": people, "--publish-min": publish_min, "--overwrite": overwrite}
+        _refuse_flags(file_flags, "--bundle FILE.html", _SERVER_ONLY_REASON)
+        _serve_page(
             runs,
             images=images,
             may_show=i_may_show_these_images,
             show_faces=show_faces,
             port=port,
-            **left_out,
+            **shared_settings,
         )
         return
-    _refuse(of_server, "no --bundle", "a file holds no pictures: the local viewer shows them")
-    _write(runs, bundle, people=people, publish_min=publish_min, overwrite=overwrite, **left_out)
+    _refuse_flags(
+        server_flags, "no --bundle", "a file holds no pictures: the local viewer shows them"
+    )
+    _write_page(
+        runs, bundle, people=people, publish_min=publish_min, overwrite=overwrite, **shared_settings
+    )
 
 
-_SERVED = "the local viewer shows single people to this computer alone; what leaves it is a file"
+_SERVER_ONLY_REASON = (
+    "the local viewer shows single people to this computer alone; what leaves it is a file"
+)
 
 
-def _refuse(flags: dict[str, Any], needs: str, why: str) -> None:
+def _refuse_flags(flags: dict[str, Any], needs: str, reason: str) -> None:
     from isolux.vocabulary.errors import SpecError
 
-    for flag, given in flags.items():
-        if given not in (None, False, 0):
-            raise SpecError(why, expected=f"{flag} with {needs}", found=flag)
+    for flag, flag_value in flags.items():
+        if flag_value not in (None, False, 0):
+            raise SpecError(reason, expected=f"{flag} with {needs}", found=flag)
 
 
-def _write(runs: list[str], bundle: Path, *, people: bool, **settings: Any) -> None:
-    from isolux.verbs.view import view as viewed
+def _write_page(runs: list[str], bundle: Path, *, people: bool, **settings: Any) -> None:
+    from isolux.verbs.view import view as run_view
 
-    page = viewed(runs, bundle, people=people, **settings)
-    _warn_of_changes(runs)
-    size = page.stat().st_size / 1e6
-    document.wrote("page", page, f" ({size:.1f} MB, opens by a double click, without a network)")
+    page = run_view(runs, bundle, people=people, **settings)
+    _warn_of_changed_files(runs)
+    size_mb = page.stat().st_size / 1e6
+    document.wrote("page", page, f" ({size_mb:.1f} MB, opens by a double click, without a network)")
     if people:
         document.note(
             "It contains single people: their ids, groups and scores. Anyone who has the file has "
             "those."
         )
     elif settings["publish_min"]:
-        _say_hidden(runs, settings["publish_min"])
+        _report_suppression(runs, settings["publish_min"])
     else:
         document.note(
             "It contains groups of every size, and the values of small ones can reveal single "
@@ -116,46 +122,48 @@ def _write(runs: list[str], bundle: Path, *, people: bool, **settings: Any) -> N
         )
 
 
-def _say_hidden(runs: list[str], minimum: int) -> None:
+def _report_suppression(runs: list[str], minimum: int) -> None:
     from isolux.io import run_directory
     from isolux.verbs.publish import publish
     from isolux.verbs.publish.hiding import hiding
 
     loaded = [run_directory.load(path, changed="told") for path in runs]
-    told = [hiding(run, publish(run, minimum, beside=loaded), minimum) for run in loaded]
-    for said in dict.fromkeys(filter(None, told)):
-        document.note(said)
+    suppression_texts = [
+        hiding(run, publish(run, minimum, other_runs=loaded), minimum) for run in loaded
+    ]
+    for suppression_text in dict.fromkeys(filter(None, suppression_texts)):
+        document.note(suppression_text)
 
 
-def _warn_of_changes(runs: list[str]) -> None:
-    """Say of each run that was changed what the page says first."""
+def _warn_of_changed_files(runs: list[str]) -> None:
+    """Warn of runs whose files were changed, as the page does."""
     from isolux.cli.screen import say_on_stderr
     from isolux.io.run_changes import changed_files, changed_words
 
     for run in dict.fromkeys(runs):
-        changed = changed_files(run)
-        if changed:
-            say_on_stderr(f"{run}: {changed_words(changed)}")
+        changed_names = changed_files(run)
+        if changed_names:
+            say_on_stderr(f"{run}: {changed_words(changed_names)}")
 
 
-def _serve(runs: list[str], **settings: Any) -> None:
+def _serve_page(runs: list[str], **settings: Any) -> None:
     from isolux.verbs.view import serve_view
 
     def ready(address: str, people: bool) -> None:
-        _warn_of_changes(runs)
+        _warn_of_changed_files(runs)
         document.wrote("viewer", address)
         if not people:
             say("It shows groups alone: a run keeps no people, or counts of them.")
         say("Open that address on this computer. Ctrl-C ends it.")
-        document.print_now()  # a script that reads the address waits for no end
+        document.print_now()  # a script that reads the address need not wait for the end
 
-    # Ctrl-C is how a viewer ends, and no accident: it is not told as one.
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.SIG_IGN:
+    # Ctrl-C is how a viewer ends, so it is not reported as an interruption.
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         serve_view(runs, ready, **settings)
     except KeyboardInterrupt:
         say("", "viewer: ended")
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, handler)

@@ -24,12 +24,12 @@ def cut(text: str, width: int) -> str:
 
     if cell_len(text) <= width:
         return text
-    mark = "…" if as_printed("…") == "…" else ".."
-    end = max((width - len(mark)) // 3, 1)
-    first = width - len(mark) - end
-    head = next((text[:i] for i in range(len(text), -1, -1) if cell_len(text[:i]) <= first), "")
-    tail = next((text[i:] for i in range(len(text) + 1) if cell_len(text[i:]) <= end), "")
-    return head + mark + tail
+    ellipsis = "…" if as_printed("…") == "…" else ".."
+    n_tail = max((width - len(ellipsis)) // 3, 1)
+    n_head = width - len(ellipsis) - n_tail
+    head = next((text[:i] for i in range(len(text), -1, -1) if cell_len(text[:i]) <= n_head), "")
+    tail = next((text[i:] for i in range(len(text) + 1) if cell_len(text[i:]) <= n_tail), "")
+    return head + ellipsis + tail
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:

@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 
-# The executor of one process: it looks at the shards that a store lacks, and commits each.
+# The executor of one process: it predicts the shards that a store lacks, and commits each.
 
 
 def run_local(
@@ -52,21 +52,23 @@ def run_local(
     run_key: str,
     settings: Settings,
     *,
-    tell: Progress | None = None,
+    report: Progress | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Ran:
     """Predict the shards that the store lacks, and commit each of them."""
-    there = store.committed()
-    expected = sum(len(shard.pictures) for shard in shards if shard.index not in there)
-    looker = Looker(model, folder, run_key, settings, expected=expected)
+    committed = store.committed()
+    expected = sum(len(shard.pictures) for shard in shards if shard.index not in committed)
+    predictor = Looker(model, folder, run_key, settings, expected=expected)
     try:
-        return _Run(looker, shards, store, tell or (lambda *_: None)).done(stop or (lambda: False))
+        return _LocalRun(predictor, shards, store, report or (lambda *_: None)).done(
+            stop or (lambda: False)
+        )
     finally:
-        looker.close()
+        predictor.close()
 
 
 @dataclass
-class _Run:
+class _LocalRun:
     looker: Looker
     shards: Sequence[Shard]
     store: Store
@@ -83,46 +85,46 @@ class _Run:
         self.there = self.store.committed()
 
     def done(self, stop: Callable[[], bool]) -> Ran:
-        coming = self.looker.looked(self._missing(), self._tell)
-        while not stop() and (looked := next(coming, None)) is not None:
-            self._commit(looked)
+        results = self.looker.looked(self._missing(), self._report_progress)
+        while not stop() and (shard_predictions := next(results, None)) is not None:
+            self._commit(shard_predictions)
         keys = [(s, self.keys[s.index]) for s in self.shards if s.index in self.keys]
-        whole = len(keys) == len(self.shards)
-        return Ran(keys, self.computed, self.pictures, whole, self.looker.answerer.batch)
+        is_complete = len(keys) == len(self.shards)
+        return Ran(keys, self.computed, self.pictures, is_complete, self.looker.answerer.batch)
 
     def _missing(self) -> Iterator[Shard]:
-        """Give the shards that must be computed, and pass over the others."""
+        """Yield the shards that must be computed; count the others as finished."""
         for shard in self.shards:
-            if self._is_there(shard):
-                self._tell()
+            if self._is_committed(shard):
+                self._report_progress()
             else:
                 yield shard
 
-    def _is_there(self, shard: Shard) -> bool:
-        """Tell whether a shard was committed of the very same content."""
-        settled = self.store.settled(shard, self.there.get(shard.index, ()))
-        if not settled:
+    def _is_committed(self, shard: Shard) -> bool:
+        """Return whether a shard was committed with the same content key."""
+        settled_shards = self.store.settled(shard, self.there.get(shard.index, ()))
+        if not settled_shards:
             return False
         key = self.looker.key(shard)
-        failed = settled.get(short(key))
-        if failed is None:
+        n_failed = settled_shards.get(short(key))
+        if n_failed is None:
             return False
-        self._keep(shard, key)
-        self.failures.earlier(failed)
+        self._record_key(shard, key)
+        self.failures.earlier(n_failed)
         return True
 
-    def _commit(self, looked: Looked) -> None:
-        self.store.commit(looked.shard, looked.key, looked.table)
-        self._keep(looked.shard, looked.key)
+    def _commit(self, shard_predictions: Looked) -> None:
+        self.store.commit(shard_predictions.shard, shard_predictions.key, shard_predictions.table)
+        self._record_key(shard_predictions.shard, shard_predictions.key)
         self.computed += 1
-        self.pictures += len(looked.shard.pictures)
-        self._tell()
-        self.failures.count(looked.table)
+        self.pictures += len(shard_predictions.shard.pictures)
+        self._report_progress()
+        self.failures.count(shard_predictions.table)
 
-    def _keep(self, shard: Shard, key: str) -> None:
+    def _record_key(self, shard: Shard, key: str) -> None:
         self.keys[shard.index] = key
         self.answered += len(shard.pictures)
 
-    def _tell(self, begun: int = 0) -> None:
-        """Say how far it is; ``begun`` pictures of the shard at hand are answered."""
-        self.tell(self.answered + begun, self.total, self.pictures + begun)
+    def _report_progress(self, n_partial: int = 0) -> None:
+        """Report progress; ``n_partial`` images of the current shard are finished."""
+        self.tell(self.answered + n_partial, self.total, self.pictures + n_partial)

@@ -1,4 +1,4 @@
-"""Asking a model for a batch: what it raises, what does not fit, and what never comes back."""
+"""Calls of a model on batches, with exceptions, out-of-memory errors and calls that hang."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from isolux.vocabulary.errors import IsoluxError
 
 LATE = "not answered within the time limit of its shard"
 
-_PATIENCE = 2.0  # seconds for a batch that nobody waits for any more
-_Done = AsyncResult[Any]
-_Told = Callable[[], list["Said"]]
+_CLOSE_WAIT_S = 2.0  # seconds to wait for an abandoned batch when closing
+_PendingCall = AsyncResult[Any]
+_ResponseSource = Callable[[], list["Said"]]
 
 
 class _LateError(Exception):
@@ -30,7 +30,7 @@ class _LateError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a model said of one look: its answers, or why there are none and whose fault it is."""
+    """A model's response to one input: predictions, or the reason for none and its fault."""
 
     answers: list[dict[str, Any]] | None
     reason: str | None = None
@@ -39,16 +39,16 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A batch that a model is asked for: of its first part the answer is on its way."""
+    """A submitted batch; the call on its first ``first`` inputs is pending."""
 
     shown: Sequence[Any]
     first: int
-    done: _Done | None
+    done: _PendingCall | None
 
 
 @dataclass(frozen=True, slots=True)
-class _Gave:
-    """What a model gave, in the place of the model that would give it."""
+class _FixedPredictor:
+    """A predictor that returns a fixed output, so that outputs are checked like a model's."""
 
     given: Any
     predicts: str
@@ -58,11 +58,11 @@ class _Gave:
 
 
 class Answerer:
-    """Asks a model, in a thread of its own that can be left behind.
+    """Calls a model in a separate thread that can be abandoned.
 
-    An exception of the model's is laid to the one picture that brings it about. Where memory is too
-    small, the batch is halved and stays so. A call that never returns cannot be stopped in a
-    process; its thread is left to itself, and a model loaded afresh answers the next batch.
+    An exception of the model is attributed to the one image that causes it. Where memory is too
+    small, the batch is halved and stays so. A call that never returns cannot be stopped within a
+    process; its thread is abandoned, and a freshly loaded model predicts the next batch.
 
     Parameters
     ----------
@@ -76,20 +76,22 @@ class Answerer:
         self._model = model
         self._predictor = model.predictor
         self._calls, self._checks = ThreadPool(1), ThreadPool(1)
-        self.hung = 0  # calls that never came back
+        self.hung = 0  # calls that never returned
 
-    def ask(self, shown: Sequence[Any], deadline: float) -> list[Said]:
-        """Ask for one batch."""
-        return self.answered(self.begun(shown, deadline), deadline)()
+    def ask(self, model_inputs: Sequence[Any], deadline: float) -> list[Said]:
+        """Predict one batch."""
+        return self.answered(self.begun(model_inputs, deadline), deadline)()
 
-    def begun(self, shown: Sequence[Any], deadline: float) -> Asked:
-        """Begin to ask for one batch, after those that were begun before; see ``ask``."""
-        part = shown[: self.batch]
-        waits = part and time.monotonic() < deadline
-        return Asked(shown, len(part), self._call(part) if waits else None)
+    def begun(self, model_inputs: Sequence[Any], deadline: float) -> Asked:
+        """Submit one batch after those submitted before; see ``ask``."""
+        first_part = model_inputs[: self.batch]
+        has_time = first_part and time.monotonic() < deadline
+        return Asked(
+            model_inputs, len(first_part), self._begin_call(first_part) if has_time else None
+        )
 
-    def answered(self, asked: Asked, deadline: float) -> Callable[[], list[Said]]:
-        """Wait for what was begun first. If it hung, what was begun after it must be begun again.
+    def answered(self, pending_batch: Asked, deadline: float) -> Callable[[], list[Said]]:
+        """Wait for the first submitted batch. If it hung, later ones must be submitted again.
 
         Returns
         -------
@@ -101,123 +103,138 @@ class Answerer:
         IsoluxError
             See ``ask``.
         """
-        shown = asked.shown
-        told: list[_Told] = []
-        at = 0
-        while at < len(shown):
-            n = asked.first if at == 0 else self.batch
-            part = shown[at : at + n]
-            told += self._tried(part, deadline, asked.done if at == 0 else None)
-            at += len(part)
-        return lambda: [said for one in told for said in one()]
+        model_inputs = pending_batch.shown
+        sources: list[_ResponseSource] = []
+        position = 0
+        while position < len(model_inputs):
+            n = pending_batch.first if position == 0 else self.batch
+            batch_part = model_inputs[position : position + n]
+            sources += self._run_part(
+                batch_part, deadline, pending_batch.done if position == 0 else None
+            )
+            position += len(batch_part)
+        return lambda: [response for source in sources for response in source()]
 
-    def _tried(
-        self, part: Sequence[Any], deadline: float, done: _Done | None = None
-    ) -> list[_Told]:
-        """Ask for one batch, or wait for it where it was asked for already."""
-        n = len(part)
-        if done is None and time.monotonic() >= deadline:
-            return [lambda: [_late()] * n]
+    def _run_part(
+        self, batch_part: Sequence[Any], deadline: float, pending_call: _PendingCall | None = None
+    ) -> list[_ResponseSource]:
+        """Predict a part of a batch, or wait for its pending call."""
+        n = len(batch_part)
+        if pending_call is None and time.monotonic() >= deadline:
+            return [lambda: [_late_response()] * n]
         try:
-            frame = self._waited(self._call(part) if done is None else done, deadline)
+            frame = self._await_call(
+                self._begin_call(batch_part) if pending_call is None else pending_call, deadline
+            )
         except _LateError:
-            self._start_afresh()
-            return [lambda: [_late()] * n]
+            self._restart_model()
+            return [lambda: [_late_response()] * n]
         except IsoluxError:
-            raise  # the model gives what it should not: every batch would be so
-        # Whatever a model raises is its own; one that calls sys.exit would end the command unsaid.
+            raise  # the output has a wrong form: every batch would be so
+        # Any exception counts as the model's; sys.exit in a model would end the command silently.
         except (Exception, SystemExit) as error:  # noqa: BLE001
-            return self._apart(part, deadline, error)
-        return [partial(_said, frame, self._model.predicts, n)]
+            return self._run_halves(batch_part, deadline, error)
+        return [partial(_split_by_unit, frame, self._model.predicts, n)]
 
-    def _apart(self, part: Sequence[Any], deadline: float, error: BaseException) -> list[_Told]:
-        """Halve a batch that raised, down to the picture that makes it raise."""
-        no_room = out_of_memory(error)
-        if len(part) == 1:
-            if no_room:
+    def _run_halves(
+        self, batch_part: Sequence[Any], deadline: float, error: BaseException
+    ) -> list[_ResponseSource]:
+        """Halve a batch that raised, down to the image that causes it."""
+        is_out_of_memory = out_of_memory(error)
+        if len(batch_part) == 1:
+            if is_out_of_memory:
                 raise IsoluxError(
                     "there is too little memory for one picture",
-                    found=_line(error),
+                    found=_format_exception(error),
                     hint="use a smaller model or smaller pictures, or another device",
                 ) from error
-            said = Said(None, f"the model raised {_line(error)}", "model")
-            return [lambda: [said]]
-        half = -(-len(part) // 2)
-        if no_room:
-            self.batch = min(self.batch, half)
-            # Its frames hold what filled the memory, and half of the batch would find no more room.
+            response = Said(None, f"the model raised {_format_exception(error)}", "model")
+            return [lambda: [response]]
+        half_size = -(-len(batch_part) // 2)
+        if is_out_of_memory:
+            self.batch = min(self.batch, half_size)
+            # Frames of the traceback keep the tensors alive that filled the memory.
             traceback.clear_frames(error.__traceback__)
-        first = self._tried(part[:half], deadline)
-        return first + self._tried(part[half:], deadline)
+        first = self._run_part(batch_part[:half_size], deadline)
+        return first + self._run_part(batch_part[half_size:], deadline)
 
-    def _call(self, part: Sequence[Any]) -> _Done:
-        """Call the model in its thread; what it gives is checked by another, while it goes on."""
-        predictor, info, name = self._predictor, self._model.info, self._model.name
-        kind, n, now, checks = self._model.predicts, len(part), self.hung, self._checks
+    def _begin_call(self, batch_part: Sequence[Any]) -> _PendingCall:
+        """Submit a call of the model; its output is checked in another thread meanwhile."""
+        predictor, model_info, name = self._predictor, self._model.info, self._model.name
+        prediction_type, n, n_hung_before, checks = (
+            self._model.predicts,
+            len(batch_part),
+            self.hung,
+            self._checks,
+        )
 
-        def check(given: Any) -> pl.DataFrame:
+        def check(output: Any) -> pl.DataFrame:
             ids = [str(k) for k in range(n)]
-            return answers(_Gave(given, kind), info, range(n), ids, model=name)  # type: ignore[arg-type]
+            source: Any = _FixedPredictor(output, prediction_type)
+            units: Any = range(n)
+            return answers(source, model_info, units, ids, model=name)
 
         def call() -> AsyncResult[Any] | None:
-            if now != self.hung:  # nobody waits for it
+            if n_hung_before != self.hung:  # the call was abandoned
                 return None
-            given = predictor(part)
-            return checks.apply_async(_kept, (partial(check, given),))
+            output = predictor(batch_part)
+            return checks.apply_async(_return_exception, (partial(check, output),))
 
-        return self._calls.apply_async(_kept, (call,))
+        return self._calls.apply_async(_return_exception, (call,))
 
-    def _waited(self, done: _Done, deadline: float) -> pl.DataFrame:
-        """Wait for an answer, no longer than until the deadline."""
-        result: Any = done
+    def _await_call(self, pending_call: _PendingCall, deadline: float) -> pl.DataFrame:
+        """Wait for a pending call until the deadline."""
+        outcome: Any = pending_call
         try:
-            while isinstance(result, AsyncResult):
-                result = result.get(max(deadline - time.monotonic(), 0.0))
+            while isinstance(outcome, AsyncResult):
+                outcome = outcome.get(max(deadline - time.monotonic(), 0.0))
         except multiprocessing.TimeoutError:
             raise _LateError from None
-        if isinstance(result, BaseException):
-            raise result
-        return result  # type: ignore[no-any-return]
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome  # type: ignore[no-any-return]
 
-    def _start_afresh(self) -> None:
+    def _restart_model(self) -> None:
         self.hung += 1
         self._calls.close()
         self._calls = ThreadPool(1)
         self._predictor = self._model.fresh()
 
     def close(self) -> None:
-        """Let the threads end; of a model on a GPU wait a little for what it is at."""
+        """Close the threads; wait briefly for a running call on a GPU."""
         if self._model.on_gpu:
-            self._calls.apply_async(int).wait(_PATIENCE)
+            self._calls.apply_async(int).wait(_CLOSE_WAIT_S)
         self._calls.close()
         self._checks.close()
 
 
-def _kept(call: Callable[[], Any]) -> Any:
-    """Return what a call raises, to be raised where it is waited for: a pool loses a SystemExit."""
+def _return_exception(call: Callable[[], Any]) -> Any:
+    """Return an exception instead of raising it: a thread pool would lose a SystemExit."""
     try:
         return call()
     except BaseException as error:  # noqa: BLE001
         return error
 
 
-def _said(frame: pl.DataFrame, kind: str, n: int) -> list[Said]:
-    """Part a table of answers by the look that each is about."""
-    whose = "instance_id" if "instance_id" in frame.columns else "image_id"
-    columns = list(answer_columns(kind))
-    found: list[list[dict[str, Any]]] = [[] for _ in range(n)]
-    whole = frame.with_columns(
+def _split_by_unit(frame: pl.DataFrame, prediction_type: str, n: int) -> list[Said]:
+    """Split a table of predictions by input."""
+    id_column = "instance_id" if "instance_id" in frame.columns else "image_id"
+    columns = list(answer_columns(prediction_type))
+    rows_by_unit: list[list[dict[str, Any]]] = [[] for _ in range(n)]
+    complete_rows = frame.with_columns(
         pl.lit(None, dtype=pl.String).alias(name) for name in ASKED if name not in frame.columns
     )
-    for who, row in zip(frame[whose].to_list(), whole.select(columns).iter_rows(), strict=True):
-        found[int(who)].append(dict(zip(columns, row, strict=True)))
-    return [Said(rows) for rows in found]
+    for unit_number, row in zip(
+        frame[id_column].to_list(), complete_rows.select(columns).iter_rows(), strict=True
+    ):
+        rows_by_unit[int(unit_number)].append(dict(zip(columns, row, strict=True)))
+    return [Said(rows) for rows in rows_by_unit]
 
 
-def _late() -> Said:
+def _late_response() -> Said:
     return Said(None, LATE, "time")
 
 
-def _line(error: BaseException) -> str:
+def _format_exception(error: BaseException) -> str:
     text = (str(error).splitlines() or [""])[0][:200]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

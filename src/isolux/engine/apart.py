@@ -1,4 +1,4 @@
-"""A model's shards in other processes: of this machine, or on Ray's nodes.
+"""Prediction of shards by worker processes: of this machine, or on Ray's nodes.
 
 What ``run_local`` does in one process, the workers of ``pieces`` do in several. Each opens the
 model once. Shards, keys, commits and resume are those of ``run_local``: the files are the same.
@@ -32,14 +32,14 @@ from isolux.vocabulary.errors import IsoluxError, SpecError
 OPEN = "isolux.engine.apart:open_shard_model"
 PREDICT = "isolux.engine.apart:predict_shard"
 
-_SHOWN = 3
-_opened: dict[str, Looker] = {}
-"""The model of this process, by what it was asked for: the next shard finds it open."""
+_MAX_LISTED = 3
+_open_predictors: dict[str, Looker] = {}
+"""The open predictor of this process by its request: later shards reuse it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which model a worker opens, and how; all of it JSON.
+    """The model that a worker opens, with its settings; all values are JSON.
 
     Parameters
     ----------
@@ -72,56 +72,58 @@ class Asked:
 
 
 def given(shard: Shard) -> dict[str, Any]:
-    """Write a shard as JSON has it."""
+    """Convert a shard to JSON values."""
     return {"index": shard.index, "shard": msgspec.to_builtins(shard.pictures)}
 
 
 def code_hash() -> str:
-    """Return one SHA-256 of the code that opens pictures."""
+    """Return one SHA-256 of the code that decodes images."""
     return source_hash(of_pictures, images)
 
 
-def open_shard_model(asked: Mapping[str, Any]) -> Tables:
-    """Open the model before the first shard comes, which has a time limit."""
-    _looker(asked)
+def open_shard_model(request: Mapping[str, Any]) -> Tables:
+    """Open the model before the first shard, so that its time limit excludes loading."""
+    _open_predictor(request)
     return {}
 
 
 def predict_shard(
-    asked: Mapping[str, Any],
+    request: Mapping[str, Any],
     index: int,
     shard: Sequence[Mapping[str, Any]],
-    settled: Sequence[str] = (),
+    settled_keys: Sequence[str] = (),
 ) -> Tables:
-    """Predict one shard, wherever an executor runs this."""
-    looker = _looker(asked)
-    whole = Shard(index, msgspec.convert(shard, tuple[Picture, ...]))
-    if settled:
-        key = looker.key(whole)
-        if short(key) in settled:
-            return {"made": pl.DataFrame({"key": [key], "batch": [looker.answerer.batch]})}
-    (looked,) = looker.looked([whole])
-    made = pl.DataFrame({"key": [looked.key], "batch": [looker.answerer.batch]})
-    return {"made": made, "looks": looked.table}
+    """Predict one shard in a worker."""
+    predictor = _open_predictor(request)
+    rebuilt_shard = Shard(index, msgspec.convert(shard, tuple[Picture, ...]))
+    if settled_keys:
+        key = predictor.key(rebuilt_shard)
+        if short(key) in settled_keys:
+            return {"made": pl.DataFrame({"key": [key], "batch": [predictor.answerer.batch]})}
+    (shard_predictions,) = predictor.looked([rebuilt_shard])
+    job_result = pl.DataFrame({"key": [shard_predictions.key], "batch": [predictor.answerer.batch]})
+    return {"made": job_result, "looks": shard_predictions.table}
 
 
-def _looker(told: Mapping[str, Any]) -> Looker:
-    """Open what is asked for, once a process."""
-    name = json.dumps(told, sort_keys=True)
-    if name not in _opened:
-        for other in list(_opened):  # the memory holds one model
-            _opened.pop(other).close()
-        asked = Asked(**told)
-        _go_to(asked.here)
-        model = open_model(asked.model, asked.options, name=asked.name)
-        _refuse_other(model, asked)
-        settings = Settings(**asked.settings)
-        _opened[name] = Looker(model, PictureFolder(asked.pictures), asked.run_key, settings)
-    return _opened[name]
+def _open_predictor(request: Mapping[str, Any]) -> Looker:
+    """Open the requested model, once per process."""
+    name = json.dumps(request, sort_keys=True)
+    if name not in _open_predictors:
+        for open_name in list(_open_predictors):  # the memory holds one model
+            _open_predictors.pop(open_name).close()
+        model_request = Asked(**request)
+        _change_directory(model_request.here)
+        model = open_model(model_request.model, model_request.options, name=model_request.name)
+        _refuse_other_model(model, model_request)
+        settings = Settings(**model_request.settings)
+        _open_predictors[name] = Looker(
+            model, PictureFolder(model_request.pictures), model_request.run_key, settings
+        )
+    return _open_predictors[name]
 
 
-def _go_to(folder: str) -> None:
-    """Work where the command was started: modules and weights may be named from there."""
+def _change_directory(folder: str) -> None:
+    """Change to the command's working directory: modules and weights may be relative to it."""
     try:
         os.chdir(folder)
     except OSError as error:
@@ -134,25 +136,25 @@ def _go_to(folder: str) -> None:
         ) from error
 
 
-def _refuse_other(model: Model, asked: Asked) -> None:
-    """Refuse answers of another model, other packages or another isolux than the command has."""
-    if model.key == asked.key and code_hash() == asked.code:
+def _refuse_other_model(model: Model, request: Asked) -> None:
+    """Refuse a worker whose model, packages or code differ from the command's."""
+    if model.key == request.key and code_hash() == request.code:
         return
-    packages = sorted(set(asked.versions) | set(model.versions))
-    told = [
-        f"{name} {model.versions.get(name, 'absent')}, not {asked.versions.get(name, 'absent')}"
+    packages = sorted(set(request.versions) | set(model.versions))
+    differences = [
+        f"{name} {model.versions.get(name, 'absent')}, not {request.versions.get(name, 'absent')}"
         for name in packages
-        if model.versions.get(name) != asked.versions.get(name)
+        if model.versions.get(name) != request.versions.get(name)
     ]
     raise IsoluxError(
         "a worker has another model, or other code, than the command",
-        expected=f"the same {asked.model} on each node, with the same packages and isolux",
-        found="; ".join(told[:_SHOWN]) or "other weights, settings or code",
+        expected=f"the same {request.model} on each node, with the same packages and isolux",
+        found="; ".join(differences[:_MAX_LISTED]) or "other weights, settings or code",
         where=os.uname().nodename if hasattr(os, "uname") else "a node",
     )
 
 
-_LONGER = 1.1, 30.0
+_TIME_LIMIT_MARGIN = 1.1, 30.0
 """A worker keeps its shard's time limit itself; one that cannot even do that (it hangs while it
 holds Python's lock) is ended after so many times the limit, and so many seconds more."""
 
@@ -168,12 +170,12 @@ def run_apart(
     settings: Settings,
     *,
     retries: int = 2,
-    tell: Progress | None = None,
+    report: Progress | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Ran:
     """Have the shards that the store lacks predicted by an executor's workers, and commit each."""
     refuse_in_memory(model)
-    asked = Asked(
+    request = Asked(
         model.spec,
         tuple(options),
         model.name,
@@ -187,14 +189,14 @@ def run_apart(
     )
     stage = Stage(store.folder / "workers", folder=True)
     try:
-        run = _Run(
+        run = _RemoteRun(
             model,
-            asdict(asked),
+            asdict(request),
             shards,
             store,
             settings,
             PieceStore(stage.path),
-            tell or (lambda *_: None),
+            report or (lambda *_: None),
         )
         return run.done(executor, retries, stop or (lambda: False))
     finally:
@@ -212,7 +214,7 @@ def refuse_in_memory(model: Model) -> None:
 
 
 @dataclass
-class _Run:
+class _RemoteRun:
     model: Model
     asked: dict[str, Any]
     shards: Sequence[Shard]
@@ -234,57 +236,59 @@ class _Run:
         self.run_key = str(self.asked["run_key"])
 
     def done(self, executor: Executor, retries: int, stop: Callable[[], bool]) -> Ran:
-        times, more = _LONGER
-        limits = Limits(self.settings.time_limit * times + more, retries, late_again=False)
-        first = Piece("open", self.model.spec, OPEN, {"asked": self.asked})
+        factor, extra_s = _TIME_LIMIT_MARGIN
+        limits = Limits(self.settings.time_limit * factor + extra_s, retries, late_again=False)
+        first = Piece("open", self.model.spec, OPEN, {"request": self.asked})
         executor(
             Work(
-                self._pieces(),
+                self._build_jobs(),
                 len(self.shards),
                 self.pieces,
                 limits,
-                self._take,
+                self._commit_shard,
                 first,
                 stop,
-                self._lost,
+                self._build_failed_shard,
             )
         )
         keys = [(s, self.keys[s.index]) for s in self.shards if s.index in self.keys]
         return Ran(keys, self.computed, self.pictures, len(keys) == len(self.shards), self.batch)
 
-    def _pieces(self) -> Iterator[Piece]:
-        for at, shard in enumerate(self.shards):
-            settled = self.store.settled(shard, self.there.get(shard.index, ()))
+    def _build_jobs(self) -> Iterator[Piece]:
+        for position, shard in enumerate(self.shards):
+            settled_shards = self.store.settled(shard, self.there.get(shard.index, ()))
             yield Piece(
-                str(at),
+                str(position),
                 f"shard {shard.index}",
                 PREDICT,
-                {"asked": self.asked, **given(shard), "settled": list(settled)},
+                {"request": self.asked, **given(shard), "settled_keys": list(settled_shards)},
             )
 
-    def _take(self, piece: Piece) -> None:
-        """Commit what came of a shard."""
-        shard = self.shards[int(piece.key)]
-        tables = self.pieces.take(piece.key)
+    def _commit_shard(self, job: Piece) -> None:
+        """Commit the result of a shard's job."""
+        shard = self.shards[int(job.key)]
+        tables = self.pieces.take(job.key)
         ((key, batch),) = tables["made"].select("key", "batch").iter_rows()
         self.batch = min(self.batch, batch)
         self.answered += len(shard.pictures)
-        looks = tables.get("looks")
-        if looks is None:
+        inferences = tables.get("looks")
+        if inferences is None:
             self.failures.earlier(self.store.settled(shard, [short(key)]).get(short(key), 0))
         else:
-            self.store.commit(shard, key, looks)
+            self.store.commit(shard, key, inferences)
             self.computed += 1
             self.pictures += len(shard.pictures)
         self.keys[shard.index] = key
         self.tell(self.answered, self.total, self.pictures)
-        if looks is not None:
-            self.failures.count(looks)
+        if inferences is not None:
+            self.failures.count(inferences)
 
-    def _lost(self, piece: Piece, why: str, late: bool) -> Tables:
-        """Say of a shard that no worker answered; the next command asks again."""
-        shard = self.shards[int(piece.key)]
-        reason, fault = (LATE, "time") if late else (f"its worker was lost: {why}", "model")
+    def _build_failed_shard(self, job: Piece, loss_reason: str, is_late: bool) -> Tables:
+        """Build a failed shard, which the next command predicts again."""
+        shard = self.shards[int(job.key)]
+        reason, fault = (
+            (LATE, "time") if is_late else (f"its worker was lost: {loss_reason}", "model")
+        )
         rows = [
             (unit.id, picture.image_id, None, None, None, reason, fault, None)
             for picture in shard.pictures
@@ -292,5 +296,5 @@ class _Run:
         ]
         schema = looks_table(self.model.predicts).schema
         key = shard_key(self.run_key, shard, [None] * len(shard.pictures))
-        made = pl.DataFrame({"key": [key], "batch": [self.batch]})
-        return {"made": made, "looks": pl.DataFrame(rows, schema=schema, orient="row")}
+        job_result = pl.DataFrame({"key": [key], "batch": [self.batch]})
+        return {"made": job_result, "looks": pl.DataFrame(rows, schema=schema, orient="row")}

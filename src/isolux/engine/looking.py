@@ -1,4 +1,4 @@
-"""One process's part of a run: pictures are read ahead, one model answers, shards follow."""
+"""Prediction of shards in one process: images are prefetched, one model predicts them."""
 
 from __future__ import annotations
 
@@ -27,37 +27,41 @@ from isolux.models import Model, Preprocessing
 from isolux.vocabulary.addresses import allowed_addresses
 from isolux.vocabulary.errors import SpecError
 
-_MAX_THREADS = 8  # with more of them the model's own waits for Python's lock
+_MAX_THREADS = 8  # with more of them the model's thread waits for Python's lock
 _MAX_PROCESSES = 16
 _MIN_CORES = 8
-_MIN_PICTURES = 768  # for fewer, no process is started
-_MAX_WAITING_BYTES = 1 << 29  # of pictures that wait for the model
-_PER_PROCESS = 4  # pictures that a process reads ahead
+_MIN_IMAGES_FOR_PROCESSES = 768  # for fewer images, no process is started
+_MAX_WAITING_BYTES = 1 << 29  # of images that wait for the model
+_PREFETCH_PER_PROCESS = 4  # images that a process prefetches
 
 
-def process_count(model: Model, asked: int | None) -> int:
-    """Say how many processes read for a model; 0: threads alone."""
-    if asked == 0:
+def process_count(model: Model, n_requested: int | None) -> int:
+    """Choose how many processes decode images for a model; 0: threads alone."""
+    if n_requested == 0:
         return 0
-    is_torch = "torch" in sys.modules  # a network of PyTorch's has imported it
+    is_torch = "torch" in sys.modules  # imported by any PyTorch network
     can_prepare = isinstance(getattr(model.predictor, "prepare", None), Preprocessing)
-    is_able = is_torch and can_prepare and not getattr(model.predictor, "by_box", False)
-    if asked is not None:
-        if not is_able:
+    can_use_processes = is_torch and can_prepare and not getattr(model.predictor, "by_box", False)
+    if n_requested is not None:
+        if not can_use_processes:
             raise SpecError(
                 "no processes can read pictures for this model",
                 expected="a model of timm:, open_clip: or fairface:",
                 found=model.spec,
                 hint="leave reader_processes out: threads read (readers)",
             )
-        return asked
-    has_room = cores() >= _MIN_CORES and allowed_addresses() is None
-    return min(_MAX_PROCESSES, cores() - 1) if is_able and model.on_gpu and has_room else 0
+        return n_requested
+    has_enough_cores = cores() >= _MIN_CORES and allowed_addresses() is None
+    return (
+        min(_MAX_PROCESSES, cores() - 1)
+        if can_use_processes and model.on_gpu and has_enough_cores
+        else 0
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads pictures, in a thread by a call, in a process of a ``DataLoader`` by an index."""
+    """Reads images: called by a thread, or indexed by a process of a ``DataLoader``."""
 
     folder: PictureFolder
     prepare: Callable[..., Any] | None
@@ -68,7 +72,7 @@ class _Reader:
 
 
 class Ahead:
-    """Reads pictures before they are asked for.
+    """Prefetches images by threads or processes.
 
     Parameters
     ----------
@@ -89,110 +93,110 @@ class Ahead:
         self._threads = ThreadPool(self._n_threads)
         self._n_processes = process_count(model, settings.reader_processes)
         self.apart = self._n_processes > 0
-        if settings.reader_processes is None and expected < _MIN_PICTURES:
+        if settings.reader_processes is None and expected < _MIN_IMAGES_FOR_PROCESSES:
             self._n_processes = 0
-        self._ahead: deque[tuple[Picture, AsyncResult[Read]]] = deque()
-        self._coming: Iterator[Picture] = iter(())
-        self._by_processes: Iterator[Read] | None = None
-        self._at_processes: deque[Picture] = deque()
+        self._queue: deque[tuple[Picture, AsyncResult[Read]]] = deque()
+        self._upcoming: Iterator[Picture] = iter(())
+        self._process_results: Iterator[Read] | None = None
+        self._in_processes: deque[Picture] = deque()
 
     def close(self) -> None:
         """Let the threads and processes end; one that hangs is not waited for."""
-        self._by_processes = None
+        self._process_results = None
         self._threads.close()
 
     def hashes(self, pictures: tuple[Picture, ...]) -> list[str | None]:
-        """Read pictures for their hashes alone; None where one cannot be read."""
+        """Hash the files of images; None where one cannot be read."""
         return self._threads.map(partial(hash_picture, folder=self._reader.folder), pictures)
 
     def follow(self, pictures: Iterator[Picture]) -> None:
-        """Read these from now on, which are taken as there is room."""
-        self._ahead.clear()
-        self._at_processes.clear()
-        self._coming = pictures
-        self._by_processes = self._loader() if self._n_processes else None
+        """Start to prefetch these images, as far as there is room."""
+        self._queue.clear()
+        self._in_processes.clear()
+        self._upcoming = pictures
+        self._process_results = self._loader() if self._n_processes else None
         self.refill()
 
     def next(self, picture: Picture, deadline: float) -> Read:
-        """Give the next picture, which is this one, and read on."""
-        if self._by_processes is not None:
+        """Return the next image, which is this one, and prefetch further."""
+        if self._process_results is not None:
             try:
-                read = next(self._by_processes)
+                read = next(self._process_results)
             except Exception:  # noqa: BLE001 - one was lost, or hangs: a thread will say why
-                self._by_processes, self._n_processes = None, 0
-                self._coming = chain(tuple(self._at_processes), self._coming)
+                self._process_results, self._n_processes = None, 0
+                self._upcoming = chain(tuple(self._in_processes), self._upcoming)
             else:
-                self._at_processes.popleft()
+                self._in_processes.popleft()
                 return read
-        if not self._ahead:
+        if not self._queue:
             self.refill()
-        _, result = self._ahead.popleft()
+        _, pending_read = self._queue.popleft()
         try:
-            return result.get(max(deadline - time.monotonic(), 0.0))
+            return pending_read.get(max(deadline - time.monotonic(), 0.0))
         except LateError:
             self._replace_threads()
-            late = Said(None, "not read within the time limit of its shard", "time")
+            response = Said(None, "not read within the time limit of its shard", "time")
             n = len(picture.units)
-            return Read(Opened(picture, None, None, None, ()), [None] * n, [late] * n)
+            return Read(Opened(picture, None, None, None, ()), [None] * n, [response] * n)
 
     def refill(self) -> None:
-        """Keep the threads busy, a bounded number of pictures and bytes ahead of the model."""
-        if self._by_processes is not None:
+        """Keep the threads busy, a bounded number of images and bytes ahead of the model."""
+        if self._process_results is not None:
             return
-        while not self._ahead or self._has_room():
-            picture = next(self._coming, None)
+        while not self._queue or self._has_room():
+            picture = next(self._upcoming, None)
             if picture is None:
                 return
-            self._ahead.append((picture, self._begin(picture)))
+            self._queue.append((picture, self._submit(picture)))
 
-    def _begin(self, picture: Picture) -> AsyncResult[Read]:
+    def _submit(self, picture: Picture) -> AsyncResult[Read]:
         return self._threads.apply_async(self._reader.__getitem__, (picture,))
 
     def _has_room(self) -> bool:
-        waiting = [r.get().n_bytes for _, r in self._ahead if r.ready() and r.successful()]
-        depth = self._settings.batch + 2 * self._n_threads
-        return len(self._ahead) < depth and sum(waiting) <= _MAX_WAITING_BYTES
+        waiting = [r.get().n_bytes for _, r in self._queue if r.ready() and r.successful()]
+        max_queue_length = self._settings.batch + 2 * self._n_threads
+        return len(self._queue) < max_queue_length and sum(waiting) <= _MAX_WAITING_BYTES
 
     def _replace_threads(self) -> None:
-        """Start threads anew, for what waits too: those there are may be stuck."""
+        """Replace the threads, which may be stuck, and resubmit pending reads."""
         self._threads.close()
         self._threads = ThreadPool(self._n_threads)
-        waiting = [(p, r if r.ready() else self._begin(p)) for p, r in self._ahead]
-        self._ahead = deque(waiting)
+        waiting = [(p, r if r.ready() else self._submit(p)) for p, r in self._queue]
+        self._queue = deque(waiting)
 
     def _loader(self) -> Iterator[Read]:
         loader: Iterable[Read] = import_module("torch.utils.data").DataLoader(
             self._reader,
-            sampler=self._handed_out(),
+            sampler=self._hand_out(),
             batch_size=None,
-            collate_fn=_unchanged,
+            collate_fn=_identity,
             num_workers=self._n_processes,
-            prefetch_factor=_PER_PROCESS,
+            prefetch_factor=_PREFETCH_PER_PROCESS,
             timeout=self._settings.time_limit,
         )
         return iter(loader)
 
-    def _handed_out(self) -> Iterator[Picture]:
-        """Yield the pictures that come, and remember those that processes have."""
-        for picture in self._coming:
-            self._at_processes.append(picture)
+    def _hand_out(self) -> Iterator[Picture]:
+        """Yield the upcoming images, and remember those given to processes."""
+        for picture in self._upcoming:
+            self._in_processes.append(picture)
             yield picture
 
 
-def _unchanged(read: Read) -> Read:
+def _identity(read: Read) -> Read:
     return read
 
 
-_BATCH_BYTES = 1 << 28  # of pictures in a batch: large ones go in smaller batches
-_IN_FLIGHT = 3  # batches, of a model on a GPU: one it is at, one before, one after
-_SWITCH = 2e-4
+_MAX_BATCH_BYTES = 1 << 28  # of images per batch: large images go in smaller batches
+_MAX_PENDING_BATCHES = 3  # batches of a model on a GPU: one running, one before, one after
+_SWITCH_INTERVAL_S = 2e-4
 """Seconds for which a thread may keep Python's lock while another waits: whatever feeds a GPU lets
 go of it hundreds of times a batch, and would wait for Python's usual 5 ms each time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """A shard's answers: one row a look (``looks_table``), and the key of their content."""
+    """A shard's predictions: one row per inference (``looks_table``), and their content key."""
 
     shard: Shard
     key: str
@@ -201,7 +205,7 @@ class Looked:
 
 @dataclass(slots=True)
 class _Batch:
-    """What the model is asked for at once, all of one shard.
+    """Inputs that are given to the model together, all of one shard.
 
     Parameters
     ----------
@@ -224,7 +228,7 @@ class _Batch:
 
 
 class Looker:
-    """A loaded model with the threads that read for it.
+    """A loaded model with its prefetcher.
 
     Parameters
     ----------
@@ -249,11 +253,11 @@ class Looker:
         self.model, self.run_key, self.settings = model, run_key, settings
         self.ahead = Ahead(model, folder, settings, expected)
         self.answerer = Answerer(model, settings.batch)
-        self._begun: deque[Shard] = deque()
-        self._free_since = 0.0  # when the model had answered a shard
+        self._started_shards: deque[Shard] = deque()
+        self._free_since = 0.0  # when the model finished its last shard
         self._switch = sys.getswitchinterval()
         if self.ahead.apart:
-            sys.setswitchinterval(min(_SWITCH, self._switch))
+            sys.setswitchinterval(min(_SWITCH_INTERVAL_S, self._switch))
 
     def close(self) -> None:
         """Let the threads and processes end."""
@@ -262,88 +266,90 @@ class Looker:
         self.answerer.close()
 
     def key(self, shard: Shard) -> str:
-        """Read a shard's pictures for their hashes alone, and return the key of its answers."""
+        """Compute the key of a shard's predictions from the hashes of its images."""
         return shard_key(self.run_key, shard, self.ahead.hashes(shard.pictures))
 
     def looked(
-        self, shards: Iterable[Shard], tell: Callable[[int], None] = lambda _: None
+        self, shards: Iterable[Shard], report: Callable[[int], None] = lambda _: None
     ) -> Iterator[Looked]:
-        """Give one shard's answers after the other's; readers go on into the shards that follow."""
-        most = _IN_FLIGHT if self.ahead.apart and self.model.on_gpu else 1
-        asked: deque[tuple[_Batch, Asked]] = deque()
+        """Yield the predictions of each shard; later shards are prefetched meanwhile."""
+        max_pending = _MAX_PENDING_BATCHES if self.ahead.apart and self.model.on_gpu else 1
+        pending: deque[tuple[_Batch, Asked]] = deque()
         for batch in self._batches(shards):
-            asked.append((batch, self._ask(batch)))
-            while len(asked) >= most:
-                yield from self._taken(asked, tell)
-        while asked:
-            yield from self._taken(asked, tell)
+            pending.append((batch, self._submit_batch(batch)))
+            while len(pending) >= max_pending:
+                yield from self._finish_first_batch(pending, report)
+        while pending:
+            yield from self._finish_first_batch(pending, report)
 
-    def _taken(
-        self, asked: deque[tuple[_Batch, Asked]], tell: Callable[[int], None]
+    def _finish_first_batch(
+        self, pending: deque[tuple[_Batch, Asked]], report: Callable[[int], None]
     ) -> Iterator[Looked]:
-        """Take the answers to the batch that was asked for first."""
-        batch, first = asked.popleft()
-        hung = self.answerer.hung
-        told = self.answerer.answered(first, self._deadline(batch))
-        for read, k in batch.looks:  # the model has seen them
+        """Finish the batch that was submitted first."""
+        batch, first_pending = pending.popleft()
+        n_hung = self.answerer.hung
+        read_responses = self.answerer.answered(first_pending, self._deadline(batch))
+        for read, k in batch.looks:  # free the memory of finished inputs
             read.shown[k] = None
         if batch.last:
             self._free_since = time.monotonic()
-        if self.answerer.hung != hung:  # what waits behind it never comes
-            again = [(later, self._ask(later)) for later, _ in asked]
-            asked.clear()
-            asked.extend(again)
-        yield from self._put(batch, told(), tell)
+        if self.answerer.hung != n_hung:  # batches submitted after a hanging call never finish
+            resubmitted_batches = [
+                (later_batch, self._submit_batch(later_batch)) for later_batch, _ in pending
+            ]
+            pending.clear()
+            pending.extend(resubmitted_batches)
+        yield from self._store_responses(batch, read_responses(), report)
 
     def _batches(self, shards: Iterable[Shard]) -> Iterator[_Batch]:
-        """Take the pictures that were read, as many as the model is asked for at once."""
-        self._begun.clear()
-        self.ahead.follow(self._pictures(shards))
-        while self._begun:
-            shard, began = self._begun.popleft(), time.monotonic()
+        """Group prefetched images into batches of one shard."""
+        self._started_shards.clear()
+        self.ahead.follow(self._iterate_images(shards))
+        while self._started_shards:
+            shard, began = self._started_shards.popleft(), time.monotonic()
             reads: list[Read] = []
             looks: list[tuple[Read, int]] = []
-            room = 0
+            n_bytes = 0
             for picture in shard.pictures:
                 read = self.ahead.next(picture, began + self.settings.time_limit)
                 reads.append(read)
-                looks += [(read, k) for k, said in enumerate(read.said) if said is None]
-                room += read.n_bytes
-                if len(looks) >= self.settings.batch or room > _BATCH_BYTES:
+                looks += [(read, k) for k, response in enumerate(read.said) if response is None]
+                n_bytes += read.n_bytes
+                if len(looks) >= self.settings.batch or n_bytes > _MAX_BATCH_BYTES:
                     yield _Batch(shard, reads[:], looks, began, last=False)
-                    looks, room = [], 0
+                    looks, n_bytes = [], 0
                 self.ahead.refill()
             yield _Batch(shard, reads, looks, began, last=True)
             self.ahead.refill()
 
-    def _pictures(self, shards: Iterable[Shard]) -> Iterator[Picture]:
+    def _iterate_images(self, shards: Iterable[Shard]) -> Iterator[Picture]:
         for shard in shards:
-            self._begun.append(shard)
+            self._started_shards.append(shard)
             yield from shard.pictures
 
-    def _ask(self, batch: _Batch) -> Asked:
-        shown = [read.shown[k] for read, k in batch.looks]
-        return self.answerer.begun(shown, self._deadline(batch))
+    def _submit_batch(self, batch: _Batch) -> Asked:
+        model_inputs = [read.shown[k] for read, k in batch.looks]
+        return self.answerer.begun(model_inputs, self._deadline(batch))
 
     def _deadline(self, batch: _Batch) -> float:
-        """Say until when a shard has time, whose clock stands while one before it is answered."""
+        """Return a shard's deadline; its time does not run while earlier shards are predicted."""
         return max(batch.began, self._free_since) + self.settings.time_limit
 
-    def _put(
-        self, batch: _Batch, found: list[Said], tell: Callable[[int], None]
+    def _store_responses(
+        self, batch: _Batch, responses: list[Said], report: Callable[[int], None]
     ) -> Iterator[Looked]:
-        """Put a batch's answers into its shard, and give the shard where it is whole."""
-        for (read, k), said in zip(batch.looks, found, strict=True):
-            read.said[k] = said
+        """Store a batch's responses, and yield the shard when it is complete."""
+        for (read, k), response in zip(batch.looks, responses, strict=True):
+            read.said[k] = response
         if not batch.last:
-            tell(len(batch.reads))
+            report(len(batch.reads))
             return
         key = shard_key(self.run_key, batch.shard, [read.opened.sha256 for read in batch.reads])
-        yield Looked(batch.shard, key, _table(batch.reads, self.model.predicts))
+        yield Looked(batch.shard, key, _build_inference_table(batch.reads, self.model.predicts))
 
 
-def _table(reads: Sequence[Read], kind: str) -> pl.DataFrame:
-    """Make the table of a shard, one row a look."""
+def _build_inference_table(reads: Sequence[Read], prediction_type: str) -> pl.DataFrame:
+    """Build the table of a shard, one row per inference."""
     rows = [
         (
             unit.id,
@@ -351,12 +357,12 @@ def _table(reads: Sequence[Read], kind: str) -> pl.DataFrame:
             read.opened.sha256,
             read.opened.width,
             read.opened.height,
-            said.reason,
-            said.fault,
-            said.answers,
+            response.reason,
+            response.fault,
+            response.answers,
         )
         for read in reads
-        for unit, said in zip(read.opened.picture.units, read.said, strict=True)
-        if said is not None
+        for unit, response in zip(read.opened.picture.units, read.said, strict=True)
+        if response is not None
     ]
-    return pl.DataFrame(rows, schema=looks_table(kind).schema, orient="row")
+    return pl.DataFrame(rows, schema=looks_table(prediction_type).schema, orient="row")

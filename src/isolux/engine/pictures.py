@@ -1,4 +1,4 @@
-"""Which pictures a model looks at, whom each shows, and how one is opened."""
+"""Source images of a model: their list, the units in each, decoding and cropping."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from isolux.vocabulary.tables import IMAGES, INSTANCES
 
 Box = tuple[float, float, float, float]
 PictureOf = Literal["image", "person"]
-"""What a model is shown: the whole image, or each person's box cut out of it."""
+"""The model's input: the full image, or the crop of each person's box."""
 
-_ADDRESS = r"^[A-Za-z][A-Za-z0-9+.-]+://"
-_BOX = ("box_x", "box_y", "box_w", "box_h")
-_OPTION = "name the folder that holds them: --images FOLDER (images=…)"
-_OF_UNITS = ("labels", "embeddings")
+_WEB_ADDRESS = r"^[A-Za-z][A-Za-z0-9+.-]+://"
+_BOX_COLUMNS = ("box_x", "box_y", "box_w", "box_h")
+_IMAGES_HINT = "name the folder that holds them: --images FOLDER (images=…)"
+_PERSON_PREDICTIONS = ("labels", "embeddings")
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Whom one look is about: all of the image, or a box of it (x, y, w, h; None: not known)."""
+    """The unit of one inference: the full image, or a box of it (x, y, w, h; None: unknown)."""
 
     id: str
     whole: bool = True
@@ -38,7 +38,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture to open once: its path below the root, annotated size, and whom it shows.
+    """An image that is opened once: path below the root, annotated size, units in it.
 
     ``placed``: what is answered or cut out lies by the annotation's pixels, so a picture of
     another size is no use. ``reason``: why there is no picture, where that is known beforehand.
@@ -57,7 +57,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What the model is shown of one unit, or why there is nothing."""
+    """The pixels of one unit, or the reason for none."""
 
     unit: Unit
     pixels: Pixels | None
@@ -66,7 +66,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A picture as it was read: the hash of its bytes (None: not read), its size, its cuts."""
+    """A decoded image: the hash of its bytes (None: not read), its size, its crops."""
 
     picture: Picture
     sha256: str | None
@@ -76,28 +76,28 @@ class Opened:
 
 
 def list_pictures(
-    dataset: Dataset, predicts: str, picture_of: PictureOf, *, by_box: bool = False
+    dataset: Dataset, predicts: str, input_unit: PictureOf, *, by_box: bool = False
 ) -> list[Picture]:
-    """List the pictures that a model looks at, in the dataset's order."""
-    if predicts not in _OF_UNITS and picture_of == "person":
+    """List the source images of a model, in the dataset's order."""
+    if predicts not in _PERSON_PREDICTIONS and input_unit == "person":
         raise SpecError(
             f"{predicts} are about whole images",
             expected="--picture-of image",
             found="--picture-of person",
         )
-    by_unit = predicts in _OF_UNITS
+    is_by_person = predicts in _PERSON_PREDICTIONS
     instances = INSTANCES.conform(dataset.instances)
-    images = _images(dataset)
-    if by_unit:
-        units = _units(instances, picture_of, dataset.name)
+    images = _list_images(dataset)
+    if is_by_person:
+        units = _list_units(instances, input_unit, dataset.name)
         images = images.filter(pl.col("image_id").is_in(list(units)))
     else:
         units = {name: [Unit(name)] for name in images["image_id"].to_list()}
-    _refuse_none(dataset, images)
-    placed = not by_unit or picture_of == "person"
-    away = images["path"].str.contains(_ADDRESS).fill_null(value=False)
-    images = images.with_columns(path=pl.when(~away).then("path"))
-    boxes = _boxes(instances, dataset.name) if by_box else None
+    _refuse_no_images(dataset, images)
+    needs_annotated_size = not is_by_person or input_unit == "person"
+    is_web_address = images["path"].str.contains(_WEB_ADDRESS).fill_null(value=False)
+    images = images.with_columns(path=pl.when(~is_web_address).then("path"))
+    boxes = _read_boxes(instances, dataset.name) if by_box else None
     return [
         Picture(
             image_id,
@@ -105,87 +105,98 @@ def list_pictures(
             width,
             height,
             tuple(units[image_id]),
-            placed,
+            needs_annotated_size,
             boxes=None if boxes is None else tuple(boxes.get(image_id, ())),
         )
         for image_id, path, width, height in images.iter_rows()
     ]
 
 
-def _boxes(instances: pl.DataFrame, where: str) -> dict[str, list[Box]]:
+def _read_boxes(instances: pl.DataFrame, source: str) -> dict[str, list[Box]]:
     _refuse_without_boxes(
-        instances, where, "this model is given people's boxes", "another model finds people itself"
+        instances, source, "this model is given people's boxes", "another model finds people itself"
     )
     if "is_crowd" in instances.columns:
         instances = instances.filter(~pl.col("is_crowd").fill_null(value=False))
-    found: dict[str, list[Box]] = {}
-    known = instances.drop_nulls(list(_BOX))
-    for image, x, y, w, h in known.select("image_id", *_BOX).iter_rows():
-        found.setdefault(image, []).append((float(x), float(y), float(w), float(h)))
-    return found
+    boxes_by_image: dict[str, list[Box]] = {}
+    with_boxes = instances.drop_nulls(list(_BOX_COLUMNS))
+    for image, x, y, w, h in with_boxes.select("image_id", *_BOX_COLUMNS).iter_rows():
+        boxes_by_image.setdefault(image, []).append((float(x), float(y), float(w), float(h)))
+    return boxes_by_image
 
 
-def _images(dataset: Dataset) -> pl.DataFrame:
-    """List every image once: those that are listed, then those that people alone name."""
-    listed = IMAGES.conform(dataset.images).unique("image_id", keep="first", maintain_order=True)
-    named = dataset.instances.select(pl.col("image_id").cast(pl.String)).unique(maintain_order=True)
-    every = pl.concat([listed.select("image_id"), named]).unique(maintain_order=True)
-    joined = every.join(listed, on="image_id", how="left", maintain_order="left")
-    return joined.select(
+def _list_images(dataset: Dataset) -> pl.DataFrame:
+    """List every image once: the dataset's images, then those only instances refer to."""
+    listed_images = IMAGES.conform(dataset.images).unique(
+        "image_id", keep="first", maintain_order=True
+    )
+    instance_images = dataset.instances.select(pl.col("image_id").cast(pl.String)).unique(
+        maintain_order=True
+    )
+    all_ids = pl.concat([listed_images.select("image_id"), instance_images]).unique(
+        maintain_order=True
+    )
+    all_images = all_ids.join(listed_images, on="image_id", how="left", maintain_order="left")
+    return all_images.select(
         "image_id", pl.coalesce("uri", "image_id").alias("path"), "width", "height"
     )
 
 
-def _units(instances: pl.DataFrame, picture_of: PictureOf, where: str) -> dict[str, list[Unit]]:
-    found: dict[str, list[Unit]] = {}
-    if picture_of == "image":
+def _list_units(
+    instances: pl.DataFrame, input_unit: PictureOf, source: str
+) -> dict[str, list[Unit]]:
+    units_by_image: dict[str, list[Unit]] = {}
+    if input_unit == "image":
         for instance, image in instances.select("instance_id", "image_id").iter_rows():
-            found.setdefault(image, []).append(Unit(instance))
-        several = {image: units for image, units in found.items() if len(units) > 1}
-        if several:
-            image, units = next(iter(several.items()))
+            units_by_image.setdefault(image, []).append(Unit(instance))
+        crowded_images = {image: units for image, units in units_by_image.items() if len(units) > 1}
+        if crowded_images:
+            image, units = next(iter(crowded_images.items()))
             raise SpecError(
                 "an image shows several people, and each would get the answer to the whole image",
                 expected="--picture-of person, which shows the model each person's box",
-                found=f"{len(several):,} of {len(found):,} images; {image!r} shows {len(units)}",
-                where=where,
+                found=f"{len(crowded_images):,} of {len(units_by_image):,} images; {image!r} shows"
+                f" {len(units)}",
+                where=source,
             )
-        return found
+        return units_by_image
     _refuse_without_boxes(
         instances,
-        where,
+        source,
         "people cannot be cut out of their images",
         "--picture-of image shows the whole image",
     )
-    for instance, image, *box in instances.select("instance_id", "image_id", *_BOX).iter_rows():
-        sides = (
+    for instance, image, *box in instances.select(
+        "instance_id", "image_id", *_BOX_COLUMNS
+    ).iter_rows():
+        box_xywh = (
             None if None in box else (float(box[0]), float(box[1]), float(box[2]), float(box[3]))
         )
-        found.setdefault(image, []).append(Unit(instance, whole=False, box=sides))
-    return found
+        units_by_image.setdefault(image, []).append(Unit(instance, whole=False, box=box_xywh))
+    return units_by_image
 
 
-def _refuse_without_boxes(instances: pl.DataFrame, where: str, problem: str, hint: str) -> None:
-    if missing := [name for name in _BOX if name not in instances.columns]:
+def _refuse_without_boxes(instances: pl.DataFrame, source: str, problem: str, hint: str) -> None:
+    if missing := [name for name in _BOX_COLUMNS if name not in instances.columns]:
         raise SpecError(
             problem,
             expected="a dataset with their boxes",
             found="without " + ", ".join(missing),
-            where=where,
+            where=source,
             hint=hint,
         )
 
 
-def _refuse_none(dataset: Dataset, images: pl.DataFrame) -> None:
+def _refuse_no_images(dataset: Dataset, images: pl.DataFrame) -> None:
     if images.is_empty():
         raise SpecError("there is no picture to show the model", where=dataset.name)
-    if images["path"].str.contains(_ADDRESS).fill_null(value=False).all():
+    if images["path"].str.contains(_WEB_ADDRESS).fill_null(value=False).all():
         raise SpecError(
             "the pictures cannot be opened",
             expected="images with paths (uri)",
             found="web addresses, which are not opened",
             where=dataset.name,
-            hint=_OPTION,
+            hint=_IMAGES_HINT,
         )
     if dataset.root is None:
         raise SpecError(
@@ -193,37 +204,37 @@ def _refuse_none(dataset: Dataset, images: pl.DataFrame) -> None:
             expected=f"{images['path'][0]!r} with the dataset's files",
             found="no such file there nor in three folders above",
             where=dataset.name,
-            hint=_OPTION,
+            hint=_IMAGES_HINT,
         )
 
 
-def hash_picture(picture: Picture, folder: PictureFolder) -> str | None:
-    """Hash a picture's bytes without unpacking it; None where it cannot be read."""
+def hash_picture(image: Picture, folder: PictureFolder) -> str | None:
+    """Hash an image file without decoding it; None where it cannot be read."""
     try:
-        return hashlib.sha256(_data(picture, folder)).hexdigest()
+        return hashlib.sha256(_read_bytes(image, folder)).hexdigest()
     except IsoluxError:
         return None
 
 
-def open_picture(picture: Picture, folder: PictureFolder, box_factor: float = 1.0) -> Opened:
-    """Open a picture, turned the way in which it has the annotated size, and cut people out."""
-    sha: str | None = None
+def open_picture(image: Picture, folder: PictureFolder, box_factor: float = 1.0) -> Opened:
+    """Decode an image in the orientation of the annotated size, and crop its units."""
+    sha256: str | None = None
     try:
-        data = _data(picture, folder)
-        sha = hashlib.sha256(data).hexdigest()
-        pixels = _turned(picture, data)
+        file_bytes = _read_bytes(image, folder)
+        sha256 = hashlib.sha256(file_bytes).hexdigest()
+        pixels = _decode_oriented(image, file_bytes)
     except IsoluxError as error:
-        why = _line(error)
-        return Opened(picture, sha, None, None, tuple(Cut(u, None, why) for u in picture.units))
+        reason = _format_error(error)
+        return Opened(image, sha256, None, None, tuple(Cut(u, None, reason) for u in image.units))
     height, width = pixels.shape[:2]
-    cuts = tuple(_cut(pixels, unit, box_factor) for unit in picture.units)
-    return Opened(picture, sha, width, height, cuts)
+    crops = tuple(_crop_unit(pixels, unit, box_factor) for unit in image.units)
+    return Opened(image, sha256, width, height, crops)
 
 
-def _data(picture: Picture, folder: PictureFolder) -> bytes:
-    if picture.path is None:
-        raise FileError(picture.reason or "a web address, which is not opened")
-    path = folder.file(picture.path)
+def _read_bytes(image: Picture, folder: PictureFolder) -> bytes:
+    if image.path is None:
+        raise FileError(image.reason or "a web address, which is not opened")
+    path = folder.file(image.path)
     try:
         if path.stat().st_size > LARGEST_BYTES:
             raise FileError("this picture's file is too large")
@@ -232,55 +243,57 @@ def _data(picture: Picture, folder: PictureFolder) -> bytes:
         raise FileError("the file cannot be read", found=error.strerror) from error
 
 
-def _turned(picture: Picture, data: bytes) -> Pixels:
-    """Decode; datasets differ in whether sizes are of the file as it lies or turned by its EXIF."""
-    shown = decode_image(data, picture.image_id)
-    if _fits(shown, picture):
-        return shown
-    lying = decode_image(data, picture.image_id, exif_orientation=False)
-    if _fits(lying, picture):
-        return lying
-    if picture.placed:
+def _decode_oriented(image: Picture, file_bytes: bytes) -> Pixels:
+    """Decode with or without EXIF orientation, whichever has the annotated size."""
+    oriented_pixels = decode_image(file_bytes, image.image_id)
+    if _has_annotated_size(oriented_pixels, image):
+        return oriented_pixels
+    unoriented_pixels = decode_image(file_bytes, image.image_id, exif_orientation=False)
+    if _has_annotated_size(unoriented_pixels, image):
+        return unoriented_pixels
+    if image.placed:
         raise TableError(
             "picture of another size than annotated",
-            expected=f"{picture.width} × {picture.height}",
-            found=f"{shown.shape[1]} × {shown.shape[0]}",
+            expected=f"{image.width} × {image.height}",
+            found=f"{oriented_pixels.shape[1]} × {oriented_pixels.shape[0]}",
         )
-    return shown
+    return oriented_pixels
 
 
-def _fits(pixels: Pixels, picture: Picture) -> bool:
-    sides = zip(pixels.shape[:2], (picture.height, picture.width), strict=True)
-    return all(said is None or has == said for has, said in sides)
+def _has_annotated_size(pixels: Pixels, image: Picture) -> bool:
+    size_pairs = zip(pixels.shape[:2], (image.height, image.width), strict=True)
+    return all(
+        annotated_px is None or actual_px == annotated_px for actual_px, annotated_px in size_pairs
+    )
 
 
-def _cut(pixels: Pixels, unit: Unit, factor: float) -> Cut:
+def _crop_unit(pixels: Pixels, unit: Unit, factor: float) -> Cut:
     if unit.whole:
         return Cut(unit, pixels)
     if unit.box is None:
         return Cut(unit, None, "no box to cut out")
     x, y, w, h = unit.box
-    left, right = x + w / 2 - factor * w / 2, x + w / 2 + factor * w / 2
-    top, bottom = y + h / 2 - factor * h / 2, y + h / 2 + factor * h / 2
+    left_px, right_px = x + w / 2 - factor * w / 2, x + w / 2 + factor * w / 2
+    top_px, bottom_px = y + h / 2 - factor * h / 2, y + h / 2 + factor * h / 2
     height, width = pixels.shape[:2]
-    rows = slice(max(int(np.floor(top)), 0), min(int(np.ceil(bottom)), height))
-    columns = slice(max(int(np.floor(left)), 0), min(int(np.ceil(right)), width))
-    part = pixels[rows, columns]
-    if not part.size:
+    rows = slice(max(int(np.floor(top_px)), 0), min(int(np.ceil(bottom_px)), height))
+    columns = slice(max(int(np.floor(left_px)), 0), min(int(np.ceil(right_px)), width))
+    crop = pixels[rows, columns]
+    if not crop.size:
         return Cut(unit, None, "a box outside its picture")
-    return Cut(unit, np.ascontiguousarray(part))
+    return Cut(unit, np.ascontiguousarray(crop))
 
 
-def _line(error: IsoluxError) -> str:
-    """Say in one line why a picture could not be used, without its path."""
+def _format_error(error: IsoluxError) -> str:
+    """Format an error in one line, without the path."""
     return error.problem if error.found is None else f"{error.problem}: {error.found}"
 
 
 def picture_folder(dataset: Dataset) -> PictureFolder:
-    """Return the folder of a dataset's pictures."""
+    """Return the folder of a dataset's images."""
     return PictureFolder(Path(str(dataset.root)))
 
 
-def count_units(pictures: Sequence[Picture]) -> int:
-    """Count whom the pictures show, or the pictures themselves where they are what is judged."""
-    return sum(len(picture.units) for picture in pictures)
+def count_units(images: Sequence[Picture]) -> int:
+    """Count the units in all images."""
+    return sum(len(image.units) for image in images)

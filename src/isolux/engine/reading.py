@@ -1,4 +1,4 @@
-"""Reading one picture ahead of the model: opened, people cut out, prepared.
+"""Prefetching one image: decode, crop, prepare.
 
 Threads of the command do this, and on a machine with a GPU processes beside it: the same function.
 """
@@ -16,7 +16,7 @@ from isolux.io.picture_folder import PictureFolder
 
 @dataclass(slots=True)
 class Read:
-    """A picture that was read ahead: what the model is shown of it, and the room that takes.
+    """A prefetched image with the model's inputs and their size in memory.
 
     Parameters
     ----------
@@ -37,30 +37,36 @@ class Read:
 
 
 def read_picture(
-    picture: Picture, folder: PictureFolder, prepare: Callable[..., Any] | None, box_factor: float
+    image: Picture, folder: PictureFolder, prepare: Callable[..., Any] | None, box_factor: float
 ) -> Read:
-    """Read, unpack, cut out, prepare."""
-    opened = open_picture(picture, folder, box_factor)
-    # Without its cuts: a shard of large pictures would fill the memory until it is committed.
-    read = Read(replace(opened, cuts=()), [], [])
-    for cut in opened.cuts:
-        if cut.pixels is None:
-            read.shown.append(None)
-            read.said.append(Said(None, cut.reason, "picture"))
+    """Decode an image, crop its units, and prepare them as model inputs."""
+    opened = open_picture(image, folder, box_factor)
+    # Without its crops: a shard of large images would fill the memory until it is committed.
+    prefetched_image = Read(replace(opened, cuts=()), [], [])
+    for crop in opened.cuts:
+        if crop.pixels is None:
+            prefetched_image.shown.append(None)
+            prefetched_image.said.append(Said(None, crop.reason, "picture"))
             continue
         try:
-            # A model of poses is given people's boxes with the picture (``by_box``).
-            boxes = () if picture.boxes is None else (picture.boxes,)
-            shown = cut.pixels if prepare is None else prepare(cut.pixels, *boxes)
+            # A pose model is given people's boxes with the image (``by_box``).
+            boxes = () if image.boxes is None else (image.boxes,)
+            model_input = crop.pixels if prepare is None else prepare(crop.pixels, *boxes)
         except Exception as error:  # noqa: BLE001 - whatever a model raises is its own
-            why = (str(error).splitlines() or [""])[0][:200]
-            read.shown.append(None)
-            read.said.append(
-                Said(None, f"the model's preparation raised {type(error).__name__}: {why}", "model")
+            reason = (str(error).splitlines() or [""])[0][:200]
+            prefetched_image.shown.append(None)
+            prefetched_image.said.append(
+                Said(
+                    None,
+                    f"the model's preparation raised {type(error).__name__}: {reason}",
+                    "model",
+                )
             )
             continue
-        read.shown.append(shown)
-        read.said.append(None)
-        taken = getattr(shown, "nbytes", None)
-        read.n_bytes += taken if isinstance(taken, int) else cut.pixels.nbytes
-    return read
+        prefetched_image.shown.append(model_input)
+        prefetched_image.said.append(None)
+        n_input_bytes = getattr(model_input, "nbytes", None)
+        prefetched_image.n_bytes += (
+            n_input_bytes if isinstance(n_input_bytes, int) else crop.pixels.nbytes
+        )
+    return prefetched_image

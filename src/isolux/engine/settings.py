@@ -1,4 +1,4 @@
-"""How a run of a model is done, and what became of it."""
+"""Settings and outcome of a prediction run."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from isolux.vocabulary.errors import InputError
 Progress = Callable[[int, int, int], None]
 """Called with how many pictures are done, of how many, and how many of them were looked at now."""
 
-_SHOWN = 3  # reasons in an error
+_MAX_LISTED_REASONS = 3  # reasons in an error
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a run is done. Of these only ``batch`` and ``box_factor`` can move an answer.
+    """Settings of a run. Only ``batch`` and ``box_factor`` can change a prediction.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What became of a run: every shard with its key, how many were computed, whether it ended."""
+    """Outcome of a run: shards with their keys, what was computed, whether it is complete."""
 
     keys: list[tuple[Shard, str]]
     computed: int
@@ -59,7 +59,7 @@ class Ran:
 
 @dataclass(slots=True)
 class Failures:
-    """Looks without an answer, counted over a run: too many, and something is wrong with all.
+    """Inferences without a prediction, counted over a run, which ends if there are too many.
 
     Parameters
     ----------
@@ -85,12 +85,12 @@ class Failures:
     example: str = ""
 
     def earlier(self, n: int) -> None:
-        """Count what the run before found of a shard that is not done again."""
+        """Count the failures of a shard that an earlier run committed."""
         self.found["a picture that could not be used, as the run before found"] += n
         self._refuse_too_many()
 
     def count(self, table: pl.DataFrame) -> None:
-        """Count a shard's."""
+        """Count the failures of a shard."""
         missing = table.drop_nulls("reason")
         for unit, reason in missing.select("unit_id", "reason").iter_rows():
             self.example = self.example or f"{unit!r}: {reason}"
@@ -98,15 +98,17 @@ class Failures:
         self._refuse_too_many()
 
     def _refuse_too_many(self) -> None:
-        failed = self.found.total()
-        if failed <= self.share * self.looks:
+        n_failed = self.found.total()
+        if n_failed <= self.share * self.looks:
             return
-        told = ", ".join(f"{n:,} × {why}" for why, n in self.found.most_common(_SHOWN))
+        reasons_text = ", ".join(
+            f"{n:,} × {reason}" for reason, n in self.found.most_common(_MAX_LISTED_REASONS)
+        )
         first = f"; the first: {self.example}" if self.example else ""
         raise InputError(
             "too many pictures have no answer",
             expected=f"at most {self.share:.3g} of {self.looks:,} (max_failures)",
-            found=f"{failed:,} so far: {told}{first}",
+            found=f"{n_failed:,} so far: {reasons_text}{first}",
             where=str(self.where),
             hint="`isolux check` finds broken pictures; what was answered is kept",
         )

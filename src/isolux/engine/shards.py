@@ -1,4 +1,4 @@
-"""Shards: a run's pictures cut into pieces, always the same, and the key of what a piece gives."""
+"""Shards: a run's images in chunks of fixed content, and the key of a shard's predictions."""
 
 from __future__ import annotations
 
@@ -19,67 +19,71 @@ FAULTS = ("picture", "model", "time")
 fault stays as long as the picture does; the others may be gone the next time."""
 
 ASKED = ("question", "prompt")
-"""What labels may say beside the label: what was asked, and which prompt decided."""
+"""Optional columns of labels: the question, and the prompt that decided."""
 
-_NAMED = ("model", "instance_id", "image_id")
-_S = pl.String()
+_ID_COLUMNS = ("model", "instance_id", "image_id")
+_STRING = pl.String()
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A piece of a run: its number, and pictures in the run's order."""
+    """A chunk of a run: its number, and images in the run's order."""
 
     index: int
     pictures: tuple[Picture, ...]
 
 
-def shards_of(pictures: Sequence[Picture], size: int) -> list[Shard]:
-    """Cut pictures into shards of ``size``, in their order; the last one may be smaller."""
+def shards_of(images: Sequence[Picture], size: int) -> list[Shard]:
+    """Split images into shards of ``size``, in their order; the last one may be smaller."""
     return [
-        Shard(k, tuple(pictures[at : at + size]))
-        for k, at in enumerate(range(0, len(pictures), size))
+        Shard(k, tuple(images[start : start + size]))
+        for k, start in enumerate(range(0, len(images), size))
     ]
 
 
 def shard_key(run_key: str, shard: Shard, hashes: Sequence[str | None]) -> str:
-    """Return the key of a shard's answers: SHA-256 of all that they depend on, 64 hex digits."""
-    told = [
+    """Compute the key of a shard's predictions: SHA-256 of all that they depend on."""
+    key_inputs = [
         [
-            picture.image_id,
+            image.image_id,
             sha,
-            picture.width,
-            picture.height,
-            picture.placed,
-            [[unit.id, unit.whole, unit.box] for unit in picture.units],
-            picture.boxes,
+            image.width,
+            image.height,
+            image.placed,
+            [[unit.id, unit.whole, unit.box] for unit in image.units],
+            image.boxes,
         ]
-        for picture, sha in zip(shard.pictures, hashes, strict=True)
+        for image, sha in zip(shard.pictures, hashes, strict=True)
     ]
-    return hashlib.sha256(json.dumps([run_key, told]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([run_key, key_inputs]).encode()).hexdigest()
 
 
-def answer_columns(kind: str) -> dict[str, Any]:
-    """Return the columns of one answer of a kind: its table's, without the model and ids."""
-    own = {name: dtype for name, dtype in ANSWERS[kind].schema.items() if name not in _NAMED}
-    return own | (dict.fromkeys(ASKED, _S) if kind == "labels" else {})
+def answer_columns(prediction_type: str) -> dict[str, Any]:
+    """Return the columns of one prediction of a type, without model and ids."""
+    columns = {
+        name: dtype
+        for name, dtype in ANSWERS[prediction_type].schema.items()
+        if name not in _ID_COLUMNS
+    }
+    return columns | (dict.fromkeys(ASKED, _STRING) if prediction_type == "labels" else {})
 
 
-def looks_table(kind: str) -> Table:
-    """Return the table that a shard is: one row a look, with its answers or the reason for none."""
+def looks_table(prediction_type: str) -> Table:
+    """Return the schema of a shard: one row per inference, with predictions or the reason."""
     return Table(
         "looks",
         "one look of a model at one unit, or at one image",
         (
-            Column("unit_id", _S, "the unit of labels and embeddings, else the image"),
-            Column("image_id", _S, "the image"),
-            Column("sha256", _S, "of the picture's bytes; null: not read", nullable=True),
+            Column("unit_id", _STRING, "the unit of labels and embeddings, else the image"),
+            Column("image_id", _STRING, "the image"),
+            Column("sha256", _STRING, "of the picture's bytes; null: not read", nullable=True),
             Column("width", pl.Int64(), "of the picture, pixels; null: not read", nullable=True),
             Column("height", pl.Int64(), "of the picture, pixels; null: not read", nullable=True),
-            Column("reason", _S, "why there is no answer; null: there is one", nullable=True),
-            Column("fault", _S, "whose fault that is; null: no one's", nullable=True),
+            Column("reason", _STRING, "why there is no answer; null: there is one", nullable=True),
+            Column("fault", _STRING, "whose fault that is; null: no one's", nullable=True),
             Column(
                 "answers",
-                pl.List(pl.Struct(answer_columns(kind))),
+                pl.List(pl.Struct(answer_columns(prediction_type))),
                 "the answers; null where there is a reason",
                 nullable=True,
             ),

@@ -1,4 +1,4 @@
-"""A run's directory: one Parquet a shard, each committed by its rename; and the whole of them.
+"""A run's directory: one Parquet file per shard, committed by a rename, and all together.
 
 ::
 
@@ -31,21 +31,21 @@ from isolux.vocabulary.errors import FileError, IsoluxError, OutputError
 from isolux.vocabulary.schema import check
 
 RUN_FILE = "predict.json"
-"""The file that makes a directory one of answers."""
+"""The file that marks a prediction directory."""
 
-_WHOLE = ("predictions.parquet", "looks.parquet")
-_SHARD = re.compile(r"(?P<index>\d{6,})-(?P<key>[0-9a-f]{32})\.parquet")
-_KEY = 32  # hex digits of a key in a file's name: 128 bits
+_RUN_TABLES = ("predictions.parquet", "looks.parquet")
+_SHARD_FILE_NAME = re.compile(r"(?P<index>\d{6,})-(?P<key>[0-9a-f]{32})\.parquet")
+_KEY_LENGTH = 32  # hex digits of a key in a file's name: 128 bits
 
 
 def short(key: str) -> str:
-    """Return the part of a key that a shard's file is named by."""
-    return key[:_KEY]
+    """Return the part of a key that is in a shard's file name."""
+    return key[:_KEY_LENGTH]
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """A whole run's answers, and one row for each look (see ``looks_table``, without answers)."""
+    """All predictions of a run, and one row per inference (``looks_table`` without answers)."""
 
     predictions: pl.DataFrame
     looks: pl.DataFrame
@@ -66,7 +66,7 @@ class Store:
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Make the directory and hold it while the block runs; one command at a time fills it."""
+        """Make the directory and lock it while the block runs: one command at a time writes."""
         _refuse_other(self.folder)
         try:
             self._shards.mkdir(parents=True, exist_ok=True)
@@ -77,9 +77,9 @@ class Store:
                 where=str(self.folder),
                 hint="choose another path",
             ) from error
-        lock = _lock(self.folder)
+        lock = _lock_folder(self.folder)
         try:
-            for _ in left_below(self.folder):  # what a killed command was writing
+            for _ in left_below(self.folder):  # staging files of a killed command
                 pass
             yield
         finally:
@@ -96,10 +96,10 @@ class Store:
     def record(self) -> dict[str, Any]:
         """Read ``predict.json``."""
         path = self.folder / RUN_FILE
-        if path.exists():  # a pipe would be waited for
+        if path.exists():  # reading a pipe would block
             refuse_unless_file(path)
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            record = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError as error:
             raise FileError(
                 "no answers were predicted here", expected=RUN_FILE, where=str(self.folder)
@@ -108,37 +108,37 @@ class Store:
             raise FileError(
                 "this file cannot be read", found=str(error), where=str(path)
             ) from error
-        if not isinstance(found, dict):
+        if not isinstance(record, dict):
             raise FileError("this file is not the record of a run", where=str(path))
-        return found
+        return record
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Write ``predict.json``, whole or not at all."""
         write_text(self.folder / RUN_FILE, json.dumps(record, indent=2, sort_keys=True) + "\n")
 
     def committed(self) -> dict[int, list[str]]:
-        """List the keys of the shards that are there, by the shard's number."""
-        found: dict[int, list[str]] = {}
+        """List the keys of the committed shards, by the shard's number."""
+        keys_by_index: dict[int, list[str]] = {}
         if self._shards.is_dir():
             for path in sorted(self._shards.iterdir()):
-                if match := _SHARD.fullmatch(path.name):
-                    found.setdefault(int(match["index"]), []).append(match["key"])
-        return found
+                if match := _SHARD_FILE_NAME.fullmatch(path.name):
+                    keys_by_index.setdefault(int(match["index"]), []).append(match["key"])
+        return keys_by_index
 
     def _path(self, shard: Shard, key: str) -> Path:
         return self._shards / f"{shard.index:06d}-{short(key)}.parquet"
 
     def settled(self, shard: Shard, keys: Sequence[str]) -> dict[str, int]:
-        """Keep those of a shard's committed keys whose answers stand, whoever is asked again."""
-        found = {key: self.faults(shard, key) for key in keys}
+        """Select a shard's committed keys that need no retry, with their numbers of failures."""
+        faults_by_key = {key: self.faults(shard, key) for key in keys}
         return {
             key: len(faults)
-            for key, faults in found.items()
+            for key, faults in faults_by_key.items()
             if faults is not None and not (faults != "picture").any()
         }
 
     def faults(self, shard: Shard, key: str) -> pl.Series | None:
-        """Return whose fault it is that looks of a committed shard have no answer; None: no shard.
+        """Read the faults of a committed shard's failed inferences; None: no shard.
 
         A file that is no Parquet (a disk that lost power) is as good as none, and is done again.
         """
@@ -147,29 +147,37 @@ class Store:
         except (OSError, IsoluxError):
             return None
 
-    def commit(self, shard: Shard, key: str, looks: pl.DataFrame) -> None:
-        """Write a shard; from its rename on it is there."""
-        for name in _WHOLE:  # they are not the whole of what is there any more
+    def commit(self, shard: Shard, key: str, inferences: pl.DataFrame) -> None:
+        """Write a shard; the rename commits it."""
+        for name in _RUN_TABLES:  # they no longer cover all shards
             (self.folder / name).unlink(missing_ok=True)
-        write_parquet(self._path(shard, key), looks)
+        write_parquet(self._path(shard, key), inferences)
 
-    def gather(self, kind: str, keys: Sequence[tuple[Shard, str]], model: str) -> Gathered:
-        """Put a whole run's shards together, in their order, and write the two tables."""
-        looks = pl.concat([read_parquet(self._path(shard, key)) for shard, key in keys])
-        looks = check(looks, looks_table(kind), where=str(self.folder))
-        gathered = Gathered(_answers(looks, kind, model), looks.drop("answers"))
-        for name, table in zip(_WHOLE, (gathered.predictions, gathered.looks), strict=True):
+    def gather(
+        self, prediction_type: str, keys: Sequence[tuple[Shard, str]], model: str
+    ) -> Gathered:
+        """Combine all shards of a run, in order, and write the two tables."""
+        inferences = pl.concat([read_parquet(self._path(shard, key)) for shard, key in keys])
+        inferences = check(inferences, looks_table(prediction_type), where=str(self.folder))
+        collected_predictions = Gathered(
+            _explode_predictions(inferences, prediction_type, model), inferences.drop("answers")
+        )
+        for name, table in zip(
+            _RUN_TABLES,
+            (collected_predictions.predictions, collected_predictions.looks),
+            strict=True,
+        ):
             write_parquet(self.folder / name, table)
-        kept = {self._path(shard, key).name for shard, key in keys}
+        shard_files = {self._path(shard, key).name for shard, key in keys}
         for path in self._shards.iterdir():
-            if _SHARD.fullmatch(path.name) and path.name not in kept:
+            if _SHARD_FILE_NAME.fullmatch(path.name) and path.name not in shard_files:
                 path.unlink(missing_ok=True)
-        return gathered
+        return collected_predictions
 
     def whole(self) -> Gathered:
         """Read a finished run."""
         state = self.record().get("state")
-        if state != "finished" or not all((self.folder / name).is_file() for name in _WHOLE):
+        if state != "finished" or not all((self.folder / name).is_file() for name in _RUN_TABLES):
             raise FileError(
                 "these answers are not complete",
                 expected="a finished run",
@@ -177,22 +185,26 @@ class Store:
                 where=str(self.folder),
                 hint=f"isolux predict --resume {self.folder}",
             )
-        return Gathered(*(read_parquet(self.folder / name) for name in _WHOLE))
+        return Gathered(*(read_parquet(self.folder / name) for name in _RUN_TABLES))
 
 
-def _answers(looks: pl.DataFrame, kind: str, model: str) -> pl.DataFrame:
-    table = ANSWERS[kind]
-    whose = "instance_id" if "instance_id" in table.schema else "image_id"
-    answered = looks.filter(pl.col("answers").list.len() > 0)
-    rows = answered.select(pl.col("unit_id").alias(whose), "answers").explode("answers")
-    columns = [pl.col("answers").struct.field(name) for name in answer_columns(kind)]
-    whole = table.conform(rows.select(whose, *columns, model=pl.lit(model)))
-    bare = [name for name in ASKED if name in whole.columns and whole[name].is_null().all()]
-    return whole.drop(bare)  # one question, not several
+def _explode_predictions(
+    inferences: pl.DataFrame, prediction_type: str, model: str
+) -> pl.DataFrame:
+    table = ANSWERS[prediction_type]
+    id_column = "instance_id" if "instance_id" in table.schema else "image_id"
+    with_predictions = inferences.filter(pl.col("answers").list.len() > 0)
+    rows = with_predictions.select(pl.col("unit_id").alias(id_column), "answers").explode("answers")
+    columns = [pl.col("answers").struct.field(name) for name in answer_columns(prediction_type)]
+    predictions = table.conform(rows.select(id_column, *columns, model=pl.lit(model)))
+    empty_columns = [
+        name for name in ASKED if name in predictions.columns and predictions[name].is_null().all()
+    ]
+    return predictions.drop(empty_columns)  # columns of one question alone are empty
 
 
 def _refuse_other(folder: Path) -> None:
-    """Refuse a directory that holds something else; a killed command may leave one without record.
+    """Refuse a directory with other contents; a killed command may leave one without record.
 
     Raises
     ------
@@ -212,8 +224,8 @@ def _refuse_other(folder: Path) -> None:
         )
 
 
-def _lock(folder: Path) -> int | None:
-    """Hold a directory; the system lets go of it when the process ends, however it ends."""
+def _lock_folder(folder: Path) -> int | None:
+    """Lock a directory; the system releases the lock whenever the process ends."""
     try:
         import fcntl
     except ImportError:  # pragma: no cover - Windows

@@ -69,18 +69,18 @@ __all__ = [
     "write_weights",
 ]
 
-# Whose label is learnt: people with one value of an attribute, or of one class.
+# Training labels: people with exactly one value of an attribute, or one class.
 
 
 def clusters_of(dataset: Dataset) -> pl.DataFrame:
-    """List people with what was sampled together: ``instance_id, cluster``, in their order."""
+    """List people with their clusters: ``instance_id, cluster``, in their order."""
     return INSTANCES.conform(dataset.instances).select(
         "instance_id", cluster=pl.coalesce("cluster_id", pl.format("own\x1f{}", "instance_id"))
     )
 
 
 def labels_of(dataset: Dataset, target: str | None) -> pl.DataFrame:
-    """List who has one label: ``instance_id, label``; those with several or none are not there."""
+    """List people with exactly one label: ``instance_id, label``."""
     if target is None:
         instances = INSTANCES.conform(dataset.instances)
         if instances["classes"].is_null().all():
@@ -91,7 +91,7 @@ def labels_of(dataset: Dataset, target: str | None) -> pl.DataFrame:
             )
         values = instances.select("instance_id", label="classes").explode("label")
     else:
-        dataset.values_of(target)  # which names those there are
+        dataset.values_of(target)  # its error lists the attributes
         values = (
             dataset.instance_attributes()
             .filter(attribute=target)
@@ -178,15 +178,15 @@ class Probe:
 
     def __call__(self, features: npt.ArrayLike) -> Floats:
         """Give probabilities ``[n, k]`` of features ``[n, d]``."""
-        given = np.asarray(features, dtype=np.float64)
-        if given.ndim != 2 or given.shape[1] != len(self.mean):
+        matrix = np.asarray(features, dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[1] != len(self.mean):
             raise SpecError(
                 "these features are not of the model that the probe was trained on",
                 expected=f"{len(self.mean)} numbers each",
-                found=str(given.shape[-1] if given.ndim else given),
+                found=str(matrix.shape[-1] if matrix.ndim else matrix),
             )
         return np.asarray(
-            np.exp(_log_softmax(_design((given - self.mean) / self.scale), self.weights))
+            np.exp(_log_softmax(_add_intercept((matrix - self.mean) / self.scale), self.weights))
         )
 
 
@@ -213,29 +213,35 @@ class Fit:
 
 
 def fit_probe(
-    features: npt.ArrayLike, labels: Ints, clusters: Ints, classes: tuple[str, ...], recipe: Recipe
+    features: npt.ArrayLike,
+    labels: Ints,
+    clusters: Ints,
+    classes: tuple[str, ...],
+    settings: Recipe,
 ) -> Fit:
     """Train a probe.
 
     Shapes: ``features`` [n, d], ``labels`` [n], ``clusters`` [n].
     """
     x = np.asarray(features, dtype=np.float64)
-    aside = held_out_rows(clusters, recipe.held_out, recipe.seed)
-    if len(np.unique(labels[~aside])) < 2:
+    is_held_out = held_out_rows(clusters, settings.held_out, settings.seed)
+    if len(np.unique(labels[~is_held_out])) < 2:
         raise SpecError(
             "a probe needs classes to tell apart",
             expected="two classes or more among the rows that it is trained on",
-            found=", ".join(repr(classes[k]) for k in np.unique(labels[~aside])) or "none",
+            found=", ".join(repr(classes[k]) for k in np.unique(labels[~is_held_out])) or "none",
         )
-    mean, spread = x[~aside].mean(axis=0), x[~aside].std(axis=0)
-    scale = np.where(spread > 0, spread, 1.0)
-    design = _design((x - mean) / scale)
-    weights, losses, kept = _descend(design, labels, aside, len(classes), recipe)
-    return Fit(Probe(classes, mean, scale, weights), aside, losses, kept)
+    mean, deviations = x[~is_held_out].mean(axis=0), x[~is_held_out].std(axis=0)
+    scale = np.where(deviations > 0, deviations, 1.0)
+    design = _add_intercept((x - mean) / scale)
+    weights, losses, selected_step = _minimise_loss(
+        design, labels, is_held_out, len(classes), settings
+    )
+    return Fit(Probe(classes, mean, scale, weights), is_held_out, losses, selected_step)
 
 
-def _design(scaled: Floats) -> Floats:
-    return np.column_stack([scaled, np.ones(len(scaled))])
+def _add_intercept(scaled_features: Floats) -> Floats:
+    return np.column_stack([scaled_features, np.ones(len(scaled_features))])
 
 
 def _log_softmax(design: Floats, weights: Floats) -> Floats:
@@ -244,42 +250,44 @@ def _log_softmax(design: Floats, weights: Floats) -> Floats:
     return np.asarray(logits - np.log(np.exp(logits).sum(axis=1, keepdims=True)))
 
 
-def _descend(
-    design: Floats, labels: Ints, aside: npt.NDArray[np.bool_], k: int, recipe: Recipe
+def _minimise_loss(
+    design: Floats, labels: Ints, is_held_out: npt.NDArray[np.bool_], k: int, settings: Recipe
 ) -> tuple[Floats, Floats, int]:
-    """Bring the loss down; weights of the best step, losses of all, and which it was."""
+    """Minimise the loss; return the best step's weights, all losses, and the best step."""
     from scipy.optimize import minimize
 
     d = design.shape[1]
-    x, y = design[~aside], labels[~aside]
+    x, y = design[~is_held_out], labels[~is_held_out]
     rows = np.arange(len(y))
-    held_x, held_y = design[aside], labels[aside]
-    held_rows = np.arange(len(held_y))
-    penalised = np.ones((d, 1))
-    penalised[-1] = 0.0  # the bias is free
+    held_out_x, held_out_y = design[is_held_out], labels[is_held_out]
+    held_out_index = np.arange(len(held_out_y))
+    is_penalised = np.ones((d, 1))
+    is_penalised[-1] = 0.0  # the bias is not penalised
 
     def loss(flat: Floats) -> tuple[float, Floats]:
         weights = flat.reshape(d, k)
-        logs = _log_softmax(x, weights)
-        off = np.exp(logs)
-        off[rows, y] -= 1.0
-        shrunk = recipe.l2 * weights * penalised
-        value = -logs[rows, y].mean() + 0.5 * float((shrunk * weights).sum())
-        return float(value), (x.T @ off / len(y) + shrunk).ravel()
+        log_probabilities = _log_softmax(x, weights)
+        residuals = np.exp(log_probabilities)
+        residuals[rows, y] -= 1.0
+        penalty_gradient = settings.l2 * weights * is_penalised
+        mean_loss = -log_probabilities[rows, y].mean() + 0.5 * float(
+            (penalty_gradient * weights).sum()
+        )
+        return float(mean_loss), (x.T @ residuals / len(y) + penalty_gradient).ravel()
 
-    def both(weights: Floats) -> tuple[float, float]:
-        held = -_log_softmax(held_x, weights)[held_rows, held_y].mean()
-        return float(-_log_softmax(x, weights)[rows, y].mean()), float(held)
+    def compute_losses(weights: Floats) -> tuple[float, float]:
+        held_out_loss = -_log_softmax(held_out_x, weights)[held_out_index, held_out_y].mean()
+        return float(-_log_softmax(x, weights)[rows, y].mean()), float(held_out_loss)
 
-    best, kept, losses = np.zeros((d, k)), 0, [both(np.zeros((d, k)))]
+    best_weights, selected_step, losses = np.zeros((d, k)), 0, [compute_losses(np.zeros((d, k)))]
 
-    def look(flat: Floats) -> None:
-        nonlocal best, kept
+    def record_step(flat: Floats) -> None:
+        nonlocal best_weights, selected_step
         weights = flat.reshape(d, k)
-        losses.append(both(weights))
-        if losses[-1][1] < losses[kept][1]:
-            best, kept = weights.copy(), len(losses) - 1
-        if len(losses) - 1 - kept >= recipe.patience:
+        losses.append(compute_losses(weights))
+        if losses[-1][1] < losses[selected_step][1]:
+            best_weights, selected_step = weights.copy(), len(losses) - 1
+        if len(losses) - 1 - selected_step >= settings.patience:
             raise StopIteration
 
     minimize(
@@ -287,7 +295,7 @@ def _descend(
         np.zeros(d * k),
         jac=True,
         method="L-BFGS-B",
-        callback=look,
-        options={"maxiter": recipe.most_steps, "maxfun": 10 * recipe.most_steps},
+        callback=record_step,
+        options={"maxiter": settings.most_steps, "maxfun": 10 * settings.most_steps},
     )
-    return best, np.array(losses), kept
+    return best_weights, np.array(losses), selected_step

@@ -1,4 +1,4 @@
-"""What a training goes on from, as one safetensors file: written whole or not at all, no pickle.
+"""Checkpoints of a training, as one safetensors file: written atomically, no pickle.
 
 Tensors of the network, of Adam and of the best epoch stand side by side (``net/…``, ``adam/…``,
 ``best/…``), with the marks of the pictures; the file's metadata says how the epochs went and what
@@ -21,13 +21,13 @@ from isolux.training.descent import Epoch, Learning, Schedule, State, descend
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import needed
 
-_KEY, _MARKS = "isolux", "pictures/marks"
-_PARTS = ("net", "adam", "best")
+_METADATA_KEY, _HASHES_NAME = "isolux", "pictures/marks"
+_STATE_FIELDS = ("net", "adam", "best")
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A state, and what it belongs to.
+    """A training state, with the record it belongs to.
 
     Parameters
     ----------
@@ -44,52 +44,60 @@ class Checkpoint:
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint in the place of the one before."""
+    """Write a checkpoint, replacing the earlier one."""
     torch = needed("torch", package="torch", extra="train", purpose="training")
-    own = {part: getattr(checkpoint.state, part) for part in _PARTS}
-    tensors = {f"{part}/{name}": one for part, held in own.items() for name, one in held.items()}
-    tensors[_MARKS] = torch.from_numpy(checkpoint.marks)
-    history = [asdict(one) for one in checkpoint.state.history]
-    said = json.dumps({"about": dict(checkpoint.about), "history": history}, ensure_ascii=False)
-    write_weights(path, tensors, {_KEY: said})
+    tensors_by_field = {
+        field_name: getattr(checkpoint.state, field_name) for field_name in _STATE_FIELDS
+    }
+    tensors = {
+        f"{field_name}/{name}": tensor
+        for field_name, field_tensors in tensors_by_field.items()
+        for name, tensor in field_tensors.items()
+    }
+    tensors[_HASHES_NAME] = torch.from_numpy(checkpoint.marks)
+    history = [asdict(epoch) for epoch in checkpoint.state.history]
+    metadata = json.dumps({"about": dict(checkpoint.about), "history": history}, ensure_ascii=False)
+    write_weights(path, tensors, {_METADATA_KEY: metadata})
 
 
 def descend_from(
-    before: Checkpoint | None,
-    what: Learning,
-    how: Schedule,
+    checkpoint: Checkpoint | None,
+    inputs: Learning,
+    schedule: Schedule,
     *,
     path: Path,
     about: Mapping[str, Any],
     marks: npt.NDArray[np.int64],
     tell: Callable[[Epoch], None],
 ) -> State:
-    """Train on from a checkpoint, if there is one, and keep another after each epoch."""
+    """Resume training from a checkpoint, if any, and write one after each epoch."""
 
-    def keep(state: State) -> None:
+    def save_state(state: State) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_checkpoint(path, Checkpoint(state, about, marks))
 
-    return descend(what, how, None if before is None else before.state, keep, tell)
+    return descend(
+        inputs, schedule, None if checkpoint is None else checkpoint.state, save_state, tell
+    )
 
 
 def write_weights(path: Path, tensors: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
     """Write tensors as a safetensors file, whole or not at all."""
     library = needed("safetensors.torch", package="safetensors", extra="train", purpose="training")
-    plain = {name: one.detach().cpu().contiguous() for name, one in tensors.items()}
-    write_bytes(path, library.save(plain, dict(metadata)))
+    cpu_tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    write_bytes(path, library.save(cpu_tensors, dict(metadata)))
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint."""
     library = needed("safetensors", package="safetensors", extra="train", purpose="training")
     try:
-        with library.safe_open(str(path), framework="pt") as held:
-            said = json.loads((held.metadata() or {})[_KEY])
-            tensors = {name: held.get_tensor(name) for name in held.keys()}  # noqa: SIM118
-        marks = tensors.pop(_MARKS).numpy()
-        history = tuple(Epoch(**one) for one in said["history"])
-        about = dict(said["about"])
+        with library.safe_open(str(path), framework="pt") as file:
+            metadata = json.loads((file.metadata() or {})[_METADATA_KEY])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        image_hashes = tensors.pop(_HASHES_NAME).numpy()
+        history = tuple(Epoch(**epoch) for epoch in metadata["history"])
+        training_record = dict(metadata["about"])
     except Exception as error:
         raise FileError(
             "this checkpoint cannot be read",
@@ -97,28 +105,32 @@ def read_checkpoint(path: Path) -> Checkpoint:
             where=str(path),
             hint="begin again with --overwrite, or in another folder",
         ) from error
-    own: dict[str, dict[str, Any]] = {part: {} for part in _PARTS}
-    for name, one in tensors.items():
-        part, _, rest = name.partition("/")
-        own.setdefault(part, {})[rest] = one
-    return Checkpoint(State(own["net"], own["adam"], own["best"], history), about, marks)
+    tensors_by_field: dict[str, dict[str, Any]] = {field_name: {} for field_name in _STATE_FIELDS}
+    for name, tensor in tensors.items():
+        field_name, _, tensor_name = name.partition("/")
+        tensors_by_field.setdefault(field_name, {})[tensor_name] = tensor
+    return Checkpoint(
+        State(tensors_by_field["net"], tensors_by_field["adam"], tensors_by_field["best"], history),
+        training_record,
+        image_hashes,
+    )
 
 
-def refuse_other(before: Checkpoint, about: Mapping[str, Any], where: Path) -> None:
-    """Refuse to go on with other labels, another network or another recipe."""
-    for name, value in about.items():
-        then = before.about.get(name)
-        if then == value:
+def refuse_other(checkpoint: Checkpoint, training_record: Mapping[str, Any], folder: Path) -> None:
+    """Refuse to resume with other labels, another network or another recipe."""
+    for name, current_setting in training_record.items():
+        recorded_setting = checkpoint.about.get(name)
+        if recorded_setting == current_setting:
             continue
         raise SpecError(
             f"this folder holds a training whose {name} differed",
-            expected=_short(then),
-            found=_short(value),
-            where=str(where),
+            expected=_shorten(recorded_setting),
+            found=_shorten(current_setting),
+            where=str(folder),
             hint="give what it began with; or begin again with --overwrite, or in another folder",
         )
 
 
-def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _shorten(setting: Any) -> str:
+    text = setting if isinstance(setting, str) else json.dumps(setting, ensure_ascii=False)
     return text if len(text) <= 200 else text[:200] + " …"

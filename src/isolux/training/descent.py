@@ -1,4 +1,4 @@
-"""Training a network by Adam: epochs, early stopping, and a state from which it goes on.
+"""Training a network by Adam: epochs, early stopping, and a state that can be resumed.
 
 FairFace (section 4.2): Adam with a learning rate of .0001. Heads stand side by side in the last
 layer; the loss is the sum of their mean cross-entropies, each over the people whose label is
@@ -27,10 +27,13 @@ from isolux.vocabulary import progress
 from isolux.vocabulary.errors import IsoluxError, SpecError
 
 UNKNOWN = -1
-"""The label of people of whom a head's answer is not known."""
+"""The label of people whose class in a head is unknown."""
 
 Ints = npt.NDArray[np.int64]
-_DRAW, _CHANCE = 2, 3  # which random numbers of the seed: the order of rows; the network's own
+_ORDER_STREAM, _NETWORK_STREAM = (
+    2,
+    3,
+)  # random streams of the seed: the order of rows; the network's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """What is learnt, from what.
+    """Inputs of the trainer: network, images, labels and rows.
 
     Parameters
     ----------
@@ -112,7 +115,7 @@ class Learning:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """How an epoch went.
+    """Losses and accuracy of an epoch.
 
     Parameters
     ----------
@@ -135,7 +138,7 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All that a training goes on from: tensors by name, and how its epochs went.
+    """All that a training resumes from: tensors by name, and its epochs.
 
     ``best`` holds the weights of the epoch that is kept; where that is the last one, it is empty.
     """
@@ -149,104 +152,110 @@ class State:
         """Return the epoch of the lowest held-out loss, the first of equals; 0: no epoch yet."""
         if not self.history:
             return 0
-        return min(self.history, key=lambda one: (one.held_loss, one.number)).number
+        return min(self.history, key=lambda epoch: (epoch.held_loss, epoch.number)).number
 
     def weights(self) -> Mapping[str, Any]:
         """Return the weights of that epoch."""
         return self.best or self.net
 
-    def over(self, how: Schedule) -> bool:
-        """Say whether a training has all its epochs, or has waited long enough."""
-        done = len(self.history)
-        return done >= how.epochs or (done > 0 and done - self.kept() >= how.patience)
+    def over(self, schedule: Schedule) -> bool:
+        """Return whether all epochs are done, or patience is used up."""
+        n_epochs = len(self.history)
+        return n_epochs >= schedule.epochs or (
+            n_epochs > 0 and n_epochs - self.kept() >= schedule.patience
+        )
 
 
 def descend(
-    what: Learning,
-    how: Schedule,
+    inputs: Learning,
+    schedule: Schedule,
     state: State | None,
-    keep: Callable[[State], None],
-    tell: Callable[[Epoch], None] = lambda _: None,
+    save_state: Callable[[State], None],
+    report: Callable[[Epoch], None] = lambda _: None,
 ) -> State:
-    """Train, from the beginning or from a state, until it is over."""
-    torch, net = what.torch, what.net
-    adam = torch.optim.Adam(net.parameters(), lr=how.learning_rate)
+    """Train from the start or from a state until it is finished."""
+    torch, net = inputs.torch, inputs.net
+    adam = torch.optim.Adam(net.parameters(), lr=schedule.learning_rate)
     if state is not None:
         net.load_state_dict(dict(state.net))
-        _restore(torch, adam, state.adam)
-    now = state or State({}, {}, {})
-    while not now.over(how):
-        began, number = monotonic(), len(now.history) + 1
-        progress.at(f"training: epoch {number} of {how.epochs}")
-        # The network's own tensors change in the epoch: the weights kept so far are a copy.
-        earlier = now.best or (_copied(now.net) if now.history else {})
-        with room_for("a step of this training", how.device):
-            loss = _epoch(what, how, adam, number)
-            held_loss, accuracy = _judged(what, how)
-        epoch = Epoch(number, loss, held_loss, accuracy, monotonic() - began)
+        _restore_adam(torch, adam, state.adam)
+    current = state or State({}, {}, {})
+    while not current.over(schedule):
+        started_at, number = monotonic(), len(current.history) + 1
+        progress.at(f"training: epoch {number} of {schedule.epochs}")
+        # The network's tensors change in place during the epoch: the best weights are a copy.
+        best_weights = current.best or (_copy_tensors(current.net) if current.history else {})
+        with room_for("a step of this training", schedule.device):
+            loss = _train_epoch(inputs, schedule, adam, number)
+            held_loss, accuracy = _evaluate_held_out(inputs, schedule)
+        epoch = Epoch(number, loss, held_loss, accuracy, monotonic() - started_at)
         if not np.isfinite(loss) or not np.isfinite(held_loss):
             raise SpecError(
                 "the training diverged: its loss is no longer a number",
                 expected="a lower --learning-rate",
-                found=f"{how.learning_rate:g}",
+                found=f"{schedule.learning_rate:g}",
                 where=f"epoch {number}",
             )
-        now = State(net.state_dict(), _said(adam), {}, (*now.history, epoch))
-        if now.kept() != number:
-            now = replace(now, best=earlier)
-        keep(now)
-        tell(epoch)
-    return now
+        current = State(net.state_dict(), _adam_tensors(adam), {}, (*current.history, epoch))
+        if current.kept() != number:
+            current = replace(current, best=best_weights)
+        save_state(current)
+        report(epoch)
+    return current
 
 
 @contextmanager
-def room_for(what: str, device: str) -> Iterator[None]:
-    """Turn any error of memory that ran out into one that says where, and what helps."""
+def room_for(purpose: str, device: str) -> Iterator[None]:
+    """Re-raise errors of memory that ran out with the device and a hint."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
         if isinstance(error, IsoluxError) or not out_of_memory(error):
             raise
         raise IsoluxError(
-            f"there is too little memory for {what}",
+            f"there is too little memory for {purpose}",
             found=(str(error).splitlines() or [type(error).__name__])[0][:200],
             where=device,
             hint="a smaller --batch, smaller pictures, or another --device",
         ) from error
 
 
-def _epoch(what: Learning, how: Schedule, adam: Any, number: int) -> float:
-    """Go over the training rows once; give their mean loss, each row as it was met."""
-    torch = what.torch
-    rng = np.random.default_rng([how.seed, _DRAW, number])
-    if what.cells is None:
-        order = rng.permutation(what.train)
+def _train_epoch(inputs: Learning, schedule: Schedule, adam: Any, number: int) -> float:
+    """Train one epoch; return the mean loss of the rows at their steps."""
+    torch = inputs.torch
+    rng = np.random.default_rng([schedule.seed, _ORDER_STREAM, number])
+    if inputs.cells is None:
+        order = rng.permutation(inputs.train)
     else:
-        order = what.train[balanced_draw(what.cells[what.train], rng)]
-    # A normalised layer learns nothing from one row: of 5 in twos the parts are 3 and 2.
-    parts = np.array_split(order, max(min(ceil(len(order) / how.batch), len(order) // 2), 1))
-    mirrored = rng.random(len(what.labels)) < 0.5 if how.flip else None
-    what.net.train()
+        order = inputs.train[balanced_draw(inputs.cells[inputs.train], rng)]
+    # Batch normalisation needs two rows: 5 rows in twos become batches of 3 and 2.
+    batches = np.array_split(order, max(min(ceil(len(order) / schedule.batch), len(order) // 2), 1))
+    is_mirrored = rng.random(len(inputs.labels)) < 0.5 if schedule.flip else None
+    inputs.net.train()
     total = 0.0
-    on_cpu = how.device == "cpu"
+    on_cpu = schedule.device == "cpu"
     with torch.random.fork_rng(devices=[] if on_cpu else None):
-        torch.manual_seed(int(np.random.default_rng([how.seed, _CHANCE, number]).integers(1 << 31)))
-        for rows, values in _given(what, parts):
-            shown = torch.from_numpy(values).to(how.device)
-            if mirrored is not None:
-                turned = torch.from_numpy(mirrored[rows]).to(how.device)
-                shown = torch.where(turned[:, None, None, None], shown.flip(-1), shown)
+        torch.manual_seed(
+            int(np.random.default_rng([schedule.seed, _NETWORK_STREAM, number]).integers(1 << 31))
+        )
+        for rows, image_values in _load_batches(inputs, batches):
+            images = torch.from_numpy(image_values).to(schedule.device)
+            if is_mirrored is not None:
+                is_mirrored_batch = torch.from_numpy(is_mirrored[rows]).to(schedule.device)
+                images = torch.where(
+                    is_mirrored_batch[:, None, None, None], images.flip(-1), images
+                )
             adam.zero_grad(set_to_none=True)
-            loss, _, _ = _losses(what, what.run(shown), rows)
+            loss, _, _ = _compute_losses(inputs, inputs.run(images), rows)
             loss.backward()
             adam.step()
             total += float(loss.detach()) * len(rows)
     return total / len(order)
 
 
-def _given(what: Learning, parts: Any) -> Any:
+def _load_batches(inputs: Learning, batches: Any) -> Any:
     try:
-        yield from what.pictures.batches(parts)
+        yield from inputs.pictures.batches(batches)
     except OSError as error:
         raise IsoluxError(
             "a picture that was there when the training began cannot be read any more",
@@ -255,55 +264,63 @@ def _given(what: Learning, parts: Any) -> Any:
         ) from error
 
 
-def _losses(what: Learning, scores: Any, rows: Ints) -> tuple[Any, Any, Any]:
-    """Give the loss, and per head summed cross-entropy and right answers with their numbers."""
-    torch, plain = what.torch, what.torch.nn.functional
-    target = torch.from_numpy(what.labels[rows]).to(scores.device)
-    sums, tallies, loss = [], [], 0.0
-    for k, where in enumerate(what.heads.values()):
-        known = int((what.labels[rows, k] != UNKNOWN).sum())
-        part = plain.cross_entropy(
-            scores[:, where].float(), target[:, k], ignore_index=UNKNOWN, reduction="sum"
+def _compute_losses(inputs: Learning, logits: Any, rows: Ints) -> tuple[Any, Any, Any]:
+    """Compute the loss, and per head summed cross-entropy and (n correct, n known)."""
+    torch, functional = inputs.torch, inputs.torch.nn.functional
+    target = torch.from_numpy(inputs.labels[rows]).to(logits.device)
+    head_losses, accuracy_counts, loss = [], [], 0.0
+    for k, outputs in enumerate(inputs.heads.values()):
+        n_known = int((inputs.labels[rows, k] != UNKNOWN).sum())
+        head_loss = functional.cross_entropy(
+            logits[:, outputs].float(), target[:, k], ignore_index=UNKNOWN, reduction="sum"
         )
-        right = (scores[:, where].argmax(dim=1) == target[:, k]).sum()
-        sums.append(part)
-        tallies.append((right, known))
-        loss = loss + part / max(known, 1)
-    return loss, sums, tallies
+        n_correct = (logits[:, outputs].argmax(dim=1) == target[:, k]).sum()
+        head_losses.append(head_loss)
+        accuracy_counts.append((n_correct, n_known))
+        loss = loss + head_loss / max(n_known, 1)
+    return loss, head_losses, accuracy_counts
 
 
-def _judged(what: Learning, how: Schedule) -> tuple[float, dict[str, float | None]]:
-    """Judge the held-out rows: the sum of heads' mean losses, and each head's accuracy."""
-    what.net.eval()
-    found = np.zeros((len(what.heads), 3))
-    parts = np.array_split(what.held, ceil(len(what.held) / how.batch))
-    with what.torch.inference_mode():
-        for rows, values in _given(what, parts):
-            shown = what.torch.from_numpy(values).to(how.device)
-            _, sums, tallies = _losses(what, what.run(shown), rows)
-            for k, (one, (right, known)) in enumerate(zip(sums, tallies, strict=True)):
-                found[k] += float(one), int(right), known
-    known = np.maximum(found[:, 2], 1)
-    shares = {
-        name: float(right / n) if n else None
-        for name, (_, right, n) in zip(what.heads, found.tolist(), strict=True)
+def _evaluate_held_out(
+    inputs: Learning, schedule: Schedule
+) -> tuple[float, dict[str, float | None]]:
+    """Evaluate the held-out rows: the sum of heads' mean losses, and each head's accuracy."""
+    inputs.net.eval()
+    totals = np.zeros((len(inputs.heads), 3))
+    batches = np.array_split(inputs.held, ceil(len(inputs.held) / schedule.batch))
+    with inputs.torch.inference_mode():
+        for rows, image_values in _load_batches(inputs, batches):
+            images = inputs.torch.from_numpy(image_values).to(schedule.device)
+            _, head_losses, accuracy_counts = _compute_losses(inputs, inputs.run(images), rows)
+            for k, (head_loss, (n_correct, n_known)) in enumerate(
+                zip(head_losses, accuracy_counts, strict=True)
+            ):
+                totals[k] += float(head_loss), int(n_correct), n_known
+    n_labelled = np.maximum(totals[:, 2], 1)
+    accuracy = {
+        name: float(n_correct / n) if n else None
+        for name, (_, n_correct, n) in zip(inputs.heads, totals.tolist(), strict=True)
     }
-    return float((found[:, 0] / known).sum()), shares
+    return float((totals[:, 0] / n_labelled).sum()), accuracy
 
 
-def _said(adam: Any) -> dict[str, Any]:
-    """Name Adam's tensors, which are all that it remembers: ``7.exp_avg``."""
+def _adam_tensors(adam: Any) -> dict[str, Any]:
+    """Return Adam's state tensors by name, such as ``7.exp_avg``."""
     state = adam.state_dict()["state"]
-    return {f"{k}.{name}": one for k, own in state.items() for name, one in own.items()}
+    return {
+        f"{k}.{name}": tensor
+        for k, row_state in state.items()
+        for name, tensor in row_state.items()
+    }
 
 
-def _restore(torch: Any, adam: Any, said: Mapping[str, Any]) -> None:
+def _restore_adam(torch: Any, adam: Any, tensors: Mapping[str, Any]) -> None:
     state: dict[int, dict[str, Any]] = {}
-    for name, one in said.items():
-        number, _, what = name.partition(".")
-        state.setdefault(int(number), {})[what] = torch.as_tensor(one)
+    for name, tensor in tensors.items():
+        number, _, tensor_name = name.partition(".")
+        state.setdefault(int(number), {})[tensor_name] = torch.as_tensor(tensor)
     adam.load_state_dict({"state": state, "param_groups": adam.state_dict()["param_groups"]})
 
 
-def _copied(tensors: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: one.detach().clone() for name, one in tensors.items()}
+def _copy_tensors(tensors: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tensor.detach().clone() for name, tensor in tensors.items()}

@@ -40,7 +40,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Faces:
-    """Faces and their labels.
+    """Face images with their labels and rows.
 
     Parameters
     ----------
@@ -78,49 +78,49 @@ class Network:
 
 
 def network_of(heads: Heads, *, seed: int, weights: str | None, device: str) -> Network:
-    """Make the network before any picture is opened."""
+    """Build the network before any image is opened."""
     torch = needed("torch", package="torch", extra="train", purpose="training a network")
     net = resnet34(torch, heads.outputs, seed=seed)
     start = f"random, of seed {seed}" if weights is None else f"sha256:{start_from(net, weights)}"
     return Network(torch, to_device(net, device), heads, device, start)
 
 
-def prepared(side: int) -> Callable[[Pixels], npt.NDArray[np.uint8]]:
-    """Bring pictures to a square of ``side`` pixels, whatever their shape, as the authors do."""
+def prepared(side_px: int) -> Callable[[Pixels], npt.NDArray[np.uint8]]:
+    """Return a function that resizes images to a square of ``side_px``, as the authors do."""
 
     def prepare(pixels: Pixels) -> npt.NDArray[np.uint8]:
-        return np.ascontiguousarray(resize_image(pixels, side, side).transpose(2, 0, 1))
+        return np.ascontiguousarray(resize_image(pixels, side_px, side_px).transpose(2, 0, 1))
 
     return prepare
 
 
-def begun(folder: Path, about: Mapping[str, Any]) -> Checkpoint | None:
-    """Read what a training of the same begins from; None: nothing is there."""
+def begun(folder: Path, training_record: Mapping[str, Any]) -> Checkpoint | None:
+    """Read the checkpoint of the same training; None: there is none."""
     path = folder / CHECKPOINT
     if not path.is_file():
         return None
-    found = read_checkpoint(path)
-    refuse_other(found, about, folder)
-    return found
+    checkpoint = read_checkpoint(path)
+    refuse_other(checkpoint, training_record, folder)
+    return checkpoint
 
 
 def train_faces(
     network: Network,
     faces: Faces,
-    how: Schedule,
+    schedule: Schedule,
     *,
     folder: Path,
     about: Mapping[str, Any],
     before: Checkpoint | None = None,
     tell: Callable[[Epoch], None] = lambda _: None,
 ) -> State:
-    """Train, keep a checkpoint after each epoch, and write the best epoch's weights at the end."""
+    """Train, write a checkpoint after each epoch, and the best epoch's weights at the end."""
     if before is not None:
         refuse_changed(before, faces.looked, folder)
-    what = Learning(
+    inputs = Learning(
         network.torch,
         network.net,
-        _run(network),
+        _build_forward(network),
         faces.pictures,
         faces.labels,
         network.heads.slices(),
@@ -128,32 +128,36 @@ def train_faces(
         faces.held,
         faces.cells,
     )
-    path, marks = folder / CHECKPOINT, faces.looked.marks
-    state = descend_from(before, what, how, path=path, about=about, marks=marks, tell=tell)
-    said = heads_text(network.heads, epoch=state.kept())
-    write_weights(folder / FILE, state.weights(), said)
+    path, image_hashes = folder / CHECKPOINT, faces.looked.marks
+    state = descend_from(
+        before, inputs, schedule, path=path, about=about, marks=image_hashes, tell=tell
+    )
+    metadata = heads_text(network.heads, epoch=state.kept())
+    write_weights(folder / FILE, state.weights(), metadata)
     return state
 
 
-def _run(network: Network) -> Callable[[Any], Any]:
+def _build_forward(network: Network) -> Callable[[Any], Any]:
     torch = network.torch
-    mean, std = (torch.tensor(one, device=network.device)[:, None, None] for one in (MEAN, STD))
+    mean, std = (
+        torch.tensor(statistics, device=network.device)[:, None, None] for statistics in (MEAN, STD)
+    )
 
-    def run(shown: Any) -> Any:
-        return logits(torch, network.net, (shown.float() / 255.0 - mean) / std)
+    def forward(images: Any) -> Any:
+        return logits(torch, network.net, (images.float() / 255.0 - mean) / std)
 
-    return run
+    return forward
 
 
-def refuse_changed(before: Checkpoint, looked: Looked, folder: Path) -> None:
-    """Refuse to go on with other pictures than a training began with."""
-    other = before.marks != looked.marks
-    if other.any():
+def refuse_changed(checkpoint: Checkpoint, scan: Looked, folder: Path) -> None:
+    """Refuse to resume with other images than the training began with."""
+    has_changed = checkpoint.marks != scan.marks
+    if has_changed.any():
         raise SpecError(
             "pictures have changed since this training began",
             expected="the same files",
-            found=f"{int(other.sum()):,} of {len(other):,} others, the first in row"
-            f" {int(np.argmax(other)) + 1:,}",
+            found=f"{int(has_changed.sum()):,} of {len(has_changed):,} others, the first in row"
+            f" {int(np.argmax(has_changed)) + 1:,}",
             where=str(folder),
             hint="begin again with --overwrite, or in another folder",
         )

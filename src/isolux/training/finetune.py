@@ -28,7 +28,7 @@ from isolux.training.pictures import Looked, Pictures
 from isolux.vocabulary.errors import IsoluxError, SpecError
 
 FINETUNED = WEIGHTS
-_NEEDS = ("torch", "inner", "features", "prepare")
+_REQUIRED_ATTRIBUTES = ("torch", "inner", "features", "prepare")
 Ints = npt.NDArray[np.int64]
 
 
@@ -52,31 +52,37 @@ class Tuned:
     device: str
 
     def prepare(self, pixels: Pixels) -> npt.NDArray[Any]:
-        """Bring a picture to what the extractor is given."""
-        with _own("preparation"):
-            shown = self.source.prepare(pixels)
-            return np.asarray(getattr(shown, "values", shown))
+        """Prepare an image as the extractor's input."""
+        with _explain_model_errors("preparation"):
+            model_input = self.source.prepare(pixels)
+            return np.asarray(getattr(model_input, "values", model_input))
 
     def run(self, values: Any) -> Any:
-        """Give logits ``[n, k]`` of pictures as a tensor."""
-        with _own("network"):
+        """Compute logits ``[n, k]`` of a tensor of images."""
+        with _explain_model_errors("network"):
             return self.net.head(self.source.features(values))
 
-    def chances(self, pictures: Pictures, batch: int, rows: Ints) -> npt.NDArray[np.float64]:
-        """Give probabilities ``[n, k]`` of rows of pictures."""
+    def chances(self, images: Pictures, batch: int, rows: Ints) -> npt.NDArray[np.float64]:
+        """Predict probabilities ``[n, k]`` of rows of images."""
         self.net.eval()
-        found = []
-        parts = np.array_split(rows, max(-(-len(rows) // batch), 1))
+        probabilities = []
+        batches = np.array_split(rows, max(-(-len(rows) // batch), 1))
         with self.torch.inference_mode(), room_for("judging pictures", self.device):
-            for _, values in pictures.batches([part for part in parts if len(part)]):
+            for _, values in images.batches(
+                [batch_rows for batch_rows in batches if len(batch_rows)]
+            ):
                 logits = self.run(self.torch.from_numpy(values).to(self.device))
-                found.append(logits.double().softmax(dim=1).cpu().numpy())
-        return np.concatenate(found) if found else np.zeros((0, self.net.head.out_features))
+                probabilities.append(logits.double().softmax(dim=1).cpu().numpy())
+        return (
+            np.concatenate(probabilities)
+            if probabilities
+            else np.zeros((0, self.net.head.out_features))
+        )
 
 
 @contextmanager
-def _own(part: str) -> Iterator[None]:
-    """Say that it was the model that raised: a callable of one's own may, and memory may run out.
+def _explain_model_errors(stage: str) -> Iterator[None]:
+    """Re-raise exceptions of the model as ``SpecError``; memory errors pass.
 
     Raises
     ------
@@ -90,49 +96,49 @@ def _own(part: str) -> Iterator[None]:
     except Exception as error:
         if out_of_memory(error):
             raise  # a smaller batch may fit: ``room_for`` says so
-        found = (str(error).splitlines() or [""])[0][:200]
+        message = (str(error).splitlines() or [""])[0][:200]
         raise SpecError(
-            f"the model's {part} raised {type(error).__name__}",
-            found=found,
+            f"the model's {stage} raised {type(error).__name__}",
+            found=message,
             hint="run again with ISOLUX_TRACEBACK=1 to see where",
         ) from error
 
 
-def tunable(model: Model, classes: int, device: str) -> Tuned:
-    """Put a new head on a model's features."""
+def tunable(model: Model, n_classes: int, device: str) -> Tuned:
+    """Add a new head to a model's features."""
     source: Any = getattr(model.predictor, "function", model.predictor)
-    missing = [name for name in _NEEDS if not hasattr(source, name)]
+    missing = [name for name in _REQUIRED_ATTRIBUTES if not hasattr(source, name)]
     if missing:
         raise SpecError(
             "this model cannot be fine-tuned",
             expected="timm:…, hf:…, open_clip:…, fairface:…, or a callable of your own with "
-            + ", ".join(_NEEDS[:-1])
-            + f" and {_NEEDS[-1]}",
+            + ", ".join(_REQUIRED_ATTRIBUTES[:-1])
+            + f" and {_REQUIRED_ATTRIBUTES[-1]}",
             found=f"{model.spec}, without {', '.join(missing)}",
             hint="isolux train probe gives the features of any model a head",
         )
     torch = source.torch
     inner = to_device(extractor_of(source), device)
     net = torch.nn.Module()
-    made = Tuned(torch, net, source, device)
-    blank = made.prepare(np.zeros((64, 64, 3), dtype=np.uint8))
-    with torch.no_grad(), _own("network"):
-        width = int(source.features(torch.from_numpy(blank[None]).to(device)).shape[-1])
+    extractor = Tuned(torch, net, source, device)
+    blank_input = extractor.prepare(np.zeros((64, 64, 3), dtype=np.uint8))
+    with torch.no_grad(), _explain_model_errors("network"):
+        width = int(source.features(torch.from_numpy(blank_input[None]).to(device)).shape[-1])
     net.extractor = inner
-    net.head = torch.nn.Linear(width, classes)
+    net.head = torch.nn.Linear(width, n_classes)
     torch.nn.init.zeros_(net.head.weight)
     torch.nn.init.zeros_(net.head.bias)
     net.to(device)
-    return made
+    return extractor
 
 
 def finetune(
-    tuned: Tuned,
-    pictures: Pictures,
-    looked: Looked,
+    extractor: Tuned,
+    images: Pictures,
+    scan: Looked,
     labels: Ints,
-    rows: tuple[Ints, Ints],
-    how: Schedule,
+    splits: tuple[Ints, Ints],
+    schedule: Schedule,
     *,
     folder: Path,
     about: Mapping[str, Any],
@@ -140,22 +146,24 @@ def finetune(
     tell: Callable[[Epoch], None] = lambda _: None,
     head: str = "label",
 ) -> State:
-    """Train extractor and head, keep each epoch, and leave the best epoch's weights in the network.
+    """Train extractor and head with checkpoints; the network ends with the best weights.
 
     Shapes: ``labels`` [n].
     """
-    what = Learning(
-        tuned.torch,
-        tuned.net,
-        tuned.run,
-        pictures,
+    inputs = Learning(
+        extractor.torch,
+        extractor.net,
+        extractor.run,
+        images,
         labels[:, None],
-        {head: slice(0, tuned.net.head.out_features)},
-        rows[0],
-        rows[1],
+        {head: slice(0, extractor.net.head.out_features)},
+        splits[0],
+        splits[1],
     )
-    path, marks = folder / CHECKPOINT, looked.marks
-    state = descend_from(before, what, how, path=path, about=about, marks=marks, tell=tell)
-    tuned.net.load_state_dict(dict(state.weights()))
+    path, image_hashes = folder / CHECKPOINT, scan.marks
+    state = descend_from(
+        before, inputs, schedule, path=path, about=about, marks=image_hashes, tell=tell
+    )
+    extractor.net.load_state_dict(dict(state.weights()))
     write_weights(folder / FINETUNED, state.weights(), {})
     return state

@@ -1,4 +1,4 @@
-"""Who is learnt from: rows held out in whole clusters, a part of the rest, balanced draws."""
+"""Splits and draws of training rows: held-out clusters, subsamples, balanced draws."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def held_out_rows(clusters: Ints, share: float, seed: int) -> npt.NDArray[np.bool_]:
-    """Draw clusters until their rows are the share that is held out.
+    """Draw whole clusters until the held-out share of rows is reached; return the mask.
 
     Shapes: ``clusters`` [n]; returns [n].
     """
@@ -23,22 +23,24 @@ def held_out_rows(clusters: Ints, share: float, seed: int) -> npt.NDArray[np.boo
             found=str(len(names)),
         )
     order = np.random.default_rng([seed, 0]).permutation(len(names))
-    before = np.cumsum(sizes[order]) - sizes[order]
-    wanted = share * len(clusters)
-    drawn = order[(before < wanted) & (np.arange(len(names)) < len(names) - 2)]
-    return np.asarray(np.isin(clusters, names[drawn]))
+    n_rows_before = np.cumsum(sizes[order]) - sizes[order]
+    n_held_out = share * len(clusters)
+    held_out_clusters = order[
+        (n_rows_before < n_held_out) & (np.arange(len(names)) < len(names) - 2)
+    ]
+    return np.asarray(np.isin(clusters, names[held_out_clusters]))
 
 
-def some_rows(rows: Ints, most: int | None, seed: int) -> Ints:
-    """Draw so many of the rows, in their order: of one seed, fewer rows are a part of more."""
-    if most is None or most >= len(rows):
+def some_rows(rows: Ints, max_rows: int | None, seed: int) -> Ints:
+    """Sample at most so many rows, in order; of one seed, smaller samples are nested."""
+    if max_rows is None or max_rows >= len(rows):
         return rows
     order = np.random.default_rng([seed, 1]).permutation(len(rows))
-    return np.sort(rows[order[:most]])
+    return np.sort(rows[order[:max_rows]])
 
 
 def draws_of_cell(cells: Ints) -> int:
-    """Say how often a balanced epoch draws from each cell: the rows shared out evenly, at least 1.
+    """Return the draws per cell of a balanced epoch: rows over cells, at least 1.
 
     Examples
     --------
@@ -49,14 +51,14 @@ def draws_of_cell(cells: Ints) -> int:
 
 
 def balanced_draw(cells: Ints, rng: np.random.Generator) -> Ints:
-    """Draw rows so that each cell comes as often as any other, in random order.
+    """Draw equally many rows of each cell, in random order.
 
     Shapes: ``cells`` [n]; returns [m].
     """
-    wanted = draws_of_cell(cells)
-    found = []
+    n_draws = draws_of_cell(cells)
+    draws = []
     for cell in np.unique(cells):
-        own = np.flatnonzero(cells == cell)
-        whole, rest = divmod(wanted, len(own))
-        found += [np.tile(own, whole), rng.permutation(own)[:rest]]
-    return rng.permutation(np.concatenate(found)).astype(np.int64)
+        cell_rows = np.flatnonzero(cells == cell)
+        n_repeats, n_extra = divmod(n_draws, len(cell_rows))
+        draws += [np.tile(cell_rows, n_repeats), rng.permutation(cell_rows)[:n_extra]]
+    return rng.permutation(np.concatenate(draws)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Pictures for training: each is opened before the first step, and kept where all fit in memory."""
+"""Training images: scanned before the first step, and cached in memory as far as they fit."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from isolux.vocabulary import progress
 from isolux.vocabulary.errors import SpecError
 
 ROOM = 1 << 30
-"""Bytes of prepared pictures that are kept in memory; beyond it each epoch opens them again."""
-_AHEAD = 1_000  # pictures that are opened ahead of those that are kept
+"""Bytes of prepared images in the cache; images beyond it are opened in each epoch."""
+_SCAN_CHUNK = 1_000  # images per chunk of the scan
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One picture as it was opened: what is seen, the SHA-256 of its bytes; or why it is not."""
+    """A decoded image with the SHA-256 of its bytes, or the reason why it is unreadable."""
 
     pixels: Pixels | None
     sha256: str | None = None
@@ -32,7 +32,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What a first look found.
+    """Result of the scan of all images.
 
     Parameters
     ----------
@@ -46,13 +46,13 @@ class Looked:
     reasons: tuple[str | None, ...]
 
     def readable(self) -> npt.NDArray[np.bool_]:
-        """Say which can be learnt from."""
+        """Return the mask of readable images."""
         return np.array([reason is None for reason in self.reasons], dtype=bool)
 
 
 @dataclass(slots=True)
 class Pictures:
-    """Prepared pictures by their row.
+    """Prepared images by row.
 
     Parameters
     ----------
@@ -69,65 +69,69 @@ class Pictures:
     open: Callable[[int], Look]
     prepare: Callable[[Pixels], npt.NDArray[Any]]
     threads: int = 0
-    _kept: list[npt.NDArray[Any] | None] = field(default_factory=list)
+    _cached: list[npt.NDArray[Any] | None] = field(default_factory=list)
 
     def look(self) -> Looked:
-        """Open every picture once; nothing is refused here."""
-        marks = np.zeros(self.count, dtype=np.int64)
+        """Scan every image once; unreadable ones are recorded, not refused."""
+        hashes = np.zeros(self.count, dtype=np.int64)
         reasons: list[str | None] = [None] * self.count
-        self._kept, taken = [None] * self.count, 0
-        with ThreadPoolExecutor(self._threads()) as pool:
-            for start in range(0, self.count, _AHEAD):
-                rows = range(start, min(start + _AHEAD, self.count))
+        self._cached, n_cached_bytes = [None] * self.count, 0
+        with ThreadPoolExecutor(self._thread_count()) as pool:
+            for start in range(0, self.count, _SCAN_CHUNK):
+                rows = range(start, min(start + _SCAN_CHUNK, self.count))
                 progress.at(f"opening pictures: {start:,} of {self.count:,}")
-                for row, (look, values) in zip(rows, pool.map(self._seen, rows), strict=True):
-                    reasons[row] = look.reason
-                    if look.sha256 is not None:
-                        marks[row] = int(look.sha256[:16], 16) >> 1
-                    if values is not None and taken + values.nbytes <= ROOM:
-                        self._kept[row] = values
-                        taken += values.nbytes
-        return Looked(marks, tuple(reasons))
+                for row, (decoded_image, values) in zip(
+                    rows, pool.map(self._decode_and_prepare, rows), strict=True
+                ):
+                    reasons[row] = decoded_image.reason
+                    if decoded_image.sha256 is not None:
+                        hashes[row] = int(decoded_image.sha256[:16], 16) >> 1
+                    if values is not None and n_cached_bytes + values.nbytes <= ROOM:
+                        self._cached[row] = values
+                        n_cached_bytes += values.nbytes
+        return Looked(hashes, tuple(reasons))
 
     def batches(
-        self, parts: Sequence[npt.NDArray[np.int64]]
+        self, row_batches: Sequence[npt.NDArray[np.int64]]
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[Any]]]:
         """Give each part's rows and pictures ``[k, …]``, prepared ahead of the network."""
-        threads = self._threads()
+        threads = self._thread_count()
         with ThreadPoolExecutor(threads) as pool:
             waiting: list[tuple[npt.NDArray[np.int64], Future[npt.NDArray[Any]]]] = []
-            for part in chain(parts, repeat(None, threads)):
-                if part is not None:
-                    waiting.append((part, pool.submit(self._batch, part)))
-                if waiting and (part is None or len(waiting) > threads):
+            for batch_rows in chain(row_batches, repeat(None, threads)):
+                if batch_rows is not None:
+                    waiting.append((batch_rows, pool.submit(self._batch, batch_rows)))
+                if waiting and (batch_rows is None or len(waiting) > threads):
                     rows, values = waiting.pop(0)
                     yield rows, values.result()
 
-    def _threads(self) -> int:
+    def _thread_count(self) -> int:
         return self.threads or cores()
 
-    def _seen(self, row: int) -> tuple[Look, npt.NDArray[Any] | None]:
-        look = self.open(row)
-        return look, None if look.pixels is None else self.prepare(look.pixels)
+    def _decode_and_prepare(self, row: int) -> tuple[Look, npt.NDArray[Any] | None]:
+        decoded_image = self.open(row)
+        return decoded_image, None if decoded_image.pixels is None else self.prepare(
+            decoded_image.pixels
+        )
 
     def _batch(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        shown = [self._values(int(row)) for row in rows]
-        if len({one.shape for one in shown}) > 1:
-            raise _several_shapes(shown)
-        return np.stack(shown)
+        arrays = [self._prepared_values(int(row)) for row in rows]
+        if len({array.shape for array in arrays}) > 1:
+            raise _shapes_error(arrays)
+        return np.stack(arrays)
 
-    def _values(self, row: int) -> npt.NDArray[Any]:
-        kept = self._kept[row] if self._kept else None
-        if kept is not None:
-            return kept
-        look, values = self._seen(row)
-        if values is None:  # it was readable at first, and is not any more
-            raise OSError(f"picture {row}: {look.reason}")
+    def _prepared_values(self, row: int) -> npt.NDArray[Any]:
+        cached_values = self._cached[row] if self._cached else None
+        if cached_values is not None:
+            return cached_values
+        decoded, values = self._decode_and_prepare(row)
+        if values is None:  # readable in the scan, but not any more
+            raise OSError(f"picture {row}: {decoded.reason}")
         return values
 
 
-def _several_shapes(shown: Sequence[npt.NDArray[Any]]) -> SpecError:
-    shapes = sorted({" × ".join(map(str, one.shape)) for one in shown})
+def _shapes_error(arrays: Sequence[npt.NDArray[Any]]) -> SpecError:
+    shapes = sorted({" × ".join(map(str, array.shape)) for array in arrays})
     return SpecError(
         "the model prepares pictures to several shapes, and a step of a training needs one",
         expected="a model that brings every picture to one size",

@@ -1,4 +1,4 @@
-"""What people have in their hands, turned into the tables that rooms take."""
+"""Conversion of in-memory inputs (frames, runs, paths) into the project's tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, SCORES, check, to_polars
 
-_OWN = Reference("own-data", "The auditor's own table; nothing has been published on it.")
+_OWN_DATA = Reference("own-data", "The auditor's own table; nothing has been published on it.")
 
 
 def as_dataset(attributes: Dataset | object) -> Dataset:
@@ -39,26 +39,30 @@ def as_dataset(attributes: Dataset | object) -> Dataset:
         return attributes
     frame = to_polars(attributes)
     if {"attribute", "value"} <= set(frame.columns):
-        long = (
+        long_table = (
             frame
             if "unit_kind" in frame.columns
             else frame.with_columns(unit_kind=pl.lit("instance"))
         )
     else:
-        long = _melted(frame)
-    checked = check(long.with_columns(pl.col("unit_id").cast(pl.String)), ATTRIBUTES)
-    units = checked.select(instance_id="unit_id", image_id="unit_id").unique(maintain_order=True)
-    info = DatasetInfo(
+        long_table = _melt_attributes(frame)
+    checked_rows = check(long_table.with_columns(pl.col("unit_id").cast(pl.String)), ATTRIBUTES)
+    units = checked_rows.select(instance_id="unit_id", image_id="unit_id").unique(
+        maintain_order=True
+    )
+    dataset_info = DatasetInfo(
         title="Own table",
         summary="A table given in memory.",
-        references=(_OWN,),
+        references=(_OWN_DATA,),
         licence="the auditor's own",
     )
-    return Dataset(IN_MEMORY, info, INSTANCES.conform(units), checked)
+    return Dataset(IN_MEMORY, dataset_info, INSTANCES.conform(units), checked_rows)
 
 
-def columns_of(scores: object, by: str | Sequence[str], others: Sequence[str] = ()) -> pl.DataFrame:
-    """Take the attributes that an audit goes by, and others, from the table of scores itself."""
+def columns_of(
+    scores: object, by: str | Sequence[str], extra_columns: Sequence[str] = ()
+) -> pl.DataFrame:
+    """Select the attributes to group by, and further columns, from the table of scores."""
     if isinstance(scores, Scores):
         raise SpecError(
             "nothing says who is who",
@@ -67,8 +71,8 @@ def columns_of(scores: object, by: str | Sequence[str], others: Sequence[str] = 
         )
     frame = to_polars(scores)
     entries = (by,) if isinstance(by, str) else by
-    crossings = [name for entry in entries for name in crossed(entry)]
-    names = list(dict.fromkeys([*crossings, *others]))
+    attributes = [name for entry in entries for name in crossed(entry)]
+    names = list(dict.fromkeys([*attributes, *extra_columns]))
     if not {"unit_id", "value"} & set(frame.columns):
         raise SpecError(
             "this table contains no scores, and nothing says where its answers are",
@@ -82,48 +86,50 @@ def columns_of(scores: object, by: str | Sequence[str], others: Sequence[str] = 
     return frame.select("unit_id", *names).unique(maintain_order=True)
 
 
-def _melted(frame: pl.DataFrame) -> pl.DataFrame:
+def _melt_attributes(frame: pl.DataFrame) -> pl.DataFrame:
     if "unit_id" not in frame.columns:
         raise UnknownNameError("column", "unit_id", frame.columns, where="attributes")
     names = [c for c in frame.columns if c != "unit_id"]
-    parts = []
+    long_tables = []
     for name in names:
         column = frame[name]
-        word = unsigned_zero(pl.col(name)) if column.dtype.is_float() else pl.col(name)
+        text = unsigned_zero(pl.col(name)) if column.dtype.is_float() else pl.col(name)
         number = column.cast(pl.Float64) if column.dtype.is_numeric() else None
-        part = frame.select(
+        long_table = frame.select(
             "unit_id",
             unit_kind=pl.lit("instance"),
             attribute=pl.lit(name),
             value=pl.col(name).list.eval(pl.element().cast(pl.String))
             if isinstance(column.dtype, pl.List)
-            else word.cast(pl.String),
+            else text.cast(pl.String),
         ).with_columns(number=number if number is not None else pl.lit(None, dtype=pl.Float64))
-        parts.append(part.explode("value") if isinstance(column.dtype, pl.List) else part)
-    return pl.concat(parts) if parts else ATTRIBUTES.empty()
+        long_tables.append(
+            long_table.explode("value") if isinstance(column.dtype, pl.List) else long_table
+        )
+    return pl.concat(long_tables) if long_tables else ATTRIBUTES.empty()
 
 
 def as_scores(scores: Scores | object) -> Scores:
-    """Take scores as they come from a task, or any frame with ``unit_id`` and ``value``."""
+    """Convert a task's scores, or any frame with ``unit_id`` and ``value``."""
     if isinstance(scores, Scores):
         return replace(scores, units=check(scores.units, SCORES, where="scores"))
     frame = to_polars(scores)
     for name in ("unit_id", "value"):
         if name not in frame.columns:
             raise UnknownNameError("column", name, frame.columns, where="scores")
-    fill = {"model": "model", "task": "own", "metric": "score", "unit_kind": "instance"}
-    missing = {k: pl.lit(v) for k, v in fill.items() if k not in frame.columns}
+    default_values = {"model": "model", "task": "own", "metric": "score", "unit_kind": "instance"}
+    missing = {k: pl.lit(v) for k, v in default_values.items() if k not in frame.columns}
     frame = frame.with_columns(**missing)
     text = ["unit_id", *(["cluster_id"] if "cluster_id" in frame.columns else [])]
     frame = frame.with_columns(pl.col(text).cast(pl.String), pl.col("value").cast(pl.Float64))
     units = check(SCORES.conform(frame), SCORES, where="scores")
     if units["value"].drop_nulls().is_empty() and units.height:
         raise TableError("nobody was scored", expected="a value for somebody", where="scores")
-    return Scores(units, _info_of(units))
+    return Scores(units, _build_task_info(units))
 
 
 def add_unscored(scores: Scores, people: Dataset) -> Scores:
-    """Add a null score of each measure for everyone who has attributes and no score at all."""
+    """Add a null score of each metric for people with attributes and without any score."""
     attributes = people.attributes.filter(pl.col("unit_kind") == "instance")
     absent = attributes.select("unit_id").unique(maintain_order=True)
     absent = absent.join(scores.units, on="unit_id", how="anti")
@@ -132,36 +138,36 @@ def add_unscored(scores: Scores, people: Dataset) -> Scores:
     return replace(scores, units=pl.concat([scores.units, SCORES.conform(rows)]))
 
 
-def _info_of(units: pl.DataFrame) -> TaskInfo:
-    declared: dict[str, Metric] = {}
+def _build_task_info(units: pl.DataFrame) -> TaskInfo:
+    declared_metrics: dict[str, Metric] = {}
     for task in units["task"].unique().to_list():
         if task in registry.names("tasks"):
-            declared |= {m.name: m for m in registry.task_info(task).metrics}
+            declared_metrics |= {m.name: m for m in registry.task_info(task).metrics}
     metrics = []
     for name in units["metric"].unique(maintain_order=True).to_list():
-        value = units.filter(pl.col("metric") == name)["value"].drop_nulls()
-        inside = bool(((value >= 0) & (value <= 1)).all())
-        own = Metric(
+        scores = units.filter(pl.col("metric") == name)["value"].drop_nulls()
+        is_fraction = bool(((scores >= 0) & (scores <= 1)).all())
+        default_metric = Metric(
             name=name,
             title=name.replace("_", " ").capitalize(),
             definition="The mean of the scores that were given.",
             direction="higher",
-            low=0.0 if inside else None,
-            high=1.0 if inside else None,
-            unit="fraction" if inside else "",
+            low=0.0 if is_fraction else None,
+            high=1.0 if is_fraction else None,
+            unit="fraction" if is_fraction else "",
         )
-        metrics.append(declared.get(name, own))
+        metrics.append(declared_metrics.get(name, default_metric))
     return TaskInfo(
         title="Given scores",
         summary="Scores that were made elsewhere.",
-        references=(_OWN,),
+        references=(_OWN_DATA,),
         metrics=tuple(metrics),
         defaults=tuple(m.name for m in metrics),
     )
 
 
 class HasRun(Protocol):
-    """An audit or a comparison: what holds a finished run."""
+    """An object with a finished run, such as an audit or a comparison."""
 
     @property
     def run(self) -> Run:
@@ -174,12 +180,12 @@ RunSource = Run | HasRun | str | Path
 
 def held_run(source: object) -> Run | None:
     """Return the run that an object holds or is; None for anything else, such as a path."""
-    found: Any = source if isinstance(source, Run) else getattr(source, "run", None)
-    return found if isinstance(found, Run) else None
+    run: Any = source if isinstance(source, Run) else getattr(source, "run", None)
+    return run if isinstance(run, Run) else None
 
 
 def is_run_source(source: object) -> TypeGuard[RunSource]:
-    """Tell one run from a list of them."""
+    """Return whether the input is one run, not a list of runs."""
     return isinstance(source, str | os.PathLike) or held_run(source) is not None
 
 
@@ -196,9 +202,9 @@ def run_of(source: object) -> Run:
       found: int
       what to do: isolux.audit makes one of a table in memory
     """
-    held = held_run(source)
-    if held is not None:
-        return held
+    run = held_run(source)
+    if run is not None:
+        return run
     if isinstance(source, str | os.PathLike):
         return run_directory.load(Path(source))
     raise SpecError(
@@ -209,33 +215,36 @@ def run_of(source: object) -> Run:
     )
 
 
-def given_twice(named: Mapping[str, Sequence[Run]]) -> Iterator[tuple[str, str]]:
-    """Find runs that are one, under two names or one: the same files and the same numbers."""
-    every = [(name, run) for name, own in named.items() for run in own]
-    for k, (name, run) in enumerate(every):
-        for other, earlier in every[:k]:
+def given_twice(runs_by_name: Mapping[str, Sequence[Run]]) -> Iterator[tuple[str, str]]:
+    """Find duplicate runs: the same input files and the same group metrics."""
+    named_runs = [(name, run) for name, runs in runs_by_name.items() for run in runs]
+    for k, (name, run) in enumerate(named_runs):
+        for earlier_name, earlier in named_runs[:k]:
             files = run.record.get("inputs")
-            same = bool(files) and files == earlier.record.get("inputs")
-            if run is earlier or (same and run.group_metrics.equals(earlier.group_metrics)):
-                yield other, name
+            has_same_inputs = bool(files) and files == earlier.record.get("inputs")
+            if run is earlier or (
+                has_same_inputs and run.group_metrics.equals(earlier.group_metrics)
+            ):
+                yield earlier_name, name
 
 
 def write_with_report(
     run: Run, out: str | Path, write: Callable[[Run, Path], object], *, overwrite: bool
 ) -> Path:
     """Write a run directory with its ``report.html``, all or nothing; return the report's path."""
-    where = run_directory.save(
+    run_dir = run_directory.save(
         run, out, overwrite=overwrite, extra=lambda folder: write(run, folder / "report.html")
     )
-    return where / "report.html"
+    return run_dir / "report.html"
 
 
-def runs_by_name(named: Mapping[str, RunSource | Sequence[RunSource]]) -> dict[str, list[Run]]:
-    """Take the runs of each name, which has one or several."""
-    found: dict[str, list[Run]] = {}
-    for name, own in named.items():
-        found[str(name)] = [run_of(one) for one in ([own] if is_run_source(own) else list(own))]  # type: ignore[arg-type]
-    return found
+def runs_by_name(sources: Mapping[str, RunSource | Sequence[RunSource]]) -> dict[str, list[Run]]:
+    """Load the run or runs of each name."""
+    runs: dict[str, list[Run]] = {}
+    for name, source in sources.items():
+        run_sources = [source] if is_run_source(source) else list(source)  # type: ignore[arg-type]
+        runs[str(name)] = [run_of(run_source) for run_source in run_sources]
+    return runs
 
 
 def read_unchanged(run: str | Path, hint: str, *, what: str = "the run") -> Run:
@@ -247,8 +256,8 @@ def read_unchanged(run: str | Path, hint: str, *, what: str = "the run") -> Run:
 
 
 @contextmanager
-def broken_run(where: str) -> Iterator[None]:
-    """Turn any error of a run into one that says that the run cannot be used."""
+def broken_run(source: str) -> Iterator[None]:
+    """Re-raise any isolux error inside the block as a ``RunError``."""
     try:
         yield
     except RunError:
@@ -258,6 +267,6 @@ def broken_run(where: str) -> Iterator[None]:
             error.problem,
             expected=error.expected,
             found=error.found,
-            where=error.where or where,
+            where=error.where or source,
             hint=error.hint,
         ) from error

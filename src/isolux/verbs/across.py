@@ -98,79 +98,95 @@ def across(
     >>> across({"A": run, "B": run}).values.filter(dataset="Average", column="White")["value"][0]
     0.5
     """
-    read = runs_by_name(runs)
-    if not any(read.values()):
+    runs_by_dataset = runs_by_name(runs)
+    if not any(runs_by_dataset.values()):
         raise SpecError("there is no run to lay out", expected="DATASET=RUN", found="none")
     paper = registry.load("papers", "fairface")
-    values = paper.across(read, average)
-    told = tuple(
+    values = paper.across(runs_by_dataset, average)
+    notes = tuple(
         dict.fromkeys(
             f"{name}: {text}"
-            for name, own in read.items()
-            for run in own
+            for name, dataset_runs in runs_by_dataset.items()
+            for run in dataset_runs
             for text in run.record.get("warnings") or ()
         )
     )
-    told = (
-        *_twice(read),
-        *_weighted(read),
-        *told,
-        *_not_averaged(values, tuple(average) or tuple(read)),
+    notes = (
+        *_caution_on_duplicates(runs_by_dataset),
+        *_note_weighted_datasets(runs_by_dataset),
+        *notes,
+        *_note_incomplete_models(values, tuple(average) or tuple(runs_by_dataset)),
     )
     tables = paper.laid_out(values)
     folder = None
     if out is not None:
-        folder = _write(Path(out), values, tables, told, _record(read, average), overwrite)
-    return Across(values, tables, told, folder)
+        folder = _write_tables(
+            Path(out), values, tables, notes, _build_record(runs_by_dataset, average), overwrite
+        )
+    return Across(values, tables, notes, folder)
 
 
-def _twice(read: Mapping[str, Sequence[Run]]) -> Iterator[str]:
-    """Say which datasets are one: an average of a run with itself looks surer than it is."""
-    for other, name in given_twice(read):
-        if name != other:
+def _caution_on_duplicates(runs_by_dataset: Mapping[str, Sequence[Run]]) -> Iterator[str]:
+    """Caution on datasets with the same run: their average would look too precise."""
+    for earlier_name, name in given_twice(runs_by_dataset):
+        if name != earlier_name:
             yield Caution(
-                f"{other} and {name} contain the same numbers: one run is used for two datasets, "
+                f"{earlier_name} and {name} contain the same numbers: one run is used for two"
+                " datasets, "
                 "and averages over them look more certain than they are."
             )
 
 
-def _weighted(read: Mapping[str, Sequence[Run]]) -> Iterator[str]:
-    """Say on which datasets people count by their weights, and on which one and all."""
-    by_weight = {name: {is_weighted(run.record) for run in own} for name, own in read.items()}
-    mixed = [name for name, ways in by_weight.items() if len(ways) > 1]
-    if mixed:
+def _note_weighted_datasets(runs_by_dataset: Mapping[str, Sequence[Run]]) -> Iterator[str]:
+    """Note on which datasets people are weighted; refuse a mixture on one dataset."""
+    by_weight = {
+        name: {is_weighted(run.record) for run in dataset_runs}
+        for name, dataset_runs in runs_by_dataset.items()
+    }
+    mixed_names = [
+        name for name, is_weighted_values in by_weight.items() if len(is_weighted_values) > 1
+    ]
+    if mixed_names:
         raise SpecError(
-            f"on {mixed[0]} people count by their weights in one audit and not in another",
+            f"on {mixed_names[0]} people count by their weights in one audit and not in another",
             expected="the same weights for every model on a dataset",
             found="audits with --weight or --population, and audits without",
-            where=mixed[0],
+            where=mixed_names[0],
         )
-    some = [name for name, ways in by_weight.items() if True in ways]
-    others = [name for name in by_weight if name not in some]
-    if some:
-        rest = f"; on {', '.join(others)} everybody counts once" if others else ""
-        yield f"On {', '.join(some)} people count by their weights, as in the audits{rest}."
+    weighted_names = [
+        name for name, is_weighted_values in by_weight.items() if True in is_weighted_values
+    ]
+    unweighted_names = [name for name in by_weight if name not in weighted_names]
+    if weighted_names:
+        suffix = (
+            f"; on {', '.join(unweighted_names)} everybody counts once" if unweighted_names else ""
+        )
+        names = ", ".join(weighted_names)
+        yield f"On {names} people count by their weights, as in the audits{suffix}."
 
 
-def _not_averaged(values: pl.DataFrame, datasets: Sequence[str]) -> Iterator[str]:
-    """Say which models are on some of the datasets that are averaged, and not on others."""
-    for (head, model), own in values.group_by(["head", "model"], maintain_order=True):
-        there = set(own["dataset"])
-        missing = [name for name in datasets if name not in there]
+def _note_incomplete_models(values: pl.DataFrame, datasets: Sequence[str]) -> Iterator[str]:
+    """Note models that lack a run on some of the averaged datasets."""
+    for (head, model), model_rows in values.group_by(["head", "model"], maintain_order=True):
+        present = set(model_rows["dataset"])
+        missing = [name for name in datasets if name not in present]
         if missing and len(missing) < len(datasets) and len(datasets) > 1:
             yield f"{model} is in no average of {head}: it has no run on {', '.join(missing)}."
 
 
-def _record(runs: Mapping[str, Sequence[Run]], average: Sequence[str]) -> dict[str, Any]:
-    said = {name: [run.record.get("inputs") for run in own] for name, own in runs.items()}
-    return {"inputs": said, "average": list(average) or list(runs)}
+def _build_record(runs: Mapping[str, Sequence[Run]], average: Sequence[str]) -> dict[str, Any]:
+    inputs = {
+        name: [run.record.get("inputs") for run in dataset_runs]
+        for name, dataset_runs in runs.items()
+    }
+    return {"inputs": inputs, "average": list(average) or list(runs)}
 
 
-def _write(
+def _write_tables(
     out: Path,
     values: pl.DataFrame,
     tables: Mapping[str, pl.DataFrame],
-    told: Sequence[str],
+    notes: Sequence[str],
     record: Mapping[str, Any],
     overwrite: bool,
 ) -> Path:
@@ -182,8 +198,8 @@ def _write(
         for caption, table in tables.items():
             name = caption.partition(":")[0].lower().replace(" ", "_")
             write_text(stage / f"{name}.csv", csv_text(table))
-            rounded = table.with_columns(pl.selectors.float().round(3))
-            write_text(stage / f"{name}.tex", latex_table(rounded, caption))
-        said = {**record, "warnings": list(told), "captions": list(tables)}
-        write_text(stage / _MARK, json.dumps(said, indent=1, default=str) + "\n")
+            rounded_table = table.with_columns(pl.selectors.float().round(3))
+            write_text(stage / f"{name}.tex", latex_table(rounded_table, caption))
+        full_record = {**record, "warnings": list(notes), "captions": list(tables)}
+        write_text(stage / _MARK, json.dumps(full_record, indent=1, default=str) + "\n")
     return out.expanduser().resolve()

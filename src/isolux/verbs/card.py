@@ -67,50 +67,53 @@ def card(
     >>> [one.key for one in made.blanks][:2]
     ['intended_use', 'context_of_use']
     """
-    plugin = registry.load("cards", _find_kind(kind))
-    stated = read_facts(facts)
-    finished, name, sha256 = _finished_run(run)
+    plugin = registry.load("cards", _resolve_card_name(kind))
+    stated_facts = read_facts(facts)
+    finished, name, sha256 = _load_finished_run(run)
     if publish_min:
-        before = int(finished.record.get("publish_min") or 0)
-        if before:
+        recorded_min = int(finished.record.get("publish_min") or 0)
+        if recorded_min:
             raise SpecError(
                 "the run is cut for publishing already",
                 expected="the run without --publish-min, or the complete run that it was made from",
-                found=f"groups of fewer than {before} are hidden; --publish-min {publish_min}",
+                found=f"groups of fewer than {recorded_min} are hidden; --publish-min"
+                f" {publish_min}",
             )
         finished = publish(finished, publish_min)
     at("filling the card")
-    return cast("Card", plugin.card(source_of(finished, name, sha256), stated))
+    return cast("Card", plugin.card(source_of(finished, name, sha256), stated_facts))
 
 
 def first_facts(run: Run | HasRun | str | Path, *, kind: str) -> str:
-    """Write a first file of facts for one kind of card, as YAML with a comment a line."""
-    name = _find_kind(kind)
-    source: Source = source_of(*_finished_run(run)[:2])
+    """Build an empty facts file for one kind of card, as commented YAML."""
+    name = _resolve_card_name(kind)
+    source: Source = source_of(*_load_finished_run(run)[:2])
     alpha = source.summary.audited.alpha
     groups = [
         (section.attribute, row.group)
         for section in source.summary.sections
         for row in at_risk(section, alpha)
     ]
-    info = cast("CardInfo", registry.info("cards", name))
-    return facts_template(name, info, groups if name == "bias_profile" else ())
+    card_info = cast("CardInfo", registry.info("cards", name))
+    return facts_template(name, card_info, groups if name == "bias_profile" else ())
 
 
-def _find_kind(kind: str) -> str:
-    """Find a kind by its name, however its words are joined."""
-    name = kind.strip().lower().replace("-", "_")
+def _resolve_card_name(typed_name: str) -> str:
+    """Resolve the name of a card; ``-`` and ``_`` are the same."""
+    name = typed_name.strip().lower().replace("-", "_")
     names = registry.names("cards")
     if name not in names:
-        raise UnknownNameError("kind of card", kind, [one.replace("_", "-") for one in names])
+        raise UnknownNameError(
+            "kind of card", typed_name, [card_name.replace("_", "-") for card_name in names]
+        )
     return name
 
 
-def _finished_run(run: Any) -> tuple[Run, str, str]:
-    """Take a run from memory, or read its directory if nothing in it was changed."""
-    where = str(run) if isinstance(run, str | Path) else None
+def _load_finished_run(run: Any) -> tuple[Run, str, str]:
+    """Take a run from memory, or read its directory if its hashes match."""
+    source = str(run) if isinstance(run, str | Path) else None
     hint = "audit again: no card is made of numbers that were changed"
-    finished = held_run(run) if where is None else read_unchanged(run, hint)
+    finished = held_run(run) if source is None else read_unchanged(run, hint)
     if finished is None:
         raise RunError(
             "there is no run to make a card from",
@@ -122,9 +125,9 @@ def _finished_run(run: Any) -> tuple[Run, str, str]:
             "the run compares two models, and a card is of one",
             expected="a run of `isolux audit`",
             found="a run of `isolux compare`",
-            where=where,
+            where=source,
             hint="make a card of each model's own run",
         )
-    if where is None:
+    if source is None:
         return finished, "", ""
     return finished, Path(run).resolve().name, sha256_file(Path(run).expanduser() / RUN_MARK)

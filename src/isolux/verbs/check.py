@@ -26,12 +26,12 @@ from isolux.vocabulary.spec import parse_spec
 from isolux.vocabulary.tables import check as check_table
 
 LOADING = "loading"
-"""What the table calls a dataset that its loader refuses: there is nothing else to check then."""
+"""The check's name in the table where the loader refuses the dataset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was looked at, and what is wrong.
+    """The problems found, and the checks that ran.
 
     Parameters
     ----------
@@ -118,34 +118,36 @@ def check(
     """
     consent: dict[str, Any] = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched}
     if isinstance(data, Dataset):
-        listed = None if withdrawn is None else read_withdrawn(withdrawn)
+        withdrawn_ids = None if withdrawn is None else read_withdrawn(withdrawn)
         loaded: Dataset | Checked = (
             data
-            if listed is None
-            else without_withdrawn(data, listed, allow_unmatched=allow_unmatched)
+            if withdrawn_ids is None
+            else without_withdrawn(data, withdrawn_ids, allow_unmatched=allow_unmatched)
         )
     else:
-        said = {"data_option": data_option, "id": id, "separator": separator, **consent}
-        people = parse_spec({"data": str(data), **said}).people
+        people_settings = {"data_option": data_option, "id": id, "separator": separator, **consent}
+        people = parse_spec({"data": str(data), **people_settings}).people
         name, _, path = people.data.partition(":")
         loaded = check_loading(lambda: load_people(people, whole_images=True), path, name)
     if isinstance(loaded, Checked):
         return loaded
-    names = _chosen(only, skip)
-    settings = _settings(names, check_option)
+    names = _select_checks(only, skip)
+    settings = _parse_check_options(names, check_option)
     notes = list(loaded.notes)
-    given = _pictures(loaded, names, images, notes, wanted=not no_images)
-    ran, tables = [], [PROBLEMS.empty()]
+    image_files = _find_image_files(loaded, names, images, notes, opens_images=not no_images)
+    finished_checks, tables = [], [PROBLEMS.empty()]
     for name in names:
-        needs = _info(name).needs
-        if needs != "tables" and given is None:
+        needs = _check_info(name).needs
+        if needs != "tables" and image_files is None:
             continue
-        own = {"pictures": given} if needs != "tables" else {}
-        found = registry.load("checks", name).check(loaded, **own, **settings[name])
-        tables.append(check_table(found, PROBLEMS, where=name))
-        ran.append(name)
+        image_settings = {"pictures": image_files} if needs != "tables" else {}
+        found_problems = registry.load("checks", name).check(
+            loaded, **image_settings, **settings[name]
+        )
+        tables.append(check_table(found_problems, PROBLEMS, where=name))
+        finished_checks.append(name)
     problems = pl.concat(tables).sort(pl.col("severity") != "error", maintain_order=True)
-    return Checked(problems, tuple(ran), tuple(dict.fromkeys(notes)))
+    return Checked(problems, tuple(finished_checks), tuple(dict.fromkeys(notes)))
 
 
 def check_loading(load: Callable[[], Dataset], path: str | Path, name: str) -> Dataset | Checked:
@@ -162,8 +164,10 @@ def check_loading(load: Callable[[], Dataset], path: str | Path, name: str) -> D
     try:
         return load()
     except InputError as error:
-        given = Path(path).expanduser()
-        if not given.exists() or (given.is_dir() and error.where in {str(given), str(path)}):
+        data_path = Path(path).expanduser()
+        if not data_path.exists() or (
+            data_path.is_dir() and error.where in {str(data_path), str(path)}
+        ):
             raise
         row = {
             "check": LOADING,
@@ -180,78 +184,82 @@ def check_loading(load: Callable[[], Dataset], path: str | Path, name: str) -> D
         return Checked(pl.DataFrame([row], schema=PROBLEMS.schema), (LOADING,), (note,))
 
 
-def _info(name: str) -> CheckInfo:
+def _check_info(name: str) -> CheckInfo:
     return cast("CheckInfo", registry.info("checks", name))
 
 
-def _chosen(only: Sequence[str], skip: Sequence[str]) -> list[str]:
-    known = registry.names("checks")
+def _select_checks(only: Sequence[str], skip: Sequence[str]) -> list[str]:
+    check_names = registry.names("checks")
     for name in (*only, *skip):
-        if name not in known:
-            raise UnknownNameError("check", name, known)
-    chosen = [name for name in known if (not only or name in only) and name not in skip]
-    if not chosen:
+        if name not in check_names:
+            raise UnknownNameError("check", name, check_names)
+    selected_names = [
+        name for name in check_names if (not only or name in only) and name not in skip
+    ]
+    if not selected_names:
         raise SpecError("no check is left to run", expected="at least one", found="all are skipped")
     order = ("tables", "files", "pixels")
-    return sorted(chosen, key=lambda name: order.index(_info(name).needs))
+    return sorted(selected_names, key=lambda name: order.index(_check_info(name).needs))
 
 
-def _settings(names: Sequence[str], options: Sequence[str]) -> dict[str, dict[str, object]]:
-    items: dict[str, list[str]] = {name: [] for name in names}
-    for item in options:
-        name, dot, rest = item.partition(".")
-        if not dot or name.strip() not in items:
+def _parse_check_options(
+    names: Sequence[str], options: Sequence[str]
+) -> dict[str, dict[str, object]]:
+    options_by_check: dict[str, list[str]] = {name: [] for name in names}
+    for option in options:
+        name, dot, setting = option.partition(".")
+        if not dot or name.strip() not in options_by_check:
             raise SpecError(
                 "--check-option belongs to no check that runs",
-                expected="CHECK.NAME=VALUE with CHECK one of " + ", ".join(items),
-                found=repr(item),
+                expected="CHECK.NAME=VALUE with CHECK one of " + ", ".join(options_by_check),
+                found=repr(option),
             )
-        items[name.strip()].append(rest)
+        options_by_check[name.strip()].append(setting)
     return {
         name: read_options(
             registry.load("checks", name).check,
-            own,
+            check_options,
             owner=f"the check {name}",
             flag="--check-option",
             hidden=("pictures",),
         )
-        for name, own in items.items()
+        for name, check_options in options_by_check.items()
     }
 
 
-def _pictures(
+def _find_image_files(
     dataset: Dataset,
     names: Sequence[str],
     root: str | Path | None,
     notes: list[str],
     *,
-    wanted: bool,
+    opens_images: bool,
 ) -> Pictures | None:
-    """Look for the files, and open them where a check needs it; None: there is nothing to see."""
+    """Find the image files, and open them where a check needs pixels; None: no images."""
     if root is not None and not Path(root).expanduser().is_dir():
         raise FileError("there is no such folder of pictures", where=str(root))
-    needs = {_info(name).needs for name in names} - {"tables"}
+    needs = {_check_info(name).needs for name in names} - {"tables"}
     if not needs:
         return None
-    if not wanted:
-        left = ", ".join(name for name in names if _info(name).needs != "tables")
-        notes.append(f"Without pictures these were not checked: {left}.")
+    if not opens_images:
+        skipped_names = ", ".join(name for name in names if _check_info(name).needs != "tables")
+        notes.append(f"Without pictures these were not checked: {skipped_names}.")
         return None
     try:
-        found = located(dataset, root)
-    except WithoutPictures as why:
-        notes.append(str(why))
+        image_files = located(dataset, root)
+    except WithoutPictures as no_images:
+        notes.append(str(no_images))
         return None
-    notes.append(f"Pictures were looked for below {found.root}.")
-    if found.beside:
+    notes.append(f"Pictures were looked for below {image_files.root}.")
+    if image_files.beside:
         notes.append(
-            f"{found.beside:,} picture(s) beside them belong to another part of the release "
+            f"{image_files.beside:,} picture(s) beside them belong to another part of the release "
             f"({', '.join(dataset.info.beside)}), which was not loaded."
         )
-    without = dataset.images.height - found.rows.height
-    if without:
-        notes.append(f"{without:,} image(s) have no path, or one that is an address.")
+    n_without_path = dataset.images.height - image_files.rows.height
+    if n_without_path:
+        notes.append(f"{n_without_path:,} image(s) have no path, or one that is an address.")
     if "pixels" not in needs:
-        return found
+        return image_files
 
-    return inspect(found)
+    return inspect(image_files)

@@ -25,9 +25,9 @@ from isolux.vocabulary.progress import at
 from isolux.vocabulary.tables import FINDINGS, check
 
 FIRST = "group_gaps"
-"""The analysis of every audit, whose findings are read first."""
+"""The analysis of every audit, whose findings come first."""
 
-_WITH_ROLES = "confounders"
+_CONFOUNDERS = "confounders"
 
 BESIDE = {
     "found_at": ("overlap_curves", "breakdown"),
@@ -36,16 +36,16 @@ BESIDE = {
     "pairs": ("biometrics",),
     "candidates": ("biometrics",),
 }
-"""What stands beside the disparities, by the evidence that it reads."""
+"""Further analyses of every audit, by the evidence that they read."""
 
 
-_OF_COUNTS = (FIRST, "power")
-"""What reads groups alone, and so fits a run of counts without people."""
+_COUNT_ANALYSES = (FIRST, "power")
+"""Analyses of group tables alone, which support runs of counts."""
 
-_OF_TABLES = (FIRST, "model_changes")
-"""What reads an audit's tables alone, whose numbers are weighted already."""
+_TABLE_ANALYSES = (FIRST, "model_changes")
+"""Analyses of an audit's tables alone, whose numbers are weighted already."""
 
-_ELSEWHERE = (FIRST, *sum(BESIDE.values(), ()), "model_changes")  # the second is of comparisons
+_NOT_IN_STORY = (FIRST, *sum(BESIDE.values(), ()), "model_changes")  # the second is of comparisons
 
 
 STORY = (
@@ -65,22 +65,27 @@ Others follow."""
 
 
 def in_order(names: Sequence[str]) -> list[str]:
-    """Put analyses in the order of the story.
+    """Put analyses in reading order; others follow.
 
     Examples
     --------
     >>> in_order(["power", "weather", "confounders"])
     ['confounders', 'power', 'weather']
     """
-    place = {name: at for at, name in enumerate(STORY)}
-    return sorted(dict.fromkeys(names), key=lambda name: place.get(name, len(place)))
+    position_by_name = {name: position for position, name in enumerate(STORY)}
+    return sorted(
+        dict.fromkeys(names), key=lambda name: position_by_name.get(name, len(position_by_name))
+    )
 
 
 def first_analyses(run: Run) -> list[str]:
-    """Name what every audit runs: its gaps, and the curves and sizes that its evidence holds."""
+    """List the analyses of every audit: gaps, and those that its evidence supports."""
     if SAMPLE in run.evidence:
         return [FIRST]
-    return [FIRST, *(one for held in run.evidence for one in BESIDE.get(held, ()))]
+    return [
+        FIRST,
+        *(analysis for evidence_name in run.evidence for analysis in BESIDE.get(evidence_name, ())),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,18 +168,24 @@ def explain_run(
     >>> explain_run(Run({}, *(t.empty() for t in tables)), ["group_gaps"]).findings.height
     0
     """
-    by_analysis = _options_of(analyses, options)
+    by_analysis = _split_options(analyses, options)
     for name in dict.fromkeys(analyses):
         at(f"the analysis {name}")
         plugin = registry.load("analyses", name)
-        if name not in _OF_COUNTS:
+        if name not in _COUNT_ANALYSES:
             refuse_counts(run.evidence, f"the analysis {name}", "the analysis power")
-        if SAMPLE in run.evidence and name not in _OF_TABLES and not _reads_samples(name):
-            others = ", ".join(one for one in STORY if _reads_samples(one))
+        if (
+            SAMPLE in run.evidence
+            and name not in _TABLE_ANALYSES
+            and not _supports_survey_weights(name)
+        ):
+            supported = ", ".join(
+                analysis for analysis in STORY if _supports_survey_weights(analysis)
+            )
             refuse_drawn(
                 run.evidence,
                 f"the analysis {name}",
-                f"one that does ({others}), or an audit without them",
+                f"one that does ({supported}), or an audit without them",
             )
         settings = read_options(
             plugin.explain,
@@ -182,14 +193,16 @@ def explain_run(
             owner=f"the analysis {name}",
             flag="--analysis-option",
         )
-        said = plugin.explain(run, **settings)
-        said = replace(said, findings=judged(said.findings, run.record, name, planned))
-        run = _with(run, name, said, by_analysis[name])
+        analysis_result = plugin.explain(run, **settings)
+        analysis_result = replace(
+            analysis_result, findings=judged(analysis_result.findings, run.record, name, planned)
+        )
+        run = _add_result(run, name, analysis_result, by_analysis[name])
         run = replace(run, record=entered(run.record, name, planned))
     return run
 
 
-def _reads_samples(name: str) -> bool:
+def _supports_survey_weights(name: str) -> bool:
     return bool(getattr(registry.info("analyses", name), "samples", False))
 
 
@@ -203,96 +216,113 @@ def role_options(role: Sequence[str], analyses: Sequence[str] | None) -> list[st
     """
     if not role:
         return []
-    if analyses is not None and _WITH_ROLES not in analyses:
+    if analyses is not None and _CONFOUNDERS not in analyses:
         raise SpecError(
-            f"--role belongs to the analysis {_WITH_ROLES}, which does not run",
-            expected=f"{_WITH_ROLES} among the analyses",
+            f"--role belongs to the analysis {_CONFOUNDERS}, which does not run",
+            expected=f"{_CONFOUNDERS} among the analyses",
             found=", ".join(analyses) or "none",
             where="--role",
         )
     roles: dict[str, str] = {}
-    for item in role:
-        name, equals, said = (part.strip() for part in item.rpartition("="))
-        if not equals or not name or not said:
+    for assignment in role:
+        name, equals, causal_role = (text.strip() for text in assignment.rpartition("="))
+        if not equals or not name or not causal_role:
             raise SpecError(
-                "--role is not ATTRIBUTE=ROLE", expected="such as light=mediator", found=repr(item)
+                "--role is not ATTRIBUTE=ROLE",
+                expected="such as light=mediator",
+                found=repr(assignment),
             )
         if name in roles:
-            raise SpecError(f"--role names {name!r} twice", found=repr(item), where="--role")
-        roles[name] = said
-    return [f"{_WITH_ROLES}.roles={json.dumps(roles, ensure_ascii=False)}"]
+            raise SpecError(f"--role names {name!r} twice", found=repr(assignment), where="--role")
+        roles[name] = causal_role
+    return [f"{_CONFOUNDERS}.roles={json.dumps(roles, ensure_ascii=False)}"]
 
 
 def explain_with_all(run: Run, options: Sequence[str] = ()) -> tuple[Run, dict[str, str]]:
-    """Run every analysis that the run allows; also say of each other one why it did not run."""
-    names = in_order([n for n in registry.names("analyses") if n not in _ELSEWHERE])
-    refused: dict[str, str] = {}
+    """Run every supported analysis; return the reason for each that did not run."""
+    names = in_order([n for n in registry.names("analyses") if n not in _NOT_IN_STORY])
+    refusals: dict[str, str] = {}
     for name in names:
-        own = [item for item in options if item.startswith(f"{name}.")]
+        own_options = [option for option in options if option.startswith(f"{name}.")]
         try:
-            run = explain_run(run, [name], own)
+            run = explain_run(run, [name], own_options)
         except SpecError as error:
-            refused[name] = "; ".join([error.problem, *([error.hint] if error.hint else [])])
-    return run, refused
+            refusals[name] = "; ".join([error.problem, *([error.hint] if error.hint else [])])
+    return run, refusals
 
 
-def _options_of(analyses: Sequence[str], options: Sequence[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {name: [] for name in analyses}
-    for item in options:
-        left = item.partition("=")[0]
-        name, dot, _ = left.partition(".")
-        if dot and name.strip() in found:
-            found[name.strip()].append(item.partition(".")[2])
-        elif len(found) == 1 and not dot:
-            found[next(iter(found))].append(item)
+def _split_options(analyses: Sequence[str], options: Sequence[str]) -> dict[str, list[str]]:
+    options_by_analysis: dict[str, list[str]] = {name: [] for name in analyses}
+    for option in options:
+        key = option.partition("=")[0]
+        name, dot, _ = key.partition(".")
+        if dot and name.strip() in options_by_analysis:
+            options_by_analysis[name.strip()].append(option.partition(".")[2])
+        elif len(options_by_analysis) == 1 and not dot:
+            options_by_analysis[next(iter(options_by_analysis))].append(option)
         else:
             raise SpecError(
                 "--analysis-option belongs to no analysis that runs",
-                expected="ANALYSIS.NAME=VALUE with ANALYSIS one of " + ", ".join(found or ["none"]),
-                found=repr(item),
+                expected="ANALYSIS.NAME=VALUE with ANALYSIS one of "
+                + ", ".join(options_by_analysis or ["none"]),
+                found=repr(option),
             )
-    return found
+    return options_by_analysis
 
 
 def with_references(
-    known: Iterable[Mapping[str, str]], used: Iterable[Reference]
+    recorded_references: Iterable[Mapping[str, str]], references: Iterable[Reference]
 ) -> list[Mapping[str, str]]:
-    """List publications as a record has them, each once; the first to name it counts."""
-    found = {(r["key"], r["place"]): r for r in known}
-    for r in used:
+    """Merge references into a record's list, each publication once; the first entry stays."""
+    reference_rows = {(r["key"], r["place"]): r for r in recorded_references}
+    for r in references:
         row = {"key": r.key, "citation": r.citation, "place": r.place, "url": r.url}
-        found.setdefault((r.key, r.place), row)
-    return list(found.values())
+        reference_rows.setdefault((r.key, r.place), row)
+    return list(reference_rows.values())
 
 
-def _with(run: Run, name: str, explained: Explained, options: Sequence[str]) -> Run:
-    """Put one analysis's findings after the others', and say in the record that it ran."""
-    findings = check(explained.findings, FINDINGS, where=name)
-    others = run.findings.filter(pl.col("analysis") != name)
-    together = pl.concat([FINDINGS.conform(part) for part in (others, findings)])
-    told = together["analysis"].unique(maintain_order=True).to_list()
-    order = [FIRST, *in_order([one for one in told if one != FIRST])]
-    together = together.sort(
+def _add_result(run: Run, name: str, analysis_result: Explained, options: Sequence[str]) -> Run:
+    """Add one analysis's findings, notes, tables and references to the run."""
+    findings = check(analysis_result.findings, FINDINGS, where=name)
+    other_findings = run.findings.filter(pl.col("analysis") != name)
+    all_findings = pl.concat([FINDINGS.conform(table) for table in (other_findings, findings)])
+    names = all_findings["analysis"].unique(maintain_order=True).to_list()
+    order = [FIRST, *in_order([analysis for analysis in names if analysis != FIRST])]
+    all_findings = all_findings.sort(
         pl.col("analysis").replace_strict(order, list(range(len(order))), return_dtype=pl.Int64),
         "rank",
         maintain_order=True,
     )
     record = dict(run.record)
-    info = registry.info("analyses", name)
-    said: dict[str, Any] = {"name": name, "title": info.title, "options": list(options)}
-    ran = {entry["name"]: entry for entry in record.get("analyses", ())}
-    before = ran.get(name, {}).get("said", ())
-    ran[name] = said | {"assumptions": list(info.assumptions), "said": [*map(str, explained.notes)]}
-    # What it said before is replaced, but for what others say too.
-    kept = {text for entry in ran.values() for text in entry.get("said", ())}
-    gone = set(before) - kept
-    shown = in_order([one for one in ran if one not in _ELSEWHERE])
-    record["analyses"] = [ran[one] for one in (*(n for n in ran if n in _ELSEWHERE), *shown)]
-    for kind, own in zip(("warnings", "notes"), by_severity(explained.notes), strict=True):
-        already = [text for text in record.get(kind, ()) if text not in gone]
-        record[kind] = list(dict.fromkeys([*already, *own]))
-    record["references"] = with_references(record.get("references", ()), info.references)
-    tables = {**record.get("explained", {}), name: printed(explained.tables)}
-    record["explained"] = {key: drawn for key, drawn in tables.items() if drawn}
-    ranked = together.with_columns(rank=pl.int_range(1, pl.len() + 1))
-    return replace(run, record=record, findings=ranked)
+    analysis_info = registry.info("analyses", name)
+    entry_record: dict[str, Any] = {
+        "name": name,
+        "title": analysis_info.title,
+        "options": list(options),
+    }
+    entries = {entry["name"]: entry for entry in record.get("analyses", ())}
+    earlier_notes = entries.get(name, {}).get("said", ())
+    entries[name] = entry_record | {
+        "assumptions": list(analysis_info.assumptions),
+        "said": [*map(str, analysis_result.notes)],
+    }
+    # Its earlier notes are replaced, except those that other analyses repeat.
+    repeated_notes = {text for entry in entries.values() for text in entry.get("said", ())}
+    removed_notes = set(earlier_notes) - repeated_notes
+    ordered_names = in_order([analysis for analysis in entries if analysis not in _NOT_IN_STORY])
+    record["analyses"] = [
+        entries[analysis]
+        for analysis in (*(n for n in entries if n in _NOT_IN_STORY), *ordered_names)
+    ]
+    for severity, new_notes in zip(
+        ("warnings", "notes"), by_severity(analysis_result.notes), strict=True
+    ):
+        remaining_notes = [text for text in record.get(severity, ()) if text not in removed_notes]
+        record[severity] = list(dict.fromkeys([*remaining_notes, *new_notes]))
+    record["references"] = with_references(record.get("references", ()), analysis_info.references)
+    tables = {**record.get("explained", {}), name: printed(analysis_result.tables)}
+    record["explained"] = {
+        key: printed_tables for key, printed_tables in tables.items() if printed_tables
+    }
+    ranked_findings = all_findings.with_columns(rank=pl.int_range(1, pl.len() + 1))
+    return replace(run, record=record, findings=ranked_findings)

@@ -1,4 +1,4 @@
-"""One report, one error rate: what has been looked at, and which share of it each look may spend.
+"""The error budget of a report: one family-wise error rate, shared by the audit and its analyses.
 
 An audit and the explanations that are named with it (``--explain``) were planned before anything
 was seen. Together they hold one family-wise error rate (5 % at the level 95 %) by Bonferroni's
@@ -25,10 +25,10 @@ from isolux.statements.numbers import p_equals
 from isolux.vocabulary import registry
 
 AUDITS_SHARE = 0.8
-"""Of the error rate, where explanations are planned: the audit is what was asked first."""
+"""The audit's share of the error rate where explanations are planned."""
 
 LABEL = "Exploratory: "
-_NOTE = "Error rate: "
+_NOTE_PREFIX = "Error rate: "
 
 
 def audits_share(planned: Sequence[str]) -> float:
@@ -39,82 +39,91 @@ def audits_share(planned: Sequence[str]) -> float:
     >>> audits_share([]), audits_share(["power"]), audits_share(["patterns", "slices"])
     (1.0, 1.0, 0.8)
     """
-    return AUDITS_SHARE if _testing(planned) else 1.0
+    return AUDITS_SHARE if _select_claiming(planned) else 1.0
 
 
-def _testing(names: Sequence[str]) -> list[str]:
+def _select_claiming(names: Sequence[str]) -> list[str]:
     return [n for n in dict.fromkeys(names) if getattr(registry.info("analyses", n), "tests", True)]
 
 
 def judged(
     findings: pl.DataFrame, record: Mapping[str, Any], name: str, planned: Sequence[str]
 ) -> pl.DataFrame:
-    """Label what one analysis claims by its share of the error rate."""
-    if not _testing([name]) or not findings.height:
+    """Label findings as exploratory unless they are significant at the analysis's share."""
+    if not _select_claiming([name]) or not findings.height:
         return findings
     if name not in planned:
         return findings.with_columns(claim=LABEL + pl.col("claim"))
     spec = record.get("spec") or {}
     alpha = round(1.0 - float(spec.get("level", 0.95)), 10)
-    share = (1.0 - AUDITS_SHARE) / len(_testing(planned))
+    share = (1.0 - AUDITS_SHARE) / len(_select_claiming(planned))
     p = pl.col("p_adjusted")
-    over = (p / share).clip(upper_bound=1.0)
-    claimed = (p <= alpha).fill_null(value=False)
-    unsure = (claimed & (over > alpha)) | (p.is_null() & pl.col("effect").is_not_null())
-    told = over.map_elements(
+    report_p = (p / share).clip(upper_bound=1.0)
+    is_claimed = (p <= alpha).fill_null(value=False)
+    is_exploratory = (is_claimed & (report_p > alpha)) | (
+        p.is_null() & pl.col("effect").is_not_null()
+    )
+    suffix = report_p.map_elements(
         lambda p: f" Over the whole report {p_equals(p)}.", return_dtype=pl.String
     )
-    claim = pl.when(claimed).then(pl.col("claim") + told.fill_null("")).otherwise("claim")
+    claim = pl.when(is_claimed).then(pl.col("claim") + suffix.fill_null("")).otherwise("claim")
     return findings.with_columns(
-        claim=pl.when(unsure).then(LABEL + claim).otherwise(claim), p_adjusted=over
+        claim=pl.when(is_exploratory).then(LABEL + claim).otherwise(claim), p_adjusted=report_p
     )
 
 
 def entered(record: Mapping[str, Any], name: str, planned: Sequence[str]) -> dict[str, Any]:
-    """Write a look into the record's ledger, and say in a note what holds together."""
-    if not _testing([name]):
+    """Add an analysis to the record's error-rate ledger, and update the note about it."""
+    if not _select_claiming([name]):
         return dict(record)
-    rows = {row["name"]: dict(row) for row in record.get("ledger") or _first(planned)}
-    before = rows.get(name, {"name": name, "planned": True, "share": 0.0, "looks": 0})
-    mine = name in planned
-    share = (1.0 - AUDITS_SHARE) / len(_testing(planned)) if mine else 0.0
+    rows = {row["name"]: dict(row) for row in record.get("ledger") or _start_ledger(planned)}
+    earlier_entry = rows.get(name, {"name": name, "planned": True, "share": 0.0, "looks": 0})
+    is_planned = name in planned
+    share = (1.0 - AUDITS_SHARE) / len(_select_claiming(planned)) if is_planned else 0.0
     rows[name] = {
         "name": name,
-        "planned": mine,
+        "planned": is_planned,
         "share": round(share, 6),
-        "looks": before["looks"] + 1,
+        "looks": earlier_entry["looks"] + 1,
     }
-    notes = [note for note in record.get("notes", ()) if not note.startswith(_NOTE)]
+    notes = [note for note in record.get("notes", ()) if not note.startswith(_NOTE_PREFIX)]
     ledger = list(rows.values())
-    return {**record, "ledger": ledger, "notes": [*notes, _note(record, ledger)]}
+    return {**record, "ledger": ledger, "notes": [*notes, _format_note(record, ledger)]}
 
 
-def _first(planned: Sequence[str]) -> list[dict[str, Any]]:
+def _start_ledger(planned: Sequence[str]) -> list[dict[str, Any]]:
     share = audits_share(planned)
     return [{"name": "group_gaps", "planned": True, "share": share, "looks": 1}]
 
 
-def _note(record: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]]) -> str:
+def _format_note(record: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]]) -> str:
     spec = record.get("spec") or {}
     rate = f"{100 * (1.0 - float(spec.get('level', 0.95))):g} %"
-    what = "false discovery rate" if spec.get("correction") == "bh" else "family-wise error rate"
-    together = [row["name"] for row in ledger if row["planned"] and row["name"] != "group_gaps"]
-    later = [row["name"] for row in ledger if not row["planned"]]
-    told = f"{_NOTE}the audit's findings hold a {what} of {rate}"
-    if together:
-        told = f"{_NOTE}the audit and {', '.join(together)} together hold a {what} of {rate}"
-        told += f" (the audit {100 * AUDITS_SHARE:g} % of it)"
-        told += _too_few(spec, len(together))
-    if later:
-        told += f"; {', '.join(later)} ran afterwards and are exploratory"
-    return f"{told}."
+    rate_name = (
+        "false discovery rate" if spec.get("correction") == "bh" else "family-wise error rate"
+    )
+    planned_names = [
+        row["name"] for row in ledger if row["planned"] and row["name"] != "group_gaps"
+    ]
+    exploratory_names = [row["name"] for row in ledger if not row["planned"]]
+    sentence = f"{_NOTE_PREFIX}the audit's findings hold a {rate_name} of {rate}"
+    if planned_names:
+        sentence = (
+            f"{_NOTE_PREFIX}the audit and {', '.join(planned_names)} together hold a"
+            f" {rate_name} of {rate}"
+        )
+        sentence += f" (the audit {100 * AUDITS_SHARE:g} % of it)"
+        sentence += _note_too_few_replicates(spec, len(planned_names))
+    if exploratory_names:
+        sentence += f"; {', '.join(exploratory_names)} ran afterwards and are exploratory"
+    return f"{sentence}."
 
 
-def _too_few(spec: Mapping[str, Any], explanations: int) -> str:
-    """Say it where the smallest p of so many replicates exceeds an explanation's share."""
+def _note_too_few_replicates(spec: Mapping[str, Any], n_explanations: int) -> str:
+    """Note where the smallest p of so many replicates exceeds an explanation's share."""
     replicates = spec.get("replicates")
-    share = (1.0 - float(spec.get("level", 0.95))) * (1.0 - AUDITS_SHARE) / explanations
-    needed = math.ceil(1.0 / share - 1e-6) - 1
-    if replicates is None or int(replicates) >= needed:
+    share = (1.0 - float(spec.get("level", 0.95))) * (1.0 - AUDITS_SHARE) / n_explanations
+    min_replicates = math.ceil(1.0 / share - 1e-6) - 1
+    if replicates is None or int(replicates) >= min_replicates:
         return ""
-    return f"; explanations need --replicates {needed} or more to claim anything"
+    return f"; explanations need --replicates {min_replicates} or more to claim anything"

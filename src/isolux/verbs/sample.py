@@ -27,10 +27,10 @@ from isolux.vocabulary.grouping import Grouping
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import INSTANCES
 
-_MOST_CELLS = 100_000
-_OWN = ("instance_id", "image_id", "subject_id")
-_MOST = 1_000_000_000_000  # people of a cell: more than ever lived, and fits a column of numbers
-_TAKEN = {*_OWN, "available", "drawn", "short"}
+_MAX_CELLS = 100_000
+_ID_COLUMNS = ("instance_id", "image_id", "subject_id")
+_MAX_PER_CELL = 1_000_000_000_000  # people per cell: more than ever lived, and fits an Int64 column
+_RESERVED_COLUMNS = {*_ID_COLUMNS, "available", "drawn", "short"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +127,8 @@ def sample(
     """
     names = [name.strip() for text in balance for name in text.split(",") if name.strip()]
     if purpose == "training":
-        info = data.info if isinstance(data, Dataset) else _info_of(str(data))
-        refuse_training(info)
+        dataset_info = data.info if isinstance(data, Dataset) else _dataset_info(str(data))
+        refuse_training(dataset_info)
     dataset = held_people(
         data,
         names,
@@ -142,14 +142,18 @@ def sample(
     )
     if purpose == "training":  # a release may have terms of its own
         refuse_training(dataset.info)
-    known = set(dataset.attributes["attribute"].unique())
-    how = {"bins": tuple(bins), "votes": votes}
-    groupings = groupings_over({"data": dataset}, names, **how) if known >= set(names) else {}
+    attribute_names = set(dataset.attributes["attribute"].unique())
+    grouping_options = {"bins": tuple(bins), "votes": votes}
+    groupings = (
+        groupings_over({"data": dataset}, names, **grouping_options)
+        if attribute_names >= set(names)
+        else {}
+    )
     return draw_balanced(dataset, names, per_cell, seed=seed, groupings=groupings)
 
 
-def _info_of(data: str) -> DatasetInfo:
-    return registry.dataset_info(data.partition(":")[0])
+def _dataset_info(source: str) -> DatasetInfo:
+    return registry.dataset_info(source.partition(":")[0])
 
 
 def draw_balanced(
@@ -176,30 +180,34 @@ def draw_balanced(
     >>> found.cells.rows()
     [('M', 2, 1, 0), ('F', 1, 1, 0)]
     """
-    names = _checked(dataset, balance, per_cell)
+    names = _check_balance(dataset, balance, per_cell)
     people = INSTANCES.conform(dataset.instances)
     if "is_crowd" in people.columns:
         people = people.filter(~pl.col("is_crowd").fill_null(value=False))
-    people = people.select(_OWN).with_row_index("_row")
-    placed, values, notes = _placed(dataset, people, names, groupings or {})
-    if placed["_cell"].is_null().all():
+    people = people.select(_ID_COLUMNS).with_row_index("_row")
+    cell_rows, values, notes = _assign_cells(dataset, people, names, groupings or {})
+    if cell_rows["_cell"].is_null().all():
         raise SpecError(
             "nobody can be drawn",
             expected=f"people with one known value of each of {', '.join(names)}",
             found="nobody" if not people.height else f"none among {people.height:,} people",
             where=dataset.name,
         )
-    drawn, said = _drawn(placed, prod(map(len, values)), per_cell, seed)
-    cells = _cells(names, values, placed, drawn, per_cell)
-    own = [c for c in _OWN if c != "subject_id" or people["subject_id"].is_not_null().any()]
-    order = drawn.sort("_row").select(*own, "_cell")
+    sampled, draw_notes = _draw_clusters(cell_rows, prod(map(len, values)), per_cell, seed)
+    cells = _build_cell_table(names, values, cell_rows, sampled, per_cell)
+    id_columns = [
+        c for c in _ID_COLUMNS if c != "subject_id" or people["subject_id"].is_not_null().any()
+    ]
+    order = sampled.sort("_row").select(*id_columns, "_cell")
     table = cells.drop("available", "drawn", "short").with_row_index("_cell")
     table = table.with_columns(pl.col("_cell").cast(pl.Int64))
-    chosen = order.join(table, on="_cell", how="left", maintain_order="left")
-    return BalancedSample(chosen.drop("_cell"), cells, (*dataset.notes, *notes, *said))
+    sampled_people = order.join(table, on="_cell", how="left", maintain_order="left")
+    return BalancedSample(
+        sampled_people.drop("_cell"), cells, (*dataset.notes, *notes, *draw_notes)
+    )
 
 
-def _checked(dataset: Dataset, balance: Sequence[str], per_cell: int) -> list[str]:
+def _check_balance(dataset: Dataset, balance: Sequence[str], per_cell: int) -> list[str]:
     names = [name.strip() for name in balance if name.strip()]
     if not names or len(set(names)) < len(names):
         raise SpecError(
@@ -209,10 +217,10 @@ def _checked(dataset: Dataset, balance: Sequence[str], per_cell: int) -> list[st
         )
     if per_cell < 1:
         raise SpecError("--per-cell is too small", expected="1 or more", found=str(per_cell))
-    if per_cell > _MOST:
+    if per_cell > _MAX_PER_CELL:
         raise SpecError(
             "--per-cell is more people than there are",
-            expected=f"at most {_MOST:,}",
+            expected=f"at most {_MAX_PER_CELL:,}",
             found=str(per_cell),
         )
     for name in names:
@@ -220,86 +228,88 @@ def _checked(dataset: Dataset, balance: Sequence[str], per_cell: int) -> list[st
     return names
 
 
-def _placed(
+def _assign_cells(
     dataset: Dataset, people: pl.DataFrame, names: Sequence[str], groupings: Mapping[str, Grouping]
 ) -> tuple[pl.DataFrame, list[list[str]], list[str]]:
-    """Give each person the number of a cell, null: in none; and list each attribute's values."""
+    """Assign each person a cell number (null: none), and list each attribute's values."""
     ids = people["instance_id"]
-    found = membership(dataset.instance_attributes(), names, groupings, units=ids).frame
+    memberships = membership(dataset.instance_attributes(), names, groupings, units=ids).frame
     cell, values, notes = pl.lit(0, dtype=pl.Int64), [], []
-    for at, name in enumerate(names):
-        rows = found.filter((pl.col("attribute") == name) & (pl.col("group") != UNKNOWN))
-        known = rows["group"].unique(maintain_order=True).to_list()
-        values.append(known)
-        single = rows.filter(pl.len().over("unit_id") == 1)
-        codes = single.select(
+    for index, name in enumerate(names):
+        rows = memberships.filter((pl.col("attribute") == name) & (pl.col("group") != UNKNOWN))
+        group_names = rows["group"].unique(maintain_order=True).to_list()
+        values.append(group_names)
+        single_valued = rows.filter(pl.len().over("unit_id") == 1)
+        codes = single_valued.select(
             instance_id="unit_id",
             **{
-                f"_{at}": pl.col("group").replace_strict(
-                    known, range(len(known)), return_dtype=pl.Int64
+                f"_{index}": pl.col("group").replace_strict(
+                    group_names, range(len(group_names)), return_dtype=pl.Int64
                 )
             },
         )
         people = people.join(codes, on="instance_id", how="left", maintain_order="left")
-        cell = cell * len(known) + pl.col(f"_{at}")
-        held = rows["unit_id"].n_unique()
-        for n, why in (
-            (people.height - held, "no known value"),
-            (held - single.height, "several values"),
+        cell = cell * len(group_names) + pl.col(f"_{index}")
+        n_known = rows["unit_id"].n_unique()
+        for n, reason in (
+            (people.height - n_known, "no known value"),
+            (n_known - single_valued.height, "several values"),
         ):
             if n:
-                notes.append(f"{n:,} of {people.height:,} people have {why} of {name}: not drawn.")
-    if prod(map(len, values)) > _MOST_CELLS:
+                notes.append(
+                    f"{n:,} of {people.height:,} people have {reason} of {name}: not drawn."
+                )
+    if prod(map(len, values)) > _MAX_CELLS:
         raise SpecError(
             "--balance makes too many cells",
-            expected=f"{_MOST_CELLS:,} at most",
+            expected=f"{_MAX_CELLS:,} at most",
             found=" × ".join(f"{len(v):,} of {n}" for n, v in zip(names, values, strict=True)),
             hint="put numbers into --bins, or balance fewer attributes",
         )
     return people.with_columns(_cell=cell), values, notes
 
 
-def _drawn(
-    placed: pl.DataFrame, n_cells: int, per_cell: int, seed: int
+def _draw_clusters(
+    cell_rows: pl.DataFrame, n_cells: int, per_cell: int, seed: int
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Draw whole clusters in random order while their people find room."""
+    """Draw whole clusters in random order while their cells have places left."""
     from isolux.stats.whole_draws import take_whole
 
-    own = pl.concat_str(pl.lit("i"), "instance_id")
-    subject = pl.concat_str(pl.lit("s"), "subject_id")  # never the same as a person's own name
-    placed = placed.with_columns(_cluster=pl.coalesce(subject, own))
-    outside = pl.col("_cell").is_null().any().over("_cluster")
-    able = placed.filter(~outside).sort("_cluster", "instance_id")
+    person_key = pl.concat_str(pl.lit("i"), "instance_id")
+    subject_key = pl.concat_str(pl.lit("s"), "subject_id")  # never the same as a person's own name
+    cell_rows = cell_rows.with_columns(_cluster=pl.coalesce(subject_key, person_key))
+    is_excluded = pl.col("_cell").is_null().any().over("_cluster")
+    eligible_rows = cell_rows.filter(~is_excluded).sort("_cluster", "instance_id")
     notes = []
-    half = placed.filter(outside & pl.col("_cell").is_not_null())["_cluster"].n_unique()
-    if half:
-        notes.append(f"{half:,} subject(s) have somebody in no cell as well: not drawn.")
-    sizes = able.group_by("_cluster", maintain_order=True).len()["len"].to_numpy()
+    n_partial = cell_rows.filter(is_excluded & pl.col("_cell").is_not_null())["_cluster"].n_unique()
+    if n_partial:
+        notes.append(f"{n_partial:,} subject(s) have somebody in no cell as well: not drawn.")
+    sizes = eligible_rows.group_by("_cluster", maintain_order=True).len()["len"].to_numpy()
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     order = np.random.default_rng(seed).permutation(len(sizes)).astype(np.int64)
-    room = np.full(n_cells, per_cell, dtype=np.int64)
-    taken = take_whole(order, starts, able["_cell"].to_numpy(), room)
-    return able.filter(pl.Series(np.repeat(taken, sizes), dtype=pl.Boolean)), notes
+    remaining_places = np.full(n_cells, per_cell, dtype=np.int64)
+    is_taken = take_whole(order, starts, eligible_rows["_cell"].to_numpy(), remaining_places)
+    return eligible_rows.filter(pl.Series(np.repeat(is_taken, sizes), dtype=pl.Boolean)), notes
 
 
-def _cells(
+def _build_cell_table(
     names: Sequence[str],
     values: Sequence[Sequence[str]],
-    placed: pl.DataFrame,
-    drawn: pl.DataFrame,
+    cell_rows: pl.DataFrame,
+    sampled: pl.DataFrame,
     per_cell: int,
 ) -> pl.DataFrame:
     n = prod(map(len, values))
     counts = [
         np.bincount(frame["_cell"].drop_nulls().to_numpy(), minlength=n)
-        for frame in (placed, drawn)
+        for frame in (cell_rows, sampled)
     ]
     grid = np.indices([len(v) for v in values]).reshape(len(values), -1)
     columns = {
-        f"{name} (value)" if name in _TAKEN else name: pl.Series(known, dtype=pl.String).gather(
-            grid[at]
-        )
-        for at, (name, known) in enumerate(zip(names, values, strict=True))
+        f"{name} (value)" if name in _RESERVED_COLUMNS else name: pl.Series(
+            group_names, dtype=pl.String
+        ).gather(grid[index])
+        for index, (name, group_names) in enumerate(zip(names, values, strict=True))
     }
     return pl.DataFrame(columns).with_columns(
         available=pl.Series(counts[0], dtype=pl.Int64),

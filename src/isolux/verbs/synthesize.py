@@ -9,8 +9,8 @@ from typing import Any
 
 from isolux.vocabulary.errors import SpecError
 
-_GROUP = "isolux.commands"
-_NAME = "synthesize"
+_ENTRY_POINT_GROUP = "isolux.commands"
+_COMMAND_NAME = "synthesize"
 
 
 def synthesize(
@@ -58,10 +58,10 @@ def synthesize(
     >>> with tempfile.TemporaryDirectory() as folder:  # doctest: +SKIP
     ...     isolux.synthesize("fair", out=f"{folder}/fair", pixels=False, households=20)
     """
-    found = {point.name: point for point in entry_points(group=_GROUP)}
-    if _NAME not in found:
+    entry_point_by_name = {point.name: point for point in entry_points(group=_ENTRY_POINT_GROUP)}
+    if _COMMAND_NAME not in entry_point_by_name:
         raise not_installed("isolux.synthesize", "isolux-worlds", "worlds")
-    command = importlib.import_module(found[_NAME].module)
+    command = importlib.import_module(entry_point_by_name[_COMMAND_NAME].module)
     return command.written(
         world,
         out=Path(out),
@@ -73,10 +73,10 @@ def synthesize(
     )
 
 
-def not_installed(what: str, package: str, folder: str) -> SpecError:
+def not_installed(command: str, package: str, folder: str) -> SpecError:
     """Say that something comes with another package of this repository, and how to install it."""
     return SpecError(
-        f"`{what}` comes with the package {package}",
+        f"`{command}` comes with the package {package}",
         expected=f"{package} installed",
         found="not installed",
         hint=f"`pip install . ./{folder}` in the repository",

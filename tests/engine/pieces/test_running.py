@@ -122,7 +122,7 @@ def test_a_killed_worker_is_replaced_and_its_shard_done_again(
 def test_a_worker_that_ends_between_two_pieces_is_replaced_and_its_pipes_are_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started, answer = _watched(monkeypatch), processes._Slot._answer
+    started, answer = _watched(monkeypatch), processes._WorkerThread._send_job
 
     def answer_and_end(slot: Any, piece: Piece, seconds: float | None) -> str | None:
         said = answer(slot, piece, seconds)
@@ -130,7 +130,7 @@ def test_a_worker_that_ends_between_two_pieces_is_replaced_and_its_pipes_are_clo
         started[-1].wait()
         return said
 
-    monkeypatch.setattr(processes._Slot, "_answer", answer_and_end)
+    monkeypatch.setattr(processes._WorkerThread, "_send_job", answer_and_end)
     assert run_pieces(_shards(tmp_path, 2), PieceStore(tmp_path / "sums"), workers=1) == 2
     assert len(started) == 2
     for one in started:

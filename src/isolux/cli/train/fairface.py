@@ -29,11 +29,11 @@ def fairface(data: str, *, out: Path, **settings: Any) -> None:
     from isolux.vocabulary.progress import said_to
 
     with said_to(say):
-        done = train_fairface(data, out=out, **settings)
-    document.note_all(done.notes)
-    document.wrote("network", done.folder)
-    heads = list(done.classes)
+        training_result = train_fairface(data, out=out, **settings)
+    document.note_all(training_result.notes)
+    document.wrote("network", training_result.folder)
+    heads = list(training_result.classes)
     say(
-        f"run it: isolux predict DATA --model fairface:{done.folder}"
+        f"run it: isolux predict DATA --model fairface:{training_result.folder}"
         f" --model-option answers={heads[0]} --out ANSWERS"
     )

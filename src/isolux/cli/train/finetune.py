@@ -29,8 +29,8 @@ def finetune(data: str, *, out: Path, **settings: Any) -> None:
     from isolux.vocabulary.progress import said_to
 
     with said_to(say):
-        done = train_finetune(data, out=out, **settings)
-    document.note_all(done.notes)
-    document.wrote("model", done.folder)
-    for name in done.labels:
+        training_result = train_finetune(data, out=out, **settings)
+    document.note_all(training_result.notes)
+    document.wrote("model", training_result.folder)
+    for name in training_result.labels:
         document.wrote("labels", name)

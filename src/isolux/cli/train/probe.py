@@ -26,8 +26,8 @@ def probe(data: str, *, out: Path, **settings: Any) -> None:
     """
     from isolux.verbs.train_probe import train_probe
 
-    done = train_probe(data, out=out, **settings)
-    document.note_all(done.notes)
-    document.wrote("probe", done.folder)
-    for name in done.labels:
+    probe_result = train_probe(data, out=out, **settings)
+    document.note_all(probe_result.notes)
+    document.wrote("probe", probe_result.folder)
+    for name in probe_result.labels:
         document.wrote("labels", name)

@@ -1,6 +1,6 @@
-"""Work that is done shard by shard, wherever: pieces, what is kept of them, and who computes them.
+"""Jobs that are done shard by shard: their definition, stored results and executors.
 
-A piece is a function of isolux, named, and what it is given as JSON; it returns tables. Its key is
+A job is a function of isolux by its name, with arguments as JSON; it returns tables. Its key is
 the SHA-256 of all that its tables depend on. ``run_pieces`` computes the pieces whose tables a
 ``PieceStore`` lacks, by one of three executors: this process, processes of this machine, or Ray.
 Whatever computes them, the tables are the same, so an executor moves no number.
@@ -30,14 +30,14 @@ __all__ = [
 ]
 
 
-# Computing the pieces that a store lacks, by the executor that is asked for.
+# Computation of the jobs that a store lacks, by the chosen executor.
 
 Tell = Callable[[int, int], None]
-"""Called with how many pieces are there, of how many."""
+"""Called with the number of finished jobs, and of all."""
 
 
 def run_pieces(
-    pieces: Sequence[Piece],
+    jobs: Sequence[Piece],
     store: PieceStore,
     *,
     engine: Literal["local", "ray"] = "local",
@@ -46,27 +46,27 @@ def run_pieces(
     limits: Limits | None = None,
     tell: Tell | None = None,
 ) -> int:
-    """Compute the pieces whose tables the store lacks, and return how many those were."""
-    missing = [piece for piece in pieces if not store.has(piece.key)]
-    there = len(pieces) - len(missing)
+    """Compute the jobs whose tables the store lacks, and return how many those were."""
+    missing = [job for job in jobs if not store.has(job.key)]
+    n_finished = len(jobs) - len(missing)
     tell = tell or (lambda *_: None)
-    tell(there, len(pieces))
+    tell(n_finished, len(jobs))
 
-    def done(_: Piece) -> None:
-        nonlocal there
-        there += 1
-        tell(there, len(pieces))
+    def done(_job: Piece) -> None:
+        nonlocal n_finished
+        n_finished += 1
+        tell(n_finished, len(jobs))
 
     if missing:
-        work = Work(missing, len(missing), store, limits or Limits(), done)
-        executor_of(engine, workers, address)(work)
+        request = Work(missing, len(missing), store, limits or Limits(), done)
+        executor_of(engine, workers, address)(request)
     return len(missing)
 
 
 def executor_of(
     engine: str, workers: int = 0, address: str | None = None, *, cpus: int = 1, gpus: float = 0.0
 ) -> Executor:
-    """Return the executor that is asked for."""
+    """Choose the executor: this process, several processes, or Ray."""
     if engine == "ray":
         from isolux.engine.pieces.on_ray import OnRay
 
@@ -75,18 +75,18 @@ def executor_of(
         from isolux.engine.pieces.processes import Processes
 
         return Processes(workers)
-    return _here
+    return _run_in_process
 
 
-def _here(work: Work) -> None:
-    """Compute one piece after the other in this process; what the system refuses is tried again."""
-    for piece in work.pieces:
-        for left in range(work.limits.retries, -1, -1):
+def _run_in_process(request: Work) -> None:
+    """Compute all jobs in this process; errors of the operating system are retried."""
+    for job in request.pieces:
+        for n_retries_left in range(request.limits.retries, -1, -1):
             try:
-                work.store.commit(piece.key, compute(piece))
+                request.store.commit(job.key, compute(job))
             except (OSError, pl.exceptions.PolarsError):
-                if not left:
+                if not n_retries_left:
                     raise
             else:
                 break
-        work.done(piece)
+        request.done(job)

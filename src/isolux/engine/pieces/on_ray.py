@@ -21,13 +21,13 @@ from isolux.io.cores import CORES
 from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.extras import needed
 
-_LOOK = 0.5  # seconds between looks at time limits, and at whether to stop
-_GROW = 2.0  # seconds between looks at which nodes there are
-_STARTS = 5  # workers in a row that may fail before one was ever there
+_POLL_S = 0.5  # seconds between checks of time limits, and of whether to stop
+_GROW_INTERVAL_S = 2.0  # seconds between checks of the cluster's nodes
+_MAX_FAILED_STARTS = 5  # consecutive workers that may fail to start
 
 
 class OnRay:
-    """Computes pieces on Ray.
+    """Computes jobs on Ray.
 
     Parameters
     ----------
@@ -50,21 +50,21 @@ class OnRay:
         self.ray: Any = needed("ray", package="ray", extra="ray", purpose="--engine ray")
         self.address, self.workers, self.cpus, self.gpus = address, workers, cpus, gpus
 
-    def __call__(self, work: Work) -> None:
-        """Compute all pieces; see ``Executor``."""
-        ours = not self.ray.is_initialized()
-        if ours:
-            self._join()
+    def __call__(self, request: Work) -> None:
+        """Compute all jobs; see ``Executor``."""
+        is_started_here = not self.ray.is_initialized()
+        if is_started_here:
+            self._connect()
         try:
-            with _Pool(self, work) as pool:
+            with _Pool(self, request) as pool:
                 pool.run()
         finally:
-            if ours:
+            if is_started_here:
                 self.ray.shutdown()
 
-    def _join(self) -> None:
+    def _connect(self) -> None:
         try:
-            with _own_signals():
+            with _restore_signals():
                 self.ray.init(
                     address=self.address,
                     log_to_driver=False,
@@ -80,21 +80,21 @@ class OnRay:
             ) from error
 
     def room(self) -> int:
-        """Count the workers that the nodes which are there have room for."""
-        found = 0
+        """Count the workers that fit on the nodes that are alive."""
+        n_workers = 0
         for node in self.ray.nodes():
             if node.get("Alive", node.get("alive")):
-                has = node["Resources"]
-                sizes = [int(has.get("CPU", 0) / self.cpus)]
+                resources = node["Resources"]
+                sizes = [int(resources.get("CPU", 0) / self.cpus)]
                 if self.gpus:
-                    sizes.append(int(has.get("GPU", 0) / self.gpus))
-                found += min(sizes)
-        return found
+                    sizes.append(int(resources.get("GPU", 0) / self.gpus))
+                n_workers += min(sizes)
+        return n_workers
 
 
 @dataclass(slots=True)
 class _Worker:
-    """An actor; ``piece`` is what it computes (None: it starts), and how often it may be tried."""
+    """An actor with its current job (None: it starts), and how often that may be retried."""
 
     actor: Any
     piece: Piece | None = None
@@ -103,7 +103,7 @@ class _Worker:
 
 
 class _Pool:
-    """The workers of one piece of work, each with a piece at a time."""
+    """The workers of one request, each with one job at a time."""
 
     def __init__(self, ray: OnRay, work: Work) -> None:
         self.on, self.ray, self.work = ray, ray.ray, work
@@ -115,7 +115,7 @@ class _Pool:
         self.failed_starts = 0
         self.grown = 0.0
         options = {"num_cpus": ray.cpus, "num_gpus": ray.gpus, "max_restarts": 0}
-        self.made = self.ray.remote(**options)(_Computer)
+        self.made = self.ray.remote(**options)(_WorkerActor)
 
     def __enter__(self) -> Self:
         return self
@@ -125,42 +125,42 @@ class _Pool:
             self._end(worker)
 
     def run(self) -> None:
-        """Compute all pieces, or those at hand once it is asked to stop."""
+        """Compute all jobs, or finish the running ones once asked to stop."""
         while self.ended < self.work.count:
             if self.work.stop():
-                self._let_go_of_starting()
+                self._end_starting()
                 if not self.busy:
                     return
             else:
                 self._grow()
                 self._hand_out()
-            ready, _ = self.ray.wait(list(self.busy), timeout=_LOOK) if self.busy else ([], [])
+            ready, _ = self.ray.wait(list(self.busy), timeout=_POLL_S) if self.busy else ([], [])
             for reference in ready:
-                self._taken(reference)
+                self._take_answer(reference)
             self._end_late()
 
     def _grow(self) -> None:
         """Start workers where there is room and work for them."""
-        if time.monotonic() - self.grown < _GROW:
+        if time.monotonic() - self.grown < _GROW_INTERVAL_S:
             return
         self.grown = time.monotonic()
-        room = self.on.workers or self.on.room()
-        if not room and not self.busy:
+        n_free = self.on.workers or self.on.room()
+        if not n_free and not self.busy:
             raise self._no_room()
-        have = len(self.busy) + len(self.idle)
-        for _ in range(min(room, self.work.count - self.ended) - have):
+        n_workers = len(self.busy) + len(self.idle)
+        for _ in range(min(n_free, self.work.count - self.ended) - n_workers):
             worker = _Worker(self.made.remote(), began=time.monotonic())
             first = self.work.first
-            asked = first and asdict(first)
-            self.busy[worker.actor.start.remote(asked, self.on.cpus)] = worker
+            first_job = first and asdict(first)
+            self.busy[worker.actor.start.remote(first_job, self.on.cpus)] = worker
 
     def _no_room(self) -> SpecError:
-        has = self.ray.cluster_resources()
+        resources = self.ray.cluster_resources()
         return SpecError(
             "no node of the cluster has room for a worker",
             expected=f"{self.on.cpus} cores"
             + (f" and {self.on.gpus:g} GPUs" if self.on.gpus else ""),
-            found=f"{has.get('CPU', 0):g} cores and {has.get('GPU', 0):g} GPUs in all",
+            found=f"{resources.get('CPU', 0):g} cores and {resources.get('GPU', 0):g} GPUs in all",
             where=f"address {self.on.address}",
             hint="smaller cpus or gpus; if nodes are started on demand, say how many workers "
             "to wait for: workers",
@@ -168,68 +168,68 @@ class _Pool:
 
     def _hand_out(self) -> None:
         while self.idle:
-            taken = self.again.pop() if self.again else None
-            if taken is None and (piece := next(self.coming, None)) is not None:
-                taken = piece, self.work.limits.retries
-            if taken is None:
+            next_job = self.again.pop() if self.again else None
+            if next_job is None and (job := next(self.coming, None)) is not None:
+                next_job = job, self.work.limits.retries
+            if next_job is None:
                 return
             worker = self.idle.pop()
-            worker.piece, worker.left = taken
+            worker.piece, worker.left = next_job
             worker.began = time.monotonic()
             self.busy[worker.actor.compute.remote(asdict(worker.piece))] = worker
 
-    def _taken(self, reference: Any) -> None:
-        """Take what a worker gave, or note that it is lost."""
+    def _take_answer(self, reference: Any) -> None:
+        """Take a worker's result, or note that the worker is lost."""
         worker = self.busy.pop(reference)
         try:
             answer = self.ray.get(reference)
         except self.ray.exceptions.RayError as error:
-            self._lost(worker, _line(error))
+            self._retry_or_give_up(worker, _format_error(error))
             return
         if "error" in answer:
             self._end(worker)
             raise error_of(answer["error"])
         self.failed_starts = 0
-        piece, worker.piece = worker.piece, None
+        job, worker.piece = worker.piece, None
         self.idle.append(worker)
-        if piece is None:
+        if job is None:
             return
         self._hand_out_next()
-        self.work.store.commit(piece.key, from_bytes(answer["tables"]))
-        self._over(piece)
+        self.work.store.commit(job.key, from_bytes(answer["tables"]))
+        self._finish_job(job)
 
     def _hand_out_next(self) -> None:
-        """Give the worker its next piece before the last one is written."""
+        """Give the worker its next job before the last result is written."""
         if not self.work.stop():
             self._hand_out()
 
-    def _over(self, piece: Piece) -> None:
+    def _finish_job(self, job: Piece) -> None:
         self.ended += 1
-        self.work.done(piece)
+        self.work.done(job)
 
-    def _lost(self, worker: _Worker, why: str, *, late: bool = False) -> None:
-        """Have a piece tried again elsewhere, or give it up."""
+    def _retry_or_give_up(self, worker: _Worker, reason: str, *, late: bool = False) -> None:
+        """Retry a job on another worker, or give it up."""
         self._end(worker)
         self.grown = 0.0
         if worker.piece is None:
             self.failed_starts += 1
-            if self.failed_starts >= _STARTS:
+            if self.failed_starts >= _MAX_FAILED_STARTS:
                 raise IsoluxError(
                     "no worker of the cluster starts",
                     expected="isolux and what the model needs on each node, in the same versions",
-                    found=why,
+                    found=reason,
                     where=f"address {self.on.address}",
                 )
             return
-        left = self.work.limits.left(worker.left, late=late)
-        if left:
-            self.again.append((worker.piece, left - 1))
+        n_retries_left = self.work.limits.left(worker.left, late=late)
+        if n_retries_left:
+            self.again.append((worker.piece, n_retries_left - 1))
         else:
-            self.work.give_up(worker.piece, why, late=late)
-            self._over(worker.piece)
+            self.work.give_up(worker.piece, reason, late=late)
+            self._finish_job(worker.piece)
 
     def _end_late(self) -> None:
-        """End workers that take too long for their piece."""
+        """End workers that exceed the time limit of their job."""
         seconds = self.work.limits.seconds
         if seconds is None:
             return
@@ -237,9 +237,9 @@ class _Pool:
         for reference, worker in list(self.busy.items()):
             if worker.piece is not None and now - worker.began > seconds:
                 del self.busy[reference]
-                self._lost(worker, f"no end within {seconds:g} s", late=True)
+                self._retry_or_give_up(worker, f"no end within {seconds:g} s", late=True)
 
-    def _let_go_of_starting(self) -> None:
+    def _end_starting(self) -> None:
         for reference, worker in list(self.busy.items()):
             if worker.piece is None:
                 del self.busy[reference]
@@ -250,28 +250,28 @@ class _Pool:
             self.ray.kill(worker.actor)
 
 
-class _Computer:
-    """What runs in an actor."""
+class _WorkerActor:
+    """The class that runs in a Ray actor."""
 
     def start(self, first: dict[str, Any] | None, share: int) -> dict[str, Any]:
-        """Do what comes before the first piece, with a share of the node's cores."""
+        """Compute the first job, with a share of the node's cores."""
         os.environ[CORES] = str(share)
-        return {} if first is None else {**_computed(first), "tables": {}}
+        return {} if first is None else {**_compute_or_report(first), "tables": {}}
 
-    def compute(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Do a piece's work."""
-        return _computed(asked)
+    def compute(self, job_fields: dict[str, Any]) -> dict[str, Any]:
+        """Compute a job."""
+        return _compute_or_report(job_fields)
 
 
-def _computed(asked: dict[str, Any]) -> dict[str, Any]:
+def _compute_or_report(job_fields: dict[str, Any]) -> dict[str, Any]:
     try:
-        return {"tables": as_bytes(compute(Piece(**asked)))}
+        return {"tables": as_bytes(compute(Piece(**job_fields)))}
     except IsoluxError as error:
         return {"error": told(error)}
 
 
-def _line(error: BaseException) -> str:
-    """Say in a line what Ray says in many: of an error on a node the last one names it."""
+def _format_error(error: BaseException) -> str:
+    """Shorten Ray's message to one line: in a traceback, the last one names the error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if not lines:
         return type(error).__name__
@@ -279,14 +279,14 @@ def _line(error: BaseException) -> str:
 
 
 @contextmanager
-def _own_signals() -> Iterator[None]:
-    """Keep what the command does at Ctrl-C and SIGTERM: Ray puts handlers of its own."""
-    before = {}
+def _restore_signals() -> Iterator[None]:
+    """Restore the command's handlers of Ctrl-C and SIGTERM, which Ray replaces."""
+    handlers = {}
     for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.getsignal(number)
+        handlers[number] = signal.getsignal(number)
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             with suppress(ValueError, TypeError):  # not the main thread; a handler of C
                 signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""One piece of work: a function by its name, what it is given, and the key of what it returns."""
+"""One job: a function by its name, its arguments as JSON, and the key of its result."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import polars as pl
 from isolux.vocabulary.errors import IsoluxError
 
 Tables = dict[str, pl.DataFrame]
-"""What a piece gives: tables by their names."""
+"""Result of a job: tables by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One shard's work.
+    """One job.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long a piece may take, in seconds (None: as long as it likes), and how often it is tried.
+    """Time limit of a job in seconds (None: no limit), and number of retries.
 
     ``retries`` counts workers that were lost, and those that were late if ``late_again``. An error
     that isolux raises on purpose would come again, so it ends the work at once.
@@ -50,13 +50,13 @@ class Limits:
     retries: int = 2
     late_again: bool = True
 
-    def left(self, tries: int, *, late: bool) -> int:
-        """Count how often a piece may be tried still, whose worker was lost or late just now."""
-        return 0 if late and not self.late_again else tries
+    def left(self, n_retries: int, *, late: bool) -> int:
+        """Count the retries left of a job whose worker was lost or late."""
+        return 0 if late and not self.late_again else n_retries
 
 
-def compute(piece: Piece) -> Tables:
-    """Do a piece's work here.
+def compute(job: Piece) -> Tables:
+    """Compute a job in this process.
 
     Examples
     --------
@@ -66,41 +66,43 @@ def compute(piece: Piece) -> Tables:
     isolux.vocabulary.errors.IsoluxError: a piece names a function that is not of isolux
       found: os:listdir
     """
-    module, _, function = piece.call.partition(":")
+    module, _, function = job.call.partition(":")
     if not module.startswith("isolux."):
-        raise IsoluxError("a piece names a function that is not of isolux", found=piece.call)
-    tables: Tables = getattr(import_module(module), function)(**piece.given)
+        raise IsoluxError("a piece names a function that is not of isolux", found=job.call)
+    tables: Tables = getattr(import_module(module), function)(**job.given)
     return tables
 
 
 def as_bytes(tables: Tables) -> dict[str, bytes]:
     """Write tables as Arrow, to be sent to another process."""
-    found = {}
+    bytes_by_name = {}
     for name, table in tables.items():
         stream = io.BytesIO()
         table.write_ipc(stream)
-        found[name] = stream.getvalue()
-    return found
+        bytes_by_name[name] = stream.getvalue()
+    return bytes_by_name
 
 
-def from_bytes(sent: Mapping[str, bytes]) -> Tables:
+def from_bytes(bytes_by_name: Mapping[str, bytes]) -> Tables:
     """Read tables that ``as_bytes`` wrote."""
-    return {name: pl.read_ipc(io.BytesIO(data)) for name, data in sent.items()}
+    return {
+        name: pl.read_ipc(io.BytesIO(table_bytes)) for name, table_bytes in bytes_by_name.items()
+    }
 
 
-_PARTS = ("problem", "expected", "found", "where", "hint")
+_ERROR_FIELDS = ("problem", "expected", "found", "where", "hint")
 
 
 def told(error: IsoluxError) -> dict[str, str | None]:
     """Write an error as JSON, so that another process can raise it again."""
-    named = {part: getattr(error, part, None) for part in _PARTS}
-    if named["problem"] is None:  # a name that nothing answers to says it all in its text
-        named["problem"] = str(error)
-    return {"type": type(error).__name__, **named}
+    fields = {field_name: getattr(error, field_name, None) for field_name in _ERROR_FIELDS}
+    if fields["problem"] is None:  # UnknownNameError has its whole message in its text
+        fields["problem"] = str(error)
+    return {"type": type(error).__name__, **fields}
 
 
-def error_of(said: Mapping[str, str | None]) -> IsoluxError:
-    """Make the error again that another process told.
+def error_of(fields: Mapping[str, str | None]) -> IsoluxError:
+    """Rebuild the error that another process wrote as JSON.
 
     Examples
     --------
@@ -111,9 +113,9 @@ def error_of(said: Mapping[str, str | None]) -> IsoluxError:
     """
     from isolux.vocabulary import errors
 
-    kind = getattr(errors, str(said.get("type")), IsoluxError)
-    if kind is errors.UnknownNameError:
-        kind = IsoluxError
-    parts = {part: said.get(part) for part in _PARTS[1:]}
-    made: IsoluxError = kind(str(said.get("problem")), **parts)
-    return made
+    error_type = getattr(errors, str(fields.get("type")), IsoluxError)
+    if error_type is errors.UnknownNameError:
+        error_type = IsoluxError
+    details = {field_name: fields.get(field_name) for field_name in _ERROR_FIELDS[1:]}
+    error: IsoluxError = error_type(str(fields.get("problem")), **details)
+    return error

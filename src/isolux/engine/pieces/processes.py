@@ -1,4 +1,4 @@
-"""The executor of one machine's processes: each has a piece at a time, and a time limit.
+"""The executor of one machine's processes: each has one job at a time, with a time limit.
 
 A process that is lost (killed, out of memory) or late is replaced, and its piece tried again.
 Nothing is pickled: a piece is a line of JSON, and its tables go to the store.
@@ -21,11 +21,11 @@ from isolux.engine.pieces.piece import Piece, error_of
 from isolux.engine.pieces.work import Work
 from isolux.io.cores import CORES, cores
 
-_THREADS = "POLARS_MAX_THREADS"
+_POLARS_THREADS = "POLARS_MAX_THREADS"
 
 
 class Processes:
-    """Computes pieces in processes of this machine.
+    """Computes jobs in processes of this machine.
 
     Parameters
     ----------
@@ -36,86 +36,92 @@ class Processes:
     def __init__(self, workers: int) -> None:
         self.workers = workers
 
-    def __call__(self, work: Work) -> None:
-        """Compute all pieces; see ``Executor``."""
-        count = min(self.workers, work.count)
-        waiting = _Waiting(work)
-        ended: queue.SimpleQueue[Piece | BaseException | None] = queue.SimpleQueue()
-        slots = [_Slot(work, waiting, ended, count) for _ in range(count)]
-        for slot in slots:
-            slot.start()
-        busy = count
+    def __call__(self, request: Work) -> None:
+        """Compute all jobs; see ``Executor``."""
+        n_processes = min(self.workers, request.count)
+        job_queue = _JobQueue(request)
+        outcomes: queue.SimpleQueue[Piece | BaseException | None] = queue.SimpleQueue()
+        threads = [
+            _WorkerThread(request, job_queue, outcomes, n_processes) for _ in range(n_processes)
+        ]
+        for thread in threads:
+            thread.start()
+        n_busy = n_processes
         try:
-            while busy:
-                said = ended.get()
-                if said is None:
-                    busy -= 1
-                elif isinstance(said, Piece):
-                    work.done(said)
+            while n_busy:
+                outcome = outcomes.get()
+                if outcome is None:
+                    n_busy -= 1
+                elif isinstance(outcome, Piece):
+                    request.done(outcome)
                 else:
-                    raise said
+                    raise outcome
         finally:
-            for slot in slots:
-                slot.stop()
+            for thread in threads:
+                thread.stop()
 
 
-class _Waiting:
-    """The pieces that no process has yet, each with how often it may still be tried."""
+class _JobQueue:
+    """The waiting jobs, each with its number of retries left."""
 
-    def __init__(self, work: Work) -> None:
-        self._coming: Iterator[Piece] = iter(work.pieces)
-        self._again: list[tuple[Piece, int]] = []
-        self._work = work
+    def __init__(self, request: Work) -> None:
+        self._upcoming: Iterator[Piece] = iter(request.pieces)
+        self._retries: list[tuple[Piece, int]] = []
+        self._request = request
         self._lock = threading.Lock()
 
     def take(self) -> tuple[Piece, int] | None:
         with self._lock:
-            if self._work.stop():
+            if self._request.stop():
                 return None
-            if self._again:
-                return self._again.pop()
-            piece = next(self._coming, None)
-            return None if piece is None else (piece, self._work.limits.retries)
+            if self._retries:
+                return self._retries.pop()
+            job = next(self._upcoming, None)
+            return None if job is None else (job, self._request.limits.retries)
 
-    def give_back(self, piece: Piece, left: int) -> None:
+    def give_back(self, job: Piece, n_retries_left: int) -> None:
         with self._lock:
-            self._again.append((piece, left))
+            self._retries.append((job, n_retries_left))
 
 
-class _Slot(threading.Thread):
-    """One process at a time, and the thread that gives it pieces."""
+class _WorkerThread(threading.Thread):
+    """A thread with one worker process at a time, to which it gives jobs."""
 
     def __init__(
-        self, work: Work, waiting: _Waiting, ended: queue.SimpleQueue[Any], count: int
+        self,
+        request: Work,
+        job_queue: _JobQueue,
+        outcomes: queue.SimpleQueue[Any],
+        n_processes: int,
     ) -> None:
         super().__init__(daemon=True)
-        self.work, self.waiting, self.ended = work, waiting, ended
-        self.share = max(1, cores() // count)
+        self.work, self.waiting, self.ended = request, job_queue, outcomes
+        self.share = max(1, cores() // n_processes)
         self.child: subprocess.Popen[str] | None = None
         self.said: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self.stopped = False
 
     def run(self) -> None:
-        """Give pieces to the process until there are no more."""
+        """Give jobs to the process until there are no more."""
         try:
-            while not self.stopped and (taken := self.waiting.take()) is not None:
-                piece, left = taken
-                why, late = self._asked(piece)
-                left = self.work.limits.left(left, late=late)
-                if why is None:
-                    self.ended.put(piece)
-                elif left and not self.stopped:
-                    self.waiting.give_back(piece, left - 1)
+            while not self.stopped and (next_job := self.waiting.take()) is not None:
+                job, n_retries_left = next_job
+                reason, is_late = self._compute_job(job)
+                n_retries_left = self.work.limits.left(n_retries_left, late=is_late)
+                if reason is None:
+                    self.ended.put(job)
+                elif n_retries_left and not self.stopped:
+                    self.waiting.give_back(job, n_retries_left - 1)
                 elif not self.stopped:
-                    self.work.give_up(piece, why, late=late)
-                    self.ended.put(piece)
+                    self.work.give_up(job, reason, late=is_late)
+                    self.ended.put(job)
         except BaseException as error:  # noqa: BLE001 - raised again where the work is waited for
             self.ended.put(error)
         else:
             self.ended.put(None)
 
-    def _asked(self, piece: Piece) -> tuple[str | None, bool]:
-        """Have a piece computed: None when it is there, or why it is not, and whether it was late.
+    def _compute_job(self, job: Piece) -> tuple[str | None, bool]:
+        """Have a job computed; return the reason for failure (None: done), and whether it was late.
 
         Raises
         ------
@@ -123,25 +129,25 @@ class _Slot(threading.Thread):
             The piece's own error, or that of what comes first.
         """
         seconds = self.work.limits.seconds
-        first = self.work.first
+        first_job = self.work.first
         if self.child is None or self.child.poll() is not None:
             self._start()
-            why = None if first is None else self._answer(first, None)
-            if why is not None:
+            reason = None if first_job is None else self._send_job(first_job, None)
+            if reason is not None:
                 self._kill()
-                return why, False
+                return reason, False
         try:
-            return self._answer(piece, seconds), False
+            return self._send_job(job, seconds), False
         except queue.Empty:
             self._kill()
             return f"no end within {seconds:g} s", True
 
-    def _answer(self, piece: Piece, seconds: float | None) -> str | None:
+    def _send_job(self, job: Piece, seconds: float | None) -> str | None:
         child = self.child
         assert child is not None  # noqa: S101 - it was started
         assert child.stdin is not None  # noqa: S101 - it is a pipe
         try:
-            child.stdin.write(json.dumps(asdict(piece)) + "\n")
+            child.stdin.write(json.dumps(asdict(job)) + "\n")
             child.stdin.flush()
             line = self.said.get(timeout=seconds)
         except (OSError, ValueError):
@@ -152,19 +158,19 @@ class _Slot(threading.Thread):
         answer = json.loads(line)
         if "error" in answer:
             raise error_of(answer["error"])
-        lost: str | None = answer.get("lost")
-        return lost
+        loss_reason: str | None = answer.get("lost")
+        return loss_reason
 
     def _start(self) -> None:
-        self._kill()  # of one that ended by itself, the pipes are open
+        self._kill()  # the pipes of a process that ended by itself are still open
         self.said = queue.SimpleQueue()
         self.child = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-m", "isolux.engine.pieces.worker", str(self.work.store.folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, _THREADS: str(self.share), CORES: str(self.share)},
-            process_group=0,  # a Ctrl-C is for the command, which finishes what is at hand
+            env={**os.environ, _POLARS_THREADS: str(self.share), CORES: str(self.share)},
+            process_group=0,  # Ctrl-C goes to the command, which finishes the current jobs
         )
         threading.Thread(target=_listen, args=(self.child, self.said), daemon=True).start()
 
@@ -180,14 +186,14 @@ class _Slot(threading.Thread):
                     pipe.close()
 
     def stop(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process."""
         self.stopped = True
         self._kill()
 
 
-def _listen(child: subprocess.Popen[str], said: queue.SimpleQueue[str | None]) -> None:
+def _listen(child: subprocess.Popen[str], output_lines: queue.SimpleQueue[str | None]) -> None:
     assert child.stdout is not None  # noqa: S101 - it is a pipe
     with suppress(OSError, ValueError):  # the pipe is closed where the process is ended
         for line in child.stdout:
-            said.put(line)
-    said.put(None)
+            output_lines.put(line)
+    output_lines.put(None)

@@ -22,14 +22,14 @@ from isolux.io.stages import left_below
 from isolux.vocabulary.errors import FileError, OutputError
 
 MARK = "isolux-sums.json"
-"""The file that makes a folder one of sums."""
-_KEY = 32  # hex digits of a key in a file's name: 128 bits
-_ENGINE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
-_ROWS = 1 << 16  # of a row group: a part of a sorted table is read without the rest
+"""The file that marks a folder as a store of shard sums."""
+_KEY_LENGTH = 32  # hex digits of a key in a file's name: 128 bits
+_POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+_ROW_GROUP_SIZE = 1 << 16  # rows per row group: a part of a sorted table is read without the rest
 
 
 class PieceStore:
-    """The tables of pieces in one folder.
+    """The result tables of jobs in one folder.
 
     Parameters
     ----------
@@ -54,58 +54,58 @@ class PieceStore:
                 where=str(self.folder),
                 hint="choose another path",
             ) from error
-        for _ in left_below(self.folder):  # what a killed command was writing
+        for _ in left_below(self.folder):  # staging files of a killed command
             pass
         write_text(self.folder / MARK, '{"holds": "sums of shards"}\n')
 
     def path(self, key: str, name: str) -> Path:
-        """Return the file of one of a piece's tables."""
-        return self.folder / f"{key[:_KEY]}.{name}.parquet"
+        """Return the file of one of a job's tables."""
+        return self.folder / f"{key[:_KEY_LENGTH]}.{name}.parquet"
 
     def has(self, key: str) -> bool:
-        """Tell whether all tables of a piece are there and can be opened."""
-        mark = self.folder / f"{key[:_KEY]}.json"
+        """Return whether all tables of a job exist and can be opened."""
+        job_file = self.folder / f"{key[:_KEY_LENGTH]}.json"
         try:
-            said = json.loads(mark.read_text(encoding="utf-8"))
-            if said["key"] != key:
+            contents = json.loads(job_file.read_text(encoding="utf-8"))
+            if contents["key"] != key:
                 return False
-            for name in said["tables"]:
+            for name in contents["tables"]:
                 with panics_unprinted():
                     refuse_damaged(self.path(key, name))
                     pl.read_parquet_schema(self.path(key, name))
-        except (OSError, ValueError, KeyError, TypeError, *_ENGINE):
+        except (OSError, ValueError, KeyError, TypeError, *_POLARS_ERRORS):
             return False
         return True
 
     def commit(self, key: str, tables: Tables) -> None:
-        """Write a piece's tables; from its last file on it is there."""
+        """Write a job's tables; the last file marks it as complete."""
         for name, table in tables.items():
-            write_parquet(self.path(key, name), table, row_group_size=_ROWS)
-        said = {"key": key, "tables": sorted(tables)}
-        write_text(self.folder / f"{key[:_KEY]}.json", json.dumps(said) + "\n")
+            write_parquet(self.path(key, name), table, row_group_size=_ROW_GROUP_SIZE)
+        contents = {"key": key, "tables": sorted(tables)}
+        write_text(self.folder / f"{key[:_KEY_LENGTH]}.json", json.dumps(contents) + "\n")
 
     def take(self, key: str) -> Tables:
-        """Read all tables of a piece that is there, and remove it: they are kept elsewhere."""
-        mark = self.folder / f"{key[:_KEY]}.json"
-        said = json.loads(mark.read_text(encoding="utf-8"))
-        tables = {name: self.read(key, name) for name in said["tables"]}
-        for path in (mark, *(self.path(key, name) for name in tables)):
+        """Read all tables of a finished job, and remove them from the store."""
+        job_file = self.folder / f"{key[:_KEY_LENGTH]}.json"
+        contents = json.loads(job_file.read_text(encoding="utf-8"))
+        tables = {name: self.read(key, name) for name in contents["tables"]}
+        for path in (job_file, *(self.path(key, name) for name in tables)):
             path.unlink(missing_ok=True)
         return tables
 
     def read(self, key: str, name: str) -> pl.DataFrame:
-        """Read one of a piece's tables."""
+        """Read one of a job's tables."""
         return self.look(key, name, pl.LazyFrame.collect)
 
     def look(
-        self, key: str, name: str, taken: Callable[[pl.LazyFrame], pl.DataFrame]
+        self, key: str, name: str, collect: Callable[[pl.LazyFrame], pl.DataFrame]
     ) -> pl.DataFrame:
-        """Read what is taken of one of a piece's tables."""
+        """Run a lazy query on one of a job's tables."""
         path = self.path(key, name)
         try:
             with panics_unprinted():
-                return taken(pl.scan_parquet(path, glob=False))
-        except (OSError, *_ENGINE) as error:
+                return collect(pl.scan_parquet(path, glob=False))
+        except (OSError, *_POLARS_ERRORS) as error:
             raise FileError(
                 "the sums of a shard are damaged",
                 found=first_line(error),

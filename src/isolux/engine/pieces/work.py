@@ -1,4 +1,4 @@
-"""What an executor is asked for: pieces, where their tables go, and when to stop or give up."""
+"""The request to an executor: jobs, their store, and when to stop or give up."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from isolux.engine.pieces.store import PieceStore
 from isolux.vocabulary.errors import IsoluxError
 
 
-def _nothing(_: Piece) -> None:
+def _ignore_job(_: Piece) -> None:
     pass
 
 
-def _never() -> bool:
+def _never_stop() -> bool:
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Pieces to compute.
+    """Jobs to compute.
 
     Parameters
     ----------
@@ -48,27 +48,27 @@ class Work:
     count: int
     store: PieceStore
     limits: Limits = field(default_factory=Limits)
-    done: Callable[[Piece], None] = _nothing
+    done: Callable[[Piece], None] = _ignore_job
     first: Piece | None = None
-    stop: Callable[[], bool] = _never
+    stop: Callable[[], bool] = _never_stop
     lost: Callable[[Piece, str, bool], Tables] | None = None
 
-    def give_up(self, piece: Piece, why: str, *, late: bool) -> None:
-        """Keep what stands for the tables of a piece that no worker could compute."""
+    def give_up(self, job: Piece, reason: str, *, late: bool) -> None:
+        """Commit replacement tables of a job that no worker could compute, or raise."""
         if self.lost is None:
             raise IsoluxError(
                 "a shard was not computed",
                 expected=f"its tables, in one of {self.limits.retries + 1} tries",
-                found=why,
-                where=piece.name,
+                found=reason,
+                where=job.name,
                 hint="what other shards gave is kept where the setting sums names a folder; "
                 "time_limit gives more seconds, smaller shards need less memory",
             )
-        self.store.commit(piece.key, self.lost(piece, why, late))
+        self.store.commit(job.key, self.lost(job, reason, late))
 
 
 class Executor(Protocol):
-    """Computes pieces, commits each of them to the store and says so."""
+    """Computes jobs, and commits each of them to the store."""
 
-    def __call__(self, work: Work) -> None:
-        """Compute all pieces, in any order, or raise what the first that failed for good raised."""
+    def __call__(self, request: Work) -> None:
+        """Compute all jobs, in any order, or raise the first error that is not retried."""

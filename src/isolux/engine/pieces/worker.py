@@ -1,4 +1,4 @@
-"""A process that computes pieces: one line of JSON in, one out; it ends when no more come.
+"""A process that computes jobs: one line of JSON in, one out, until standard input ends.
 
 Started as ``python -m isolux.engine.pieces.worker FOLDER`` by ``processes``.
 """
@@ -15,23 +15,23 @@ from isolux.vocabulary.errors import IsoluxError
 
 
 def main() -> None:
-    """Compute what standard input asks for, until it ends."""
+    """Compute the jobs of standard input, until it ends."""
     store = PieceStore(sys.argv[1])
     out = sys.stdout
-    sys.stdout = sys.stderr  # what a library prints is no answer
+    sys.stdout = sys.stderr  # keeps prints of libraries out of the answers
     for line in sys.stdin:
         print(json.dumps(_answer(store, json.loads(line))), file=out, flush=True)
 
 
-def _answer(store: PieceStore, asked: dict[str, Any]) -> dict[str, Any]:
-    piece = Piece(**asked)
+def _answer(store: PieceStore, job_fields: dict[str, Any]) -> dict[str, Any]:
+    job = Piece(**job_fields)
     try:
-        store.commit(piece.key, compute(piece))
+        store.commit(job.key, compute(job))
     except IsoluxError as error:
-        return {"key": piece.key, "error": told(error)}
+        return {"key": job.key, "error": told(error)}
     except Exception as error:  # noqa: BLE001 - the parent decides whether it is tried again
-        return {"key": piece.key, "lost": f"{type(error).__name__}: {error}"}
-    return {"key": piece.key}
+        return {"key": job.key, "lost": f"{type(error).__name__}: {error}"}
+    return {"key": job.key}
 
 
 if __name__ == "__main__":

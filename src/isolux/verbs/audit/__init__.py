@@ -119,45 +119,45 @@ class Audit:
 
 
 def run_audit(
-    spec: AuditSpec, *, watched: Watched | None = None, held: Held | None = None
+    spec: AuditSpec, *, watched: Watched | None = None, in_memory_table: Held | None = None
 ) -> Audit:
     """Audit what a spec describes, from files to findings."""
-    given, spec = spec, with_imported(with_protocol(spec))
-    _check_comparisons(spec)
+    typed_spec, spec = spec, with_imported(with_protocol(spec))
+    _check_groupings(spec)
     if spec.protocol is not None:
         from isolux.verbs.audit.drawn import refuse_protocol
 
         refuse_protocol(spec)
     options = task_options(spec)  # before minutes of reading
     at("reading the people")
-    dataset = judged_people(spec, None if held is None else held.frame)
-    if held is not None:
-        dataset = replace(dataset, notes=(*held.notes, *dataset.notes))
-    planted = _planted(spec)
-    with blotted_errors(dataset.withdrawn, partial(_ids_of, dataset)):
-        return _judged(given, spec, dataset, options, planted, watched)
+    dataset = judged_people(spec, None if in_memory_table is None else in_memory_table.frame)
+    if in_memory_table is not None:
+        dataset = replace(dataset, notes=(*in_memory_table.notes, *dataset.notes))
+    injected_effects = _read_injected_effects(spec)
+    with blotted_errors(dataset.withdrawn, partial(_list_ids, dataset)):
+        return _score_and_audit(typed_spec, spec, dataset, options, injected_effects, watched)
 
 
-def _ids_of(dataset: Dataset) -> frozenset[str]:
+def _list_ids(dataset: Dataset) -> frozenset[str]:
     ids = pl.concat([dataset.instances[c].cast(pl.String) for c in ("instance_id", "image_id")])
     return frozenset(ids.drop_nulls().to_list())
 
 
-def _judged(
-    given: AuditSpec,
+def _score_and_audit(
+    typed_spec: AuditSpec,
     spec: AuditSpec,
     dataset: Dataset,
     options: dict[str, Any],
-    planted: Sequence[Mapping[str, Any]] | None,
-    watched: Watched | None,
+    injected_effects: Sequence[Mapping[str, Any]] | None,
+    open_progress: Watched | None,
 ) -> Audit:
-    """Bring a model's answers to the people, judge them and audit."""
+    """Join predictions to people, score them and run the audit pipeline."""
     run = None
     if spec.model.spec is not None or spec.predictions.file is not None:
         from isolux.verbs.audit.predicted import answers_of_model
 
         at("")  # a model that runs shows how far it is
-        run = answers_of_model(spec, dataset, watched)
+        run = answers_of_model(spec, dataset, open_progress)
     if run is None:
         at("reading the answers")
         predictions, notes, inputs = read_answers(spec, dataset)
@@ -166,23 +166,35 @@ def _judged(
     at(f"scoring {spec.task.name}")
     scores = score(spec.task.name, dataset, predictions, **options)
     scores = with_counts(replace(scores, notes=(*notes, *scores.notes)), dataset.times)
-    ran = {} if run is None else {"ran": run.record}
-    beside, said = _beside(given)
-    scores = replace(scores, notes=(*scores.notes, *said))
-    return Audit(*found_in(resolved(spec), dataset, scores, inputs, planted, ran, beside))
+    extra_record = {} if run is None else {"ran": run.record}
+    other_half_metrics, other_half_notes = _measure_other_half(typed_spec)
+    scores = replace(scores, notes=(*scores.notes, *other_half_notes))
+    return Audit(
+        *found_in(
+            resolved(spec),
+            dataset,
+            scores,
+            inputs,
+            injected_effects,
+            extra_record,
+            other_half_metrics,
+        )
+    )
 
 
-def _beside(spec: AuditSpec) -> tuple[pl.DataFrame | None, tuple[str, ...]]:
-    """Measure what a paper's table sets beside this audit, or say why that is not there."""
+def _measure_other_half(spec: AuditSpec) -> tuple[pl.DataFrame | None, tuple[str, ...]]:
+    """Audit the second half of a paper's table, or return a note why it is missing."""
     try:
-        other = beside_of(spec)
-        return (None, ()) if other is None else (run_audit(other).group_metrics, ())
+        other_spec = beside_of(spec)
+        return (None, ()) if other_spec is None else (run_audit(other_spec).group_metrics, ())
     except IsoluxError as error:
-        why = str(error).splitlines()[0]
-        return None, (f"{spec.protocol}: the half of its table beside this one is left out: {why}",)
+        reason = str(error).splitlines()[0]
+        return None, (
+            f"{spec.protocol}: the half of its table beside this one is left out: {reason}",
+        )
 
 
-def _planted(spec: AuditSpec) -> list[dict[str, Any]] | None:
+def _read_injected_effects(spec: AuditSpec) -> list[dict[str, Any]] | None:
     if spec.report.planted is None:
         return None
     from isolux.verbs.audit.planted import read_planted
@@ -258,28 +270,30 @@ def audit(
     if out is not None:
         settings["out"] = str(out)
         refuse_existing(out, overwrite=overwrite)  # before minutes of work
-    found = _of_anything(scores, attributes, by, planted, settings)
+    finished_audit = _audit_any_source(scores, attributes, by, planted, settings)
     if out is not None:
-        found.report(out, overwrite=overwrite)
-    return found
+        finished_audit.report(out, overwrite=overwrite)
+    return finished_audit
 
 
-def _of_anything(
+def _audit_any_source(
     scores: Scores | str | Path | object,
     attributes: Dataset | object,
     by: str | Sequence[str],
-    planted: Sequence[Mapping[str, Any]] | str | Path | None,
+    injected_effects: Sequence[Mapping[str, Any]] | str | Path | None,
     settings: dict[str, Any],
 ) -> Audit:
-    """Audit what ``audit`` takes."""
+    """Audit any input of ``audit``."""
     if isinstance(scores, str | Path):
-        return _of_files(scores, attributes, {"by": by, "planted": planted, **settings})
+        return _audit_files(scores, attributes, {"by": by, "planted": injected_effects, **settings})
     if holds_answers(scores, settings):
-        held = held_people(scores, attributes, settings)
-        return audit_held(held, {"by": by, "planted": planted, **settings})
-    if isinstance(planted, str | Path):
+        in_memory_table = held_people(scores, attributes, settings)
+        return audit_held(in_memory_table, {"by": by, "planted": injected_effects, **settings})
+    if isinstance(injected_effects, str | Path):
         raise SpecError(
-            "a planted.json is read beside files", expected="a list of truths", found=repr(planted)
+            "a planted.json is read beside files",
+            expected="a list of truths",
+            found=repr(injected_effects),
         )
     values: dict[str, object] = {"data": IN_MEMORY, "by": by, **settings}
     if attributes is None:
@@ -287,49 +301,57 @@ def _of_anything(
 
         attributes = columns_of(scores, by, columns_of_sample(settings))
     dataset = as_dataset(attributes)
-    found = as_scores(scores)
+    score_table = as_scores(scores)
     if not isinstance(scores, Scores):
-        found = add_unscored(found, dataset)
+        score_table = add_unscored(score_table, dataset)
     if dataset.name != IN_MEMORY:
         values["data"] = dataset.name
-    tasks = found.units["task"].unique().to_list()
-    values.setdefault("task", tasks[0] if tasks else found.task or "classification")
+    tasks = score_table.units["task"].unique().to_list()
+    values.setdefault("task", tasks[0] if tasks else score_table.task or "classification")
     spec = parse_spec(values)
-    _check_comparisons(spec)
-    _refuse_lost_clusters(spec, found)
-    return Audit(*found_in(spec, dataset, found, dict(dataset.inputs), planted))
+    _check_groupings(spec)
+    _refuse_missing_clusters(spec, score_table)
+    return Audit(*found_in(spec, dataset, score_table, dict(dataset.inputs), injected_effects))
 
 
-def audit_held(held: Held, settings: Mapping[str, Any]) -> Audit:
-    """Audit people and answers that are in memory, with settings by the flags' names."""
-    return run_audit(parse_spec({"data": IN_MEMORY, **_text_paths(settings)}), held=held)
+def audit_held(in_memory_table: Held, settings: Mapping[str, Any]) -> Audit:
+    """Audit people and predictions in memory, with settings by the flags' names."""
+    return run_audit(
+        parse_spec({"data": IN_MEMORY, **_select_given_settings(settings)}),
+        in_memory_table=in_memory_table,
+    )
 
 
-def _text_paths(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Take the settings that were given, paths as text."""
-    given = {
-        key: value
-        for key, value in settings.items()
-        if value is not None and not (isinstance(value, tuple) and not value)
+def _select_given_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Select the settings that are set, with paths as text."""
+    given_settings = {
+        key: setting
+        for key, setting in settings.items()
+        if setting is not None and not (isinstance(setting, tuple) and not setting)
     }
-    return {key: str(value) if isinstance(value, Path) else value for key, value in given.items()}
+    return {
+        key: str(setting) if isinstance(setting, Path) else setting
+        for key, setting in given_settings.items()
+    }
 
 
-def _of_files(data: str | Path, attributes: object, settings: Mapping[str, Any]) -> Audit:
+def _audit_files(source: str | Path, attributes: object, settings: Mapping[str, Any]) -> Audit:
     if attributes is not None:
         raise SpecError(
             "files say themselves who is who",
-            expected=f"isolux.audit({str(data)!r}, by=…, …), every setting by its name",
+            expected=f"isolux.audit({str(source)!r}, by=…, …), every setting by its name",
             found=f"a second argument: {type(attributes).__name__}",
         )
-    return run_audit(asked_for(data, _text_paths(settings)))
+    return run_audit(asked_for(source, _select_given_settings(settings)))
 
 
-def _refuse_lost_clusters(spec: AuditSpec, scores: Scores) -> None:
-    """Refuse clusters that scores do not have: every interval would be too short unseen."""
+def _refuse_missing_clusters(spec: AuditSpec, scores: Scores) -> None:
+    """Refuse a cluster column that the scores lack: intervals would be too short."""
     tables = [table for table in (scores.units, *scores.evidence.values()) if table.height]
-    held = [t["cluster_id"].is_not_null().any() for t in tables if "cluster_id" in t.columns]
-    if spec.people.cluster and tables and not any(held):
+    has_clusters = [
+        t["cluster_id"].is_not_null().any() for t in tables if "cluster_id" in t.columns
+    ]
+    if spec.people.cluster and tables and not any(has_clusters):
         raise SpecError(
             f"clusters were requested (cluster={spec.people.cluster!r}), but the scores have none",
             expected="a column cluster_id with an id of each row's cluster; of a dataset, "
@@ -338,7 +360,7 @@ def _refuse_lost_clusters(spec: AuditSpec, scores: Scores) -> None:
         )
 
 
-def _check_comparisons(spec: AuditSpec) -> None:
+def _check_groupings(spec: AuditSpec) -> None:
     if not spec.groups.by:
         raise SpecError(
             "there is nothing to compare people by",
@@ -348,34 +370,34 @@ def _check_comparisons(spec: AuditSpec) -> None:
     read_templates(spec.report.describe_as, spec.groups.attributes)
 
 
-_WIDTH, _CLAIMS, _WARNINGS, _LINES = 80, 3, 2, 5
+_MAX_LINE_WIDTH, _MAX_CLAIMS, _MAX_WARNINGS, _MAX_LINES = 80, 3, 2, 5
 
 
 def audit_text(run: Run) -> str:
-    """Say in a screen what was audited, the first findings, and where the tables are."""
+    """Format what was audited, the first findings and where the tables are."""
     record = run.record
     spec, clusters = record.get("spec") or {}, record.get("clusters") or {}
     target = f" of {spec['target']}" if spec.get("target") else ""
     dataset = (record.get("dataset") or {}).get("title")
-    of = f" on {dataset}" if dataset else ""
+    dataset_text = f" on {dataset}" if dataset else ""
     column = clusters.get("column")
-    within = f" in {clusters.get('n_clusters', 0):,} clusters ({column})" if column else ""
+    cluster_text = f" in {clusters.get('n_clusters', 0):,} clusters ({column})" if column else ""
     claims = run.findings.sort("rank")["claim"].to_list()
     head = (
-        f"Audit of {record.get('model')}{of}: {record.get('task')}{target}, "
-        f"{clusters.get('n_units', 0):,} units{within}, by {', '.join(spec.get('by') or ())}"
+        f"Audit of {record.get('model')}{dataset_text}: {record.get('task')}{target}, "
+        f"{clusters.get('n_units', 0):,} units{cluster_text}, by {', '.join(spec.get('by') or ())}"
     )
-    told = [_brief(text) for text in (head, words_of(record)) if text]
+    lines = [_wrap_text(text) for text in (head, words_of(record)) if text]
     warnings = list(record.get("warnings") or ())
-    told += [_brief(f"WARNING: {text}") for text in warnings[:_WARNINGS]]
-    if len(warnings) > _WARNINGS:
-        told.append(f"… and {len(warnings) - _WARNINGS:,} more in .run.record['warnings']")
-    told += [_brief(f"• {claim}") for claim in claims[:_CLAIMS]]
-    if len(claims) > _CLAIMS:
-        told.append(f"… and {len(claims) - _CLAIMS:,} more in .findings")
-    told.append("Tables: .group_metrics, .disparities, .findings; .report(DIR) writes the page.")
-    return "\n".join(told)
+    lines += [_wrap_text(f"WARNING: {text}") for text in warnings[:_MAX_WARNINGS]]
+    if len(warnings) > _MAX_WARNINGS:
+        lines.append(f"… and {len(warnings) - _MAX_WARNINGS:,} more in .run.record['warnings']")
+    lines += [_wrap_text(f"• {claim}") for claim in claims[:_MAX_CLAIMS]]
+    if len(claims) > _MAX_CLAIMS:
+        lines.append(f"… and {len(claims) - _MAX_CLAIMS:,} more in .findings")
+    lines.append("Tables: .group_metrics, .disparities, .findings; .report(DIR) writes the page.")
+    return "\n".join(lines)
 
 
-def _brief(text: str) -> str:
-    return "\n".join(textwrap.wrap(text, _WIDTH, max_lines=_LINES, placeholder=" …"))
+def _wrap_text(text: str) -> str:
+    return "\n".join(textwrap.wrap(text, _MAX_LINE_WIDTH, max_lines=_MAX_LINES, placeholder=" …"))

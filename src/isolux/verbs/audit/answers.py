@@ -37,19 +37,23 @@ from isolux.vocabulary.errors import SpecError, columns_shown
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import AuditSpec, Predictions
 
-_MANY = 0.1  # of the people, without a confidence: said first
+_MAX_UNRATED_SHARE = 0.1  # share of people without a confidence from which a caution is given
 Joined = tuple[pl.DataFrame, tuple[str, ...]]
 
 
 def people_answers(
     spec: AuditSpec, dataset: Dataset
 ) -> tuple[pl.DataFrame, tuple[str, ...], dict[str, str]]:
-    """Read what a model said of people, and join it to them."""
+    """Read a model's predictions of people and join them by id."""
     settings = spec.predictions
     _refuse_settings(settings)
-    frame, notes = _read(spec, dataset)
-    beside = [path for path in (settings.scores, settings.found, settings.missed) if path]
-    return frame, notes, {path: hash_ for one in beside for path, hash_ in hashes(one).items()}
+    frame, notes = _read_by_source(spec, dataset)
+    extra_paths = [path for path in (settings.scores, settings.found, settings.missed) if path]
+    return (
+        frame,
+        notes,
+        {path: sha256 for extra_path in extra_paths for path, sha256 in hashes(extra_path).items()},
+    )
 
 
 def _refuse_settings(settings: Predictions) -> None:
@@ -60,12 +64,12 @@ def _refuse_settings(settings: Predictions) -> None:
             found=", ".join(settings.prediction_option),
         )
     sources = {"--predictions": settings.file, "found": settings.found, "missed": settings.missed}
-    given = [f"{flag} {value}" for flag, value in sources.items() if value is not None]
-    if len(given) > 1:
+    given_flags = [f"{flag} {path}" for flag, path in sources.items() if path is not None]
+    if len(given_flags) > 1:
         raise SpecError(
             "there are several sources of predictions",
             expected="one of " + ", ".join(sources),
-            found=" and ".join(given),
+            found=" and ".join(given_flags),
         )
     if settings.model_column is not None and settings.file is None:
         raise SpecError(
@@ -75,29 +79,29 @@ def _refuse_settings(settings: Predictions) -> None:
         )
 
 
-def _read(spec: AuditSpec, dataset: Dataset) -> Joined:
+def _read_by_source(spec: AuditSpec, dataset: Dataset) -> Joined:
     settings = spec.predictions
-    listed = settings.found or settings.missed
-    if listed is not None:
+    id_list = settings.found or settings.missed
+    if id_list is not None:
         return found_or_missed(
             dataset,
-            listed,
+            id_list,
             found=settings.found is not None,
             id=settings.prediction_id,
             id_from=settings.id_from,
             model=settings.model_name,
         )
-    if _detected_alone(settings):
+    if _has_detection_only(settings):
         return _read_detected(settings, dataset)
-    if _scores_alone(settings):
+    if _has_scores_only(settings):
         return _read_scores(settings, dataset)
     return _read_labels(spec, dataset)
 
 
 def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
     settings = spec.predictions
-    asked = _questions(spec)
-    common: dict[str, Any] = {
+    takes_questions = _takes_questions(spec)
+    options: dict[str, Any] = {
         "score": None if settings.scores else settings.score_column,
         "scale": settings.score_scale,
         "detected": settings.detected_column,
@@ -119,11 +123,13 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
                 if dataset.outputs is None
                 else f"what {dataset.name}:FILE holds is judged by --task {dataset.info.task}",
             )
-        question = settings.question_column or (_own_question(dataset) if asked else None)
-        answers = from_attributes(dataset, settings.prediction_column, question=question, **common)
-        notes = _own_truth(settings.prediction_column, spec.task.get("target"))
+        question = settings.question_column or (
+            _find_question_column(dataset) if takes_questions else None
+        )
+        answers = from_attributes(dataset, settings.prediction_column, question=question, **options)
+        notes = _caution_on_truth_as_prediction(settings.prediction_column, spec.task.get("target"))
     else:
-        answers, notes = _of_file(
+        answers, notes = _join_file(
             dataset,
             settings,
             read_labels(
@@ -134,99 +140,114 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
                 model_column=settings.model_column,
                 sheet=settings.prediction_sheet,
                 question=settings.question_column,
-                questions=asked,
-                **common,
+                questions=takes_questions,
+                **options,
             ),
         )
     if settings.scores is None:
         return answers, notes
-    beside = read_scores(
+    confidences = read_scores(
         settings.scores,
         column=settings.score_column,
         id=settings.prediction_id,
         scale=settings.score_scale,
     )
-    stayed = _of_who_stayed(beside, dataset, settings.id_from)
-    scores, said = join(dataset, stayed, id_from=settings.id_from, what="confidence")
-    others = _other_ids(dataset, settings, settings.scores)
-    few = _without(dataset, scores)
-    said = tuple(note for note in said if not (few and "people have no confidence" in note))
-    told = [f"Confidences are those of {settings.scores}.", *few, *said]
-    return with_scores(answers, scores, settings.scores), (*notes, *others, *told)
+    current_confidences = _drop_withdrawn(confidences, dataset, settings.id_from)
+    scores, confidence_notes = join(
+        dataset, current_confidences, id_from=settings.id_from, what="confidence"
+    )
+    id_notes = _check_file_ids(dataset, settings, settings.scores)
+    missing_notes = _caution_on_missing_confidence(dataset, scores)
+    confidence_notes = tuple(
+        note
+        for note in confidence_notes
+        if not (missing_notes and "people have no confidence" in note)
+    )
+    score_notes = [
+        f"Confidences are those of {settings.scores}.",
+        *missing_notes,
+        *confidence_notes,
+    ]
+    return with_scores(answers, scores, settings.scores), (*notes, *id_notes, *score_notes)
 
 
-def _of_file(dataset: Dataset, settings: Predictions, frame: pl.DataFrame) -> Joined:
-    """Join a file's labels to people by their ids; labels of images to everyone they show."""
+def _join_file(dataset: Dataset, settings: Predictions, frame: pl.DataFrame) -> Joined:
+    """Join labels to people by id; labels of images go to all people in the image."""
     if not labels_of_images(str(settings.file), settings.format):
         return joined(dataset, settings, frame)
-    shown = of_everyone_shown(dataset, chosen(frame, settings))
-    return shown.frame, shown.notes
+    image_predictions = of_everyone_shown(dataset, chosen(frame, settings))
+    return image_predictions.frame, image_predictions.notes
 
 
-def _questions(spec: AuditSpec) -> bool:
-    """Say whether the task takes answers to several questions; refuse a column of them if not."""
-    taken = bool(registry.task_info(spec.task.name).questions)
-    if spec.predictions.question_column is not None and not taken:
+def _takes_questions(spec: AuditSpec) -> bool:
+    """Return whether the task takes several questions; else refuse a question column."""
+    takes_questions = bool(registry.task_info(spec.task.name).questions)
+    if spec.predictions.question_column is not None and not takes_questions:
         raise SpecError(
             f"the task {spec.task.name} judges one answer of each person",
             expected="--task answers beside question_column",
             found=f"question_column={spec.predictions.question_column}",
             hint='--only "question=…" keeps one question, of a table with a row an answer',
         )
-    return taken
+    return takes_questions
 
 
-def _own_question(dataset: Dataset) -> str | None:
-    """Find what was asked in a table that has a row for each answer."""
-    known = set(dataset.attributes["attribute"].unique())
-    found = next((name for name in QUESTION_COLUMNS if name in known), None)
-    if found is not None:
-        who = dataset.instances
-        again = (who[name] for name in ("image_id", "subject_id", "cluster_id"))
-        ids = next((one for one in again if one.drop_nulls().is_duplicated().any()), None)
-        where = dataset.where
-        values = dataset.values_of(found)["value"]
-        refuse_no_question(found, values, who["instance_id"] if ids is None else ids, where)
-    return found
+def _find_question_column(dataset: Dataset) -> str | None:
+    """Find the question column of a table with a row per answer."""
+    attribute_names = set(dataset.attributes["attribute"].unique())
+    question_column = next((name for name in QUESTION_COLUMNS if name in attribute_names), None)
+    if question_column is not None:
+        instances = dataset.instances
+        id_columns = (instances[name] for name in ("image_id", "subject_id", "cluster_id"))
+        ids = next(
+            (column for column in id_columns if column.drop_nulls().is_duplicated().any()), None
+        )
+        source = dataset.where
+        values = dataset.values_of(question_column)["value"]
+        refuse_no_question(
+            question_column, values, instances["instance_id"] if ids is None else ids, source
+        )
+    return question_column
 
 
-def _without(dataset: Dataset, scores: pl.DataFrame) -> list[Caution]:
-    """Caution where many people have no confidence: what rests on it is about the others."""
-    n, met = dataset.instances.height, scores["instance_id"].n_unique()
-    if n - met < _MANY * n:
+def _caution_on_missing_confidence(dataset: Dataset, scores: pl.DataFrame) -> list[Caution]:
+    """Caution where many people have no confidence."""
+    n_people, n_with_confidence = dataset.instances.height, scores["instance_id"].n_unique()
+    if n_people - n_with_confidence < _MAX_UNRATED_SHARE * n_people:
         return []
     return [
         Caution(
-            f"{n - met:,} of {n:,} people have no confidence: what rests on confidences is about"
+            f"{n_people - n_with_confidence:,} of {n_people:,} people have no confidence:"
+            " what rests on confidences is about"
             " the others alone. Is the file whole?"
         )
     ]
 
 
-def _other_ids(dataset: Dataset, settings: Predictions, file: str) -> tuple[str, ...]:
-    own = file == settings.file
+def _check_file_ids(dataset: Dataset, settings: Predictions, file: str) -> tuple[str, ...]:
+    is_prediction_file = file == settings.file
     return ids_of_file(
         dataset,
         file,
         id=settings.prediction_id,
         id_from=settings.id_from,
-        form=settings.format if own else None,
-        sheet=settings.prediction_sheet if own else None,
+        form=settings.format if is_prediction_file else None,
+        sheet=settings.prediction_sheet if is_prediction_file else None,
     )
 
 
-def _own_truth(column: str, target: object) -> tuple[str, ...]:
-    """Warn where the answers are the truth itself: such a model is never wrong."""
+def _caution_on_truth_as_prediction(column: str, target: object) -> tuple[str, ...]:
+    """Caution where the predictions are the truth column itself."""
     if column != target:
         return ()
-    told = f"{column!r} is named as the truth and as the answers: no answer can be wrong."
-    return (Caution(f"{told} --prediction-column names the model's own."),)
+    message = f"{column!r} is named as the truth and as the answers: no answer can be wrong."
+    return (Caution(f"{message} --prediction-column names the model's own."),)
 
 
-def _detected_alone(settings: Predictions) -> bool:
-    """Tell whether it is said who was found, and nothing that is known to hold answers."""
-    others = (settings.prediction_column, settings.score_column, settings.scores)
-    if settings.detected_column is None or any(one is not None for one in others):
+def _has_detection_only(settings: Predictions) -> bool:
+    """Return whether only detected flags are given, without labels or scores."""
+    prediction_columns = (settings.prediction_column, settings.score_column, settings.scores)
+    if settings.detected_column is None or any(column is not None for column in prediction_columns):
         return False
     return settings.file is None or holds_scores_alone(settings.file, settings.format)
 
@@ -249,15 +270,15 @@ def _read_detected(settings: Predictions, dataset: Dataset) -> Joined:
     )
 
 
-def _scores_alone(settings: Predictions) -> bool:
-    """Tell whether there are scores and nothing that is known to hold answers."""
+def _has_scores_only(settings: Predictions) -> bool:
+    """Return whether only scores are given, without labels."""
     if settings.score_column is None or settings.prediction_column is not None or settings.scores:
         return False
     return settings.file is None or holds_scores_alone(settings.file, settings.format)
 
 
 def _read_scores(settings: Predictions, dataset: Dataset) -> Joined:
-    """Read scores without answers, from their own file or the people's own table."""
+    """Read scores without labels, from their own file or the people's table."""
     if settings.detected_column is not None:
         raise SpecError(
             "scores alone say nothing of who was detected",
@@ -268,7 +289,7 @@ def _read_scores(settings: Predictions, dataset: Dataset) -> Joined:
 
 
 def chosen(frame: pl.DataFrame, settings: Predictions) -> pl.DataFrame:
-    """Take the one model that is named of several, or give the only one its name."""
+    """Select the named model of several, or give the only one its name."""
     if settings.model_name is None:
         return frame
     if "model" in frame.columns and frame["model"].n_unique() > 1:
@@ -277,7 +298,7 @@ def chosen(frame: pl.DataFrame, settings: Predictions) -> pl.DataFrame:
 
 
 def numbers_of_column(settings: Predictions, dataset: Dataset) -> Joined:
-    """Read one number of each unit from a named column, of the people's table or of a file."""
+    """Read one number per unit from a column of the people's table or of a file."""
     column = settings.prediction_column or settings.score_column
     if column is None:
         raise SpecError(
@@ -305,21 +326,23 @@ def numbers_of_column(settings: Predictions, dataset: Dataset) -> Joined:
 
 
 def joined(dataset: Dataset, settings: Predictions, frame: pl.DataFrame) -> Joined:
-    """Take the model that is meant, leave out those who withdrew, and join by ids."""
-    stayed = _of_who_stayed(chosen(frame, settings), dataset, settings.id_from)
-    met, notes = join(dataset, stayed, id_from=settings.id_from)
-    return met, (*_other_ids(dataset, settings, str(settings.file)), *notes)
+    """Select the model, drop withdrawn people and join by id."""
+    current_rows = _drop_withdrawn(chosen(frame, settings), dataset, settings.id_from)
+    matched_rows, notes = join(dataset, current_rows, id_from=settings.id_from)
+    return matched_rows, (*_check_file_ids(dataset, settings, str(settings.file)), *notes)
 
 
-def _of_who_stayed(answers: pl.DataFrame, dataset: Dataset, id_from: IdFrom) -> pl.DataFrame:
-    """Leave out answers about people who withdrew, before strangers are counted and named."""
+def _drop_withdrawn(answers: pl.DataFrame, dataset: Dataset, id_from: IdFrom) -> pl.DataFrame:
+    """Drop predictions of withdrawn people, before unmatched ids are reported."""
     if not dataset.withdrawn:
         return answers
-    gone = reduced(pl.Series(sorted(dataset.withdrawn)), id_from)
-    whose = reduced(answers["instance_id"], id_from)
+    withdrawn_ids = reduced(pl.Series(sorted(dataset.withdrawn)), id_from)
+    person_ids = reduced(answers["instance_id"], id_from)
     # An id may be of several kinds: a subject 7 who withdrew is not the photo 7 of somebody else.
-    stays = reduced(dataset.instances["instance_id"].cast(pl.String), id_from)
-    return answers.filter(~whose.is_in(gone.implode()) | whose.is_in(stays.implode()))
+    present_ids = reduced(dataset.instances["instance_id"].cast(pl.String), id_from)
+    return answers.filter(
+        ~person_ids.is_in(withdrawn_ids.implode()) | person_ids.is_in(present_ids.implode())
+    )
 
 
 def hashes(path: str) -> dict[str, str]:

@@ -51,52 +51,54 @@ def found_in(
     dataset: Dataset,
     scores: Scores,
     inputs: Mapping[str, str],
-    planted: Sequence[Mapping[str, Any]] | None = None,
-    more: Mapping[str, Any] | None = None,
-    beside: pl.DataFrame | None = None,
+    injected_effects: Sequence[Mapping[str, Any]] | None = None,
+    extra_record: Mapping[str, Any] | None = None,
+    other_half_metrics: pl.DataFrame | None = None,
 ) -> tuple[Run, AuditSpec]:
-    """Put scores into groups, measure, compare and explain."""
-    judged = scores.judged_units()["unit_id"]
-    sampled: dict[str, Any] = {}
+    """Group scores, measure and compare the groups, and run the analyses."""
+    scored_ids = scores.judged_units()["unit_id"]
+    sample_record: dict[str, Any] = {}
     if is_asked(spec.sample) or ways_of(spec.people.cluster)[1] or SAMPLE in scores.evidence:
         from isolux.verbs.audit.drawn import drawn_scores, population_inputs, record_of_sample
 
         dataset, scores = drawn_scores(spec, dataset, scores)
         inputs = {**inputs, **population_inputs(spec)}
-        sampled = record_of_sample(spec, scores)
+        sample_record = record_of_sample(spec, scores)
     spec, dataset = with_image_bins(spec, dataset)
     attributes = check(dataset.instance_attributes(), ATTRIBUTES)
-    members = _members(spec, dataset, scores, attributes)
+    members = _form_groups(spec, dataset, scores, attributes)
     refuse_repeated_groups(dataset, spec.groups.attributes)
-    scores = _with_emptied(spec, scores, attributes, judged)
+    scores = _caution_on_zero_weight_groups(spec, scores, attributes, scored_ids)
     if spec.report.out is not None:
         begin_packing(scores.units, SCORES)
-    whole = scores.evidence
-    kept = {k: table for k, table in whole.items() if spec.report.keep_pairs or k != PAIRS}
-    estimates, disparities = _compared(spec, scores, members)
-    scores = replace(scores, evidence=kept)
-    lost = _count_losses(scores, members)
-    notes = _notes(spec, dataset, scores, members, disparities, lost)
+    all_evidence = scores.evidence
+    recorded_evidence = {
+        k: table for k, table in all_evidence.items() if spec.report.keep_pairs or k != PAIRS
+    }
+    estimates, disparities = _measure_and_compare(spec, scores, members)
+    scores = replace(scores, evidence=recorded_evidence)
+    losses = _count_losses(scores, members)
+    notes = _build_notes(spec, dataset, scores, members, disparities, losses)
     record = record_of(spec, dataset, scores, estimates, inputs, notes) | {
         "families": {disparities.family.name: disparities.family.size},
-        **sampled,
+        **sample_record,
     }
-    of = record["clusters"]
+    cluster_counts = record["clusters"]
     record["accounting"] = account_for(
         dataset,
-        replace(scores, evidence=whole),
+        replace(scores, evidence=all_evidence),
         members,
-        lost,
+        losses,
         1.0 - spec.statistics.level,
-        of["n_clusters"] / max(of["n_units"], 1),
+        cluster_counts["n_clusters"] / max(cluster_counts["n_units"], 1),
     )
-    if record["accounting"]["unit"] == "pairs":  # of both kinds: no metric counts them together
+    if record["accounting"]["unit"] == "pairs":  # no metric counts both kinds together
         n_pairs = max((m["n_scored"] for m in record["accounting"]["models"].values()), default=0)
-        alone = {} if of["column"] else {"n_clusters": n_pairs}
-        record["clusters"] = {**of, **alone, "n_units": n_pairs}
-    if planted is not None:
-        record["planted"] = [dict(row) for row in planted]
-    record |= more or {}
+        pair_clusters = {} if cluster_counts["column"] else {"n_clusters": n_pairs}
+        record["clusters"] = {**cluster_counts, **pair_clusters, "n_units": n_pairs}
+    if injected_effects is not None:
+        record["planted"] = [dict(row) for row in injected_effects]
+    record |= extra_record or {}
     run = Run(
         record=record | {"dataset": {"name": dataset.name, **record["dataset"]}},
         scores=scores.units,
@@ -104,140 +106,144 @@ def found_in(
         group_metrics=with_small_groups(estimates, spec.statistics),
         disparities=disparities.table,
         findings=FINDINGS.empty(),
-        evidence=whole,
+        evidence=all_evidence,
     )
-    run = _explained(run, spec, kept)
-    record = with_tables(run, spec, beside)
+    run = _run_analyses(run, spec, recorded_evidence)
+    record = with_tables(run, spec, other_half_metrics)
     if spec.report.paths == "relative":
         record = unrooted(record)
     return replace(run, record=record), spec
 
 
-def _members(
+def _form_groups(
     spec: AuditSpec, dataset: Dataset, scores: Scores, attributes: pl.DataFrame
 ) -> Membership:
-    times = dataset.times
-    if times is None and COUNTS in scores.evidence:
+    multiplicity = dataset.times
+    if multiplicity is None and COUNTS in scores.evidence:
         counts = scores.evidence[COUNTS].select(TIMES, instance_id="unit_id")
-        times = counts.unique("instance_id")
+        multiplicity = counts.unique("instance_id")
     with told_of_unread(dataset):
         return membership(
             attributes,
             spec.groups.by,
             groupings(spec.groups, attributes),
-            units=with_times(scores.judged_units(), times, "unit_id"),
+            units=with_times(scores.judged_units(), multiplicity, "unit_id"),
             most=MOST_GROUPS,
             where=dataset.numbered_in,
         )
 
 
-def _with_emptied(
-    spec: AuditSpec, scores: Scores, attributes: pl.DataFrame, judged: pl.Series
+def _caution_on_zero_weight_groups(
+    spec: AuditSpec, scores: Scores, attributes: pl.DataFrame, scored_ids: pl.Series
 ) -> Scores:
-    """Caution on groups of which everyone weighs 0."""
-    left = scores.judged_units()["unit_id"]
-    if len(left) == len(judged):
+    """Caution on groups in which everyone has weight 0."""
+    remaining_ids = scores.judged_units()["unit_id"]
+    if len(remaining_ids) == len(scored_ids):
         return scores
     from isolux.people.odd_weights import cautions_on_emptied
 
-    whole = [a for a, each in groupings(spec.groups, attributes).items() if each.bins is None]
-    rows = attributes.filter(pl.col("attribute").cast(pl.String).is_in(whole))
-    told = cautions_on_emptied(rows, judged, left)
-    return replace(scores, notes=(*told, *scores.notes))
+    unbinned = [
+        a for a, grouping in groupings(spec.groups, attributes).items() if grouping.bins is None
+    ]
+    rows = attributes.filter(pl.col("attribute").cast(pl.String).is_in(unbinned))
+    cautions = cautions_on_emptied(rows, scored_ids, remaining_ids)
+    return replace(scores, notes=(*cautions, *scores.notes))
 
 
-def _compared(
+def _measure_and_compare(
     spec: AuditSpec, scores: Scores, members: Membership
 ) -> tuple[Estimates, Disparities]:
     """Measure the groups, and each pair of them."""
-    against = references(spec.groups, spec.disparity.reference)
-    check_references(against, members.groups)
+    reference_groups = references(spec.groups, spec.disparity.reference)
+    check_references(reference_groups, members.groups)
     at("measuring the groups")
     estimates = measure_groups(scores, members, spec.statistics)
     at("comparing the groups")
     share = audits_share(spec.explain.analyses)
-    return estimates, measure_disparities(estimates, spec.comparing, against, share=share)
+    return estimates, measure_disparities(estimates, spec.comparing, reference_groups, share=share)
 
 
 def _count_losses(scores: Scores, members: Membership) -> Losses:
-    times = scores.evidence.get(COUNTS)
+    multiplicity = scores.evidence.get(COUNTS)
     return Losses(
         unanswered(scores.units, members, scores.evidence),
-        count_undetected(missed(scores.evidence), members, times),
+        count_undetected(missed(scores.evidence), members, multiplicity),
     )
 
 
-def _notes(
+def _build_notes(
     spec: AuditSpec,
     dataset: Dataset,
     scores: Scores,
     members: Membership,
-    found: Disparities,
-    lost: Losses,
+    disparities: Disparities,
+    losses: Losses,
 ) -> tuple[str, ...]:
-    each = scores.info.one_by_one and SAMPLE not in scores.evidence
-    lacking = cautions(lost.unscored, bounds=each)
-    lacking += on_missed(lost.undetected)
+    has_bounds = scores.info.one_by_one and SAMPLE not in scores.evidence
+    missing_notes = cautions(losses.unscored, bounds=has_bounds)
+    missing_notes += on_missed(losses.undetected)
     notes = (
-        *lacking,
-        *_on_margin(spec, scores),
+        *missing_notes,
+        *_caution_on_margin(spec, scores),
         *dataset.notes,
         *scores.notes,
         *members.notes,
-        *found.notes,
+        *disparities.notes,
     )
     return tuple(unnamed(notes, dataset.withdrawn))
 
 
-def _on_margin(spec: AuditSpec, scores: Scores) -> list[Caution]:
-    """Caution where a margin in points was asked of what is no share."""
+def _caution_on_margin(spec: AuditSpec, scores: Scores) -> list[Caution]:
+    """Caution where a margin in points is set for metrics that are not fractions."""
     if spec.disparity.margin is None:
         return []
-    other = [m.title for m in scores.info.metrics if m.unit != "fraction"]
-    if not other:
+    other_metrics = [m.title for m in scores.info.metrics if m.unit != "fraction"]
+    if not other_metrics:
         return []
-    told = f"--margin {spec.disparity.margin:g} is in points, and {', '.join(other)}"
-    return [Caution(f"{told} is not a share: that no two groups differ by more was not tested.")]
+    message = f"--margin {spec.disparity.margin:g} is in points, and {', '.join(other_metrics)}"
+    return [Caution(f"{message} is not a share: that no two groups differ by more was not tested.")]
 
 
-def _explained(run: Run, spec: AuditSpec, kept: Mapping[str, pl.DataFrame]) -> Run:
-    """Explain with what every audit does first, then with the analyses that were asked for."""
-    run = replace(explain_run(run, first_analyses(run)), evidence=dict(kept))
-    said = role_options(spec.explain.role, spec.explain.analyses)
-    named = spec.explain.analyses
-    return explain_run(run, named, [*spec.explain.analysis_option, *said], planned=named)
+def _run_analyses(run: Run, spec: AuditSpec, recorded_evidence: Mapping[str, pl.DataFrame]) -> Run:
+    """Run the analyses of every audit, then those requested."""
+    run = replace(explain_run(run, first_analyses(run)), evidence=dict(recorded_evidence))
+    roles = role_options(spec.explain.role, spec.explain.analyses)
+    analyses = spec.explain.analyses
+    return explain_run(run, analyses, [*spec.explain.analysis_option, *roles], planned=analyses)
 
 
-# Quantiles over images: `--bins income=quantile:3:images`, as ICON² parts its images.
+# Quantiles over images: `--bins income=quantile:3:images`, as ICON² splits its images.
 
-_END = ":images"
+_IMAGE_BINS_SUFFIX = ":images"
 
 
 def with_image_bins(spec: AuditSpec, dataset: Dataset) -> tuple[AuditSpec, Dataset]:
-    """Turn quantiles over images into edges, with a note for each."""
-    if not any(text.endswith(_END) for text in spec.groups.bins):
+    """Replace quantiles over images by fixed edges, with a note for each."""
+    if not any(text.endswith(_IMAGE_BINS_SUFFIX) for text in spec.groups.bins):
         return spec, dataset
     bins, notes = [], list(dataset.notes)
     for text in spec.groups.bins:
-        if not text.endswith(_END):
+        if not text.endswith(_IMAGE_BINS_SUFFIX):
             bins.append(text)
             continue
-        name, _, rule = text.removesuffix(_END).partition("=")
-        asked = parse_bins(rule)
-        edges, n = _edges(dataset, name.strip(), asked, text)
-        end = ":right" if asked.closed == "right" else ""
+        name, _, rule = text.removesuffix(_IMAGE_BINS_SUFFIX).partition("=")
+        bin_rule = parse_bins(rule)
+        edges, n = _compute_image_bin_edges(dataset, name.strip(), bin_rule, text)
+        end = ":right" if bin_rule.closed == "right" else ""
         bins.append(f"{name}=edges:" + ",".join(map(repr, edges)) + end)
-        labels = ", ".join(bin_labels(edges, asked.closed))
+        labels = ", ".join(bin_labels(edges, bin_rule.closed))
         notes.append(f"{name.strip()}: quantiles over {n:,} images: {labels}")
     return spec.updated(bins=tuple(bins)), replace(dataset, notes=tuple(notes))
 
 
-def _edges(dataset: Dataset, name: str, asked: Bins, text: str) -> tuple[tuple[float, ...], int]:
-    """Choose the edges that part the images, each with the median of its people's numbers."""
-    if not asked.quantiles:
+def _compute_image_bin_edges(
+    dataset: Dataset, name: str, bin_rule: Bins, text: str
+) -> tuple[tuple[float, ...], int]:
+    """Compute quantile edges over images, each with the median of its people's numbers."""
+    if not bin_rule.quantiles:
         raise SpecError(
             "only quantiles can be over images",
-            expected=f"{name}=quantile:K{_END}",
+            expected=f"{name}=quantile:K{_IMAGE_BINS_SUFFIX}",
             found=repr(text),
             where="--bins",
         )
@@ -245,11 +251,13 @@ def _edges(dataset: Dataset, name: str, asked: Bins, text: str) -> tuple[tuple[f
     rows = dataset.instance_attributes().filter(attribute=name)
     if "image_id" in people.columns and rows.height:
         number = pl.coalesce("number", pl.col("value").cast(pl.Float64, strict=False))
-        placed = rows.select(unit_id="unit_id", number=number).join(
+        image_numbers = rows.select(unit_id="unit_id", number=number).join(
             people.select(unit_id="instance_id", image_id="image_id"), on="unit_id"
         )
-        numbers = placed.drop_nulls().group_by("image_id").agg(pl.col("number").median())["number"]
-        edges = quantile_edges(numbers, asked.quantiles, asked.closed)
+        numbers = (
+            image_numbers.drop_nulls().group_by("image_id").agg(pl.col("number").median())["number"]
+        )
+        edges = quantile_edges(numbers, bin_rule.quantiles, bin_rule.closed)
         if edges:
             return edges, len(numbers)
     raise SpecError(
@@ -257,24 +265,24 @@ def _edges(dataset: Dataset, name: str, asked: Bins, text: str) -> tuple[tuple[f
         expected="people with an image_id and a number of that attribute, not all alike",
         found=f"{rows['value'].drop_nulls().len():,} known values of {name!r}",
         where=f"--bins {text}",
-        hint=f"--bins {name}=quantile:{asked.quantiles} splits the people instead",
+        hint=f"--bins {name}=quantile:{bin_rule.quantiles} splits the people instead",
     )
 
 
-# A column that was read and is no attribute: an error that asks for it says why it is none.
+# Columns that the loader skipped: an error about one of them gives the reason.
 
 
 @contextmanager
 def told_of_unread(dataset: Dataset) -> Iterator[None]:
-    """Add to an error about a name what ``Dataset.unread`` says of it."""
+    """Add the reason in ``Dataset.unread`` to an error about an unknown name."""
     try:
         yield
     except UnknownNameError as error:
-        why = dataset.unread.get(error.name)
-        if why is None:
+        reason = dataset.unread.get(error.name)
+        if reason is None:
             raise
         raise UnknownNameError(
-            error.kind, error.name, error.known, where=error.where, found=f"a column: {why}"
+            error.kind, error.name, error.known, where=error.where, found=f"a column: {reason}"
         ) from error
 
 
@@ -289,41 +297,47 @@ def record_of(
     inputs: Mapping[str, str],
     notes: Sequence[str],
 ) -> dict[str, Any]:
-    """Write down what was audited, with which settings, versions and references."""
-    data = dataset.info
-    # A metric that is no mean of units' scores leaves ``units`` empty: its evidence then says.
+    """Build the record of the audit: data, settings, versions and references."""
+    dataset_info = dataset.info
+    # A metric that is not a mean of units' scores leaves ``units`` empty: its evidence is used.
     tables = [t for t in (scores.units, *scores.evidence.values()) if t.height]
     # Expressions, since a column of one value may be kept as that value.
-    named = [t.select(pl.col("model").cast(pl.String).unique(maintain_order=True)) for t in tables]
-    models = list(dict.fromkeys(m for own in named for m in own.to_series().drop_nulls()))
+    model_columns = [
+        t.select(pl.col("model").cast(pl.String).unique(maintain_order=True)) for t in tables
+    ]
+    models = list(
+        dict.fromkeys(
+            m for model_column in model_columns for m in model_column.to_series().drop_nulls()
+        )
+    )
     unclustered = all(
         t.select(pl.col("cluster_id").is_null().all()).item()
         for t in tables
         if "cluster_id" in t.columns
     )
-    used: list[Info] = [data, scores.info]
+    infos: list[Info] = [dataset_info, scores.info]
     marker = synthetic_marker(
         [*filter(None, [spec.people.data.partition(":")[2]]), *dataset.inputs]
     )
-    told = [] if marker is None else [synthetic_note(marker)]
-    warnings, plain = by_severity([*told, *notes])
+    synthetic_notes = [] if marker is None else [synthetic_note(marker)]
+    warnings, plain_notes = by_severity([*synthetic_notes, *notes])
     return {
-        "isolux": _version("isolux"),
+        "isolux": _installed_version("isolux"),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "spec": spec.flat(),
         "dataset": {
-            "title": data.title,
-            "licence": data.licence,
-            "judgement": data.judgement,
-            "citation": [r.citation for r in data.references],
-            "terms": dict(data.terms),
-            "units": dict(data.units),
-            "noun": data.noun,
+            "title": dataset_info.title,
+            "licence": dataset_info.licence,
+            "judgement": dataset_info.judgement,
+            "citation": [r.citation for r in dataset_info.references],
+            "terms": dict(dataset_info.terms),
+            "units": dict(dataset_info.units),
+            "noun": dataset_info.noun,
             **({} if marker is None else {"synthetic": True}),
         },
         "model": ", ".join(models),
         "task": spec.task.name,
-        "metrics": _reading_order(scores.info),
+        "metrics": _order_metrics(scores.info),
         "measures": {
             m.name: {"title": m.title, "unit": m.unit, "direction": m.direction}
             for m in scores.info.metrics
@@ -332,60 +346,64 @@ def record_of(
         "ids": "row numbers" if dataset.ids_are_rows else "declared",
         "evidence": sorted(scores.evidence),
         "inputs": dict(inputs),
-        "versions": {name: v for name in _VERSIONS if (v := _version(name))},
+        "versions": {name: v for name in _VERSIONS if (v := _installed_version(name))},
         "seed": spec.statistics.seed,
         "warnings": warnings,
-        "notes": plain,
-        "references": _references(used, spec),
+        "notes": plain_notes,
+        "references": _list_references(infos, spec),
         "clusters": {
-            "column": None if unclustered else (spec.people.cluster or _cluster_word(dataset)),
+            "column": None if unclustered else (spec.people.cluster or _name_clusters(dataset)),
             "n_clusters": int(estimates.n_clusters[0].max(initial=0)),
-            "n_units": _people(estimates),
+            "n_units": _count_units(estimates),
         },
     }
 
 
-def _reading_order(info: TaskInfo) -> list[str]:
-    """Name what was measured: what is read first where ``--metric`` names nothing, first."""
-    names = [metric.name for metric in info.metrics]
-    return [name for name in info.defaults if name in names] + [
-        name for name in names if name not in info.defaults
+def _order_metrics(task_info: TaskInfo) -> list[str]:
+    """Order the metrics: the task's default metrics first."""
+    names = [metric.name for metric in task_info.metrics]
+    return [name for name in task_info.defaults if name in names] + [
+        name for name in names if name not in task_info.defaults
     ]
 
 
-def _people(estimates: Estimates) -> int:
-    """Count who was judged; a measure of pairs counts pairs."""
-    of_units = [not isinstance(m.info.statistic, PairStatistic) for m in estimates.measures]
-    counts = estimates.n_units[0][of_units] if any(of_units) else estimates.n_units[0]
+def _count_units(estimates: Estimates) -> int:
+    """Count the scored units; metrics of pairs count pairs."""
+    counts_units = [not isinstance(m.info.statistic, PairStatistic) for m in estimates.measures]
+    counts = estimates.n_units[0][counts_units] if any(counts_units) else estimates.n_units[0]
     return int(counts.max(initial=0))
 
 
-def _cluster_word(dataset: Dataset) -> str | None:
-    """Name what a loader took as clusters when nobody said what to take; None: each row alone."""
+def _name_clusters(dataset: Dataset) -> str | None:
+    """Name the loader's default clusters; None: each row is a cluster."""
     instances = dataset.instances
-    # Pairs of which nothing says who is in them are rows, each with two units.
-    of_pairs = "pair_id" in instances.columns
-    if of_pairs and instances["cluster_id"].equals(instances["pair_id"]):
+    # Pairs without known people are rows, each with two units.
+    has_pairs = "pair_id" in instances.columns
+    if has_pairs and instances["cluster_id"].equals(instances["pair_id"]):
         return None
     for column in ("subject_id", "image_id", "video_id", "household_id"):
         if column in instances.columns and instances["cluster_id"].equals(instances[column]):
             return column.removesuffix("_id")
-    return "people" if of_pairs else "cluster_id"
+    return "people" if has_pairs else "cluster_id"
 
 
 @cache
-def _version(package: str) -> str:
-    """Look a package's version up; a process audits many times, and each look reads a file."""
+def _installed_version(package: str) -> str:
+    """Look up a package's version; cached, because each lookup reads a file."""
     try:
         return version(package)
     except PackageNotFoundError:
         return ""
 
 
-def _references(used: Sequence[Info], spec: AuditSpec) -> list[Mapping[str, str]]:
-    """List what ran and nothing else, each publication once."""
+def _list_references(infos: Sequence[Info], spec: AuditSpec) -> list[Mapping[str, str]]:
+    """List the references of what ran, each publication once."""
     from isolux.stats.references import of_methods
 
-    drawn = any(spec.sample.model_dump().values())
-    methods = of_methods(spec.statistics.interval, spec.disparity.correction, drawn=drawn)
-    return with_references((), [*(r for info in used for r in info.references), *methods])
+    is_survey_sample = any(spec.sample.model_dump().values())
+    methods = of_methods(
+        spec.statistics.interval, spec.disparity.correction, drawn=is_survey_sample
+    )
+    return with_references(
+        (), [*(r for plugin_info in infos for r in plugin_info.references), *methods]
+    )

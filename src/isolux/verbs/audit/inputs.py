@@ -1,4 +1,4 @@
-"""A model's answers and the task's settings: what an audit takes beside the people."""
+"""Predictions, task settings and in-memory tables of an audit."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ if TYPE_CHECKING:
     from isolux.engine import Progress
 
 Watched = Callable[[], AbstractContextManager["tuple[Progress | None, Callable[[], bool] | None]"]]
-"""Gives, while a model runs, what is told of its progress and what stops it after a shard."""
+"""Opens a context with the callable that reports progress and the one that says whether to stop."""
 
-_IMPORTED = "imported:"
+_IMPORTED_PREFIX = "imported:"
 Answers = tuple[pl.DataFrame, tuple[str, ...], dict[str, str]]
 """Predictions, notes, and the hash of each file read."""
 
 
 def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
-    """Read the answers, from their own file or from the people's own table, and join them."""
+    """Read predictions from their file or the people's table, and join them to people."""
     settings = spec.predictions
     inputs = dict(dataset.inputs)
     if settings.file is not None:
@@ -74,21 +74,21 @@ def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
                     found=f"--model-column {settings.model_column}",
                 )
             return dataset.outputs, (), inputs
-        outputs = with_own_image_ids(dataset, _outputs(settings, spec.task.name, dataset))
+        outputs = with_own_image_ids(dataset, _read_outputs(settings, spec.task.name, dataset))
         return outputs.frame, outputs.notes, inputs
     if registry.task_info(spec.task.name).predictions == "numbers":
-        return *_numbers(settings, dataset, spec.task.name), inputs
-    frame, notes, more = people_answers(spec, dataset)
-    return frame, notes, inputs | more
+        return *_read_numbers(settings, dataset, spec.task.name), inputs
+    frame, notes, extra_inputs = people_answers(spec, dataset)
+    return frame, notes, inputs | extra_inputs
 
 
-def _numbers(settings: Predictions, dataset: Dataset, task: str) -> Joined:
-    """Read one number of each unit; of a file whose columns say what they are, by their names."""
+def _read_numbers(settings: Predictions, dataset: Dataset, task: str) -> Joined:
+    """Read one number per unit; known column names of a file need no setting."""
     if settings.file is None or settings.prediction_column or settings.score_column:
         return numbers_of_column(settings, dataset)
-    of_values = settings.model_copy(update={"format": settings.format or "unit_values"})
+    value_settings = settings.model_copy(update={"format": settings.format or "unit_values"})
     try:
-        return joined(dataset, settings, _outputs(of_values, task, dataset))
+        return joined(dataset, settings, _read_outputs(value_settings, task, dataset))
     except UnknownNameError as error:
         raise SpecError(
             "nothing says which column holds the numbers",
@@ -98,8 +98,8 @@ def _numbers(settings: Predictions, dataset: Dataset, task: str) -> Joined:
         ) from error
 
 
-def _outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.DataFrame:
-    """Read boxes, masks, keypoints or embeddings; the task brings them to its images."""
+def _read_outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.DataFrame:
+    """Read boxes, masks, keypoints or embeddings; the task matches them to its images."""
     if settings.file is None:
         raise SpecError(
             "there are no predictions to audit",
@@ -108,85 +108,93 @@ def _outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.DataFrame
             ),
             found="none",
         )
-    form = settings.format or output_format(settings.file)
+    format_name = settings.format or output_format(settings.file)
     options = read_options(
-        registry.load("predictions", form).read,
+        registry.load("predictions", format_name).read,
         settings.prediction_option,
-        owner=f"the format {form}",
+        owner=f"the format {format_name}",
         flag="--prediction-option",
         hidden=("model",),
     )
-    if "sizes" in named_options(registry.load("predictions", form).read):
+    if "sizes" in named_options(registry.load("predictions", format_name).read):
         options.setdefault("sizes", image_sizes(dataset) or None)
-    of_labels = {
+    label_flags = {
         name_as_typed(name): getattr(settings, name)
         for name in ("scores", "found", "missed", "detected_column", "model_column")
     }
-    for flag, value in of_labels.items():
-        if value is not None:
+    for flag, flag_value in label_flags.items():
+        if flag_value is not None:
             raise SpecError(
                 f"{flag} is about answers of people, and the task {task} judges what pictures hold",
                 expected="--predictions FILE only; several models go in its column model",
-                found=f"{flag} {value}",
+                found=f"{flag} {flag_value}",
             )
     return chosen(read_outputs(settings.file, format=settings.format, **options), settings)
 
 
 def task_options(spec: AuditSpec) -> dict[str, Any]:
-    """Return the task's own settings, and those of other stages that its ``score`` takes too."""
+    """Build the options of the task's ``score``: its settings and shared ones."""
     options = dict(read_task(spec.task, where=None).settings)
     if isinstance(options.get("prediction_map"), str):
         options["prediction_map"] = read_label_map_file(options["prediction_map"])
-    options |= _database(options)
+    options |= _read_searched_database(options)
     _refuse_unscaled(options.get("threshold"), spec.predictions.score_scale)
-    taken = named_options(registry.load("tasks", spec.task.name).score)
-    of_others = {"unknown_values": spec.groups.unknown_values, "model": spec.predictions.model_name}
+    accepted_names = named_options(registry.load("tasks", spec.task.name).score)
+    shared_settings = {
+        "unknown_values": spec.groups.unknown_values,
+        "model": spec.predictions.model_name,
+    }
     return options | {
-        key: value for key, value in of_others.items() if key in taken and value is not None
+        key: setting
+        for key, setting in shared_settings.items()
+        if key in accepted_names and setting is not None
     }
 
 
 def _refuse_unscaled(threshold: object, scale: float) -> None:
-    """Refuse a threshold on the file's scale beside scores that were brought to 0 to 1."""
+    """Refuse a threshold on the file's scale where scores are rescaled to 0 to 1."""
     try:
-        at = float(str(threshold))
+        threshold_value = float(str(threshold))
     except ValueError:
         return
-    if scale != 1.0 and at > 1.0:
+    if scale != 1.0 and threshold_value > 1.0:
         raise SpecError(
             f"score_scale={scale:g} divides the scores by {scale:g}, and the threshold is one of"
             " the divided scores",
-            expected=f"--threshold {at / scale:g}, or --threshold {at:g} without score_scale",
-            found=f"--threshold {at:g}",
+            expected=f"--threshold {threshold_value / scale:g}, or --threshold"
+            f" {threshold_value:g} without score_scale",
+            found=f"--threshold {threshold_value:g}",
         )
 
 
-def _database(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Read who is searched, where they are not the people themselves: NAME:PATH and a file."""
-    found: dict[str, Any] = {}
-    data, file = options.get("database"), options.get("database_predictions")
-    if isinstance(data, str):
-        where = "--option database"
-        found["database"] = load(*name_and_path(data, what="the database is", where=where))
+def _read_searched_database(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Load the searched database of identification, given as NAME:PATH, and its predictions."""
+    database_options: dict[str, Any] = {}
+    database, file = options.get("database"), options.get("database_predictions")
+    if isinstance(database, str):
+        source = "--option database"
+        database_options["database"] = load(
+            *name_and_path(database, what="the database is", where=source)
+        )
     if isinstance(file, str):
         from isolux.verbs.predict import is_answers, read_predicted
 
-        kept = is_answers(file)  # of `isolux predict`
-        found["database_predictions"] = (
-            read_predicted(file).predictions if kept else read_outputs(file)
+        is_prediction_dir = is_answers(file)  # of `isolux predict`
+        database_options["database_predictions"] = (
+            read_predicted(file).predictions if is_prediction_dir else read_outputs(file)
         )
-    return found
+    return database_options
 
 
 def resolved(spec: AuditSpec) -> AuditSpec:
     """Return the spec with every setting of its task, given or by default, for the record."""
     task = read_task(spec.task, where=None)
-    defaults = {name: one.default for name, one in task_parameters(task.name).items()}
+    defaults = {name: parameter.default for name, parameter in task_parameters(task.name).items()}
     settings = {"settings": {**defaults, **task.settings}}
     return spec.model_copy(update={"task": spec.task.model_copy(update=settings)})
 
 
-_ANSWERS = (
+_PREDICTION_SETTINGS = (
     "target",
     "prediction_column",
     "score_column",
@@ -196,29 +204,29 @@ _ANSWERS = (
     "found",
     "missed",
 )
-"""Settings that say where truth or answers are: a table of scores needs none of them."""
+"""Settings that name truth or predictions: a table of scores needs none of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A table of people, and what must be said of it."""
+    """A table of people, with its notes."""
 
     frame: pl.DataFrame
     notes: tuple[str, ...] = ()
 
 
 def plain_numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings, numbers of numpy as Python's own: ``min_units=counts.min()``."""
+    """Convert numpy scalars in settings to Python numbers: ``min_units=counts.min()``."""
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in settings.items()}
 
 
 def holds_answers(table: object, settings: Mapping[str, Any]) -> bool:
-    """Tell whether settings speak of a table's truth and answers, not of finished scores."""
-    return is_frame(table) and any(settings.get(name) is not None for name in _ANSWERS)
+    """Return whether the table has predictions, not finished scores."""
+    return is_frame(table) and any(settings.get(name) is not None for name in _PREDICTION_SETTINGS)
 
 
 def held_people(table: object, attributes: object, settings: Mapping[str, Any]) -> Held:
-    """Read a table of people and answers; classes of unlike types are told or made alike."""
+    """Read a table of people and predictions; caution on classes of different types."""
     if attributes is not None:
         raise SpecError(
             "a table with truth and answers says itself who is who",
@@ -235,12 +243,14 @@ def held_people(table: object, attributes: object, settings: Mapping[str, Any]) 
         return Held(frame)
     if not {truth, answer} <= set(frame.columns):
         return Held(frame)
-    kinds = kind_of(frame[truth]), kind_of(frame[answer])
-    if set(kinds) == {"yes or no", "numbers"}:
+    value_types = kind_of(frame[truth]), kind_of(frame[answer])
+    if set(value_types) == {"yes or no", "numbers"}:
         return Held(frame.with_columns(pl.col(truth, answer).cast(pl.Float64)))
-    if len(set(kinds)) == 1:
+    if len(set(value_types)) == 1:
         return Held(frame)
-    return Held(frame, (_of_two_kinds((truth, kinds[0]), (answer, kinds[1])),))
+    return Held(
+        frame, (_caution_on_mixed_types((truth, value_types[0]), (answer, value_types[1])),)
+    )
 
 
 def _refuse_unknown(name: str, frame: pl.DataFrame) -> None:
@@ -248,7 +258,7 @@ def _refuse_unknown(name: str, frame: pl.DataFrame) -> None:
         raise UnknownNameError("column", name, frame.columns, where=IN_MEMORY)
 
 
-def _of_two_kinds(truth: tuple[str, str], answer: tuple[str, str]) -> Caution:
+def _caution_on_mixed_types(truth: tuple[str, str], answer: tuple[str, str]) -> Caution:
     return Caution(
         f"The truth {truth[0]!r} holds {truth[1]} and the answers {answer[0]!r} hold {answer[1]}: "
         "they were compared as text, so that '1' and 1 are one class. Are they of one code?"
@@ -256,69 +266,80 @@ def _of_two_kinds(truth: tuple[str, str], answer: tuple[str, str]) -> Caution:
 
 
 def with_imported(spec: AuditSpec) -> AuditSpec:
-    """Take ``--model imported:FILE`` for ``--predictions FILE``; refuse two sources of answers."""
+    """Treat ``--model imported:FILE`` as ``--predictions FILE``; refuse two sources."""
     model, file = spec.model.spec, spec.predictions.file
     if model is None:
         return spec
     if file is not None and ":" not in model:
         return spec.updated(model=None, answers=None, model_name=model)
     column = spec.predictions.prediction_column
-    if file is not None or (column is not None and not model.startswith(_IMPORTED)):
+    if file is not None or (column is not None and not model.startswith(_IMPORTED_PREFIX)):
         raise SpecError(
             "a model is run and answers are given as well",
             expected="--model, or --predictions or --prediction-column",
             found=f"--model {model} and "
             + (f"--predictions {file}" if file is not None else f"--prediction-column {column}"),
         )
-    if not model.startswith(_IMPORTED):
+    if not model.startswith(_IMPORTED_PREFIX):
         return spec
-    return spec.updated(model=None, predictions=model.removeprefix(_IMPORTED))
+    return spec.updated(model=None, predictions=model.removeprefix(_IMPORTED_PREFIX))
 
 
 def one_per_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
-    """Part an audit of a long file of several models into one each, in folders of their own."""
+    """Split an audit of a file with several models into one audit per model."""
     spec = with_imported(spec)
-    said = spec.predictions
-    if said.model_column is None or said.model_name is not None or said.file is None:
+    prediction_settings = spec.predictions
+    if (
+        prediction_settings.model_column is None
+        or prediction_settings.model_name is not None
+        or prediction_settings.file is None
+    ):
         return (spec,)
     models = models_in(
-        said.file, said.model_column, format=said.format, sheet=said.prediction_sheet
+        prediction_settings.file,
+        prediction_settings.model_column,
+        format=prediction_settings.format,
+        sheet=prediction_settings.prediction_sheet,
     )
     folders = [re.sub(r"[^\w.-]+", "_", name).strip(".") or "model" for name in models]
     if len(models) == 1:
         return (spec.updated(model_name=models[0]),)
     if len({folder.lower() for folder in folders}) < len(models):
         folders = [f"{k + 1}-{folder}" for k, folder in enumerate(folders)]
-    named = zip(models, folders, strict=True)
+    runs = zip(models, folders, strict=True)
     out = Path(spec.report.out or "runs")
-    return tuple(spec.updated(model_name=model, out=str(out / folder)) for model, folder in named)
+    return tuple(spec.updated(model_name=model, out=str(out / folder)) for model, folder in runs)
 
 
-# What is to be audited, as the command line and Python name it: a dataset or a settings file.
+# The audited data, as the command line and Python name them: a dataset or a settings file.
 
-_FILES = (".yaml", ".yml", ".json")
+_SETTINGS_SUFFIXES = (".yaml", ".yml", ".json")
 
 
-def asked_for(data: str | Path, settings: Mapping[str, Any]) -> AuditSpec:
-    """Read what is to be audited, as the command line and Python name it."""
-    text = str(data)
+def asked_for(source: str | Path, settings: Mapping[str, Any]) -> AuditSpec:
+    """Read the settings of an audit from NAME:PATH or a settings file."""
+    text = str(source)
     if not names_file(text):
         return parse_spec({"data": text, **with_options(settings)})
-    written = validated(read_settings(text), where=text).said()
-    return parse_spec({**written, **with_options(settings)}, where=text)
+    file_settings = validated(read_settings(text), where=text).said()
+    return parse_spec({**file_settings, **with_options(settings)}, where=text)
 
 
-def names_file(data: str) -> bool:
-    """Tell a file of settings from NAME:PATH.
+def names_file(source: str) -> bool:
+    """Return whether the text is a settings file, not NAME:PATH.
 
     Examples
     --------
     >>> names_file("audit.yaml"), names_file("table:people.json")
     (True, False)
     """
-    return Path(data).suffix.lower() in _FILES and ":" not in data and not data.startswith("-")
+    return (
+        Path(source).suffix.lower() in _SETTINGS_SUFFIXES
+        and ":" not in source
+        and not source.startswith("-")
+    )
 
 
 def read_settings(path: str | Path) -> dict[str, Any]:
-    """Read a file of settings as it stands, names written with ``_``."""
-    return {key.replace("-", "_"): value for key, value in read_mapping(path).items()}
+    """Read a settings file without validation, names written with ``_``."""
+    return {key.replace("-", "_"): setting for key, setting in read_mapping(path).items()}

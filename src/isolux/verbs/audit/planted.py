@@ -1,6 +1,6 @@
-"""What was planted in made-up data, read beside an audit of it: a written world's ``planted.json``.
+"""Injected effects of a synthetic population, read from its ``planted.json``.
 
-The report then shows the truth of each group beside what was found.
+The report then shows the true value of each group next to its estimate.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 from isolux.io.frames import refuse_unless_file
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 
-_MOST_BYTES = 1 << 26
-_SHAPE = (
+_MAX_FILE_BYTES = 1 << 26
+_EXPECTED_FILE = (
     "the planted.json that `isolux synthesize` writes: "
     '{"tasks": {…}, "models": {NAME: {"groups": […]}}}'
 )
@@ -23,9 +23,9 @@ _SHAPE = (
 def read_planted(
     path: str | Path, *, task: str, by: Sequence[str], model: str | None
 ) -> list[dict[str, Any]]:
-    """Read the truths that an audit by these attributes can be held against."""
-    planted = _read(Path(path).expanduser())
-    models, tasks = planted["models"], planted["tasks"]
+    """Read the injected effects of the audited task, model and attributes."""
+    contents = _parse_file(Path(path).expanduser())
+    models, tasks = contents["models"], contents["tasks"]
     if model is None and len(models) > 1:
         raise SpecError(
             "several models' truths are planted",
@@ -45,57 +45,64 @@ def read_planted(
         )
     try:
         measure = {key: tasks[task][key] for key in ("metric", "threshold")}
-        rows = _rows(models[name], by)
+        rows = _build_effect_rows(models[name], by)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _another(path, f"{type(error).__name__} at {error}") from error
+        raise _malformed_error(path, f"{type(error).__name__} at {error}") from error
     return [measure | row for row in rows]
 
 
-def _read(path: Path) -> dict[str, Any]:
-    found: dict[str, Any]
+def _parse_file(path: Path) -> dict[str, Any]:
+    contents: dict[str, Any]
     refuse_unless_file(path)
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise _another(path, "a file of more than 64 MiB")
-        found = json.loads(path.read_text(encoding="utf-8"))
+        if path.stat().st_size > _MAX_FILE_BYTES:
+            raise _malformed_error(path, "a file of more than 64 MiB")
+        contents = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise FileError("there is no such file", where=str(path)) from error
     except (OSError, ValueError, RecursionError) as error:
-        raise _another(path, str(error).splitlines()[0][:120]) from error
-    models = found.get("models") if isinstance(found, dict) else None
+        raise _malformed_error(path, str(error).splitlines()[0][:120]) from error
+    models = contents.get("models") if isinstance(contents, dict) else None
     if not isinstance(models, dict) or not models:
-        raise _another(path, "no models in it")
-    if not isinstance(found.get("tasks"), dict):
-        raise _another(path, "no metric of any task; written by an older isolux: write it again")
-    return found
+        raise _malformed_error(path, "no models in it")
+    if not isinstance(contents.get("tasks"), dict):
+        raise _malformed_error(
+            path, "no metric of any task; written by an older isolux: write it again"
+        )
+    return contents
 
 
-def _another(path: object, found: str) -> FileError:
+def _malformed_error(path: object, description: str) -> FileError:
     return FileError(
-        "this file does not say what was planted", expected=_SHAPE, found=found, where=str(path)
+        "this file does not say what was planted",
+        expected=_EXPECTED_FILE,
+        found=description,
+        where=str(path),
     )
 
 
-def _rows(truths: Mapping[str, Any], by: Sequence[str]) -> list[dict[str, Any]]:
-    """Give groups' values of attributes, and the widest difference of every grouping."""
-    named: dict[tuple[str, str], tuple[str, str]] = {}
+def _build_effect_rows(truths: Mapping[str, Any], by: Sequence[str]) -> list[dict[str, Any]]:
+    """Build one row per group value, and one per largest difference of a grouping."""
+    audit_names: dict[tuple[str, str], tuple[str, str]] = {}
     rows: list[dict[str, Any]] = []
     for group in truths["groups"]:
-        found = None if group["attribute"] is None else _in_the_words_of(group, by)
-        if found is None:
+        audit_name = None if group["attribute"] is None else _name_in_audit(group, by)
+        if audit_name is None:
             continue
-        named[group["attribute"], group["group"]] = found
-        if "*" not in found[0]:
-            rows.append({"attribute": found[0], "group": found[1], "value": float(group["value"])})
+        audit_names[group["attribute"], group["group"]] = audit_name
+        if "*" not in audit_name[0]:
+            rows.append(
+                {"attribute": audit_name[0], "group": audit_name[1], "value": float(group["value"])}
+            )
     for gap in truths["widest"]:
-        ends = [named.get((gap["attribute"], gap[end])) for end in ("group_a", "group_b")]
-        if ends[0] is not None and ends[1] is not None and ends[0] != ends[1]:
+        pair = [audit_names.get((gap["attribute"], gap[end])) for end in ("group_a", "group_b")]
+        if pair[0] is not None and pair[1] is not None and pair[0] != pair[1]:
             rows.append(
                 {
-                    "attribute": ends[0][0],
+                    "attribute": pair[0][0],
                     "kind": "difference",
-                    "group_a": ends[0][1],
-                    "group_b": ends[1][1],
+                    "group_a": pair[0][1],
+                    "group_b": pair[1][1],
                     "value": float(gap["value"]),
                     "note": str(gap["note"]),
                 }
@@ -103,10 +110,10 @@ def _rows(truths: Mapping[str, Any], by: Sequence[str]) -> list[dict[str, Any]]:
     return rows
 
 
-def _in_the_words_of(group: Mapping[str, Any], by: Sequence[str]) -> tuple[str, str] | None:
-    """Name a group as the audit does: in the data's words, else in the world's own."""
-    told = [group["in_data"], {"attribute": group["attribute"], "values": group["values"]}]
-    for words in told:
-        if words is not None and words["attribute"] in by and all(words["values"]):
-            return words["attribute"], " × ".join(words["values"])
+def _name_in_audit(group: Mapping[str, Any], by: Sequence[str]) -> tuple[str, str] | None:
+    """Name a group as the audit does: by the data's attributes, else the population's."""
+    candidates = [group["in_data"], {"attribute": group["attribute"], "values": group["values"]}]
+    for candidate in candidates:
+        if candidate is not None and candidate["attribute"] in by and all(candidate["values"]):
+            return candidate["attribute"], " × ".join(candidate["values"])
     return None

@@ -1,4 +1,4 @@
-"""Answers of a model that isolux ran: run now, or read from the directory that keeps them."""
+"""Predictions of a model that isolux ran: run now, or read from the prediction directory."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from isolux.vocabulary.errors import IsoluxError, JoinError, SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import AuditSpec
 
-_SHOWN = 3
+_MAX_LISTED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class FromModel:
-    """A model's answers with the people whom they are about, and how they came to be."""
+    """A model's predictions with their people, notes, input hashes and record."""
 
     dataset: Dataset
     predictions: pl.DataFrame
@@ -41,201 +41,254 @@ class FromModel:
 
 
 def answers_of_model(
-    spec: AuditSpec, dataset: Dataset, watched: Watched | None
+    spec: AuditSpec, dataset: Dataset, open_progress: Watched | None
 ) -> FromModel | None:
-    """Run the model that a spec names, or read what was predicted; None: neither is asked for."""
+    """Run the model of a spec, or read its prediction directory; None: neither is set."""
     file = spec.predictions.file
     if spec.model.spec is not None:
-        with nullcontext((None, None)) if watched is None else watched() as (tell, stop):
-            found = predict_people(
+        with (
+            nullcontext((None, None)) if open_progress is None else open_progress() as (tell, stop)
+        ):
+            prediction_run = predict_people(
                 spec,
                 dataset,
                 out=spec.model.answers,
                 tell=tell,
                 stop=stop,
-                check=lambda kind: _refuse_other_kind(spec.task.name, kind),
+                check=lambda prediction_type: _refuse_prediction_type(
+                    spec.task.name, prediction_type
+                ),
             )
     elif file is not None and is_answers(file):
-        found = read_predicted(file)
-        _refuse_other_kind(spec.task.name, found.record["model"]["predicts"])
-        found = replace(found, notes=(*on_changes(found, dataset), *found.notes))
+        prediction_run = read_predicted(file)
+        _refuse_prediction_type(spec.task.name, prediction_run.record["model"]["predicts"])
+        prediction_run = replace(
+            prediction_run, notes=(*on_changes(prediction_run, dataset), *prediction_run.notes)
+        )
     else:
         return None
     inputs = dict(dataset.inputs)
-    if found.folder is not None:
-        path = found.folder / "predictions.parquet"
+    if prediction_run.folder is not None:
+        path = prediction_run.folder / "predictions.parquet"
         inputs[str(path)] = sha256_file(path)
-    record = {key: found.record[key] for key in ("model", "settings", "key", "pictures")}
-    if "instance_id" in found.predictions.columns:
-        # Of a model that looked at these very rows, their numbers are ids.
-        own = replace(dataset, ids_are_rows=False) if spec.model.spec is not None else dataset
-        predictions, notes = join(own, found.predictions, id_from=spec.predictions.id_from)
-        return FromModel(dataset, predictions, (*found.notes, *notes), inputs, record)
-    seen, notes = _seen(dataset, found)
-    predictions = found.predictions.filter(pl.col("image_id").is_in(_images_of(seen).implode()))
-    return FromModel(seen, predictions, (*found.notes, *notes), inputs, record)
+    record = {key: prediction_run.record[key] for key in ("model", "settings", "key", "pictures")}
+    if "instance_id" in prediction_run.predictions.columns:
+        # Row numbers are valid ids here: the model predicted these very rows.
+        declared_dataset = (
+            replace(dataset, ids_are_rows=False) if spec.model.spec is not None else dataset
+        )
+        predictions, notes = join(
+            declared_dataset, prediction_run.predictions, id_from=spec.predictions.id_from
+        )
+        return FromModel(dataset, predictions, (*prediction_run.notes, *notes), inputs, record)
+    predicted_dataset, notes = _restrict_to_predicted_images(dataset, prediction_run)
+    predictions = prediction_run.predictions.filter(
+        pl.col("image_id").is_in(_list_image_ids(predicted_dataset).implode())
+    )
+    return FromModel(
+        predicted_dataset, predictions, (*prediction_run.notes, *notes), inputs, record
+    )
 
 
-def _refuse_other_kind(task: str, kind: str) -> None:
-    """Refuse a model whose answers the task cannot judge, before hours of running it."""
-    wanted = registry.task_info(task).predictions
-    if (wanted == "labels") != (kind == "labels"):
+def _refuse_prediction_type(task: str, prediction_type: str) -> None:
+    """Refuse a model whose predictions the task cannot score, before it is run."""
+    required = registry.task_info(task).predictions
+    if (required == "labels") != (prediction_type == "labels"):
         raise SpecError(
             f"the task {task} does not judge what this model answers",
-            expected="labels" if wanted == "labels" else "a model that answers with what it judges",
-            found=kind,
+            expected="labels"
+            if required == "labels"
+            else "a model that answers with what it judges",
+            found=prediction_type,
             hint="`isolux list tasks` says what each task judges",
         )
 
 
-def _images_of(dataset: Dataset) -> pl.Series:
-    """List the images of a dataset: answers may be about more, of people who withdrew since."""
+def _list_image_ids(dataset: Dataset) -> pl.Series:
+    """List the image ids of a dataset: predictions may include images of withdrawn people."""
     tables = [t for t in (dataset.images, dataset.instances) if "image_id" in t.columns]
     return pl.concat([t["image_id"].cast(pl.String) for t in tables]).unique()
 
 
-def _seen(dataset: Dataset, found: Predicted) -> tuple[Dataset, tuple[str, ...]]:
-    """Leave out images that the model did not see, and who is in them."""
-    answered = found.looks.filter(pl.col("reason").is_null())["image_id"].unique()
-    own = dataset.instances["image_id"].cast(pl.String)
-    if len(own) and not own.is_in(answered.implode()).any():
-        first = found.looks["image_id"].head(_SHOWN).to_list()
+def _restrict_to_predicted_images(
+    dataset: Dataset, prediction_run: Predicted
+) -> tuple[Dataset, tuple[str, ...]]:
+    """Exclude images without inference, with their people."""
+    predicted_ids = prediction_run.looks.filter(pl.col("reason").is_null())["image_id"].unique()
+    image_ids = dataset.instances["image_id"].cast(pl.String)
+    if len(image_ids) and not image_ids.is_in(predicted_ids.implode()).any():
+        examples = prediction_run.looks["image_id"].head(_MAX_LISTED).to_list()
         raise JoinError(
             "the model answered for no image of these people",
-            expected=f"images such as {own.head(_SHOWN).to_list()!r}",
-            found=f"answers about {first!r}",
+            expected=f"images such as {image_ids.head(_MAX_LISTED).to_list()!r}",
+            found=f"answers about {examples!r}",
         )
-    kept = own.is_in(answered.implode()).fill_null(value=False)
+    has_prediction = image_ids.is_in(predicted_ids.implode()).fill_null(value=False)
     images = dataset.images
     if "image_id" in images.columns:
-        images = images.filter(pl.col("image_id").cast(pl.String).is_in(answered.implode()))
-    left = int((~kept).sum())
-    stays = dataset.instances.filter(kept)
-    ids = stays["instance_id"].cast(pl.String).implode()
+        images = images.filter(pl.col("image_id").cast(pl.String).is_in(predicted_ids.implode()))
+    n_excluded = int((~has_prediction).sum())
+    instances = dataset.instances.filter(has_prediction)
+    ids = instances["instance_id"].cast(pl.String).implode()
     attributes = dataset.attributes.filter(
         (pl.col("unit_kind") != "instance") | pl.col("unit_id").is_in(ids)
     )
     notes: tuple[str, ...] = ()
-    if left:
+    if n_excluded:
         notes = (
             Caution(
-                f"{left:,} of {len(own):,} people are in images that the model did not see and"
+                f"{n_excluded:,} of {len(image_ids):,} people are in images that the model"
+                " did not see and"
                 " are left out: they were not missed by it."
             ),
         )
-    return replace(dataset, instances=stays, images=images, attributes=attributes), notes
+    return replace(dataset, instances=instances, images=images, attributes=attributes), notes
 
 
-_LOOKED_AT = 1000  # pictures whose bytes are compared: of more, as many evenly spread
-_NOT_LOOKED_AT = (
+_MAX_HASHED_IMAGES = 1000  # images whose bytes are compared: of more, as many evenly spaced ones
+_IMAGES_NOT_COMPARED = (
     "The pictures are not at hand: whether the answers are about them as they are now was not"
     " looked at."
 )
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
-def on_changes(found: Predicted, dataset: Dataset) -> list[str]:
-    """Compare what kept answers rest on with what is there now."""
-    return [*_on_pictures(found, dataset), *_on_model(found.record), *_on_people(found, dataset)]
+def on_changes(prediction_run: Predicted, dataset: Dataset) -> list[str]:
+    """Caution where images, model files or people's files changed after the predictions."""
+    return [
+        *_caution_on_changed_images(prediction_run, dataset),
+        *_caution_on_changed_model(prediction_run.record),
+        *_caution_on_changed_people(prediction_run, dataset),
+    ]
 
 
-def _on_pictures(found: Predicted, dataset: Dataset) -> list[str]:
-    looks = found.looks.drop_nulls("sha256").unique("image_id", maintain_order=True)
-    known = dict(looks.select("image_id", "sha256").iter_rows())
+def _caution_on_changed_images(prediction_run: Predicted, dataset: Dataset) -> list[str]:
+    inferences = prediction_run.looks.drop_nulls("sha256").unique("image_id", maintain_order=True)
+    recorded_hash_by_id = dict(inferences.select("image_id", "sha256").iter_rows())
     try:
-        pictures, folder = _pictures(found.record, dataset)
+        images, folder = _select_images(prediction_run.record, dataset)
     except IsoluxError:
-        return [_NOT_LOOKED_AT]
-    same = [one for one in pictures if one.image_id in known and one.path is not None]
-    if not same:
+        return [_IMAGES_NOT_COMPARED]
+    comparable_images = [
+        image
+        for image in images
+        if image.image_id in recorded_hash_by_id and image.path is not None
+    ]
+    if not comparable_images:
         return []
-    at = np.unique(np.linspace(0, len(same) - 1, min(len(same), _LOOKED_AT)).astype(int))
-    now = {same[k].image_id: hash_picture(same[k], folder) for k in at}
-    gone = [name for name, sha in now.items() if sha is None]
-    other = [name for name, sha in now.items() if sha not in (None, known[name])]
-    if len(gone) == len(now):
-        return [_NOT_LOOKED_AT]
-    what = f"of {len(now):,} pictures" + (" looked at" if len(now) < len(same) else "")
-    if 2 * len(other) >= len(now):
+    sampled = np.unique(
+        np.linspace(
+            0, len(comparable_images) - 1, min(len(comparable_images), _MAX_HASHED_IMAGES)
+        ).astype(int)
+    )
+    current_hash_by_id = {
+        comparable_images[k].image_id: hash_picture(comparable_images[k], folder) for k in sampled
+    }
+    missing_ids = [name for name, sha256 in current_hash_by_id.items() if sha256 is None]
+    changed_ids = [
+        name
+        for name, sha256 in current_hash_by_id.items()
+        if sha256 not in (None, recorded_hash_by_id[name])
+    ]
+    if len(missing_ids) == len(current_hash_by_id):
+        return [_IMAGES_NOT_COMPARED]
+    sample_text = f"of {len(current_hash_by_id):,} pictures" + (
+        " looked at" if len(current_hash_by_id) < len(comparable_images) else ""
+    )
+    if 2 * len(changed_ids) >= len(current_hash_by_id):
         raise JoinError(
             "the answers are about other pictures than those that are there",
             expected="the pictures that the model saw, byte for byte",
-            found=f"{len(other):,} {what} differ: {_listed(other)}",
-            where=str(found.folder),
-            hint=_again(found),
+            found=f"{len(changed_ids):,} {sample_text} differ: {_format_examples(changed_ids)}",
+            where=str(prediction_run.folder),
+            hint=_format_resume_hint(prediction_run),
         )
     notes: list[str] = []
-    if other:
+    if changed_ids:
         notes.append(
             Caution(
-                f"{len(other):,} {what} changed after the model saw them ({_listed(other)}): their"
-                f" answers are about what they were. {_again(found).capitalize()}."
+                f"{len(changed_ids):,} {sample_text} changed after the model saw them"
+                f" ({_format_examples(changed_ids)}): their"
+                " answers are about what they were."
+                f" {_format_resume_hint(prediction_run).capitalize()}."
             )
         )
-    if gone:
-        notes.append(f"{len(gone):,} {what} that the model saw are not there: {_listed(gone)}.")
+    if missing_ids:
+        notes.append(
+            f"{len(missing_ids):,} {sample_text} that the model saw are not there:"
+            f" {_format_examples(missing_ids)}."
+        )
     return notes
 
 
-def _pictures(record: Mapping[str, Any], dataset: Dataset) -> tuple[list[Picture], PictureFolder]:
+def _select_images(
+    record: Mapping[str, Any], dataset: Dataset
+) -> tuple[list[Picture], PictureFolder]:
     settings = record["settings"]
     crops = settings.get("crops")
     if crops is not None:
         return crop_pictures(dataset, crops)
-    listed = list_pictures(dataset, record["model"]["predicts"], settings["picture_of"])
-    return listed, picture_folder(dataset)
+    images = list_pictures(dataset, record["model"]["predicts"], settings["picture_of"])
+    return images, picture_folder(dataset)
 
 
-def _on_model(record: Mapping[str, Any]) -> list[str]:
+def _caution_on_changed_model(record: Mapping[str, Any]) -> list[str]:
     hashes = set(_HASH.findall(json.dumps(record["model"]["identity"])))
-    changed = [str(file) for file in _files(record) if sha256_file(file) not in hashes]
-    if not changed:
+    changed_files = [
+        str(file) for file in _list_model_files(record) if sha256_file(file) not in hashes
+    ]
+    if not changed_files:
         return []
     return [
         Caution(
-            f"{', '.join(changed[:_SHOWN])} changed after {record['model']['spec']} gave these"
+            f"{', '.join(changed_files[:_MAX_LISTED])} changed after"
+            f" {record['model']['spec']} gave these"
             " answers: they are those of the model as it was."
         )
     ]
 
 
-def _files(record: Mapping[str, Any]) -> Iterator[Path]:
-    """List the model's own files, as far as its name and its settings say where they are."""
-    family, _, what = str(record["model"]["spec"]).partition(":")
-    named = [item.partition("=")[2] for item in record["settings"].get("option") or ()]
-    own = record["model"]["identity"].get("own") or {}
+def _list_model_files(record: Mapping[str, Any]) -> Iterator[Path]:
+    """List the model's files, as far as its name and settings say where they are."""
+    family, _, checkpoint = str(record["model"]["spec"]).partition(":")
+    paths = [option.partition("=")[2] for option in record["settings"].get("option") or ()]
+    own_identity = record["model"]["identity"].get("own") or {}
     if family == "onnx":
-        beside = own["weights"].get("external", ())
-        named += [what, *(str(Path(what).parent / name) for name in beside)]
+        external_names = own_identity["weights"].get("external", ())
+        paths += [checkpoint, *(str(Path(checkpoint).parent / name) for name in external_names)]
     if family == "hf":
-        named += [str(Path(what) / name) for name in own["files"]]
+        paths += [str(Path(checkpoint) / name) for name in own_identity["files"]]
     if family == "python":  # a module of the working folder
-        named.append(what.rpartition(":")[0].replace(".", "/") + ".py")
-        named = [value.rpartition("=")[2] for value in named]
-    for value in dict.fromkeys(named):
+        paths.append(checkpoint.rpartition(":")[0].replace(".", "/") + ".py")
+        paths = [path.rpartition("=")[2] for path in paths]
+    for path in dict.fromkeys(paths):
         try:
-            file = Path(value).expanduser()
-            if value and file.is_file():
+            file = Path(path).expanduser()
+            if path and file.is_file():
                 yield file
         except (OSError, ValueError, RuntimeError):
             continue
 
 
-def _on_people(found: Predicted, dataset: Dataset) -> list[str]:
-    """Caution where boxes were cut out by a table that is another one now."""
-    before = found.record["dataset"]["inputs"]
-    changed = [f for f, sha in dataset.inputs.items() if f in before and before[f] != sha]
-    if not changed:
+def _caution_on_changed_people(prediction_run: Predicted, dataset: Dataset) -> list[str]:
+    """Caution where the people's table changed after the predictions."""
+    recorded_inputs = prediction_run.record["dataset"]["inputs"]
+    changed_files = [
+        f
+        for f, sha256 in dataset.inputs.items()
+        if f in recorded_inputs and recorded_inputs[f] != sha256
+    ]
+    if not changed_files:
         return []
-    told = f"{', '.join(changed[:_SHOWN])} changed after the model answered"
-    if found.record["settings"]["picture_of"] == "person":
-        return [Caution(f"{told}: if boxes changed, it saw other parts of the pictures.")]
-    return [f"{told}: answers are joined by ids, so people's ids must be the same."]
+    message = f"{', '.join(changed_files[:_MAX_LISTED])} changed after the model answered"
+    if prediction_run.record["settings"]["picture_of"] == "person":
+        return [Caution(f"{message}: if boxes changed, it saw other parts of the pictures.")]
+    return [f"{message}: answers are joined by ids, so people's ids must be the same."]
 
 
-def _again(found: Predicted) -> str:
-    return f"predict again: isolux predict --resume {found.folder}"
+def _format_resume_hint(prediction_run: Predicted) -> str:
+    return f"predict again: isolux predict --resume {prediction_run.folder}"
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+def _format_examples(names: list[str]) -> str:
+    return ", ".join(names[:_MAX_LISTED]) + (", …" if len(names) > _MAX_LISTED else "")

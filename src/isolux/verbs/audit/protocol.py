@@ -1,4 +1,4 @@
-"""A paper's protocol in an audit: its settings under those given, its tables after the numbers."""
+"""A paper's protocol in an audit: default settings, and the paper's tables in the record."""
 
 from __future__ import annotations
 
@@ -14,94 +14,105 @@ from isolux.vocabulary.containers import Run, printed
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import AuditSpec, parse_spec, with_options
 
-_JOINED = ("data_option", "prediction_option", "analysis_option")
-_OF_THE_FIRST = ("protocol", "task", "out", "overwrite", "explain", "planted", "metric")
-"""Settings that an audit beside another does not take over from it."""
-_OF_ATTRIBUTES = {"group": ":", "nested": ":", "bins": "=", "reference": "="}
+_APPENDED_SETTINGS = ("data_option", "prediction_option", "analysis_option")
+_NOT_INHERITED = ("protocol", "task", "out", "overwrite", "explain", "planted", "metric")
+"""Settings that the second half of a paper's table does not inherit."""
+_ATTRIBUTE_SETTINGS = {"group": ":", "nested": ":", "bins": "=", "reference": "="}
 """Settings whose items begin with an attribute, and what follows it."""
 
 
 def with_protocol(spec: AuditSpec) -> AuditSpec:
-    """Put a protocol's settings under those that the spec was given."""
+    """Merge a protocol's settings; settings of the user take precedence."""
     if spec.protocol is None:
         return spec
-    paper, name = _find(spec.protocol)
-    theirs = _about(with_options(paper.PROTOCOLS[name]), spec)
-    ours = spec.said()
-    for field in _JOINED:
-        set_by_us = {item.partition("=")[0].strip() for item in ours.get(field, ())}
-        kept = [
-            item
-            for item in _listed(theirs.get(field, ()))
-            if item.partition("=")[0].strip() not in set_by_us
+    paper, name = _load_protocol(spec.protocol)
+    protocol_settings = _drop_other_attributes(with_options(paper.PROTOCOLS[name]), spec)
+    user_settings = spec.said()
+    for field in _APPENDED_SETTINGS:
+        set_by_user = {entry.partition("=")[0].strip() for entry in user_settings.get(field, ())}
+        added_entries = [
+            entry
+            for entry in _to_tuple(protocol_settings.get(field, ()))
+            if entry.partition("=")[0].strip() not in set_by_user
         ]
-        if kept:
-            ours[field] = (*kept, *ours.get(field, ()))
-    conditions = [*_listed(theirs.get("only", ())), *ours.get("only", ())]
+        if added_entries:
+            user_settings[field] = (*added_entries, *user_settings.get(field, ()))
+    conditions = [*_to_tuple(protocol_settings.get("only", ())), *user_settings.get("only", ())]
     if conditions:
-        ours["only"] = tuple(dict.fromkeys(conditions))
-    return parse_spec({**theirs, **ours}, where=f"the protocol {spec.protocol}")
+        user_settings["only"] = tuple(dict.fromkeys(conditions))
+    return parse_spec({**protocol_settings, **user_settings}, where=f"the protocol {spec.protocol}")
 
 
-def _about(theirs: dict[str, Any], spec: AuditSpec) -> dict[str, Any]:
-    """Leave out what a protocol says of attributes that are not audited."""
+def _drop_other_attributes(protocol_settings: dict[str, Any], spec: AuditSpec) -> dict[str, Any]:
+    """Drop a protocol's settings of attributes that are not audited."""
     if "by" not in spec.groups.model_fields_set:
-        return theirs
+        return protocol_settings
     audited = set(spec.groups.attributes)
-    for field, mark in _OF_ATTRIBUTES.items():
-        items = _listed(theirs.get(field, ()))
-        kept = [i for i in items if mark not in i or i.partition(mark)[0].strip() in audited]
-        if field in theirs:
-            theirs[field] = tuple(kept)
-    return theirs
+    for field, separator in _ATTRIBUTE_SETTINGS.items():
+        items = _to_tuple(protocol_settings.get(field, ()))
+        kept_items = [
+            i for i in items if separator not in i or i.partition(separator)[0].strip() in audited
+        ]
+        if field in protocol_settings:
+            protocol_settings[field] = tuple(kept_items)
+    return protocol_settings
 
 
 def beside_of(spec: AuditSpec) -> AuditSpec | None:
-    """Return the audit that the protocol's table also needs, of the same people and outputs."""
+    """Build the spec of the other half of the protocol's table, on the same people."""
     if spec.protocol is None:
         return None
-    paper, name = _find(spec.protocol)
-    other = getattr(paper, "BESIDE", {}).get(name)
-    if other is None:
+    paper, name = _load_protocol(spec.protocol)
+    other_name = getattr(paper, "BESIDE", {}).get(name)
+    if other_name is None:
         return None
-    ours = {key: value for key, value in spec.said().items() if key not in _OF_THE_FIRST}
-    kept = [i for i in ours.get("prediction_option", ()) if not i.strip().startswith("kind=")]
-    named = {"protocol": f"{spec.protocol.partition(':')[0]}:{other}", "prediction_option": kept}
-    return parse_spec({**ours, **named}, where=f"the protocol {spec.protocol}")
+    user_settings = {
+        key: setting for key, setting in spec.said().items() if key not in _NOT_INHERITED
+    }
+    options = [
+        i for i in user_settings.get("prediction_option", ()) if not i.strip().startswith("kind=")
+    ]
+    own_settings = {
+        "protocol": f"{spec.protocol.partition(':')[0]}:{other_name}",
+        "prediction_option": options,
+    }
+    return parse_spec({**user_settings, **own_settings}, where=f"the protocol {spec.protocol}")
 
 
-def with_tables(run: Run, spec: AuditSpec, beside: pl.DataFrame | None = None) -> dict[str, Any]:
-    """Return the record of a run by a protocol: the paper's tables and its disagreements."""
+def with_tables(
+    run: Run, spec: AuditSpec, other_half_metrics: pl.DataFrame | None = None
+) -> dict[str, Any]:
+    """Build the record with the protocol's tables and its known disagreements."""
     if spec.protocol is None:
         return dict(run.record)
-    paper, name = _find(spec.protocol)
-    info = paper.INFO
-    said = tuple(getattr(paper, "DISAGREEMENTS", {}).get(name, ()))
-    both = (
+    paper, name = _load_protocol(spec.protocol)
+    paper_info = paper.INFO
+    disagreements = tuple(getattr(paper, "DISAGREEMENTS", {}).get(name, ()))
+    full_run = (
         run
-        if beside is None
-        else replace(run, group_metrics=pl.concat([run.group_metrics, beside]))
+        if other_half_metrics is None
+        else replace(run, group_metrics=pl.concat([run.group_metrics, other_half_metrics]))
     )
-    tables = printed(paper.tables(name, both) if hasattr(paper, "tables") else {})
-    absent = paper.absent(name, both) if hasattr(paper, "absent") else {}
+    tables = printed(paper.tables(name, full_run) if hasattr(paper, "tables") else {})
+    absent = paper.absent(name, full_run) if hasattr(paper, "absent") else {}
     protocol = {
         "name": spec.protocol,
-        "title": info.title,
-        "disagreements": list(said),
+        "title": paper_info.title,
+        "disagreements": list(disagreements),
         "tables": tables,
         **({"absent": absent} if absent else {}),
     }
-    cited = with_references(run.record["references"], info.references)
-    return {**run.record, "protocol": protocol, "references": cited}
+    references = with_references(run.record["references"], paper_info.references)
+    return {**run.record, "protocol": protocol, "references": references}
 
 
-def _find(written: str) -> tuple[ModuleType, str]:
-    paper_name, colon, name = written.partition(":")
+def _load_protocol(protocol: str) -> tuple[ModuleType, str]:
+    paper_name, colon, name = protocol.partition(":")
     if not colon or not name:
         raise SpecError(
             "the protocol is not named",
             expected="PAPER:PROTOCOL, such as facet:detection",
-            found=repr(written),
+            found=repr(protocol),
             hint="papers: " + ", ".join(registry.names("papers")),
         )
     paper = registry.load("papers", paper_name)
@@ -111,5 +122,5 @@ def _find(written: str) -> tuple[ModuleType, str]:
     return paper, name
 
 
-def _listed(value: object) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)  # type: ignore[arg-type]
+def _to_tuple(setting: object) -> tuple[str, ...]:
+    return (setting,) if isinstance(setting, str) else tuple(setting)  # type: ignore[arg-type]

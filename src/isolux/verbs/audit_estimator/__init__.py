@@ -1,4 +1,4 @@
-"""From a fitted estimator to an audit: it answers, its answers are held against the truth.
+"""Audit of a fitted estimator: its predictions are compared with the truth.
 
 ``answers_of`` makes the table, a row a person; ``audit_estimator`` audits it in one call. Whatever
 has scikit-learn's methods is an estimator (``predict``, ``predict_proba``, ``classes_``), its own
@@ -59,8 +59,8 @@ def answers_of(
     >>> table.rows()
     [('day', 'cat', 'cat'), ('night', 'cat', 'dog')]
     """
-    found = answered(estimator, X, y, sensitive_features, cluster, task, scores, positive)
-    return found.frame
+    predictions = answered(estimator, X, y, sensitive_features, cluster, task, scores, positive)
+    return predictions.frame
 
 
 def audit_estimator(
@@ -135,26 +135,29 @@ def audit_estimator(
                 expected=f"audit_estimator without {name}",
                 hint="isolux.audit(table, …) audits answers that are there",
             )
-    found = answered(estimator, X, y, sensitive_features, cluster, task, scores, positive)
-    return audit_held(Held(found.frame, found.notes), _said(found, estimator, by, settings))
+    predictions = answered(estimator, X, y, sensitive_features, cluster, task, scores, positive)
+    return audit_held(
+        Held(predictions.frame, predictions.notes),
+        _build_settings(predictions, estimator, by, settings),
+    )
 
 
-def _said(
-    found: Answered, estimator: Any, by: str | Sequence[str], settings: dict[str, Any]
+def _build_settings(
+    predictions: Answered, estimator: Any, by: str | Sequence[str], settings: dict[str, Any]
 ) -> dict[str, Any]:
-    said: dict[str, Any] = {
-        "by": by or list(found.features),
-        "model_name": _called(estimator),
+    audit_settings: dict[str, Any] = {
+        "by": by or list(predictions.features),
+        "model_name": _name_estimator(estimator),
         "target": "truth",
-        **found.settings,
+        **predictions.settings,
         **settings,
     }
-    if "cluster" in found.frame.columns:
-        said["cluster"] = "cluster"
-    return said
+    if "cluster" in predictions.frame.columns:
+        audit_settings["cluster"] = "cluster"
+    return audit_settings
 
 
-def _called(estimator: Any) -> str:
-    """Call a pipeline by its last step, which answers."""
+def _name_estimator(estimator: Any) -> str:
+    """Name an estimator by its type; a pipeline by its last step."""
     steps = getattr(estimator, "steps", None)
     return type(steps[-1][1] if isinstance(steps, list) and steps else estimator).__name__

@@ -1,4 +1,4 @@
-"""What an estimator answers, checked: lengths, order of rows, classes and their columns."""
+"""Predictions of an estimator, checked: lengths, order of rows, classes and their columns."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.given import as_array, as_column, kind_of, refuse_other_rows
 from isolux.vocabulary.notes import Caution
 
-_ROUNDING = 1e-3  # sums of a softmax in half precision
+_SUM_TOLERANCE = 1e-3  # sums of a softmax in half precision
 
 
 @dataclass(frozen=True, slots=True)
 class Probabilities:
-    """One score a person, and what must be said of it."""
+    """One score per row, with notes."""
 
     score: pl.Series
     notes: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Probabilities:
 def probabilities(
     estimator: Any, rows: Any, answer: pl.Series, classes: Classes, positive: str | None
 ) -> Probabilities:
-    """Take from ``predict_proba`` the positive class's probability, or else that of the answer."""
+    """Read the probability of the positive class, or else of the predicted class."""
     if not hasattr(estimator, "predict_proba"):
         raise SpecError(
             "the estimator gives no probabilities",
@@ -37,162 +37,183 @@ def probabilities(
             found=type(estimator).__name__,
             hint="scores='none', or 'decision' where it decides",
         )
-    given = as_array(estimator.predict_proba(rows), "predict_proba(X)")
+    array = as_array(estimator.predict_proba(rows), "predict_proba(X)")
     n, k = len(answer), len(classes.labels)
-    if given.shape != (n, k):
+    if array.shape != (n, k):
         raise TableError(
             "predict_proba(X) does not have one number per class",
             expected=(f"({n}, {k}): one row per person, one column for each of classes_"),
-            found=str(given.shape),
+            found=str(array.shape),
         )
-    _refuse_no_probabilities(given)
-    table = given.astype(np.float64)
+    _check_probabilities(array)
+    table = array.astype(np.float64)
     code = {label: j for j, label in enumerate(classes.labels)}
-    own = np.array([code.get(one, -1) for one in answer.to_list()])
-    notes = _on_other_answers(table, own)
+    class_index = np.array([code.get(answer_label, -1) for answer_label in answer.to_list()])
+    notes = _caution_on_contradictions(table, class_index)
     if positive is not None:
         return Probabilities(pl.Series("score", table[:, code[positive]].clip(0.0, 1.0)), notes)
-    taken = np.where(own >= 0, table[np.arange(n), own], np.nan)
-    return Probabilities(pl.Series("score", taken.clip(0.0, 1.0)).fill_nan(None), notes)
+    class_probability = np.where(class_index >= 0, table[np.arange(n), class_index], np.nan)
+    return Probabilities(pl.Series("score", class_probability.clip(0.0, 1.0)).fill_nan(None), notes)
 
 
-def _refuse_no_probabilities(given: NDArray[Any]) -> None:
-    sums = given.sum(axis=1, dtype=np.float64) if given.dtype.kind in "biuf" else np.array([np.nan])
-    outside = not (np.isfinite(sums).all() and given.min() >= -_ROUNDING and given.max() <= 1.001)
-    if outside or np.abs(sums - 1.0).max() > _ROUNDING:
-        worst = int(np.argmax(np.where(np.isfinite(sums), np.abs(sums - 1.0), np.inf)))
+def _check_probabilities(array: NDArray[Any]) -> None:
+    sums = array.sum(axis=1, dtype=np.float64) if array.dtype.kind in "biuf" else np.array([np.nan])
+    is_invalid = not (
+        np.isfinite(sums).all() and array.min() >= -_SUM_TOLERANCE and array.max() <= 1.001
+    )
+    if is_invalid or np.abs(sums - 1.0).max() > _SUM_TOLERANCE:
+        worst_row = int(np.argmax(np.where(np.isfinite(sums), np.abs(sums - 1.0), np.inf)))
         raise TableError(
             "predict_proba(X) gives no probabilities",
             expected="numbers from 0 to 1 that sum to 1 in every row",
-            found=f"row {worst + 1}: {given[worst].tolist()[:5]}",
+            found=f"row {worst_row + 1}: {array[worst_row].tolist()[:5]}",
             hint="logits become probabilities by a softmax: scipy.special.softmax(logits, axis=1)",
         )
 
 
-def _on_other_answers(table: NDArray[Any], own: NDArray[Any]) -> tuple[str, ...]:
-    """Say where the answer is not the likeliest class; refuse columns that run against answers."""
-    known = own >= 0
-    turned = told = 0
-    for c in np.unique(own[known]):
-        of_it = own == c
-        if (~of_it & known).any():
-            told += int(of_it.sum())
-            less = table[of_it, c].mean() < table[~of_it & known, c].mean()
-            turned += int(of_it.sum()) if less else 0
-    if 2 * turned > told:
+def _caution_on_contradictions(table: NDArray[Any], class_index: NDArray[Any]) -> tuple[str, ...]:
+    """Caution on predictions that are not the most likely class; refuse contradicting columns."""
+    is_known = class_index >= 0
+    n_contradicting = n_compared = 0
+    for c in np.unique(class_index[is_known]):
+        is_class = class_index == c
+        if (~is_class & is_known).any():
+            n_compared += int(is_class.sum())
+            is_lower = table[is_class, c].mean() < table[~is_class & is_known, c].mean()
+            n_contradicting += int(is_class.sum()) if is_lower else 0
+    if 2 * n_contradicting > n_compared:
         raise TableError(
             "predict and predict_proba contradict one another",
             expected="columns of predict_proba in the order of classes_",
-            found=f"{turned:,} of {told:,} answers are of classes whose column is lower where they "
+            found=f"{n_contradicting:,} of {n_compared:,} answers are of classes whose column"
+            " is lower where they "
             "are answered",
         )
-    at = np.flatnonzero(known)
-    other = int((table[at, own[at]] < table[at].max(axis=1) - 1e-9).sum()) if len(at) else 0
-    if not other:
+    known_rows = np.flatnonzero(is_known)
+    n_not_top = (
+        int(
+            (
+                table[known_rows, class_index[known_rows]] < table[known_rows].max(axis=1) - 1e-9
+            ).sum()
+        )
+        if len(known_rows)
+        else 0
+    )
+    if not n_not_top:
         return ()
-    said = f"{other:,} of {len(at):,} answers are not the class that predict_proba holds likeliest"
-    return (Caution(f"{said}: does it use its own threshold, or columns in another order?"),)
+    message = (
+        f"{n_not_top:,} of {len(known_rows):,} answers are not the class that"
+        " predict_proba holds likeliest"
+    )
+    return (Caution(f"{message}: does it use its own threshold, or columns in another order?"),)
 
 
 def decisions(
     estimator: Any, rows: Any, n: int, classes: Classes, positive: str | None
 ) -> tuple[pl.Series, str]:
-    """Take ``decision_function`` of two classes; above 0 is the positive one."""
+    """Read ``decision_function`` of two classes; above 0 is the positive one."""
     if not hasattr(estimator, "decision_function"):
         raise SpecError(
             "the estimator has no decision_function",
             expected="scores='probability', or 'none'",
             found=type(estimator).__name__,
         )
-    given = as_array(estimator.decision_function(rows), "decision_function(X)")
-    if len(classes.labels) != 2 or given.shape != (n,):
+    decision_values = as_array(estimator.decision_function(rows), "decision_function(X)")
+    if len(classes.labels) != 2 or decision_values.shape != (n,):
         raise TableError(
             "decision_function(X) is not one number of two classes",
             expected=f"({n},)",
-            found=f"{given.shape} of {len(classes.labels)} classes",
+            found=f"{decision_values.shape} of {len(classes.labels)} classes",
             hint="scores='none' audits the answers alone",
         )
-    if not np.isfinite(given).all():
+    if not np.isfinite(decision_values).all():
         raise TableError(
             "decision_function(X) holds numbers that are none",
             expected="finite ones",
-            found=f"row {int(np.argmin(np.isfinite(given))) + 1}",
+            found=f"row {int(np.argmin(np.isfinite(decision_values))) + 1}",
         )
     second = classes.labels[1]
-    turned = positive is not None and positive != second
-    return pl.Series("score", -given if turned else given), positive or second
+    is_reversed = positive is not None and positive != second
+    return pl.Series(
+        "score", -decision_values if is_reversed else decision_values
+    ), positive or second
 
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """The names of classes, as text, in the order of ``classes_``; and what they were before."""
+    """Class labels as text, in the order of ``classes_``, and their original type."""
 
     labels: tuple[str, ...]
     kind: str
 
     def alike(self, values: pl.Series) -> pl.Series:
-        """Write True and False as 1 and 0, whichever of the two the classes hold."""
+        """Encode True and False as 1 and 0."""
         return values.cast(pl.Int8) if values.dtype == pl.Boolean else values
 
-    def label_of(self, given: Any) -> str | None:
-        """Return a class that a setting names as text, or say that there is none of that name."""
-        if given is None:
+    def label_of(self, setting: Any) -> str | None:
+        """Return the label of the class that a setting names; refuse unknown ones."""
+        if setting is None:
             return None
-        label = str(as_labels(self.alike(pl.Series([given])))[0])
+        label = str(as_labels(self.alike(pl.Series([setting])))[0])
         if label not in self.labels:
             raise SpecError(
                 "the positive class is not one of the estimator's",
                 where="positive",
                 expected=", ".join(map(repr, self.labels)),
-                found=repr(given),
+                found=repr(setting),
             )
         return label
 
 
 def classes_of(estimator: Any) -> Classes:
     """Read ``classes_``."""
-    given = getattr(estimator, "classes_", None)
-    if given is None:
+    fitted_classes = getattr(estimator, "classes_", None)
+    if fitted_classes is None:
         raise SpecError(
             "nothing says which classes the estimator knows, and in which order",
             expected="classes_, as fitted classifiers of scikit-learn have it",
             found=f"{type(estimator).__name__} without classes_",
             hint="of another library: isolux.audit(table, target=…, prediction_column=…)",
         )
-    if isinstance(given, list | tuple) and given and hasattr(given[0], "shape") and given[0].shape:
+    if (
+        isinstance(fitted_classes, list | tuple)
+        and fitted_classes
+        and hasattr(fitted_classes[0], "shape")
+        and fitted_classes[0].shape
+    ):
         raise SpecError(
             "the estimator answers several questions at once",
             expected="one class a row",
-            found=f"{len(given)} sets of classes_",
+            found=f"{len(fitted_classes)} sets of classes_",
             hint="audit each: isolux.audit(table, target=…, prediction_column=…)",
         )
-    cells = as_column(given, "classes_")
-    known = Classes((), kind_of(cells))
-    return Classes(tuple(as_labels(known.alike(cells)).to_list()), known.kind)
+    cells = as_column(fitted_classes, "classes_")
+    unlabelled = Classes((), kind_of(cells))
+    return Classes(tuple(as_labels(unlabelled.alike(cells)).to_list()), unlabelled.kind)
 
 
 def same_kind(values: pl.Series, classes: Classes) -> None:
-    """Refuse text where the estimator was fitted on numbers, and the other way round."""
-    kind = kind_of(values)
-    if values.null_count() == len(values) or "text" not in {kind, classes.kind}:
+    """Refuse text where the estimator was fitted on numbers, and vice versa."""
+    value_type = kind_of(values)
+    if values.null_count() == len(values) or "text" not in {value_type, classes.kind}:
         return
-    if kind != classes.kind:
+    if value_type != classes.kind:
         raise SpecError(
-            f"y holds {kind}, and the estimator was fitted on {classes.kind}",
+            f"y holds {value_type}, and the estimator was fitted on {classes.kind}",
             expected="one code: " + ", ".join(map(repr, classes.labels[:5])),
-            found=", ".join(repr(one) for one in values.drop_nulls().unique().to_list()[:5]),
+            found=", ".join(repr(label) for label in values.drop_nulls().unique().to_list()[:5]),
             hint="a LabelEncoder's inverse_transform, or classes_[answers], brings them into one",
         )
 
 
 Scores = Literal["auto", "probability", "decision", "none"]
-_OURS = ("truth", "answer", "score", "cluster")
-_SHOWN = 5
+_RESERVED_COLUMNS = ("truth", "answer", "score", "cluster")
+_MAX_LISTED_LABELS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A table of answers, how an audit is to read it, and what must be said of it."""
+    """A table of predictions, with the audit settings to read it and notes."""
 
     frame: pl.DataFrame
     features: tuple[str, ...]
@@ -210,71 +231,85 @@ def answered(
     scores: Scores,
     positive: Any,
 ) -> Answered:
-    """Let the estimator answer each row; the arguments are those of ``audit_estimator``."""
+    """Predict each row; the arguments are those of ``audit_estimator``."""
     if scores not in get_args(Scores):
         raise SpecError(
             "there are no such scores", expected=", ".join(get_args(Scores)), found=repr(scores)
         )
-    frame = _people(rows, truth, features, cluster)
-    names = tuple(n for n in frame.columns if n not in _OURS)
-    if _task(estimator, task) == "regression":
+    frame = _combine_columns(rows, truth, features, cluster)
+    names = tuple(n for n in frame.columns if n not in _RESERVED_COLUMNS)
+    if _detect_task(estimator, task) == "regression":
         if scores in ("probability", "decision") or positive is not None:
             raise SpecError("a number has no classes", expected="neither scores nor positive")
-        answer = _answers(estimator, rows, frame.height)
-        said = {"task": "regression", "prediction_column": "answer"}
-        return Answered(frame.with_columns(answer), names, said)
+        answer = _predict_rows(estimator, rows, frame.height)
+        audit_settings = {"task": "regression", "prediction_column": "answer"}
+        return Answered(frame.with_columns(answer), names, audit_settings)
     classes = classes_of(estimator)
-    frame, notes = _in_classes(frame, classes)
-    chosen = classes.label_of(positive)
+    frame, notes = _check_truth_classes(frame, classes)
+    positive_label = classes.label_of(positive)
     if scores == "decision":
-        score, chosen = decisions(estimator, rows, frame.height, classes, chosen)
-        said = {"score_column": "score", "threshold": "0", "positive": chosen}
-        return Answered(frame.with_columns(score), names, said, notes)
-    answer = as_labels(classes.alike(_answers(estimator, rows, frame.height))).alias("answer")
-    _refuse_other_answers(answer, classes)
-    two = chosen or (classes.labels[1] if len(classes.labels) == 2 else None)
-    said = {"prediction_column": "answer"} | ({"positive": two} if two else {})
+        score, positive_label = decisions(estimator, rows, frame.height, classes, positive_label)
+        audit_settings = {"score_column": "score", "threshold": "0", "positive": positive_label}
+        return Answered(frame.with_columns(score), names, audit_settings, notes)
+    answer = as_labels(classes.alike(_predict_rows(estimator, rows, frame.height))).alias("answer")
+    _refuse_unknown_predictions(answer, classes)
+    scored_class = positive_label or (classes.labels[1] if len(classes.labels) == 2 else None)
+    audit_settings = {"prediction_column": "answer"} | (
+        {"positive": scored_class} if scored_class else {}
+    )
     frame = frame.with_columns(answer)
     if scores == "none" or (scores == "auto" and not hasattr(estimator, "predict_proba")):
-        return Answered(frame, names, said, (*notes, *_without_scores(estimator, scores)))
-    found = probabilities(estimator, rows, answer, classes, two)
-    said |= {"score_column": "score", "score_of": "positive" if two else "answer"}
-    return Answered(frame.with_columns(found.score), names, said, (*notes, *found.notes))
+        return Answered(
+            frame, names, audit_settings, (*notes, *_note_missing_scores(estimator, scores))
+        )
+    probability_scores = probabilities(estimator, rows, answer, classes, scored_class)
+    audit_settings |= {
+        "score_column": "score",
+        "score_of": "positive" if scored_class else "answer",
+    }
+    return Answered(
+        frame.with_columns(probability_scores.score),
+        names,
+        audit_settings,
+        (*notes, *probability_scores.notes),
+    )
 
 
-def _people(rows: Any, truth: Any, features: Any, cluster: Any) -> pl.DataFrame:
-    """Set truth, features and clusters side by side, once they are known to be of the same rows."""
+def _combine_columns(rows: Any, truth: Any, features: Any, cluster: Any) -> pl.DataFrame:
+    """Combine truth, features and clusters after checking that rows match."""
     frame = features_of(features, "sensitive_feature")
-    taken = [name for name in frame.columns if name in _OURS]
-    if taken:
+    reserved_names = [name for name in frame.columns if name in _RESERVED_COLUMNS]
+    if reserved_names:
         raise SpecError(
             "a sensitive feature has a name that the table of answers needs",
-            expected="other names than " + ", ".join(_OURS),
-            found=", ".join(taken),
+            expected="other names than " + ", ".join(_RESERVED_COLUMNS),
+            found=", ".join(reserved_names),
         )
     columns = [as_column(truth, "y").alias("truth")]
     if cluster is not None:
         columns.append(as_column(cluster, "cluster"))
-    sizes = {"X": _length(rows), "y": len(columns[0]), "sensitive_features": frame.height}
+    sizes = {"X": _count_rows(rows), "y": len(columns[0]), "sensitive_features": frame.height}
     if cluster is not None:
         sizes["cluster"] = len(columns[1])
     if len(set(sizes.values())) > 1:
-        found = ", ".join(f"{name}: {n:,}" for name, n in sizes.items())
-        raise TableError("the inputs differ in length", expected="one row a person", found=found)
+        lengths_text = ", ".join(f"{name}: {n:,}" for name, n in sizes.items())
+        raise TableError(
+            "the inputs differ in length", expected="one row a person", found=lengths_text
+        )
     if not frame.height:
         raise TableError("there is nobody to judge", expected="at least one row", found="none")
-    given = {"X": rows, "y": truth, "sensitive_features": features, "cluster": cluster}
-    refuse_other_rows(given, stacklevel=6)
+    inputs = {"X": rows, "y": truth, "sensitive_features": features, "cluster": cluster}
+    refuse_other_rows(inputs, stacklevel=6)
     return frame.with_columns(columns)
 
 
-def _length(rows: Any) -> int:
+def _count_rows(rows: Any) -> int:
     shape = getattr(rows, "shape", None)
     return int(shape[0]) if shape else len(rows)
 
 
-def _task(estimator: Any, task: str | None) -> str:
-    """Say what kind of estimator it is: by its classes, or by what scikit-learn's tags say."""
+def _detect_task(estimator: Any, task: str | None) -> str:
+    """Detect classification or regression from ``classes_`` or scikit-learn's tags."""
     if not callable(getattr(estimator, "predict", None)):
         raise SpecError(
             "this is not an estimator that predicts",
@@ -292,20 +327,20 @@ def _task(estimator: Any, task: str | None) -> str:
         return task
     if hasattr(estimator, "classes_"):
         return "classification"
-    said = getattr(estimator, "_estimator_type", None)
-    if said is None and hasattr(estimator, "__sklearn_tags__"):
-        said = estimator.__sklearn_tags__().estimator_type
-    if said == "regressor":
+    estimator_type = getattr(estimator, "_estimator_type", None)
+    if estimator_type is None and hasattr(estimator, "__sklearn_tags__"):
+        estimator_type = estimator.__sklearn_tags__().estimator_type
+    if estimator_type == "regressor":
         return "regression"
     raise SpecError(
         "nothing says what this estimator answers, classes or numbers",
         expected="a fitted estimator with classes_, a regressor, or task='classification'",
         found=f"{type(estimator).__name__} without classes_"
-        + (" (is it fitted?)" if said == "classifier" else ""),
+        + (" (is it fitted?)" if estimator_type == "classifier" else ""),
     )
 
 
-def _answers(estimator: Any, rows: Any, n: int) -> pl.Series:
+def _predict_rows(estimator: Any, rows: Any, n: int) -> pl.Series:
     answer = as_column(estimator.predict(rows), "predict(X)").alias("answer")
     if len(answer) != n:
         raise TableError(
@@ -316,51 +351,58 @@ def _answers(estimator: Any, rows: Any, n: int) -> pl.Series:
     return answer
 
 
-def _in_classes(frame: pl.DataFrame, classes: Classes) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Hold the truth against the classes that the estimator was fitted on."""
+def _check_truth_classes(
+    frame: pl.DataFrame, classes: Classes
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Check the true classes against those the estimator was fitted on."""
     same_kind(frame["truth"], classes)
     truth = as_labels(classes.alike(frame["truth"])).alias("truth")
-    known = truth.drop_nulls()
-    others = known.filter(~known.is_in(classes.labels))
-    if len(known) and len(others) == len(known):
+    labelled = truth.drop_nulls()
+    unseen = labelled.filter(~labelled.is_in(classes.labels))
+    if len(labelled) and len(unseen) == len(labelled):
         raise SpecError(
             "the estimator was fitted on other classes than those that are true here",
-            expected="classes of y: " + _some(classes.labels),
-            found="y: " + _some(others.unique(maintain_order=True).to_list()),
+            expected="classes of y: " + _format_labels(classes.labels),
+            found="y: " + _format_labels(unseen.unique(maintain_order=True).to_list()),
         )
     notes: tuple[str, ...] = ()
-    if len(others):
+    if len(unseen):
+        classes_text = _format_labels(unseen.unique(maintain_order=True).to_list())
         notes = (
             Caution(
-                f"{len(others):,} of {len(known):,} people are of classes that the estimator was "
-                f"not fitted on ({_some(others.unique(maintain_order=True).to_list())}): it cannot "
-                "be right about them."
+                f"{len(unseen):,} of {len(labelled):,} people are of classes that the estimator"
+                f" was not fitted on ({classes_text}): it cannot be right about them."
             ),
         )
     return frame.with_columns(truth), notes
 
 
-def _refuse_other_answers(answer: pl.Series, classes: Classes) -> None:
-    odd = answer.filter(~answer.is_in(classes.labels) & answer.is_not_null())
-    if len(odd):
+def _refuse_unknown_predictions(answer: pl.Series, classes: Classes) -> None:
+    unknown = answer.filter(~answer.is_in(classes.labels) & answer.is_not_null())
+    if len(unknown):
         raise TableError(
             "the estimator gives answers that are none of its classes",
-            expected="classes_: " + _some(classes.labels),
-            found=f"{len(odd):,} others: {_some(odd.unique(maintain_order=True).to_list())}",
+            expected="classes_: " + _format_labels(classes.labels),
+            found=f"{len(unknown):,} others:"
+            f" {_format_labels(unknown.unique(maintain_order=True).to_list())}",
         )
 
 
-def _without_scores(estimator: Any, scores: str) -> tuple[str, ...]:
+def _note_missing_scores(estimator: Any, scores: str) -> tuple[str, ...]:
     if scores == "none":
         return ()
-    more = (
+    hint = (
         "; its decision_function is not a probability: scores='decision' audits its own scale"
         if hasattr(estimator, "decision_function")
         else ""
     )
-    return (f"The estimator gives no probabilities, so nothing was measured of them{more}.",)
+    return (f"The estimator gives no probabilities, so nothing was measured of them{hint}.",)
 
 
-def _some(labels: list[str] | tuple[str, ...]) -> str:
-    shown = ", ".join(map(repr, labels[:_SHOWN]))
-    return shown + (f" and {len(labels) - _SHOWN:,} more" if len(labels) > _SHOWN else "")
+def _format_labels(labels: list[str] | tuple[str, ...]) -> str:
+    examples = ", ".join(map(repr, labels[:_MAX_LISTED_LABELS]))
+    return examples + (
+        f" and {len(labels) - _MAX_LISTED_LABELS:,} more"
+        if len(labels) > _MAX_LISTED_LABELS
+        else ""
+    )

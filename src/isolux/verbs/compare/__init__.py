@@ -1,8 +1,8 @@
 """Two models on the same people, paired: is the second better, who gained, who lost, which gaps.
 
-Both models' scores go into one design, so every replicate resamples the same people for both and
-what they share cancels. A group's change is tested by flipping, cluster by cluster, which model is
-which: exact if neither model is better for anybody.
+Both models' scores go into one set of cluster sums, so every replicate resamples the same people
+for both and what they share cancels. A group's change is tested by flipping, cluster by cluster,
+which model is which: exact if neither model is better for anybody.
 """
 
 from __future__ import annotations
@@ -135,52 +135,58 @@ def compare(
     [('everyone', 0.0), ('day', -0.5), ('night', 0.5)]
     """
     first, second = run_of(a), run_of(b)
-    folders = [Path(one).name if isinstance(one, str | Path) else "" for one in (a, b)]
+    folders = [Path(source).name if isinstance(source, str | Path) else "" for source in (a, b)]
     for run in (first, second):
         refuse_counts(run.evidence, "a comparison of models", "two audits of the same people")
     if withdrawn is not None:
-        listed = read_withdrawn(withdrawn)
-        first, second = runs_without((first, second), listed, allow_unmatched=allow_unmatched)
-    both = paired(
+        withdrawn_ids = read_withdrawn(withdrawn)
+        first, second = runs_without(
+            (first, second), withdrawn_ids, allow_unmatched=allow_unmatched
+        )
+    pairing = paired(
         first, second, id_from=id_from, allow_disagreement=allow_disagreement, folders=folders
     )
-    scores, estimates, spec, names = both.scores, both.estimates, both.spec, both.models
+    scores, estimates, spec, names = pairing.scores, pairing.estimates, pairing.spec, pairing.models
     compared_units = scores.judged_units()["unit_id"]  # whoever withdrew from one is not of them
-    against = references(spec.groups, spec.disparity.reference)
-    compared = compare_models(estimates, spec.comparing, names, against, asked_metrics(spec, first))
-    more = relative_changes(estimates, spec.comparing, names) if relative else COMPARISONS.empty()
-    said = (*both.notes, *scores.notes)
-    record = _record(first, second, spec, names, said, compared.families, estimates)
+    reference_groups = references(spec.groups, spec.disparity.reference)
+    model_comparison = compare_models(
+        estimates, spec.comparing, names, reference_groups, asked_metrics(spec, first)
+    )
+    relative_rows = (
+        relative_changes(estimates, spec.comparing, names) if relative else COMPARISONS.empty()
+    )
+    notes = (*pairing.notes, *scores.notes)
+    record = _build_record(first, second, spec, names, notes, model_comparison.families, estimates)
     run = Run(
         record=unrooted(record) if spec.report.paths == "relative" else record,
         scores=scores.units,
         attributes=first.attributes.filter(pl.col("unit_id").is_in(compared_units.implode())),
-        group_metrics=_by_model(estimates.table(), names),
-        disparities=pl.concat([compared.table, more]),
+        group_metrics=_order_by_model(estimates.table(), names),
+        disparities=pl.concat([model_comparison.table, relative_rows]),
         findings=FINDINGS.empty(),
         evidence=dict(scores.evidence),
     )
-    explained = registry.load("analyses", "model_changes").explain(run)
+    change_findings = registry.load("analyses", "model_changes").explain(run)
     return Comparison(
-        replace(run, findings=explained.findings), class_rankings(run.group_metrics, names)
+        replace(run, findings=change_findings.findings), class_rankings(run.group_metrics, names)
     )
 
 
 def asked_metrics(spec: AuditSpec, run: Run) -> tuple[str, ...]:
-    """Give the metrics in the order asked for, else the task's own choice."""
+    """Return the metrics in the requested order, else the task's defaults."""
     task = str(run.record.get("task"))
-    declared = registry.task_info(task).defaults if task in registry.names("tasks") else ()
-    return spec.task.metrics or tuple(declared)
+    default_metrics = registry.task_info(task).defaults if task in registry.names("tasks") else ()
+    return spec.task.metrics or tuple(default_metrics)
 
 
-def _by_model(table: pl.DataFrame, names: tuple[str, str]) -> pl.DataFrame:
-    """Let the rows of the first model stand first."""
+def _order_by_model(table: pl.DataFrame, names: tuple[str, str]) -> pl.DataFrame:
+    """Order rows by model, the first model first."""
     return pl.concat([table.filter(model=name) for name in names])
 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """Two models' scores on the people whom both judged, and what each group got from either."""
+    """Two models' scores of the people in both runs, and both models' group estimates."""
 
     scores: Scores
     estimates: Estimates
@@ -197,20 +203,20 @@ def paired(
     allow_disagreement: float = 0.0,
     folders: Sequence[str] = ("", ""),
 ) -> Paired:
-    """Measure two runs on the people whom both judged; parameters and errors as in ``compare``."""
+    """Measure two runs on their common people; parameters and errors as in ``compare``."""
     spec = _shared_spec(first, second)
-    names = _names(first, second, folders)
-    same = same_people(first, second, spec, id_from, allow_disagreement)
-    scores = _together(first, second, names, same.units)
-    measured = laid_out(scores, [names[k] for k in in_one_order((first, second))])
+    names = _name_models(first, second, folders)
+    matches = same_people(first, second, spec, id_from, allow_disagreement)
+    scores = _stack_paired_scores(first, second, names, matches.units)
+    ordered_scores = laid_out(scores, [names[k] for k in in_one_order((first, second))])
     members = membership(
         first.attributes,
         spec.groups.by,
         groupings(spec.groups, first.attributes),
-        units=measured.judged_units(),
+        units=ordered_scores.judged_units(),
     )
-    estimates = measure_groups(measured, members, spec.statistics)
-    return Paired(scores, estimates, spec, names, same.notes)
+    estimates = measure_groups(ordered_scores, members, spec.statistics)
+    return Paired(scores, estimates, spec, names, matches.notes)
 
 
 def _shared_spec(first: Run, second: Run) -> AuditSpec:
@@ -224,109 +230,120 @@ def _shared_spec(first: Run, second: Run) -> AuditSpec:
     return recorded_spec(first.record)
 
 
-def _names(first: Run, second: Run, folders: Sequence[str]) -> tuple[str, str]:
-    """Call the two models by two names: their own, else their runs', else the first and second."""
+def _name_models(first: Run, second: Run, folders: Sequence[str]) -> tuple[str, str]:
+    """Name the two models: by their names, else their runs', else first and second."""
     a, b = (one_model(run) for run in (first, second))
     if a != b:
         return a, b
-    one, two = folders
-    return (one, two) if one and two and one != two else (f"{a} (first)", f"{b} (second)")
+    first_folder, second_folder = folders
+    return (
+        (first_folder, second_folder)
+        if first_folder and second_folder and first_folder != second_folder
+        else (f"{a} (first)", f"{b} (second)")
+    )
 
 
-def _together(first: Run, second: Run, names: tuple[str, str], units_b: pl.DataFrame) -> Scores:
+def _stack_paired_scores(
+    first: Run, second: Run, names: tuple[str, str], units_b: pl.DataFrame
+) -> Scores:
     """Stack both runs' scores and evidence, for the people and metrics that both scored."""
-    info = (
+    task_info = (
         registry.task_info(str(first.record["task"]))
         if first.record["task"] in registry.names("tasks")
         else None
     )
-    shared = units_b["as_first"]
+    shared_ids = units_b["as_first"]
     key = ["metric", "label", "threshold", "unit_id"]
-    a = first.scores.filter(pl.col("unit_id").is_in(shared.implode()))
+    a = first.scores.filter(pl.col("unit_id").is_in(shared_ids.implode()))
     a = a.with_columns(model=pl.lit(names[0]))
-    b = _as_first(second.scores, units_b).with_columns(model=pl.lit(names[1]))
+    b = _map_to_first_ids(second.scores, units_b).with_columns(model=pl.lit(names[1]))
     b = b.drop("cluster_id").join(
         a.select("unit_id", "cluster_id").unique("unit_id"), on="unit_id", how="left"
     )
     columns = a.columns
     a, b = (
-        one.join(other.filter(pl.col("value").is_not_null()), on=key, how="semi", nulls_equal=True)
-        for one, other in ((a, b), (b, a))
+        scores.join(
+            other_scores.filter(pl.col("value").is_not_null()), on=key, how="semi", nulls_equal=True
+        )
+        for scores, other_scores in ((a, b), (b, a))
     )
     units = pl.concat([a.select(columns), b.select(columns)])
     evidence: dict[str, pl.DataFrame] = {}
-    compared = (first.evidence.keys() & second.evidence.keys()) - {SAMPLE}
-    if info is not None and info.predictions == "outputs":
-        compared = set()  # pairs and false positives have no single person to be paired by
+    evidence_names = (first.evidence.keys() & second.evidence.keys()) - {SAMPLE}
+    if task_info is not None and task_info.predictions == "outputs":
+        evidence_names = set()  # pairs and false positives have no single person to be paired by
     clusters = a.select("unit_id", "cluster_id").unique("unit_id")
     if first.scores.is_empty() and second.scores.is_empty():
-        clusters = _ranked_by_both(first, second, units_b, compared)
-    for name in compared:
-        ea = first.evidence[name].filter(pl.col("unit_id").is_in(shared.implode()))
-        eb = _as_first(second.evidence[name], units_b)
-        both = [e.with_columns(model=pl.lit(n)) for e, n in zip((ea, eb), names, strict=True)]
-        stacked = pl.concat(both, how="vertical_relaxed").drop("cluster_id")
+        clusters = _list_ranked_by_both(first, second, units_b, evidence_names)
+    for name in evidence_names:
+        evidence_a = first.evidence[name].filter(pl.col("unit_id").is_in(shared_ids.implode()))
+        evidence_b = _map_to_first_ids(second.evidence[name], units_b)
+        model_tables = [
+            e.with_columns(model=pl.lit(n))
+            for e, n in zip((evidence_a, evidence_b), names, strict=True)
+        ]
+        stacked = pl.concat(model_tables, how="vertical_relaxed").drop("cluster_id")
         evidence[name] = stacked.join(clusters, on="unit_id", how="inner", maintain_order="left")
-    evidence |= _of_compared(shared_sample(first, second, units_b), [units, *evidence.values()])
-    if info is None:
+    evidence |= _restrict_sample(shared_sample(first, second, units_b), [units, *evidence.values()])
+    if task_info is None:
         from isolux.verbs._in_memory import as_scores
 
-        info = as_scores(units).info
-    wanted = set(first.record.get("metrics", [])) & set(second.record.get("metrics", []))
-    kept = tuple(m for m in info.metrics if m.name in wanted)
-    left = [m.name for m in kept if m.statistic is not None and m.evidence not in evidence]
-    told = f"Not compared, for want of a pairing by person: {', '.join(left)}."
-    return Scores(units, replace(info, metrics=kept), evidence, (told,) if left else ())
+        task_info = as_scores(units).info
+    metric_names = set(first.record.get("metrics", [])) & set(second.record.get("metrics", []))
+    metrics = tuple(m for m in task_info.metrics if m.name in metric_names)
+    unpaired = [m.name for m in metrics if m.statistic is not None and m.evidence not in evidence]
+    note = f"Not compared, for want of a pairing by person: {', '.join(unpaired)}."
+    return Scores(units, replace(task_info, metrics=metrics), evidence, (note,) if unpaired else ())
 
 
-def _of_compared(
+def _restrict_sample(
     sample: dict[str, pl.DataFrame], tables: Sequence[pl.DataFrame]
 ) -> dict[str, pl.DataFrame]:
-    """Keep the sample's rows of those who are compared, and of no one else."""
-    held = pl.concat([table.select(pl.col("unit_id").cast(pl.String)) for table in tables])
-    met = pl.col("unit_id").is_in(held["unit_id"].drop_nulls().unique().implode())
-    return {name: table.filter(met) for name, table in sample.items()}
+    """Restrict the survey sample to the compared units."""
+    compared_ids = pl.concat([table.select(pl.col("unit_id").cast(pl.String)) for table in tables])
+    is_compared = pl.col("unit_id").is_in(compared_ids["unit_id"].drop_nulls().unique().implode())
+    return {name: table.filter(is_compared) for name, table in sample.items()}
 
 
-def _ranked_by_both(
+def _list_ranked_by_both(
     first: Run, second: Run, units_b: pl.DataFrame, names: Iterable[str]
 ) -> pl.DataFrame:
-    """List those whom both models rank, where no metric is a mean of units: with the cluster."""
-    found = [pl.DataFrame(schema={"unit_id": pl.String, "cluster_id": pl.String})]
+    """List units ranked by both models, with clusters, where no metric is a mean of units."""
+    ranked_units = [pl.DataFrame(schema={"unit_id": pl.String, "cluster_id": pl.String})]
     for name in names:
-        ranked = pl.col("reason").is_null()
-        a = first.evidence[name].filter(ranked)
-        b = _as_first(second.evidence[name].filter(ranked), units_b)
-        found.append(a.join(b, on="unit_id", how="semi").select("unit_id", "cluster_id"))
-    return pl.concat(found, how="vertical_relaxed").unique("unit_id", maintain_order=True)
+        is_ranked = pl.col("reason").is_null()
+        a = first.evidence[name].filter(is_ranked)
+        b = _map_to_first_ids(second.evidence[name].filter(is_ranked), units_b)
+        ranked_units.append(a.join(b, on="unit_id", how="semi").select("unit_id", "cluster_id"))
+    return pl.concat(ranked_units, how="vertical_relaxed").unique("unit_id", maintain_order=True)
 
 
-def _as_first(frame: pl.DataFrame, units_b: pl.DataFrame) -> pl.DataFrame:
-    joined = frame.join(units_b, on="unit_id", how="inner", maintain_order="left")
-    return joined.with_columns(unit_id=pl.col("as_first")).drop("as_first")
+def _map_to_first_ids(frame: pl.DataFrame, units_b: pl.DataFrame) -> pl.DataFrame:
+    matched_rows = frame.join(units_b, on="unit_id", how="inner", maintain_order="left")
+    return matched_rows.with_columns(unit_id=pl.col("as_first")).drop("as_first")
 
 
-def _record(
+def _build_record(
     first: Run,
     second: Run,
     spec: AuditSpec,
     names: Sequence[str],
-    said: tuple[str, ...],
+    pairing_notes: tuple[str, ...],
     families: dict[str, int],
     estimates: Any,
 ) -> dict[str, Any]:
     n = round(float(unweighted(estimates.design).totals()[0, 0]))
-    alone = [len(judged_units(run)) - n for run in (first, second)]
-    notes: list[str] = list(said)
+    n_unmatched = [len(judged_units(run)) - n for run in (first, second)]
+    notes: list[str] = list(pairing_notes)
     notes += [
         f"{count:,} people of {name} are not scored by both models and were left out."
-        for name, count in zip(names, alone, strict=True)
+        for name, count in zip(names, n_unmatched, strict=True)
         if count
     ]
     notes += notes_on(first, second, names)
     for name, run in zip(names, (first, second), strict=True):
         notes += [Caution(f"{name}: {text}") for text in run.record.get("warnings") or ()]
-    warnings, plain = by_severity(notes)
+    warnings, plain_notes = by_severity(notes)
     inputs = {
         f"{n}: {k}": v
         for n, r in zip(names, (first, second), strict=True)
@@ -342,7 +359,7 @@ def _record(
         "inputs": inputs,
         "seed": spec.statistics.seed,
         "warnings": warnings,
-        "notes": plain,
+        "notes": plain_notes,
         "clusters": {
             **first.record.get("clusters", {}),
             "n_clusters": estimates.design.n_clusters,

@@ -1,8 +1,8 @@
-"""Which people of two runs are the same: by ids that both declare, if what is known of them agrees.
+"""Matching the people of two runs: by declared ids, if truth, groups and file names agree.
 
-A join by accident compares other people and still looks like a comparison. So the number of a row
-is no id, no part of an id is taken that was not asked for, and the truth, the groups and the file
-names of those who meet must be the same in both runs.
+An accidental join would compare different people and still look like a comparison. So row numbers
+are not ids, parts of ids are used only if requested, and truth, groups and file names of matched
+people must be the same in both runs.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from isolux.vocabulary.places import is_unrepeated
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.spec.groups import crossed
 
-_NAMES = ("file", "filename", "path", "image", "uri", "image_id", "name")
+_FILE_NAME_ATTRIBUTES = ("file", "filename", "path", "image", "uri", "image_id", "name")
 """Attributes that name a picture: compared by what follows the last slash."""
-_EXACT = 2.0**53
+_MAX_EXACT_INTEGER = 2.0**53
 """Whole numbers below this are floats of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class SamePeople:
-    """Who is who.
+    """The matched people of two runs.
 
     Parameters
     ----------
@@ -43,181 +43,219 @@ class SamePeople:
 
 
 def same_people(
-    first: Run, second: Run, spec: AuditSpec, id_from: IdFrom | None, allowed: float
+    first: Run, second: Run, spec: AuditSpec, id_from: IdFrom | None, max_disagreement: float
 ) -> SamePeople:
-    """Find the people whom both runs judged."""
+    """Match the people who are in both runs."""
     if id_from is not None and id_from not in ID_FROM:
         raise SpecError("people cannot be joined so", expected=", ".join(ID_FROM), found=id_from)
-    if not 0.0 <= allowed <= 1.0:
-        raise SpecError("a share cannot be that", expected="0 to 1", found=f"{allowed:g}")
+    if not 0.0 <= max_disagreement <= 1.0:
+        raise SpecError("a share cannot be that", expected="0 to 1", found=f"{max_disagreement:g}")
     _refuse_row_numbers(first, second)
-    way = id_from or "column"
-    units = _met(first, second, way)
-    agreed = _agreement(first, second, units, spec, allowed)
+    id_part = id_from or "column"
+    units = _match_ids(first, second, id_part)
+    agreement_notes = _check_agreement(first, second, units, spec, max_disagreement)
     n = units.height
-    least = min(len(judged_units(run)) for run in (first, second))
-    notes = [f"People were joined by {_words(way)}: {n:,} are in both runs.", *agreed]
-    if 2 * n < least:
-        notes.append(Caution(f"Only {n:,} people are in both runs; the smaller has {least:,}."))
+    n_smaller_run = min(len(judged_units(run)) for run in (first, second))
+    notes = [
+        f"People were joined by {_describe_id_part(id_part)}: {n:,} are in both runs.",
+        *agreement_notes,
+    ]
+    if 2 * n < n_smaller_run:
+        notes.append(
+            Caution(f"Only {n:,} people are in both runs; the smaller has {n_smaller_run:,}.")
+        )
     return SamePeople(units, tuple(notes))
 
 
-def _words(way: str) -> str:
-    return "whole id" if way == "column" else way
+def _describe_id_part(id_part: str) -> str:
+    return "whole id" if id_part == "column" else id_part
 
 
 def _refuse_row_numbers(first: Run, second: Run) -> None:
-    numbered = [run.record.get("ids") == "row numbers" for run in (first, second)]
-    if not any(numbered):
+    has_row_numbers = [run.record.get("ids") == "row numbers" for run in (first, second)]
+    if not any(has_row_numbers):
         return
-    files = [_data_file(run) for run in (first, second)]
-    if all(numbered) and files[0] is not None and files[0] == files[1]:
+    files = [_hash_of_data(run) for run in (first, second)]
+    if all(has_row_numbers) and files[0] is not None and files[0] == files[1]:
         return  # the same bytes: a row is the same row
-    which = "either run" if all(numbered) else f"the {'first' if numbered[0] else 'second'} run"
+    run_text = (
+        "either run"
+        if all(has_row_numbers)
+        else f"the {'first' if has_row_numbers[0] else 'second'} run"
+    )
     raise JoinError(
-        f"the people of {which} have no id, only the number of their row",
+        f"the people of {run_text} have no id, only the number of their row",
         expected="an id that names a person in both runs; the order of rows names nobody",
         found=" and ".join(str(dict(run.record["spec"]).get("data")) for run in (first, second)),
         hint="audit both again with --id COLUMN, a column that both tables have",
     )
 
 
-def _data_file(run: Run) -> str | None:
+def _hash_of_data(run: Run) -> str | None:
     """Return the hash of the table that the people came from."""
     path = str(dict(run.record.get("spec") or {}).get("data") or "").partition(":")[2]
     return dict(run.record.get("inputs") or {}).get(path)
 
 
 def judged_units(run: Run) -> pl.Series:
-    """List those who have a score, or where there are only ranks, evidence of one."""
-    held = [t["unit_id"].drop_nulls() for t in run.evidence.values() if "unit_id" in t.columns]
-    tables = [run.scores["unit_id"]] if run.scores.height or not held else held
+    """List the units with a score, or with evidence where there are only ranks."""
+    evidence_ids = [
+        t["unit_id"].drop_nulls() for t in run.evidence.values() if "unit_id" in t.columns
+    ]
+    tables = [run.scores["unit_id"]] if run.scores.height or not evidence_ids else evidence_ids
     return pl.concat([ids.cast(pl.String) for ids in tables]).unique(maintain_order=True)
 
 
-def _met(first: Run, second: Run, way: IdFrom) -> pl.DataFrame:
+def _match_ids(first: Run, second: Run, id_part: IdFrom) -> pl.DataFrame:
     ids_a, ids_b = judged_units(first), judged_units(second)
-    a = pl.DataFrame({"as_first": ids_a, "key": reduced(ids_a, way)})
-    b = pl.DataFrame({"unit_id": ids_b, "key": reduced(ids_b, way)})
-    for side, ids in ((a, "as_first"), (b, "unit_id")):
-        twice = side.filter(pl.col("key").is_duplicated()).sort("key")
-        if twice.height:
+    a = pl.DataFrame({"as_first": ids_a, "key": reduced(ids_a, id_part)})
+    b = pl.DataFrame({"unit_id": ids_b, "key": reduced(ids_b, id_part)})
+    for run_ids, ids in ((a, "as_first"), (b, "unit_id")):
+        duplicates = run_ids.filter(pl.col("key").is_duplicated()).sort("key")
+        if duplicates.height:
             raise JoinError(
-                f"different people have the same {way}",
-                expected=f"every {way} from one id only",
-                found=f"{twice[ids][0]!r} and {twice[ids][1]!r}",
+                f"different people have the same {id_part}",
+                expected=f"every {id_part} from one id only",
+                found=f"{duplicates[ids][0]!r} and {duplicates[ids][1]!r}",
                 hint="join on the whole id (--id-from column), or make the ids alike in both",
             )
-    met = b.join(a, on="key", how="inner", maintain_order="left")
-    if not met.height:
+    matched_rows = b.join(a, on="key", how="inner", maintain_order="left")
+    if not matched_rows.height:
         raise JoinError(
             "the two runs have nobody in common",
-            expected=f"the same people in both, by {_words(way)}",
-            found=f"{_some(ids_a)} in the first, {_some(ids_b)} in the second",
-            hint=_what_would_match(ids_a, ids_b, way),
+            expected=f"the same people in both, by {_describe_id_part(id_part)}",
+            found=f"{_format_example_ids(ids_a)} in the first, {_format_example_ids(ids_b)}"
+            " in the second",
+            hint=_suggest_id_part(ids_a, ids_b, id_part),
         )
-    return met.select("unit_id", "as_first")
+    return matched_rows.select("unit_id", "as_first")
 
 
-def _what_would_match(ids_a: pl.Series, ids_b: pl.Series, tried: str) -> str:
+def _suggest_id_part(ids_a: pl.Series, ids_b: pl.Series, used_part: str) -> str:
     counts = {
-        way: int(reduced(ids_b, way).is_in(reduced(ids_a, way).implode()).sum())
-        for way in ID_FROM
-        if way != tried
+        id_part: int(reduced(ids_b, id_part).is_in(reduced(ids_a, id_part).implode()).sum())
+        for id_part in ID_FROM
+        if id_part != used_part
     }
-    best = max(counts, key=lambda way: counts[way])
-    if not counts[best]:
+    best_part = max(counts, key=lambda id_part: counts[id_part])
+    if not counts[best_part]:
         return "name the column of ids that both tables have with --id in both audits"
-    return f"--id-from {best} (id_from={best!r}) would match {counts[best]:,}, if they are the same"
+    return (
+        f"--id-from {best_part} (id_from={best_part!r}) would match {counts[best_part]:,},"
+        " if they are the same"
+    )
 
 
-def _some(ids: pl.Series) -> str:
+def _format_example_ids(ids: pl.Series) -> str:
     return ", ".join(repr(i) for i in ids.head(3).to_list()) or "nobody"
 
 
-def _agreement(
-    first: Run, second: Run, units: pl.DataFrame, spec: AuditSpec, allowed: float
+def _check_agreement(
+    first: Run, second: Run, units: pl.DataFrame, spec: AuditSpec, max_disagreement: float
 ) -> list[str]:
-    """Compare what both runs know of those who meet; stop where it disagrees."""
-    other = dict(second.record.get("spec") or {})
-    by = [part for entry in (*spec.groups.by, *other.get("by", ())) for part in crossed(entry)]
-    target = [truth] if (truth := spec.task.get("target")) and truth == other.get("target") else []
-    held = [set(run.attributes["attribute"].unique()) for run in (first, second)]
-    asked = [name for name in dict.fromkeys([*target, *by, *_NAMES]) if name in held[0] & held[1]]
-    compared = [(name, _sides(first, second, units, name)) for name in asked]
-    if not target and (truths := _truths(first, second, units)) is not None:
-        compared.insert(0, ("truth", truths))
-    told = []
-    for name, both in compared:
-        known = both.drop_nulls(["first", "second"])
-        differ = known.filter(pl.col("first") != pl.col("second"))
-        if differ.height > allowed * known.height:
-            _refuse(name, differ, known.height, allowed)
-        if differ.height:
-            told.append(
+    """Check that truth and attributes of matched people agree; refuse disagreement."""
+    second_spec = dict(second.record.get("spec") or {})
+    by = [
+        attribute
+        for entry in (*spec.groups.by, *second_spec.get("by", ()))
+        for attribute in crossed(entry)
+    ]
+    target = (
+        [truth] if (truth := spec.task.get("target")) and truth == second_spec.get("target") else []
+    )
+    attribute_sets = [set(run.attributes["attribute"].unique()) for run in (first, second)]
+    names_to_compare = [
+        name
+        for name in dict.fromkeys([*target, *by, *_FILE_NAME_ATTRIBUTES])
+        if name in attribute_sets[0] & attribute_sets[1]
+    ]
+    compared_values = [
+        (name, _join_attribute_values(first, second, units, name)) for name in names_to_compare
+    ]
+    if not target and (truths := _join_truths(first, second, units)) is not None:
+        compared_values.insert(0, ("truth", truths))
+    notes = []
+    for name, values in compared_values:
+        pairs = values.drop_nulls(["first", "second"])
+        differing_rows = pairs.filter(pl.col("first") != pl.col("second"))
+        if differing_rows.height > max_disagreement * pairs.height:
+            _raise_disagreement(name, differing_rows, pairs.height, max_disagreement)
+        if differing_rows.height:
+            notes.append(
                 Caution(
-                    f"{differ.height:,} of {known.height:,} people have another {name!r} in the"
+                    f"{differing_rows.height:,} of {pairs.height:,} people have another"
+                    f" {name!r} in the"
                     " second run than in the first, whose values are used."
                 )
             )
-    names = ", ".join(repr(name) for name, _ in compared)
-    return [*told, *([f"Those who met agree in {names}."] if names and not told else [])]
+    names = ", ".join(repr(name) for name, _ in compared_values)
+    return [*notes, *([f"Those who met agree in {names}."] if names and not notes else [])]
 
 
-def _refuse(name: str, differ: pl.DataFrame, n: int, allowed: float) -> None:
-    shown = [
+def _raise_disagreement(
+    name: str, differing_rows: pl.DataFrame, n: int, max_disagreement: float
+) -> None:
+    examples = [
         f"{row['as_first']!r} is {row['first']!r} in the first run and {row['second']!r} as"
         f" {row['unit_id']!r} in the second"
-        for row in differ.head(3).iter_rows(named=True)
+        for row in differing_rows.head(3).iter_rows(named=True)
     ]
     raise JoinError(
-        f"{differ.height:,} of {n:,} people who meet by their ids have another {name!r} in the"
+        f"{differing_rows.height:,} of {n:,} people who meet by their ids have another"
+        f" {name!r} in the"
         " second run: they are not the same people",
         expected=f"the same {name!r} in both"
-        + (f", but for {100 * allowed:g} %" if allowed else ""),
-        found="; ".join(shown),
+        + (f", but for {100 * max_disagreement:g} %" if max_disagreement else ""),
+        found="; ".join(examples),
         hint="name the right column of ids with --id in both audits; if the people are the same"
         " and their data differ, allow a share with --allow-disagreement 0.05",
     )
 
 
-def _sides(first: Run, second: Run, units: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Put both runs' values of an attribute side by side: ``as_first, unit_id, first, second``."""
-    a, b = (_values(one, name, other) for one, other in ((first, second), (second, first)))
+def _join_attribute_values(first: Run, second: Run, units: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Join both runs' values of an attribute: ``as_first, unit_id, first, second``."""
+    a, b = (
+        _normalise_values(run, name, other_run)
+        for run, other_run in ((first, second), (second, first))
+    )
     return units.join(
         a.rename({"unit_id": "as_first", "text": "first"}), on="as_first", how="left"
     ).join(b.rename({"text": "second"}), on="unit_id", how="left")
 
 
-def _values(run: Run, name: str, other: Run) -> pl.DataFrame:
-    """Give each unit's values as one text, whether or not the run read them as numbers or lists."""
+def _normalise_values(run: Run, name: str, other_run: Run) -> pl.DataFrame:
+    """Normalise each unit's values to one text, so that numbers and lists compare equal."""
     rows = run.attributes.filter(pl.col("attribute") == name)
     text = pl.col("value").str.strip_chars()
-    if name in _NAMES:
+    if name in _FILE_NAME_ATTRIBUTES:
         text = text.str.replace(r"(?s)^.*[/\\]", "")
     else:
-        own, others = (one.record.get("spec") or {} for one in (run, other))
-        grouped = {part for entry in own.get("by") or () for part in crossed(entry)}
-        separator = own.get("separator") or others.get("separator")
-        if separator and name not in grouped:
+        run_spec, other_spec = (
+            recorded_run.record.get("spec") or {} for recorded_run in (run, other_run)
+        )
+        grouping_attributes = {
+            attribute for entry in run_spec.get("by") or () for attribute in crossed(entry)
+        }
+        separator = run_spec.get("separator") or other_spec.get("separator")
+        if separator and name not in grouping_attributes:
             rows = rows.with_columns(pl.col("value").str.split(separator)).explode("value")
         number = text.cast(pl.Float64, strict=False)
         if "number" in rows.columns:
             number = pl.coalesce("number", number)
-        # Whole numbers may be names. Of others six figures: a computed attribute may be rounded in
+        # Integers may be names. Of others six digits: a computed attribute may be rounded in
         # one of two files.
-        whole = number == number.floor()
-        short = pl.when(whole).then(number).otherwise(number.round_sig_figs(6))
-        short = unsigned_zero(short).cast(pl.String)
-        text = pl.when(number.abs() < _EXACT).then(short).otherwise(text)
-    known = rows.with_columns(text=text).drop_nulls("text")
-    if is_unrepeated(known["unit_id"]):
-        return known.select("unit_id", "text")
-    return known.group_by("unit_id").agg(text=pl.col("text").unique().sort().str.join(", "))
+        is_integer = number == number.floor()
+        rounded_number = pl.when(is_integer).then(number).otherwise(number.round_sig_figs(6))
+        rounded_number = unsigned_zero(rounded_number).cast(pl.String)
+        text = pl.when(number.abs() < _MAX_EXACT_INTEGER).then(rounded_number).otherwise(text)
+    known_rows = rows.with_columns(text=text).drop_nulls("text")
+    if is_unrepeated(known_rows["unit_id"]):
+        return known_rows.select("unit_id", "text")
+    return known_rows.group_by("unit_id").agg(text=pl.col("text").unique().sort().str.join(", "))
 
 
-def _truths(first: Run, second: Run, units: pl.DataFrame) -> pl.DataFrame | None:
-    """Put both runs' truths side by side where they stand in the evidence, merged alike."""
+def _join_truths(first: Run, second: Run, units: pl.DataFrame) -> pl.DataFrame | None:
+    """Join both runs' truths from the evidence, if they use the same label map."""
     tables = [run.evidence.get("classification") for run in (first, second)]
     if any(t is None or "truth" not in t.columns for t in tables):
         return None
@@ -235,11 +273,11 @@ def _truths(first: Run, second: Run, units: pl.DataFrame) -> pl.DataFrame | None
 
 
 def one_model(run: Run) -> str:
-    """Name the only model of a run."""
+    """Return the name of a run's only model."""
     # Ranks alone (an area under the curve) leave no score of single units, but evidence of them.
     tables = [run.scores, *(t for t in run.evidence.values() if "model" in t.columns)]
-    named = pl.concat([table["model"].cast(pl.String) for table in tables])
-    names = named.drop_nulls().unique().to_list()
+    models = pl.concat([table["model"].cast(pl.String) for table in tables])
+    names = models.drop_nulls().unique().to_list()
     if len(names) != 1:
         raise SpecError(
             "a run to compare holds no single model",

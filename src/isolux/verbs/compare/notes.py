@@ -1,4 +1,4 @@
-"""What a reader must know of runs that are compared: one run twice, other settings."""
+"""Notes on compared runs: duplicates, different settings, shared survey samples."""
 
 from __future__ import annotations
 
@@ -20,76 +20,115 @@ _STAGES = ("groups", "statistics", "disparity")
 
 
 def notes_on(first: Run, second: Run, names: Sequence[str]) -> list[str]:
-    """Say where a comparison is of a run with itself, or of runs by other settings."""
-    told: list[str] = [*_one_run(first, second)]
-    if differ := _clusters(first, second):
-        told.append(Caution(f"The two runs go by other clusters ({differ}): {_RESAMPLED}"))
-    if differ := _scored(first, second):
-        told.append(Caution(f"The two runs were scored by other settings ({differ}): {_THEIRS}"))
-    if differ := _audited(first, second):
-        told.append(
-            f"The two were audited by other settings: {differ}. Those of {names[0]}, which is named"
+    """Note where a run is compared with itself, or settings differ."""
+    notes: list[str] = [*_caution_on_identical_runs(first, second)]
+    if difference := _compare_clusters(first, second):
+        notes.append(
+            Caution(f"The two runs go by other clusters ({difference}): {_CLUSTERS_CAUTION}")
+        )
+    if difference := _compare_task_settings(first, second):
+        notes.append(
+            Caution(
+                f"The two runs were scored by other settings ({difference}): {_SETTINGS_CAUTION}"
+            )
+        )
+    if difference := _compare_audit_settings(first, second):
+        notes.append(
+            f"The two were audited by other settings: {difference}. Those of {names[0]},"
+            " which is named"
             " first, are used for both."
         )
-    return told
+    return notes
 
 
 def notes_on_many(runs: Mapping[str, Run]) -> list[str]:
-    """Say which of several runs, by their labels, go by other settings than the first of them."""
-    (name, first), *others = runs.items()
-    told: list[str] = []
-    for whose, differ in _alike(others, lambda run: _clusters(first, run)):
-        told.append(Caution(f"{name} goes by other clusters than {whose} ({differ}): {_RESAMPLED}"))
-    for whose, differ in _alike(others, lambda run: _scored(first, run)):
-        told.append(
-            Caution(f"{name} was scored by other settings than {whose} ({differ}): {_THEIRS}")
+    """Note which of several runs have other settings than the first."""
+    (name, first), *other_runs = runs.items()
+    notes: list[str] = []
+    for labels, difference in _group_by_difference(
+        other_runs, lambda run: _compare_clusters(first, run)
+    ):
+        notes.append(
+            Caution(
+                f"{name} goes by other clusters than {labels} ({difference}): {_CLUSTERS_CAUTION}"
+            )
         )
-    for whose, differ in _alike(others, lambda run: _audited(first, run)):
-        told.append(
-            f"{name} was audited by other settings than {whose}: {differ}. Those of {name}, which"
+    for labels, difference in _group_by_difference(
+        other_runs, lambda run: _compare_task_settings(first, run)
+    ):
+        notes.append(
+            Caution(
+                f"{name} was scored by other settings than {labels} ({difference}):"
+                f" {_SETTINGS_CAUTION}"
+            )
+        )
+    for labels, difference in _group_by_difference(
+        other_runs, lambda run: _compare_audit_settings(first, run)
+    ):
+        notes.append(
+            f"{name} was audited by other settings than {labels}: {difference}. Those of"
+            f" {name}, which"
             " is named first, are used for all."
         )
-    return told
+    return notes
 
 
-def _alike(runs: Sequence[tuple[str, Run]], differ: Callable[[Run], str]) -> list[tuple[str, str]]:
-    """Give each way to differ once, behind the runs that do."""
-    found: dict[str, list[str]] = {}
+def _group_by_difference(
+    runs: Sequence[tuple[str, Run]], compare_run: Callable[[Run], str]
+) -> list[tuple[str, str]]:
+    """Group runs by their difference from the first: (run names, difference)."""
+    names_by_difference: dict[str, list[str]] = {}
     for name, run in runs:
-        found.setdefault(differ(run), []).append(name)
-    return [(" and ".join(names), told) for told, names in found.items() if told]
+        names_by_difference.setdefault(compare_run(run), []).append(name)
+    return [
+        (" and ".join(names), difference)
+        for difference, names in names_by_difference.items()
+        if difference
+    ]
 
 
-def _clusters(first: Run, second: Run) -> str:
-    """Tell by what each run is resampled, where that is not one column."""
-    one, two = (dict(run.record.get("clusters") or {}).get("column") for run in (first, second))
-    return "" if one == two else f"{one or 'rows'} and {two or 'rows'}"
-
-
-def _scored(first: Run, second: Run) -> str:
-    """Tell by which settings of its own the task judged the two models differently."""
-    one, two = (recorded_spec(run.record).task.settings for run in (first, second))
-    return "; ".join(
-        f"{name} {one.get(name)!r} and {two.get(name)!r}"
-        for name in sorted(one.keys() | two.keys())
-        if name not in _MAY_DIFFER and one.get(name) != two.get(name)
+def _compare_clusters(first: Run, second: Run) -> str:
+    """Describe the cluster columns of both runs where they differ."""
+    first_column, second_column = (
+        dict(run.record.get("clusters") or {}).get("column") for run in (first, second)
+    )
+    return (
+        ""
+        if first_column == second_column
+        else f"{first_column or 'rows'} and {second_column or 'rows'}"
     )
 
 
-def _audited(first: Run, second: Run) -> str:
-    """Tell by what else the two were audited differently: there the order of runs matters."""
-    one, two = (recorded_spec(run.record) for run in (first, second))
-    told = []
+def _compare_task_settings(first: Run, second: Run) -> str:
+    """Describe the task settings that differ between the two runs."""
+    first_settings, second_settings = (
+        recorded_spec(run.record).task.settings for run in (first, second)
+    )
+    return "; ".join(
+        f"{name} {first_settings.get(name)!r} and {second_settings.get(name)!r}"
+        for name in sorted(first_settings.keys() | second_settings.keys())
+        if name not in _MODEL_SETTINGS and first_settings.get(name) != second_settings.get(name)
+    )
+
+
+def _compare_audit_settings(first: Run, second: Run) -> str:
+    """Describe the other settings that differ; the first run's are used."""
+    first_spec, second_spec = (recorded_spec(run.record) for run in (first, second))
+    differences = []
     for stage in _STAGES:
-        ours, theirs = (getattr(spec, stage).model_dump(mode="json") for spec in (one, two))
-        told += [
-            f"{key} ({ours[key]} and {theirs[key]})" for key in ours if ours[key] != theirs.get(key)
+        first_stage, second_stage = (
+            getattr(spec, stage).model_dump(mode="json") for spec in (first_spec, second_spec)
+        )
+        differences += [
+            f"{key} ({first_stage[key]} and {second_stage[key]})"
+            for key in first_stage
+            if first_stage[key] != second_stage.get(key)
         ]
-    return ", ".join(told)
+    return ", ".join(differences)
 
 
-def _one_run(first: Run, second: Run) -> list[Caution]:
-    """Caution where a run is held against itself, by mistake most likely."""
+def _caution_on_identical_runs(first: Run, second: Run) -> list[Caution]:
+    """Caution where a run is compared with itself."""
     if not any(given_twice({"the first": [first], "the second": [second]})):
         return []
     return [
@@ -100,12 +139,12 @@ def _one_run(first: Run, second: Run) -> list[Caution]:
     ]
 
 
-_RESAMPLED = (
+_CLUSTERS_CAUTION = (
     "those of the first are resampled for all, and intervals are too narrow if people of one"
     " cluster are alike and rows stand first."
 )
-_THEIRS = "a change may be that of the settings, not of the model."
-_MAY_DIFFER = (
+_SETTINGS_CAUTION = "a change may be that of the settings, not of the model."
+_MODEL_SETTINGS = (
     "metrics",
     "database",
     "database_predictions",
@@ -114,19 +153,19 @@ _MAY_DIFFER = (
     "threshold",
     "score_threshold",
 )
-"""Of a task's settings: what is asked for, and what is a model's own (files, operating points)."""
+"""Task settings that may differ between models: metrics, files and operating points."""
 
 
-_SAME = 1e-9
-"""Weights that differ by less, as a share, are one."""
+_RELATIVE_TOLERANCE = 1e-9
+"""Relative difference up to which two weights are equal."""
 
 
 def shared_sample(first: Run, second: Run, units_b: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Return the first run's sample as evidence of both; nothing where neither has one."""
-    held = [run.evidence.get(SAMPLE) for run in (first, second)]
-    if held[0] is None and held[1] is None:
+    """Return the survey sample that both runs share; empty where neither has one."""
+    samples = [run.evidence.get(SAMPLE) for run in (first, second)]
+    if samples[0] is None and samples[1] is None:
         return {}
-    a, b = held
+    a, b = samples
     if a is None or b is None:
         raise SpecError(
             f"the {'first' if a is not None else 'second'} run has weights or strata, and the "
@@ -134,63 +173,76 @@ def shared_sample(first: Run, second: Run, units_b: pl.DataFrame) -> dict[str, p
             expected="the same --weight and --strata in both audits",
             found="one run with them",
         )
-    ours = a.unique("unit_id", keep="first", maintain_order=True)
-    theirs = b.unique("unit_id", keep="first", maintain_order=True).join(units_b, on="unit_id")
-    both = ours.join(theirs, left_on="unit_id", right_on="as_first", how="inner", suffix="_b")
-    # Weights that were brought to a population depend on who was scored; those before do not.
-    if ("base_weight" in ours.columns) != ("base_weight" in theirs.columns):
+    sample_a = a.unique("unit_id", keep="first", maintain_order=True)
+    sample_b = b.unique("unit_id", keep="first", maintain_order=True).join(units_b, on="unit_id")
+    matched_rows = sample_a.join(
+        sample_b, left_on="unit_id", right_on="as_first", how="inner", suffix="_b"
+    )
+    # Calibrated weights depend on which people were scored; base weights do not.
+    if ("base_weight" in sample_a.columns) != ("base_weight" in sample_b.columns):
         raise SpecError(
             "one run's weights were adjusted to a population, and the other's were not",
             expected="the same --population in both audits",
         )
-    name = "base_weight" if "base_weight" in ours.columns else "weight"
-    apart = (pl.col(name) - pl.col(f"{name}_b")).abs() > _SAME * pl.col(name).abs()
-    other = both.filter(apart | pl.col("stratum").ne_missing(pl.col("stratum_b")))
-    if other.height:
-        row = other.row(0, named=True)
+    name = "base_weight" if "base_weight" in sample_a.columns else "weight"
+    is_different = (pl.col(name) - pl.col(f"{name}_b")).abs() > _RELATIVE_TOLERANCE * pl.col(
+        name
+    ).abs()
+    differing_rows = matched_rows.filter(
+        is_different | pl.col("stratum").ne_missing(pl.col("stratum_b"))
+    )
+    if differing_rows.height:
+        row = differing_rows.row(0, named=True)
         raise JoinError(
-            f"{other.height:,} of {both.height:,} people weigh differently in the two runs, or are "
+            f"{differing_rows.height:,} of {matched_rows.height:,} people weigh differently in the"
+            " two runs, or are "
             "of other strata",
             expected="the same weights and strata in both",
             found=f"{row['unit_id']!r}: weight {row['weight']:g} and {row['weight_b']:g}, stratum "
             f"{row['stratum']!r} and {row['stratum_b']!r}",
         )
-    kept = pl.col("unit_id").is_in(both["unit_id"].implode())
-    return {SAMPLE: ours.filter(kept)}
+    is_matched = pl.col("unit_id").is_in(matched_rows["unit_id"].implode())
+    return {SAMPLE: sample_a.filter(is_matched)}
 
 
-_SORTED = ["metric", "label", "threshold", "unit_id"]
+_SCORE_ORDER = ["metric", "label", "threshold", "unit_id"]
 
 
 def in_one_order(runs: Sequence[Run]) -> list[int]:
-    """Give the places of runs in an order that only what they hold decides."""
-    sums = [float(run.scores["value"].sum()) for run in runs]
-    if len(set(sums)) == len(runs):
-        return sorted(range(len(runs)), key=sums.__getitem__)
-    marks = [_mark(run) for run in runs]
-    return sorted(range(len(runs)), key=lambda k: (sums[k], marks[k]))
+    """Order runs by their content, so that results do not depend on the order of arguments."""
+    score_sums = [float(run.scores["value"].sum()) for run in runs]
+    if len(set(score_sums)) == len(runs):
+        return sorted(range(len(runs)), key=score_sums.__getitem__)
+    digests = [_digest_scores(run) for run in runs]
+    return sorted(range(len(runs)), key=lambda k: (score_sums[k], digests[k]))
 
 
 def laid_out(scores: Scores, models: Sequence[str]) -> Scores:
-    """Return the scores with their models in this order; rows of one model keep theirs."""
+    """Order scores and evidence by model; rows within a model keep their order."""
 
-    def ordered(table: pl.DataFrame) -> pl.DataFrame:
-        if "model" not in table.columns:
-            return table
-        parts = [table.filter(pl.col("model") == name) for name in models]
-        return pl.concat(parts) if sum(part.height for part in parts) == table.height else table
+    def order_table(evidence_table: pl.DataFrame) -> pl.DataFrame:
+        if "model" not in evidence_table.columns:
+            return evidence_table
+        model_tables = [evidence_table.filter(pl.col("model") == name) for name in models]
+        return (
+            pl.concat(model_tables)
+            if sum(model_table.height for model_table in model_tables) == evidence_table.height
+            else evidence_table
+        )
 
-    evidence = {name: ordered(table) for name, table in scores.evidence.items()}
-    return replace(scores, units=ordered(scores.units), evidence=evidence)
+    evidence = {name: order_table(table) for name, table in scores.evidence.items()}
+    return replace(scores, units=order_table(scores.units), evidence=evidence)
 
 
-def _mark(run: Run) -> str:
+def _digest_scores(run: Run) -> str:
     """Digest scores and evidence, each by its rows' ids."""
-    found = hashlib.sha256(run.scores.sort(_SORTED)["value"].fill_null(-1.0).to_numpy().tobytes())
+    digest = hashlib.sha256(
+        run.scores.sort(_SCORE_ORDER)["value"].fill_null(-1.0).to_numpy().tobytes()
+    )
     for name in sorted(run.evidence):
         table = run.evidence[name]
-        held = table.select(sorted(set(table.columns) - {"model", "cluster_id"}))
-        if "unit_id" in held.columns:
-            held = held.sort("unit_id", maintain_order=True)
-        found.update(name.encode() + held.write_json().encode())
-    return found.hexdigest()
+        columns = table.select(sorted(set(table.columns) - {"model", "cluster_id"}))
+        if "unit_id" in columns.columns:
+            columns = columns.sort("unit_id", maintain_order=True)
+        digest.update(name.encode() + columns.write_json().encode())
+    return digest.hexdigest()

@@ -49,9 +49,9 @@ from isolux.vocabulary.errors import InputError, IsoluxError, SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
 
-_AT_ONCE = 4  # pictures: a photo of 50 megapixels and its crops are 0.5 GB
-_FHIBE_SMALL = 2048  # pixels: the longer side of FHIBE's smaller photos
-_SHOWN = 3
+_BATCH_SIZE = 4  # pictures: a photo of 50 megapixels and its crops are 0.5 GB
+_FHIBE_DOWNSCALED_PX = 2048  # pixels: the longer side of FHIBE's smaller photos
+_MAX_LISTED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +160,8 @@ def crop(
     >>> found.crops.select("id", "width", "height", "reason").row(0)
     ('7', 6, 6, None)
     """
-    chosen = recipe_of(recipe)
-    how = chosen.settled(How(box, factor, size, padding, wide))
+    crop_recipe = recipe_of(recipe)
+    options = crop_recipe.settled(How(box, factor, size, padding, wide))
     dataset = held_people(
         data,
         only=only,
@@ -170,34 +170,36 @@ def crop(
         data_option=data_option,
         images=images,
     )
-    run = _Run(dataset, chosen, how, Folder(out), source_hash(of_crops, of_images, of_recipes))
+    crop_run = _CropRun(
+        dataset, crop_recipe, options, Folder(out), source_hash(of_crops, of_images, of_recipes)
+    )
     record = {
         "data": str(data) if not isinstance(data, Dataset) else dataset.name,
         "recipe": recipe,
-        "settings": asdict(how),
+        "settings": asdict(options),
         "inputs": dict(dataset.inputs),
     }
-    return run.done(record, overwrite=overwrite)
+    return crop_run.done(record, overwrite=overwrite)
 
 
 def crop_pictures(dataset: Dataset, crops: str | Path) -> tuple[list[Picture], PictureFolder]:
-    """List a picture for each person: their crop, or why there is none."""
+    """List one image per person: the crop, or the reason for none."""
     table = read_crops(crops)
-    known = {row["id"]: row for row in table.iter_rows(named=True)}
+    row_by_id = {row["id"]: row for row in table.iter_rows(named=True)}
     ids = INSTANCES.conform(dataset.instances)["instance_id"].to_list()
-    if ids and not any(name in known for name in ids):
+    if ids and not any(name in row_by_id for name in ids):
         raise SpecError(
             "these are crops of other people",
             expected=f"ids such as {ids[0]!r}",
-            found=", ".join(map(repr, list(known)[:_SHOWN])) or "nobody",
+            found=", ".join(map(repr, list(row_by_id)[:_MAX_LISTED])) or "nobody",
             where=str(crops),
             hint="cut out the people of these data: isolux crop",
         )
-    pictures = []
+    images = []
     for name in ids:
-        row = known.get(name) or {"file": None, "reason": "not among the crops"}
-        why = None if row["file"] else f"no crop: {row['reason']}"
-        pictures.append(
+        row = row_by_id.get(name) or {"file": None, "reason": "not among the crops"}
+        reason = None if row["file"] else f"no crop: {row['reason']}"
+        images.append(
             Picture(
                 row["file"] or name,
                 row["file"],
@@ -205,14 +207,14 @@ def crop_pictures(dataset: Dataset, crops: str | Path) -> tuple[list[Picture], P
                 None,
                 (Unit(name),),
                 placed=False,
-                reason=why,
+                reason=reason,
             )
         )
-    return pictures, PictureFolder(Path(crops).expanduser())
+    return images, PictureFolder(Path(crops).expanduser())
 
 
 @dataclass
-class _Run:
+class _CropRun:
     dataset: Dataset
     recipe: Recipe
     how: How
@@ -222,151 +224,162 @@ class _Run:
 
     def done(self, record: Mapping[str, Any], *, overwrite: bool) -> Cropped:
         people = people_of(self.dataset)
-        pictures = [
-            p for p in list_pictures(self.dataset, "boxes", "image") if p.image_id in people
-        ]
+        images = [p for p in list_pictures(self.dataset, "boxes", "image") if p.image_id in people]
         subjects = subjects_of(self.dataset)
         self.folder.open(
-            record, [one.id for held in people.values() for one in held], overwrite=overwrite
+            record,
+            [person.id for image_people in people.values() for person in image_people],
+            overwrite=overwrite,
         )
         rows: list[Row] = []
         try:
-            for k, found in enumerate(self._all(pictures, people, subjects), start=1):
-                rows += found
-                progress.at(f"cutting out: {k:,} of {len(pictures):,} pictures")
-            _refuse_none(rows, self.recipe)
+            for k, image_rows in enumerate(self._crop_images(images, people, subjects), start=1):
+                rows += image_rows
+                progress.at(f"cutting out: {k:,} of {len(images):,} pictures")
+            _refuse_no_crops(rows, self.recipe)
         except BaseException:
             self.folder.discard()
             raise
         order = {name: k for k, name in enumerate(self.dataset.instances["instance_id"])}
         rows.sort(key=lambda row: order[row.id])
         table = self.folder.close(record, rows)
-        return Cropped(table, self.folder.path, self._notes(rows), self.made)
+        return Cropped(table, self.folder.path, self._build_notes(rows), self.made)
 
-    def _all(
+    def _crop_images(
         self,
-        pictures: Sequence[Picture],
+        images: Sequence[Picture],
         people: Mapping[str, Sequence[Person]],
         subjects: Mapping[str, str | None],
     ) -> Iterator[list[Row]]:
-        """Do pictures some at a time, in their order."""
+        """Crop images in batches, in order."""
         folder = picture_folder(self.dataset)
-        coming = iter(pictures)
-        with ThreadPoolExecutor(_AT_ONCE) as threads:
-            while some := list(islice(coming, _AT_ONCE)):
+        queue = iter(images)
+        with ThreadPoolExecutor(_BATCH_SIZE) as threads:
+            while batch := list(islice(queue, _BATCH_SIZE)):
                 yield from threads.map(
-                    lambda one: self._one(one, folder, people[one.image_id], subjects), some
+                    lambda image: self._crop_image(image, folder, people[image.image_id], subjects),
+                    batch,
                 )
 
-    def _one(
+    def _crop_image(
         self,
-        picture: Picture,
+        image: Picture,
         folder: PictureFolder,
         people: Sequence[Person],
         subjects: Mapping[str, str | None],
     ) -> list[Row]:
-        sha = hash_picture(picture, folder)
-        placed: dict[str, Cutting | str] = {one.id: self._placed(one) for one in people}
-        names = {
-            one.id: self.folder.name(
-                one, crop_key(self.recipe.name, self.how, one, sha or "", self.code)
-            )
-            for one in people
+        sha256 = hash_picture(image, folder)
+        crop_functions: dict[str, Cutting | str] = {
+            person.id: self._locate_crop(person) for person in people
         }
-        sizes = {one.id: self.folder.size(names[one.id]) for one in people}
+        names = {
+            person.id: self.folder.name(
+                person, crop_key(self.recipe.name, self.how, person, sha256 or "", self.code)
+            )
+            for person in people
+        }
+        sizes = {person.id: self.folder.size(names[person.id]) for person in people}
         pixels: of_crops.Pixels | str | None = None
         rows = []
-        for one in people:
-            cutting, size = placed[one.id], sizes[one.id]
-            reason = cutting if isinstance(cutting, str) else None
-            if not isinstance(cutting, str) and (size is None or sha is None):
-                pixels = self._open(picture, folder) if pixels is None else pixels
-                size, reason = self._made(cutting, pixels, names[one.id])
+        for person in people:
+            crop_function, size = crop_functions[person.id], sizes[person.id]
+            reason = crop_function if isinstance(crop_function, str) else None
+            if not isinstance(crop_function, str) and (size is None or sha256 is None):
+                pixels = self._decode_image(image, folder) if pixels is None else pixels
+                size, reason = self._write_crop(crop_function, pixels, names[person.id])
             width, height = size if size and reason is None else (None, None)
             rows.append(
                 Row(
-                    one.id,
-                    picture.image_id,
-                    subjects.get(one.id),
-                    names[one.id] if reason is None else None,
+                    person.id,
+                    image.image_id,
+                    subjects.get(person.id),
+                    names[person.id] if reason is None else None,
                     width,
                     height,
-                    sha,
+                    sha256,
                     reason,
                 )
             )
         return rows
 
-    def _placed(self, person: Person) -> Cutting | str:
+    def _locate_crop(self, person: Person) -> Cutting | str:
         try:
             return self.recipe.place(person, self.how)
         except IsoluxError as error:
-            return _line(error)
+            return _format_error(error)
 
-    def _open(self, picture: Picture, folder: PictureFolder) -> of_crops.Pixels | str:
-        (cut,) = open_picture(picture, folder).cuts
+    def _decode_image(self, image: Picture, folder: PictureFolder) -> of_crops.Pixels | str:
+        (cut,) = open_picture(image, folder).cuts
         if cut.pixels is None:
             return cut.reason or "the picture could not be used"
         return cut.pixels
 
-    def _made(
-        self, cutting: Cutting, pixels: of_crops.Pixels | str, name: str
+    def _write_crop(
+        self, crop_function: Cutting, pixels: of_crops.Pixels | str, name: str
     ) -> tuple[tuple[int, int] | None, str | None]:
         if isinstance(pixels, str):
             return None, pixels
         try:
-            found = cutting(pixels)
+            crop_pixels = crop_function(pixels)
         except IsoluxError as error:
-            return None, _line(error)
-        self.folder.write(name, found)
+            return None, _format_error(error)
+        self.folder.write(name, crop_pixels)
         self.made += 1
-        return (found.shape[1], found.shape[0]), None
+        return (crop_pixels.shape[1], crop_pixels.shape[0]), None
 
-    def _notes(self, rows: Sequence[Row]) -> tuple[str, ...]:
-        why = Counter(row.reason for row in rows if row.reason is not None)
+    def _build_notes(self, rows: Sequence[Row]) -> tuple[str, ...]:
+        reasons = Counter(row.reason for row in rows if row.reason is not None)
         notes: list[str] = []
-        if why:
-            told = "; ".join(f"{reason} ({n:,})" for reason, n in why.most_common(_SHOWN))
-            more = "; …" if len(why) > _SHOWN else ""
+        if reasons:
+            examples = "; ".join(
+                f"{reason} ({n:,})" for reason, n in reasons.most_common(_MAX_LISTED)
+            )
+            remainder = "; …" if len(reasons) > _MAX_LISTED else ""
             notes.append(
-                Caution(f"{why.total():,} of {len(rows):,} people have no crop: {told}{more}.")
+                Caution(
+                    f"{reasons.total():,} of {len(rows):,} people have no crop:"
+                    f" {examples}{remainder}."
+                )
             )
         if self.recipe.name == "aligned" and self.dataset.name == "fhibe":
             widths = self.dataset.images["width"].fill_null(0)
             heights = self.dataset.images["height"].fill_null(0)
-            if pl.select(pl.max_horizontal(widths, heights)).to_series().max() == _FHIBE_SMALL:
+            if (
+                pl.select(pl.max_horizontal(widths, heights)).to_series().max()
+                == _FHIBE_DOWNSCALED_PX
+            ):
                 notes.append(
                     Caution(
                         "These faces are cut from photos of 2,048 pixels; FHIBE's own are from the "
                         "full-size photos, and sharper."
                     )
                 )
-        notes += [f"{self.recipe.name}: {doubt}." for doubt in self.recipe.doubts]
+        notes += [f"{self.recipe.name}: {open_question}." for open_question in self.recipe.doubts]
         return (*self.dataset.notes, *notes)
 
 
-_MASKLESS = "--data-option segments=true loads FHIBE's parts, whose union is the person's mask"
-_BOXLESS = (
+_NO_MASK_HINT = "--data-option segments=true loads FHIBE's parts, whose union is the person's mask"
+_NO_BOX_HINT = (
     "a table has no boxes, only attributes: load the dataset by its own name, or write it as COCO "
     "(coco:people.json)"
 )
 
 
-def _line(error: IsoluxError) -> str:
+def _format_error(error: IsoluxError) -> str:
     return error.problem if error.found is None else f"{error.problem}: {error.found}"
 
 
-def _refuse_none(rows: Sequence[Row], recipe: Recipe) -> None:
+def _refuse_no_crops(rows: Sequence[Row], recipe: Recipe) -> None:
     if any(row.reason is None for row in rows):
         return
-    why = Counter(row.reason for row in rows).most_common(_SHOWN)
+    reasons = Counter(row.reason for row in rows).most_common(_MAX_LISTED)
     raise InputError(
         "nobody could be cut out",
         expected=f"what the recipe {recipe.name!r} needs: {recipe.title}",
-        found="; ".join(f"{reason} ({n:,})" for reason, n in why) or "no people",
-        hint=_BOXLESS
-        if any(reason == NO_BOX for reason, _ in why)
-        else _MASKLESS
-        if any(reason == NO_MASK for reason, _ in why)
+        found="; ".join(f"{reason} ({n:,})" for reason, n in reasons) or "no people",
+        hint=_NO_BOX_HINT
+        if any(reason == NO_BOX for reason, _ in reasons)
+        else _NO_MASK_HINT
+        if any(reason == NO_MASK for reason, _ in reasons)
         else None,
     )

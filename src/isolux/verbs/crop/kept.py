@@ -34,14 +34,14 @@ from isolux.vocabulary.errors import FileError, OutputError
 MARK = "crop.json"
 """The file that makes a directory one of crops."""
 CROPS = "crops.csv"
-_KEY = 16  # hex digits of a key in a file's name
-_LONGEST = 120
-_NAME = re.compile(rf"(?P<who>.+)-[0-9a-f]{{{_KEY}}}\.png")
+_KEY_LENGTH = 16  # hex digits of a key in a file's name
+_MAX_NAME_LENGTH = 120
+_CROP_FILE_NAME = re.compile(rf"(?P<who>.+)-[0-9a-f]{{{_KEY_LENGTH}}}\.png")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What became of one person: ``file`` below the directory, or the ``reason`` for none."""
+    """One person's crop: ``file`` below the directory, or the ``reason`` for none."""
 
     id: str
     image_id: str
@@ -56,10 +56,10 @@ class Row:
 _SCHEMA = {name: pl.Int64 if name in ("width", "height") else pl.String for name in Row.__slots__}
 
 
-def crop_key(recipe: str, how: How, person: Person, sha256: str, code: str) -> str:
-    """Return the key of a crop: of all that it depends on, 64 hex digits."""
-    told = [recipe, asdict(how), asdict(person), sha256, code]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+def crop_key(recipe: str, options: How, person: Person, sha256: str, code: str) -> str:
+    """Compute the content key of a crop: SHA-256 of all that it depends on."""
+    inputs = [recipe, asdict(options), asdict(person), sha256, code]
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
 
 class Folder:
@@ -70,7 +70,7 @@ class Folder:
         self._crops = self.path / "crops"
 
     def open(self, record: Mapping[str, Any], people: Iterable[str], *, overwrite: bool) -> None:
-        """Make the directory, and take out at once whom the data do not name any more."""
+        """Make the directory, and remove crops of people who are not in the data."""
         self._refuse_other(record, overwrite=overwrite)
         try:
             self._crops.mkdir(parents=True, exist_ok=True)
@@ -81,20 +81,20 @@ class Folder:
                 where=str(self.path),
                 hint="choose another path",
             ) from error
-        (self.path / CROPS).unlink(missing_ok=True)  # it is about all of them or is not there
-        write_text(self.path / MARK, _json(dict(record) | {"state": "unfinished"}))
-        known = {_plain(name) for name in people}
+        (self.path / CROPS).unlink(missing_ok=True)  # it lists all crops, or does not exist
+        write_text(self.path / MARK, _format_json(dict(record) | {"state": "unfinished"}))
+        current_names = {_to_file_name(name) for name in people}
         for path in self._crops.iterdir():
-            match = _NAME.fullmatch(path.name)
-            if match and match["who"] not in known:
+            match = _CROP_FILE_NAME.fullmatch(path.name)
+            if match and match["who"] not in current_names:
                 path.unlink(missing_ok=True)
 
     def name(self, person: Person, key: str) -> str:
-        """Return where a crop lies below the directory."""
-        return f"crops/{_plain(person.id)}-{key[:_KEY]}.png"
+        """Return a crop's path below the directory."""
+        return f"crops/{_to_file_name(person.id)}-{key[:_KEY_LENGTH]}.png"
 
     def size(self, name: str) -> tuple[int, int] | None:
-        """Return width and height of a crop that is there; None: it is not."""
+        """Return width and height of an existing crop; None: it does not exist."""
         from PIL import Image
 
         try:
@@ -107,19 +107,19 @@ class Folder:
         """Write a crop, whole or not at all."""
         from PIL import Image
 
-        held = io.BytesIO()
-        Image.fromarray(pixels).save(held, format="PNG")
-        write_bytes(self.path / name, held.getvalue())
+        buffer = io.BytesIO()
+        Image.fromarray(pixels).save(buffer, format="PNG")
+        write_bytes(self.path / name, buffer.getvalue())
 
     def close(self, record: Mapping[str, Any], rows: Sequence[Row]) -> pl.DataFrame:
-        """Write the list of all, and remove crops that are no part of it."""
+        """Write the table of crops, and remove crops that it does not list."""
         table = pl.DataFrame([asdict(row) for row in rows], schema=_SCHEMA)
         write_text(self.path / CROPS, csv_text(table))
-        kept = set(table["file"].drop_nulls())
+        listed_files = set(table["file"].drop_nulls())
         for path in self._crops.iterdir():
-            if _NAME.fullmatch(path.name) and f"crops/{path.name}" not in kept:
+            if _CROP_FILE_NAME.fullmatch(path.name) and f"crops/{path.name}" not in listed_files:
                 path.unlink(missing_ok=True)
-        write_text(self.path / MARK, _json(dict(record) | {"state": "finished"}))
+        write_text(self.path / MARK, _format_json(dict(record) | {"state": "finished"}))
         return table
 
     def discard(self) -> None:
@@ -145,15 +145,15 @@ class Folder:
                 where=str(self.path),
                 hint="choose another path",
             )
-        before = _record(self.path)
-        for what in ("data", "recipe"):
-            if before.get(what) != record[what] and not overwrite:
+        earlier_record = _read_record(self.path)
+        for key in ("data", "recipe"):
+            if earlier_record.get(key) != record[key] and not overwrite:
                 raise OutputError(
                     "this directory holds crops of other data"
-                    if what == "data"
+                    if key == "data"
                     else "this directory holds crops by another recipe",
-                    expected=str(before.get(what)),
-                    found=str(record[what]),
+                    expected=str(earlier_record.get(key)),
+                    found=str(record[key]),
                     where=str(self.path),
                     hint="choose another path, or replace them with --overwrite (overwrite=True)",
                 )
@@ -162,7 +162,7 @@ class Folder:
 def read_crops(path: str | Path) -> pl.DataFrame:
     """Read the list of a finished directory of crops."""
     folder = Path(path).expanduser()
-    record = _record(folder)
+    record = _read_record(folder)
     if record.get("state") != "finished" or not (folder / CROPS).is_file():
         raise FileError(
             "these crops are not complete",
@@ -176,30 +176,30 @@ def read_crops(path: str | Path) -> pl.DataFrame:
         raise FileError(
             "the list of these crops is damaged",
             expected="columns " + ", ".join(_SCHEMA),
-            found=str(error).splitlines()[0][:_LONGEST],
+            found=str(error).splitlines()[0][:_MAX_NAME_LENGTH],
             where=str(folder / CROPS),
             hint="make them again: isolux crop … --overwrite",
         ) from error
 
 
-def _record(folder: Path) -> dict[str, Any]:
+def _read_record(folder: Path) -> dict[str, Any]:
     mark = folder / MARK
     try:
-        # A pipe would be waited for.
-        found = json.loads(mark.read_text(encoding="utf-8") if mark.is_file() else "")
+        # Reading a pipe would block.
+        contents = json.loads(mark.read_text(encoding="utf-8") if mark.is_file() else "")
     except (OSError, ValueError, RecursionError) as error:
         raise FileError(
             "this is not a directory of crops",
             expected=f"{MARK}, as isolux crop writes it",
             where=str(folder),
         ) from error
-    return found if isinstance(found, dict) else {}
+    return contents if isinstance(contents, dict) else {}
 
 
-def _json(record: Mapping[str, Any]) -> str:
+def _format_json(record: Mapping[str, Any]) -> str:
     return json.dumps(record, indent=2, sort_keys=True) + "\n"
 
 
-def _plain(name: str) -> str:
-    """Write an id so that it may stand in a file's name; the key tells those apart that collide."""
-    return re.sub(r"[^A-Za-z0-9_.-]", "_", name).lstrip(".")[-_LONGEST:] or "_"
+def _to_file_name(name: str) -> str:
+    """Make an id safe for a file name; the key separates ids that collide."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", name).lstrip(".")[-_MAX_NAME_LENGTH:] or "_"

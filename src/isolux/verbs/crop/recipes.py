@@ -35,27 +35,27 @@ Cutting = Callable[[Pixels], Pixels]
 
 NO_BOX = "no box to cut out"
 NO_MASK = "no mask of the person"
-_THROUGH = 4096  # pixels: FHIBE's first size
-_LEAST_PERSON = 100  # pixels: MIAP's smallest side
-_EYES_AND_MOUTH = {
+_FHIBE_FIRST_SIZE_PX = 4096  # pixels: the size through which FHIBE's faces are resized
+_MIN_PERSON_PX = 100  # pixels: MIAP's minimum box side
+_POINT_NAMES = {
     "right eye": ("right eye",),
     "left eye": ("left eye",),
     "mouth right": ("mouth right", "right mouth", "right mouth corner"),
     "mouth left": ("mouth left", "left mouth", "left mouth corner"),
 }
-"""What the points are called: by FHIBE and BlazePose, and by others."""
+"""Spellings of keypoint names: FHIBE's and BlazePose's first."""
 
 
 Box = tuple[float, float, float, float]
 
-_BOX = ("box_x", "box_y", "box_w", "box_h")
-_PARTS = ("part_masks", "segments")
+_BOX_COLUMNS = ("box_x", "box_y", "box_w", "box_h")
+_PART_COLUMNS = ("part_masks", "segments")
 _VISIBLE = 2  # COCO's: 1 is labelled and hidden
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Whom a crop shows: boxes x, y, w, h in pixels, and the points that are visible, by name."""
+    """A person to crop: boxes x, y, w, h in pixels, visible keypoints by name, and mask."""
 
     id: str
     box: Box | None = None
@@ -67,41 +67,51 @@ class Person:
 def people_of(dataset: Dataset) -> dict[str, list[Person]]:
     """List the people of each image with their boxes and the points that are visible."""
     table = INSTANCES.conform(with_masks(dataset).instances)
-    found: dict[str, list[Person]] = {}
+    people_by_image: dict[str, list[Person]] = {}
     for row in table.iter_rows(named=True):
-        found.setdefault(row["image_id"], []).append(
-            Person(row["instance_id"], _box(row, ""), _box(row, "face_"), _points(row), _mask(row))
+        people_by_image.setdefault(row["image_id"], []).append(
+            Person(
+                row["instance_id"],
+                _read_box(row, ""),
+                _read_box(row, "face_"),
+                _read_points(row),
+                _read_mask(row),
+            )
         )
-    return found
+    return people_by_image
 
 
 def with_masks(dataset: Dataset) -> Dataset:
-    """Unite the parts of people who have no other masks (FHIBE's)."""
-    held = dataset.instances
-    parts = [
-        name for name in _PARTS if name in held.columns and held[name].null_count() < len(held)
+    """Merge part masks into person masks where people have no other masks (FHIBE)."""
+    instances = dataset.instances
+    part_columns = [
+        name
+        for name in _PART_COLUMNS
+        if name in instances.columns and instances[name].null_count() < len(instances)
     ]
-    if not parts or ("mask_counts" in held.columns and held["mask_counts"].is_not_null().any()):
+    if not part_columns or (
+        "mask_counts" in instances.columns and instances["mask_counts"].is_not_null().any()
+    ):
         return dataset
     return people_of_parts(dataset)
 
 
-def _box(row: Mapping[str, Any], prefix: str) -> Any:
-    sides = tuple(row.get(prefix + name) for name in _BOX)
-    return None if None in sides else sides
+def _read_box(row: Mapping[str, Any], prefix: str) -> Any:
+    edges = tuple(row.get(prefix + name) for name in _BOX_COLUMNS)
+    return None if None in edges else edges
 
 
-def _mask(row: Mapping[str, Any]) -> Any:
-    found = tuple(row.get(f"mask_{name}") for name in ("counts", "height", "width"))
-    return None if None in found else found
+def _read_mask(row: Mapping[str, Any]) -> Any:
+    mask = tuple(row.get(f"mask_{name}") for name in ("counts", "height", "width"))
+    return None if None in mask else mask
 
 
-def _points(row: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+def _read_points(row: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     names = row.get("keypoint_names") or ()
-    parts = (row.get(f"keypoints_{c}") or () for c in "xyv")
+    coordinates = (row.get(f"keypoints_{c}") or () for c in "xyv")
     return {
         str(name).lower().replace("_", " "): (float(x), float(y))
-        for name, x, y, v in zip(names, *parts, strict=False)
+        for name, x, y, v in zip(names, *coordinates, strict=False)
         if v == _VISIBLE and x is not None and y is not None
     }
 
@@ -114,7 +124,7 @@ def subjects_of(dataset: Dataset) -> dict[str, str | None]:
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """What may be chosen of a recipe; None: the recipe's own, or nothing that it knows."""
+    """Settings of a recipe; None: the recipe's default, or not applicable."""
 
     box: Literal["face", "person"] | None = None
     factor: float | None = None
@@ -125,7 +135,7 @@ class How:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One way to cut people out.
+    """One published way to crop people.
 
     Parameters
     ----------
@@ -147,106 +157,110 @@ class Recipe:
     place: Callable[[Person, How], Cutting]
     doubts: tuple[str, ...] = ()
 
-    def settled(self, how: How) -> How:
-        """Fill in its own settings."""
-        said = {name: getattr(how, name) for name in How.__dataclass_fields__}
-        for name, value in said.items():
-            if value is not None and name not in self.takes:
+    def settled(self, options: How) -> How:
+        """Fill in the recipe's defaults; refuse settings that it does not have."""
+        chosen_settings = {name: getattr(options, name) for name in How.__dataclass_fields__}
+        for name, setting in chosen_settings.items():
+            if setting is not None and name not in self.takes:
                 raise SpecError(
                     f"the recipe {self.name!r} has no setting {name!r}",
                     expected=", ".join(self.takes),
-                    found=f"{name}={value}",
+                    found=f"{name}={setting}",
                 )
-        own = {name: value for name, value in self.takes.items() if said[name] is None}
-        return replace(how, **own)
+        own_defaults = {
+            name: setting for name, setting in self.takes.items() if chosen_settings[name] is None
+        }
+        return replace(options, **own_defaults)
 
 
 def recipe_of(name: str) -> Recipe:
-    """Find a recipe."""
+    """Return the recipe of a name."""
     if name not in RECIPES:
         raise UnknownNameError("recipe", name, list(RECIPES), where="--recipe")
     return RECIPES[name]
 
 
-def _box_of(person: Person, how: How) -> Box:
-    """Return the box that is meant; a data set of faces has no other box than the face's."""
-    found = person.box if how.box == "person" else person.face_box or person.box
-    if found is None:
+def _select_box(person: Person, options: How) -> Box:
+    """Select the face box or the person's box; datasets of faces have only one box."""
+    box = person.box if options.box == "person" else person.face_box or person.box
+    if box is None:
         raise SpecError(NO_BOX)
-    return found
+    return box
 
 
-def _sized(pixels: Pixels, size: int | None) -> Pixels:
+def _resize(pixels: Pixels, size: int | None) -> Pixels:
     return pixels if size is None else resized(pixels, size)
 
 
-def _by_box(person: Person, how: How) -> Cutting:
-    box, factor = _box_of(person, how), float(how.factor or 1.0)
+def _crop_box(person: Person, options: How) -> Cutting:
+    box, factor = _select_box(person, options), float(options.factor or 1.0)
     whole_box(box, factor)
-    return lambda pixels: _sized(cut_xywh(pixels, box, factor=factor), how.size)
+    return lambda pixels: _resize(cut_xywh(pixels, box, factor=factor), options.size)
 
 
-def _by_square(person: Person, how: How) -> Cutting:
-    box = _box_of(person, how)
-    if min(box[2:]) < _LEAST_PERSON:
-        raise SpecError(f"a box with a side below {_LEAST_PERSON} pixels")
-    wide = how.wide or "left"
-    return lambda pixels: _sized(cut_square_top(pixels, box, wide=wide), how.size)
+def _crop_square(person: Person, options: How) -> Cutting:
+    box = _select_box(person, options)
+    if min(box[2:]) < _MIN_PERSON_PX:
+        raise SpecError(f"a box with a side below {_MIN_PERSON_PX} pixels")
+    wide = options.wide or "left"
+    return lambda pixels: _resize(cut_square_top(pixels, box, wide=wide), options.size)
 
 
-def _whole(person: Person, how: How) -> Cutting:
+def _crop_nothing(person: Person, options: How) -> Cutting:
     del person
-    return lambda pixels: _sized(pixels, how.size)
+    return lambda pixels: _resize(pixels, options.size)
 
 
-def _masked(
-    person: Person, how: How, *, shown: Callable[[Pixels, npt.NDArray[np.bool_]], Pixels]
+def _mask_person(
+    person: Person, options: How, *, apply_mask: Callable[[Pixels, npt.NDArray[np.bool_]], Pixels]
 ) -> Cutting:
     if person.mask is None:
         raise SpecError(NO_MASK)
     counts, height, width = person.mask
-    return lambda pixels: _sized(shown(pixels, mask_of(counts, height, width)), how.size)
+    return lambda pixels: _resize(apply_mask(pixels, mask_of(counts, height, width)), options.size)
 
 
-def _aligned(person: Person, how: How) -> Cutting:
+def _crop_aligned_face(person: Person, options: How) -> Cutting:
     points = person.points
-    found = {}
-    for name, known in _EYES_AND_MOUTH.items():
-        at = next((points[one] for one in known if one in points), None)
-        if at is None:
+    point_by_name = {}
+    for name, spellings in _POINT_NAMES.items():
+        point = next((points[spelling] for spelling in spellings if spelling in points), None)
+        if point is None:
             raise SpecError(f"the {name} is not visible")
-        found[name] = at
-    corners = face_square(*found.values())
-    return partial(oriented, corners=corners, side=how.size or 512, through=_THROUGH)
+        point_by_name[name] = point
+    corners = face_square(*point_by_name.values())
+    return partial(
+        oriented, corners=corners, side=options.size or 512, through=_FHIBE_FIRST_SIZE_PX
+    )
 
 
-def _by_eyes(person: Person, how: How) -> Cutting:
+def _crop_fairface(person: Person, options: How) -> Cutting:
     for name in DLIB_EYES:
         if name not in person.points:
             raise SpecError(f"the {name} corner is not visible")
-    padding = 0.25 if how.padding is None else how.padding
+    padding = 0.25 if options.padding is None else options.padding
     corners = fitted_square(person.points, padding=padding)
-    return partial(oriented, corners=corners, side=how.size or 224, fill="black")
+    return partial(oriented, corners=corners, side=options.size or 224, fill="black")
 
 
-_PROBED = "Xiang et al. 2025, Methods, foundation models: CLIP"
-_OTHERS = "other people of the photo are a part of its background"
+_CLIP_SOURCE = "Xiang et al. 2025, Methods, foundation models: CLIP"
+_OTHERS_REMAIN = "other people of the photo are a part of its background"
 RECIPES: Mapping[str, Recipe] = {
-    one.name: one
-    for one in (
+    recipe.name: recipe
+    for recipe in (
         Recipe(
             "box",
             "each person's box, larger by a factor",
             "",
             {"box": "face", "factor": 1.0, "size": None},
-            _by_box,
+            _crop_box,
         ),
         Recipe(
             "fhibe",
             "FHIBE's cropped faces: the face's box, twice as large",
             "Xiang et al. 2025, Methods, FHIBE derivative datasets",
             {"box": "face", "factor": 2.0, "size": None},
-            _by_box,
+            _crop_box,
             ("here, areas outside the photo are filled with the mean of the crop's inside",),
         ),
         Recipe(
@@ -255,7 +269,7 @@ RECIPES: Mapping[str, Recipe] = {
             "Xiang et al. 2025, Methods, FHIBE derivative datasets; the square of FFHQ (Karras et"
             " al. 2019)",
             {"size": 512},
-            _aligned,
+            _crop_aligned_face,
             (
                 "how large the square is about eyes and mouth is not said: here it is FFHQ's",
                 "FHIBE's own were cut from the full-size photos, not from those of 2,048 pixels",
@@ -266,7 +280,7 @@ RECIPES: Mapping[str, Recipe] = {
             "Casual Conversations' faces: the box 1.5 times as large, 256",
             "Goyal et al. 2022, appendix B.1",
             {"box": "face", "factor": 1.5, "size": 256},
-            _by_box,
+            _crop_box,
             ("the filter, and what fills a box beyond the frame, are open: bilinear and the mean",),
         ),
         Recipe(
@@ -274,7 +288,7 @@ RECIPES: Mapping[str, Recipe] = {
             "MIAP's people: sides from 100 pixels, long boxes cut to their top square, 224",
             "Goyal et al. 2022, appendix B.2",
             {"box": "person", "size": 224, "wide": "left"},
-            _by_square,
+            _crop_square,
             (
                 (
                     "the paper cuts a wide box at its left, its released code at its middle"
@@ -291,36 +305,39 @@ RECIPES: Mapping[str, Recipe] = {
             "FairFace's faces: turned by the corners of the eyes to dlib's mean face",
             "Kärkkäinen & Joo 2021, their published script; dlib's get_face_chip_details",
             {"padding": 0.25, "size": 224},
-            _by_eyes,
+            _crop_fairface,
             (
                 "dlib fits the base of the nose too, which data sets do not annotate",
                 "theirs are faces that a detector found; these are those that people annotated",
             ),
         ),
-        Recipe("whole", "the whole photo, as it is", _PROBED, {"size": None}, _whole),
+        Recipe("whole", "the whole photo, as it is", _CLIP_SOURCE, {"size": None}, _crop_nothing),
         Recipe(
             "person-black",
             "the whole photo, the person blacked out",
-            _PROBED,
+            _CLIP_SOURCE,
             {"size": None},
-            partial(_masked, shown=person_black),
-            (_OTHERS,),
+            partial(_mask_person, apply_mask=person_black),
+            (_OTHERS_REMAIN,),
         ),
         Recipe(
             "person-blurred",
             "the whole photo, the person blurred (Gaussian, radius 100)",
-            _PROBED,
+            _CLIP_SOURCE,
             {"size": None},
-            partial(_masked, shown=person_blurred),
-            (_OTHERS, "the radius is read as the standard deviation, in pixels of the photo"),
+            partial(_mask_person, apply_mask=person_blurred),
+            (
+                _OTHERS_REMAIN,
+                "the radius is read as the standard deviation, in pixels of the photo",
+            ),
         ),
         Recipe(
             "background-black",
             "the person, all around them blacked out",
-            _PROBED,
+            _CLIP_SOURCE,
             {"size": None},
-            partial(_masked, shown=background_black),
-            (_OTHERS,),
+            partial(_mask_person, apply_mask=background_black),
+            (_OTHERS_REMAIN,),
         ),
     )
 }

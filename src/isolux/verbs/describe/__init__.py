@@ -18,7 +18,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.spec import crossed
 
-_PLACES = ("caption_country", "caption_region")
+_LOCATION_ATTRIBUTES = ("caption_country", "caption_region")
 Data = Dataset | str | Path
 
 
@@ -114,16 +114,16 @@ def describe(
     ...     describe(f"table:{file}", by=["light"]).tables["By light"]["people"].to_list()
     [2, 1]
     """
-    held = None if target is None else read_target(target)
-    named = _named(data)
-    texts = _one_each(captions, list(named), "--captions")
-    files = _one_each(embeddings, list(named), "--embeddings")
-    shares = [] if held is None else [*held.shares]
-    spoken = [text.partition("=")[0].partition(":")[0] for text in (*bins, *group, *rename)]
-    first_and = [part for text in (*spoken, *shares) for part in crossed(text)]
+    target_shares = None if target is None else read_target(target)
+    sources = _name_datasets(data)
+    texts = _assign_files(captions, list(sources), "--captions")
+    files = _assign_files(embeddings, list(sources), "--embeddings")
+    shares = [] if target_shares is None else [*target_shares.shares]
+    mentioned = [text.partition("=")[0].partition(":")[0] for text in (*bins, *group, *rename)]
+    first_attributes = [attribute for text in (*mentioned, *shares) for attribute in crossed(text)]
     datasets = {
         name: held_people(
-            one,
+            source,
             by,
             captions=texts.get(name),
             derive=derive,
@@ -135,35 +135,39 @@ def describe(
             id=id,
             cluster=cluster,
             separator=separator,
-            first_and=first_and,
+            first_and=first_attributes,
         )
-        for name, one in named.items()
+        for name, source in sources.items()
     }
     datasets = renamed(datasets, rename)
-    vectors = {name: _vectors(path, embedding_option) for name, path in files.items()}
-    places = _PLACES if texts else ()
-    by_all = [*by, *((*derive, *places) if by else ())]
-    how = groupings_over(datasets, by_all, bins=tuple(bins), votes=votes, group=tuple(group))
-    return describe_datasets(datasets, by_all, how, target=held, embeddings=vectors, seed=seed)
+    vectors = {name: _read_embeddings(path, embedding_option) for name, path in files.items()}
+    locations = _LOCATION_ATTRIBUTES if texts else ()
+    by_all = [*by, *((*derive, *locations) if by else ())]
+    groupings = groupings_over(datasets, by_all, bins=tuple(bins), votes=votes, group=tuple(group))
+    return describe_datasets(
+        datasets, by_all, groupings, target=target_shares, embeddings=vectors, seed=seed
+    )
 
 
-def _named(data: Data | Sequence[Data] | Mapping[str, Data]) -> dict[str, Data]:
-    """Name each dataset by its loader where that tells them apart, else by its file."""
-    if isinstance(data, Mapping):
-        return dict(data)
-    every: list[Data] = [data] if isinstance(data, Dataset | str | Path) else list(data)
-    texts = [one.name if isinstance(one, Dataset) else str(one) for one in every]
+def _name_datasets(sources: Data | Sequence[Data] | Mapping[str, Data]) -> dict[str, Data]:
+    """Name each dataset by its loader if that is unique, else by its file."""
+    if isinstance(sources, Mapping):
+        return dict(sources)
+    source_list: list[Data] = (
+        [sources] if isinstance(sources, Dataset | str | Path) else list(sources)
+    )
+    texts = [source.name if isinstance(source, Dataset) else str(source) for source in source_list]
     loaders = [text.partition(":")[0] for text in texts]
     files = [Path(text.partition(":")[2]).name for text in texts]
-    both = [f"{loader}:{file}" for loader, file in zip(loaders, files, strict=True)]
-    for names in (loaders, files, both, texts):
-        if len(set(names)) == len(every):
-            return dict(zip(names, every, strict=True))
-    twice = next(text for text, n in Counter(texts).items() if n > 1)
-    raise SpecError("a dataset is named twice", expected="each once", found=repr(twice))
+    loaders_and_files = [f"{loader}:{file}" for loader, file in zip(loaders, files, strict=True)]
+    for names in (loaders, files, loaders_and_files, texts):
+        if len(set(names)) == len(source_list):
+            return dict(zip(names, source_list, strict=True))
+    duplicate = next(text for text, n in Counter(texts).items() if n > 1)
+    raise SpecError("a dataset is named twice", expected="each once", found=repr(duplicate))
 
 
-def _one_each(files: Sequence[str], names: Sequence[str], flag: str) -> dict[str, str]:
+def _assign_files(files: Sequence[str], names: Sequence[str], flag: str) -> dict[str, str]:
     """Give each dataset its file: as many as there are datasets, in their order."""
     if files and len(files) != len(names):
         raise SpecError(
@@ -174,7 +178,7 @@ def _one_each(files: Sequence[str], names: Sequence[str], flag: str) -> dict[str
     return dict(zip(names, files, strict=True)) if files else {}
 
 
-def _vectors(path: str, options: Sequence[str]) -> pl.DataFrame:
+def _read_embeddings(path: str, options: Sequence[str]) -> pl.DataFrame:
     settings = read_options(
         registry.load("predictions", "embeddings").read,
         options,

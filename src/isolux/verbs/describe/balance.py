@@ -55,62 +55,62 @@ def read_target(path: str | Path) -> Target:
     ...     read_target(file).shares["gender"]["Female"]
     0.51
     """
-    where = str(path)
+    source = str(path)
     table = read_table(path)
     for name in _COLUMNS:
         if name not in table.columns:
-            raise UnknownNameError("column", name, table.columns, where=where)
-    read = table.select(
+            raise UnknownNameError("column", name, table.columns, where=source)
+    cells = table.select(
         pl.col("attribute", "value").cast(pl.String).str.strip_chars(),
         share=pl.col("share").cast(pl.Float64, strict=False),
     )
-    _refuse(
-        ~((read["share"] >= 0) & read["share"].is_finite()).fill_null(value=False),
+    _raise_bad_cell(
+        ~((cells["share"] >= 0) & cells["share"].is_finite()).fill_null(value=False),
         table["share"],
-        where,
+        source,
     )
     for name in ("attribute", "value"):
-        _refuse(read[name].is_null() | (read[name] == ""), table[name], where)
-    again = ~read.select(first=pl.struct("attribute", "value").is_first_distinct())["first"]
-    if again.any():
-        row = row_of(again)
+        _raise_bad_cell(cells[name].is_null() | (cells[name] == ""), table[name], source)
+    is_repeated = ~cells.select(first=pl.struct("attribute", "value").is_first_distinct())["first"]
+    if is_repeated.any():
+        row = row_of(is_repeated)
         raise TableError(
             "a value has two shares",
             expected="one row for each attribute and value",
-            found=f"{read['attribute'][row]} = {read['value'][row]!r}",
-            where=place(where, row + 1),
+            found=f"{cells['attribute'][row]} = {cells['value'][row]!r}",
+            where=place(source, row + 1),
         )
     shares: dict[str, dict[str, float]] = {}
-    for (attribute,), rows in read.group_by("attribute", maintain_order=True):
+    for (attribute,), rows in cells.group_by("attribute", maintain_order=True):
         total = float(rows["share"].sum())
         if not 0.0 < total < float("inf"):
             raise TableError(
                 f"the shares of {attribute!r} cannot be divided by their sum",
                 expected="a sum above 0",
                 found=f"{total:g}",
-                where=place(where, None, "share"),
+                where=place(source, None, "share"),
             )
-        parts = (rows["share"] / total).to_list()
-        shares[str(attribute)] = dict(zip(rows["value"].to_list(), parts, strict=True))
+        normalised = (rows["share"] / total).to_list()
+        shares[str(attribute)] = dict(zip(rows["value"].to_list(), normalised, strict=True))
     return Target(Path(path).name, shares)
 
 
-def _refuse(wrong: pl.Series, cells: pl.Series, where: str) -> None:
-    if wrong.any():
-        row = row_of(wrong)
-        share = cells.name == "share"
+def _raise_bad_cell(is_wrong: pl.Series, cells: pl.Series, source: str) -> None:
+    if is_wrong.any():
+        row = row_of(is_wrong)
+        is_share = cells.name == "share"
         raise TableError(
-            "a share is not a number of 0 or more" if share else f"a row has no {cells.name}",
-            expected="a number such as 0.25" if share else "text in every cell",
+            "a share is not a number of 0 or more" if is_share else f"a row has no {cells.name}",
+            expected="a number such as 0.25" if is_share else "text in every cell",
             found=repr(cells[row]),
-            where=place(where, row + 1, cells.name),
+            where=place(source, row + 1, cells.name),
         )
 
 
 def balance_row(
     attribute: str, counts: Mapping[str, int], target: Target | None
 ) -> dict[str, object]:
-    """Hold the shares of one attribute's known groups against those they should have.
+    """Compare the shares of one attribute's known groups with uniform or target shares.
 
     Examples
     --------
@@ -118,20 +118,20 @@ def balance_row(
     >>> row["distance"], row["least represented"], row["least ÷ due"]
     (0.2, 'Female', 0.6)
     """
-    due = dict(target.shares.get(attribute, {})) if target else {}
-    if due and not set(due) & set(counts):
+    due_shares = dict(target.shares.get(attribute, {})) if target else {}
+    if due_shares and not set(due_shares) & set(counts):
         raise SpecError(
             f"the target of {attribute!r} names no group that there is",
             expected="some of " + ", ".join(list(counts)[:30]),
-            found=", ".join(list(due)[:10]),
+            found=", ".join(list(due_shares)[:10]),
             where=target.name if target else None,
         )
-    against = target.name if target and due else "uniform"
-    groups = list(dict.fromkeys([*counts, *due]))
-    due = due or dict.fromkeys(groups, 1.0 / len(groups) if groups else 0.0)
+    reference = target.name if target and due_shares else "uniform"
+    groups = list(dict.fromkeys([*counts, *due_shares]))
+    due_shares = due_shares or dict.fromkeys(groups, 1.0 / len(groups) if groups else 0.0)
     total = sum(counts.values())
     row: dict[str, object] = dict.fromkeys(BALANCE)
-    row |= {"attribute": attribute, "against": against, "groups": len(groups)}
+    row |= {"attribute": attribute, "against": reference, "groups": len(groups)}
     row["empty groups"] = sum(not counts.get(group) for group in groups)
     if not total:
         return row
@@ -139,9 +139,14 @@ def balance_row(
     if len(groups) > 1:
         entropy = -sum(p * log(p) for p in share.values() if p > 0)
         row["evenness"] = max(entropy, 0.0) / log(len(groups))
-    far = 0.5 * sum(abs(share[group] - due.get(group, 0.0)) for group in groups)
-    row["distance"] = round(far, 12)
-    part = {g: round(share[g] / due[g], 12) for g in groups if due.get(g, 0.0) > 0}
-    least, most = min(part, key=part.__getitem__), max(part, key=part.__getitem__)
-    row |= {"least represented": least, "least ÷ due": part[least]}
-    return row | {"most represented": most, "most ÷ due": part[most]}
+    total_variation = 0.5 * sum(abs(share[group] - due_shares.get(group, 0.0)) for group in groups)
+    row["distance"] = round(total_variation, 12)
+    ratio_to_due = {
+        g: round(share[g] / due_shares[g], 12) for g in groups if due_shares.get(g, 0.0) > 0
+    }
+    least_group, most_group = (
+        min(ratio_to_due, key=ratio_to_due.__getitem__),
+        max(ratio_to_due, key=ratio_to_due.__getitem__),
+    )
+    row |= {"least represented": least_group, "least ÷ due": ratio_to_due[least_group]}
+    return row | {"most represented": most_group, "most ÷ due": ratio_to_due[most_group]}

@@ -37,7 +37,7 @@ from isolux.vocabulary.grouping import Grouping
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, MEMBERSHIP
 
-_MOST_WORDS = 60  # values of an attribute that is counted by unasked: FACET has 52 occupations
+_MAX_CATEGORIES = 60  # values of an attribute that is counted by default: FACET has 52 occupations
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,23 +102,32 @@ def describe_datasets(
     if not datasets:
         raise SpecError("there is no dataset to describe", expected="at least one")
     _refuse_unknown(datasets, by)
-    everyone = {name: _people(data, by, groupings or {}) for name, data in datasets.items()}
+    people_by_name = {
+        name: _prepare_people(described_dataset, by, groupings or {})
+        for name, described_dataset in datasets.items()
+    }
     notes = [
         f"{name}: {note}" if len(datasets) > 1 else note
-        for name, people in everyone.items()
+        for name, people in people_by_name.items()
         for note in people.notes
     ]
-    found: dict[str, dict[str, pl.DataFrame]] = {}
-    for name, people in everyone.items():
+    tables_by_caption: dict[str, dict[str, pl.DataFrame]] = {}
+    for name, people in people_by_name.items():
         for caption, table in {**tables_of(people, target), **number_tables(people)}.items():
-            found.setdefault(caption, {})[name] = table
+            tables_by_caption.setdefault(caption, {})[name] = table
     if len(datasets) == 1:
-        tables = {caption: next(iter(of.values())) for caption, of in found.items()}
+        tables = {
+            caption: next(iter(dataset_tables.values()))
+            for caption, dataset_tables in tables_by_caption.items()
+        }
     else:
-        tables, said = _compositions(everyone, chosen=bool(by))
-        notes += said
-        tables |= {caption: _stacked(of) for caption, of in found.items()}
-    diversity = diversity_of(everyone, embeddings or {}, seed)
+        tables, composition_notes = _build_composition_tables(people_by_name, is_requested=bool(by))
+        notes += composition_notes
+        tables |= {
+            caption: _stack_datasets(dataset_tables)
+            for caption, dataset_tables in tables_by_caption.items()
+        }
+    diversity = diversity_of(people_by_name, embeddings or {}, seed)
     notes += diversity.notes
     return Description(
         tuple(datasets),
@@ -129,7 +138,7 @@ def describe_datasets(
     )
 
 
-def _stacked(by_name: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+def _stack_datasets(by_name: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     rows = [
         table.select(pl.lit(name).alias("dataset"), pl.all()) for name, table in by_name.items()
     ]
@@ -137,184 +146,225 @@ def _stacked(by_name: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def _refuse_unknown(datasets: Mapping[str, Dataset], by: Sequence[str]) -> None:
-    known = {a for d in datasets.values() for a in d.attributes["attribute"].unique().to_list()}
+    attribute_names = {
+        a for d in datasets.values() for a in d.attributes["attribute"].unique().to_list()
+    }
     for entry in by:
-        parts(entry, known)
+        parts(entry, attribute_names)
 
 
-def _people(
+def _prepare_people(
     dataset: Dataset, by: Sequence[str], groupings: Mapping[str, Grouping]
 ) -> DescribedPeople:
     people = INSTANCES.conform(dataset.instances)
     notes = list(dataset.notes)
     if "is_crowd" in people.columns:
-        single = people.filter(~pl.col("is_crowd").fill_null(value=False))
-        if single.height < people.height:
-            notes.append(f"{people.height - single.height:,} crowd(s) are not counted as people.")
-        people = single
+        without_crowds = people.filter(~pl.col("is_crowd").fill_null(value=False))
+        if without_crowds.height < people.height:
+            notes.append(
+                f"{people.height - without_crowds.height:,} crowd(s) are not counted as people."
+            )
+        people = without_crowds
     attributes = ATTRIBUTES.conform(dataset.instance_attributes())
     attributes = attributes.filter(pl.col("unit_id").is_in(people["instance_id"].implode()))
-    known = attributes["attribute"].unique(maintain_order=True).to_list()
-    wanted, said = _wanted(attributes, by, known, groupings)
+    attribute_names = attributes["attribute"].unique(maintain_order=True).to_list()
+    groupings_to_count, choice_notes = _choose_groupings(attributes, by, attribute_names, groupings)
     if not people.height:
         notes.append("there is nobody to count.")
         return DescribedPeople(dataset, people, attributes, (), MEMBERSHIP.empty(), tuple(notes))
-    singles = [(name,) for entry in wanted for name in entry if len(entry) > 1]
-    handles = ["*".join(e) for e in dict.fromkeys([*wanted, *singles])]
-    found = membership(attributes, handles, groupings, units=people["instance_id"])
-    notes += [*said, *found.notes]
-    return DescribedPeople(dataset, people, attributes, tuple(wanted), found.frame, tuple(notes))
+    components = [(name,) for entry in groupings_to_count for name in entry if len(entry) > 1]
+    handles = ["*".join(e) for e in dict.fromkeys([*groupings_to_count, *components])]
+    memberships = membership(attributes, handles, groupings, units=people["instance_id"])
+    notes += [*choice_notes, *memberships.notes]
+    return DescribedPeople(
+        dataset, people, attributes, tuple(groupings_to_count), memberships.frame, tuple(notes)
+    )
 
 
-def _wanted(
+def _choose_groupings(
     attributes: pl.DataFrame,
     by: Sequence[str],
-    known: Sequence[str],
+    attribute_names: Sequence[str],
     groupings: Mapping[str, Grouping],
 ) -> tuple[list[tuple[str, ...]], list[str]]:
-    """Choose what to count by, and say what was left out."""
+    """Choose the attributes and intersections to count by, with notes on excluded ones."""
     if not by:
-        different = pl.col("value").n_unique()
-        numbers = pl.col("value").drop_nulls().cast(pl.Float64, strict=False).is_not_null().all()
-        most = pl.when(numbers).then(MOST_NUMBERS).otherwise(_MOST_WORDS)
-        sizes = attributes.group_by("attribute", maintain_order=True).agg(n=different, most=most)
-        few: list[tuple[str, ...]] = [
+        n_values = pl.col("value").n_unique()
+        is_numeric = pl.col("value").drop_nulls().cast(pl.Float64, strict=False).is_not_null().all()
+        max_values = pl.when(is_numeric).then(MOST_NUMBERS).otherwise(_MAX_CATEGORIES)
+        sizes = attributes.group_by("attribute", maintain_order=True).agg(
+            n=n_values, most=max_values
+        )
+        default_groupings: list[tuple[str, ...]] = [
             (name,)
-            for name, n, most in sizes.iter_rows()
-            if n <= most or (name in groupings and groupings[name].bins)
+            for name, n, max_values in sizes.iter_rows()
+            if n <= max_values or (name in groupings and groupings[name].bins)
         ]
-        left = [
+        excluded_notes = [
             f"{name} has {n:,} values and is not used for counts: name it in --by, with --bins if "
             "it is a number."
             for name, n, _ in sizes.iter_rows()
-            if (name,) not in few and name not in continuous(attributes)
+            if (name,) not in default_groupings and name not in continuous(attributes)
         ]
-        return few, left
-    chosen, notes = [], []
-    without_bins = continuous(attributes) - {n for n, how in groupings.items() if how.bins}
+        return default_groupings, excluded_notes
+    selected_groupings, notes = [], []
+    unbinned_numbers = continuous(attributes) - {
+        n for n, grouping in groupings.items() if grouping.bins
+    }
     for entry in by:
         try:
-            names = parts(entry, known)
+            names = parts(entry, attribute_names)
         except UnknownNameError as error:
             notes.append(f"{entry} is not counted: there is no {error.name!r} here.")
             continue
-        if len(names) == 1 and names[0] in without_bins:
+        if len(names) == 1 and names[0] in unbinned_numbers:
             notes.append(f"{entry} is a number: its quantiles are given, and groups with --bins.")
         else:
-            chosen.append(names)
-    return list(dict.fromkeys(chosen)), notes
+            selected_groupings.append(names)
+    return list(dict.fromkeys(selected_groupings)), notes
 
 
-def _compositions(
-    everyone: Mapping[str, DescribedPeople], *, chosen: bool
+def _build_composition_tables(
+    people_by_name: Mapping[str, DescribedPeople], *, is_requested: bool
 ) -> tuple[dict[str, pl.DataFrame], list[str]]:
-    """Put datasets side by side: each group's share of those known, with its sampling interval."""
-    tables, alone = {}, []
-    for names in dict.fromkeys(entry for people in everyone.values() for entry in people.by):
-        having = {name: people for name, people in everyone.items() if names in people.by}
-        if len(having) == 1 and not chosen:
-            alone.append("*".join(names))
+    """Build tables of each group's share per dataset, with its sampling interval."""
+    tables, in_one_dataset = {}, []
+    for names in dict.fromkeys(entry for people in people_by_name.values() for entry in people.by):
+        people_with_attribute = {
+            name: people for name, people in people_by_name.items() if names in people.by
+        }
+        if len(people_with_attribute) == 1 and not is_requested:
+            in_one_dataset.append("*".join(names))
             continue
-        known = [known_rows(people, names)["group"] for people in having.values()]
-        groups = pl.concat(known).unique(maintain_order=True).to_list()
+        known_groups = [
+            known_rows(people, names)["group"] for people in people_with_attribute.values()
+        ]
+        groups = pl.concat(known_groups).unique(maintain_order=True).to_list()
         if len(names) == 1:
-            groups = natural_order(groups, dict(pl.concat(known).value_counts().rows()))
-        parts_of = [
-            _composition(people, names, groups).with_columns(dataset=pl.lit(name))
-            for name, people in having.items()
+            groups = natural_order(groups, dict(pl.concat(known_groups).value_counts().rows()))
+        composition_tables = [
+            _build_composition(people, names, groups).with_columns(dataset=pl.lit(name))
+            for name, people in people_with_attribute.items()
         ]
         rank = pl.col("group").replace_strict(groups, range(len(groups)), return_dtype=pl.Int64)
-        table = pl.concat(parts_of).sort(rank, maintain_order=True)
-        shown = named(next(iter(having.values())), names)
-        caption = f"Side by side: {shown}, {100 * LEVEL:g} % intervals"
+        table = pl.concat(composition_tables).sort(rank, maintain_order=True)
+        title = named(next(iter(people_with_attribute.values())), names)
+        caption = f"Side by side: {title}, {100 * LEVEL:g} % intervals"
         tables[caption] = table.select("group", "dataset", pl.exclude("group", "dataset"))
-    if not alone:
+    if not in_one_dataset:
         return tables, []
-    note = f"not compared, because only one dataset has them: {', '.join(alone)}. "
+    note = f"not compared, because only one dataset has them: {', '.join(in_one_dataset)}. "
     return tables, [f"{note}--rename OLD=NEW gives two attributes one name, --group their values."]
 
 
-def _composition(
+def _build_composition(
     people: DescribedPeople, names: Sequence[str], groups: Sequence[str]
 ) -> pl.DataFrame:
-    """Share each group out of those known, with Wilson's interval over clusters."""
-    known = known_rows(people, names)
+    """Compute each group's share of the known people, with a clustered Wilson interval."""
+    memberships = known_rows(people, names)
     cluster = pl.coalesce("cluster_id", "subject_id", "instance_id")
-    judged = people.people.select("instance_id", cluster=cluster).join(
-        known.select(instance_id="unit_id").unique(), on="instance_id", how="semi"
+    known_people = people.people.select("instance_id", cluster=cluster).join(
+        memberships.select(instance_id="unit_id").unique(), on="instance_id", how="semi"
     )
-    judged = judged.with_columns(at=pl.col("cluster").rank("dense").cast(pl.Int64) - 1)
-    sizes = np.bincount(judged["at"].to_numpy())
-    where = known.join(judged, left_on="unit_id", right_on="instance_id")
+    known_people = known_people.with_columns(at=pl.col("cluster").rank("dense").cast(pl.Int64) - 1)
+    sizes = np.bincount(known_people["at"].to_numpy())
+    member_clusters = memberships.join(known_people, left_on="unit_id", right_on="instance_id")
     rows: list[tuple[str, int, float | None, float | None, float | None]] = []
     for group in groups:
-        own = where.filter(pl.col("group") == group)["at"].to_numpy()
-        if not judged.height:
+        group_clusters = member_clusters.filter(pl.col("group") == group)["at"].to_numpy()
+        if not known_people.height:
             rows.append((group, 0, None, None, None))
             continue
-        effect = design_effect(np.bincount(own, minlength=len(sizes)), sizes)
-        ends = wilson(len(own), judged.height, LEVEL, effect)
-        low, high = 100.0 * float(ends.low), 100.0 * float(ends.high)
-        rows.append((group, len(own), 100.0 * len(own) / judged.height, low, high))
+        group_design_effect = design_effect(
+            np.bincount(group_clusters, minlength=len(sizes)), sizes
+        )
+        interval = wilson(len(group_clusters), known_people.height, LEVEL, group_design_effect)
+        low, high = 100.0 * float(interval.low), 100.0 * float(interval.high)
+        rows.append(
+            (
+                group,
+                len(group_clusters),
+                100.0 * len(group_clusters) / known_people.height,
+                low,
+                high,
+            )
+        )
     schema = {"group": pl.String, "people": pl.Int64}
     schema |= dict.fromkeys(("% of known", "from", "to"), pl.Float64)
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-# Numbers by group: how an attribute that is a number lies in each group of the others.
+# Quantiles of numeric attributes in each group of the other attributes.
 
-_FEW = 4  # people of whom no quarters can be told
+_MIN_QUARTILE_PEOPLE = 4  # people needed for quartiles
 
 
 def continuous(attributes: pl.DataFrame) -> set[str]:
-    """Name the attributes that are numbers, and more than a few whole ones."""
+    """Find the continuous attributes: numeric, with fractions or many distinct values."""
     if "number" not in attributes.columns:
         return set()
     numbers = attributes.filter(pl.col("number").is_finite())
-    kinds = numbers.group_by("attribute").agg(
+    number_counts = numbers.group_by("attribute").agg(
         n=pl.col("number").n_unique(), parts=(pl.col("number") != pl.col("number").round(0)).any()
     )
-    many = (pl.col("n") > MOST_NUMBERS) | (pl.col("parts") & (pl.col("n") > 1))
-    return set(kinds.filter(many)["attribute"])
+    is_continuous = (pl.col("n") > MOST_NUMBERS) | (pl.col("parts") & (pl.col("n") > 1))
+    return set(number_counts.filter(is_continuous)["attribute"])
 
 
 def number_tables(people: DescribedPeople) -> dict[str, pl.DataFrame]:
     """Give the quantiles of each numeric attribute, for everyone and by group."""
-    wanted = continuous(people.attributes)
-    if not wanted:
+    numeric_names = continuous(people.attributes)
+    if not numeric_names:
         return {}
     numbers = people.attributes.filter(pl.col("number").is_finite())
     names = numbers["attribute"].unique(maintain_order=True)
     tables = {}
-    for name in names.filter(names.is_in(sorted(wanted))):
-        own = (
+    for name in names.filter(names.is_in(sorted(numeric_names))):
+        person_numbers = (
             numbers.filter(pl.col("attribute") == name)
             .group_by("unit_id", maintain_order=True)
             .agg(pl.col("number").mean())
         )
-        made = [_row(*side, own) for side in _sides(people, name)]
+        rows = [
+            _build_number_row(*group, person_numbers) for group in _iterate_groups(people, name)
+        ]
         floats = dict.fromkeys(("% without", *NUMBER_QUANTILES, "mean"), pl.Float64)
-        tables[f"Numbers: {named(people, (name,))}"] = pl.DataFrame(made, schema_overrides=floats)
+        tables[f"Numbers: {named(people, (name,))}"] = pl.DataFrame(rows, schema_overrides=floats)
     return tables
 
 
-def _sides(people: DescribedPeople, but: str) -> Iterator[tuple[str, str, pl.Series]]:
-    """Yield everyone, then the known groups of every attribute but the one that is measured."""
+def _iterate_groups(
+    people: DescribedPeople, excluded_attribute: str
+) -> Iterator[tuple[str, str, pl.Series]]:
+    """Yield everyone, then the known groups of every attribute except the measured one."""
     yield "everyone", "everyone", people.people["instance_id"]
     for names in people.by:
-        if but not in names:
-            known = known_rows(people, names)
-            for group in known["group"].unique(maintain_order=True):
-                yield "*".join(names), group, known.filter(pl.col("group") == group)["unit_id"]
+        if excluded_attribute not in names:
+            memberships = known_rows(people, names)
+            for group in memberships["group"].unique(maintain_order=True):
+                yield (
+                    "*".join(names),
+                    group,
+                    memberships.filter(pl.col("group") == group)["unit_id"],
+                )
 
 
-def _row(attribute: str, group: str, who: pl.Series, numbers: pl.DataFrame) -> dict[str, object]:
-    found = numbers.filter(pl.col("unit_id").is_in(who.implode()))["number"]
-    able = len(found) >= _FEW
-    without = 100.0 * (1.0 - len(found) / len(who)) if len(who) else None
-    row: dict[str, object] = {"attribute": attribute, "group": group, "people": len(found)}
+def _build_number_row(
+    attribute: str, group: str, person_ids: pl.Series, numbers: pl.DataFrame
+) -> dict[str, object]:
+    group_numbers = numbers.filter(pl.col("unit_id").is_in(person_ids.implode()))["number"]
+    has_quartiles = len(group_numbers) >= _MIN_QUARTILE_PEOPLE
+    percent_missing = (
+        100.0 * (1.0 - len(group_numbers) / len(person_ids)) if len(person_ids) else None
+    )
+    row: dict[str, object] = {"attribute": attribute, "group": group, "people": len(group_numbers)}
     quantiles = {
-        head: found.quantile(share, "linear") if able else None
+        head: group_numbers.quantile(share, "linear") if has_quartiles else None
         for head, share in NUMBER_QUANTILES.items()
     }
-    return row | {"% without": without} | quantiles | {"mean": found.mean() if able else None}
+    return (
+        row
+        | {"% without": percent_missing}
+        | quantiles
+        | {"mean": group_numbers.mean() if has_quartiles else None}
+    )

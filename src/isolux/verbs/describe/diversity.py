@@ -1,7 +1,7 @@
 """How varied a dataset's people look to a model: Vendi score, distances, a map, by group.
 
-Part of ``description``: people with their groups and the vectors that a model gave them go in,
-tables and what is drawn of them come out. FHIBE compares datasets by the Vendi score ("Dataset
+Part of ``description``: from people with their groups and a model's embeddings to tables and the
+data of figures. FHIBE compares datasets by the Vendi score ("Dataset
 diversity"), FairFace by the distances of all pairs (Figure 4) and a t-SNE map (Figure 3); neither
 does so by group, where the number of people differs and so the score (``stats/diversity.py``).
 """
@@ -21,15 +21,18 @@ from isolux.verbs.describe.tables import LEVEL, NUMBER_QUANTILES, DescribedPeopl
 from isolux.vocabulary.errors import JoinError, SpecError
 
 MAPPED = 1_500
-"""People up to which all are on the map; of more, so many are drawn."""
-_LARGEST, _SMALLEST = 200, 10  # subjects in a draw of the comparable Vendi score
-_SHARES = np.concatenate([[0.001, 0.003], np.linspace(0.01, 0.99, 99), [0.997, 0.999]])
-_EVERYONE = "everyone"
+"""Maximum number of people on the map; of more, a random sample."""
+_MAX_DRAWN_SUBJECTS, _MIN_DRAWN_SUBJECTS = (
+    200,
+    10,
+)  # subjects drawn for the comparable Vendi score: at most, at least
+_CURVE_SHARES = np.concatenate([[0.001, 0.003], np.linspace(0.01, 0.99, 99), [0.997, 0.999]])
+_OVERALL = "everyone"
 
 
 @dataclass(frozen=True, slots=True)
 class Diversity:
-    """Tables by caption, what is drawn above each (by the figure's title), and notes."""
+    """Tables by caption, the data of their figures by title, and notes."""
 
     tables: dict[str, pl.DataFrame] = field(default_factory=dict)
     drawn: dict[str, dict[str, pl.DataFrame]] = field(default_factory=dict)
@@ -37,8 +40,8 @@ class Diversity:
 
 
 @dataclass(frozen=True, slots=True)
-class _Set:
-    """One dataset's vectors ``[n, d]``, whose photo each is, and the rows of each group."""
+class _EmbeddedPeople:
+    """One dataset's embeddings ``[n, d]``, the subject of each, and the rows of each group."""
 
     name: str
     vectors: npt.NDArray[np.float32]
@@ -47,35 +50,37 @@ class _Set:
 
     def sides(self) -> Iterator[tuple[str, str, npt.NDArray[np.int64]]]:
         """Yield everyone, then each group of each attribute: attribute, group, rows."""
-        yield _EVERYONE, _EVERYONE, np.arange(len(self.vectors))
+        yield _OVERALL, _OVERALL, np.arange(len(self.vectors))
         for (attribute, group), rows in self.groups.items():
             yield attribute, group, rows
 
 
 def diversity_of(
-    everyone: Mapping[str, DescribedPeople],
+    people_by_name: Mapping[str, DescribedPeople],
     embeddings: Mapping[str, pl.DataFrame],
     seed: int,
 ) -> Diversity:
-    """Measure how varied people's vectors are, whole and by group."""
+    """Measure the diversity of people's embeddings, overall and by group."""
     notes: list[str] = []
     sets = []
-    for name, people in everyone.items():
+    for name, people in people_by_name.items():
         if name in embeddings and people.people.height:
-            found, said = _set_of(name, people, embeddings[name])
-            sets.append(found)
-            notes += [f"{name}: {text}" if len(everyone) > 1 else text for text in said]
+            embedded_people, match_notes = _match_vectors(name, people, embeddings[name])
+            sets.append(embedded_people)
+            notes += [
+                f"{name}: {text}" if len(people_by_name) > 1 else text for text in match_notes
+            ]
     if not sets:
         return Diversity(notes=tuple(notes))
     tables: dict[str, pl.DataFrame] = {}
-    drawn: dict[str, dict[str, pl.DataFrame]] = {}
-    tables["Diversity: Vendi score"] = _vendi(sets, seed)
-    for metric, (table, curves) in _distances(sets, seed).items():
+    figure_tables: dict[str, dict[str, pl.DataFrame]] = {}
+    tables["Diversity: Vendi score"] = _build_vendi_table(sets, seed)
+    for metric, (table, curves) in _build_distance_tables(sets, seed).items():
         tables[f"Distances between pairs: {metric}"] = table
-        drawn[f"Distances between pairs: {metric}"] = curves
+        figure_tables[f"Distances between pairs: {metric}"] = curves
     caption = "Map of embeddings (t-SNE)"
-    tables[caption], drawn[caption] = _maps(sets, seed)
-    if len(everyone) == 1:
+    tables[caption], figure_tables[caption] = _build_maps(sets, seed)
+    if len(people_by_name) == 1:
         tables = {key: table.drop("dataset") for key, table in tables.items()}
     if any(len(s.vectors) * (len(s.vectors) - 1) // 2 > PAIRS for s in sets):
         notes.append(
@@ -85,11 +90,13 @@ def diversity_of(
         notes.append(f"the map shows {MAPPED:,} drawn at random.")
     if any(min(s.vectors.shape) > EXACT for s in sets):
         notes.append("the Vendi score of the largest sets is estimated; its ± is 1.96 such errors.")
-    return Diversity(tables, drawn, tuple(notes))
+    return Diversity(tables, figure_tables, tuple(notes))
 
 
-def _set_of(name: str, people: DescribedPeople, embeddings: pl.DataFrame) -> tuple[_Set, list[str]]:
-    """Bring vectors to people, and say who has none."""
+def _match_vectors(
+    name: str, people: DescribedPeople, embeddings: pl.DataFrame
+) -> tuple[_EmbeddedPeople, list[str]]:
+    """Match embeddings to people by id, and note people without one."""
     models = embeddings["model"].unique().sort().to_list()
     if len(models) > 1:
         raise SpecError(
@@ -98,63 +105,72 @@ def _set_of(name: str, people: DescribedPeople, embeddings: pl.DataFrame) -> tup
             found=", ".join(models[:10]),
             where=name,
         )
-    unit, met = _units(name, people.people, embeddings)
-    frame, vectors, notes = _directed(met)
-    if met.height < embeddings.height:
-        strangers = embeddings.height - met.height
-        notes.append(f"{strangers:,} vectors are of nobody who is described: left out.")
-    place = frame.select(pl.col("unit"), row=pl.int_range(pl.len(), dtype=pl.Int64))
-    who = people.people.select("instance_id", "subject_id", unit=unit).join(
-        place, on="unit", how="left", maintain_order="left"
+    unit, matched_rows = _match_units(name, people.people, embeddings)
+    frame, vectors, notes = _drop_zero_vectors(matched_rows)
+    if matched_rows.height < embeddings.height:
+        n_unmatched = embeddings.height - matched_rows.height
+        notes.append(f"{n_unmatched:,} vectors are of nobody who is described: left out.")
+    row_index = frame.select(pl.col("unit"), row=pl.int_range(pl.len(), dtype=pl.Int64))
+    person_rows = people.people.select("instance_id", "subject_id", unit=unit).join(
+        row_index, on="unit", how="left", maintain_order="left"
     )
-    without = who["row"].null_count()
-    if without:
-        notes.append(f"{without:,} of {who.height:,} people have no vector: not in the diversity.")
-    first = who.drop_nulls("row").unique("row", keep="first").sort("row")
-    owner = pl.coalesce(
+    n_without_vector = person_rows["row"].null_count()
+    if n_without_vector:
+        notes.append(
+            f"{n_without_vector:,} of {person_rows.height:,} people have no vector: not in"
+            " the diversity."
+        )
+    first_owners = person_rows.drop_nulls("row").unique("row", keep="first").sort("row")
+    subject_key = pl.coalesce(
         pl.concat_str(pl.lit("s"), "subject_id"), pl.concat_str(pl.lit("u"), "unit")
     )
-    subject = first.select(at=owner.rank("dense").cast(pl.Int64) - 1)["at"].to_numpy()
-    if first["subject_id"].is_null().all():
+    subject = first_owners.select(at=subject_key.rank("dense").cast(pl.Int64) - 1)["at"].to_numpy()
+    if first_owners["subject_id"].is_null().all():
         notes.append("whose photos they are is not known: each vector counts as a subject.")
-    row_of = who.select(unit_id="instance_id", row="row").drop_nulls()
-    return _Set(name, vectors, subject, _rows_of_groups(people, row_of)), notes
+    row_by_unit = person_rows.select(unit_id="instance_id", row="row").drop_nulls()
+    return _EmbeddedPeople(name, vectors, subject, _build_group_rows(people, row_by_unit)), notes
 
 
-def _directed(frame: pl.DataFrame) -> tuple[pl.DataFrame, npt.NDArray[np.float32], list[str]]:
-    """Take the vectors out of their table, and leave out those without a direction."""
+def _drop_zero_vectors(
+    frame: pl.DataFrame,
+) -> tuple[pl.DataFrame, npt.NDArray[np.float32], list[str]]:
+    """Convert embeddings to an array without zero vectors, which have no direction."""
     width = int(frame["embedding"].list.len()[0])
     vectors = frame["embedding"].list.to_array(width).to_numpy()
     vectors = np.ascontiguousarray(vectors, dtype=np.float32)
-    some = np.abs(vectors).max(axis=1, initial=0.0) > 0.0
-    if some.all():
+    has_direction = np.abs(vectors).max(axis=1, initial=0.0) > 0.0
+    if has_direction.all():
         return frame, vectors, []
-    note = f"{int((~some).sum()):,} vectors of length 0 have no direction: left out."
-    return frame.filter(pl.Series(some)), vectors[some], [note]
+    note = f"{int((~has_direction).sum()):,} vectors of length 0 have no direction: left out."
+    return frame.filter(pl.Series(has_direction)), vectors[has_direction], [note]
 
 
-def _rows_of_groups(
-    people: DescribedPeople, row_of: pl.DataFrame
+def _build_group_rows(
+    people: DescribedPeople, row_by_unit: pl.DataFrame
 ) -> dict[tuple[str, str], npt.NDArray[np.int64]]:
     groups = {}
     for names in people.by:
-        known = known_rows(people, names)
-        placed = known.join(row_of, on="unit_id").select("group", "row").unique()
-        parts = {key: part for (key,), part in placed.group_by("group")}
-        for group in known["group"].unique(maintain_order=True):
+        memberships = known_rows(people, names)
+        member_rows = memberships.join(row_by_unit, on="unit_id").select("group", "row").unique()
+        rows_by_group = {key: group_rows for (key,), group_rows in member_rows.group_by("group")}
+        for group in memberships["group"].unique(maintain_order=True):
             rows = (
-                parts[group]["row"].sort().to_numpy() if group in parts else np.empty(0, np.int64)
+                rows_by_group[group]["row"].sort().to_numpy()
+                if group in rows_by_group
+                else np.empty(0, np.int64)
             )
             groups["*".join(names), group] = rows
     return groups
 
 
-def _units(name: str, people: pl.DataFrame, embeddings: pl.DataFrame) -> tuple[str, pl.DataFrame]:
-    """Choose whether ids are people's or images', and keep the vectors of this dataset."""
+def _match_units(
+    name: str, people: pl.DataFrame, embeddings: pl.DataFrame
+) -> tuple[str, pl.DataFrame]:
+    """Detect whether ids are of people or images, and select this dataset's embeddings."""
     for unit in ("instance_id", "image_id"):
-        met = embeddings.filter(pl.col("instance_id").is_in(people[unit].implode()))
-        if met.height:
-            return unit, met.select(unit="instance_id", embedding="embedding").sort("unit")
+        matched_rows = embeddings.filter(pl.col("instance_id").is_in(people[unit].implode()))
+        if matched_rows.height:
+            return unit, matched_rows.select(unit="instance_id", embedding="embedding").sort("unit")
     raise JoinError(
         "no vector is of anybody in the dataset",
         expected="ids of people or images such as "
@@ -164,30 +180,34 @@ def _units(name: str, people: pl.DataFrame, embeddings: pl.DataFrame) -> tuple[s
     )
 
 
-def _vendi(sets: list[_Set], seed: int) -> pl.DataFrame:
-    """Give each group's Vendi score, and that of as many subjects of each, which compares."""
+def _build_vendi_table(sets: list[_EmbeddedPeople], seed: int) -> pl.DataFrame:
+    """Build the table of Vendi scores: of all, and of equally many subjects per group."""
     attributes = dict.fromkeys(a for s in sets for a, _, _ in s.sides())
-    size = {a: _draw_size(sets, a) for a in attributes}
+    size = {a: _choose_draw_size(sets, a) for a in attributes}
     rows = []
     for s in sets:
-        for attribute, group, at in s.sides():
-            vectors, subject = s.vectors[at], s.subject[at]
-            whole = vendi_score(vectors, seed=seed)
-            even = vendi_of_subjects(vectors, subject, size[attribute], level=LEVEL, seed=seed)
+        for attribute, group, rows_in_group in s.sides():
+            vectors, subject = s.vectors[rows_in_group], s.subject[rows_in_group]
+            group_score = vendi_score(vectors, seed=seed)
+            comparable_score = vendi_of_subjects(
+                vectors, subject, size[attribute], level=LEVEL, seed=seed
+            )
             rows.append(
                 {
                     "dataset": s.name,
                     "attribute": attribute,
                     "group": group,
-                    "vectors": len(at),
+                    "vectors": len(rows_in_group),
                     "subjects": len(np.unique(subject)),
-                    "Vendi score": whole.value,
-                    "±": 1.96 * whole.standard_error if whole.method == "lanczos" else None,
-                    "subjects drawn": even.subjects or None,
-                    "Vendi score of these": even.value,
-                    "from": even.low,
-                    "to": even.high,
-                    "status": even.reason or "ok",
+                    "Vendi score": group_score.value,
+                    "±": 1.96 * group_score.standard_error
+                    if group_score.method == "lanczos"
+                    else None,
+                    "subjects drawn": comparable_score.subjects or None,
+                    "Vendi score of these": comparable_score.value,
+                    "from": comparable_score.low,
+                    "to": comparable_score.high,
+                    "status": comparable_score.reason or "ok",
                 }
             )
     numbers = ("Vendi score", "±", "Vendi score of these", "from", "to")
@@ -199,33 +219,41 @@ def _vendi(sets: list[_Set], seed: int) -> pl.DataFrame:
     return table if table["±"].is_not_null().any() else table.drop("±")
 
 
-def _draw_size(sets: list[_Set], attribute: str) -> int:
+def _choose_draw_size(sets: list[_EmbeddedPeople], attribute: str) -> int:
     """Choose how many subjects to draw: half of the smallest group that has 20 or more."""
     counts = [
-        len(np.unique(s.subject[at])) for s in sets for a, _, at in s.sides() if a == attribute
+        len(np.unique(s.subject[group_rows]))
+        for s in sets
+        for a, _, group_rows in s.sides()
+        if a == attribute
     ]
-    able = [n // 2 for n in counts if n >= 2 * _SMALLEST]
-    return min([_LARGEST, *able]) if able else 0
+    half_sizes = [n // 2 for n in counts if n >= 2 * _MIN_DRAWN_SUBJECTS]
+    return min([_MAX_DRAWN_SUBJECTS, *half_sizes]) if half_sizes else 0
 
 
-def _distances(
-    sets: list[_Set], seed: int
+def _build_distance_tables(
+    sets: list[_EmbeddedPeople], seed: int
 ) -> dict[str, tuple[pl.DataFrame, dict[str, pl.DataFrame]]]:
-    """Give quantiles of the distances of pairs, and their whole distribution to draw."""
+    """Build tables of distance quantiles, and the distributions for figures."""
     rows: dict[str, list[dict[str, object]]] = {metric: [] for metric in METRICS}
     curves: dict[str, dict[str, list[pl.DataFrame]]] = {metric: {} for metric in METRICS}
     for s in sets:
-        known = len(np.unique(s.subject)) < len(s.subject)
-        for attribute, group, at in s.sides():
-            subject = s.subject[at] if known else None
-            found = pairwise_distances(s.vectors[at], subject=subject, seed=seed)
-            row = {"dataset": s.name, "attribute": attribute, "group": group, "vectors": len(at)}
-            title, line = _line_of(s.name, attribute, group, len(sets))
+        has_repeated_subjects = len(np.unique(s.subject)) < len(s.subject)
+        for attribute, group, group_rows in s.sides():
+            subject = s.subject[group_rows] if has_repeated_subjects else None
+            distances = pairwise_distances(s.vectors[group_rows], subject=subject, seed=seed)
+            row = {
+                "dataset": s.name,
+                "attribute": attribute,
+                "group": group,
+                "vectors": len(group_rows),
+            }
+            title, line = _name_curve(s.name, attribute, group, len(sets))
             for metric in METRICS:
-                rows[metric].append(row | _numbers_of(found, metric))
-                if found.pairs:
-                    distance = found.quantiles(metric, _SHARES)
-                    curve = pl.DataFrame({"distance": distance, "share": _SHARES})
+                rows[metric].append(row | _summarise_distances(distances, metric))
+                if distances.pairs:
+                    distance = distances.quantiles(metric, _CURVE_SHARES)
+                    curve = pl.DataFrame({"distance": distance, "share": _CURVE_SHARES})
                     curves[metric].setdefault(title, []).append(
                         curve.select(pl.lit(line).alias("group"), pl.all())
                     )
@@ -237,85 +265,91 @@ def _distances(
     return {
         metric: (
             frame if frame["% of one subject"].count() else frame.drop("% of one subject"),
-            {title: pl.concat(parts) for title, parts in curves[metric].items()},
+            {title: pl.concat(curve_tables) for title, curve_tables in curves[metric].items()},
         )
         for metric, frame in frames.items()
     }
 
 
-def _numbers_of(found: Distances, metric: str) -> dict[str, float | int | None]:
-    within = None if found.within is None else 100.0 * found.within
-    row = {"pairs": found.pairs, "% of one subject": within}
-    if not found.pairs:
+def _summarise_distances(distances: Distances, metric: str) -> dict[str, float | int | None]:
+    percent_one_subject = None if distances.within is None else 100.0 * distances.within
+    row = {"pairs": distances.pairs, "% of one subject": percent_one_subject}
+    if not distances.pairs:
         return row | dict.fromkeys((*NUMBER_QUANTILES, "mean"))
-    quantiles = found.quantiles(metric, list(NUMBER_QUANTILES.values())).tolist()
-    mean = float(found.values[METRICS.index(metric)].mean())
+    quantiles = distances.quantiles(metric, list(NUMBER_QUANTILES.values())).tolist()
+    mean = float(distances.values[METRICS.index(metric)].mean())
     return row | dict(zip(NUMBER_QUANTILES, quantiles, strict=True)) | {"mean": mean}
 
 
-def _line_of(dataset: str, attribute: str, group: str, several: int) -> tuple[str, str]:
-    """Name the figure that a curve stands in, and the curve."""
-    if attribute == _EVERYONE:
-        return _EVERYONE, dataset if several > 1 else _EVERYONE
-    return (f"{dataset}: {attribute}" if several > 1 else attribute), group
+def _name_curve(dataset: str, attribute: str, group: str, n_datasets: int) -> tuple[str, str]:
+    """Return the title of a curve's figure, and the curve's name."""
+    if attribute == _OVERALL:
+        return _OVERALL, dataset if n_datasets > 1 else _OVERALL
+    return (f"{dataset}: {attribute}" if n_datasets > 1 else attribute), group
 
 
-def _maps(sets: list[_Set], seed: int) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-    """Lay people out by t-SNE, and count whose nearest neighbour is of their own group."""
-    rows, drawn = [], {}
+def _build_maps(
+    sets: list[_EmbeddedPeople], seed: int
+) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
+    """Map people by t-SNE, and compute how often the nearest neighbour has the same group."""
+    rows, map_tables = [], {}
     for s in sets:
         n = len(s.vectors)
         rng = np.random.default_rng(seed)
-        shown = np.sort(rng.choice(n, MAPPED, replace=False)) if n > MAPPED else np.arange(n)
-        places = map_vectors(s.vectors[shown], seed=seed)
-        if places is None or len(np.unique(s.subject[shown])) < 2:
+        mapped_rows = np.sort(rng.choice(n, MAPPED, replace=False)) if n > MAPPED else np.arange(n)
+        coordinates = map_vectors(s.vectors[mapped_rows], seed=seed)
+        if coordinates is None or len(np.unique(s.subject[mapped_rows])) < 2:
             continue
-        nearest = _nearest(s.vectors[shown], s.subject[shown])
+        nearest = _find_nearest(s.vectors[mapped_rows], s.subject[mapped_rows])
         for attribute in dict.fromkeys(a for a, _ in s.groups):
-            label, counts = _labels(s, attribute, shown)
-            single = (counts == 1) & (counts[nearest] == 1)
-            same = label[single] == label[nearest[single]]
+            label, counts = _label_rows(s, attribute, mapped_rows)
+            is_single = (counts == 1) & (counts[nearest] == 1)
+            is_same_group = label[is_single] == label[nearest[is_single]]
             shares = np.bincount(label[counts == 1]) / max(int((counts == 1).sum()), 1)
-            judged = bool(single.any())
+            has_single = bool(is_single.any())
             rows.append(
                 {
                     "dataset": s.name,
                     "attribute": attribute,
                     "people drawn": int((counts == 1).sum()),
-                    "% nearest to their own group": 100.0 * float(same.mean()) if judged else None,
-                    "% if groups were mixed": 100.0 * float(shares @ shares) if judged else None,
+                    "% nearest to their own group": 100.0 * float(is_same_group.mean())
+                    if has_single
+                    else None,
+                    "% if groups were mixed": 100.0 * float(shares @ shares)
+                    if has_single
+                    else None,
                 }
             )
             names = [g for a, g in s.groups if a == attribute]
             title = f"{s.name}: {attribute}" if len(sets) > 1 else attribute
-            drawn[title] = pl.DataFrame(
+            map_tables[title] = pl.DataFrame(
                 {
-                    "group": [names[at] for at in label[counts == 1]],
-                    "x": places[counts == 1, 0],
-                    "y": places[counts == 1, 1],
+                    "group": [names[code] for code in label[counts == 1]],
+                    "x": coordinates[counts == 1, 0],
+                    "y": coordinates[counts == 1, 1],
                 }
             )
     schema = {"dataset": pl.String, "attribute": pl.String, "people drawn": pl.Int64}
     schema |= dict.fromkeys(("% nearest to their own group", "% if groups were mixed"), pl.Float64)
-    return pl.DataFrame(rows, schema=schema), drawn
+    return pl.DataFrame(rows, schema=schema), map_tables
 
 
-def _labels(
-    s: _Set, attribute: str, shown: npt.NDArray[np.int64]
+def _label_rows(
+    s: _EmbeddedPeople, attribute: str, mapped_rows: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Give each shown row its group's number, and count its groups: those in one are drawn."""
+    """Return the group number and the number of groups of each mapped row."""
     label, counts = np.zeros(len(s.vectors), np.int64), np.zeros(len(s.vectors), np.int64)
     for k, rows in enumerate(rows for (a, _), rows in s.groups.items() if a == attribute):
         label[rows] = k
         counts[rows] += 1
-    return label[shown], counts[shown]
+    return label[mapped_rows], counts[mapped_rows]
 
 
-def _nearest(
+def _find_nearest(
     vectors: npt.NDArray[np.float32], subject: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Find the row most alike by cosine that is no other photo of the same subject."""
+    """Find the nearest row by cosine similarity, excluding rows of the same subject."""
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    alike = unit @ unit.T
-    alike[subject[:, None] == subject[None, :]] = -np.inf
-    return np.asarray(np.argmax(alike, axis=1), dtype=np.int64)
+    similarity = unit @ unit.T
+    similarity[subject[:, None] == subject[None, :]] = -np.inf
+    return np.asarray(np.argmax(similarity, axis=1), dtype=np.int64)

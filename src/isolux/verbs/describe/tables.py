@@ -17,8 +17,8 @@ from isolux.groups.unknown import UNKNOWN
 from isolux.verbs.describe.balance import BALANCE, Target, balance_row
 from isolux.vocabulary.containers import Dataset
 
-_MANY_IMAGES = 10  # people in one image from which on images are counted together
-_CROWDED = 4
+_MAX_LISTED_PER_IMAGE = 10  # people per image from which images are counted together
+_MAX_LISTED_CROWD = 4
 
 
 LEVEL = 0.95
@@ -30,7 +30,7 @@ NUMBER_QUANTILES = {"5th": 0.05, "25th": 0.25, "median": 0.5, "75th": 0.75, "95t
 
 @dataclass(frozen=True, slots=True)
 class DescribedPeople:
-    """One dataset's people (crowds aside), the groups they are in, and what is asked of them."""
+    """One dataset's people without crowds, their group memberships and notes."""
 
     dataset: Dataset
     people: pl.DataFrame
@@ -45,112 +45,117 @@ class DescribedPeople:
 
 
 def tables_of(people: DescribedPeople, target: Target | None) -> dict[str, pl.DataFrame]:
-    """Make every table that the dataset allows, by caption, in the order in which to read them."""
-    tables = {"People, images and subjects": _sizes(people)}
+    """Build every table that the dataset allows, by caption, in reading order."""
+    tables = {"People, images and subjects": _build_size_table(people)}
     if not people.people.height:
         return tables
-    tables |= {f"By {named(people, names)}": _counts(people, names) for names in people.by}
+    tables |= {
+        f"By {named(people, names)}": _build_count_table(people, names) for names in people.by
+    }
     if people.by:
-        tables["Known, unknown and missing"] = _missing(people)
-        rows = [balance_row("*".join(n), _known_counts(people, n), target) for n in people.by]
+        tables["Known, unknown and missing"] = _build_missing_table(people)
+        rows = [balance_row("*".join(n), _count_known_groups(people, n), target) for n in people.by]
         tables["Balance"] = pl.DataFrame(rows, schema=BALANCE)
     tables["People per image"] = _people_per_image(people)
-    tables |= _boxes(people)
+    tables |= _build_box_tables(people)
     for names in people.by:
-        masks = _masks(people, names) if len(names) == 1 else None
+        masks = _build_mask_table(people, names) if len(names) == 1 else None
         if masks is not None:
             tables[f"Masks by {named(people, names)}"] = masks
     return tables
 
 
 def named(people: DescribedPeople, names: Sequence[str]) -> str:
-    """Say an attribute or intersection in the dataset's own terms, with the name to type."""
+    """Format an attribute or intersection in the dataset's terms, with the name to type."""
     terms = dict(people.dataset.info.terms)
     return " × ".join(f"{terms[n]} ({n})" if n in terms else n for n in names)
 
 
-def _head(name: str, taken: Collection[str]) -> str:
-    """Head a column with a name out of the data, which may be that of another column."""
-    return f"{name} (value)" if name in taken else name
+def _name_column(name: str, reserved: Collection[str]) -> str:
+    """Name a column after an attribute, without a clash with the table's own columns."""
+    return f"{name} (value)" if name in reserved else name
 
 
-def _percent(part: pl.Expr, whole: int) -> pl.Expr:
-    return 100.0 * part / whole if whole else pl.lit(None, dtype=pl.Float64)
+def _percentage(count: pl.Expr, total: int) -> pl.Expr:
+    return 100.0 * count / total if total else pl.lit(None, dtype=pl.Float64)
 
 
-def _sizes(people: DescribedPeople) -> pl.DataFrame:
+def _build_size_table(people: DescribedPeople) -> pl.DataFrame:
     rows, images = people.people, people.dataset.images
-    holding = rows["image_id"].n_unique()
+    n_images = rows["image_id"].n_unique()
     subjects = rows["subject_id"].drop_nulls().n_unique() or None
-    alone = rows.group_by("image_id").len().filter(pl.col("len") == 1).height
+    n_single_person_images = rows.group_by("image_id").len().filter(pl.col("len") == 1).height
     return pl.DataFrame(
         {
             "people": [rows.height],
             "subjects": pl.Series([subjects], dtype=pl.Int64),
-            "images with people": [holding],
-            "images with one person": [alone],
+            "images with people": [n_images],
+            "images with one person": [n_single_person_images],
             "other images": [
                 images.join(rows, on="image_id", how="anti").height if images.height else 0
             ],
             "people per image": pl.Series(
-                [rows.height / holding if holding else None], dtype=pl.Float64
+                [rows.height / n_images if n_images else None], dtype=pl.Float64
             ),
         }
     )
 
 
-def _counts(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
+def _build_count_table(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
     """Count an attribute's groups as FACET's Table 3 does, two attributes crossed as Table 17."""
     if len(names) == 2:
-        return _crossed(people, names)
-    own = ["image_id", "subject_id"]
+        return _build_cross_table(people, names)
+    id_columns = ["image_id", "subject_id"]
     rows = people.of(names).join(
-        people.people.select("instance_id", *own), left_on="unit_id", right_on="instance_id"
+        people.people.select("instance_id", *id_columns), left_on="unit_id", right_on="instance_id"
     )
     n, images = people.people.height, people.people["image_id"].n_unique()
-    found = rows.group_by("values", maintain_order=True).agg(
+    group_counts = rows.group_by("values", maintain_order=True).agg(
         pl.len().cast(pl.Int64).alias("people"),
         pl.col("image_id").n_unique().cast(pl.Int64).alias("images"),
         pl.col("subject_id").drop_nulls().n_unique().cast(pl.Int64).alias("subjects"),
     )
-    counted = ["people", "images", "subjects", "dataset", "% of people", "% of images"]
-    heads = [_head(name, counted) for name in names]
+    reserved = ["people", "images", "subjects", "dataset", "% of people", "% of images"]
+    value_columns = [_name_column(name, reserved) for name in names]
     order = {"group": people.of(names)["values"].unique(maintain_order=True)}
     table = pl.DataFrame({"values": order["group"]}).join(
-        found, on="values", how="left", maintain_order="left"
+        group_counts, on="values", how="left", maintain_order="left"
     )
     table = table.select(
-        *(pl.col("values").list.get(at).alias(head) for at, head in enumerate(heads)),
+        *(
+            pl.col("values").list.get(position).alias(value_column)
+            for position, value_column in enumerate(value_columns)
+        ),
         "people",
-        _percent(pl.col("people"), n).alias("% of people"),
+        _percentage(pl.col("people"), n).alias("% of people"),
         "images",
-        _percent(pl.col("images"), images).alias("% of images"),
+        _percentage(pl.col("images"), images).alias("% of images"),
         "subjects",
     )
     return table if people.people["subject_id"].is_not_null().any() else table.drop("subjects")
 
 
-def _crossed(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
-    """Give one row a value of the first attribute, with all its people and those of the second."""
+def _build_cross_table(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
+    """Build one row per group of the first attribute, one column per group of the second."""
     rows = people.of(names[:1])["group"].unique(maintain_order=True)
     columns = people.of(names[1:])["group"].unique(maintain_order=True).to_list()
-    taken = {names[0], "people", "dataset"}
+    reserved = {names[0], "people", "dataset"}
     totals = people.of(names[:1]).group_by(pl.col("group").alias("row")).len("people")
-    crossed = people.of(names).select(
+    value_pairs = people.of(names).select(
         row=pl.col("values").list.get(0), column=pl.col("values").list.get(1)
     )
-    # Aggregated by number, not pivoted: a value may be called as any column is.
-    counted = crossed.group_by("row").agg(
-        (pl.col("column") == value).sum().cast(pl.Int64).alias(f"n{at}")
-        for at, value in enumerate(columns)
+    # Aggregated by position, not pivoted: a value may have the name of another column.
+    value_counts = value_pairs.group_by("row").agg(
+        (pl.col("column") == group).sum().cast(pl.Int64).alias(f"n{position}")
+        for position, group in enumerate(columns)
     )
     table = pl.DataFrame({"row": rows}).join(totals, on="row", how="left", maintain_order="left")
-    return table.join(counted, on="row", how="left", maintain_order="left").select(
-        pl.col("row").alias(_head(names[0], ["people", "dataset"])),
+    return table.join(value_counts, on="row", how="left", maintain_order="left").select(
+        pl.col("row").alias(_name_column(names[0], ["people", "dataset"])),
         pl.col("people").cast(pl.Int64),
         *(
-            pl.col(f"n{at}").fill_null(0).alias(_head(value, taken))
-            for at, value in enumerate(columns)
+            pl.col(f"n{position}").fill_null(0).alias(_name_column(group, reserved))
+            for position, group in enumerate(columns)
         ),
     )
 
@@ -160,33 +165,37 @@ def known_rows(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
     return people.of(names).filter(~pl.col("values").list.contains(UNKNOWN))
 
 
-def _known_counts(people: DescribedPeople, names: Sequence[str]) -> dict[str, int]:
-    """Count the known groups; of an intersection also those that nobody is in."""
-    found = dict(known_rows(people, names).group_by("group", maintain_order=True).len().rows())
-    sides = [
+def _count_known_groups(people: DescribedPeople, names: Sequence[str]) -> dict[str, int]:
+    """Count people of the known groups; of an intersection also empty groups."""
+    count_by_group = dict(
+        known_rows(people, names).group_by("group", maintain_order=True).len().rows()
+    )
+    group_tables = [
         known_rows(people, (n,)).select(pl.col("group").unique(maintain_order=True).alias(n))
         for n in names
     ]
-    every = sides[0]
-    for side in sides[1:]:
-        every = every.join(side, how="cross")
-    return {display(values): found.get(display(values), 0) for values in every.rows()}
+    combinations = group_tables[0]
+    for group_table in group_tables[1:]:
+        combinations = combinations.join(group_table, how="cross")
+    return {
+        display(values): count_by_group.get(display(values), 0) for values in combinations.rows()
+    }
 
 
-def _missing(people: DescribedPeople) -> pl.DataFrame:
-    """Count who has a known value, who only unknown ones, and who no row at all."""
+def _build_missing_table(people: DescribedPeople) -> pl.DataFrame:
+    """Count people with a known value, with only unknown values, and without a row."""
     n = people.people.height
     names = list(dict.fromkeys(name for entry in people.by for name in entry))
     rows = []
     for name in names:
         of_name = people.attributes.filter(pl.col("attribute") == name)
-        known = known_rows(people, (name,))["unit_id"].n_unique()
+        n_known = known_rows(people, (name,))["unit_id"].n_unique()
         missing = n - of_name["unit_id"].n_unique()
-        rows.append((name, known, n - known - missing, missing))
+        rows.append((name, n_known, n - n_known - missing, missing))
     frame = pl.DataFrame(rows, schema=["attribute", "known", "unknown", "missing"], orient="row")
     return frame.with_columns(
-        _percent(pl.col("unknown"), n).alias("% unknown"),
-        _percent(pl.col("missing"), n).alias("% missing"),
+        _percentage(pl.col("unknown"), n).alias("% unknown"),
+        _percentage(pl.col("missing"), n).alias("% missing"),
     )
 
 
@@ -194,30 +203,34 @@ def _people_per_image(people: DescribedPeople) -> pl.DataFrame:
     """Count the images that hold one person, two, … (FACET, Figure 9)."""
     sizes = people.people.group_by("image_id").len("n")
     images = sizes.height
-    many = pl.col("n") >= _MANY_IMAGES
+    is_open_ended = pl.col("n") >= _MAX_LISTED_PER_IMAGE
     label = (
-        pl.when(many).then(pl.lit(f"{_MANY_IMAGES} or more")).otherwise(pl.col("n").cast(pl.String))
+        pl.when(is_open_ended)
+        .then(pl.lit(f"{_MAX_LISTED_PER_IMAGE} or more"))
+        .otherwise(pl.col("n").cast(pl.String))
     )
-    found = sizes.with_columns(label=label, at=pl.min_horizontal("n", pl.lit(_MANY_IMAGES)))
-    counted = found.group_by("label", "at").agg(
+    labelled = sizes.with_columns(
+        label=label, at=pl.min_horizontal("n", pl.lit(_MAX_LISTED_PER_IMAGE))
+    )
+    label_counts = labelled.group_by("label", "at").agg(
         images=pl.len().cast(pl.Int64), people=pl.col("n").sum().cast(pl.Int64)
     )
-    return counted.sort("at").select(
+    return label_counts.sort("at").select(
         pl.col("label").alias("people in the image"),
         "images",
-        _percent(pl.col("images"), images).alias("% of images"),
+        _percentage(pl.col("images"), images).alias("% of images"),
         "people",
     )
 
 
-def _boxes(people: DescribedPeople) -> dict[str, pl.DataFrame]:
+def _build_box_tables(people: DescribedPeople) -> dict[str, pl.DataFrame]:
     """Count sizes of boxes, and their shares of the image by crowding (FACET, Figure 10)."""
     rows = people.people
     if "box_w" not in rows.columns or rows["box_w"].is_null().all():
         return {}
-    plain = Dataset("boxes", people.dataset.info, rows, images=people.dataset.images)
-    found = derive.add(plain, ["box_size", "box_share"]).attributes
-    sizes = found.filter(pl.col("attribute") == "box_size").group_by("value").len("n")
+    boxes_only = Dataset("boxes", people.dataset.info, rows, images=people.dataset.images)
+    box_attributes = derive.add(boxes_only, ["box_size", "box_share"]).attributes
+    sizes = box_attributes.filter(pl.col("attribute") == "box_size").group_by("value").len("n")
     counts = dict(sizes.rows())
     order = [s for s in ("small", "medium", "large", None) if s is not None or s in counts]
     tables = {
@@ -229,23 +242,24 @@ def _boxes(people: DescribedPeople) -> dict[str, pl.DataFrame]:
             }
         )
     }
-    shares = found.filter(pl.col("attribute") == "box_share").drop_nulls("number")
+    shares = box_attributes.filter(pl.col("attribute") == "box_share").drop_nulls("number")
     if shares.height:
-        tables["Box as a share of its image"] = _share_table(rows, shares)
+        tables["Box as a share of its image"] = _build_share_table(rows, shares)
     return tables
 
 
-def _share_table(rows: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
+def _build_share_table(rows: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
     crowd = rows.select("instance_id", n=pl.len().over("image_id"))
     tenth = (pl.col("number") * 10).floor().clip(0, 9).cast(pl.Int64)
-    found = shares.join(crowd, left_on="unit_id", right_on="instance_id").select(
-        tenth=tenth, n=pl.min_horizontal("n", pl.lit(_CROWDED))
+    crowding_by_tenth = shares.join(crowd, left_on="unit_id", right_on="instance_id").select(
+        tenth=tenth, n=pl.min_horizontal("n", pl.lit(_MAX_LISTED_CROWD))
     )
     tenths = pl.DataFrame({"tenth": range(10)}, schema={"tenth": pl.Int64})
-    counted = found.group_by("tenth").agg(
-        people=pl.len(), **{f"_{k}": (pl.col("n") == k).sum() for k in range(1, _CROWDED + 1)}
+    tenth_counts = crowding_by_tenth.group_by("tenth").agg(
+        people=pl.len(),
+        **{f"_{k}": (pl.col("n") == k).sum() for k in range(1, _MAX_LISTED_CROWD + 1)},
     )
-    table = tenths.join(counted, on="tenth", how="left", maintain_order="left").fill_null(0)
+    table = tenths.join(tenth_counts, on="tenth", how="left", maintain_order="left").fill_null(0)
     total = shares.height
     names = ["one person in the image", "two", "three", "four or more"]
     return table.select(
@@ -253,29 +267,37 @@ def _share_table(rows: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
             "part of the image"
         ),
         pl.col("people").cast(pl.Int64),
-        _percent(pl.col("people"), total).alias("% of people"),
+        _percentage(pl.col("people"), total).alias("% of people"),
         *(pl.col(f"_{k}").cast(pl.Int64).alias(name) for k, name in enumerate(names, start=1)),
     )
 
 
-def _masks(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame | None:
+def _build_mask_table(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame | None:
     """Count masks of people and of their parts by group (FACET, Table 18); None: there are none."""
-    rows, has = people.people, set(people.people.columns)
-    whole = [pl.col(c).is_not_null() for c in ("mask_counts", "mask_polygons") if c in has]
-    one = pl.any_horizontal(whole) if whole else pl.lit(value=False)
-    kinds = rows.select("instance_id", person=one.cast(pl.Int64))
-    if "part_masks" in has:
-        listed = rows.select("instance_id", "part_masks").explode("part_masks").drop_nulls()
-        if listed.height:
-            part = listed.select("instance_id", part=pl.col("part_masks").struct.field("part"))
-            kinds = kinds.join(
-                part.pivot(on="part", index="instance_id", values="part", aggregate_function="len"),
+    rows, column_names = people.people, set(people.people.columns)
+    has_mask_column = [
+        pl.col(c).is_not_null() for c in ("mask_counts", "mask_polygons") if c in column_names
+    ]
+    has_mask = pl.any_horizontal(has_mask_column) if has_mask_column else pl.lit(value=False)
+    mask_counts = rows.select("instance_id", person=has_mask.cast(pl.Int64))
+    if "part_masks" in column_names:
+        part_rows = rows.select("instance_id", "part_masks").explode("part_masks").drop_nulls()
+        if part_rows.height:
+            parts_by_person = part_rows.select(
+                "instance_id", part=pl.col("part_masks").struct.field("part")
+            )
+            mask_counts = mask_counts.join(
+                parts_by_person.pivot(
+                    on="part", index="instance_id", values="part", aggregate_function="len"
+                ),
                 on="instance_id",
                 how="left",
             )
-    columns = [c for c in kinds.columns if c != "instance_id"]
-    if not any(kinds[c].sum() for c in columns):
+    columns = [c for c in mask_counts.columns if c != "instance_id"]
+    if not any(mask_counts[c].sum() for c in columns):
         return None
-    found = people.of(names).join(kinds, left_on="unit_id", right_on="instance_id")
-    table = found.group_by("group", maintain_order=True).agg(pl.col(columns).sum().cast(pl.Int64))
-    return table.rename({"group": _head(names[0], [*columns, "dataset"])})
+    member_masks = people.of(names).join(mask_counts, left_on="unit_id", right_on="instance_id")
+    table = member_masks.group_by("group", maintain_order=True).agg(
+        pl.col(columns).sum().cast(pl.Int64)
+    )
+    return table.rename({"group": _name_column(names[0], [*columns, "dataset"])})

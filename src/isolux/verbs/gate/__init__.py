@@ -1,9 +1,9 @@
-"""Yes, no, or not enough people: a policy asked of a finished audit.
+"""Checking a finished audit against a policy: pass, fail, or not enough people.
 
     run directory → hashes → measured again from its scores → policy's rules → decision
 
-The numbers are made again from the run's scores, so a decision never rests on a table that somebody
-changed, and intervals can be asked at any level. What a policy is, and what its answers promise:
+The numbers are measured again from the run's scores, so no decision depends on an edited table, and
+intervals are available at any level. What a policy is, and what its answers guarantee:
 ``docs/methods/gate.md``.
 """
 
@@ -85,32 +85,38 @@ def gate(
     >>> isolux.gate(found, {"policy": 1, "rules": [rule]}).answer
     'pass'
     """
-    asked = read_policy(policy)
-    needs = [rule for rule in asked.rules if rule.asks_baseline]
-    if needs and baseline is None:
+    checked_policy = read_policy(policy)
+    baseline_rules = [rule for rule in checked_policy.rules if rule.asks_baseline]
+    if baseline_rules and baseline is None:
         raise SpecError(
             "a rule asks for a baseline, and none is given",
             expected="the run to look back to: --baseline RUN, or baseline=…",
-            found=f"{needs[0].kind} without one",
-            where=f"{asked.source}, rule {needs[0].place}",
+            found=f"{baseline_rules[0].kind} without one",
+            where=f"{checked_policy.source}, rule {baseline_rules[0].place}",
         )
     finished = loaded(run)
-    looked: dict[SamePeople, Baseline] = {}
+    baselines: dict[SamePeople, Baseline] = {}
     notes: tuple[str, ...] = ()
-    if needs and baseline is not None:
-        before = loaded(baseline, what="the baseline")
-        notes = same_scores(finished, before)
-        ways = {rule.same_people for rule in needs}
-        looked = {way: against(finished, before, way, asked.unanswered) for way in ways}
-    found = decide(asked, measured_run(finished, looked))
-    found = replace(found, notes=(*notes, *found.notes))
-    return _named(found, asked, run, baseline if needs else None)
+    if baseline_rules and baseline is not None:
+        baseline_run = loaded(baseline, description="the baseline")
+        notes = same_scores(finished, baseline_run)
+        pairings = {rule.same_people for rule in baseline_rules}
+        baselines = {
+            pairing: against(finished, baseline_run, pairing, checked_policy.unanswered)
+            for pairing in pairings
+        }
+    decision = decide(checked_policy, measured_run(finished, baselines))
+    decision = replace(decision, notes=(*notes, *decision.notes))
+    return _name_sources(decision, checked_policy, run, baseline if baseline_rules else None)
 
 
-def _named(found: Decision, asked: Policy, run: RunSource, baseline: RunSource | None) -> Decision:
+def _name_sources(
+    decision: Decision, checked_policy: Policy, run: RunSource, baseline: RunSource | None
+) -> Decision:
     return replace(
-        found,
-        policy=asked.name or ("" if asked.source == "in memory" else asked.source),
+        decision,
+        policy=checked_policy.name
+        or ("" if checked_policy.source == "in memory" else checked_policy.source),
         run=str(run) if isinstance(run, str | Path) else "",
         baseline=str(baseline) if isinstance(baseline, str | Path) else "",
     )
@@ -125,105 +131,125 @@ def proposed_policy(run: Run | HasRun | str | Path) -> str:
 
 
 _KEYS = ["model", "metric", "label", "threshold", "attribute", "values"]
-_ALIKE = 1e-9
-"""A share made again differs from what was written by rounding alone."""
+_RELATIVE_TOLERANCE = 1e-9
+"""Relative difference up to which a remeasured value equals the recorded one."""
 
 
-def loaded(run: Any, *, what: str = "the run") -> Run:
-    """Take a run from memory, or read its directory if nothing in it was changed."""
-    where = str(run) if isinstance(run, str | Path) else None
+def loaded(run: Any, *, description: str = "the run") -> Run:
+    """Take a run from memory, or read its directory if its hashes match."""
+    source = str(run) if isinstance(run, str | Path) else None
     hint = "audit again: nothing is decided about numbers that were changed"
-    found = held_run(run) if where is None else read_unchanged(run, hint, what=what)
-    if found is None:
+    finished_run = held_run(run) if source is None else read_unchanged(run, hint, what=description)
+    if finished_run is None:
         raise RunError(
-            f"{what} is none", expected="an audit, a run or its directory", found=type(run).__name__
+            f"{description} is none",
+            expected="an audit, a run or its directory",
+            found=type(run).__name__,
         )
-    _refuse_others(found, what, where)
-    return found
+    _refuse_unfit_runs(finished_run, description, source)
+    return finished_run
 
 
-def _refuse_others(run: Run, what: str, where: str | None) -> None:
+def _refuse_unfit_runs(run: Run, description: str, source: str | None) -> None:
     if "model_a" in run.disparities.columns:
         raise RunError(
-            f"{what} compares two models",
+            f"{description} compares two models",
             expected="a run of `isolux audit`",
             found="a comparison",
-            where=where,
+            where=source,
             hint="gate the newer model's run, with the other as --baseline",
         )
     if run.record.get("publish_min"):
         raise RunError(
-            f"{what} is cut for publishing: groups of fewer than {run.record['publish_min']} are "
+            f"{description} is cut for publishing: groups of fewer than"
+            f" {run.record['publish_min']} are "
             "hidden",
             expected="the whole run that it was made of",
             found="a run without people",
-            where=where,
+            where=source,
         )
 
 
-def measured_run(run: Run, looked: Mapping[SamePeople, Baseline] | None = None) -> Measured:
-    """Measure a run again from its scores, and hold the result to the run's own table."""
+def measured_run(run: Run, baselines: Mapping[SamePeople, Baseline] | None = None) -> Measured:
+    """Measure a run again from its scores, and check the result against its tables."""
     at("measuring the groups")
     with broken_run("the run"):
         spec = recorded_spec(run.record)
-        estimates, absent = _estimates(run, spec)
-    _refuse_other_numbers(run, estimates)
-    none, looked = Baseline(problem="no baseline is given"), looked or {}
-    least = (spec.statistics.min_units, spec.statistics.min_clusters)
+        estimates, missing_metrics = _remeasure_groups(run, spec)
+    _check_recorded_values(run, estimates)
+    no_baseline, baselines = Baseline(problem="no baseline is given"), baselines or {}
+    min_sizes = (spec.statistics.min_units, spec.statistics.min_clusters)
     return Measured(
         estimates,
         run.record,
         run.findings,
-        least,
-        absent,
-        looked.get("same", none),
-        looked.get("different", none),
+        min_sizes,
+        missing_metrics,
+        baselines.get("same", no_baseline),
+        baselines.get("different", no_baseline),
         run.disparities,
-        looked.get("shared", none),
+        baselines.get("shared", no_baseline),
         unanswered(run.scores, regroup(run), run.evidence),
     )
 
 
-def _estimates(run: Run, spec: AuditSpec) -> tuple[Estimates, dict[str, str]]:
-    """Measure again; and name the metrics whose evidence the run does not keep."""
-    info, absent = _kept_metrics(run)
-    scores = Scores(run.scores, info, run.evidence, task=str(run.record.get("task") or ""))
-    return measure_groups(scores, regroup(run), spec.statistics), absent
+def _remeasure_groups(run: Run, spec: AuditSpec) -> tuple[Estimates, dict[str, str]]:
+    """Measure the groups again, and list metrics whose evidence the run lacks."""
+    task_info, missing_metrics = _select_metrics(run)
+    scores = Scores(run.scores, task_info, run.evidence, task=str(run.record.get("task") or ""))
+    return measure_groups(scores, regroup(run), spec.statistics), missing_metrics
 
 
-def _kept_metrics(run: Run) -> tuple[TaskInfo, dict[str, str]]:
+def _select_metrics(run: Run) -> tuple[TaskInfo, dict[str, str]]:
     task = str(run.record.get("task") or "")
     if task not in registry.names("tasks"):
         return as_scores(run.scores).info, {}
-    info, measured = registry.task_info(task), set(run.record.get("metrics") or ())
-    wanted = [m for m in info.metrics if m.name in measured]
+    task_info, recorded_names = registry.task_info(task), set(run.record.get("metrics") or ())
+    recorded_metrics = [m for m in task_info.metrics if m.name in recorded_names]
     units = run.record.get("measures") or {}
-    wanted = [replace(m, unit=units.get(m.name, {}).get("unit", m.unit)) for m in wanted]
-    kept = [m for m in wanted if m.statistic is None or m.evidence in run.evidence]
-    absent = {
+    recorded_metrics = [
+        replace(m, unit=units.get(m.name, {}).get("unit", m.unit)) for m in recorded_metrics
+    ]
+    measurable_metrics = [
+        m for m in recorded_metrics if m.statistic is None or m.evidence in run.evidence
+    ]
+    missing_metrics = {
         m.name: f"the run does not keep what it rests on ({m.evidence}): audit again with "
         "--option keep_pairs=yes"
-        for m in wanted
-        if m not in kept
+        for m in recorded_metrics
+        if m not in measurable_metrics
     }
-    return replace(info, metrics=tuple(kept)), absent
+    return replace(task_info, metrics=tuple(measurable_metrics)), missing_metrics
 
 
-def _refuse_other_numbers(run: Run, estimates: Estimates) -> None:
-    """Refuse a run whose table says other values, or of other people, than its scores give."""
+def _check_recorded_values(run: Run, estimates: Estimates) -> None:
+    """Refuse a run whose recorded values or counts differ from those of its scores."""
     columns = [*_KEYS, "n_units", "value"]
-    keyed = pl.col("values").list.join("\x00")
-    written = run.group_metrics.select(columns).with_columns(values=keyed)
-    again = estimates.table().select(columns).with_columns(values=keyed)
-    measures = again.select(_KEYS[:4]).unique()
-    held = written.join(measures, on=_KEYS[:4], how="semi", nulls_equal=True)
-    both = held.join(again, on=_KEYS, how="full", nulls_equal=True, suffix="_again")
-    value, other = both["value"].to_numpy(), both["value_again"].to_numpy()
-    alike = np.isclose(value, other, rtol=_ALIKE, atol=_ALIKE, equal_nan=True)
-    count = (both["n_units"] == both["n_units_again"]).fill_null(value=False).to_numpy()
-    if bool(np.all(alike & count)):
+    joined_values = pl.col("values").list.join("\x00")
+    written_table = run.group_metrics.select(columns).with_columns(values=joined_values)
+    remeasured_table = estimates.table().select(columns).with_columns(values=joined_values)
+    measures = remeasured_table.select(_KEYS[:4]).unique()
+    recorded_table = written_table.join(measures, on=_KEYS[:4], how="semi", nulls_equal=True)
+    matched_rows = recorded_table.join(
+        remeasured_table, on=_KEYS, how="full", nulls_equal=True, suffix="_again"
+    )
+    recorded_values, remeasured_values = (
+        matched_rows["value"].to_numpy(),
+        matched_rows["value_again"].to_numpy(),
+    )
+    is_equal_value = np.isclose(
+        recorded_values,
+        remeasured_values,
+        rtol=_RELATIVE_TOLERANCE,
+        atol=_RELATIVE_TOLERANCE,
+        equal_nan=True,
+    )
+    is_equal_count = (
+        (matched_rows["n_units"] == matched_rows["n_units_again"]).fill_null(value=False).to_numpy()
+    )
+    if bool(np.all(is_equal_value & is_equal_count)):
         return
-    first = both.filter(pl.Series(~(alike & count))).row(0, named=True)
+    first = matched_rows.filter(pl.Series(~(is_equal_value & is_equal_count))).row(0, named=True)
     raise RunError(
         "the run's scores do not give the numbers that it holds",
         expected=f"{first['metric']} of {first['values'] or 'everyone'}: {first['value']} of "
@@ -234,49 +260,58 @@ def _refuse_other_numbers(run: Run, estimates: Estimates) -> None:
     )
 
 
-def against(run: Run, before: Run, people: SamePeople, most: float = 0.01) -> Baseline:
-    """Prepare the baseline: both models on the same people, or other people's own estimates."""
+def against(run: Run, baseline_run: Run, people: SamePeople, max_missing: float = 0.01) -> Baseline:
+    """Prepare the baseline: a pairing on the same people, or estimates of other people."""
     at("measuring the baseline")
-    met = _met(run, before)
-    problem = _unfit(run, before, people, met) or _silent(before, most)
+    n_shared = _count_shared_ids(run, baseline_run)
+    problem = _describe_unfit_baseline(
+        run, baseline_run, people, n_shared
+    ) or _describe_missing_predictions(baseline_run, max_missing)
     if problem:
         return Baseline(problem=problem)
     try:
         if people == "different":
-            return Baseline(other=measured_run(before).estimates)
-        both = paired(run, before)
+            return Baseline(other=measured_run(baseline_run).estimates)
+        pairing = paired(run, baseline_run)
     except IsoluxError as error:
-        return Baseline(problem=_clause(error))
-    return Baseline(paired=both.estimates, models=(both.models[1], both.models[0]), people=met)
+        return Baseline(problem=_format_clause(error))
+    return Baseline(
+        paired=pairing.estimates, models=(pairing.models[1], pairing.models[0]), people=n_shared
+    )
 
 
-def same_scores(run: Run, before: Run) -> tuple[str, ...]:
-    """Warn where a baseline's scores are the run's own: it may be the run itself by mistake."""
+def same_scores(run: Run, baseline_run: Run) -> tuple[str, ...]:
+    """Caution where a baseline has the run's own scores: it may be the same run."""
     columns = [name for name in run.scores.columns if name != "model"]
-    now, then = (one.scores.select(columns).sort(columns) for one in (run, before))
-    if now.is_empty() or now.height != then.height:
+    scores, baseline_scores = (
+        run_or_baseline.scores.select(columns).sort(columns)
+        for run_or_baseline in (run, baseline_run)
+    )
+    if scores.is_empty() or scores.height != baseline_scores.height:
         return ()
-    if not now.equals(then):
-        return _other_ids(run, before)
-    told = (
+    if not scores.equals(baseline_scores):
+        return _caution_on_other_ids(run, baseline_run)
+    message = (
         "WARNING: the baseline has the scores of the run, person by person, so that nothing is lost"
     )
-    return (f"{told}. Is it another run?",)
+    return (f"{message}. Is it another run?",)
 
 
-def _other_ids(run: Run, before: Run) -> tuple[str, ...]:
-    """Warn where scores are alike row by row, and only the ids differ."""
-    named = ("model", "unit_id", "cluster_id")
-    now, then = (one.scores.drop(*named) for one in (run, before))
-    if now["value"].drop_nulls().n_unique() < 2 or not now.equals(then):
+def _caution_on_other_ids(run: Run, baseline_run: Run) -> tuple[str, ...]:
+    """Caution where scores are equal row by row and only the ids differ."""
+    id_columns = ("model", "unit_id", "cluster_id")
+    scores, baseline_scores = (
+        run_or_baseline.scores.drop(*id_columns) for run_or_baseline in (run, baseline_run)
+    )
+    if scores["value"].drop_nulls().n_unique() < 2 or not scores.equals(baseline_scores):
         return ()
-    told = "WARNING: the baseline has the scores of the run, row by row, under other ids"
-    return (f"{told}. Are they the same people?",)
+    message = "WARNING: the baseline has the scores of the run, row by row, under other ids"
+    return (f"{message}. Are they the same people?",)
 
 
-def _unfit(run: Run, before: Run, people: SamePeople, met: int) -> str:
-    """Say why a baseline is not what the rule says of its people; empty: it is."""
-    if people != "different" and not met:
+def _describe_unfit_baseline(run: Run, baseline_run: Run, people: SamePeople, n_shared: int) -> str:
+    """Describe why a baseline does not fit the rule's ``people``; empty: it fits."""
+    if people != "different" and not n_shared:
         return (
             "it has none of this run's people; if they are others on purpose, write "
             "`people: different`"
@@ -284,63 +319,78 @@ def _unfit(run: Run, before: Run, people: SamePeople, met: int) -> str:
     if people == "shared":
         return ""
     if people == "same":
-        n_ours, n_theirs = len(judged_units(run)), len(judged_units(before))
-        if n_ours == n_theirs == met:
+        n_run, n_baseline = len(judged_units(run)), len(judged_units(baseline_run))
+        if n_run == n_baseline == n_shared:
             return ""
         return (
-            f"{n_theirs - met:,} of its {n_theirs:,} people are not in this run, and "
-            f"{n_ours - met:,} of this run's {n_ours:,} are not in it; to compare the {met:,} "
+            f"{n_baseline - n_shared:,} of its {n_baseline:,} people are not in this run, and "
+            f"{n_run - n_shared:,} of this run's {n_run:,} are not in it; to compare the"
+            f" {n_shared:,} "
             "in both, write `people: shared`"
         )
-    if met:
+    if n_shared:
         return (
-            f"{met:,} people are in both runs, though the rule says that they are different; "
+            f"{n_shared:,} people are in both runs, though the rule says that they are different; "
             "write `people: same`, or name people by ids that are theirs alone"
         )
-    ours, theirs = recorded_spec(run.record), recorded_spec(before.record)
-    differ = _unlike(ours, theirs, run.record, before.record)
-    return f"it differs in the setting {differ}: another number is measured" if differ else ""
+    spec, baseline_spec = recorded_spec(run.record), recorded_spec(baseline_run.record)
+    setting = _find_different_setting(spec, baseline_spec, run.record, baseline_run.record)
+    return f"it differs in the setting {setting}: another number is measured" if setting else ""
 
 
-def _silent(before: Run, most: float) -> str:
-    """Say of whom a baseline lacks predictions: its errors may be among them."""
-    counted = unanswered(before.scores, regroup(before), before.evidence)
-    for row in counted.filter(pl.col("missing") > most * pl.col("n")).iter_rows(named=True):
-        whom = row["group"] or "everyone"
+def _describe_missing_predictions(baseline_run: Run, max_missing: float) -> str:
+    """Describe the group with too many missing predictions in the baseline; empty: none."""
+    missing_counts = unanswered(baseline_run.scores, regroup(baseline_run), baseline_run.evidence)
+    for row in missing_counts.filter(pl.col("missing") > max_missing * pl.col("n")).iter_rows(
+        named=True
+    ):
+        group = row["group"] or "everyone"
         return (
-            f"of {whom}, {row['missing']:,} of its {row['n']:,} people have no prediction, and the "
-            f"policy allows {100 * most:g} % (unanswered_at_most)"
+            f"of {group}, {row['missing']:,} of its {row['n']:,} people have no prediction,"
+            " and the "
+            f"policy allows {100 * max_missing:g} % (unanswered_at_most)"
         )
     return ""
 
 
-def _met(run: Run, before: Run) -> int:
-    """Count ids that both runs judged; row numbers are not ids."""
-    if "row numbers" in {one.record.get("ids") for one in (run, before)}:
-        files = [dict(one.record.get("inputs") or {}) for one in (run, before)]
+def _count_shared_ids(run: Run, baseline_run: Run) -> int:
+    """Count ids scored in both runs; row numbers are not ids."""
+    if "row numbers" in {
+        run_or_baseline.record.get("ids") for run_or_baseline in (run, baseline_run)
+    }:
+        files = [
+            dict(run_or_baseline.record.get("inputs") or {})
+            for run_or_baseline in (run, baseline_run)
+        ]
         if not set(files[0].values()) & set(files[1].values()):
             return 0
-    ids = judged_units(before)
+    ids = judged_units(baseline_run)
     return int(judged_units(run).is_in(ids.implode()).sum())
 
 
-def _unlike(
-    ours: AuditSpec, theirs: AuditSpec, now: Mapping[str, Any], then: Mapping[str, Any]
+def _find_different_setting(
+    run_spec: AuditSpec,
+    baseline_spec: AuditSpec,
+    record: Mapping[str, Any],
+    baseline_record: Mapping[str, Any],
 ) -> str:
-    """Name the first setting that makes a group or a score another; empty: all are alike."""
-    if now.get("task") != then.get("task"):
+    """Find the first setting of groups or task that differs; empty: none."""
+    if record.get("task") != baseline_record.get("task"):
         return "task"
-    if is_drawn(now) != is_drawn(then):
+    if is_drawn(record) != is_drawn(baseline_record):
         return "weight or strata"
     for stage in ("groups", "task"):
-        one, two = (getattr(spec, stage).model_dump(mode="json") for spec in (ours, theirs))
-        for key in one:
-            if key != "by" and one.get(key) != two.get(key):
+        settings, baseline_settings = (
+            getattr(stage_spec, stage).model_dump(mode="json")
+            for stage_spec in (run_spec, baseline_spec)
+        )
+        for key in settings:
+            if key != "by" and settings.get(key) != baseline_settings.get(key):
                 return f"{key!r}"
     return ""
 
 
-def _clause(error: IsoluxError) -> str:
-    hint = error.hint and "--allow-" not in error.hint  # flags that a gate does not have
-    parts = [error.problem, *([f"({error.hint})"] if hint else [])]
-    return " ".join(parts)
+def _format_clause(error: IsoluxError) -> str:
+    has_usable_hint = error.hint and "--allow-" not in error.hint  # flags that a gate does not have
+    sentences = [error.problem, *([f"({error.hint})"] if has_usable_hint else [])]
+    return " ".join(sentences)

@@ -123,7 +123,7 @@ def metric_frame(
     [('accuracy', 0.5)]
     """
     with refused_as_values():
-        return _measured(
+        return _measure_metrics(
             metrics,
             (y_true, y_pred, y_score),
             (sensitive_features, control_features),
@@ -134,7 +134,7 @@ def metric_frame(
         )
 
 
-def _measured(
+def _measure_metrics(
     metrics: MetricLike | Mapping[str, MetricLike],
     values: tuple[Any, Any, Any],
     features: tuple[Any, Any],
@@ -143,23 +143,27 @@ def _measured(
     sample_params: Mapping[str, Any] | None,
     settings: dict[str, Any],
 ) -> MetricFrame:
-    named: Mapping[str, MetricLike]
+    metric_by_label: Mapping[str, MetricLike]
     if isinstance(metrics, Mapping):
-        named = metrics
+        metric_by_label = metrics
     else:
-        named = {metrics if isinstance(metrics, str) else _name_of(metrics): metrics}
-    if not named:
+        metric_by_label = {
+            metrics if isinstance(metrics, str) else _function_name(metrics): metrics
+        }
+    if not metric_by_label:
         raise SpecError("there is no metric to measure", expected="a name or a function")
-    by_name = {label: m for label, m in named.items() if isinstance(m, str)}
-    functions = {label: m for label, m in named.items() if not isinstance(m, str)}
+    by_name = {label: m for label, m in metric_by_label.items() if isinstance(m, str)}
+    functions = {label: m for label, m in metric_by_label.items() if not isinstance(m, str)}
     inputs = read_inputs(values, features, cluster, positive, by_name=bool(by_name))
     warn_of_missing(inputs, by_name=bool(by_name))
-    params = read_params(sample_params, named, len(inputs.y_true), alone=named is not metrics)
-    measured: dict[str, Measured] = {}
+    params = read_params(
+        sample_params, metric_by_label, len(inputs.y_true), alone=metric_by_label is not metrics
+    )
+    measured_by_label: dict[str, Measured] = {}
     if by_name:
-        measured |= measure_names(inputs, by_name, settings)
+        measured_by_label |= measure_names(inputs, by_name, settings)
     if functions:
-        measured |= measure_functions(
+        measured_by_label |= measure_functions(
             inputs,
             functions,
             params,
@@ -167,11 +171,11 @@ def _measured(
             seed=settings["seed"],
             level=settings["level"],
         )
-    chosen = {label: measured[label] for label in named}
-    return MetricFrame(inputs, chosen, settings["level"])
+    ordered_metrics = {label: measured_by_label[label] for label in metric_by_label}
+    return MetricFrame(inputs, ordered_metrics, settings["level"])
 
 
-def _name_of(function: Callable[..., float]) -> str:
+def _function_name(function: Callable[..., float]) -> str:
     return getattr(function, "__name__", "metric")
 
 
@@ -215,51 +219,55 @@ class MetricFrame:
         """
         with refused_as_values():
             _refuse_errors(errors)
-            return self._extreme("difference", method)
+            return self._build_extreme_frame("difference", method)
 
     def ratio(self, method: Method = "between_groups", errors: Errors = "coerce") -> pl.DataFrame:
         """Return the smallest ratio: of two groups, or of a group and everyone; at most 1."""
         with refused_as_values():
             _refuse_errors(errors)
-            return self._extreme("ratio", method)
+            return self._build_extreme_frame("ratio", method)
 
     def group_min(self, errors: Errors = "raise") -> pl.DataFrame:
         """Return the smallest value over the groups, and which group has it."""
         with refused_as_values():
             _refuse_errors(errors)
-        return self._end(np.nanargmin, np.fmin)
+        return self._build_end_frame(np.nanargmin, np.fmin)
 
     def group_max(self, errors: Errors = "raise") -> pl.DataFrame:
         """Return the largest value over the groups, and which group has it."""
         with refused_as_values():
             _refuse_errors(errors)
-        return self._end(np.nanargmax, np.fmax)
+        return self._build_end_frame(np.nanargmax, np.fmax)
 
     def _stack(
         self,
-        take: Callable[[Measured], tuple[FloatArray, Interval]],
+        select: Callable[[Measured], tuple[FloatArray, Interval]],
         keys: pl.DataFrame,
         n: FloatArray | None = None,
     ) -> pl.DataFrame:
         frames = []
-        for label, measured in self.measured.items():
-            value, ends = take(measured)
-            numbers: dict[str, Any] = {"value": value, "low": ends.low, "high": ends.high}
+        for label, metric in self.measured.items():
+            estimates, interval = select(metric)
+            numbers: dict[str, Any] = {
+                "value": estimates,
+                "low": interval.low,
+                "high": interval.high,
+            }
             if n is not None:
                 numbers["n"] = n.astype(np.int64)
             frame = pl.DataFrame(numbers).with_columns(
                 pl.col("value", "low", "high").fill_nan(None)
             )
             head = pl.DataFrame({"metric": [label] * frame.height})
-            parts = [head, keys, frame] if keys.width else [head, frame]
-            frames.append(pl.concat(parts, how="horizontal"))
+            frame_parts = [head, keys, frame] if keys.width else [head, frame]
+            frames.append(pl.concat(frame_parts, how="horizontal"))
         return pl.concat(frames)
 
-    def _levels(self) -> list[IntArray]:
-        of_level = self.inputs.level_of_group
-        return [np.flatnonzero(of_level == k) for k in range(self.inputs.n_levels)]
+    def _group_levels(self) -> list[IntArray]:
+        level_of_group = self.inputs.level_of_group
+        return [np.flatnonzero(level_of_group == k) for k in range(self.inputs.n_levels)]
 
-    def _extreme(self, kind: str, method: Method) -> pl.DataFrame:
+    def _build_extreme_frame(self, comparison: str, method: Method) -> pl.DataFrame:
         if method not in ("between_groups", "to_overall"):
             raise SpecError(
                 "differences cannot be taken so",
@@ -267,37 +275,42 @@ class MetricFrame:
                 found=repr(method),
             )
 
-        def take(measured: Measured) -> tuple[FloatArray, Interval]:
+        def select(metric: Measured) -> tuple[FloatArray, Interval]:
             rows = [
-                _extreme_of(measured, groups, k, kind, method)
-                for k, groups in enumerate(self._levels())
+                _compute_extreme(metric, groups, k, comparison, method)
+                for k, groups in enumerate(self._group_levels())
             ]
             table = np.array(rows)
             return table[:, 0], Interval(table[:, 1], table[:, 2])
 
-        return self._stack(take, self.inputs.controls)
+        return self._stack(select, self.inputs.controls)
 
-    def _end(self, position: Callable[[FloatArray], Any], fold: np.ufunc) -> pl.DataFrame:
-        chosen: list[str | None] = []
+    def _build_end_frame(
+        self, position: Callable[[FloatArray], Any], fold: np.ufunc
+    ) -> pl.DataFrame:
+        end_groups: list[str | None] = []
 
-        def take(measured: Measured) -> tuple[FloatArray, Interval]:
+        def select(metric: Measured) -> tuple[FloatArray, Interval]:
             rows = []
-            for groups in self._levels():
-                value = measured.value[groups]
-                if np.isnan(value).all():
+            for groups in self._group_levels():
+                group_values = metric.value[groups]
+                if np.isnan(group_values).all():
                     rows.append((np.nan, np.nan, np.nan))
-                    chosen.append(None)
+                    end_groups.append(None)
                     continue
-                at = int(position(value))
-                chosen.append(self.inputs.group_names[int(groups[at])])
-                ends = measured.wide
-                low, high = fold.reduce(ends.low[groups]), fold.reduce(ends.high[groups])
-                rows.append((value[at], low, high))
+                index = int(position(group_values))
+                end_groups.append(self.inputs.group_names[int(groups[index])])
+                wide_interval = metric.wide
+                low, high = (
+                    fold.reduce(wide_interval.low[groups]),
+                    fold.reduce(wide_interval.high[groups]),
+                )
+                rows.append((group_values[index], low, high))
             table = np.array(rows)
             return table[:, 0], Interval(table[:, 1], table[:, 2])
 
-        frame = self._stack(take, self.inputs.controls)
-        return frame.with_columns(pl.Series("group", chosen, dtype=pl.String))
+        frame = self._stack(select, self.inputs.controls)
+        return frame.with_columns(pl.Series("group", end_groups, dtype=pl.String))
 
 
 def _refuse_errors(errors: str) -> None:
@@ -305,49 +318,55 @@ def _refuse_errors(errors: str) -> None:
         raise SpecError("errors cannot be that", expected="raise or coerce", found=repr(errors))
 
 
-def _extreme_of(
-    measured: Measured, groups: IntArray, k: int, kind: str, method: Method
+def _compute_extreme(
+    metric: Measured, groups: IntArray, level: int, comparison: str, method: Method
 ) -> tuple[float, float, float]:
-    """Value and ends of one level's largest difference or smallest ratio."""
-    value = measured.value[groups]
-    low, high = measured.wide.low[groups], measured.wide.high[groups]
-    if np.isnan(value).all():
+    """Compute one level's largest difference or smallest ratio, with its interval."""
+    group_values = metric.value[groups]
+    low, high = metric.wide.low[groups], metric.wide.high[groups]
+    if np.isnan(group_values).all():
         return np.nan, np.nan, np.nan
     if method == "between_groups":
-        if kind == "difference":
-            least = np.fmax(_top(low) - _bottom(high), 0.0) if np.isfinite(low).any() else np.nan
-            most = _top(high) - _bottom(low)
-            return float(np.nanmax(value) - np.nanmin(value)), least, most
-        top, bottom = np.nanmax(value), np.nanmin(value)
+        if comparison == "difference":
+            min_difference = (
+                np.fmax(_nan_max(low) - _nan_min(high), 0.0) if np.isfinite(low).any() else np.nan
+            )
+            max_difference = _nan_max(high) - _nan_min(low)
+            return (
+                float(np.nanmax(group_values) - np.nanmin(group_values)),
+                min_difference,
+                max_difference,
+            )
+        max_value, min_value = np.nanmax(group_values), np.nanmin(group_values)
         return (
-            _divide(bottom, top),
-            _divide(_bottom(low), _top(high)),
-            min(_divide(_bottom(high), _top(low)), 1.0),
+            _safe_ratio(min_value, max_value),
+            _safe_ratio(_nan_min(low), _nan_max(high)),
+            min(_safe_ratio(_nan_min(high), _nan_max(low)), 1.0),
         )
-    centre = float(measured.overall[k])
-    if kind == "difference":
-        gaps = np.abs(value - centre)
-        ends = measured.to_overall
-        a, b = ends.low[groups], ends.high[groups]
-        away = np.minimum(np.abs(a), np.abs(b))
-        nearest = np.where(a * b > 0, away, np.where(np.isnan(a), np.nan, 0.0))
-        farthest = np.maximum(np.abs(a), np.abs(b))
-        return _top(gaps), _top(nearest), _top(farthest)
+    overall_value = float(metric.overall[level])
+    if comparison == "difference":
+        gaps = np.abs(group_values - overall_value)
+        to_overall = metric.to_overall
+        a, b = to_overall.low[groups], to_overall.high[groups]
+        nearer_bound = np.minimum(np.abs(a), np.abs(b))
+        min_distances = np.where(a * b > 0, nearer_bound, np.where(np.isnan(a), np.nan, 0.0))
+        outer_bound = np.maximum(np.abs(a), np.abs(b))
+        return _nan_max(gaps), _nan_max(min_distances), _nan_max(outer_bound)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = value / centre
-        folded = np.fmin(ratios, 1.0 / ratios)
-    tails = percentile(measured.ratio_replicates(groups, k), 1.0 - 2.0 * measured.tail)
-    return _bottom(folded), float(tails.low), float(tails.high)
+        ratios = group_values / overall_value
+        folded_ratios = np.fmin(ratios, 1.0 / ratios)
+    tails = percentile(metric.ratio_replicates(groups, level), 1.0 - 2.0 * metric.tail)
+    return _nan_min(folded_ratios), float(tails.low), float(tails.high)
 
 
-def _top(values: FloatArray) -> float:
+def _nan_max(values: FloatArray) -> float:
     """Return the largest value, NaN left out; NaN if there is none."""
     return float(np.fmax.reduce(values))
 
 
-def _bottom(values: FloatArray) -> float:
+def _nan_min(values: FloatArray) -> float:
     return float(np.fmin.reduce(values))
 
 
-def _divide(a: float, b: float) -> float:
+def _safe_ratio(a: float, b: float) -> float:
     return float(a / b) if b else float("nan")

@@ -1,4 +1,4 @@
-"""The loose inputs of ``metric_frame``, made into codes: levels, groups, clusters."""
+"""Inputs of ``metric_frame``, encoded as levels, groups and clusters."""
 
 from __future__ import annotations
 
@@ -70,24 +70,26 @@ def read_inputs(
     *,
     by_name: bool,
 ) -> FrameInputs:
-    """Check that everything has as many rows, and number levels and groups in sorted order."""
-    raw_true, raw_pred = (squeezed(one) for one in values[:2])
-    read = series_of if by_name else _numbered
-    true, pred = read(raw_true, "y_true"), read(raw_pred, "y_pred")
+    """Check that all inputs have as many rows, and encode levels and groups in sorted order."""
+    raw_true, raw_pred = (squeezed(array_like) for array_like in values[:2])
+    convert = series_of if by_name else _row_numbers
+    true, pred = convert(raw_true, "y_true"), convert(raw_pred, "y_pred")
     y_score, (sensitive, control) = values[2], features
     score = None if y_score is None else series_of(y_score, "y_score").cast(pl.Float64)
-    clusters = None if cluster is None else _text(series_of(cluster, "cluster"))
+    clusters = None if cluster is None else _to_class_names(series_of(cluster, "cluster"))
     sensitive_frame = features_of(sensitive, "sensitive_feature")
     control_frame = None if control is None else features_of(control, "control_feature")
     sizes = {"y_true": len(true), "y_pred": len(pred), "sensitive_features": sensitive_frame.height}
     if control_frame is not None:
         sizes["control_features"] = control_frame.height
-    for name, one in (("cluster", clusters), ("y_score", score)):
-        if one is not None:
-            sizes[name] = len(one)
+    for name, column in (("cluster", clusters), ("y_score", score)):
+        if column is not None:
+            sizes[name] = len(column)
     if len(set(sizes.values())) > 1:
-        found = ", ".join(f"{name}: {n}" for name, n in sizes.items())
-        raise TableError("the inputs differ in length", expected="one row a person", found=found)
+        lengths_text = ", ".join(f"{name}: {n}" for name, n in sizes.items())
+        raise TableError(
+            "the inputs differ in length", expected="one row a person", found=lengths_text
+        )
     refuse_other_rows(
         {
             "y_true": values[0],
@@ -101,23 +103,25 @@ def read_inputs(
     )
     if not len(true):
         raise TableError("there is nobody to measure", expected="at least one row", found="none")
-    levels, level_of_row = _code(control_frame, len(true))
-    both = sensitive_frame
+    levels, level_of_row = _encode_rows(control_frame, len(true))
+    features_frame = sensitive_frame
     if control_frame is not None:
-        twice = set(control_frame.columns) & set(sensitive_frame.columns)
-        if twice:
-            raise SpecError("two features have the same name", found=", ".join(sorted(twice)))
-        both = pl.concat([control_frame, sensitive_frame], how="horizontal")
-    groups, group_of_row = _code(both, len(true))
+        shared_names = set(control_frame.columns) & set(sensitive_frame.columns)
+        if shared_names:
+            raise SpecError(
+                "two features have the same name", found=", ".join(sorted(shared_names))
+            )
+        features_frame = pl.concat([control_frame, sensitive_frame], how="horizontal")
+    groups, group_of_row = _encode_rows(features_frame, len(true))
     if by_name:
-        _tell_of_two_kinds(true, pred)
+        _warn_of_mixed_types(true, pred)
     return FrameInputs(
-        _text(true),
-        _text(pred),
+        _to_class_names(true),
+        _to_class_names(pred),
         score,
         raw_true,
         raw_pred,
-        _positive(true, positive),
+        _default_positive(true, positive),
         clusters,
         levels,
         groups,
@@ -127,33 +131,37 @@ def read_inputs(
 
 
 def read_params(
-    given: Mapping[str, Any] | None, metrics: Mapping[str, Any], n: int, *, alone: bool
+    sample_params: Mapping[str, Any] | None, metrics: Mapping[str, Any], n: int, *, alone: bool
 ) -> dict[str, dict[str, Any]]:
-    """Sort further arguments of functions by metric, each one value a row."""
-    if given is None:
+    """Read the further arguments of metric functions, by metric: one value per row."""
+    if sample_params is None:
         return {}
-    if not isinstance(given, Mapping):
+    if not isinstance(sample_params, Mapping):
         raise SpecError(
             "sample_params is not a mapping",
             expected="names of arguments, and arrays",
-            found=type(given).__name__,
+            found=type(sample_params).__name__,
         )
-    sorted_ = dict.fromkeys(metrics, given) if alone else dict(given)
-    found: dict[str, dict[str, Any]] = {}
-    for name, own in sorted_.items():
+    given_by_metric = dict.fromkeys(metrics, sample_params) if alone else dict(sample_params)
+    params_by_metric: dict[str, dict[str, Any]] = {}
+    for name, metric_params in given_by_metric.items():
         if name not in metrics:
             raise SpecError(
                 f"sample_params names {name!r}, which is not one of the metrics",
                 expected=", ".join(metrics),
-                found=", ".join(map(str, sorted_)),
+                found=", ".join(map(str, given_by_metric)),
             )
-        if not isinstance(own, Mapping):
+        if not isinstance(metric_params, Mapping):
             raise SpecError(
                 f"sample_params of {name!r} is not a mapping",
                 expected="{argument: one value a row}",
-                found=type(own).__name__,
+                found=type(metric_params).__name__,
             )
-        arrays = {str(key): as_array(one, str(key)) for key, one in own.items() if one is not None}
+        arrays = {
+            str(key): as_array(array_like, str(key))
+            for key, array_like in metric_params.items()
+            if array_like is not None
+        }
         if arrays and isinstance(metrics[name], str):
             raise SpecError(
                 f"the metric {metrics[name]!r} by name takes no further arguments",
@@ -167,60 +175,61 @@ def read_params(
                     expected=f"{n:,} rows",
                     found=f"{key}: {array.shape}",
                 )
-        found[name] = {
+        params_by_metric[name] = {
             k: v.reshape(n, *(d for d in v.shape[1:] if d > 1)) for k, v in arrays.items()
         }
-    return found
+    return params_by_metric
 
 
-def _numbered(values: Any, name: str) -> pl.Series:
-    """Stand for what only functions look at: a number a row, null where nothing is given."""
+def _row_numbers(values: Any, name: str) -> pl.Series:
+    """Return row numbers in place of values that only functions use; null where missing."""
     array = np.asarray(values)
     missing = np.zeros(len(array), dtype=np.bool_)
     if array.ndim == 1:
         missing |= array != array  # NaN alone is not itself  # noqa: PLR0124
-        missing |= [value is None for value in array] if array.dtype == object else False
+        missing |= [element is None for element in array] if array.dtype == object else False
     return pl.Series(name, np.arange(len(array))).set(pl.Series(missing), None)
 
 
-def _tell_of_two_kinds(true: pl.Series, pred: pl.Series) -> None:
+def _warn_of_mixed_types(true: pl.Series, pred: pl.Series) -> None:
     """Warn where one side is text and the other is not: '1' and 1 are then taken for one class."""
-    kinds = kind_of(true), kind_of(pred)
-    if "text" in kinds and len(set(kinds)) == 2 and true.len() > true.null_count():
+    value_types = kind_of(true), kind_of(pred)
+    if "text" in value_types and len(set(value_types)) == 2 and true.len() > true.null_count():
         warnings.warn(
-            f"y_true holds {kinds[0]} and y_pred {kinds[1]}: they are compared as text, so that "
+            f"y_true holds {value_types[0]} and y_pred {value_types[1]}: they are compared as"
+            " text, so that "
             "'1' and 1 are one class. Are they of one code?",
             UserWarning,
             stacklevel=6,
         )
 
 
-def _text(values: pl.Series) -> pl.Series:
-    """Name classes: 1, 1.0 and True are one; None and NaN are missing."""
+def _to_class_names(values: pl.Series) -> pl.Series:
+    """Convert values to class names: 1, 1.0 and True are one; None and NaN are missing."""
     return as_labels(values.cast(pl.Int8) if values.dtype == pl.Boolean else values)
 
 
-def _code(frame: pl.DataFrame | None, n: int) -> tuple[pl.DataFrame, IntArray]:
+def _encode_rows(frame: pl.DataFrame | None, n: int) -> tuple[pl.DataFrame, IntArray]:
     if frame is None:
         return pl.DataFrame(), np.zeros(n, dtype=np.int64)
     if len(set(frame.columns)) < frame.width:
         raise SpecError("two features have the same name", found=", ".join(frame.columns))
     levels = frame.unique(maintain_order=True).sort(frame.columns, nulls_last=True)
-    coded = frame.join(
+    encoded_rows = frame.join(
         levels.with_row_index("_code"),
         on=frame.columns,
         how="left",
         nulls_equal=True,
         maintain_order="left",
     )
-    return levels, coded["_code"].to_numpy().astype(np.int64)
+    return levels, encoded_rows["_code"].to_numpy().astype(np.int64)
 
 
-def _positive(true: pl.Series, positive: Any) -> str | None:
+def _default_positive(true: pl.Series, positive: Any) -> str | None:
     if positive is not None:
-        return str(_text(pl.Series([positive]))[0])
-    known = set(_text(true).drop_nulls().unique().to_list())
-    return "1" if known <= {"0", "1"} and "1" in known else None
+        return str(_to_class_names(pl.Series([positive]))[0])
+    class_names = set(_to_class_names(true).drop_nulls().unique().to_list())
+    return "1" if class_names <= {"0", "1"} and "1" in class_names else None
 
 
 class FrameTableError(TableError, ValueError):
@@ -235,7 +244,7 @@ class FrameNameError(UnknownNameError, ValueError):
     """A metric that there is not."""
 
 
-_KINDS: tuple[tuple[type[IsoluxError], type[IsoluxError]], ...] = (
+_VALUE_ERRORS: tuple[tuple[type[IsoluxError], type[IsoluxError]], ...] = (
     (UnknownNameError, FrameNameError),
     (TableError, FrameTableError),
     (SpecError, FrameSpecError),
@@ -258,13 +267,15 @@ def refused_as_values() -> Iterator[None]:
     try:
         yield
     except IsoluxError as error:
-        kind = next((new for old, new in _KINDS if type(error) is old), None)
-        if kind is None:
+        value_error_type = next(
+            (new for isolux_error, new in _VALUE_ERRORS if type(error) is isolux_error), None
+        )
+        if value_error_type is None:
             raise
-        same = kind.__new__(kind)
-        same.args = error.args
-        vars(same).update(vars(error))
-        raise same from error.__cause__
+        value_error = value_error_type.__new__(value_error_type)
+        value_error.args = error.args
+        vars(value_error).update(vars(error))
+        raise value_error from error.__cause__
 
 
 def squeezed(values: Any) -> Any:
@@ -276,7 +287,7 @@ def squeezed(values: Any) -> Any:
 
 
 def series_of(values: Any, name: str) -> pl.Series:
-    """Take one value a row, of any shape that holds no more."""
+    """Convert an array-like with one value per row to a series."""
     if isinstance(values, pl.Series) or _is_pandas_series(values):
         return as_series(values, name)
     array = squeezed(values)
@@ -291,19 +302,19 @@ def series_of(values: Any, name: str) -> pl.Series:
 
 
 def features_of(values: Any, stem: str) -> pl.DataFrame:
-    """Take features as a frame; those without a name are called by ``stem`` and their number.
+    """Convert features to a frame; unnamed ones are called by ``stem`` and their number.
 
     Examples
     --------
     >>> features_of([["day", "old"], ["night", "young"]], "feature").columns
     ['feature_0', 'feature_1']
     """
-    frame = _features(values, stem)
+    frame = _build_feature_frame(values, stem)
     floats = [name for name, dtype in frame.schema.items() if dtype.is_float()]
     return frame.with_columns(unsigned_zero(pl.col(name)).alias(name) for name in floats)
 
 
-def _features(values: Any, stem: str) -> pl.DataFrame:
+def _build_feature_frame(values: Any, stem: str) -> pl.DataFrame:
     if isinstance(values, Mapping):
         return pl.DataFrame({str(k): series_of(v, str(k)) for k, v in values.items()})
     if isinstance(values, pl.Series) or _is_pandas_series(values):

@@ -62,8 +62,8 @@ class Measured:
             return np.asarray(np.fmin(ratio, 1.0 / ratio).min(axis=0))
 
 
-def _statistics(values: Mapping[str, Any]) -> Statistics:
-    """Hold settings against what they take, with our words where one cannot be used."""
+def _validate_statistics(values: Mapping[str, Any]) -> Statistics:
+    """Validate the statistics settings; errors are isolux's own."""
     return validated({"data": "table:held", **values}).statistics
 
 
@@ -74,49 +74,53 @@ def measure_names(
     names = list(dict.fromkeys(metrics.values()))
     scores = score(
         "classification",
-        _dataset(inputs),
-        _predictions(inputs),
+        _build_dataset(inputs),
+        _build_predictions(inputs),
         positive=inputs.positive,
         metrics=names,
         **({"score_of": "positive"} if inputs.y_score is not None and inputs.positive else {}),
     )
-    _warn(scores, inputs)
+    _warn_of_cautions(scores, inputs)
     base = {"min_units": 1, "min_clusters": 1, **settings}
-    membership = _membership(inputs)
-    narrow = measure_groups(scores, membership, _statistics(base))
-    together = 1.0 - (1.0 - settings["level"]) / max(inputs.groups.height, 1)
-    wide = intervals_at(narrow, _statistics({**base, "level": together}))
-    found = {}
+    membership = _build_membership(inputs)
+    narrow = measure_groups(scores, membership, _validate_statistics(base))
+    simultaneous_level = 1.0 - (1.0 - settings["level"]) / max(inputs.groups.height, 1)
+    wide = intervals_at(narrow, _validate_statistics({**base, "level": simultaneous_level}))
+    metric_by_label = {}
     for label, name in metrics.items():
-        at = [j for j, m in enumerate(narrow.measures) if m.metric == name]
-        if len(at) != 1:
+        positions = [j for j, m in enumerate(narrow.measures) if m.metric == name]
+        if len(positions) != 1:
             raise SpecError(
                 f"the metric {name!r} is not one number per group",
                 expected="a metric without classes or thresholds",
-                found=f"{len(at)} of them",
+                found=f"{len(positions)} of them",
             )
-        found[label] = _from_estimates(inputs, narrow, wide, at[0], settings["level"])
-    return found
+        metric_by_label[label] = _metric_from_estimates(
+            inputs, narrow, wide, positions[0], settings["level"]
+        )
+    return metric_by_label
 
 
 def warn_of_missing(inputs: FrameInputs, *, by_name: bool) -> None:
-    """Warn where truths, answers or scores are missing of some groups clearly more than others."""
+    """Warn where truths, predictions or scores are missing more often in some groups."""
     truth, answer = inputs.y_true.is_null(), inputs.y_pred.is_null()
     score = truth & False if inputs.y_score is None else inputs.y_score.fill_nan(None).is_null()
     reason = pl.when(truth).then(pl.lit("unknown truth"))
     as_given = "Functions get these rows as they are"
-    told: list[tuple[pl.Expr, str]] = [
+    warning_reasons: list[tuple[pl.Expr, str]] = [
         (reason.when(score).then(pl.lit(NO_SCORE)), "They count in no metric that needs them"),
         (pl.when(answer & ~truth).then(pl.lit("no answer")), "They count as mistakes"),
     ]
     if not by_name:
-        told = [(reason.when(answer).then(pl.lit("no answer")), as_given)]
-    cells = tuple(tuple(map(str, row)) for row in inputs.groups.iter_rows())
+        warning_reasons = [(reason.when(answer).then(pl.lit("no answer")), as_given)]
+    group_values = tuple(tuple(map(str, row)) for row in inputs.groups.iter_rows())
     unit = np.argsort(inputs.group_of_row, kind="stable")
-    crossing = Crossing("*".join(inputs.groups.columns), cells, inputs.group_of_row[unit], unit)
+    crossing = Crossing(
+        "*".join(inputs.groups.columns), group_values, inputs.group_of_row[unit], unit
+    )
     ids = pl.int_range(len(truth), eager=True).cast(pl.String)
     members = Membership(ids, (crossing,))
-    for reasons, fate in told:
+    for reasons, consequence in warning_reasons:
         rows = pl.select(
             model=pl.lit("model"),
             unit_id=ids,
@@ -125,15 +129,15 @@ def warn_of_missing(inputs: FrameInputs, *, by_name: bool) -> None:
             threshold=None,
             reason=reasons,
         ).with_columns(value=pl.when(pl.col("reason").is_null()).then(1.0))
-        for text in cautions(unanswered(rows, members), bounds=False, fate=fate):
+        for text in cautions(unanswered(rows, members), bounds=False, fate=consequence):
             warnings.warn(text, UserWarning, stacklevel=4)
 
 
-def _warn(scores: Scores, inputs: FrameInputs) -> None:
-    """Say what must be known before the numbers: there is no report to say it first."""
+def _warn_of_cautions(scores: Scores, inputs: FrameInputs) -> None:
+    """Raise the scores' cautions as Python warnings: there is no report to show them."""
     cautions, _ = by_severity(scores.notes)
     missing = inputs.y_pred.null_count()
-    if missing:  # said of arrays: the task's own caution speaks of files and flags
+    if missing:  # worded for arrays: the task's own caution is about files and flags
         cautions = [text for text in cautions if "people have no answer of" not in text]
         cautions.append(
             f"{missing:,} of {len(inputs.y_pred):,} answers are missing, and count as mistakes"
@@ -142,17 +146,19 @@ def _warn(scores: Scores, inputs: FrameInputs) -> None:
         warnings.warn(text, UserWarning, stacklevel=4)
 
 
-def _dataset(inputs: FrameInputs) -> Dataset:
+def _build_dataset(inputs: FrameInputs) -> Dataset:
     ids = pl.int_range(len(inputs.y_true), eager=True).cast(pl.String)
     instances = pl.DataFrame({"instance_id": ids, "image_id": ids}).with_columns(
         classes=inputs.y_true.to_frame().to_series().reshape((-1, 1)).arr.to_list(),
         cluster_id=pl.lit(None, dtype=pl.String) if inputs.cluster is None else inputs.cluster,
     )
-    info = DatasetInfo(title="Arrays", summary="Arrays in memory.", references=(), licence="own")
-    return Dataset(IN_MEMORY, info, INSTANCES.conform(instances))
+    dataset_info = DatasetInfo(
+        title="Arrays", summary="Arrays in memory.", references=(), licence="own"
+    )
+    return Dataset(IN_MEMORY, dataset_info, INSTANCES.conform(instances))
 
 
-def _predictions(inputs: FrameInputs) -> pl.DataFrame:
+def _build_predictions(inputs: FrameInputs) -> pl.DataFrame:
     n = len(inputs.y_pred)
     frame = pl.DataFrame(
         {
@@ -168,20 +174,20 @@ def _predictions(inputs: FrameInputs) -> pl.DataFrame:
     return LABEL_PREDICTIONS.conform(frame)
 
 
-def _membership(inputs: FrameInputs) -> pl.DataFrame:
+def _build_membership(inputs: FrameInputs) -> pl.DataFrame:
     ids = pl.int_range(len(inputs.y_true), eager=True).cast(pl.String)
-    parts = []
+    membership_tables = []
     for attribute, codes in ((_LEVEL, inputs.level_of_row), (_GROUP, inputs.group_of_row)):
         text = pl.Series("group", codes).cast(pl.String)
-        parts.append(
+        membership_tables.append(
             pl.DataFrame({"group": text, "unit_id": ids}).with_columns(
                 attribute=pl.lit(attribute), values=pl.concat_list("group")
             )
         )
-    return pl.concat(parts).select("attribute", "group", "values", "unit_id")
+    return pl.concat(membership_tables).select("attribute", "group", "values", "unit_id")
 
 
-def _from_estimates(
+def _metric_from_estimates(
     inputs: FrameInputs, narrow: Estimates, wide: Interval, j: int, level: float
 ) -> Measured:
     rows = {
@@ -193,27 +199,30 @@ def _from_estimates(
         for attribute in (_LEVEL, _GROUP)
     }
     levels, groups = rows[_LEVEL], rows[_GROUP]
-    of_level = levels[inputs.level_of_group]
+    level_rows = levels[inputs.level_of_group]
 
-    def ends(of: Interval, which: IntArray) -> Interval:
-        return Interval(of.low[which, j], of.high[which, j])
+    def select_interval(interval: Interval, rows_to_take: IntArray) -> Interval:
+        return Interval(interval.low[rows_to_take, j], interval.high[rows_to_take, j])
 
-    drawn, whole = narrow.replicates[groups, j], narrow.replicates[of_level, j]
+    group_replicates, overall_replicates = (
+        narrow.replicates[groups, j],
+        narrow.replicates[level_rows, j],
+    )
     to_overall = difference_interval(
         narrow.value[groups, j],
-        ends(wide, groups),
-        narrow.value[of_level, j],
-        ends(wide, of_level),
-        paired_correlation(drawn, whole),
+        select_interval(wide, groups),
+        narrow.value[level_rows, j],
+        select_interval(wide, level_rows),
+        paired_correlation(group_replicates, overall_replicates),
     )
     return Measured(
         narrow.value[groups, j],
-        ends(narrow.interval, groups),
+        select_interval(narrow.interval, groups),
         narrow.value[levels, j],
-        ends(narrow.interval, levels),
-        ends(wide, groups),
+        select_interval(narrow.interval, levels),
+        select_interval(wide, groups),
         to_overall,
-        drawn,
+        group_replicates,
         narrow.replicates[levels, j],
         (1.0 - level) / 2.0,
     )
@@ -230,33 +239,35 @@ def measure_functions(
 ) -> dict[str, Measured]:
     """Call functions of ``(y_true, y_pred)`` on every group of resampled clusters of rows."""
     true, pred = np.asarray(inputs.raw_true), np.asarray(inputs.raw_pred)
-    draws = _resampled_rows(inputs, replicates, seed)
-    everyone = np.arange(len(true))
+    draws = _resample_rows(inputs, replicates, seed)
+    all_rows = np.arange(len(true))
     codes = ((inputs.group_of_row, inputs.groups.height), (inputs.level_of_row, inputs.n_levels))
-    found = {}
+    metric_by_label = {}
     for label, function in functions.items():
-        value, drawn = [], []
+        estimates, replicate_arrays = [], []
         for code, count in codes:
-            called = partial(_call, function, (true, pred), params.get(label, {}))
-            value.append(called(everyone, code, count))
-            drawn.append(np.stack([called(d, code, count) for d in draws], axis=1))
-        together = 1.0 - (1.0 - level) / max(inputs.groups.height, 1)
-        gap = drawn[0] - drawn[1][inputs.level_of_group]
-        found[label] = Measured(
-            value[0],
-            percentile(drawn[0], level),
-            value[1],
-            percentile(drawn[1], level),
-            percentile(drawn[0], together),
-            percentile(gap, together),
-            drawn[0],
-            drawn[1],
+            call_by_group = partial(_call_by_group, function, (true, pred), params.get(label, {}))
+            estimates.append(call_by_group(all_rows, code, count))
+            replicate_arrays.append(
+                np.stack([call_by_group(d, code, count) for d in draws], axis=1)
+            )
+        simultaneous_level = 1.0 - (1.0 - level) / max(inputs.groups.height, 1)
+        gap = replicate_arrays[0] - replicate_arrays[1][inputs.level_of_group]
+        metric_by_label[label] = Measured(
+            estimates[0],
+            percentile(replicate_arrays[0], level),
+            estimates[1],
+            percentile(replicate_arrays[1], level),
+            percentile(replicate_arrays[0], simultaneous_level),
+            percentile(gap, simultaneous_level),
+            replicate_arrays[0],
+            replicate_arrays[1],
             (1.0 - level) / 2.0,
         )
-    return found
+    return metric_by_label
 
 
-def _call(
+def _call_by_group(
     function: Callable[..., float],
     values: tuple[Any, Any],
     params: Mapping[str, Any],
@@ -265,23 +276,23 @@ def _call(
     count: int,
 ) -> FloatArray:
     out = np.full(count, np.nan)
-    own = code[rows]
+    row_codes = code[rows]
     for k in range(count):
-        members = rows[own == k]
+        members = rows[row_codes == k]
         if len(members):
-            true, pred = (one[members] for one in values)
-            own_params = {name: one[members] for name, one in params.items()}
-            out[k] = _number(function, true, pred, own_params)
+            true, pred = (array[members] for array in values)
+            own_params = {name: array[members] for name, array in params.items()}
+            out[k] = _call_metric(function, true, pred, own_params)
     return out
 
 
-def _number(
+def _call_metric(
     function: Callable[..., float], true: Any, pred: Any, params: Mapping[str, Any]
 ) -> float:
-    """Call a metric; what is no number is said to be none, with the metric's name."""
+    """Call a metric function, and refuse a result that is not one number."""
     name = getattr(function, "__name__", "metric")
     try:
-        # Some functions written in C tell no signature: then the call shows whether they fit.
+        # Some functions written in C have no signature: then the call shows whether they fit.
         with suppress(ValueError):
             inspect.signature(function).bind(true, pred, **params)
     except TypeError as error:
@@ -290,20 +301,20 @@ def _number(
             expected="a function of (y_true, y_pred) and what sample_params names",
             found=str(error),
         ) from error
-    found = function(true, pred, **params)
+    number = function(true, pred, **params)
     try:
-        return float(found)
+        return float(number)
     except (TypeError, ValueError) as error:
-        shape = f" of shape {np.shape(found)}" if np.shape(found) else ""
+        shape = f" of shape {np.shape(number)}" if np.shape(number) else ""
         raise SpecError(
             f"the metric {name!r} does not give one number",
             expected="a number for each group",
-            found=f"{type(found).__name__}{shape}",
+            found=f"{type(number).__name__}{shape}",
             hint="give a function for each number: lambda t, p: confusion_matrix(t, p)[0, 1]",
         ) from error
 
 
-def _resampled_rows(inputs: FrameInputs, replicates: int, seed: int) -> list[IntArray]:
+def _resample_rows(inputs: FrameInputs, replicates: int, seed: int) -> list[IntArray]:
     """Draw clusters with replacement and return the rows of each draw."""
     rng = stream(seed, "bootstrap")
     n = len(inputs.y_true)
@@ -312,5 +323,5 @@ def _resampled_rows(inputs: FrameInputs, replicates: int, seed: int) -> list[Int
     code = inputs.cluster.rank("dense").to_numpy().astype(np.int64) - 1
     order = np.argsort(code, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(code))[:-1])
-    drawn = rng.integers(0, len(members), size=(replicates, len(members)))
-    return [np.concatenate([members[c] for c in draw]) for draw in drawn]
+    cluster_draws = rng.integers(0, len(members), size=(replicates, len(members)))
+    return [np.concatenate([members[c] for c in draw]) for draw in cluster_draws]

@@ -1,10 +1,10 @@
-"""Watch a model over time: is there a gap, since when, and did it change; asked at every look.
+"""Monitoring of a model over time by sequential tests: is there a gap, since when, did it change.
 
-    runs → looks (in order, alike, people once) → differences of clusters → bets → what they say
+    runs → snapshots (in order, same settings, people once) → differences of clusters → e-values
 
-Each gap is that of one group and everybody else of its attribute, in means of clusters (a subject
-of fifty photos counts as one of two does). The statements hold at every look at once, for all gaps
-together: e-Bonferroni, so an alarm needs an e-value of (number of gaps) / (1 − level). How it works
+Each gap is that of one group and its complement, in means of clusters (a subject of fifty photos
+counts as one of two does). The statements hold at every snapshot at once, for all gaps together:
+e-Bonferroni, so an alarm needs an e-value of (number of gaps) / (1 − level). How it works
 and what it costs: ``docs/methods/monitoring.md``.
 """
 
@@ -26,21 +26,21 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 
 MARK = "monitor.json"
-_ANY = 1.9
+_UNINFORMATIVE_WIDTH = 1.9
 """Width from which an interval of −1 to 1 says nothing."""
-_TYPES: dict[str, type[pl.DataType]] = {
+_COLUMN_TYPES: dict[str, type[pl.DataType]] = {
     "label": pl.String,
     "threshold": pl.Float64,
     "low": pl.Float64,
     "high": pl.Float64,
 }
-_OF_A_GAP: dict[str, type[pl.DataType]] = {
+_SUMMARY_TYPES: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(
         ("alarm_at", "since", "delay", "began_from", "began_to", "changed_at"), pl.Int64
     ),
     **dict.fromkeys(("share", "constant_low", "constant_high"), pl.Float64),
 }
-"""What a column of nulls alone would not tell."""
+"""Types of columns that may hold nulls alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +77,16 @@ class Monitoring:
 
     def shown(self) -> pl.DataFrame:
         """Return the summary as it is printed: a row a gap, numbers rounded."""
-        two = pl.col("low", "high", "constant_low", "constant_high").round(4)
-        measure = [c for c in ("metric", "label", "threshold") if self.summary[c].n_unique() > 1]
+        rounded_bounds = pl.col("low", "high", "constant_low", "constant_high").round(4)
+        varying_columns = [
+            c for c in ("metric", "label", "threshold") if self.summary[c].n_unique() > 1
+        ]
         return self.summary.with_columns(
-            two,
+            rounded_bounds,
             pl.col("e_value").map_elements(e_text, pl.String),
             pl.col("p_adjusted").round_sig_figs(2),
         ).select(
-            *measure,
+            *varying_columns,
             "attribute",
             "group",
             "e_value",
@@ -103,18 +105,18 @@ class Monitoring:
 
     def brief(self) -> pl.DataFrame:
         """Return what fits on a screen of 80 columns: the whole is on the page."""
-        shown = self.shown()
-        measure = shown.columns[: shown.columns.index("attribute")]
-        ends = pl.format("{} to {}", "from", "to")  # null where either is
-        return shown.select(
-            *measure,
+        summary = self.shown()
+        metric_columns = summary.columns[: summary.columns.index("attribute")]
+        interval = pl.format("{} to {}", "from", "to")  # null where either is
+        return summary.select(
+            *metric_columns,
             "attribute",
             "group",
             "e_value",
             "adjusted p",
             pl.col("alarm at look").alias("alarm at"),
             pl.col("since look").alias("since"),
-            ends.alias("gap since then"),
+            interval.alias("gap since then"),
             pl.col("changed by look").alias("changed by"),
         )
 
@@ -133,12 +135,12 @@ class Monitoring:
 
         with staged_directory(out, overwrite=overwrite, marks=(MARK,), what="monitoring") as stage:
             write_parquet(stage / "monitor.parquet", self.table)
-            told = self.record | {
+            full_record = self.record | {
                 "findings": self.findings,
                 "notes": list(self.notes),
                 "gaps": self.summary.to_dicts(),
             }
-            write_text(stage / MARK, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+            write_text(stage / MARK, json.dumps(full_record, indent=1, ensure_ascii=False) + "\n")
             page = render_monitoring(
                 self.table, self.shown(), self.findings, self.notes, self.record
             )
@@ -206,109 +208,128 @@ def monitor(
         raise SpecError(
             "the level cannot be used", expected="0.5 to below 1, as 0.95", found=str(level)
         )
-    _check_heaviest(heaviest)
-    looks, notes = people_once(looks_of(runs, at), repeated)
-    looks, said = kept_by_weight(looks, heaviest, seed)
-    gaps, more = gaps_of(looks, metric, seed)
+    _check_max_weight(heaviest)
+    snapshots, notes = people_once(looks_of(runs, at), repeated)
+    snapshots, weight_notes = kept_by_weight(snapshots, heaviest, seed)
+    gaps, gap_notes = gaps_of(snapshots, metric, seed)
     threshold = len(gaps) / (1.0 - level)
-    rows, summaries, told = [], [], []
+    rows, summaries, sentences = [], [], []
     for gap in gaps:
-        found = watched(gap.difference, gap.look, len(looks), threshold)
-        own = _rows(gap, found, looks, threshold)
-        rows += own
-        summaries.append(_summary(gap, found, own, threshold, len(gaps)))
-        said_of_gap = sentence(gap, summaries[-1], looks, level, threshold) + mixture(gap)
-        told.append((summaries[-1], said_of_gap))
-    told.sort(key=lambda pair: (pair[0]["alarm_at"] is None, -pair[0]["e_value"]))
+        sequential_test = watched(gap.difference, gap.look, len(snapshots), threshold)
+        gap_rows = _build_rows(gap, sequential_test, snapshots, threshold)
+        rows += gap_rows
+        summaries.append(_summarise_gap(gap, sequential_test, gap_rows, threshold, len(gaps)))
+        gap_text = sentence(gap, summaries[-1], snapshots, level, threshold) + mixture(gap)
+        sentences.append((summaries[-1], gap_text))
+    sentences.sort(key=lambda pair: (pair[0]["alarm_at"] is None, -pair[0]["e_value"]))
     return Monitoring(
-        pl.DataFrame(rows, infer_schema_length=None).cast(dict(_TYPES.items())),
-        pl.DataFrame(summaries, infer_schema_length=None).cast(dict((_TYPES | _OF_A_GAP).items())),
-        [text for _, text in told],
-        (*said, *notes, *more),
-        _record(looks, level, threshold, repeated, seed, len(gaps)) | _sampled(looks, heaviest),
+        pl.DataFrame(rows, infer_schema_length=None).cast(dict(_COLUMN_TYPES.items())),
+        pl.DataFrame(summaries, infer_schema_length=None).cast(
+            dict((_COLUMN_TYPES | _SUMMARY_TYPES).items())
+        ),
+        [text for _, text in sentences],
+        (*weight_notes, *notes, *gap_notes),
+        _build_record(snapshots, level, threshold, repeated, seed, len(gaps))
+        | _build_sample_record(snapshots, heaviest),
     )
 
 
-def _check_heaviest(heaviest: float | None) -> None:
-    if heaviest is not None and not 0.0 < heaviest < float("inf"):
+def _check_max_weight(max_weight: float | None) -> None:
+    if max_weight is not None and not 0.0 < max_weight < float("inf"):
         raise SpecError(
             "the weight cannot be used",
             expected="a finite number above 0",
-            found=f"{heaviest:g}",
+            found=f"{max_weight:g}",
             where="--heaviest",
         )
 
 
-def _sampled(looks: Sequence[Look], heaviest: float | None) -> dict[str, Any]:
-    """Write down by which weights clusters were kept."""
-    drawn = looks[0].run.record.get("sample") or {}
-    told = {name: drawn[name] for name in ("weight", "population", "strata") if drawn.get(name)}
-    return {"sample": {**told, "heaviest": heaviest}} if told else {}
+def _build_sample_record(snapshots: Sequence[Look], max_weight: float | None) -> dict[str, Any]:
+    """Build the record of the weights by which clusters were thinned."""
+    sample_record = snapshots[0].run.record.get("sample") or {}
+    sample_settings = {
+        name: sample_record[name]
+        for name in ("weight", "population", "strata")
+        if sample_record.get(name)
+    }
+    return {"sample": {**sample_settings, "heaviest": max_weight}} if sample_settings else {}
 
 
-def _rows(
-    gap: Gap, found: Watched, looks: Sequence[Look], threshold: float
+def _build_rows(
+    gap: Gap, sequential_test: Watched, snapshots: Sequence[Look], threshold: float
 ) -> list[dict[str, Any]]:
-    alarmed, rows = False, []
-    # Once it is known that the gap has changed, none that is always the same is left.
-    changed = np.maximum.accumulate(found.change) >= threshold
-    for t, look in enumerate(looks):
-        alarmed = alarmed or bool(found.e_value[t] >= threshold)
-        low, high = (np.nan, np.nan) if changed[t] else (found.low[t], found.high[t])
+    has_alarm, rows = False, []
+    # Once a change is shown, no constant gap is consistent with all snapshots.
+    has_changed = np.maximum.accumulate(sequential_test.change) >= threshold
+    for t, snapshot in enumerate(snapshots):
+        has_alarm = has_alarm or bool(sequential_test.e_value[t] >= threshold)
+        low, high = (
+            (np.nan, np.nan)
+            if has_changed[t]
+            else (sequential_test.low[t], sequential_test.high[t])
+        )
         rows.append(
             {
                 **gap.named,
                 "look": t + 1,
-                "at": look.at,
-                "run": look.name,
+                "at": snapshot.at,
+                "run": snapshot.name,
                 "n_clusters": gap.sizes[t][0],
                 "n_others": gap.sizes[t][1],
-                "gap": _number(gap.of_look(t) * gap.scale),
-                "low": _number(float(low) * gap.scale),
-                "high": _number(float(high) * gap.scale),
-                "e_value": float(found.e_value[t]),
-                "alarm": alarmed,
+                "gap": _round_or_null(gap.of_look(t) * gap.scale),
+                "low": _round_or_null(float(low) * gap.scale),
+                "high": _round_or_null(float(high) * gap.scale),
+                "e_value": float(sequential_test.e_value[t]),
+                "alarm": has_alarm,
             }
         )
     return rows
 
 
-def _summary(
-    gap: Gap, found: Watched, rows: Sequence[dict[str, Any]], threshold: float, family: int
+def _summarise_gap(
+    gap: Gap,
+    sequential_test: Watched,
+    rows: Sequence[dict[str, Any]],
+    threshold: float,
+    family: int,
 ) -> dict[str, Any]:
     alarm = next((row["look"] for row in rows if row["alarm"]), None)
-    changed = next((t + 1 for t, e in enumerate(found.change) if e >= threshold), None)
-    once = alarm is not None and found.began[0] >= 0
-    known = once and found.since[1] - found.since[0] < _ANY
-    low, high = (_number(x * gap.scale) if known else None for x in found.since)
-    since = None if alarm is None else found.start + 1
-    largest = float(found.e_value.max())
+    change_snapshot = next(
+        (t + 1 for t, e in enumerate(sequential_test.change) if e >= threshold), None
+    )
+    began_once = alarm is not None and sequential_test.began[0] >= 0
+    has_size = (
+        began_once and sequential_test.since[1] - sequential_test.since[0] < _UNINFORMATIVE_WIDTH
+    )
+    low, high = (_round_or_null(x * gap.scale) if has_size else None for x in sequential_test.since)
+    since = None if alarm is None else sequential_test.start + 1
+    max_e_value = float(sequential_test.e_value.max())
     return {
         **gap.named,
-        "e_value": largest,
-        "p_adjusted": min(1.0, family / largest),
+        "e_value": max_e_value,
+        "p_adjusted": min(1.0, family / max_e_value),
         "alarm_at": alarm,
         "since": since,
-        "share": None if alarm is None else round(found.share, 4),
+        "share": None if alarm is None else round(sequential_test.share, 4),
         "delay": None if alarm is None or since is None else max(alarm - since, 0),
-        "began_from": found.began[0] + 1 if once else None,
-        "began_to": found.began[1] + 1 if once else None,
+        "began_from": sequential_test.began[0] + 1 if began_once else None,
+        "began_to": sequential_test.began[1] + 1 if began_once else None,
         "low": low,
         "high": high,
         "constant_low": rows[-1]["low"],
         "constant_high": rows[-1]["high"],
-        "changed_at": changed,
+        "changed_at": change_snapshot,
     }
 
 
-def _number(x: float) -> float | None:
+def _round_or_null(x: float) -> float | None:
     return None if x != x else round(x, 6)  # noqa: PLR0124 - NaN
 
 
-def _record(
-    looks: Sequence[Look], level: float, threshold: float, repeated: str, seed: int, n_gaps: int
+def _build_record(
+    snapshots: Sequence[Look], level: float, threshold: float, repeated: str, seed: int, n_gaps: int
 ) -> dict[str, Any]:
-    first = looks[0].run.record
+    first = snapshots[0].run.record
     return {
         "isolux": first.get("isolux"),
         "model": first.get("model"),
@@ -318,5 +339,5 @@ def _record(
         "alarm_from": round(threshold, 9),
         "repeated": repeated,
         "seed": seed,
-        "runs": [{"run": look.name, "at": look.at} for look in looks],
+        "runs": [{"run": snapshot.name, "at": snapshot.at} for snapshot in snapshots],
     }

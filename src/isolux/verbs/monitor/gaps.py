@@ -1,8 +1,8 @@
-"""From looks to differences of clusters: one gap for each group and everybody else.
+"""Differences of clusters in each snapshot: one gap for each group and its complement.
 
-A cluster that has people on both sides (a photo of two people) gives the difference of its own two
-means; the others are paired within their look, by a shuffle that knows nothing of their scores.
-Either way a difference has the gap as its mean, and no cluster is in two of them.
+A cluster with people of both (a photo of two people) gives the difference of its two means; other
+clusters are paired at random within their snapshot, independently of their scores. Either way the
+expectation of a difference is the gap, and no cluster is in two differences.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import Groups, recorded_spec
 
-_MIXED = 0.05
-"""The share of the one kind of differences, or of the other, from which a gap is a mixture."""
-_MEASURE = ("metric", "label", "threshold")
+_MIN_MIXTURE_SHARE = 0.05
+"""Share of within-cluster differences, or of the others, from which a gap is a mixture."""
+_METRIC_COLUMNS = ("metric", "label", "threshold")
 
 
 @dataclass(slots=True)
 class Gap:
-    """One group against everybody else of its attribute, over all looks.
+    """One group against its complement within the attribute, over all snapshots.
 
     Parameters
     ----------
@@ -68,48 +68,56 @@ class Gap:
         return float((self.metric.high or 0.0) - (self.metric.low or 0.0))
 
     def of_look(self, t: int) -> float:
-        """Mean difference of one look, on a scale of 1; NaN: there is none."""
-        own = self.difference[self.look == t]
-        return float(own.mean()) if len(own) else float("nan")
+        """Mean difference of one snapshot, on a scale of 1; NaN: there is none."""
+        differences = self.difference[self.look == t]
+        return float(differences.mean()) if len(differences) else float("nan")
 
-    def add(self, t: int, own: FloatArray, sizes: tuple[int, int], within: int) -> None:
-        """Take a look's differences in."""
-        self.within += within
-        self.difference = np.concatenate([self.difference, own])
-        self.look = np.concatenate([self.look, np.full(len(own), t, dtype=np.int64)])
+    def add(self, t: int, differences: FloatArray, sizes: tuple[int, int], n_within: int) -> None:
+        """Add a snapshot's differences."""
+        self.within += n_within
+        self.difference = np.concatenate([self.difference, differences])
+        self.look = np.concatenate([self.look, np.full(len(differences), t, dtype=np.int64)])
         self.sizes.append(sizes)
 
 
 def gaps_of(
-    looks: Sequence[Look], metric: str | None, seed: int
+    snapshots: Sequence[Look], metric: str | None, seed: int
 ) -> tuple[list[Gap], tuple[str, ...]]:
-    """Lay out every gap of one metric, and say which look lacks which group."""
-    first = recorded_spec(looks[0].run.record)
+    """Build every gap of one metric, and note snapshots without one of its groups."""
+    first = recorded_spec(snapshots[0].run.record)
     _refuse_quantiles(first.groups)
-    info = _metric_of(looks[0].run, metric)
-    for look in looks:
-        if look.run.scores.height and not (look.run.scores["metric"] == info.name).any():
+    metric_info = _select_metric(snapshots[0].run, metric)
+    for snapshot in snapshots:
+        if (
+            snapshot.run.scores.height
+            and not (snapshot.run.scores["metric"] == metric_info.name).any()
+        ):
             raise UnknownNameError(
-                "metric", info.name, look.run.scores["metric"].unique().sort(), where=look.name
+                "metric",
+                metric_info.name,
+                snapshot.run.scores["metric"].unique().sort(),
+                where=snapshot.name,
             )
-    frames = [_means(look.run, first.groups, info) for look in looks]
-    together = pl.concat(frames)
+    frames = [
+        _compute_cluster_scores(snapshot.run, first.groups, metric_info) for snapshot in snapshots
+    ]
+    all_scores = pl.concat(frames)
     gaps = []
-    for named, others in _hypotheses(together, info):
-        gap = Gap(named, info, others)
+    for identity, complement_name in _list_gaps(all_scores, metric_info):
+        gap = Gap(identity, metric_info, complement_name)
         for t, frame in enumerate(frames):
             rng = np.random.default_rng([seed, t])
-            gap.add(t, *_differences(frame, named, rng))
+            gap.add(t, *_compute_differences(frame, identity, rng))
         gaps.append(gap)
     if not gaps:
         raise SpecError(
             "there is no gap to watch",
             expected="an attribute of which two groups have scores",
-            found="groups " + (", ".join(together["group"].unique().sort()) or "none"),
+            found="groups " + (", ".join(all_scores["group"].unique().sort()) or "none"),
         )
     missing = [
         f"{gap.named['group']} ({gap.named['attribute']}) has nobody to compare in "
-        f"{sum(min(size) == 0 for size in gap.sizes)} of {len(looks)} looks"
+        f"{sum(min(size) == 0 for size in gap.sizes)} of {len(snapshots)} looks"
         for gap in gaps
         if any(min(size) == 0 for size in gap.sizes)
     ]
@@ -117,9 +125,9 @@ def gaps_of(
 
 
 def mixture(gap: Gap) -> str:
-    """Warn of a gap of which some differences are within clusters, and others between them."""
+    """Caution on a gap that mixes differences within and between clusters."""
     n = len(gap.difference)
-    if not _MIXED < gap.within / max(n, 1) < 1.0 - _MIXED:
+    if not _MIN_MIXTURE_SHARE < gap.within / max(n, 1) < 1.0 - _MIN_MIXTURE_SHARE:
         return ""
     return (
         f" Read this gap with caution: it is a mixture. {gap.within:,} of {n:,} differences are"
@@ -140,142 +148,160 @@ def _refuse_quantiles(settings: Groups) -> None:
             )
 
 
-def _metric_of(run: Run, name: str | None) -> Metric:
-    """Find the metric: a mean of people's scores, whose range is declared."""
-    measured = run.scores["metric"].unique(maintain_order=True).to_list()
-    if name is not None and name not in measured:
-        raise UnknownNameError("metric", name, measured, where="--metric")
+def _select_metric(run: Run, name: str | None) -> Metric:
+    """Select the metric: a mean of people's scores with a declared range."""
+    metric_names = run.scores["metric"].unique(maintain_order=True).to_list()
+    if name is not None and name not in metric_names:
+        raise UnknownNameError("metric", name, metric_names, where="--metric")
     try:
-        declared = {m.name: m for m in registry.task_info(str(run.record.get("task"))).metrics}
+        declared_metrics = {
+            m.name: m for m in registry.task_info(str(run.record.get("task"))).metrics
+        }
     except UnknownNameError:
-        declared = {}
-    said = run.record.get("measures") or {}
-    for one in [name] if name is not None else measured:
-        metric = declared.get(one)
-        if metric is None and said.get(one, {}).get("unit") == "fraction":
-            metric = Metric(name=one, definition="", **said[one])
+        declared_metrics = {}
+    recorded_measures = run.record.get("measures") or {}
+    for metric_name in [name] if name is not None else metric_names:
+        metric = declared_metrics.get(metric_name)
+        if metric is None and recorded_measures.get(metric_name, {}).get("unit") == "fraction":
+            metric = Metric(name=metric_name, definition="", **recorded_measures[metric_name])
         if metric is not None and metric.low is not None and metric.high is not None:
             return metric
     raise SpecError(
         "no metric of the runs can be watched",
         expected="a mean of people's scores with a least and a largest value",
-        found=name or ", ".join(measured) or "none",
+        found=name or ", ".join(metric_names) or "none",
         where="--metric",
     )
 
 
-def _means(run: Run, settings: Groups, metric: Metric) -> pl.DataFrame:
-    """Count and sum each cluster's scores by measure, attribute and group, from 0 to 1."""
+def _compute_cluster_scores(run: Run, settings: Groups, metric: Metric) -> pl.DataFrame:
+    """Return each unit's score, scaled to 0 to 1, with its cluster, attributes and groups."""
     scores = run.scores.filter(pl.col("metric") == metric.name).drop_nulls("value")
-    by = groupings(settings, run.attributes)
+    grouping_by_attribute = groupings(settings, run.attributes)
     members = membership(
-        run.attributes, settings.by, by, units=scores["unit_id"].unique(maintain_order=True)
+        run.attributes,
+        settings.by,
+        grouping_by_attribute,
+        units=scores["unit_id"].unique(maintain_order=True),
     ).frame.filter(pl.col("group") != UNKNOWN)
     low, high = float(metric.low or 0.0), float(metric.high or 1.0)
     cluster = pl.coalesce(pl.format("c:{}", "cluster_id"), pl.format("u:{}", "unit_id"))
-    told = scores.select(
-        "unit_id", *_MEASURE, cluster=cluster, value=(pl.col("value") - low) / (high - low)
+    unit_scores = scores.select(
+        "unit_id", *_METRIC_COLUMNS, cluster=cluster, value=(pl.col("value") - low) / (high - low)
     )
-    return told.join(members.select("unit_id", "attribute", "group"), on="unit_id")
+    return unit_scores.join(members.select("unit_id", "attribute", "group"), on="unit_id")
 
 
-def _hypotheses(frame: pl.DataFrame, metric: Metric) -> Iterator[tuple[dict[str, Any], str]]:
-    """Name each group that has others; of two groups, one gap."""
-    keys = [*_MEASURE, "attribute"]
-    for key, part in frame.group_by(keys, maintain_order=True):
-        groups = part["group"].unique().sort().to_list()
-        named = dict(zip(keys, key, strict=True)) | {"metric": metric.name}
+def _list_gaps(frame: pl.DataFrame, metric: Metric) -> Iterator[tuple[dict[str, Any], str]]:
+    """List each group with a complement; of two groups, one gap."""
+    keys = [*_METRIC_COLUMNS, "attribute"]
+    for key, attribute_rows in frame.group_by(keys, maintain_order=True):
+        groups = attribute_rows["group"].unique().sort().to_list()
+        identity = dict(zip(keys, key, strict=True)) | {"metric": metric.name}
         if len(groups) == 2:
-            yield {**named, "group": groups[0]}, groups[1]
+            yield {**identity, "group": groups[0]}, groups[1]
         elif len(groups) > 1:
             for group in groups:
-                yield {**named, "group": group}, "the others"
+                yield {**identity, "group": group}, "the others"
 
 
-def _differences(
-    frame: pl.DataFrame, named: dict[str, Any], rng: np.random.Generator
+def _compute_differences(
+    frame: pl.DataFrame, identity: dict[str, Any], rng: np.random.Generator
 ) -> tuple[FloatArray, tuple[int, int], int]:
-    """Take a look's differences, the clusters of the group and of the others, and of both."""
-    keys = [*_MEASURE, "attribute"]
-    own = frame.filter(*(pl.col(k).eq_missing(pl.lit(named[k])) for k in keys))
-    inside = pl.col("group").eq(named["group"]).any()
-    people = own.group_by("cluster", "unit_id").agg(pl.col("value").first(), inside=inside)
-    sides = people.group_by("cluster").agg(
+    """Compute a snapshot's differences, its cluster counts, and how many are within clusters."""
+    keys = [*_METRIC_COLUMNS, "attribute"]
+    gap_rows = frame.filter(*(pl.col(k).eq_missing(pl.lit(identity[k])) for k in keys))
+    is_in_group = pl.col("group").eq(identity["group"]).any()
+    people = gap_rows.group_by("cluster", "unit_id").agg(
+        pl.col("value").first(), inside=is_in_group
+    )
+    cluster_means = people.group_by("cluster").agg(
         first=pl.col("value").filter(pl.col("inside")).mean(),
         second=pl.col("value").filter(~pl.col("inside")).mean(),
     )
-    sides = sides.sort("cluster")[rng.permutation(sides.height).tolist()]
-    both = sides.drop_nulls()
-    alone = sides.filter(pl.any_horizontal(pl.col("first", "second").is_null()))
+    cluster_means = cluster_means.sort("cluster")[rng.permutation(cluster_means.height).tolist()]
+    two_sided = cluster_means.drop_nulls()
+    one_sided = cluster_means.filter(pl.any_horizontal(pl.col("first", "second").is_null()))
     paired = differences(
-        alone["first"].drop_nulls().to_numpy(), alone["second"].drop_nulls().to_numpy()
+        one_sided["first"].drop_nulls().to_numpy(), one_sided["second"].drop_nulls().to_numpy()
     )
-    within = (both["first"] - both["second"]).to_numpy()
-    sizes = sides["first"].count(), sides["second"].count()
-    return np.concatenate([within, paired]), sizes, both.height
+    within_differences = (two_sided["first"] - two_sided["second"]).to_numpy()
+    sizes = cluster_means["first"].count(), cluster_means["second"].count()
+    return np.concatenate([within_differences, paired]), sizes, two_sided.height
 
 
 def sentence(
-    gap: Gap, found: dict[str, Any], looks: Sequence[Look], level: float, threshold: float
+    gap: Gap, summary: dict[str, Any], snapshots: Sequence[Look], level: float, threshold: float
 ) -> str:
-    """Word what is known of a gap after the last look."""
-    name = weighted_title(gap.metric.titled(gap.named["threshold"]), looks[0].run.record)
-    what = f"{name} of {gap.named['label']}" if gap.named["label"] else name
-    who = f"{gap.named['group']} ({gap.named['attribute'].replace('_', ' ')})"
-    said = f"{100 * level:g} % at every look"
-    if found["alarm_at"] is None:
-        could = _range(gap, found["constant_low"], found["constant_high"])
+    """Format what is known of a gap after the last snapshot."""
+    name = weighted_title(gap.metric.titled(gap.named["threshold"]), snapshots[0].run.record)
+    metric_text = f"{name} of {gap.named['label']}" if gap.named["label"] else name
+    group_text = f"{gap.named['group']} ({gap.named['attribute'].replace('_', ' ')})"
+    level_text = f"{100 * level:g} % at every look"
+    if summary["alarm_at"] is None:
+        range_text = _format_range(gap, summary["constant_low"], summary["constant_high"])
         start = (
-            f"{what} for {who}: no gap to {gap.others} is shown in {len(looks)} looks "
-            f"(e-value {e_text(found['e_value'])}; an alarm needs {e_text(threshold)})"
+            f"{metric_text} for {group_text}: no gap to {gap.others} is shown in"
+            f" {len(snapshots)} looks "
+            f"(e-value {e_text(summary['e_value'])}; an alarm needs {e_text(threshold)})"
         )
         return (
             f"{start}. If it is always the same, {gap.named['group']} less {gap.others} is "
-            f"{could} ({said})."
+            f"{range_text} ({level_text})."
         )
-    alarm, since = looks[found["alarm_at"] - 1], looks[found["since"] - 1]
-    begun = (
+    alarm, since = snapshots[summary["alarm_at"] - 1], snapshots[summary["since"] - 1]
+    start_text = (
         "most likely since the first look"
-        if found["since"] == 1
-        else f"most likely since look {found['since']} ({since.at})"
+        if summary["since"] == 1
+        else f"most likely since look {summary['since']} ({since.at})"
     )
-    looks_late = "1 look" if found["delay"] == 1 else f"{found['delay']} looks"
-    late = f", {looks_late} earlier" if found["since"] != 1 and found["delay"] else ""
-    size = _size(gap, found, len(looks), said)
-    differs = "has differed" if found["began_from"] is None else "differs"  # it may be over
-    told = (
-        f"{what} for {who} {differs} from that for {gap.others}: alarm at look {found['alarm_at']} "
+    delay_text = "1 look" if summary["delay"] == 1 else f"{summary['delay']} looks"
+    delay_suffix = f", {delay_text} earlier" if summary["since"] != 1 and summary["delay"] else ""
+    size_text = _format_size(gap, summary, len(snapshots), level_text)
+    differs_text = "has differed" if summary["began_from"] is None else "differs"  # it may be over
+    text = (
+        f"{metric_text} for {group_text} {differs_text} from that for {gap.others}: alarm at look"
+        f" {summary['alarm_at']} "
         f"({alarm.at}; an alarm needs an e-value of {e_text(threshold)}, the largest so far is "
-        f"{e_text(found['e_value'])}), {begun} "
-        f"({100 * found['share']:.0f} % of the evidence){late}; {size}."
+        f"{e_text(summary['e_value'])}), {start_text} "
+        f"({100 * summary['share']:.0f} % of the evidence){delay_suffix}; {size_text}."
     )
-    if found["changed_at"] is not None:
-        when = looks[found["changed_at"] - 1].at
-        told += (
+    if summary["changed_at"] is not None:
+        timestamp = snapshots[summary["changed_at"] - 1].at
+        text += (
             f" It has changed: no single gap fits all looks, which is known since look"
-            f" {found['changed_at']} ({when})."
+            f" {summary['changed_at']} ({timestamp})."
         )
-    return told
+    return text
 
 
-def _size(gap: Gap, found: dict[str, Any], looks: int, said: str) -> str:
-    """Word how large a gap has been since it began; one that came and went has no one size."""
-    less = f"{gap.named['group']} less {gap.others}"
-    if found["began_from"] is None:
-        measured = gap.of_look(looks - 1) * gap.scale
-        size = signed_points(measured, gap.metric.unit)
-        last = "" if math.isnan(measured) else f"; in the last look {less} is {size}"
-        return f"no gap that began once and kept one size since fits these looks{last}"
-    if found["low"] is None:
-        return f"how large {less} is since then, later looks will say"
-    first, latest = found["began_from"], found["began_to"]
-    when = f"at look {first}" if first == latest else f"between looks {first} and {latest}"
-    unsettled = ", its sign not known yet" if found["low"] < 0.0 < found["high"] else ""
-    size = _range(gap, found["low"], found["high"])
-    return f"if it began once, it did so {when}, and {less} is {size} since{unsettled} ({said})"
+def _format_size(gap: Gap, summary: dict[str, Any], n_snapshots: int, level_text: str) -> str:
+    """Format the size of a gap since it began, if one constant size fits."""
+    contrast = f"{gap.named['group']} less {gap.others}"
+    if summary["began_from"] is None:
+        last_gap = gap.of_look(n_snapshots - 1) * gap.scale
+        size_text = signed_points(last_gap, gap.metric.unit)
+        last_suffix = (
+            "" if math.isnan(last_gap) else f"; in the last look {contrast} is {size_text}"
+        )
+        return f"no gap that began once and kept one size since fits these looks{last_suffix}"
+    if summary["low"] is None:
+        return f"how large {contrast} is since then, later looks will say"
+    first_start, last_start = summary["began_from"], summary["began_to"]
+    start_text = (
+        f"at look {first_start}"
+        if first_start == last_start
+        else f"between looks {first_start} and {last_start}"
+    )
+    sign_suffix = ", its sign not known yet" if summary["low"] < 0.0 < summary["high"] else ""
+    size_text = _format_range(gap, summary["low"], summary["high"])
+    return (
+        f"if it began once, it did so {start_text}, and {contrast} is {size_text}"
+        f" since{sign_suffix} ({level_text})"
+    )
 
 
-def _range(gap: Gap, low: float | None, high: float | None) -> str:
+def _format_range(gap: Gap, low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return "of no one size"
     unit = gap.metric.unit

@@ -38,8 +38,8 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.given import IN_MEMORY
 from isolux.vocabulary.spec import AuditSpec, parse_spec, with_options
 
-_BY_PEOPLE = ("labels", "embeddings")
-_ON_CPU, _ON_GPU = 16, 64  # pictures at a time
+_PERSON_PREDICTIONS = ("labels", "embeddings")
+_CPU_BATCH_SIZE, _GPU_BATCH_SIZE = 16, 64  # images per batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,20 +125,20 @@ def predict(
     >>> found.predictions.select("model", "instance_id", "label").rows()
     [('net', 'a.png', 'night'), ('net', 'b.png', 'day')]
     """
-    held = data if isinstance(data, Dataset) else None
-    called = model if isinstance(model, str) else None
-    values = {"data": IN_MEMORY if held is not None else data, "model": called, **settings}
+    dataset = data if isinstance(data, Dataset) else None
+    model_name = model if isinstance(model, str) else None
+    values = {"data": IN_MEMORY if dataset is not None else data, "model": model_name, **settings}
     if out is not None:
         values["answers"] = str(out)
     spec = parse_spec({k: v for k, v in values.items() if v is not None})
-    if held is not None:
-        _refuse_loading(spec)
+    if dataset is not None:
+        _refuse_loading_settings(spec)
     loaded = (
-        _opened(spec)
+        _open_model(spec)
         if isinstance(model, str)
         else callable_model(model, name=spec.predictions.model_name, version=version)
     )
-    people = held if held is not None else _loaded(spec, loaded)
+    people = dataset if dataset is not None else _load_dataset(spec, loaded)
     return predict_people(spec, people, loaded, out=out, tell=progress)
 
 
@@ -146,9 +146,9 @@ def run_predict(
     spec: AuditSpec, *, tell: Progress | None = None, stop: Callable[[], bool] | None = None
 ) -> Predicted:
     """Run the model that a spec describes over the people that it describes."""
-    model = _opened(spec)
+    model = _open_model(spec)
     return predict_people(
-        spec, _loaded(spec, model), model, out=spec.model.answers, tell=tell, stop=stop
+        spec, _load_dataset(spec, model), model, out=spec.model.answers, tell=tell, stop=stop
     )
 
 
@@ -163,17 +163,19 @@ def predict_people(
     check: Callable[[str], None] | None = None,
 ) -> Predicted:
     """Run a model over people who are loaded already; see ``run_predict``."""
-    model = model or _opened(spec)
+    model = model or _open_model(spec)
     if check is not None:
         check(model.predicts)
     if out is None:
         with tempfile.TemporaryDirectory(prefix="isolux-") as folder:
-            found = _into(Path(folder) / "answers", spec, dataset, model, tell, stop)
-            return replace(found, folder=None)
-    return _into(Path(out), spec, dataset, model, tell, stop)
+            prediction_run = _predict_into(
+                Path(folder) / "answers", spec, dataset, model, tell, stop
+            )
+            return replace(prediction_run, folder=None)
+    return _predict_into(Path(out), spec, dataset, model, tell, stop)
 
 
-def _into(
+def _predict_into(
     out: Path,
     spec: AuditSpec,
     dataset: Dataset,
@@ -181,10 +183,10 @@ def _into(
     tell: Progress | None,
     stop: Callable[[], bool] | None,
 ) -> Predicted:
-    settings = spec.model.model_copy(update={"batch": _batch(spec, model)})
+    settings = spec.model.model_copy(update={"batch": _choose_batch_size(spec, model)})
     executor = executor_for(spec, model)
     if settings.crops is None:
-        pictures = list_pictures(
+        images = list_pictures(
             dataset,
             model.predicts,
             settings.picture_of,
@@ -193,10 +195,10 @@ def _into(
         folder = picture_folder(dataset)
     else:
         _refuse_crops(settings.picture_of, model.predicts)
-        pictures, folder = crop_pictures(dataset, settings.crops)
-    shards = shards_of(pictures, settings.shard_size)
-    how = Settings(
-        _batch(spec, model),
+        images, folder = crop_pictures(dataset, settings.crops)
+    shards = shards_of(images, settings.shard_size)
+    engine_settings = Settings(
+        _choose_batch_size(spec, model),
         settings.readers,
         settings.time_limit,
         settings.max_failures,
@@ -206,14 +208,16 @@ def _into(
     key = run_key(model, settings)
     store = Store(out)
     with store.opened():
-        record = record_of(spec, settings, dataset, model, pictures, len(shards), key)
+        record = record_of(spec, settings, dataset, model, images, len(shards), key)
         if (store.folder / RUN_FILE).is_file():
             same_run(store.record(), record, overwrite=spec.report.overwrite, where=store.folder)
         store.write_record(record | {"state": "unfinished"})
         if executor is None:
-            ran = run_local(model, shards, folder, store, key, how, tell=tell, stop=stop)
+            outcome = run_local(
+                model, shards, folder, store, key, engine_settings, report=tell, stop=stop
+            )
         else:
-            ran = run_apart(
+            outcome = run_apart(
                 executor,
                 model,
                 settings.option,
@@ -221,61 +225,70 @@ def _into(
                 folder,
                 store,
                 key,
-                how,
+                engine_settings,
                 retries=spec.engine.retries,
-                tell=tell,
+                report=tell,
                 stop=stop,
             )
-        if not ran.whole:
+        if not outcome.whole:
             raise KeyboardInterrupt
-        whole = store.gather(model.predicts, ran.keys, model.name)
-        record |= {"state": "finished", "unanswered": unanswered(whole.looks)}
+        collected_predictions = store.gather(model.predicts, outcome.keys, model.name)
+        record |= {"state": "finished", "unanswered": unanswered(collected_predictions.looks)}
         store.write_record(record)
     return Predicted(
-        whole.predictions,
-        whole.looks,
+        collected_predictions.predictions,
+        collected_predictions.looks,
         record,
-        notes_of(record, whole.looks, earlier=len(pictures) - ran.pictures, where=store.folder),
+        notes_of(
+            record,
+            collected_predictions.looks,
+            earlier=len(images) - outcome.pictures,
+            where=store.folder,
+        ),
         store.folder,
-        ran.pictures,
+        outcome.pictures,
     )
 
 
-def _batch(spec: AuditSpec, model: Model) -> int:
-    """Say how many pictures are asked at a time: a GPU has more to do at once than a few cores."""
-    return spec.model.batch or (_ON_GPU if model.on_gpu else _ON_CPU)
+def _choose_batch_size(spec: AuditSpec, model: Model) -> int:
+    """Choose the batch size: larger on a GPU than on a CPU."""
+    return spec.model.batch or (_GPU_BATCH_SIZE if model.on_gpu else _CPU_BATCH_SIZE)
 
 
-def _refuse_crops(picture_of: str, predicts: str) -> None:
-    """Refuse crops where a model is to be shown something else, or answers about whole images."""
-    if predicts not in _BY_PEOPLE or picture_of == "person":
+def _refuse_crops(input_unit: str, predicts: str) -> None:
+    """Refuse crops for models of whole images, or together with people's boxes."""
+    if predicts not in _PERSON_PREDICTIONS or input_unit == "person":
         raise SpecError(
             f"{predicts} are about whole images"
-            if predicts not in _BY_PEOPLE
+            if predicts not in _PERSON_PREDICTIONS
             else "a model is shown crops, or people's boxes",
             expected="one of the two",
-            found="crops" + (" and --picture-of person" if picture_of == "person" else ""),
+            found="crops" + (" and --picture-of person" if input_unit == "person" else ""),
         )
 
 
 def is_answers(path: str | Path) -> bool:
-    """Tell whether a path is a directory of answers that ``isolux predict`` wrote."""
+    """Return whether a path is a prediction directory that ``isolux predict`` wrote."""
     return (Path(path).expanduser() / RUN_FILE).is_file()
 
 
 def read_predicted(path: str | Path) -> Predicted:
-    """Read a finished directory of answers."""
+    """Read a finished prediction directory."""
     store = Store(path)
-    whole, record = store.whole(), store.record()
+    collected_predictions, record = store.whole(), store.record()
     return Predicted(
-        whole.predictions, whole.looks, record, notes_of(record, whole.looks), store.folder
+        collected_predictions.predictions,
+        collected_predictions.looks,
+        record,
+        notes_of(record, collected_predictions.looks),
+        store.folder,
     )
 
 
 def resumed_spec(out: str | Path, **changes: Any) -> AuditSpec:
-    """Read from a directory of answers what was asked, to go on with it."""
-    said = dict(Store(out).record().get("spec") or {})
-    if said.get("data") in (None, IN_MEMORY) or not said.get("model"):
+    """Read the spec of a prediction directory, to resume it."""
+    recorded_spec = dict(Store(out).record().get("spec") or {})
+    if recorded_spec.get("data") in (None, IN_MEMORY) or not recorded_spec.get("model"):
         raise SpecError(
             "this run cannot be resumed by its directory alone",
             expected="a dataset and a model that have names",
@@ -284,11 +297,12 @@ def resumed_spec(out: str | Path, **changes: Any) -> AuditSpec:
             hint="call isolux.predict again with the same out=",
         )
     return parse_spec(
-        {**said, "answers": str(out), **with_options(changes)}, where=str(Path(out) / RUN_FILE)
+        {**recorded_spec, "answers": str(out), **with_options(changes)},
+        where=str(Path(out) / RUN_FILE),
     )
 
 
-def _opened(spec: AuditSpec) -> Model:
+def _open_model(spec: AuditSpec) -> Model:
     if spec.model.spec is None:
         raise SpecError(
             "there is no model to run",
@@ -299,17 +313,17 @@ def _opened(spec: AuditSpec) -> Model:
     return open_model(spec.model.spec, spec.model.option, name=spec.predictions.model_name)
 
 
-def _loaded(spec: AuditSpec, model: Model) -> Dataset:
-    return load_people(spec.people, whole_images=model.predicts not in _BY_PEOPLE)
+def _load_dataset(spec: AuditSpec, model: Model) -> Dataset:
+    return load_people(spec.people, whole_images=model.predicts not in _PERSON_PREDICTIONS)
 
 
-def _refuse_loading(spec: AuditSpec) -> None:
-    said = spec.people.model_fields_set - {"data"}
-    if said:
+def _refuse_loading_settings(spec: AuditSpec) -> None:
+    given_names = spec.people.model_fields_set - {"data"}
+    if given_names:
         raise SpecError(
             "these settings are about reading a dataset, and this dataset is in memory",
             expected="settings of the model's run alone",
-            found=", ".join(sorted(said)),
+            found=", ".join(sorted(given_names)),
             hint="give them to isolux.load, or name the dataset as NAME:PATH",
         )
 

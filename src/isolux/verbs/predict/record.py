@@ -1,4 +1,4 @@
-"""What a run of a model rests on, written down: the content of ``predict.json``, and its key.
+"""The record of a prediction run, ``predict.json``, and its key.
 
 Nothing of when or how fast it ran stands in it: a resumed run is the same, byte for byte.
 """
@@ -23,14 +23,14 @@ from isolux.vocabulary.errors import OutputError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import AuditSpec, ModelRun
 
-_SHOWN = 3
+_MAX_LISTED_REASONS = 3
 _STAGES = ("people", "model")
-_READERS = ("readers", "reader_processes")
+_READER_SETTINGS = ("readers", "reader_processes")
 
 
 def run_key(model: Model, settings: ModelRun) -> str:
-    """Return the key of all that is the same for each shard of a run, 64 hex digits."""
-    told = {
+    """Compute the key of a run: SHA-256 of all that its shards have in common."""
+    key_inputs = {
         "model": model.key,
         "predicts": model.predicts,
         "picture_of": settings.picture_of,
@@ -38,7 +38,7 @@ def run_key(model: Model, settings: ModelRun) -> str:
         "batch": settings.batch,
         "code": source_hash(of_pictures, images),
     }
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(key_inputs, sort_keys=True).encode()).hexdigest()
 
 
 def record_of(
@@ -46,20 +46,26 @@ def record_of(
     settings: ModelRun,
     dataset: Dataset,
     model: Model,
-    pictures: Sequence[Picture],
-    shards: int,
+    images: Sequence[Picture],
+    n_shards: int,
     key: str,
 ) -> dict[str, Any]:
-    """Write down what is asked of which model, and all that its answers depend on."""
-    said = spec.said()
-    own = {name for stage in _STAGES for name in _flat_names(spec, stage)} | {"model_name"}
+    """Build the record: model, settings, inputs and all else that predictions depend on."""
+    spec_settings = spec.said()
+    recorded_names = {name for stage in _STAGES for name in _flat_names(spec, stage)} | {
+        "model_name"
+    }
     try:
         isolux = version("isolux")
     except PackageNotFoundError:
         isolux = ""
     return {
         "isolux": isolux,
-        "spec": {name: _plain(said[name]) for name in said if name in own and name != "answers"},
+        "spec": {
+            name: _tuple_to_list(spec_settings[name])
+            for name in spec_settings
+            if name in recorded_names and name != "answers"
+        },
         "dataset": {"name": dataset.name, "inputs": dict(dataset.inputs)},
         "model": {
             "spec": model.spec,
@@ -71,11 +77,11 @@ def record_of(
             "versions": dict(model.versions),
             "notes": list(model.notes),
         },
-        "settings": settings.model_dump(mode="json", exclude={"answers", *_READERS}),
+        "settings": settings.model_dump(mode="json", exclude={"answers", *_READER_SETTINGS}),
         "key": key,
-        "shards": shards,
-        "pictures": len(pictures),
-        "looks": count_units(pictures),
+        "shards": n_shards,
+        "pictures": len(images),
+        "looks": count_units(images),
     }
 
 
@@ -85,94 +91,110 @@ def _flat_names(spec: AuditSpec, stage: str) -> list[str]:
     return list(flat_names(type(getattr(spec, stage))).values())
 
 
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+def _tuple_to_list(setting: Any) -> Any:
+    return list(setting) if isinstance(setting, tuple) else setting
 
 
 def same_run(
-    before: Mapping[str, Any], now: Mapping[str, Any], *, overwrite: bool, where: Path
+    recorded_run: Mapping[str, Any], current_run: Mapping[str, Any], *, overwrite: bool, where: Path
 ) -> None:
-    """Refuse to put answers about other data, or of another model, where some are."""
-    told = [
-        (what, then, today)
-        for what, then, today in (
-            ("data", _said(before, "data"), _said(now, "data")),
-            ("model", _said(before, "model"), _said(now, "model")),
+    """Refuse a prediction directory of other data or of another model."""
+    differing_settings = [
+        (setting, recorded, current)
+        for setting, recorded, current in (
+            (
+                "data",
+                _recorded_setting(recorded_run, "data"),
+                _recorded_setting(current_run, "data"),
+            ),
+            (
+                "model",
+                _recorded_setting(recorded_run, "model"),
+                _recorded_setting(current_run, "model"),
+            ),
         )
-        if then != today
+        if recorded != current
     ]
-    if told and not overwrite:
-        what, then, today = told[0]
+    if differing_settings and not overwrite:
+        setting, recorded, current = differing_settings[0]
         raise OutputError(
-            f"this directory holds answers about other {what}"
-            if what == "data"
+            f"this directory holds answers about other {setting}"
+            if setting == "data"
             else "this directory holds the answers of another model",
-            expected=str(then),
-            found=str(today),
+            expected=str(recorded),
+            found=str(current),
             where=str(where),
             hint="choose another path, or replace them with --overwrite (overwrite=True)",
         )
 
 
-def _said(record: Mapping[str, Any], name: str) -> Any:
+def _recorded_setting(record: Mapping[str, Any], name: str) -> Any:
     return (record.get("spec") or {}).get(name)
 
 
-def unanswered(looks: pl.DataFrame) -> list[dict[str, Any]]:
-    """Count looks without an answer by their reason, most frequent first."""
-    missing = looks.filter(pl.col("reason").is_not_null())
+def unanswered(inferences: pl.DataFrame) -> list[dict[str, Any]]:
+    """Count inferences without a prediction by reason, most frequent first."""
+    missing = inferences.filter(pl.col("reason").is_not_null())
     counts = missing.group_by("reason", "fault").len("looks")
     return counts.sort("looks", "reason", descending=[True, False]).to_dicts()
 
 
 def notes_of(
-    record: Mapping[str, Any], looks: pl.DataFrame, *, earlier: int = 0, where: Path | None = None
+    record: Mapping[str, Any],
+    inferences: pl.DataFrame,
+    *,
+    earlier: int = 0,
+    where: Path | None = None,
 ) -> tuple[str, ...]:
-    """Say which model answered, and first of all what it did not answer."""
+    """Build the notes of a prediction run, with a caution on missing predictions first."""
     model = record["model"]
     versions = ", ".join(f"{k} {v}" for k, v in sorted(model["versions"].items()))
     notes: list[str] = []
     missing = record.get("unanswered") or []
     if missing:
         n = sum(row["looks"] for row in missing)
-        why = "; ".join(f"{row['reason']} ({row['looks']:,})" for row in missing[:_SHOWN])
-        more = "; …" if len(missing) > _SHOWN else ""
-        what = "people" if model["predicts"] in ("labels", "embeddings") else "images"
+        reasons = "; ".join(
+            f"{row['reason']} ({row['looks']:,})" for row in missing[:_MAX_LISTED_REASONS]
+        )
+        suffix = "; …" if len(missing) > _MAX_LISTED_REASONS else ""
+        units = "people" if model["predicts"] in ("labels", "embeddings") else "images"
         notes.append(
             Caution(
-                f"{n:,} of {looks.height:,} {what} have no answer of {model['name']!r} and are not"
-                f" judged: {why}{more}."
+                f"{n:,} of {inferences.height:,} {units} have no answer of {model['name']!r}"
+                " and are not"
+                f" judged: {reasons}{suffix}."
             )
         )
     n, batch = record["pictures"], record["settings"]["batch"]
-    spec = _short(model["spec"])
+    spec = _shorten_model_name(model["spec"])
     notes.append(f"isolux ran {spec} over {n:,} pictures, {batch} at a time, with {versions}.")
     if earlier:
-        notes.append(_reused(record, earlier, where))
+        notes.append(_note_reused_predictions(record, earlier, where))
     return (*notes, *model["notes"])
 
 
-def _reused(record: Mapping[str, Any], earlier: int, where: Path | None) -> str:
-    """Say that answers were taken from before, and first where a change would go unseen."""
-    n, spec = record["pictures"], _short(record["model"]["spec"])
-    told = f"{earlier:,} of {n:,} pictures were answered before, in {where}, and not again:"
-    if not _unknown_weights(record["model"]["identity"]):
-        return f"{told} neither they nor {spec} and its settings have changed since."
+def _note_reused_predictions(record: Mapping[str, Any], n_earlier: int, folder: Path | None) -> str:
+    """Note reused predictions; a caution where changed weights would go unnoticed."""
+    n, spec = record["pictures"], _shorten_model_name(record["model"]["spec"])
+    message = f"{n_earlier:,} of {n:,} pictures were answered before, in {folder}, and not again:"
+    if not _has_unknown_weights(record["model"]["identity"]):
+        return f"{message} neither they nor {spec} and its settings have changed since."
     return Caution(
-        f"{told} nothing says whether the weights of {spec} are still those. Name their file as a"
+        f"{message} nothing says whether the weights of {spec} are still those. Name their"
+        " file as a"
         " setting of the factory, give --model-option version=…, or predict into another directory."
     )
 
 
-def _unknown_weights(identity: Mapping[str, Any]) -> bool:
-    """Whether a model is a callable whose files nothing names."""
-    own = identity.get("own") or {}
-    if identity.get("family") != "python" or own.get("own") or own.get("version"):
+def _has_unknown_weights(identity: Mapping[str, Any]) -> bool:
+    """Return whether a model is a callable without known weight files."""
+    own_identity = identity.get("own") or {}
+    if identity.get("family") != "python" or own_identity.get("own") or own_identity.get("version"):
         return False
-    return not any(isinstance(v, Mapping) for v in (own.get("settings") or {}).values())
+    return not any(isinstance(v, Mapping) for v in (own_identity.get("settings") or {}).values())
 
 
-def _short(spec: str) -> str:
-    """Name a model without the folders that it lies in, which are this machine's."""
-    family, _, what = spec.partition(":")
-    return f"{family}:{Path(what).name}" if Path(what).is_absolute() else spec
+def _shorten_model_name(spec: str) -> str:
+    """Shorten a model's name: without absolute folders of this machine."""
+    family, _, checkpoint = spec.partition(":")
+    return f"{family}:{Path(checkpoint).name}" if Path(checkpoint).is_absolute() else spec

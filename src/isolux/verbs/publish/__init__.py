@@ -1,7 +1,7 @@
-"""A run that may leave the house: nothing in it about groups of a few people.
+"""Publication of a run: small groups are suppressed (statistical disclosure control).
 
-The report of a run is made for those who audit: it counts every group, of one person too. What is
-published must not tell one person's truth. ``report/suppression.py`` chooses what to hide.
+The report of a run is for its auditors: it counts every group, of one person too. What is published
+must not reveal one person's truth. ``report/suppression.py`` chooses what to suppress.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import recorded_spec
 from isolux.vocabulary.tables import FINDINGS, INSTANCES
 
-_FILES = {
+_FILE_SETTINGS = {
     "address",
     "answers",
     "attributes",
@@ -41,11 +41,11 @@ _FILES = {
     "sums",
     "withdrawn",
 }
-_SAID = ("warnings", "notes")  # in the order in which they are read
-_TELLING = ("analyses", "explained", "protocol", "planted")
+_NOTE_FIELDS = ("warnings", "notes")  # in reading order
+_UNPUBLISHED_FIELDS = ("analyses", "explained", "protocol", "planted")
 
 
-def publish(run: Run, minimum: int, *, beside: Sequence[Run] = ()) -> Run:
+def publish(run: Run, minimum: int, *, other_runs: Sequence[Run] = ()) -> Run:
     """Leave out what tells of groups of fewer than ``minimum`` people.
 
     Examples
@@ -59,25 +59,33 @@ def publish(run: Run, minimum: int, *, beside: Sequence[Run] = ()) -> Run:
     """
     refuse_too_low(minimum)
     weighted = is_weighted(run.record)
-    _refuse_with_others(run, beside)
-    counted = with_people(run)
-    _refuse_few(counted, minimum)
+    _refuse_with_others(run, other_runs)
+    person_counts = with_people(run)
+    _refuse_small_population(person_counts, minimum)
     rows = steps_of(run) if weighted else run.group_metrics
-    kept, uneven = _chosen(run, rows, counted, minimum, beside)
-    groups, gone = rows.filter(kept), rows.filter(~kept)
-    pairs = shown_comparisons(run.disparities, rows, gone)
+    is_published, has_near_totals = _select_rows(run, rows, person_counts, minimum, other_runs)
+    groups, suppressed_rows = rows.filter(is_published), rows.filter(~is_published)
+    pairs = shown_comparisons(run.disparities, rows, suppressed_rows)
     if weighted:
         pairs, groups = coarse_pairs(pairs, groups), coarse_groups(groups)
-    # Made of hidden groups too, and raw values stand there that are withheld elsewhere.
+    # Shrinkage estimates use suppressed groups too, so they are dropped.
     groups = groups.with_columns(pl.lit(None, pl.Float64).alias(name) for name in SHRUNKEN)
-    lost = [key for key in _TELLING if key != "analyses" and run.record.get(key)]
-    also = [with_people(one) for one in beside if one is not run]
-    line = {"accounting": {"line": describe_accounting(run)}}
-    record = _record({**run.record, **line}, pl.concat([counted.filter(kept), *also]), minimum)
-    silent = any(len(record[key]) < len(run.record.get(key) or ()) for key in _SAID)
-    cut = replace(
+    dropped_fields = [
+        key for key in _UNPUBLISHED_FIELDS if key != "analyses" and run.record.get(key)
+    ]
+    other_counts = [with_people(other_run) for other_run in other_runs if other_run is not run]
+    accounting_line = {"accounting": {"line": describe_accounting(run)}}
+    record = _build_published_record(
+        {**run.record, **accounting_line},
+        pl.concat([person_counts.filter(is_published), *other_counts]),
+        minimum,
+    )
+    has_dropped_notes = any(
+        len(record[key]) < len(run.record.get(key) or ()) for key in _NOTE_FIELDS
+    )
+    published_run = replace(
         run,
-        record={**record, "withheld": gone.height > 0},
+        record={**record, "withheld": suppressed_rows.height > 0},
         scores=run.scores.clear(),
         attributes=run.attributes.clear(),
         evidence={},
@@ -85,74 +93,96 @@ def publish(run: Run, minimum: int, *, beside: Sequence[Run] = ()) -> Run:
         disparities=pairs,
         findings=FINDINGS.empty(),
     )
-    cut = explain_run(cut, ["model_changes" if "models" in record else "group_gaps"])
-    said = withheld(
-        minimum, groups, gone, uneven=uneven, left_out=bool(lost), silent=silent, weighted=weighted
+    published_run = explain_run(
+        published_run, ["model_changes" if "models" in record else "group_gaps"]
     )
-    told = {
-        **_without_files(cut.record),
-        "notes": [said, *cut.record.get("notes", [])],
+    withheld_note = withheld(
+        minimum,
+        groups,
+        suppressed_rows,
+        has_near_totals=has_near_totals,
+        has_dropped_tables=bool(dropped_fields),
+        has_dropped_notes=has_dropped_notes,
+        weighted=weighted,
+    )
+    record_with_note = {
+        **_drop_file_paths(published_run.record),
+        "notes": [withheld_note, *published_run.record.get("notes", [])],
         "publish_min": minimum,
     }
-    return replace(cut, record=told)
+    return replace(published_run, record=record_with_note)
 
 
-def _refuse_with_others(run: Run, beside: Sequence[Run]) -> None:
-    """Refuse weighted runs beside others, and comparisons of two: each adds sums to solve."""
-    every = [run, *[one for one in beside if one is not run]]
-    drawn = any(is_drawn(one.record) for one in every)
-    if drawn and (len(every) > 1 or "models" in run.record):
+def _refuse_with_others(run: Run, other_runs: Sequence[Run]) -> None:
+    """Refuse weighted runs next to others, and weighted comparisons: sums could be solved."""
+    all_runs = [run, *[other_run for other_run in other_runs if other_run is not run]]
+    has_survey_sample = any(is_drawn(other_run.record) for other_run in all_runs)
+    if has_survey_sample and (len(all_runs) > 1 or "models" in run.record):
         raise SpecError(
             "weighted numbers of two models are about the same people twice, and are rounded so "
             "that one model's numbers reveal nobody's answer",
             expected="one audit on its own page",
-            found="a comparison" if "models" in run.record else f"{len(every)} runs on one page",
+            found="a comparison" if "models" in run.record else f"{len(all_runs)} runs on one page",
             where="--publish-min",
         )
 
 
-def _chosen(
-    run: Run, rows: pl.DataFrame, counted: pl.DataFrame, minimum: int, beside: Sequence[Run]
+def _select_rows(
+    run: Run,
+    rows: pl.DataFrame,
+    person_counts: pl.DataFrame,
+    minimum: int,
+    other_runs: Sequence[Run],
 ) -> tuple[pl.Series, bool]:
-    """Choose the rows that are shown; and tell whether a metric goes as nearly another's count."""
-    resting, classes, weighted = _resting(run), _classes(run), "_step" in rows.columns
-    hidden = hidden_cells(counted, minimum, classes, telling(rows, run) if weighted else ())
-    for other in [one for one in beside if one is not run]:
-        hidden |= hidden_cells(with_people(other), minimum, _classes(other))
-    kept = published(counted, hidden, classes, resting)
+    """Select the published rows; also whether some were dropped for near-equal totals."""
+    count_metrics, classes, weighted = (
+        _list_count_metrics(run),
+        _count_classes(run),
+        "_step" in rows.columns,
+    )
+    hidden = hidden_cells(person_counts, minimum, classes, telling(rows, run) if weighted else ())
+    for other_run in [candidate_run for candidate_run in other_runs if candidate_run is not run]:
+        hidden |= hidden_cells(with_people(other_run), minimum, _count_classes(other_run))
+    is_published = published(person_counts, hidden, classes, count_metrics)
     if weighted:
-        kept = kept & rows["_step"].is_not_null()
-    uneven = of_nearly_all(counted.filter(kept), minimum, run.scores["metric"].unique().to_list())
-    places = kept.arg_true().filter(uneven)
-    return kept & ~pl.arange(kept.len(), eager=True).is_in(places.implode()), places.len() > 0
+        is_published = is_published & rows["_step"].is_not_null()
+    is_near_total = of_nearly_all(
+        person_counts.filter(is_published), minimum, run.scores["metric"].unique().to_list()
+    )
+    uneven_positions = is_published.arg_true().filter(is_near_total)
+    return is_published & ~pl.arange(is_published.len(), eager=True).is_in(
+        uneven_positions.implode()
+    ), uneven_positions.len() > 0
 
 
-def _record(record: Mapping[str, Any], shown: pl.DataFrame, minimum: int) -> dict[str, Any]:
-    """Keep what a page may say of the run: totals, warnings and notes that tell of nobody."""
-    said = Said(shown, minimum, recorded_spec(record).statistics.level)
-    told = {key: value for key, value in record.items() if key not in _TELLING}
+def _build_published_record(
+    record: Mapping[str, Any], published_counts: pl.DataFrame, minimum: int
+) -> dict[str, Any]:
+    """Build the published record: totals, warnings and notes that reveal nobody."""
+    released_totals = Said(published_counts, minimum, recorded_spec(record).statistics.level)
+    published = {key: entry for key, entry in record.items() if key not in _UNPUBLISHED_FIELDS}
     if is_weighted(record):
-        told = coarse_record(told)
-    clusters = record_totals(dict(record.get("clusters") or {}), shown, minimum)
-    kept = {key: said.keep(told.get(key) or ()) for key in _SAID}
-    lines = said.keep(filter(None, [told.pop("accounting", {}).get("line")]))
+        published = coarse_record(published)
+    clusters = record_totals(dict(record.get("clusters") or {}), published_counts, minimum)
+    published_notes = {key: released_totals.keep(published.get(key) or ()) for key in _NOTE_FIELDS}
+    lines = released_totals.keep(filter(None, [published.pop("accounting", {}).get("line")]))
     accounting = {"line": lines[0]} if lines else {}
-    return {**told, "clusters": clusters, **kept, "accounting": accounting}
+    return {**published, "clusters": clusters, **published_notes, "accounting": accounting}
 
 
-def _without_files(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out files' paths and hashes: a hash tells whoever has a copy that it is the same."""
+def _drop_file_paths(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Drop paths and hashes of files: a hash would confirm a copy of the data."""
     spec = dict(record.get("spec") or {})
-    for name in _FILES & spec.keys():
+    for name in _FILE_SETTINGS & spec.keys():
         spec[name] = None
     if spec.get("data"):
         spec["data"] = str(spec["data"]).partition(":")[0]
     return {**record, "spec": spec, "inputs": {}}
 
 
-def _refuse_few(counted: pl.DataFrame, minimum: int) -> None:
-    everyone = counted.filter(pl.col("attribute").is_null() & pl.col("label").is_null())
-    n = everyone["n_people"].min() if everyone.height else None
+def _refuse_small_population(person_counts: pl.DataFrame, minimum: int) -> None:
+    overall = person_counts.filter(pl.col("attribute").is_null() & pl.col("label").is_null())
+    n = overall["n_people"].min() if overall.height else None
     if isinstance(n, int) and n < minimum:
         raise SpecError(
             "there are too few people to publish anything about them",
@@ -161,20 +191,20 @@ def _refuse_few(counted: pl.DataFrame, minimum: int) -> None:
         )
 
 
-def _classes(run: Run) -> pl.DataFrame | None:
-    """Count the classes of each group, where any number of the run rests on them."""
-    needed = _resting(run) or run.group_metrics["label"].is_not_null().any()
-    return classes_of(run) if needed else None
+def _count_classes(run: Run) -> pl.DataFrame | None:
+    """Count the classes of each group, if any published number depends on them."""
+    needs_classes = _list_count_metrics(run) or run.group_metrics["label"].is_not_null().any()
+    return classes_of(run) if needs_classes else None
 
 
-def _resting(run: Run) -> list[str]:
-    """Name the metrics that are no means of people's scores: they rest on counts of their parts."""
+def _list_count_metrics(run: Run) -> list[str]:
+    """List the metrics that are not means of people's scores, but depend on counts."""
     names = run.group_metrics["metric"].unique().to_list()
     means = set(run.scores["metric"].unique().to_list())
     return sorted(name for name in names if name not in means)
 
 
-# An export that may leave the house: no attributes of people whom few resemble.
+# Exports for publication: suppress attributes of people with rare combinations.
 
 
 def without_small_groups(dataset: Dataset, minimum: int) -> Dataset:
@@ -194,39 +224,43 @@ def without_small_groups(dataset: Dataset, minimum: int) -> Dataset:
     """
     refuse_too_low(minimum)
     rows = dataset.instance_attributes()
-    persons = _persons(dataset)
-    few = _with_people(rows, persons, ["attribute", "value"])
-    few = few.filter(pl.col("n") < minimum).select("attribute", "value")
-    rows = rows.join(few, on=["attribute", "value"], how="anti", nulls_equal=True)
-    alike = (
+    persons = _build_person_keys(dataset)
+    rare_values = _count_people(rows, persons, ["attribute", "value"])
+    rare_values = rare_values.filter(pl.col("n") < minimum).select("attribute", "value")
+    rows = rows.join(rare_values, on=["attribute", "value"], how="anti", nulls_equal=True)
+    combinations = (
         rows.sort("attribute", "value")
         .group_by("unit_id", maintain_order=True)
         .agg(kind=pl.concat_str("attribute", pl.lit("\0"), pl.col("value").fill_null("")))
     )
-    many = _with_people(alike, persons, ["kind"]).filter(pl.col("n") >= minimum)
-    several = alike.join(many, on="kind", how="semi")["unit_id"]
-    rows = rows.filter(pl.col("unit_id").is_in(several.implode()))
+    common_combinations = _count_people(combinations, persons, ["kind"]).filter(
+        pl.col("n") >= minimum
+    )
+    common_ids = combinations.join(common_combinations, on="kind", how="semi")["unit_id"]
+    rows = rows.filter(pl.col("unit_id").is_in(common_ids.implode()))
     people = INSTANCES.conform(dataset.instances)
-    # The class of a person whom few resemble is withheld with the attributes.
-    alone = ~pl.col("instance_id").is_in(several.implode())
-    people = people.with_columns(classes=pl.when(~alone).then("classes"))
-    n = people.height - several.n_unique()
+    # The class of such a person is suppressed with the attributes.
+    is_suppressed = ~pl.col("instance_id").is_in(common_ids.implode())
+    people = people.with_columns(classes=pl.when(~is_suppressed).then("classes"))
+    n = people.height - common_ids.n_unique()
     note = f"Attributes of {n:,} people are withheld: fewer than {minimum} people share them."
     return replace(dataset, instances=people, attributes=rows, notes=(*dataset.notes, note))
 
 
 def without_telling_scores(
-    scores: pl.DataFrame, whole: Dataset, cut: Dataset, target: str | None
+    scores: pl.DataFrame, full_dataset: Dataset, published_dataset: Dataset, target: str | None
 ) -> pl.DataFrame:
     """Withhold scores that name a class, of people whose truth is withheld."""
-    held, left = (
+    full_truth, published_truth = (
         rows.filter(pl.col("attribute") == target) if target is not None else rows
-        for rows in (whole.instance_attributes(), cut.instance_attributes())
+        for rows in (full_dataset.instance_attributes(), published_dataset.instance_attributes())
     )
-    known = held["unit_id"].unique()
-    lost = known.filter(~known.is_in(left["unit_id"].unique().implode()))
-    telling = pl.col("label").is_not_null() & pl.col("unit_id").is_in(lost.implode())
-    return scores.filter(~telling)
+    known_ids = full_truth["unit_id"].unique()
+    suppressed_ids = known_ids.filter(
+        ~known_ids.is_in(published_truth["unit_id"].unique().implode())
+    )
+    is_revealing = pl.col("label").is_not_null() & pl.col("unit_id").is_in(suppressed_ids.implode())
+    return scores.filter(~is_revealing)
 
 
 def refuse_too_low(minimum: int) -> None:
@@ -237,8 +271,8 @@ def refuse_too_low(minimum: int) -> None:
         )
 
 
-def _persons(dataset: Dataset) -> pl.DataFrame:
-    """Say who each unit is, in every way that the data do: ``unit_id`` and other columns."""
+def _build_person_keys(dataset: Dataset) -> pl.DataFrame:
+    """Build the keys that may identify a person: ``unit_id`` and one column per key."""
     people = INSTANCES.conform(dataset.instances)
     units = people.select(
         pl.col("instance_id").alias("unit_id"),
@@ -250,23 +284,29 @@ def _persons(dataset: Dataset) -> pl.DataFrame:
         units = units.drop("subject")
     rows = dataset.instance_attributes().drop_nulls("value")
     names = rows["attribute"].unique(maintain_order=True).to_list()
-    for at, name in enumerate(n for n in names if PERSON.fullmatch(n)):
-        own = rows.filter(pl.col("attribute") == name).unique("unit_id")
-        own = own.select("unit_id", pl.col("value").alias(f"person_{at}"))
-        units = units.join(own, on="unit_id", how="left")
+    for index, name in enumerate(n for n in names if PERSON.fullmatch(n)):
+        person_values = rows.filter(pl.col("attribute") == name).unique("unit_id")
+        person_values = person_values.select("unit_id", pl.col("value").alias(f"person_{index}"))
+        units = units.join(person_values, on="unit_id", how="left")
     return units
 
 
-def _with_people(rows: pl.DataFrame, persons: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Count the people of each group of rows, ``n``: of several ways to tell them, the fewest."""
-    told = rows.join(persons, on="unit_id", how="left")
-    ways = [pl.col(name).drop_nulls().n_unique() for name in persons.columns if name != "unit_id"]
-    return told.group_by(by).agg(ways).select(*by, n=pl.min_horizontal(pl.exclude(by)))
+def _count_people(rows: pl.DataFrame, persons: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Count the people of each group of rows, ``n``: the minimum over all person keys."""
+    rows_with_persons = rows.join(persons, on="unit_id", how="left")
+    person_counts = [
+        pl.col(name).drop_nulls().n_unique() for name in persons.columns if name != "unit_id"
+    ]
+    return (
+        rows_with_persons.group_by(by)
+        .agg(person_counts)
+        .select(*by, n=pl.min_horizontal(pl.exclude(by)))
+    )
 
 
-# Comparisons that may be published: none that rests on a number which is not shown.
+# Comparisons that may be published: none that depends on a suppressed number.
 
-_OF_TWO = (
+_PAIR_KINDS = (
     "difference",
     "ratio",
     "log_ratio",
@@ -275,46 +315,60 @@ _OF_TWO = (
     "relative_change",
     "gap_change",
 )
-"""Kinds that rest on the two groups that they name; every other is of the whole attribute."""
-_KEY = ("metric", "threshold", "attribute", "label")
+"""Kinds of the two named groups alone; all others are of the whole attribute."""
+_GROUP_KEY = ("metric", "threshold", "attribute", "label")
 
 
-def shown_comparisons(table: pl.DataFrame, every: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
-    """Keep comparisons of two groups that are shown, and whole attributes that are shown whole."""
-    key = [k for k in _KEY if k in table.columns]
-    few = gone.select(*key, "group").unique()
+def shown_comparisons(
+    table: pl.DataFrame, all_groups: pl.DataFrame, suppressed_rows: pl.DataFrame
+) -> pl.DataFrame:
+    """Select comparisons of published groups, and measures of attributes published in full."""
+    key = [k for k in _GROUP_KEY if k in table.columns]
+    suppressed_groups = suppressed_rows.select(*key, "group").unique()
     rows = table.with_row_index("_row")
-    touched = rows.join(few.select(key).unique(), on=key, how="semi", nulls_equal=True)
-    valued = gone.filter(pl.col("value").is_not_null()).select(key).unique()
-    whole = rows.filter(~pl.col("kind").is_in(_OF_TWO))
-    of_several = ~pl.col("metric").is_in(every["metric"].unique().implode())
-    lost = [
-        touched.filter(pl.col("group_a").is_null() | pl.col("group_b").is_null()),
-        whole.join(valued, on=key, how="semi", nulls_equal=True),
-        whole.filter(of_several, pl.col("attribute").is_in(gone["attribute"].unique().implode())),
+    touching_rows = rows.join(
+        suppressed_groups.select(key).unique(), on=key, how="semi", nulls_equal=True
+    )
+    valued_keys = suppressed_rows.filter(pl.col("value").is_not_null()).select(key).unique()
+    attribute_measures = rows.filter(~pl.col("kind").is_in(_PAIR_KINDS))
+    of_several = ~pl.col("metric").is_in(all_groups["metric"].unique().implode())
+    removed_tables = [
+        touching_rows.filter(pl.col("group_a").is_null() | pl.col("group_b").is_null()),
+        attribute_measures.join(valued_keys, on=key, how="semi", nulls_equal=True),
+        attribute_measures.filter(
+            of_several, pl.col("attribute").is_in(suppressed_rows["attribute"].unique().implode())
+        ),
     ]
-    overall = few.filter(pl.col("attribute").is_null()).drop("attribute")
-    own = [k for k in key if k != "attribute"]
-    for side in ("group_a", "group_b"):
-        named = few.rename({"group": side})
-        lost.append(rows.join(named, on=[*key, side], how="semi", nulls_equal=True))
-        everyone = overall.rename({"group": side})
-        lost.append(rows.join(everyone, on=[*own, side], how="semi", nulls_equal=True))
-    hidden = pl.concat([part.select("_row") for part in lost])["_row"].unique()
-    return rows.filter(~pl.col("_row").is_in(hidden.implode())).drop("_row")
+    overall = suppressed_groups.filter(pl.col("attribute").is_null()).drop("attribute")
+    overall_key = [k for k in key if k != "attribute"]
+    for group_column in ("group_a", "group_b"):
+        suppressed_pairs = suppressed_groups.rename({"group": group_column})
+        removed_tables.append(
+            rows.join(suppressed_pairs, on=[*key, group_column], how="semi", nulls_equal=True)
+        )
+        suppressed_overall = overall.rename({"group": group_column})
+        removed_tables.append(
+            rows.join(
+                suppressed_overall, on=[*overall_key, group_column], how="semi", nulls_equal=True
+            )
+        )
+    hidden_rows = pl.concat([removed_rows.select("_row") for removed_rows in removed_tables])[
+        "_row"
+    ].unique()
+    return rows.filter(~pl.col("_row").is_in(hidden_rows.implode())).drop("_row")
 
 
-# What a published page says of what it does not show.
+# The note of a published page about what is suppressed.
 
 
 def withheld(
     minimum: int,
-    shown: pl.DataFrame,
-    gone: pl.DataFrame,
+    published_groups: pl.DataFrame,
+    suppressed_rows: pl.DataFrame,
     *,
-    left_out: bool,
-    uneven: bool = False,
-    silent: bool = False,
+    has_dropped_tables: bool,
+    has_near_totals: bool = False,
+    has_dropped_notes: bool = False,
     weighted: bool = False,
 ) -> str:
     """Say how many groups are not shown, and of how many others some numbers are not.
@@ -322,44 +376,51 @@ def withheld(
     Examples
     --------
     >>> rows = pl.DataFrame({"attribute": ["race"] * 2, "group": ["A", "B"]})
-    >>> withheld(10, rows.head(1), rows.tail(1), left_out=False)[:67]
+    >>> withheld(10, rows.head(1), rows.tail(1), has_dropped_tables=False)[:67]
     'Made to be published with a minimum of 10 people: 1 group is not sh'
     """
     groups = [
         table.filter(pl.col("attribute").is_not_null()).select("attribute", "group").unique()
-        for table in (shown, gone)
+        for table in (published_groups, suppressed_rows)
     ]
-    whole = groups[1].join(groups[0], on=["attribute", "group"], how="anti").height
-    partly = groups[1].height - whole
-    everyone = gone["attribute"].is_null().any()
-    told = f"Made to be published with a minimum of {minimum} people: "
-    if whole:
-        told += (
-            f"{_groups(whole)} not shown, because fewer people are in the group, or because a "
+    n_suppressed = groups[1].join(groups[0], on=["attribute", "group"], how="anti").height
+    n_partly_suppressed = groups[1].height - n_suppressed
+    is_overall_suppressed = suppressed_rows["attribute"].is_null().any()
+    text = f"Made to be published with a minimum of {minimum} people: "
+    if n_suppressed:
+        text += (
+            f"{_format_group_count(n_suppressed)} not shown, because fewer people are in the"
+            " group, or because a "
             "smaller group or class could be worked out from it."
         )
     else:
-        told += "every group is shown."
-    if partly or everyone:
-        others = [_groups(partly)[:-3].removesuffix(" ")] if partly else []
-        whose = " and ".join([*others, *(["everyone"] if everyone else [])])
-        told += (
-            f" Some numbers of {whose} are not shown, because they rest on the size of a class "
+        text += "every group is shown."
+    if n_partly_suppressed or is_overall_suppressed:
+        partly_text = (
+            [_format_group_count(n_partly_suppressed)[:-3].removesuffix(" ")]
+            if n_partly_suppressed
+            else []
+        )
+        subject = " and ".join([*partly_text, *(["everyone"] if is_overall_suppressed else [])])
+        text += (
+            f" Some numbers of {subject} are not shown, because they rest on the size of a class "
             "that must not be told"
         )
-        told += ", or count a few people more or fewer than another number." if uneven else "."
+        text += (
+            ", or count a few people more or fewer than another number." if has_near_totals else "."
+        )
     if weighted:
-        told += (
+        text += (
             " Weighted numbers are rounded so that nobody's answer can be worked out from them: "
             "values to steps of a tenth of a point to ten points, by how much the heaviest person "
             "of the group weighs, intervals outwards, p-values upwards to hundredths."
         )
-    if silent:
-        told += (
+    if has_dropped_notes:
+        text += (
             " Notes or warnings from which the number of a few people would follow are left out."
         )
-    return told + (" Tables of analyses and protocols are left out." if left_out else "")
+    return text + (" Tables of analyses and protocols are left out." if has_dropped_tables else "")
 
 
-def _groups(n: int) -> str:
+def _format_group_count(n: int) -> str:
     return "1 group is" if n == 1 else f"{n:,} groups are"

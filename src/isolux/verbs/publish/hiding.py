@@ -1,7 +1,7 @@
-"""For the person who publishes: how much of a page is hidden, and because of which attributes.
+"""A summary for the publisher: how much of a page is suppressed, and because of which attributes.
 
-This is told on their screen, and never on the page: that an attribute has a small group is itself
-something that a reader should not learn.
+It is printed on their screen, never on the page: that an attribute has a small group must itself
+not be published.
 """
 
 from __future__ import annotations
@@ -10,38 +10,41 @@ import polars as pl
 
 from isolux.vocabulary.containers import Run
 
-_MANY = 0.5  # of the groups: from that share it is worth a sentence
+_MIN_REPORTED_SHARE = 0.5  # share of groups from which their suppression is reported
 
 
-def hiding(run: Run, cut: Run, minimum: int) -> str:
-    """Say how many groups are hidden where these are many, and of which attributes they are."""
-    every, shown = (_groups(one.group_metrics) for one in (run, cut))
-    n, hidden = every.height, every.height - shown.height
-    gone = [
-        one
-        for one in every["attribute"].unique(maintain_order=True)
-        if one not in shown["attribute"]
+def hiding(run: Run, published_run: Run, minimum: int) -> str:
+    """Describe how many groups are suppressed, and which attributes cause it."""
+    all_groups, published_groups = (
+        _list_groups(source_run.group_metrics) for source_run in (run, published_run)
+    )
+    n_groups, n_hidden = all_groups.height, all_groups.height - published_groups.height
+    hidden_attributes = [
+        attribute
+        for attribute in all_groups["attribute"].unique(maintain_order=True)
+        if attribute not in published_groups["attribute"]
     ]
-    many = hidden >= _MANY * n
-    if not hidden or not (many or gone):
+    is_large_share = n_hidden >= _MIN_REPORTED_SHARE * n_groups
+    if not n_hidden or not (is_large_share or hidden_attributes):
         return ""
-    said = f"--publish-min {minimum} hides {hidden:,} of {n:,} groups."
-    said += f" No group of {_and(gone)} is shown." if gone else ""
+    text = f"--publish-min {minimum} hides {n_hidden:,} of {n_groups:,} groups."
+    text += f" No group of {_join_names(hidden_attributes)} is shown." if hidden_attributes else ""
     people = pl.min_horizontal("n_units", "n_clusters")
-    few = _groups(run.group_metrics.filter(people < minimum))
-    names = few["attribute"].unique(maintain_order=True).to_list()
+    small_groups = _list_groups(run.group_metrics.filter(people < minimum))
+    names = small_groups["attribute"].unique(maintain_order=True).to_list()
     if names:
-        said += (
-            f" Groups or classes of fewer people are in {_and(names)}: an audit whose --by leaves "
+        text += (
+            f" Groups or classes of fewer people are in {_join_names(names)}: an audit whose"
+            " --by leaves "
             "these out shows more of the others."
         )
-    return said
+    return text
 
 
-def _groups(rows: pl.DataFrame) -> pl.DataFrame:
-    told = rows.filter(pl.col("attribute").is_not_null()).select("attribute", "group")
-    return told.unique(maintain_order=True)
+def _list_groups(rows: pl.DataFrame) -> pl.DataFrame:
+    attribute_rows = rows.filter(pl.col("attribute").is_not_null()).select("attribute", "group")
+    return attribute_rows.unique(maintain_order=True)
 
 
-def _and(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return ", ".join(names[:-1]) + (" and " if names[1:] else "") + names[-1]

@@ -1,8 +1,8 @@
-"""Totals that may stand on one page: no two of them are a few people apart.
+"""Totals that may be published together: no two of them differ by a few people.
 
-The count of a few people that is hidden follows from any two totals with and without them: "900 are
-in both runs" in a note, and 896 in the table. So one of the two goes: of numbers in notes, that of
-the note; of two metrics, that of the later one.
+A suppressed small count follows from any two totals with and without those people: "900 are in both
+runs" in a note, and 896 in the table. So one of the two is dropped: of numbers in notes, the note;
+of two metrics, the later one.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ import polars as pl
 
 _NUMBER = re.compile(r"(?<![\w.,])(\d{1,3}(?:,\d{3})*|\d+)(?![\w%]|[.,]\d| %)")
 _SHARE = re.compile(r"(?<![\w.,])(\d+(?:\.\d+)?) ?%")
-_COUNTS = ("n_units", "n_clusters", "n_people")
-_CELL = ("attribute", "values", "label")
-_WHOLE = 100.0
-_ONE = 0.5  # a share of fewer than half a person is of nobody
+_COUNT_COLUMNS = ("n_units", "n_clusters", "n_people")
+_CELL_COLUMNS = ("attribute", "values", "label")
+_PERCENT = 100.0
+_MIN_COUNT_DIFFERENCE = 0.5  # people: smaller differences are rounding of shares
 
 
 def few_apart(a: float, b: float, minimum: int) -> bool:
-    """Tell whether two totals differ by a count that must not be told.
+    """Return whether two totals differ by a count below the minimum.
 
     Examples
     --------
     >>> few_apart(900, 896, 10), few_apart(900, 900, 10), few_apart(900, 890, 10)
     (True, False, False)
     """
-    return _ONE <= abs(a - b) < minimum
+    return _MIN_COUNT_DIFFERENCE <= abs(a - b) < minimum
 
 
 class Said:
-    """The numbers that a page has told: of what is said next, no part may give a few people away.
+    """The numbers that a page has released: no later note may reveal a small count.
 
     Parameters
     ----------
@@ -45,75 +45,90 @@ class Said:
         Of the intervals, 0 to 1: "95 %" is not a share of people.
     """
 
-    def __init__(self, shown: pl.DataFrame, minimum: int, level: float) -> None:
-        self._minimum, self._level = minimum, _WHOLE * level
-        counts = [name for name in _COUNTS if name in shown.columns]
-        whole = shown.filter(pl.col("attribute").is_null())
-        self._totals = _numbers(whole.select(counts))
-        self._said: set[float] = set()
-        named = shown.filter(pl.col("attribute").is_not_null())
+    def __init__(self, published_groups: pl.DataFrame, minimum: int, level: float) -> None:
+        self._minimum, self._level = minimum, _PERCENT * level
+        counts = [name for name in _COUNT_COLUMNS if name in published_groups.columns]
+        overall = published_groups.filter(pl.col("attribute").is_null())
+        self._totals = _collect_numbers(overall.select(counts))
+        self._released: set[float] = set()
+        group_rows = published_groups.filter(pl.col("attribute").is_not_null())
         self._groups = {
-            str(group): _numbers(rows.select(counts)) for (group,), rows in named.group_by("group")
+            str(group): _collect_numbers(rows.select(counts))
+            for (group,), rows in group_rows.group_by("group")
         }
 
     def keep(self, notes: Iterable[str]) -> list[str]:
-        """Keep the notes that tell of nobody, and remember what they say."""
-        kept = []
+        """Select the notes that reveal nobody, and remember their numbers."""
+        selected_notes = []
         for note in notes:
             numbers = {float(n.replace(",", "")) for n in _NUMBER.findall(note)}
-            if not self._tells(note, numbers):
-                kept.append(note)
-                self._said |= numbers
-        return kept
+            if not self._reveals_few(note, numbers):
+                selected_notes.append(note)
+                self._released |= numbers
+        return selected_notes
 
-    def _tells(self, note: str, numbers: set[float]) -> bool:
+    def _reveals_few(self, note: str, numbers: set[float]) -> bool:
         if any(n < self._minimum for n in numbers):
             return True
-        known = self._totals | numbers  # of which a note may give the share
+        known_totals = self._totals | numbers  # totals of which a note may state a share
         for group, counts in self._groups.items():
             if re.search(rf"(?<!\w){re.escape(group)}(?!\w)", note):
-                known = known | counts
-        if any(few_apart(a, b, self._minimum) for a in numbers for b in known | self._said):
+                known_totals = known_totals | counts
+        if any(
+            few_apart(a, b, self._minimum) for a in numbers for b in known_totals | self._released
+        ):
             return True
         shares = {float(share) for share in _SHARE.findall(note)} - {self._level}
-        parts = ((share * n / _WHOLE, float(n)) for share in shares for n in known)
+        implied_counts = (
+            (share * n / _PERCENT, float(n)) for share in shares for n in known_totals
+        )
         # Few of them, or all but a few.
-        return any(few_apart(part, end, self._minimum) for part, n in parts for end in (0.0, n))
+        return any(
+            few_apart(implied_count, end, self._minimum)
+            for implied_count, n in implied_counts
+            for end in (0.0, n)
+        )
 
 
-def _numbers(counts: pl.DataFrame) -> set[float]:
+def _collect_numbers(counts: pl.DataFrame) -> set[float]:
     return {float(n) for column in counts.iter_columns() for n in column.drop_nulls()}
 
 
-def of_nearly_all(counted: pl.DataFrame, minimum: int, means: Collection[str]) -> pl.Series:
-    """Tell which rows belong to a metric that counts a few people more or fewer than another."""
-    line = ["label", "metric", "threshold"]
-    counts = [name for name in _COUNTS if name in counted.columns]
-    told: dict[tuple[Any, ...], set[float]] = {}
-    lost: list[tuple[Any, ...]] = []
-    compared = counted.filter(pl.col("label").is_null() | pl.col("metric").is_in(list(means)))
-    for key, rows in compared.group_by(line, maintain_order=True):
-        own = [
+def of_nearly_all(person_counts: pl.DataFrame, minimum: int, means: Collection[str]) -> pl.Series:
+    """Flag rows of metrics whose counts differ by a few people from an earlier metric's."""
+    key_columns = ["label", "metric", "threshold"]
+    counts = [name for name in _COUNT_COLUMNS if name in person_counts.columns]
+    released: dict[tuple[Any, ...], set[float]] = {}
+    removed_keys: list[tuple[Any, ...]] = []
+    compared_rows = person_counts.filter(
+        pl.col("label").is_null() | pl.col("metric").is_in(list(means))
+    )
+    for key, rows in compared_rows.group_by(key_columns, maintain_order=True):
+        metric_counts = [
             ((name, row["attribute"], *row["values"], "\0", row["label"]), float(row[name]))
-            for row in rows.select(*_CELL, *counts).to_dicts()
+            for row in rows.select(*_CELL_COLUMNS, *counts).to_dicts()
             for name in counts
             if row[name] is not None
         ]
-        if any(few_apart(n, m, minimum) for cell, n in own for m in told.get(cell, ())):
-            lost.append(key)
+        if any(
+            few_apart(n, m, minimum) for cell, n in metric_counts for m in released.get(cell, ())
+        ):
+            removed_keys.append(key)
             continue
-        for cell, n in own:
-            told.setdefault(cell, set()).add(n)
-    mine = counted.select(line).iter_rows()
-    return pl.Series([row in lost for row in mine], dtype=pl.Boolean)
+        for cell, n in metric_counts:
+            released.setdefault(cell, set()).add(n)
+    row_keys = person_counts.select(key_columns).iter_rows()
+    return pl.Series([row in removed_keys for row in row_keys], dtype=pl.Boolean)
 
 
-def record_totals(clusters: dict[str, Any], shown: pl.DataFrame, minimum: int) -> dict[str, Any]:
-    """Let the totals that head a page be those of everyone's rows, where they are a few apart."""
-    whole = shown.filter(pl.col("attribute").is_null() & pl.col("label").is_null())
-    found = dict(clusters)
+def record_totals(
+    clusters: dict[str, Any], published_groups: pl.DataFrame, minimum: int
+) -> dict[str, Any]:
+    """Replace the page's totals by those of the overall rows, where they differ by few."""
+    overall = published_groups.filter(pl.col("attribute").is_null() & pl.col("label").is_null())
+    totals = dict(clusters)
     for name in ("n_units", "n_clusters"):
-        told: Sequence[int] = whole[name].drop_nulls().to_list()
-        if any(few_apart(float(found.get(name) or 0), n, minimum) for n in told):
-            found[name] = max(told)
-    return found
+        counts: Sequence[int] = overall[name].drop_nulls().to_list()
+        if any(few_apart(float(totals.get(name) or 0), n, minimum) for n in counts):
+            totals[name] = max(counts)
+    return totals

@@ -1,8 +1,8 @@
 """Any number of models on the same people: one table with models as columns, and every change.
 
 Runs of one model with several seeds count as one model: its value is their mean, and its interval
-holds the variance between seeds beside that between people. Each two models are compared paired,
-as ``isolux.compare`` compares two; p-values are over all pairs of models.
+includes the variance between seeds and that of sampling people. Each two models are compared
+paired, as ``isolux.compare`` compares two; p-values are over all pairs of models.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution, by_severity
 from isolux.vocabulary.spec import recorded_spec
 
-_TWO = 2
+_MIN_MODELS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,88 +139,104 @@ def side_by_side(
     >>> side_by_side(made).values.filter(group="night").select("model", "value").rows()
     [('a', 0.5), ('b', 1.0), ('c', 1.0)]
     """
-    told = None if models is None else read_descriptions(models)
-    named = _named(runs)
+    descriptions = None if models is None else read_descriptions(models)
+    runs_by_model = _load_runs_by_model(runs)
     if withdrawn is not None:
-        named = _without(named, read_withdrawn(withdrawn), allow_unmatched=allow_unmatched)
-    every = [run for own in named.values() for run in own]
-    for run in every:
+        runs_by_model = _drop_withdrawn(
+            runs_by_model, read_withdrawn(withdrawn), allow_unmatched=allow_unmatched
+        )
+    all_runs = [run for model_runs in runs_by_model.values() for run in model_runs]
+    for run in all_runs:
         refuse_counts(run.evidence, "a comparison of models", "audits of the same people")
-    _refuse_other_tasks(every)
-    spec = recorded_spec(every[0].record)
-    held = Models(
+    _refuse_other_tasks(all_runs)
+    spec = recorded_spec(all_runs[0].record)
+    seed_labels = Models(
         {
-            name: tuple(f"{name} ({i + 1})" for i in range(len(own))) if len(own) > 1 else (name,)
-            for name, own in named.items()
+            name: tuple(f"{name} ({i + 1})" for i in range(len(model_runs)))
+            if len(model_runs) > 1
+            else (name,)
+            for name, model_runs in runs_by_model.items()
         }
     )
-    scores, notes = stacked(every, held.labels, spec, id_from, allow_disagreement)
-    measured = laid_out(scores, [held.labels[k] for k in in_one_order(every)])
+    scores, notes = stacked(all_runs, seed_labels.labels, spec, id_from, allow_disagreement)
+    ordered_scores = laid_out(scores, [seed_labels.labels[k] for k in in_one_order(all_runs)])
     members = membership(
-        every[0].attributes,
+        all_runs[0].attributes,
         spec.groups.by,
-        groupings(spec.groups, every[0].attributes),
-        units=measured.judged_units(),
+        groupings(spec.groups, all_runs[0].attributes),
+        units=ordered_scores.judged_units(),
     )
-    estimates = measure_groups(measured, members, spec.statistics)
-    values = values_of_models(estimates, held, spec.statistics.level)
-    against = references(spec.groups, spec.disparity.reference)
-    asked = asked_metrics(spec, every[0])
-    changes = changes_of_pairs(estimates, held, spec.comparing, against, asked)
-    by_label = dict(zip(chain.from_iterable(held.runs.values()), every, strict=True))
-    differ = notes_on_many(by_label)
-    said = [*notes, *scores.notes, *differ, *_on_seeds(held), *_warnings(named)]
-    warnings, plain = by_severity(said)
-    first = every[0].record
+    estimates = measure_groups(ordered_scores, members, spec.statistics)
+    values = values_of_models(estimates, seed_labels, spec.statistics.level)
+    reference_groups = references(spec.groups, spec.disparity.reference)
+    metric_names = asked_metrics(spec, all_runs[0])
+    changes = changes_of_pairs(
+        estimates, seed_labels, spec.comparing, reference_groups, metric_names
+    )
+    by_label = dict(zip(chain.from_iterable(seed_labels.runs.values()), all_runs, strict=True))
+    difference_notes = notes_on_many(by_label)
+    all_notes = [
+        *notes,
+        *scores.notes,
+        *difference_notes,
+        *_note_seeds(seed_labels),
+        *_collect_warnings(runs_by_model),
+    ]
+    warnings, plain_notes = by_severity(all_notes)
+    first = all_runs[0].record
     record = {
         **{k: first.get(k) for k in ("isolux", "dataset", "task", "versions")},
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "spec": spec.flat(),
-        "models": {name: len(own) for name, own in named.items()},
+        "models": {name: len(model_runs) for name, model_runs in runs_by_model.items()},
         "level": spec.statistics.level,
         "warnings": warnings,
-        "notes": plain,
+        "notes": plain_notes,
         "units": len(scores.judged_units()),
         **({"sample": first["sample"]} if is_drawn(first) else {}),
     }
     described = None
-    if told is not None:
-        described = described_models(told, values, {name: len(own) for name, own in named.items()})
-    return SideBySide(values, changes, class_ranks(values, list(named)), record, described)
+    if descriptions is not None:
+        described = described_models(
+            descriptions,
+            values,
+            {name: len(model_runs) for name, model_runs in runs_by_model.items()},
+        )
+    return SideBySide(values, changes, class_ranks(values, list(runs_by_model)), record, described)
 
 
-def _named(
+def _load_runs_by_model(
     runs: Mapping[str, RunSource | Sequence[RunSource]] | Sequence[RunSource],
 ) -> dict[str, list[Run]]:
-    """Give every model its name and its runs."""
+    """Load the runs of each model by name."""
     if isinstance(runs, Mapping):
-        found = runs_by_name(runs)
+        runs_by_model = runs_by_name(runs)
     else:
-        found = {}
+        runs_by_model = {}
         for source in (runs,) if is_run_source(runs) else runs:
             run = run_of(source)
             name = one_model(run)
-            if name in found:
+            if name in runs_by_model:
                 raise SpecError(
                     f"two runs are of the model {name!r}",
                     expected="NAME=RUN,RUN for runs of one model with several seeds, "
                     "NAME=RUN and OTHER=RUN for two models",
                     found=name,
                 )
-            found[name] = [run]
-    if len(found) < _TWO or not all(found.values()):
+            runs_by_model[name] = [run]
+    if len(runs_by_model) < _MIN_MODELS or not all(runs_by_model.values()):
         raise SpecError(
             "there are no two models to compare",
             expected="runs of two models or more",
-            found=", ".join(found) or "none",
+            found=", ".join(runs_by_model) or "none",
         )
-    _refuse_one_run_twice(found)
-    return found
+    _refuse_duplicate_runs(runs_by_model)
+    return runs_by_model
 
 
-def _refuse_one_run_twice(found: Mapping[str, Sequence[Run]]) -> None:
-    """Refuse a run that stands for two seeds or two models: it would agree with itself."""
-    for earlier, name in given_twice(found):
+def _refuse_duplicate_runs(runs_by_model: Mapping[str, Sequence[Run]]) -> None:
+    """Refuse a run given twice: it would agree with itself."""
+    for earlier, name in given_twice(runs_by_model):
         raise SpecError(
             "one run is given twice",
             expected="a separate run for each seed and model",
@@ -228,13 +244,19 @@ def _refuse_one_run_twice(found: Mapping[str, Sequence[Run]]) -> None:
         )
 
 
-def _without(
-    named: Mapping[str, Sequence[Run]], listed: WithdrawnList, *, allow_unmatched: bool
+def _drop_withdrawn(
+    runs_by_model: Mapping[str, Sequence[Run]],
+    withdrawn_list: WithdrawnList,
+    *,
+    allow_unmatched: bool,
 ) -> dict[str, list[Run]]:
-    """Take those who withdrew out of every run of every model."""
-    every = [run for own in named.values() for run in own]
-    kept = iter(runs_without(every, listed, allow_unmatched=allow_unmatched))
-    return {name: [next(kept) for _ in own] for name, own in named.items()}
+    """Drop withdrawn people from every run of every model."""
+    all_runs = [run for model_runs in runs_by_model.values() for run in model_runs]
+    remaining_runs = iter(runs_without(all_runs, withdrawn_list, allow_unmatched=allow_unmatched))
+    return {
+        name: [next(remaining_runs) for _ in model_runs]
+        for name, model_runs in runs_by_model.items()
+    }
 
 
 def _refuse_other_tasks(runs: Sequence[Run]) -> None:
@@ -247,39 +269,43 @@ def _refuse_other_tasks(runs: Sequence[Run]) -> None:
         )
 
 
-def _on_seeds(models: Models) -> list[str]:
-    several = {name: len(labels) for name, labels in models.runs.items() if len(labels) > 1}
-    alone = [name for name, labels in models.runs.items() if len(labels) == 1]
-    if not several:
+def _note_seeds(models: Models) -> list[str]:
+    n_runs_by_model = {name: len(labels) for name, labels in models.runs.items() if len(labels) > 1}
+    single_run_models = [name for name, labels in models.runs.items() if len(labels) == 1]
+    if not n_runs_by_model:
         return []
-    told = ", ".join(f"{name} ({n} runs)" for name, n in several.items())
+    counts_text = ", ".join(f"{name} ({n} runs)" for name, n in n_runs_by_model.items())
     notes = [
-        f"Of several runs the value is the mean, and the interval holds how seeds differ: {told}."
+        (
+            "Of several runs the value is the mean, and the interval holds how seeds differ:"
+            f" {counts_text}."
+        )
     ]
-    if alone:
-        named = ", ".join(alone)
+    if single_run_models:
+        names_text = ", ".join(single_run_models)
         notes.append(
             Caution(
-                f"One run alone of {named}: how another seed would do is not in its intervals, "
+                f"One run alone of {names_text}: how another seed would do is not in its"
+                " intervals, "
                 "and models of several runs look less sure beside it."
             )
         )
     return notes
 
 
-def _warnings(named: Mapping[str, Sequence[Run]]) -> list[str]:
-    found = [
+def _collect_warnings(runs_by_model: Mapping[str, Sequence[Run]]) -> list[str]:
+    cautions = [
         Caution(f"{name}: {text}")
-        for name, own in named.items()
-        for run in own
+        for name, model_runs in runs_by_model.items()
+        for run in model_runs
         for text in run.record.get("warnings") or ()
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(cautions))
 
 
 # The folder of several models side by side: a page, and each table as Parquet, CSV and LaTeX.
 
-_MARK = "side_by_side.json"
+_RECORD_FILE = "side_by_side.json"
 _CAPTION = "Value and interval of each group under each model; fractions in percent."
 
 
@@ -291,46 +317,54 @@ def write_side_by_side(
     overwrite: bool,
 ) -> Path:
     """Write the folder, whole or not at all, and return the page's path."""
-    kept = {"overwrite": overwrite, "marks": (_MARK,), "what": "comparison of models"}
-    with staged_directory(out, **kept) as stage:  # type: ignore[arg-type]
+    staging_options = {
+        "overwrite": overwrite,
+        "marks": (_RECORD_FILE,),
+        "what": "comparison of models",
+    }
+    with staged_directory(out, **staging_options) as stage:  # type: ignore[arg-type]
         for name, table in tables.items():
             write_parquet(stage / f"{name}.parquet", table)
-            nested = [c for c, kind in table.schema.items() if kind == pl.List(pl.String)]
-            write_text(stage / f"{name}.csv", csv_text(table.drop(nested)))
+            nested_columns = [
+                c for c, column_type in table.schema.items() if column_type == pl.List(pl.String)
+            ]
+            write_text(stage / f"{name}.csv", csv_text(table.drop(nested_columns)))
         models = list(record["models"])
-        shown = wide(tables["values"], models)
-        write_text(stage / "values.tex", latex_table(shown, _CAPTION))
+        wide_table = wide(tables["values"], models)
+        write_text(stage / "values.tex", latex_table(wide_table, _CAPTION))
         if tables["ranks"].height:
             ranks = tables["ranks"].with_columns(pl.selectors.float().round(4))
             write_text(stage / "ranks.tex", latex_table(ranks, "Classes by disparity."))
         if "models" in tables:
-            trained = tables["models"].with_columns(pl.selectors.float().round(4))
-            write_text(stage / "models.tex", latex_table(trained, "Models and their training."))
-        write_text(stage / _MARK, json.dumps(dict(record), indent=1, default=str) + "\n")
+            training_table = tables["models"].with_columns(pl.selectors.float().round(4))
+            write_text(
+                stage / "models.tex", latex_table(training_table, "Models and their training.")
+            )
+        write_text(stage / _RECORD_FILE, json.dumps(dict(record), indent=1, default=str) + "\n")
         write_page(tables, record, stage / "report.html")
     return Path(out) / "report.html"
 
 
 # Classes by disparity, all models side by side (FACET, Tables 11 and 12, for any number).
 
-_KEYS = ["metric", "threshold", "attribute", "label"]
+_CLASS_KEY = ["metric", "threshold", "attribute", "label"]
 
 
 def class_ranks(values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
     """Rank classes by their largest gap under each model; rank 1 is the largest."""
-    found: pl.DataFrame | None = None
+    ranks: pl.DataFrame | None = None
     for name in models:
-        both = class_rankings(values, (name, name))
-        own = both.select(
-            *_KEYS,
+        rankings = class_rankings(values, (name, name))
+        model_ranks = rankings.select(
+            *_CLASS_KEY,
             pl.col("rank_a").cast(pl.Int64).alias(f"rank: {name}"),
             pl.col("gap_a").alias(f"gap: {name}"),
         )
-        found = (
-            own
-            if found is None
-            else found.join(own, on=_KEYS, how="full", coalesce=True, nulls_equal=True)
+        ranks = (
+            model_ranks
+            if ranks is None
+            else ranks.join(model_ranks, on=_CLASS_KEY, how="full", coalesce=True, nulls_equal=True)
         )
-    assert found is not None  # noqa: S101 - there are two models or more
-    best = pl.min_horizontal(pl.col("^rank: .*$"))
-    return found.sort("metric", "threshold", "attribute", best, "label", nulls_last=True)
+    assert ranks is not None  # noqa: S101 - there are two models or more
+    best_rank = pl.min_horizontal(pl.col("^rank: .*$"))
+    return ranks.sort("metric", "threshold", "attribute", best_rank, "label", nulls_last=True)

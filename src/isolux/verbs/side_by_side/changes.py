@@ -1,11 +1,11 @@
 """From each model to each later one: which groups' values moved, which gaps grew or shrank.
 
-Two models of one run each are compared as ``isolux.compare`` compares them. With several runs each
-run is so compared with each of the other model; the difference of the means reaches as far as these
-do, times how much surer the means are, joined with what differs between seeds (``seeds``). A gap is
-that of one pair of groups, chosen by the mean of all runs; its change is the mean over pairs of
-runs, its interval that of one pair, wider by what differs between seeds. P-values are multiplied by
-the number of pairs of models (Bonferroni).
+Two models of one run each are compared as ``isolux.compare`` compares them. With several runs, each
+run is so compared with each of the other model; the half-width of the difference of means is the
+average of these, times the ratio of standard errors, combined with the variance between seeds
+(``seeds``). A gap is that of one pair of groups, chosen by the mean of all runs; its change is the
+mean over pairs of runs, its interval that of one pair, widened by the variance between seeds.
+P-values are multiplied by the number of pairs of models (Bonferroni).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from isolux.verbs.side_by_side.seeds import (
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
-_SHOWN = (
+_CHANGE_COLUMNS = (
     "model_a",
     "model_b",
     "task",
@@ -62,8 +62,8 @@ _SHOWN = (
     "status",
     "reason",
 )
-_ROW = ["metric", "label", "threshold", "attribute", "group_a"]
-_GAP = ["task", "metric", "label", "threshold", "attribute", "kind", "group_a", "group_b"]
+_GROUP_KEY = ["metric", "label", "threshold", "attribute", "group_a"]
+_GAP_KEY = ["task", "metric", "label", "threshold", "attribute", "kind", "group_a", "group_b"]
 
 
 def changes_of_pairs(
@@ -81,27 +81,32 @@ def changes_of_pairs(
         a, b = names[i], names[j]
         if len(models.runs[a]) == len(models.runs[b]) == 1:
             # As `isolux.compare` does: no other model's tests are in the family.
-            two = compare_models(_only(estimates, (a, b)), spec, (a, b), references, metrics)
-            found = two.table.select(_SHOWN)
-        else:
-            runs = _each_run(estimates, models, (a, b), spec, references)
-            found = pl.concat(
-                [_groups(estimates, models, (a, b), spec, runs), _gaps(models, (a, b), spec, runs)]
+            comparison = compare_models(
+                _select_models(estimates, (a, b)), spec, (a, b), references, metrics
             )
-        frames.append(found.with_columns(next=pl.lit(j == i + 1)))
+            pair_rows = comparison.table.select(_CHANGE_COLUMNS)
+        else:
+            runs = _compare_runs(estimates, models, (a, b), spec, references)
+            pair_rows = pl.concat(
+                [
+                    _compare_means(estimates, models, (a, b), spec, runs),
+                    _compare_gaps(models, (a, b), spec, runs),
+                ]
+            )
+        frames.append(pair_rows.with_columns(next=pl.lit(j == i + 1)))
     family = f"all groups and metrics of all {len(pairs)} pairs of models"
-    whole = pl.concat(frames).with_columns(
+    all_rows = pl.concat(frames).with_columns(
         p_adjusted=(pl.col("p_adjusted") * len(pairs)).clip(upper_bound=1.0),
         family=pl.when(pl.col("p_adjusted").is_not_null()).then(pl.lit(family)),
     )
-    return whole.with_columns(word=_word(1.0 - spec.level))
+    return all_rows.with_columns(word=_describe_change(1.0 - spec.level))
 
 
-def _only(estimates: Estimates, labels: tuple[str, str]) -> Estimates:
-    """Keep what two runs got."""
-    held = [j for j, measure in enumerate(estimates.measures) if measure.model in labels]
-    worth, ends = estimates.worth, estimates.interval
-    of_measures = (
+def _select_models(estimates: Estimates, labels: tuple[str, str]) -> Estimates:
+    """Select the estimates of two models."""
+    positions = [j for j, measure in enumerate(estimates.measures) if measure.model in labels]
+    effective_sizes, interval = estimates.worth, estimates.interval
+    array_fields = (
         "value",
         "replicates",
         "standard_error",
@@ -113,131 +118,166 @@ def _only(estimates: Estimates, labels: tuple[str, str]) -> Estimates:
     )
     return replace(
         estimates,
-        measures=tuple(estimates.measures[j] for j in held),
-        **{name: getattr(estimates, name)[:, held] for name in of_measures},
-        interval=Interval(ends.low[:, held], ends.high[:, held]),
+        measures=tuple(estimates.measures[j] for j in positions),
+        **{name: getattr(estimates, name)[:, positions] for name in array_fields},
+        interval=Interval(interval.low[:, positions], interval.high[:, positions]),
         worth=None
-        if worth is None
-        else replace(worth, units=worth.units[:, held], clusters=worth.clusters[:, held]),
-        others={k: estimates.others[j] for k, j in enumerate(held) if j in estimates.others},
+        if effective_sizes is None
+        else replace(
+            effective_sizes,
+            units=effective_sizes.units[:, positions],
+            clusters=effective_sizes.clusters[:, positions],
+        ),
+        others={k: estimates.others[j] for k, j in enumerate(positions) if j in estimates.others},
     )
 
 
-def _word(alpha: float) -> pl.Expr:
-    """Say what is shown of each row: by the adjusted p, or for gaps of seeds by the ends."""
-    gap, more = pl.col("kind") == KIND, pl.col("value") > 0
-    outside = (pl.col("low") > 0) | (pl.col("high") < 0)
-    shown = pl.when(gap & pl.col("family").is_null()).then(outside)
+def _describe_change(alpha: float) -> pl.Expr:
+    """Describe each change: by the adjusted p, or for gaps of several seeds by the interval."""
+    is_gap, is_increase = pl.col("kind") == KIND, pl.col("value") > 0
+    excludes_zero = (pl.col("low") > 0) | (pl.col("high") < 0)
+    is_shown = pl.when(is_gap & pl.col("family").is_null()).then(excludes_zero)
     return (
         pl.when(pl.col("value").is_null())
         .then(pl.lit("not judged"))
-        .when(shown.otherwise(pl.col("p_adjusted") <= alpha).not_().fill_null(value=True))
+        .when(is_shown.otherwise(pl.col("p_adjusted") <= alpha).not_().fill_null(value=True))
         .then(pl.lit("not shown"))
-        .when(gap)
-        .then(pl.when(more).then(pl.lit("grew")).otherwise(pl.lit("shrank")))
-        .otherwise(pl.when(more).then(pl.lit("higher")).otherwise(pl.lit("lower")))
+        .when(is_gap)
+        .then(pl.when(is_increase).then(pl.lit("grew")).otherwise(pl.lit("shrank")))
+        .otherwise(pl.when(is_increase).then(pl.lit("higher")).otherwise(pl.lit("lower")))
     )
 
 
-def _each_run(
+def _compare_runs(
     estimates: Estimates,
     models: Models,
     pair: tuple[str, str],
     spec: Comparing,
     references: Mapping[str, str],
 ) -> pl.DataFrame:
-    """Compare each run of one model with each run of the other, as two runs are, without tests."""
-    runs = [(one, two) for one in models.runs[pair[0]] for two in models.runs[pair[1]]]
-    own = models.runs[pair[0]], models.runs[pair[1]]
-    parts = [compare_runs(estimates, spec, both, own, references) for both in runs]
-    whose = np.repeat(np.arange(len(runs)), [sum(map(len, part)) for part in parts])
+    """Compare each run of one model with each run of the other, without tests."""
+    runs = [
+        (first_run, second_run)
+        for first_run in models.runs[pair[0]]
+        for second_run in models.runs[pair[1]]
+    ]
+    model_runs = models.runs[pair[0]], models.runs[pair[1]]
+    run_rows = [
+        compare_runs(estimates, spec, run_pair, model_runs, references) for run_pair in runs
+    ]
+    pair_index = np.repeat(
+        np.arange(len(runs)), [sum(map(len, rows_of_pair)) for rows_of_pair in run_rows]
+    )
     names = pl.DataFrame(runs, schema=["first", "second"], orient="row")
-    return table_of([rows for part in parts for rows in part]).hstack(names[whose])
+    return table_of([rows for rows_of_pair in run_rows for rows in rows_of_pair]).hstack(
+        names[pair_index]
+    )
 
 
-def _groups(
+def _compare_means(
     estimates: Estimates, models: Models, pair: tuple[str, str], spec: Comparing, runs: pl.DataFrame
 ) -> pl.DataFrame:
     """Difference of two models' means over their runs, for everyone and every group."""
     frames = []
-    reaches = _reaches(runs)
-    for (metric, label, threshold), own in columns_of(estimates, models).items():
-        a, b = own[pair[0]], own[pair[1]]
-        one, two = spread_of(estimates, a), spread_of(estimates, b)
-        both = np.concatenate([a, b])
-        usable = estimates.judged()[:, both].all(axis=1)
-        value = two.value - one.value
-        named = pl.DataFrame(
+    half_widths = _average_half_widths(runs)
+    for (metric, label, threshold), columns_by_model in columns_of(estimates, models).items():
+        a, b = columns_by_model[pair[0]], columns_by_model[pair[1]]
+        average_a, average_b = spread_of(estimates, a), spread_of(estimates, b)
+        columns = np.concatenate([a, b])
+        is_usable = estimates.judged()[:, columns].all(axis=1)
+        difference = average_b.value - average_a.value
+        group_rows = pl.DataFrame(
             {
-                "metric": [metric] * len(value),
-                "label": pl.Series([label] * len(value), dtype=pl.String),
-                "threshold": pl.Series([threshold] * len(value), dtype=pl.Float64),
+                "metric": [metric] * len(difference),
+                "label": pl.Series([label] * len(difference), dtype=pl.String),
+                "threshold": pl.Series([threshold] * len(difference), dtype=pl.Float64),
                 "attribute": pl.Series([g.attribute for g in estimates.groups], dtype=pl.String),
                 "group_a": [g.name for g in estimates.groups],
             }
         )
-        met = named.join(reaches, on=_ROW, how="left", nulls_equal=True, maintain_order="left")
-        of_runs = [[estimates.replicates[:, j] for j in side] for side in (a, b)]
-        drawn = [second - first for first in of_runs[0] for second in of_runs[1]]
-        times = surer(estimates, two.replicates - one.replicates, drawn, of_runs, int(a[0]))
-        below, above = (
-            _people(met[side].fill_null(np.nan).to_numpy(), times) for side in ("below", "above")
+        widths = group_rows.join(
+            half_widths, on=_GROUP_KEY, how="left", nulls_equal=True, maintain_order="left"
         )
-        toward = [
-            np.where(value > 0, low, high)
-            for low, high in ((below.mean, above.mean), (below.shared, above.shared))
+        run_replicates = [
+            [estimates.replicates[:, j] for j in columns_of_model] for columns_of_model in (a, b)
         ]
-        between = [(one.between, one.runs), (two.between, two.runs)]
+        run_differences = [
+            second - first for first in run_replicates[0] for second in run_replicates[1]
+        ]
+        error_ratios = surer(
+            estimates,
+            average_b.replicates - average_a.replicates,
+            run_differences,
+            run_replicates,
+            int(a[0]),
+        )
+        half_width_below, half_width_above = (
+            _scale_half_widths(widths[column].fill_null(np.nan).to_numpy(), error_ratios)
+            for column in ("below", "above")
+        )
+        half_widths_to_zero = [
+            np.where(difference > 0, low, high)
+            for low, high in (
+                (half_width_below.mean, half_width_above.mean),
+                (half_width_below.shared, half_width_above.shared),
+            )
+        ]
+        seed_variances = [(average_a.between, average_a.runs), (average_b.between, average_b.runs)]
         frames.append(
-            named.with_columns(
+            group_rows.with_columns(
                 model_a=pl.lit(pair[0]),
                 model_b=pl.lit(pair[1]),
                 task=pl.lit(estimates.measures[int(a[0])].task),
                 kind=pl.lit("model_difference"),
-                value=value,
-                low=value - joined_reach(below, between, spec.level),
-                high=value + joined_reach(above, between, spec.level),
+                value=difference,
+                low=difference - joined_reach(half_width_below, seed_variances, spec.level),
+                high=difference + joined_reach(half_width_above, seed_variances, spec.level),
                 method=pl.lit("paired over people, Cochran over runs"),
-                p_value=p_values(value, People(*toward), between, spec.level),
+                p_value=p_values(
+                    difference, People(*half_widths_to_zero), seed_variances, spec.level
+                ),
                 n_units_a=estimates.n_units[:, a[0]],
                 n_clusters_a=estimates.n_clusters[:, a[0]],
-                status=pl.Series(_edge(estimates, both)),
-            ).filter(pl.Series(usable))
+                status=pl.Series(_boundary_status(estimates, columns)),
+            ).filter(pl.Series(is_usable))
         )
     rows = pl.concat(frames).with_columns(pl.selectors.float().fill_nan(None))
-    adjusted = pl.Series(holm(rows["p_value"].to_numpy())).fill_nan(None)
-    return _completed(rows.with_columns(p_adjusted=adjusted))
+    p_adjusted = pl.Series(holm(rows["p_value"].to_numpy())).fill_nan(None)
+    return _complete_columns(rows.with_columns(p_adjusted=p_adjusted))
 
 
-def _people(of_one: FloatArray, times: People) -> People:
-    return People(of_one * times.mean, of_one * times.shared)
+def _scale_half_widths(single_run_width: FloatArray, error_ratios: People) -> People:
+    return People(single_run_width * error_ratios.mean, single_run_width * error_ratios.shared)
 
 
-def _reaches(runs: pl.DataFrame) -> pl.DataFrame:
-    """Give how far intervals of single runs' differences reach, on average: null where one is."""
-    known = {"below": pl.col("value") - pl.col("low"), "above": pl.col("high") - pl.col("value")}
+def _average_half_widths(runs: pl.DataFrame) -> pl.DataFrame:
+    """Average the half-widths of single runs' differences; null where one is null."""
+    half_widths = {
+        "below": pl.col("value") - pl.col("low"),
+        "above": pl.col("high") - pl.col("value"),
+    }
     return (
         runs.filter(pl.col("kind") == "model_difference")
-        .group_by(_ROW, maintain_order=True)
+        .group_by(_GROUP_KEY, maintain_order=True)
         .agg(
-            pl.when(reach.is_not_null().all()).then(reach.mean()).alias(name)
-            for name, reach in known.items()
+            pl.when(half_width.is_not_null().all()).then(half_width.mean()).alias(name)
+            for name, half_width in half_widths.items()
         )
     )
 
 
-def _edge(estimates: Estimates, columns: IntArray) -> list[str]:
+def _boundary_status(estimates: Estimates, columns: IntArray) -> list[str]:
     edge = (estimates.status[:, columns].astype(str) == Status.BOUNDARY.value).any(axis=1)
     return [Status.BOUNDARY.value if e else Status.OK.value for e in edge.tolist()]
 
 
-def _gaps(
-    models: Models, pair: tuple[str, str], spec: Comparing, each: pl.DataFrame
+def _compare_gaps(
+    models: Models, pair: tuple[str, str], spec: Comparing, run_comparisons: pl.DataFrame
 ) -> pl.DataFrame:
     """Change of gaps over all pairs of runs, the interval wider by what differs between seeds."""
     runs = [models.runs[name] for name in pair]
-    every = each.filter(pl.col("kind") == KIND)
-    found = every.group_by(_GAP, maintain_order=True).agg(
+    gap_rows = run_comparisons.filter(pl.col("kind") == KIND)
+    mean_gaps = gap_rows.group_by(_GAP_KEY, maintain_order=True).agg(
         pl.col("value").mean(),
         pl.col("low").mean(),
         pl.col("high").mean(),
@@ -246,32 +286,43 @@ def _gaps(
         pl.col("reason").first(),
         lost=pl.col("value").is_null().any(),
     )
-    for side, own in zip(("first", "second"), runs, strict=True):
-        of_run = every.group_by([*_GAP, side]).agg(pl.col("value").mean())
-        sd = of_run.group_by(_GAP).agg(
-            (pl.col("value").std().fill_null(0.0) / len(own) ** 0.5).alias(f"sd_{side}")
+    for order, model_runs in zip(("first", "second"), runs, strict=True):
+        of_run = gap_rows.group_by([*_GAP_KEY, order]).agg(pl.col("value").mean())
+        seed_sd = of_run.group_by(_GAP_KEY).agg(
+            (pl.col("value").std().fill_null(0.0) / len(model_runs) ** 0.5).alias(f"sd_{order}")
         )
-        found = found.join(sd, on=_GAP, how="left", nulls_equal=True, maintain_order="left")
-    one, two = (
-        (float(quantile_t(spec.level, len(own) - 1.0)), pl.col(f"sd_{side}") ** 2)
-        for side, own in zip(("first", "second"), runs, strict=True)
+        mean_gaps = mean_gaps.join(
+            seed_sd, on=_GAP_KEY, how="left", nulls_equal=True, maintain_order="left"
+        )
+    first_seeds, second_seeds = (
+        (float(quantile_t(spec.level, len(model_runs) - 1.0)), pl.col(f"sd_{order}") ** 2)
+        for order, model_runs in zip(("first", "second"), runs, strict=True)
     )
-    both = one[1] + two[1]  # of a single run 0: nothing is known of its seeds
-    wider = pl.when(both > 0).then((one[0] * one[1] + two[0] * two[1]) / both.sqrt()).otherwise(0.0)
-    known = pl.when(~pl.col("lost"))
-    rows = found.with_columns(
-        value=known.then(pl.col("value")),
-        low=known.then(pl.col("low") - wider),
-        high=known.then(pl.col("high") + wider),
+    seed_variance = (
+        first_seeds[1] + second_seeds[1]
+    )  # 0 for a single run, whose variance between seeds is unknown
+    seed_half_width = (
+        pl.when(seed_variance > 0)
+        .then(
+            (first_seeds[0] * first_seeds[1] + second_seeds[0] * second_seeds[1])
+            / seed_variance.sqrt()
+        )
+        .otherwise(0.0)
+    )
+    when_known = pl.when(~pl.col("lost"))
+    rows = mean_gaps.with_columns(
+        value=when_known.then(pl.col("value")),
+        low=when_known.then(pl.col("low") - seed_half_width),
+        high=when_known.then(pl.col("high") + seed_half_width),
         model_a=pl.lit(pair[0]),
         model_b=pl.lit(pair[1]),
     )
-    return _completed(rows)
+    return _complete_columns(rows)
 
 
-def _completed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Bring rows to the columns of the table, with null where one has none."""
-    kinds = {
+def _complete_columns(rows: pl.DataFrame) -> pl.DataFrame:
+    """Complete the table's columns, with null where a row has none."""
+    column_types = {
         "p_value": pl.Float64,
         "p_adjusted": pl.Float64,
         "detectable": pl.Float64,
@@ -279,8 +330,8 @@ def _completed(rows: pl.DataFrame) -> pl.DataFrame:
         "n_clusters_a": pl.Int64,
     }
     missing = [
-        pl.lit(None, dtype=kinds.get(name, pl.String)).alias(name)
-        for name in _SHOWN
+        pl.lit(None, dtype=column_types.get(name, pl.String)).alias(name)
+        for name in _CHANGE_COLUMNS
         if name not in rows.columns
     ]
-    return rows.with_columns(missing).select(_SHOWN)
+    return rows.with_columns(missing).select(_CHANGE_COLUMNS)

@@ -1,17 +1,18 @@
-"""One value a model of one or several runs: mean of its seeds, with what differs between them.
+"""One value per model of one or several runs: the mean over seeds, with the variance between them.
 
-Of S runs of a model on the same people the mean is unsure for two reasons. Other people: of them
-the runs share what they find hard, and each has mistakes of its own. Other seeds: s² / S on S - 1
-degrees of freedom, in which each run's own mistakes are already. What is shared and what differs
-between seeds are added as Cochran (1964) does, each with the deviate of its own degrees of freedom:
+The mean of S runs of a model on the same people has two sources of variance. Sampling of people: a
+part is shared by the runs, another is specific to each. Seeds: s² / S on S - 1 degrees of freedom,
+which already includes the run-specific part. The shared part and the variance between seeds are
+combined as by Cochran (1964), each with the quantile of its own degrees of freedom:
 
-    reach = (v z + b t(S - 1)) / sqrt(v + b),    v: shared by the runs,    b = s² / S
+    half-width = (v z + b t(S - 1)) / sqrt(v + b),    v: shared by the runs,    b = s² / S
 
-and never less than other people alone leave unsure of this mean. Welch and Satterthwaite's degrees
-of freedom hold the truth in 87 to 93 of 100 worlds of two runs: where s² comes out small by chance,
-they take it as well known. Both variances of people are one run's interval, which leans as a share
-near 0 or 1 must, times how much surer the mean is (standard errors of replicates that resample the
-same people in every run). Of one run the interval is the audit's own.
+and never less than the half-width from sampling people alone. With Welch and Satterthwaite's
+degrees of freedom, intervals covered the true value in 87 to 93 of 100 simulated data sets of two
+runs: where s² is small by chance, they treat it as precise. Both variances of people are taken from
+one run's interval, which is skewed near 0 or 1, times the ratio of standard errors of the mean and
+of one run (of replicates that resample the same people in every run). Of one run the interval is
+the audit's own.
 
 Cochran, W. G. (1964). Approximate significance levels of the Behrens-Fisher test. Biometrics 20.
 """
@@ -33,8 +34,8 @@ from isolux.vocabulary.tables import Status
 
 Key = tuple[str, str | None, float | None]
 Between = Sequence[tuple[FloatArray, int]]
-"""Of each model its variance between seeds, over its number of runs, and that number."""
-_HALVINGS = 60
+"""Per model: the variance between seeds over the number of runs, and that number."""
+_N_BISECTIONS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Models:
     @property
     def labels(self) -> list[str]:
         """All labels, in order."""
-        return [label for own in self.runs.values() for label in own]
+        return [label for run_labels in self.runs.values() for label in run_labels]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +62,31 @@ class Spread:
 
 def columns_of(estimates: Estimates, models: Models) -> dict[Key, dict[str, IntArray]]:
     """Find the measures of each metric, class and threshold, by model."""
-    at = {(m.model, m.metric, m.label, m.threshold): j for j, m in enumerate(estimates.measures)}
-    found: dict[Key, dict[str, IntArray]] = {}
+    position_by_key = {
+        (m.model, m.metric, m.label, m.threshold): j for j, m in enumerate(estimates.measures)
+    }
+    columns_by_key: dict[Key, dict[str, IntArray]] = {}
     for m in estimates.measures:
         key = (m.metric, m.label, m.threshold)
-        if key in found:
+        if key in columns_by_key:
             continue
-        own = {
-            name: np.array([at[label, *key] for label in labels if (label, *key) in at])
+        columns_by_model = {
+            name: np.array(
+                [
+                    position_by_key[label, *key]
+                    for label in labels
+                    if (label, *key) in position_by_key
+                ]
+            )
             for name, labels in models.runs.items()
         }
-        if all(len(own[name]) == len(labels) for name, labels in models.runs.items()):
-            found[key] = own
-    return found
+        if all(len(columns_by_model[name]) == len(labels) for name, labels in models.runs.items()):
+            columns_by_key[key] = columns_by_model
+    return columns_by_key
 
 
 def spread_of(estimates: Estimates, columns: IntArray) -> Spread:
-    """Take the mean over a model's runs, and the variance of that mean between seeds."""
+    """Average a model's runs, with the variance of that mean between seeds."""
     values = estimates.value[:, columns]
     n = len(columns)
     between = values.var(axis=1, ddof=1) / n if n > 1 else np.zeros(len(values))
@@ -85,18 +94,18 @@ def spread_of(estimates: Estimates, columns: IntArray) -> Spread:
     return Spread(values.mean(axis=1), replicates, between, n)
 
 
-def quantile_t(level: float | FloatArray, freedom: float | FloatArray) -> FloatArray:
-    """Student's t for a two-sided interval; of no degree of freedom the normal deviate."""
+def quantile_t(level: float | FloatArray, dof: float | FloatArray) -> FloatArray:
+    """Student's t quantile of a two-sided interval; with 0 degrees of freedom the normal one."""
     from scipy.special import ndtri, stdtrit
 
-    at = 0.5 + np.asarray(level) / 2.0
-    of_t = stdtrit(np.maximum(freedom, 1.0), at)
-    return np.asarray(np.where(np.asarray(freedom) > 0, of_t, ndtri(at)))
+    probability = 0.5 + np.asarray(level) / 2.0
+    t_quantile = stdtrit(np.maximum(dof, 1.0), probability)
+    return np.asarray(np.where(np.asarray(dof) > 0, t_quantile, ndtri(probability)))
 
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """How far other people may move a mean over runs, at a level: of all, and what runs share."""
+    """Half-widths from sampling people, at a level: of the mean over runs, and the shared part."""
 
     mean: FloatArray
     shared: FloatArray
@@ -105,160 +114,186 @@ class People:
 def surer(
     estimates: Estimates,
     mean: FloatArray,
-    each: Sequence[FloatArray],
-    models: Sequence[Sequence[FloatArray]],
-    at: int,
+    single_runs: Sequence[FloatArray],
+    runs_by_model: Sequence[Sequence[FloatArray]],
+    column: int,
 ) -> People:
-    """Say how far a mean over runs reaches, over one run's reach: both at most 1, ``[g]``.
+    """Compute the standard error of a mean over runs, and of its shared part, over one run's.
 
-    Shapes: ``mean`` [g, r], ``each`` [g, r], ``models`` [g, r].
+    Shapes: ``mean`` [g, r], ``single_runs`` [g, r], ``runs_by_model`` [g, r].
     """
 
-    def variance(drawn: FloatArray) -> FloatArray:
-        error = standard_error(drawn, estimates.n_clusters[:, at], estimates.design)
+    def variance(replicates: FloatArray) -> FloatArray:
+        error = standard_error(replicates, estimates.n_clusters[:, column], estimates.design)
         return np.asarray(error**2)
 
-    of_one = np.mean([variance(one) for one in each], axis=0)
-    whole = variance(mean)
-    shared = whole
-    for runs in models:
-        if len(runs) > 1:  # a run's own mistakes: one run's variance less what all runs share
-            alone = np.mean([variance(one) for one in runs], axis=0)
-            shared = shared - (alone - variance(np.mean(runs, axis=0))) / (len(runs) - 1)
+    run_variance = np.mean([variance(run_replicates) for run_replicates in single_runs], axis=0)
+    mean_variance = variance(mean)
+    shared = mean_variance
+    for runs in runs_by_model:
+        if len(runs) > 1:  # run-specific part: one run's variance minus that of the mean of runs
+            single_variance = np.mean([variance(run_replicates) for run_replicates in runs], axis=0)
+            shared = shared - (single_variance - variance(np.mean(runs, axis=0))) / (len(runs) - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = [
-            np.where(of_one > 0, np.sqrt(np.clip(v / of_one, 0.0, 1.0)), 1.0)
-            for v in (whole, shared)
+        ratios = [
+            np.where(run_variance > 0, np.sqrt(np.clip(v / run_variance, 0.0, 1.0)), 1.0)
+            for v in (mean_variance, shared)
         ]
-    return People(np.asarray(found[0]), np.minimum(found[1], found[0]))
+    return People(np.asarray(ratios[0]), np.minimum(ratios[1], ratios[0]))
 
 
-def joined_reach(people: People, between: Between, level: float) -> FloatArray:
-    """Join the reach of other people with what differs between seeds, ``[g]``."""
+def joined_reach(sampling_error: People, between: Between, level: float) -> FloatArray:
+    """Combine the half-widths of sampling people and of seeds (Cochran), ``[g]``."""
     z = quantile_t(level, 0.0)
-    return _joined((people.mean / z) ** 2, (people.shared / z) ** 2, between, level)
+    return _cochran_half_width(
+        (sampling_error.mean / z) ** 2, (sampling_error.shared / z) ** 2, between, level
+    )
 
 
-def _joined(
+def _cochran_half_width(
     mean: FloatArray, shared: FloatArray, between: Between, level: float | FloatArray
 ) -> FloatArray:
     z = quantile_t(level, 0.0)
     total = shared + np.sum([v for v, _ in between], axis=0)
-    weighed = shared * z
-    for variance, runs in between:
-        if runs > 1:
-            weighed = weighed + variance * quantile_t(level, float(runs - 1))
+    weighted_sum = shared * z
+    for variance, n_runs in between:
+        if n_runs > 1:
+            weighted_sum = weighted_sum + variance * quantile_t(level, float(n_runs - 1))
     with np.errstate(divide="ignore", invalid="ignore"):
-        cochran = np.where(total == 0, 0.0, weighed / np.sqrt(total))
+        cochran = np.where(total == 0, 0.0, weighted_sum / np.sqrt(total))
     return np.asarray(np.maximum(cochran, np.sqrt(mean) * z))
 
 
-def p_values(value: FloatArray, people: People, between: Between, level: float) -> FloatArray:
-    """Ask at which level the interval of a difference touches 0, ``[g]``."""
-    mean, shared = ((one / quantile_t(level, 0.0)) ** 2 for one in (people.mean, people.shared))
-    low, high = np.full(len(value), np.log(1e-12)), np.zeros(len(value))
-    for _ in range(_HALVINGS):
+def p_values(
+    differences: FloatArray, sampling_error: People, between: Between, level: float
+) -> FloatArray:
+    """Invert the interval: the level at which it would reach 0, by bisection, ``[g]``."""
+    mean, shared = (
+        (half_width / quantile_t(level, 0.0)) ** 2
+        for half_width in (sampling_error.mean, sampling_error.shared)
+    )
+    low, high = np.full(len(differences), np.log(1e-12)), np.zeros(len(differences))
+    for _ in range(_N_BISECTIONS):
         middle = (low + high) / 2.0
-        reached = _joined(mean, shared, between, 1.0 - np.exp(middle)) >= np.abs(value)
-        low, high = np.where(reached, middle, low), np.where(reached, high, middle)
-    found = np.where(value == 0, 1.0, np.exp(low))
-    return np.asarray(np.where(np.isnan(mean), np.nan, found))
+        covers_zero = _cochran_half_width(mean, shared, between, 1.0 - np.exp(middle)) >= np.abs(
+            differences
+        )
+        low, high = np.where(covers_zero, middle, low), np.where(covers_zero, high, middle)
+    p_value = np.where(differences == 0, 1.0, np.exp(low))
+    return np.asarray(np.where(np.isnan(mean), np.nan, p_value))
 
 
 def values_of_models(estimates: Estimates, models: Models, level: float) -> pl.DataFrame:
-    """Give each model's value of every group: the table ``values`` of ``SideBySide``."""
+    """Build each model's value of every group: the table ``values`` of ``SideBySide``."""
     frames = []
-    for own in columns_of(estimates, models).values():
-        for name, columns in own.items():
-            frames.append(_of_model(estimates, name, columns, level))
+    for columns_by_model in columns_of(estimates, models).values():
+        for name, columns in columns_by_model.items():
+            frames.append(_build_model_values(estimates, name, columns, level))
     return pl.concat(frames)
 
 
-def _of_model(estimates: Estimates, name: str, columns: IntArray, level: float) -> pl.DataFrame:
+def _build_model_values(
+    estimates: Estimates, name: str, columns: IntArray, level: float
+) -> pl.DataFrame:
     j = int(columns[0])
-    measure, mean = estimates.measures[j], spread_of(estimates, columns)
+    measure, average = estimates.measures[j], spread_of(estimates, columns)
     low, high = estimates.interval.low[:, j], estimates.interval.high[:, j]
     method = estimates.method[:, j].astype(object)
-    seed_sd = np.full(len(mean.value), np.nan)
-    if mean.runs > 1:
-        low, high = _interval(estimates, mean, columns, measure, level)
-        seed_sd = np.sqrt(mean.between * mean.runs)
+    seed_sd = np.full(len(average.value), np.nan)
+    if average.runs > 1:
+        low, high = _combine_interval(estimates, average, columns, measure, level)
+        seed_sd = np.sqrt(average.between * average.runs)
         method[:] = "mean of runs, Cochran"
-    judged, few = _usable(estimates, columns)
+    is_comparable, has_few_clusters = _flag_usable(estimates, columns)
     cells = {
-        "model": [name] * len(judged),
+        "model": [name] * len(is_comparable),
         "task": measure.task,
         "metric": measure.metric,
-        "label": pl.Series([measure.label] * len(judged), dtype=pl.String),
-        "threshold": pl.Series([measure.threshold] * len(judged), dtype=pl.Float64),
+        "label": pl.Series([measure.label] * len(is_comparable), dtype=pl.String),
+        "threshold": pl.Series([measure.threshold] * len(is_comparable), dtype=pl.Float64),
         "attribute": pl.Series([g.attribute for g in estimates.groups], dtype=pl.String),
         "group": [g.name for g in estimates.groups],
         "values": pl.Series([list(g.values) for g in estimates.groups], dtype=pl.List(pl.String)),
         "n_units": estimates.n_units[:, j],
         "n_clusters": estimates.n_clusters[:, j],
-        "value": np.where(judged | few, mean.value, np.nan),
-        "low": np.where(judged, low, np.nan),
-        "high": np.where(judged, high, np.nan),
+        "value": np.where(is_comparable | has_few_clusters, average.value, np.nan),
+        "low": np.where(is_comparable, low, np.nan),
+        "high": np.where(is_comparable, high, np.nan),
         "method": pl.Series(method.tolist(), dtype=pl.String),
-        "runs": mean.runs,
-        "seed_sd": np.where(judged, seed_sd, np.nan),
-        "status": _status(estimates, columns),
-        "reason": pl.Series(_reason(estimates, columns), dtype=pl.String),
+        "runs": average.runs,
+        "seed_sd": np.where(is_comparable, seed_sd, np.nan),
+        "status": _first_status(estimates, columns),
+        "reason": pl.Series(_first_reason(estimates, columns), dtype=pl.String),
     }
     floats = pl.col("value", "low", "high", "seed_sd").fill_nan(None)
     return pl.DataFrame(cells).with_columns(floats)
 
 
-def _interval(
-    estimates: Estimates, mean: Spread, columns: IntArray, measure: Measure, level: float
+def _combine_interval(
+    estimates: Estimates, average: Spread, columns: IntArray, measure: Measure, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    own = [estimates.replicates[:, j] for j in columns]
-    times = surer(estimates, mean.replicates, own, [own], int(columns[0]))
-    ends = []
-    for end in (estimates.interval.low, estimates.interval.high):
-        of_one = mean.value + (end[:, columns] - estimates.value[:, columns]).mean(axis=1)
-        whole = _nearer(mean.value, of_one, times.mean, fraction=measure.fraction)
-        people = People(whole, whole * shared_part(times))
-        ends.append(joined_reach(people, [(mean.between, mean.runs)], level))
+    run_replicates = [estimates.replicates[:, j] for j in columns]
+    error_ratios = surer(
+        estimates, average.replicates, run_replicates, [run_replicates], int(columns[0])
+    )
+    half_widths = []
+    for bound in (estimates.interval.low, estimates.interval.high):
+        run_bound = average.value + (bound[:, columns] - estimates.value[:, columns]).mean(axis=1)
+        half_width = _shrink_half_width(
+            average.value, run_bound, error_ratios.mean, fraction=measure.fraction
+        )
+        sampling_error = People(half_width, half_width * shared_part(error_ratios))
+        half_widths.append(joined_reach(sampling_error, [(average.between, average.runs)], level))
     floor = -np.inf if measure.info.low is None else measure.info.low
     ceiling = np.inf if measure.info.high is None else measure.info.high
-    return np.maximum(mean.value - ends[0], floor), np.minimum(mean.value + ends[1], ceiling)
+    return np.maximum(average.value - half_widths[0], floor), np.minimum(
+        average.value + half_widths[1], ceiling
+    )
 
 
-def shared_part(times: People) -> FloatArray:
-    """Say which part of a mean's reach is of what its runs share."""
-    return np.divide(times.shared, times.mean, out=np.zeros_like(times.mean), where=times.mean > 0)
+def shared_part(error_ratios: People) -> FloatArray:
+    """Return the shared part of the half-width of a mean over runs, as a fraction."""
+    return np.divide(
+        error_ratios.shared,
+        error_ratios.mean,
+        out=np.zeros_like(error_ratios.mean),
+        where=error_ratios.mean > 0,
+    )
 
 
-def _nearer(value: FloatArray, end: FloatArray, times: FloatArray, *, fraction: bool) -> FloatArray:
-    """Bring an end nearer to a value, of shares on the scale of log odds: how far it is then."""
+def _shrink_half_width(
+    estimates: FloatArray, bound: FloatArray, ratio: FloatArray, *, fraction: bool
+) -> FloatArray:
+    """Shrink a half-width by a ratio; for fractions on the log-odds scale."""
     from scipy.special import expit, logit
 
     if not fraction:
-        return times * np.abs(end - value)
-    inside = (value > 0) & (value < 1) & (times < 1)
+        return ratio * np.abs(bound - estimates)
+    is_inside = (estimates > 0) & (estimates < 1) & (ratio < 1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        at = logit(np.clip(value, 0.0, 1.0))
-        moved = expit(at + times * (logit(np.clip(end, 0.0, 1.0)) - at))
-    return np.asarray(np.abs(np.where(inside, moved, end) - value))
+        logit_value = logit(np.clip(estimates, 0.0, 1.0))
+        shrunken_bound = expit(
+            logit_value + ratio * (logit(np.clip(bound, 0.0, 1.0)) - logit_value)
+        )
+    return np.asarray(np.abs(np.where(is_inside, shrunken_bound, bound) - estimates))
 
 
-def _usable(
+def _flag_usable(
     estimates: Estimates, columns: IntArray
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    judged = np.asarray(estimates.judged()[:, columns].all(axis=1))
-    words = estimates.status[:, columns].astype(str)
-    few = np.asarray((words == Status.INSUFFICIENT_CLUSTERS.value).any(axis=1))
-    return judged, few & ~judged
+    is_comparable = np.asarray(estimates.judged()[:, columns].all(axis=1))
+    status = estimates.status[:, columns].astype(str)
+    has_few_clusters = np.asarray((status == Status.INSUFFICIENT_CLUSTERS.value).any(axis=1))
+    return is_comparable, has_few_clusters & ~is_comparable
 
 
-def _status(estimates: Estimates, columns: IntArray) -> list[str]:
+def _first_status(estimates: Estimates, columns: IntArray) -> list[str]:
     """Take the first status of a group's runs that is not ok."""
-    words = estimates.status[:, columns].astype(str)
+    status = estimates.status[:, columns].astype(str)
     ok = Status.OK.value
-    return [next((w for w in row if w != ok), ok) for row in words.tolist()]
+    return [next((w for w in row if w != ok), ok) for row in status.tolist()]
 
 
-def _reason(estimates: Estimates, columns: IntArray) -> list[str | None]:
+def _first_reason(estimates: Estimates, columns: IntArray) -> list[str | None]:
     rows = estimates.reason[:, columns].tolist()
-    return [next((why for why in row if why), None) for row in rows]
+    return [next((reason for reason in row if reason), None) for row in rows]

@@ -52,13 +52,13 @@ from isolux.vocabulary import progress, registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.notes import Caution
 
-_RECORD, _COUNTS = "training.json", "classes.csv"
-_SMALLEST = 32  # pixels: below it nothing is left for the last stage to look at
-_PURPOSE = (
+_RECORD_FILE, _CLASS_COUNTS_FILE = "training.json", "classes.csv"
+_MIN_SIDE_PX = 32  # pixels: below it the last stage has no spatial extent
+_PURPOSE_NOTE = (
     "This network guesses how annotators perceived a face: an instrument for measuring datasets,"
     " and no product that judges people."
 )
-_NOT_A_RESULT = (
+_NO_PERFORMANCE_NOTE = (
     "Those held out chose the epoch, so nothing here says how good the network is: audit its"
     " labels of other pictures."
 )
@@ -201,14 +201,14 @@ def train_fairface(
     isolux.vocabulary.errors.LicenceError: FACET may not be used to train a model
       ...
     """
-    how = Schedule(learning_rate, batch, epochs, patience, flip, seed, device)
+    schedule = Schedule(learning_rate, batch, epochs, patience, flip, seed, device)
     refuse_settings(
-        ("side", side, side >= _SMALLEST, f"{_SMALLEST} pixels or more"),
+        ("side", side, side >= _MIN_SIDE_PX, f"{_MIN_SIDE_PX} pixels or more"),
         ("held_out", held_out, 0.0 < held_out <= 0.5, "above 0, at most 0.5"),
         ("rows", rows, rows is None or rows >= 2, "2 or more"),
     )
-    folder = training_folder(out, _RECORD, overwrite=overwrite)
-    dataset = _loaded(
+    folder = training_folder(out, _RECORD_FILE, overwrite=overwrite)
+    dataset = _load_faces(
         data,
         cluster=cluster,
         only=only,
@@ -220,7 +220,7 @@ def train_fairface(
     )
     people = rows_of(dataset, target, balance)
     network = network_of(Heads(people.classes, side), seed=seed, weights=weights, device=device)
-    about = {
+    training_record = {
         "network": "ResNet-34",
         "heads": {k: list(v) for k, v in people.classes.items()},
         "labels": people.digest(),
@@ -237,162 +237,188 @@ def train_fairface(
             "picture_of": picture_of,
         },
     }
-    before = None if overwrite else begun(folder, about)
+    checkpoint = None if overwrite else begun(folder, training_record)
     ids = people.frame["instance_id"]
-    pictures = pictures_of(dataset, ids, picture_of, prepared(side), threads)
-    looked = pictures.look()
-    notes = (*dataset.notes, *people.notes, *told_of_pictures(ids, looked, dataset.name))
-    train, held = parted_rows(people.frame, looked, held_out, seed, rows)
+    training_images = pictures_of(dataset, ids, picture_of, prepared(side), threads)
+    scan = training_images.look()
+    notes = (*dataset.notes, *people.notes, *told_of_pictures(ids, scan, dataset.name))
+    train, held_out_rows = parted_rows(people.frame, scan, held_out, seed, rows)
     for name in people.classes:
         refuse_one_class(people.frame[name].gather(train), name)
-    faces = Faces(pictures, looked, people.labels(), train, held, people.cells())
+    faces = Faces(training_images, scan, people.labels(), train, held_out_rows, people.cells())
     counts = class_counts(people, train)
     notes = (*notes, *told_of_counts(people, counts))
-    say_counts(counts, len(train), len(held), balanced=bool(balance))
+    say_counts(counts, len(train), len(held_out_rows), balanced=bool(balance))
     if overwrite:
-        remove_files(folder, (CHECKPOINT, FILE, _RECORD, _COUNTS))
+        remove_files(folder, (CHECKPOINT, FILE, _RECORD_FILE, _CLASS_COUNTS_FILE))
     state = train_faces(
         network,
         faces,
-        how,
+        schedule,
         folder=folder,
-        about=about,
-        before=before,
-        tell=lambda one: say_epoch(one, epochs),
+        about=training_record,
+        before=checkpoint,
+        tell=lambda epoch: say_epoch(epoch, epochs),
     )
-    notes = (*notes, *told_of_epochs(state, faces.labels, held), _NOT_A_RESULT, _PURPOSE)
-    record = about | {
+    notes = (
+        *notes,
+        *told_of_epochs(state, faces.labels, held_out_rows),
+        _NO_PERFORMANCE_NOTE,
+        _PURPOSE_NOTE,
+    )
+    record = training_record | {
         **facts_of(dataset),
-        **facts_of_training(state, how, (train, held)),
-        "unreadable": unreadable(ids, looked),
+        **facts_of_training(state, schedule, (train, held_out_rows)),
+        "unreadable": unreadable(ids, scan),
         "notes": list(map(str, notes)),
     }
-    write_text(folder / _COUNTS, csv_text(counts))
-    write_record(folder / _RECORD, record)
+    write_text(folder / _CLASS_COUNTS_FILE, csv_text(counts))
+    write_record(folder / _RECORD_FILE, record)
     return TrainedFaces(folder, people.classes, state.history, state.kept(), counts, notes)
 
 
-def _loaded(data: Dataset | str | Path, **settings: Any) -> Dataset:
+def _load_faces(source: Dataset | str | Path, **settings: Any) -> Dataset:
     """Load the faces; a bare path is a table of FairFace's form."""
-    if not isinstance(data, Dataset):
-        name, colon, _ = str(data).partition(":")
-        known = bool(colon) and name in registry.names("datasets")
-        data = str(data) if known else f"fairface:{data}"
-    return held_for_training(data, **settings)
+    if not isinstance(source, Dataset):
+        name, colon, _ = str(source).partition(":")
+        has_loader_name = bool(colon) and name in registry.names("datasets")
+        source = str(source) if has_loader_name else f"fairface:{source}"
+    return held_for_training(source, **settings)
 
 
-# How many faces of each class are learnt from, before a balance and after.
+# Training faces of each class, before and after balancing.
 
-_FEW = 10  # rows of a class below which it is hardly learnt
-_OFTEN = 10  # times that a face is shown in one epoch, from which on it may be learnt by heart
-_SHOWN = 6
-_SCHEMA = {"attribute": pl.String, "value": pl.String, "before": pl.Int64, "after": pl.Int64}
+_MIN_CLASS_FACES = 10  # training rows below which a class gets a caution
+_MAX_REPEATS = 10  # repeats of a face per epoch from which memorisation is likely
+_MAX_LISTED = 6
+_COUNT_SCHEMA = {"attribute": pl.String, "value": pl.String, "before": pl.Int64, "after": pl.Int64}
 
 
-def class_counts(rows: Rows, train: npt.NDArray[np.int64]) -> pl.DataFrame:
-    """Count the faces that are learnt from.
+def class_counts(training_rows: Rows, train: npt.NDArray[np.int64]) -> pl.DataFrame:
+    """Count the training faces of each class, before and after balancing.
 
     Shapes: ``train`` [k].
     """
-    frame = rows.frame[train]
-    names = list(dict.fromkeys((*rows.classes, *rows.balance)))
-    if rows.balance:
-        cells = frame.group_by(rows.balance).len("before")
-        shares = cells.with_columns(after=pl.lit(_drawn(rows, train)) / pl.col("before"))
-        frame = frame.join(shares.drop("before"), on=rows.balance, how="left")
+    frame = training_rows.frame[train]
+    names = list(dict.fromkeys((*training_rows.classes, *training_rows.balance)))
+    if training_rows.balance:
+        cells = frame.group_by(training_rows.balance).len("before")
+        shares = cells.with_columns(
+            after=pl.lit(_draws_per_cell(training_rows, train)) / pl.col("before")
+        )
+        frame = frame.join(shares.drop("before"), on=training_rows.balance, how="left")
     else:
         frame = frame.with_columns(after=pl.lit(1.0))
-    found = [_counted(frame, name, rows.classes.get(name, ())) for name in names]
-    if len(rows.balance) > 1:
-        joined = pl.concat_str(rows.balance, separator=" × ").alias("*".join(rows.balance))
-        found.append(_counted(frame.with_columns(joined), "*".join(rows.balance), ()))
-    return pl.concat([pl.DataFrame(schema=_SCHEMA), *found])
+    count_tables = [
+        _count_attribute(frame, name, training_rows.classes.get(name, ())) for name in names
+    ]
+    if len(training_rows.balance) > 1:
+        combination = pl.concat_str(training_rows.balance, separator=" × ").alias(
+            "*".join(training_rows.balance)
+        )
+        count_tables.append(
+            _count_attribute(frame.with_columns(combination), "*".join(training_rows.balance), ())
+        )
+    return pl.concat([pl.DataFrame(schema=_COUNT_SCHEMA), *count_tables])
 
 
-def _counted(frame: pl.DataFrame, name: str, classes: tuple[str, ...]) -> pl.DataFrame:
+def _count_attribute(frame: pl.DataFrame, name: str, classes: tuple[str, ...]) -> pl.DataFrame:
     counts = (
         frame.drop_nulls(name)
         .group_by(value=name)
         .agg(before=pl.len().cast(pl.Int64), after=pl.col("after").sum().round().cast(pl.Int64))
     )
     order = classes or tuple(counts["value"].sort().to_list())
-    whole = pl.DataFrame({"value": order}, schema={"value": pl.String}).join(
+    all_classes = pl.DataFrame({"value": order}, schema={"value": pl.String}).join(
         counts, on="value", how="left", maintain_order="left"
     )
-    told = whole.with_columns(pl.col("before", "after").fill_null(0), attribute=pl.lit(name))
-    return told.select(*_SCHEMA)
+    filled_counts = all_classes.with_columns(
+        pl.col("before", "after").fill_null(0), attribute=pl.lit(name)
+    )
+    return filled_counts.select(*_COUNT_SCHEMA)
 
 
-def _drawn(rows: Rows, train: npt.NDArray[np.int64]) -> int:
-    cells = rows.cells()
+def _draws_per_cell(training_rows: Rows, train: npt.NDArray[np.int64]) -> int:
+    cells = training_rows.cells()
     return 0 if cells is None else draws_of_cell(cells[train])
 
 
-def told_of_counts(rows: Rows, counts: pl.DataFrame) -> tuple[str, ...]:
-    """Say which classes are rare, and which faces a balance shows again and again."""
+def told_of_counts(training_rows: Rows, counts: pl.DataFrame) -> tuple[str, ...]:
+    """Caution on rare classes, and on faces that balancing repeats often."""
     notes: list[str] = []
-    learnt = counts.filter(pl.col("attribute").is_in(list(rows.classes)), pl.col("before") < _FEW)
-    if learnt.height:
-        told = _listed([f"{row['value']} {row['before']}" for row in learnt.iter_rows(named=True)])
+    rare_rows = counts.filter(
+        pl.col("attribute").is_in(list(training_rows.classes)), pl.col("before") < _MIN_CLASS_FACES
+    )
+    if rare_rows.height:
+        examples = _format_examples(
+            [f"{row['value']} {row['before']}" for row in rare_rows.iter_rows(named=True)]
+        )
         notes.append(
             Caution(
-                f"{learnt.height:,} classes have fewer than {_FEW} faces to be learnt from: {told}."
+                f"{rare_rows.height:,} classes have fewer than {_MIN_CLASS_FACES} faces to be"
+                f" learnt from: {examples}."
             )
         )
-    if rows.balance:
-        notes += _told_of_balance(counts.filter(attribute="*".join(rows.balance)), rows)
+    if training_rows.balance:
+        notes += _build_balance_notes(
+            counts.filter(attribute="*".join(training_rows.balance)), training_rows
+        )
     return tuple(notes)
 
 
-def _told_of_balance(cells: pl.DataFrame, rows: Rows) -> list[str]:
-    there = cells.filter(pl.col("before") > 0)
-    possible = 1
-    for name in rows.balance:
-        possible *= max(rows.frame[name].n_unique(), 1)
-    named = " × ".join(rows.balance)
-    each, had = int(there["after"][0]), sorted(there["before"].to_list())
+def _build_balance_notes(cells: pl.DataFrame, training_rows: Rows) -> list[str]:
+    present = cells.filter(pl.col("before") > 0)
+    n_possible = 1
+    for name in training_rows.balance:
+        n_possible *= max(training_rows.frame[name].n_unique(), 1)
+    names_text = " × ".join(training_rows.balance)
+    n_drawn, n_available = int(present["after"][0]), sorted(present["before"].to_list())
     text = (
-        f"Balanced over {there.height:,} of {possible:,} combinations of {named}: each epoch draws"
-        f" {each:,} faces of each, which had {had[0]:,} to {had[-1]:,}."
+        f"Balanced over {present.height:,} of {n_possible:,} combinations of {names_text}:"
+        " each epoch draws"
+        f" {n_drawn:,} faces of each, which had {n_available[0]:,} to {n_available[-1]:,}."
     )
-    if there.height < possible:
+    if present.height < n_possible:
         text += " No draw makes up for combinations that no face is of."
     notes: list[str] = [text]
-    times = there.with_columns(times=pl.col("after") / pl.col("before"))
-    again = times.filter(pl.col("times") >= _OFTEN).sort("times", descending=True)
-    if again.height:
-        told = _listed(
+    repeats = present.with_columns(times=pl.col("after") / pl.col("before"))
+    repeated_cells = repeats.filter(pl.col("times") >= _MAX_REPEATS).sort("times", descending=True)
+    if repeated_cells.height:
+        examples = _format_examples(
             [
                 f"{row['value']} ({row['before']} faces, {row['times']:.0f} times)"
-                for row in again.iter_rows(named=True)
+                for row in repeated_cells.iter_rows(named=True)
             ]
         )
         notes.append(
             Caution(
-                f"Faces of {again.height:,} rare combinations are shown {_OFTEN} times or more"
-                f" in each epoch, and may be learnt by heart: {told}."
+                f"Faces of {repeated_cells.height:,} rare combinations are shown {_MAX_REPEATS}"
+                " times or more"
+                f" in each epoch, and may be learnt by heart: {examples}."
             )
         )
     return notes
 
 
-def _listed(words: list[str]) -> str:
-    more = f" and {len(words) - _SHOWN:,} more" if len(words) > _SHOWN else ""
-    return ", ".join(words[:_SHOWN]) + more
+def _format_examples(examples: list[str]) -> str:
+    remainder = f" and {len(examples) - _MAX_LISTED:,} more" if len(examples) > _MAX_LISTED else ""
+    return ", ".join(examples[:_MAX_LISTED]) + remainder
 
 
-# What is said before a network is trained.
+# Progress messages before a network is trained.
 
 
-def say_counts(counts: pl.DataFrame, train: int, held: int, *, balanced: bool) -> None:
-    """Say how many faces of each class are learnt from, before a balance and after."""
-    progress.say(f"{train:,} faces are learnt from, {held:,} are held out.")
-    alone = counts.filter(~pl.col("attribute").str.contains("*", literal=True))
-    for (attribute,), part in alone.group_by(["attribute"], maintain_order=True):
-        told = ", ".join(
+def say_counts(counts: pl.DataFrame, n_training: int, n_held_out: int, *, balanced: bool) -> None:
+    """Report the training faces of each class, before and after balancing."""
+    progress.say(f"{n_training:,} faces are learnt from, {n_held_out:,} are held out.")
+    single_attributes = counts.filter(~pl.col("attribute").str.contains("*", literal=True))
+    for (attribute,), attribute_counts in single_attributes.group_by(
+        ["attribute"], maintain_order=True
+    ):
+        text = ", ".join(
             f"{row['value']} {row['before']:,}" + (f" → {row['after']:,}" if balanced else "")
-            for row in part.iter_rows(named=True)
+            for row in attribute_counts.iter_rows(named=True)
         )
-        progress.say(f"{attribute}: {told}")
+        progress.say(f"{attribute}: {text}")
     if balanced:
         progress.say("(before → after: faces, and how often an epoch draws one of them)")

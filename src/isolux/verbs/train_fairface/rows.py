@@ -1,4 +1,4 @@
-"""Who is learnt from: one row a person, with the class of each head and the cell of a balance."""
+"""Training rows: one per person, with the class of each head and the cell of a balance."""
 
 from __future__ import annotations
 
@@ -42,11 +42,14 @@ class Rows:
 
     def labels(self) -> npt.NDArray[np.int64]:
         """Return the classes' numbers: ``[n, heads]``."""
-        coded = [class_numbers(self.frame[name], own) for name, own in self.classes.items()]
-        return np.column_stack(coded)
+        encoded_heads = [
+            class_numbers(self.frame[name], class_names)
+            for name, class_names in self.classes.items()
+        ]
+        return np.column_stack(encoded_heads)
 
     def digest(self) -> str:
-        """Hash who is learnt from and all that is said of them, in their order."""
+        """Hash the training rows with their labels, in order."""
         return digest_of([self.frame.columns, self.frame.rows(), self.classes])
 
     def cells(self) -> npt.NDArray[np.int64] | None:
@@ -58,79 +61,91 @@ class Rows:
 
 
 def rows_of(dataset: Dataset, target: Sequence[str], balance: Sequence[str]) -> Rows:
-    """List who is learnt from."""
-    asked, balance = _parted(target, dataset) or _own(dataset), _parted(balance, dataset)
-    frame = clusters_of(dataset)
-    for name in dict.fromkeys((*asked, *balance)):
-        one = labels_of(dataset, name).rename({"label": name})
-        frame = frame.join(one, on="instance_id", how="left", maintain_order="left")
-    classes: dict[str, tuple[str, ...]] = {}
-    for name in asked:
-        column, classes[name] = _classes(name, frame[name], dataset.name)
-        frame = frame.with_columns(column)
-    kept = frame.filter(
-        pl.any_horizontal(pl.col(asked).is_not_null()),
-        *(pl.col(one).is_not_null() for one in balance),
+    """Select the training rows with their classes."""
+    targets, balance = (
+        _split_names(target, dataset) or _default_targets(dataset),
+        _split_names(balance, dataset),
     )
-    lost = frame.height - kept.height
+    frame = clusters_of(dataset)
+    for name in dict.fromkeys((*targets, *balance)):
+        labels = labels_of(dataset, name).rename({"label": name})
+        frame = frame.join(labels, on="instance_id", how="left", maintain_order="left")
+    classes: dict[str, tuple[str, ...]] = {}
+    for name in targets:
+        column, classes[name] = _order_classes(name, frame[name], dataset.name)
+        frame = frame.with_columns(column)
+    complete_rows = frame.filter(
+        pl.any_horizontal(pl.col(targets).is_not_null()),
+        *(pl.col(name).is_not_null() for name in balance),
+    )
+    n_excluded = frame.height - complete_rows.height
     notes = [
-        f"{missing:,} of {kept.height:,} have no {name}: its head learns nothing of them."
-        for name in asked
-        if (missing := kept[name].null_count())
+        f"{missing:,} of {complete_rows.height:,} have no {name}: its head learns nothing of them."
+        for name in targets
+        if (missing := complete_rows[name].null_count())
     ]
-    if lost:
-        text = f"{lost:,} of {frame.height:,} have no value of what is learnt or balanced"
+    if n_excluded:
+        text = f"{n_excluded:,} of {frame.height:,} have no value of what is learnt or balanced"
         notes.insert(0, f"{text}, or several, and take no part.")
-    return Rows(kept, classes, balance, tuple(notes))
+    return Rows(complete_rows, classes, balance, tuple(notes))
 
 
-def _parted(names: Sequence[str], dataset: Dataset) -> tuple[str, ...]:
-    """Part ``race,gender`` and ``race*gender``, but where an attribute is called so."""
-    there = set(dataset.attributes["attribute"].unique())
-    parts = [[name] if name in there else re.split(r"\s*[,*]\s*", name.strip()) for name in names]
-    return tuple(dict.fromkeys(one for own in parts for one in own if one))
+def _split_names(names: Sequence[str], dataset: Dataset) -> tuple[str, ...]:
+    """Split ``race,gender`` and ``race*gender``, unless an attribute has that name."""
+    attribute_names = set(dataset.attributes["attribute"].unique())
+    name_lists = [
+        [name] if name in attribute_names else re.split(r"\s*[,*]\s*", name.strip())
+        for name in names
+    ]
+    return tuple(
+        dict.fromkeys(part_name for name_list in name_lists for part_name in name_list if part_name)
+    )
 
 
-def _own(dataset: Dataset) -> tuple[str, ...]:
-    there = dataset.attributes["attribute"].unique().to_list()
-    found = tuple(name for name in FAIRFACE_HEADS if name in there)
-    if not found:
+def _default_targets(dataset: Dataset) -> tuple[str, ...]:
+    attribute_names = dataset.attributes["attribute"].unique().to_list()
+    heads = tuple(name for name in FAIRFACE_HEADS if name in attribute_names)
+    if not heads:
         raise SpecError(
             "nothing says what is to be learnt",
             expected="attributes race, gender or age, or --target ATTRIBUTE",
-            found=", ".join(sorted(there)) or "no attribute",
+            found=", ".join(sorted(attribute_names)) or "no attribute",
             where=dataset.name,
         )
-    return found
+    return heads
 
 
-def _classes(name: str, column: pl.Series, where: str) -> tuple[pl.Series, tuple[str, ...]]:
-    """Bring a head's values to its classes: FairFace's own in their order, where they are."""
-    own = FAIRFACE_HEADS.get(name, ())
+def _order_classes(name: str, column: pl.Series, source: str) -> tuple[pl.Series, tuple[str, ...]]:
+    """Return a head's labels and classes: FairFace's own, in their order, where they apply."""
+    fairface_classes = FAIRFACE_HEADS.get(name, ())
     values = column.drop_nulls().unique().sort()
-    if name == "age" and values.len() and not values.is_in(own).all():
-        column = _ranges(column)
+    if name == "age" and values.len() and not values.is_in(fairface_classes).all():
+        column = _to_age_ranges(column)
         values = column.drop_nulls().unique().sort()
-    refuse_one_class(values, name, where)
-    known = own if own and values.is_in(own).all() else tuple(values.to_list())
-    if known != own:
-        refuse_own_values(name, column, where)
-    return column, known
+    refuse_one_class(values, name, source)
+    classes = (
+        fairface_classes
+        if fairface_classes and values.is_in(fairface_classes).all()
+        else tuple(values.to_list())
+    )
+    if classes != fairface_classes:
+        refuse_own_values(name, column, source)
+    return column, classes
 
 
-def _ranges(column: pl.Series) -> pl.Series:
-    """Bring ages in years to FairFace's nine ranges; other texts stay as they are."""
+def _to_age_ranges(column: pl.Series) -> pl.Series:
+    """Convert ages in years to FairFace's nine ranges; other texts stay as they are."""
     years = column.cast(pl.Float64, strict=False)
     if not years.is_not_null().equals(column.is_not_null()):
         return column
     ranges = FAIRFACE_HEADS["age"]
-    coded = years.to_frame("years").select(
+    range_indexes = years.to_frame("years").select(
         pl.when(pl.col("years").is_not_null())
         .then(pl.sum_horizontal([pl.col("years") >= start for start in _AGE_STARTS]))
         .cast(pl.Int64)
     )
     return (
-        coded.to_series()
+        range_indexes.to_series()
         .replace_strict(dict(enumerate(ranges)), return_dtype=pl.String)
         .rename(column.name)
     )

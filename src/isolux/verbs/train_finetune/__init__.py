@@ -53,8 +53,8 @@ from isolux.verbs.train_finetune.applied import (
 )
 from isolux.vocabulary.containers import Dataset
 
-_RECORD = RECORD
-_NOT_A_RESULT = (
+_RECORD_FILE = RECORD
+_NO_PERFORMANCE_NOTE = (
     "Those held out chose the epoch, so nothing here says how good the model is: audit its labels"
     " of other pictures."
 )
@@ -187,12 +187,12 @@ def train_finetune(
     --------
     ``docs/methods/training.md`` runs it.
     """
-    how = Schedule(learning_rate, batch, epochs, patience, seed=seed, device=device)
+    schedule = Schedule(learning_rate, batch, epochs, patience, seed=seed, device=device)
     refuse_settings(
         ("held_out", held_out, 0.0 < held_out <= 0.5, "above 0, at most 0.5"),
         ("top", top, top >= 1, "1 or more"),
     )
-    folder = training_folder(out, _RECORD, overwrite=overwrite)
+    folder = training_folder(out, _RECORD_FILE, overwrite=overwrite)
     dataset = held_for_training(
         data,
         cluster=cluster,
@@ -203,15 +203,15 @@ def train_finetune(
         data_option=data_option,
         images=images,
     )
-    others = others_of(apply, id, images, withdrawn)
-    rows, lost = labelled_rows(dataset, target)
+    other_datasets = others_of(apply, id, images, withdrawn)
+    rows, label_notes = labelled_rows(dataset, target)
     classes = tuple(rows["label"].unique().sort().to_list())
     refuse_one_class(classes, target or "classes", dataset.name)
-    options = _with_embeddings(model, model_option)
-    opened = open_model(model, options)
-    tuned = tunable(opened, len(classes), device)
-    about = {
-        "network": f"{opened.name}, {opened.key}",
+    options = _request_embeddings(model, model_option)
+    base_model = open_model(model, options)
+    extractor = tunable(base_model, len(classes), device)
+    training_record = {
+        "network": f"{base_model.name}, {base_model.key}",
         "classes": list(classes),
         "labels": digest_of(rows.rows()),
         "recipe": {
@@ -222,70 +222,89 @@ def train_finetune(
             "picture_of": picture_of,
         },
     }
-    before = None if overwrite else begun(folder, about)
+    checkpoint = None if overwrite else begun(folder, training_record)
     ids = rows["instance_id"]
-    pictures = pictures_of(dataset, ids, picture_of, tuned.prepare, threads)
-    for _, other in others:  # no folder, several people in a picture: before hours of training
-        pictures_of(other, other.instances["instance_id"], picture_of, tuned.prepare, threads)
-    looked = pictures.look()
-    notes: tuple[str, ...] = (*dataset.notes, *lost, *unknown_labels(rows["label"]))
-    notes = (*notes, *told_of_pictures(ids, looked, dataset.name))
-    if before is not None:
-        refuse_changed(before, looked, folder)
-    labels, parts = class_numbers(rows["label"], classes), parted_rows(rows, looked, held_out, seed)
-    refuse_one_class(rows["label"].gather(parts[0]), target or "classes")
-    notes = (*notes, *rare_classes(labels[parts[0]], classes))
-    earlier = _earlier(folder, again=before is not None and before.state.over(how))
+    training_images = pictures_of(dataset, ids, picture_of, extractor.prepare, threads)
+    for (
+        _,
+        other_dataset,
+    ) in other_datasets:  # no folder, several people in a picture: before hours of training
+        pictures_of(
+            other_dataset,
+            other_dataset.instances["instance_id"],
+            picture_of,
+            extractor.prepare,
+            threads,
+        )
+    scan = training_images.look()
+    notes: tuple[str, ...] = (*dataset.notes, *label_notes, *unknown_labels(rows["label"]))
+    notes = (*notes, *told_of_pictures(ids, scan, dataset.name))
+    if checkpoint is not None:
+        refuse_changed(checkpoint, scan, folder)
+    labels, splits = class_numbers(rows["label"], classes), parted_rows(rows, scan, held_out, seed)
+    refuse_one_class(rows["label"].gather(splits[0]), target or "classes")
+    notes = (*notes, *rare_classes(labels[splits[0]], classes))
+    earlier = _list_earlier_labels(
+        folder, is_same_model=checkpoint is not None and checkpoint.state.over(schedule)
+    )
     if overwrite:
-        remove_files(folder, (CHECKPOINT, FINETUNED, _RECORD))
+        remove_files(folder, (CHECKPOINT, FINETUNED, _RECORD_FILE))
     state = finetune(
-        tuned,
-        pictures,
-        looked,
+        extractor,
+        training_images,
+        scan,
         labels,
-        parts,
-        how,
+        splits,
+        schedule,
         folder=folder,
-        about=about,
-        before=before,
-        tell=lambda one: say_epoch(one, epochs),
+        about=training_record,
+        before=checkpoint,
+        tell=lambda epoch: say_epoch(epoch, epochs),
         head=target or "class",
     )
-    notes = (*notes, *told_of_epochs(state, labels[:, None], parts[1]), _NOT_A_RESULT)
-    record = about | {
+    notes = (*notes, *told_of_epochs(state, labels[:, None], splits[1]), _NO_PERFORMANCE_NOTE)
+    record = training_record | {
         **facts_of(dataset),
-        "model": opened.spec,
+        "model": base_model.spec,
         "model_option": options,
-        **facts_of_training(state, how, parts),
+        **facts_of_training(state, schedule, splits),
         "labelled": earlier,
         "notes": list(map(str, notes)),
     }
-    write_record(folder / _RECORD, record)  # the model stands, whatever becomes of the labels
-    showing = Showing(tuned, picture_of, threads, batch, classes, top)
-    written = label_others(showing, others, looked, folder)
-    notes = (*notes, *written.notes)
-    if others:
-        later = {"labelled": earlier | written.of, "notes": list(map(str, notes))}
-        write_record(folder / _RECORD, record | later)
-    return FineTuned(folder, classes, state.history, state.kept(), written.files, notes)
+    write_record(folder / _RECORD_FILE, record)  # the model is complete, even if labelling fails
+    label_settings = Showing(extractor, picture_of, threads, batch, classes, top)
+    label_results = label_others(label_settings, other_datasets, scan, folder)
+    notes = (*notes, *label_results.notes)
+    if other_datasets:
+        with_labels = {"labelled": earlier | label_results.of, "notes": list(map(str, notes))}
+        write_record(folder / _RECORD_FILE, record | with_labels)
+    return FineTuned(folder, classes, state.history, state.kept(), label_results.files, notes)
 
 
-def _earlier(folder: Path, *, again: bool) -> dict[str, str]:
-    """Name the labels of earlier commands that are still this model's; remove the others."""
-    if not again:
-        without_labels(folder, _RECORD)
+def _list_earlier_labels(folder: Path, *, is_same_model: bool) -> dict[str, str]:
+    """List label files of earlier commands, or remove them if the model changed."""
+    if not is_same_model:
+        without_labels(folder, _RECORD_FILE)
         return {}
     return {
         name: text
-        for name, text in labelled_in(folder, _RECORD).items()
+        for name, text in labelled_in(folder, _RECORD_FILE).items()
         if (folder / name).is_file()
     }
 
 
-def _with_embeddings(model: str, options: Sequence[str]) -> list[str]:
-    """Ask for features where the family has several answers and none was named."""
-    several = ("answers", "predicts", "task")
-    named = any(option.partition("=")[0].strip() in several for option in options)
-    vectors = ["answers=embeddings"]
-    asked = {"timm": vectors, "fairface": vectors, "open_clip": vectors, "hf": ["task=embeddings"]}
-    return [*options, *([] if named else asked.get(model.partition(":")[0], []))]
+def _request_embeddings(model: str, options: Sequence[str]) -> list[str]:
+    """Request embeddings where the family has several outputs and none was chosen."""
+    task_options = ("answers", "predicts", "task")
+    has_task_option = any(option.partition("=")[0].strip() in task_options for option in options)
+    timm_options = ["answers=embeddings"]
+    options_by_family = {
+        "timm": timm_options,
+        "fairface": timm_options,
+        "open_clip": timm_options,
+        "hf": ["task=embeddings"],
+    }
+    return [
+        *options,
+        *([] if has_task_option else options_by_family.get(model.partition(":")[0], [])),
+    ]

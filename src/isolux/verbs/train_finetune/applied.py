@@ -1,4 +1,4 @@
-"""Labels of other pictures by a fine-tuned model, and what must be said of them."""
+"""Labels of other images by a fine-tuned model, with cautions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from isolux.vocabulary.notes import Caution
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """How pictures are shown to the model, and how many labels each gets."""
+    """How images are given to the model, and how many labels each gets."""
 
     tuned: Tuned
     picture_of: Literal["image", "person"]
@@ -33,7 +33,7 @@ class Showing:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The files of labels, by the name of what was labelled, and what is said of them."""
+    """The label files, the input of each, and notes."""
 
     files: tuple[Path, ...] = ()
     of: dict[str, str] = field(default_factory=dict)
@@ -43,47 +43,61 @@ class Written:
 def others_of(
     apply: Sequence[str], ids: str | None, images: str | None, withdrawn: str | None
 ) -> list[tuple[str, Dataset]]:
-    """Load what is to be labelled; where no picture lies with its files, from ``images``."""
+    """Load the datasets to label; images are looked for in ``images`` if not found nearby."""
     settings: dict[str, Any] = {"id": ids, "withdrawn": withdrawn, "allow_unmatched": True}
-    found = []
+    datasets = []
     for text in apply:
-        one = held_people(text, **settings)
-        if one.root is None and images is not None:
-            one = held_people(text, **settings, images=images)
-        found.append((text, one))
-    return found
+        dataset = held_people(text, **settings)
+        if dataset.root is None and images is not None:
+            dataset = held_people(text, **settings, images=images)
+        datasets.append((text, dataset))
+    return datasets
 
 
 def label_others(
-    how: Showing, others: Sequence[tuple[str, Dataset]], learnt: Looked, folder: Path
+    settings: Showing,
+    other_datasets: Sequence[tuple[str, Dataset]],
+    training_scan: Looked,
+    folder: Path,
 ) -> Written:
-    """Label other pictures; those that cannot be read have no row, and an audit says so."""
-    stems = [Path(text.partition(":")[2]).stem or dataset.name for text, dataset in others]
-    made = Written()
-    for name, (text, dataset) in zip(label_files(stems), others, strict=True):
+    """Label other images; unreadable ones have no row, which an audit reports."""
+    stems = [Path(text.partition(":")[2]).stem or dataset.name for text, dataset in other_datasets]
+    label_results = Written()
+    for name, (text, dataset) in zip(label_files(stems), other_datasets, strict=True):
         ids = dataset.instances["instance_id"]
-        pictures = pictures_of(dataset, ids, how.picture_of, how.tuned.prepare, how.threads)
-        looked = pictures.look()
-        there = np.flatnonzero(looked.readable())
+        images = pictures_of(
+            dataset, ids, settings.picture_of, settings.tuned.prepare, settings.threads
+        )
+        scan = images.look()
+        readable_rows = np.flatnonzero(scan.readable())
         notes = [
-            *told_of_pictures(ids, looked, text, learnt=False),
-            *_seen_before(text, looked, learnt),
+            *told_of_pictures(ids, scan, text, learnt=False),
+            *_caution_on_training_images(text, scan, training_scan),
         ]
-        chances = how.tuned.chances(pictures, how.batch, there)
-        table = label_table(chances, ids.gather(there), how.classes, how.top)
+        probabilities = settings.tuned.chances(images, settings.batch, readable_rows)
+        table = label_table(
+            probabilities, ids.gather(readable_rows), settings.classes, settings.top
+        )
         file = write_text(folder / name, csv_text(table))
-        made = Written((*made.files, file), made.of | {name: text}, (*made.notes, *notes))
-    return made
+        label_results = Written(
+            (*label_results.files, file),
+            label_results.of | {name: text},
+            (*label_results.notes, *notes),
+        )
+    return label_results
 
 
-def _seen_before(text: str, looked: Looked, learnt: Looked) -> list[str]:
-    """Caution where pictures to be labelled were learnt from: by their bytes."""
-    again = looked.readable() & np.isin(looked.marks, learnt.marks[learnt.readable()])
-    if not again.any():
+def _caution_on_training_images(text: str, scan: Looked, training_scan: Looked) -> list[str]:
+    """Caution where images to be labelled were training images, by their hashes."""
+    is_training_image = scan.readable() & np.isin(
+        scan.marks, training_scan.marks[training_scan.readable()]
+    )
+    if not is_training_image.any():
         return []
     return [
         Caution(
-            f"{text}: {int(again.sum()):,} of {len(again):,} pictures are files that the model"
+            f"{text}: {int(is_training_image.sum()):,} of {len(is_training_image):,} pictures"
+            " are files that the model"
             " learnt from or was stopped by. It knows their labels: audit those of other"
             " pictures."
         )
@@ -91,19 +105,19 @@ def _seen_before(text: str, looked: Looked, learnt: Looked) -> list[str]:
 
 
 def labelled_in(folder: Path, record: str) -> dict[str, str]:
-    """Name the labels that the training written here gave, and of what; of a broken record none."""
+    """Read the label files of this training, with their inputs; none of a broken record."""
     try:
-        named = dict(json.loads((folder / record).read_text(encoding="utf-8"))["labelled"])
+        source_by_file = dict(json.loads((folder / record).read_text(encoding="utf-8"))["labelled"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
     return {
         str(name): str(text)
-        for name, text in named.items()
+        for name, text in source_by_file.items()
         if str(name) == Path(str(name)).name and str(name).endswith(".csv")
     }
 
 
 def without_labels(folder: Path, record: str) -> None:
-    """Remove the labels that the training written here gave: of other weights they are no more."""
+    """Remove the label files of this training, which are invalid for other weights."""
     for name in labelled_in(folder, record):
         (folder / name).unlink(missing_ok=True)

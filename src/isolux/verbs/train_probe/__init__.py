@@ -46,7 +46,7 @@ from isolux.verbs.train_probe.features import (
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 
-_RECORD, _WEIGHTS = "probe.json", "probe.npz"
+_RECORD_FILE, _WEIGHTS_FILE = "probe.json", "probe.npz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,29 +182,37 @@ def train_probe(
         id=id,
         data_option=data_option,
     )
-    rows, lost = labelled_rows(dataset, target)
+    rows, label_notes = labelled_rows(dataset, target)
     vectors, _ = read_features(features)
-    wanted = rows
+    labelled = rows
     x, rows = joined(rows, vectors, str(features))
     names = tuple(rows["label"].unique().sort())
     code = class_numbers(rows["label"], names)
     clusters = rows["cluster"].rank("dense").cast(pl.Int64).to_numpy()
     fit = fit_probe(x, code, clusters, names, recipe)
-    read, left_out = not_withdrawn(
-        [(frame, Path(one), none) for one in apply for frame, none in [read_features(one)]],
+    applied_features, left_out = not_withdrawn(
+        [
+            (frame, Path(path), n_missing)
+            for path in apply
+            for frame, n_missing in [read_features(path)]
+        ],
         data,
         withdrawn,
         id=id,
         cluster=cluster,
         data_option=data_option,
     )
-    others = [(path, frame) for frame, path, _ in read]
-    _refuse_other_models(vectors, Path(features), others)
+    other_features = [(path, frame) for frame, path, _ in applied_features]
+    _refuse_other_models(vectors, Path(features), other_features)
     notes = (
-        *on_people(wanted, rows),
-        *(n for one in read for n in on_applied(fit.probe, (rows["instance_id"], x), *one)),
+        *on_people(labelled, rows),
+        *(
+            n
+            for path in applied_features
+            for n in on_applied(fit.probe, (rows["instance_id"], x), *path)
+        ),
         *left_out,
-        *lost,
+        *label_notes,
         *on_learning(fit, rows, code, names),
     )
     record = {
@@ -224,96 +232,105 @@ def train_probe(
         "kept_step": fit.kept,
         "losses": fit.losses.round(6).tolist(),
         "notes": list(map(str, notes)),
-        "applied": {str(one): sha256_file(feature_file(one)) for one in apply},
+        "applied": {str(path): sha256_file(feature_file(path)) for path in apply},
     }
-    folder, written = _write(Path(out), fit.probe, record, others, top, overwrite=overwrite)
+    folder, written = _write_probe(
+        Path(out), fit.probe, record, other_features, top, overwrite=overwrite
+    )
     return Trained(fit.probe, fit, folder, written, notes)
 
 
 def _refuse_other_models(
-    vectors: pl.DataFrame, features: Path, others: Sequence[tuple[Path, pl.DataFrame]]
+    vectors: pl.DataFrame, features: Path, other_features: Sequence[tuple[Path, pl.DataFrame]]
 ) -> None:
     """Refuse to label features of another model; a file's own name says nothing of its model."""
-    own = vectors["model"][0]
-    for path, frame in others:
-        other = frame["model"][0]
-        if other not in (own, path.stem) and own != features.stem:
+    model_name = vectors["model"][0]
+    for path, frame in other_features:
+        other_name = frame["model"][0]
+        if other_name not in (model_name, path.stem) and model_name != features.stem:
             raise SpecError(
                 "the features to be labelled are of another model",
-                expected=f"those of {own!r}, which the probe learnt from",
-                found=repr(other),
+                expected=f"those of {model_name!r}, which the probe learnt from",
+                found=repr(other_name),
                 where=str(path),
             )
 
 
-def _write(
+def _write_probe(
     out: Path,
     probe: Probe,
     record: dict[str, Any],
-    others: Sequence[tuple[Path, pl.DataFrame]],
+    other_features: Sequence[tuple[Path, pl.DataFrame]],
     top: int,
     *,
     overwrite: bool,
 ) -> tuple[Path, tuple[Path, ...]]:
-    stems = [path.stem if path.suffix else path.name for path, _ in others]
+    stems = [path.stem if path.suffix else path.name for path, _ in other_features]
     names = label_files(stems)
-    with staged_directory(out, overwrite=overwrite, marks=(_RECORD,), what="probe") as stage:
-        for name, (path, vectors) in zip(names, others, strict=True):
-            chances = probe(matrix_of(vectors, str(path)))
-            labels = label_table(chances, vectors["instance_id"], probe.classes, top)
+    with staged_directory(out, overwrite=overwrite, marks=(_RECORD_FILE,), what="probe") as stage:
+        for name, (path, vectors) in zip(names, other_features, strict=True):
+            probabilities = probe(matrix_of(vectors, str(path)))
+            labels = label_table(probabilities, vectors["instance_id"], probe.classes, top)
             (stage / name).write_text(csv_text(labels))
-        held = io.BytesIO()
+        buffer = io.BytesIO()
         np.savez(
-            held,
+            buffer,
             allow_pickle=False,
             classes=np.array(probe.classes),
             mean=probe.mean,
             scale=probe.scale,
             weights=probe.weights,
         )
-        (stage / _WEIGHTS).write_bytes(held.getvalue())
-        write_record(stage / _RECORD, record)
+        (stage / _WEIGHTS_FILE).write_bytes(buffer.getvalue())
+        write_record(stage / _RECORD_FILE, record)
     folder = out.expanduser().resolve()
     return folder, tuple(folder / name for name in names)
 
 
-# Who gets no label of a probe: people who withdrew.
+# Withdrawn people get no label.
 
 Features = tuple[pl.DataFrame, Path, int]
 """Features, their file, and how many pictures have none."""
-_OF_PICTURES = (None, "instance_id", "image_id")  # kinds of ids that a file of features can hold
+_IMAGE_ID_TYPES = (None, "instance_id", "image_id")  # id columns that a file of features can hold
 
 
 def not_withdrawn(
-    others: Sequence[Features], data: Dataset | str | Path, withdrawn: str | None, **settings: Any
+    feature_sets: Sequence[Features],
+    source: Dataset | str | Path,
+    withdrawn: str | None,
+    **settings: Any,
 ) -> tuple[list[Features], list[str]]:
-    """Leave out the features of who withdrew, by the ids of the data and by the features' own."""
-    if withdrawn is None or not others:
-        return list(others), []
-    whole = held_people(data, **settings)
-    listed = read_withdrawn(withdrawn).going_by(ids_by_name(whole))
-    kept = without_withdrawn(whole, listed, allow_unmatched=True)
-    gone = whole.instances.join(kept.instances, on="instance_id", how="anti")["instance_id"]
-    left, notes = [], []
-    for frame, path, silent in others:
-        goes = frame["instance_id"].is_in(gone.implode()) | _named(frame["instance_id"], listed)
-        if goes.all():
+    """Drop features of withdrawn people, by the dataset's ids and the features' own."""
+    if withdrawn is None or not feature_sets:
+        return list(feature_sets), []
+    dataset = held_people(source, **settings)
+    withdrawn_list = read_withdrawn(withdrawn).going_by(ids_by_name(dataset))
+    remaining_dataset = without_withdrawn(dataset, withdrawn_list, allow_unmatched=True)
+    withdrawn_ids = dataset.instances.join(
+        remaining_dataset.instances, on="instance_id", how="anti"
+    )["instance_id"]
+    remaining_sets, notes = [], []
+    for frame, path, n_missing in feature_sets:
+        is_withdrawn = frame["instance_id"].is_in(withdrawn_ids.implode()) | _flag_listed_ids(
+            frame["instance_id"], withdrawn_list
+        )
+        if is_withdrawn.all():
             raise SpecError(
                 "nobody is left to be labelled: everyone withdrew",
                 where=str(path),
                 hint="leave this file out of --apply",
             )
-        left.append((frame.filter(~goes), path, silent))
-        if goes.any():
-            told = many(int(goes.sum()), "picture", "pictures")
-            notes.append(f"{told} of {path.name} of people who withdrew get no label.")
-    return left, notes
+        remaining_sets.append((frame.filter(~is_withdrawn), path, n_missing))
+        if is_withdrawn.any():
+            count_text = many(int(is_withdrawn.sum()), "picture", "pictures")
+            notes.append(f"{count_text} of {path.name} of people who withdrew get no label.")
+    return remaining_sets, notes
 
 
-def _named(ids: pl.Series, listed: WithdrawnList) -> pl.Series:
-    """Find the features that the list names itself, of pictures that the data do not know."""
-    if listed.column not in _OF_PICTURES:
+def _flag_listed_ids(ids: pl.Series, withdrawn_list: WithdrawnList) -> pl.Series:
+    """Flag features that the withdrawal list names directly."""
+    if withdrawn_list.column not in _IMAGE_ID_TYPES:
         return pl.repeat(value=False, n=len(ids), dtype=pl.Boolean, eager=True)
-    known = pl.DataFrame({"who": ids, "kind": "instance_id", "id": ids})
-    asked = pl.Series(sorted(listed.among(ids).ids), dtype=pl.String)
-    return ids.is_in(matched(known, asked)["who"].implode())
+    id_table = pl.DataFrame({"who": ids, "kind": "instance_id", "id": ids})
+    listed_ids = pl.Series(sorted(withdrawn_list.among(ids).ids), dtype=pl.String)
+    return ids.is_in(matched(id_table, listed_ids)["who"].implode())

@@ -1,4 +1,4 @@
-"""Whom a probe learns from, and their features."""
+"""Features of a probe's training rows, and cautions on them."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from isolux.vocabulary.errors import FileError, JoinError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
 
 Floats = npt.NDArray[np.float64]
-_SHOWN = 8
+_MAX_LISTED_MODELS = 8
 
 
 def feature_file(path: str | Path) -> Path:
     """Return the file of features: of a directory that ``predict`` wrote its table."""
-    given = Path(path).expanduser()
-    found = given / "predictions.parquet" if given.is_dir() else given
-    if not found.exists():
+    given_path = Path(path).expanduser()
+    feature_path = given_path / "predictions.parquet" if given_path.is_dir() else given_path
+    if not feature_path.exists():
         raise FileError(
             "there are no such features",
             where=str(path),
             hint="isolux predict DATA --model FAMILY:NAME --out DIR writes them, of a model of"
             " embeddings",
         )
-    return found
+    return feature_path
 
 
 def read_features(path: str | Path) -> tuple[pl.DataFrame, int]:
@@ -40,38 +40,38 @@ def read_features(path: str | Path) -> tuple[pl.DataFrame, int]:
     try:
         frame = read_outputs(file)
     except SpecError as error:  # a table of something else: what it lacks is no answer
-        raise _no_features(path, str(error).splitlines()[0]) from error
+        raise _no_features_error(path, str(error).splitlines()[0]) from error
     if "embedding" not in frame.columns:
-        raise _no_features(path, "columns " + ", ".join(frame.columns))
+        raise _no_features_error(path, "columns " + ", ".join(frame.columns))
     models = frame["model"].unique().sort().to_list()
     if len(models) != 1:
         raise SpecError(
             "a probe reads the features of one model",
             expected="one model in the file",
-            found=", ".join(map(repr, models[:_SHOWN])) or "none",
+            found=", ".join(map(repr, models[:_MAX_LISTED_MODELS])) or "none",
             where=str(path),
         )
-    there = frame.drop_nulls("embedding").select(
+    feature_rows = frame.drop_nulls("embedding").select(
         "model",
         pl.col("instance_id").cast(pl.String),
         pl.col("embedding").cast(pl.List(pl.Float64)),
     )
-    return there, frame.height - there.height
+    return feature_rows, frame.height - feature_rows.height
 
 
-def _no_features(path: str | Path, found: str) -> TableError:
+def _no_features_error(path: str | Path, description: str) -> TableError:
     return TableError(
         "these are not features",
         expected="embeddings: one vector a picture",
-        found=found,
+        found=description,
         where=str(path),
         hint="isolux predict DATA --model FAMILY:NAME --out DIR writes them, of a model of"
         " embeddings; DIR is given here",
     )
 
 
-def matrix_of(vectors: pl.DataFrame, where: str) -> Floats:
-    """Lay features out as ``[n, d]``; the reader refused those that differ in length."""
+def matrix_of(vectors: pl.DataFrame, source: str) -> Floats:
+    """Convert features to a matrix ``[n, d]``; the reader refused unequal lengths."""
     width = len(vectors["embedding"][0]) if vectors.height else 0
     matrix = vectors["embedding"].list.to_array(width).to_numpy().astype(np.float64)
     if not np.isfinite(matrix).all():
@@ -79,113 +79,139 @@ def matrix_of(vectors: pl.DataFrame, where: str) -> Floats:
             "features are not finite",
             expected="finite numbers",
             found="NaN or infinite",
-            where=where,
+            where=source,
         )
     return np.asarray(matrix.reshape(len(vectors), width))
 
 
-def joined(rows: pl.DataFrame, vectors: pl.DataFrame, where: str) -> tuple[Floats, pl.DataFrame]:
-    """Keep those who have features, in one order."""
-    met = rows.join(vectors, on="instance_id", how="inner", maintain_order="left")
-    if rows.height and not met.height:
+def joined(rows: pl.DataFrame, vectors: pl.DataFrame, source: str) -> tuple[Floats, pl.DataFrame]:
+    """Join labelled rows and features by id, in the order of the rows."""
+    matched_rows = rows.join(vectors, on="instance_id", how="inner", maintain_order="left")
+    if rows.height and not matched_rows.height:
         raise JoinError(
             "the features belong to nobody who is labelled",
             expected="ids such as " + ", ".join(map(repr, rows["instance_id"].head(3))),
             found=", ".join(map(repr, vectors["instance_id"].head(3))),
-            where=where,
+            where=source,
         )
-    return matrix_of(met, where), met.select(rows.columns)
+    return matrix_of(matched_rows, source), matched_rows.select(rows.columns)
 
 
-_NAMED = 8
-_NOT_A_RESULT = (
+_MAX_LISTED_CLASSES = 8
+_NO_PERFORMANCE_NOTE = (
     "Those held out chose the step, so nothing here says how good the probe is: audit its labels of"
     " other pictures."
 )
-_MANY = 0.05  # of the people, or of a class, without features
-_AGAIN = 20  # pictures, below which their spread says little of where they are from
-_ROUNDED = 0.05  # standard deviations: features computed again, or kept in half precision
-_APART = 5.0  # spreads that differ by more are of another scale, or another model
+_MAX_MISSING_SHARE = 0.05  # share of a class without features from which a caution is given
+_MIN_COMPARED_IMAGES = 20  # images: with fewer, scale and mean are too uncertain to compare
+_EQUAL_FEATURE_TOLERANCE = (
+    0.05  # standard deviations: features computed again, or kept in half precision
+)
+_MAX_SCALE_RATIO = 5.0  # ratio of scales beyond which features are of another model
 
 
-def on_people(wanted: pl.DataFrame, met: pl.DataFrame) -> list[str]:
+def on_people(labelled: pl.DataFrame, with_features: pl.DataFrame) -> list[str]:
     """Count the labelled people without features, and labels that mean "not known"."""
-    notes = unknown_labels(met["label"])
-    lost = wanted.height - met.height
-    if not lost:
+    notes = unknown_labels(with_features["label"])
+    n_missing = labelled.height - with_features.height
+    if not n_missing:
         return notes
     counts = (
-        wanted["label"]
+        labelled["label"]
         .value_counts(name="n")
-        .join(met["label"].value_counts(name="left"), on="label", how="left")
+        .join(with_features["label"].value_counts(name="left"), on="label", how="left")
         .with_columns(lost=pl.col("n") - pl.col("left").fill_null(0))
         .sort(pl.col("lost") / pl.col("n"), "label", descending=[True, False])
     )
-    text = f"{lost:,} of {wanted.height:,} labelled people have no features and take no part"
-    many = counts.filter(pl.col("lost") > _MANY * pl.col("n"))
-    if not many.height:
+    text = f"{n_missing:,} of {labelled.height:,} labelled people have no features and take no part"
+    affected_classes = counts.filter(pl.col("lost") > _MAX_MISSING_SHARE * pl.col("n"))
+    if not affected_classes.height:
         return [*notes, f"{text}."]
-    each = ", ".join(
-        f"{label!r} lacks {gone:,} of {n:,}"
-        for label, n, gone in many.head(_NAMED).select("label", "n", "lost").iter_rows()
+    classes_text = ", ".join(
+        f"{label!r} lacks {n_lost:,} of {n:,}"
+        for label, n, n_lost in affected_classes.head(_MAX_LISTED_CLASSES)
+        .select("label", "n", "lost")
+        .iter_rows()
     )
-    return [*notes, Caution(f"{text}: {each}. Is the file of features whole?")]
+    return [*notes, Caution(f"{text}: {classes_text}. Is the file of features whole?")]
 
 
 def on_applied(
-    probe: Probe, learnt: tuple[pl.Series, Floats], frame: pl.DataFrame, path: Path, silent: int
+    probe: Probe,
+    training_features: tuple[pl.Series, Floats],
+    frame: pl.DataFrame,
+    path: Path,
+    n_missing: int,
 ) -> list[str]:
-    """Caution where pictures to be labelled were trained on, or do not look like those that were.
+    """Caution where images to be labelled were trained on, or have other feature statistics.
 
-    Shapes: ``learnt`` [n, d].
+    Shapes: ``training_features`` [n, d].
     """
     notes: list[str] = []
-    if silent:
-        notes.append(f"{silent:,} pictures of {path.name} have no features and get no label.")
-    given = matrix_of(frame, str(path))
-    if not len(given) or given.shape[1] != learnt[1].shape[1]:
+    if n_missing:
+        notes.append(f"{n_missing:,} pictures of {path.name} have no features and get no label.")
+    matrix = matrix_of(frame, str(path))
+    if not len(matrix) or matrix.shape[1] != training_features[1].shape[1]:
         return notes
-    known = np.isin(_keys(given), _keys(learnt[1]))
-    again = int((known | _nearly(frame["instance_id"], given, learnt, probe)).sum())
-    if again:
+    is_identical = np.isin(_row_keys(matrix), _row_keys(training_features[1]))
+    n_repeated = int(
+        (
+            is_identical
+            | _flag_near_duplicates(frame["instance_id"], matrix, training_features, probe)
+        ).sum()
+    )
+    if n_repeated:
         notes.append(
             Caution(
-                f"{again:,} of {len(given):,} pictures of {path.name} have the features of pictures"
+                f"{n_repeated:,} of {len(matrix):,} pictures of {path.name} have the features"
+                " of pictures"
                 " that the probe was trained on or stopped by. It knows their labels: audit those"
                 " of other pictures."
             )
         )
-    varying = learnt[1].std(axis=0) > 0
-    if len(given) < _AGAIN or not varying.any():
+    is_varying = training_features[1].std(axis=0) > 0
+    if len(matrix) < _MIN_COMPARED_IMAGES or not is_varying.any():
         return notes
-    times = float(np.median(given.std(axis=0)[varying] / probe.scale[varying]))
-    off = float(np.median(np.abs(given.mean(axis=0) - probe.mean)[varying] / probe.scale[varying]))
-    if not 1.0 / _APART <= times <= _APART or off > _APART:
+    scale_ratio = float(np.median(matrix.std(axis=0)[is_varying] / probe.scale[is_varying]))
+    mean_distance = float(
+        np.median(np.abs(matrix.mean(axis=0) - probe.mean)[is_varying] / probe.scale[is_varying])
+    )
+    if (
+        not 1.0 / _MAX_SCALE_RATIO <= scale_ratio <= _MAX_SCALE_RATIO
+        or mean_distance > _MAX_SCALE_RATIO
+    ):
         notes.append(
             Caution(
                 f"The features of {path.name} are not like those that the probe learnt from (they"
-                f" spread {times:.2g} times as much, around {off:.1f} standard deviations away):"
+                f" spread {scale_ratio:.2g} times as much, around {mean_distance:.1f}"
+                " standard deviations away):"
                 " are they of another model, or scaled in another way?"
             )
         )
     return notes
 
 
-def _nearly(
-    ids: pl.Series, given: Floats, learnt: tuple[pl.Series, Floats], probe: Probe
+def _flag_near_duplicates(
+    ids: pl.Series, matrix: Floats, training_features: tuple[pl.Series, Floats], probe: Probe
 ) -> npt.NDArray[np.bool_]:
-    """Tell who has the id and, but for rounding, the features of a picture that was learnt from."""
-    own = pl.DataFrame({"id": learnt[0], "at": np.arange(len(learnt[0]))})
-    at = pl.DataFrame({"id": ids}).join(own, on="id", how="left", maintain_order="left")["at"]
-    there = at.is_not_null().to_numpy()
-    apart = np.full(len(ids), np.inf)
-    rows = at.drop_nulls().to_numpy()
-    apart[there] = (np.abs(given[there] - learnt[1][rows]) / probe.scale).mean(axis=1)
-    return np.asarray(apart < _ROUNDED)
+    """Flag rows with the id and, up to rounding, the features of a training row."""
+    training_ids = pl.DataFrame(
+        {"id": training_features[0], "at": np.arange(len(training_features[0]))}
+    )
+    training_row = pl.DataFrame({"id": ids}).join(
+        training_ids, on="id", how="left", maintain_order="left"
+    )["at"]
+    has_same_id = training_row.is_not_null().to_numpy()
+    distances = np.full(len(ids), np.inf)
+    rows = training_row.drop_nulls().to_numpy()
+    distances[has_same_id] = (
+        np.abs(matrix[has_same_id] - training_features[1][rows]) / probe.scale
+    ).mean(axis=1)
+    return np.asarray(distances < _EQUAL_FEATURE_TOLERANCE)
 
 
-def _keys(matrix: Floats) -> np.ndarray[Any, Any]:
-    """Make each row one value that can be looked up; 0.0 and -0.0 are one."""
+def _row_keys(matrix: Floats) -> np.ndarray[Any, Any]:
+    """Convert each row to one comparable value; 0.0 and -0.0 are equal."""
     rows = np.ascontiguousarray(matrix + 0.0)
     return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
 
@@ -193,7 +219,7 @@ def _keys(matrix: Floats) -> np.ndarray[Any, Any]:
 def on_learning(
     fit: Fit, rows: pl.DataFrame, code: np.ndarray[Any, Any], names: Sequence[str]
 ) -> tuple[str, ...]:
-    """Say what was learnt from whom, and how it went."""
+    """Note training rows, selected step and losses, with cautions first."""
     notes = rare_classes(code[~fit.held_out], names)
     if fit.kept == 0:
         notes.append(
@@ -202,13 +228,19 @@ def on_learning(
                 " say nothing of the target, or the labels are of others."
             )
         )
-    start, (trained, held) = fit.losses[0], fit.losses[fit.kept]
+    first_losses, (training_loss, held_out_loss) = fit.losses[0], fit.losses[fit.kept]
     n, clusters = int((~fit.held_out).sum()), rows["cluster"].n_unique()
-    whom = f"Trained on {n:,} of {rows.height:,} rows in {clusters:,} clusters"
-    step = f"Step {fit.kept} of {len(fit.losses) - 1} is kept: cross-entropy {trained:.3f} of the"
+    training_text = f"Trained on {n:,} of {rows.height:,} rows in {clusters:,} clusters"
+    step_text = (
+        f"Step {fit.kept} of {len(fit.losses) - 1} is kept: cross-entropy"
+        f" {training_loss:.3f} of the"
+    )
     notes += [
-        f"{whom}; the others, in whole clusters, chose the step.",
-        f"{step} training rows and {held:.3f} of those held out ({start[1]:.3f} before any).",
-        _NOT_A_RESULT,
+        f"{training_text}; the others, in whole clusters, chose the step.",
+        (
+            f"{step_text} training rows and {held_out_loss:.3f} of those held out"
+            f" ({first_losses[1]:.3f} before any)."
+        ),
+        _NO_PERFORMANCE_NOTE,
     ]
     return tuple(notes)

@@ -108,7 +108,7 @@ def view(
             where=str(page),
             hint="choose another path, or replace it with --overwrite (overwrite=True)",
         )
-    shown = shown_runs(
+    displayed_runs = shown_runs(
         runs,
         metric=metric,
         withdrawn=withdrawn,
@@ -117,7 +117,7 @@ def view(
         people=people,
         bundled=True,
     )
-    return write_text(page, page_of(_contents(runs, shown, people=people)))
+    return write_text(page, page_of(_build_contents(runs, displayed_runs, people=people)))
 
 
 def serve_view(
@@ -133,23 +133,29 @@ def serve_view(
     port: int | None = None,
 ) -> None:
     """Serve the page to this computer alone, until Ctrl-C: for large runs, and for pictures."""
-    shown = shown_runs(runs, metric=metric, withdrawn=withdrawn, allow_unmatched=allow_unmatched)
-    found = [one.run for one in shown]
-    people = all(run.scores.height and COUNTS not in run.evidence for run in found)
-    pictures = None
+    displayed_runs = shown_runs(
+        runs, metric=metric, withdrawn=withdrawn, allow_unmatched=allow_unmatched
+    )
+    loaded_runs = [displayed.run for displayed in displayed_runs]
+    people = all(run.scores.height and COUNTS not in run.evidence for run in loaded_runs)
+    images_to_serve = None
     if images is not None:
-        pictures = pictures_of(
-            found,
+        images_to_serve = pictures_of(
+            loaded_runs,
             images,
             withdrawn=withdrawn,
             allow_unmatched=allow_unmatched,
             may_show=may_show,
             show_faces=show_faces,
         )
-    held = _contents(runs, shown, people=people)
-    holds = {**held.manifest["holds"], "served": True, "pictures": pictures is not None}
-    contents = replace(held, manifest={**held.manifest, "holds": holds})
-    serve(Site(contents, pictures), port, lambda address: ready(address, people))
+    page_contents = _build_contents(runs, displayed_runs, people=people)
+    page_holds = {
+        **page_contents.manifest["holds"],
+        "served": True,
+        "pictures": images_to_serve is not None,
+    }
+    contents = replace(page_contents, manifest={**page_contents.manifest, "holds": page_holds})
+    serve(Site(contents, images_to_serve), port, lambda address: ready(address, people))
 
 
 def shown_runs(
@@ -162,93 +168,112 @@ def shown_runs(
     people: bool = False,
     bundled: bool = False,
 ) -> list[Shown]:
-    """Take runs from memory or read them, with the metrics asked for, cut for publishing."""
-    one = isinstance(runs, str | Path) or not isinstance(runs, Sequence)
-    sources: list[RunSource] = [runs] if one else list(runs)  # type: ignore[list-item, arg-type]
-    found = [_shown(source, i) for i, source in enumerate(sources, start=1)]
+    """Load the runs to display: selected metrics, without withdrawn people, suppressed if asked."""
+    is_single = isinstance(runs, str | Path) or not isinstance(runs, Sequence)
+    sources: list[RunSource] = [runs] if is_single else list(runs)  # type: ignore[list-item, arg-type]
+    displayed_runs = [_to_displayed_run(source, i) for i, source in enumerate(sources, start=1)]
     if metric:
-        known = pl.concat([s.run.group_metrics["metric"] for s in found]).unique(
+        metric_names = pl.concat([s.run.group_metrics["metric"] for s in displayed_runs]).unique(
             maintain_order=True
         )
         for name in metric:
-            if name not in known.to_list():
-                raise UnknownNameError("metric", name, known.to_list(), where="--metric")
-        found = [replace(shown, run=_of_metrics(shown.run, metric)) for shown in found]
-    kept = found
+            if name not in metric_names.to_list():
+                raise UnknownNameError("metric", name, metric_names.to_list(), where="--metric")
+        displayed_runs = [
+            replace(displayed, run=_select_metrics(displayed.run, metric))
+            for displayed in displayed_runs
+        ]
+    current_runs = displayed_runs
     if withdrawn is not None:
-        kept = shown_without(found, withdrawn, allow_unmatched=allow_unmatched)
+        current_runs = shown_without(displayed_runs, withdrawn, allow_unmatched=allow_unmatched)
     if bundled:
-        refuse_differences(found, kept, people=people)
-    return shown_published(found, kept, publish_min) if publish_min else kept
-
-
-def _contents(
-    runs: RunSource | Sequence[RunSource], shown: Sequence[Shown], *, people: bool
-) -> Contents:
-    """Give what the page holds; a run that was changed by hand is named where that fails."""
-    sources = runs if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
-    with ExitStack() as blamed:
-        for one in sources:
-            if isinstance(one, str | Path):
-                blamed.enter_context(blaming_changes(one))
-        return contents_of(shown, people=people, figures=True)
-
-
-def _shown(source: RunSource, place: int) -> Shown:
-    if isinstance(source, str | Path):
-        run = run_directory.load(source, changed="told")  # the page says it first
-        name = Path(source).expanduser().resolve().name
-        return Shown(run, name, changed_files(source))
-    return Shown(run_of(source), f"run {place}")
-
-
-def _of_metrics(run: Run, names: Sequence[str]) -> Run:
-    kept = pl.col("metric").is_in(list(names))
-    return replace(
-        run,
-        scores=run.scores.filter(kept),
-        group_metrics=run.group_metrics.filter(kept),
-        disparities=run.disparities.filter(kept),
-        findings=run.findings.filter(kept | pl.col("metric").is_null()),
+        refuse_differences(displayed_runs, current_runs, people=people)
+    return (
+        shown_published(displayed_runs, current_runs, publish_min) if publish_min else current_runs
     )
 
 
-# Runs that are published on one page: nothing of a few people in any, nor between any two.
-
-_ROW = ("metric", "label", "threshold", "attribute", "values")
-
-
-def shown_published(before: Sequence[Shown], kept: Sequence[Shown], minimum: int) -> list[Shown]:
-    """Cut runs for publishing, by whom their values count: those who withdrew since too."""
-    runs = [replace(old.run, record=new.run.record) for old, new in zip(before, kept, strict=True)]
-    cut = [publish(run, minimum, beside=runs) for run in runs]
-    found = [replace(one, run=run) for one, run in zip(kept, cut, strict=True)]
-    for (a, one), (b, two) in combinations(zip(found, before, strict=True), 2):
-        _refuse_near(a, b, minimum, in_both=_in_both(one.run, two.run))
-    return found
+def _build_contents(
+    runs: RunSource | Sequence[RunSource], displayed_runs: Sequence[Shown], *, people: bool
+) -> Contents:
+    """Build the page's contents; errors name a run whose files were changed."""
+    sources = runs if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
+    with ExitStack() as error_contexts:
+        for source in sources:
+            if isinstance(source, str | Path):
+                error_contexts.enter_context(blaming_changes(source))
+        return contents_of(displayed_runs, people=people, figures=True)
 
 
-def _in_both(one: Run, two: Run) -> bool:
-    """Tell whether anybody was judged in both runs."""
-    ids = judged_units(one)
-    return bool(ids.is_in(judged_units(two).implode()).any())
+def _to_displayed_run(source: RunSource, position: int) -> Shown:
+    if isinstance(source, str | Path):
+        run = run_directory.load(source, changed="told")  # the page reports changed files itself
+        name = Path(source).expanduser().resolve().name
+        return Shown(run, name, changed_files(source))
+    return Shown(run_of(source), f"run {position}")
 
 
-def _refuse_near(a: Shown, b: Shown, minimum: int, *, in_both: bool) -> None:
-    """Refuse totals of two runs that are a few people apart."""
-    one, two = (run.run.group_metrics.select("model", *_ROW, "n_units", "value") for run in (a, b))
-    met = one.join(two, on=_ROW, nulls_equal=True, suffix="_b")
-    apart = (pl.col("n_units") - pl.col("n_units_b")).abs()
-    near = met.filter(apart.is_between(1, minimum - 1))
-    if near.filter(pl.col("model") == pl.col("model_b")).height:
-        what = (
+def _select_metrics(run: Run, names: Sequence[str]) -> Run:
+    is_selected = pl.col("metric").is_in(list(names))
+    return replace(
+        run,
+        scores=run.scores.filter(is_selected),
+        group_metrics=run.group_metrics.filter(is_selected),
+        disparities=run.disparities.filter(is_selected),
+        findings=run.findings.filter(is_selected | pl.col("metric").is_null()),
+    )
+
+
+# Publication on one page: no small counts in any run, nor between any two.
+
+_GROUP_KEY = ("metric", "label", "threshold", "attribute", "values")
+
+
+def shown_published(
+    original_runs: Sequence[Shown], current_runs: Sequence[Shown], minimum: int
+) -> list[Shown]:
+    """Suppress small groups in all runs, by the people whom their values count."""
+    runs = [
+        replace(original_run.run, record=current.run.record)
+        for original_run, current in zip(original_runs, current_runs, strict=True)
+    ]
+    published_runs = [publish(run, minimum, other_runs=runs) for run in runs]
+    published_displays = [
+        replace(displayed, run=run)
+        for displayed, run in zip(current_runs, published_runs, strict=True)
+    ]
+    for (a, first_original), (b, second_original) in combinations(
+        zip(published_displays, original_runs, strict=True), 2
+    ):
+        _refuse_near_totals(
+            a, b, minimum, shares_people=_shares_people(first_original.run, second_original.run)
+        )
+    return published_displays
+
+
+def _shares_people(first: Run, second: Run) -> bool:
+    """Return whether any unit was scored in both runs."""
+    ids = judged_units(first)
+    return bool(ids.is_in(judged_units(second).implode()).any())
+
+
+def _refuse_near_totals(a: Shown, b: Shown, minimum: int, *, shares_people: bool) -> None:
+    """Refuse totals of two runs that differ by a few people."""
+    first_groups, second_groups = (
+        run.run.group_metrics.select("model", *_GROUP_KEY, "n_units", "value") for run in (a, b)
+    )
+    matched_groups = first_groups.join(second_groups, on=_GROUP_KEY, nulls_equal=True, suffix="_b")
+    count_difference = (pl.col("n_units") - pl.col("n_units_b")).abs()
+    near_totals = matched_groups.filter(count_difference.is_between(1, minimum - 1))
+    if near_totals.filter(pl.col("model") == pl.col("model_b")).height:
+        problem = (
             "these runs audit one model twice, on nearly the same people: the scores of a few of "
             "them would be one run's value minus the other's"
         )
         hint = "publish one of them; where they are of two models, audit each with another "
         hint += "--model-name"
-    elif near.height and in_both:
-        what = (
+    elif near_totals.height and shares_people:
+        problem = (
             "these runs count nearly the same people: the number of a few of them would be one "
             "run's count minus the other's"
         )
@@ -256,33 +281,41 @@ def _refuse_near(a: Shown, b: Shown, minimum: int, *, in_both: bool) -> None:
     else:
         return
     raise SpecError(
-        what,
+        problem,
         expected=f"runs whose groups differ by nobody, or by {minimum} people or more",
         found=f"{a.name} and {b.name}",
         hint=hint,
     )
 
 
-# People who withdrew after an audit, taken out of what a page shows of it.
+# People who withdrew after an audit are dropped from the page.
 
-_HINT = "audit again with --withdrawn FILE, and view that run"
+_AUDIT_AGAIN_HINT = "audit again with --withdrawn FILE, and view that run"
 
 
 def shown_without(
-    shown: Sequence[Shown], withdrawn: str | Path, *, allow_unmatched: bool
+    displayed_runs: Sequence[Shown], withdrawn: str | Path, *, allow_unmatched: bool
 ) -> list[Shown]:
-    """Take out who is on a list: their rows, and whatever would tell of them by subtraction."""
-    listed = read_withdrawn(withdrawn)
-    kept = runs_without([one.run for one in shown], listed, allow_unmatched=allow_unmatched)
+    """Drop withdrawn people's rows, and what would reveal them by subtraction."""
+    withdrawn_list = read_withdrawn(withdrawn)
+    remaining_runs = runs_without(
+        [displayed.run for displayed in displayed_runs],
+        withdrawn_list,
+        allow_unmatched=allow_unmatched,
+    )
     return [
-        replace(one, run=_told(run), whole=False) if _units(run) != _units(one.run) else one
-        for one, run in zip(shown, kept, strict=True)
+        replace(displayed, run=_add_withdrawal_warning(run), whole=False)
+        if _list_units(run) != _list_units(displayed.run)
+        else displayed
+        for displayed, run in zip(displayed_runs, remaining_runs, strict=True)
     ]
 
 
-def refuse_differences(before: Sequence[Shown], after: Sequence[Shown], *, people: bool) -> None:
-    """Refuse a file in which what is listed, less what is counted, is who withdrew."""
-    if all(one.whole for one in after):
+def refuse_differences(
+    original_runs: Sequence[Shown], current_runs: Sequence[Shown], *, people: bool
+) -> None:
+    """Refuse a file in which counts and listed people together reveal who withdrew."""
+    if all(displayed.whole for displayed in current_runs):
         return
     if people:
         raise SpecError(
@@ -290,33 +323,38 @@ def refuse_differences(before: Sequence[Shown], after: Sequence[Shown], *, peopl
             "them, and the list of all others would be in it as well",
             expected="--bundle without --people, or a run without those who withdrew",
             found="--people with --withdrawn",
-            hint=_HINT,
+            hint=_AUDIT_AGAIN_HINT,
         )
-    units = [_units(one.run) for one in after]
-    gone = [_units(one.run) - left for one, left in zip(before, units, strict=True)]
-    for i, some in enumerate(units):
-        for j, others in enumerate(units[:i]):
-            if gone[i] != gone[j] and some & others:
+    units = [_list_units(displayed.run) for displayed in current_runs]
+    removed_units = [
+        _list_units(displayed.run) - remaining_units
+        for displayed, remaining_units in zip(original_runs, units, strict=True)
+    ]
+    for i, units_i in enumerate(units):
+        for j, units_j in enumerate(units[:i]):
+            if removed_units[i] != removed_units[j] and units_i & units_j:
                 raise SpecError(
                     "people who withdrew could be worked out from this file: one run's values "
                     "count more of them than the other's, and most people are in both",
                     expected="runs that count the same people",
-                    found=f"{after[j].name} and {after[i].name}",
-                    hint=f"{_HINT}; or write a file for each run",
+                    found=f"{current_runs[j].name} and {current_runs[i].name}",
+                    hint=f"{_AUDIT_AGAIN_HINT}; or write a file for each run",
                 )
 
 
-def _units(run: Run) -> frozenset[str]:
+def _list_units(run: Run) -> frozenset[str]:
     tables = [run.scores, run.attributes, *run.evidence.values()]
-    held = [t["unit_id"].drop_nulls().cast(pl.String) for t in tables if "unit_id" in t.columns]
-    return frozenset(pl.concat(held).unique().to_list()) if held else frozenset()
+    id_columns = [
+        t["unit_id"].drop_nulls().cast(pl.String) for t in tables if "unit_id" in t.columns
+    ]
+    return frozenset(pl.concat(id_columns).unique().to_list()) if id_columns else frozenset()
 
 
-def _told(run: Run) -> Run:
-    told = (
+def _add_withdrawal_warning(run: Run) -> Run:
+    caution = (
         "People withdrew after this audit, and its values still rest on them: audit again with "
         "--withdrawn to take them out of the values. Spreads of scores, and who gained and lost, "
         "are left out."
     )
-    warnings = [told, *(run.record.get("warnings") or ())]
+    warnings = [caution, *(run.record.get("warnings") or ())]
     return replace(run, record={**run.record, "warnings": warnings})

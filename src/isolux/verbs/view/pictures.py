@@ -31,15 +31,15 @@ from isolux.vocabulary.errors import FileError, IsoluxError
 from isolux.vocabulary.spec import AuditSpec, recorded_spec
 from isolux.vocabulary.tables import INSTANCES
 
-# The boxes that a model drew itself, for a photo in the local viewer: read when first asked for.
+# Predicted boxes for an image in the local viewer: read when first requested.
 
-_MOST = 20
-"""Boxes of one model in one picture, the surest first: detectors draw hundreds."""
+_MAX_BOXES = 20
+"""Boxes of one model per image, most confident first: detectors output hundreds."""
 
 
 @dataclass
 class Drawn:
-    """What models drew in the pictures of a run.
+    """The boxes that a run's models predicted, read when first requested.
 
     Parameters
     ----------
@@ -48,39 +48,39 @@ class Drawn:
     """
 
     read: Callable[[], pl.DataFrame]
-    _held: pl.DataFrame | None = None
-    _why: str = ""
+    _box_rows: pl.DataFrame | None = None
+    _reason: str = ""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, image: str | None, scale: float) -> dict[str, Any]:
-        """List the boxes of a picture."""
+        """List the predicted boxes of an image."""
         with self._lock:  # the server answers from several threads
-            if self._held is None:
-                self._held, self._why = self._taken()
-        rows = self._held.filter(pl.col("image_id") == image).sort("score", descending=True)
-        kept = rows.group_by("model", maintain_order=True).head(_MOST)
+            if self._box_rows is None:
+                self._box_rows, self._reason = self._read_boxes()
+        rows = self._box_rows.filter(pl.col("image_id") == image).sort("score", descending=True)
+        selected_rows = rows.group_by("model", maintain_order=True).head(_MAX_BOXES)
         boxes = [
             {
                 "model": row["model"],
                 "label": row["label"],
                 "score": row["score"],
-                "box": [row[side] * scale for side in _SIDES],
+                "box": [row[column] * scale for column in _BOX_COLUMNS],
             }
-            for row in kept.iter_rows(named=True)
+            for row in selected_rows.iter_rows(named=True)
         ]
-        return {"boxes": boxes, "more": rows.height - kept.height, "why": self._why}
+        return {"boxes": boxes, "more": rows.height - selected_rows.height, "why": self._reason}
 
-    def _taken(self) -> tuple[pl.DataFrame, str]:
+    def _read_boxes(self) -> tuple[pl.DataFrame, str]:
         try:
-            found = self.read()
+            predictions = self.read()
         except IsoluxError as error:
-            told = [part for part in (error.found, error.where) if part]
-            return _boxes(pl.DataFrame()), ": ".join([error.problem, *told])
-        return _boxes(found), ""
+            details = [detail for detail in (error.found, error.where) if detail]
+            return _select_boxes(pl.DataFrame()), ": ".join([error.problem, *details])
+        return _select_boxes(predictions), ""
 
 
 def drawn_by(spec: AuditSpec, dataset: Dataset) -> Drawn | None:
-    """Find what a run's model drew; None: it answers no boxes, or was not kept."""
+    """Find a run's predicted boxes; None: its task has none, or they were not stored."""
     if registry.task_info(spec.task.name).predictions != "outputs":
         return None
     folder = spec.model.answers if spec.model.spec is not None else spec.predictions.file
@@ -91,32 +91,36 @@ def drawn_by(spec: AuditSpec, dataset: Dataset) -> Drawn | None:
     return Drawn(lambda: read_answers(spec, dataset)[0])
 
 
-def _boxes(found: pl.DataFrame) -> pl.DataFrame:
-    """Keep whole boxes alone, with every column that is shown."""
+def _select_boxes(predictions: pl.DataFrame) -> pl.DataFrame:
+    """Select complete, plausible boxes, with every displayed column."""
     types = {
         "model": pl.String,
         "image_id": pl.String,
         "label": pl.String,
         "score": pl.Float64,
-        **dict.fromkeys(_SIDES, pl.Float64),
+        **dict.fromkeys(_BOX_COLUMNS, pl.Float64),
     }
-    if not {"model", "image_id", *_SIDES} <= set(found.columns):
+    if not {"model", "image_id", *_BOX_COLUMNS} <= set(predictions.columns):
         return pl.DataFrame(schema=types)
-    lacking = [pl.lit(None, types[name]).alias(name) for name in types if name not in found.columns]
-    rows = found.with_columns(lacking).select(pl.col(name).cast(types[name]) for name in types)
-    near = [pl.col(side).abs() < _FAR for side in _SIDES]
-    return rows.drop_nulls(_SIDES).filter(near)
+    missing_columns = [
+        pl.lit(None, types[name]).alias(name) for name in types if name not in predictions.columns
+    ]
+    rows = predictions.with_columns(missing_columns).select(
+        pl.col(name).cast(types[name]) for name in types
+    )
+    is_plausible = [pl.col(column).abs() < _MAX_COORDINATE_PX for column in _BOX_COLUMNS]
+    return rows.drop_nulls(_BOX_COLUMNS).filter(is_plausible)
 
 
 LONGEST_PX = 1600
 """The longer side of a picture as it is sent."""
 BLUR_PERSON_PX, BLUR_PICTURE_PX = 12, 48
-"""Blurred, the longer side of the person's box, and of the picture, have so many points left."""
-_TINT = (255, 200, 0, 110)
-_SIDES = ("box_x", "box_y", "box_w", "box_h")
-_MASK = ("mask_counts", "mask_height", "mask_width")
-_POINTS = ("keypoints_x", "keypoints_y", "keypoints_v")
-_FAR = 1e9
+"""Blurring reduces the longer side of the person's box, and of the image, to so many pixels."""
+_MASK_COLOUR = (255, 200, 0, 110)
+_BOX_COLUMNS = ("box_x", "box_y", "box_w", "box_h")
+_MASK_COLUMNS = ("mask_counts", "mask_height", "mask_width")
+_KEYPOINT_COLUMNS = ("keypoints_x", "keypoints_y", "keypoints_v")
+_MAX_COORDINATE_PX = 1e9
 
 
 @dataclass(frozen=True)
@@ -143,56 +147,56 @@ class RunPictures:
     def around(self, run: int, unit: str) -> dict[str, Any]:
         """Say how large the picture is as it is sent, and where the person stands in it."""
         try:
-            row, pixels, scale = self._seen(run, unit)
+            row, pixels, scale = self._find_person(run, unit)
         except FileError as error:
-            return _nothing(str(error).splitlines()[0])
-        box = _box(row)
+            return _no_image_answer(str(error).splitlines()[0])
+        box = _read_box(row)
         return {
             "width": pixels.shape[1],
             "height": pixels.shape[0],
-            "box": None if box is None else [side * scale for side in box],
-            "points": [[x * scale, y * scale] for x, y in _points(row)],
-            "mask": all(row[name] is not None for name in _MASK),
+            "box": None if box is None else [edge_px * scale for edge_px in box],
+            "points": [[x * scale, y * scale] for x, y in _read_points(row)],
+            "mask": all(row[name] is not None for name in _MASK_COLUMNS),
             "blurred": self.blurred,
-            "drawn": self._drawn(run, row.get("image_id"), scale),
+            "drawn": self._list_predicted(run, row.get("image_id"), scale),
             "why": "",
         }
 
-    def _drawn(self, run: int, image: str | None, scale: float) -> dict[str, Any] | None:
-        drawn = self.drawn[run] if run < len(self.drawn) else None
-        return None if drawn is None else drawn.of(image, scale)
+    def _list_predicted(self, run: int, image: str | None, scale: float) -> dict[str, Any] | None:
+        run_boxes = self.drawn[run] if run < len(self.drawn) else None
+        return None if run_boxes is None else run_boxes.of(image, scale)
 
     def picture(self, run: int, unit: str) -> bytes:
         """Give the picture as JPEG, written anew: EXIF and its places stay behind."""
         from PIL import Image
 
-        row, pixels, scale = self._seen(run, unit)
+        row, pixels, scale = self._find_person(run, unit)
         image = Image.fromarray(pixels)
         if self.blurred:
-            box = _box(row)
+            box = _read_box(row)
             person = None if box is None else scale * max(box[2], box[3])
-            image = _blurred(image, person)
-        held = io.BytesIO()
-        image.save(held, format="JPEG", quality=85)
-        return held.getvalue()
+            image = _blur_image(image, person)
+        buffer = io.BytesIO()
+        image.save(buffer, format="JPEG", quality=85)
+        return buffer.getvalue()
 
     def mask(self, run: int, unit: str) -> bytes:
         """Give the person's mask as PNG: a tint inside it, clear outside."""
         from PIL import Image
 
-        row, pixels, _ = self._seen(run, unit)
-        counts, height, width = (row[name] for name in _MASK)
+        row, pixels, _ = self._find_person(run, unit)
+        counts, height, width = (row[name] for name in _MASK_COLUMNS)
         if counts is None or height is None or width is None:
             raise FileError("this person has no mask")
         tint = np.zeros((height, width, 4), np.uint8)
-        tint[_within(counts, height, width)] = _TINT
+        tint[_decode_mask(counts, height, width)] = _MASK_COLOUR
         image = Image.fromarray(tint)
         image = image.resize((pixels.shape[1], pixels.shape[0]), Image.Resampling.NEAREST)
-        held = io.BytesIO()
-        image.save(held, format="PNG")
-        return held.getvalue()
+        buffer = io.BytesIO()
+        image.save(buffer, format="PNG")
+        return buffer.getvalue()
 
-    def _seen(self, run: int, unit: str) -> tuple[dict[str, Any], Any, float]:
+    def _find_person(self, run: int, unit: str) -> tuple[dict[str, Any], Any, float]:
         rows = (
             self.people[run].filter(pl.col("unit_id") == unit) if run < len(self.people) else None
         )
@@ -201,7 +205,7 @@ class RunPictures:
         row = rows.row(0, named=True)
         if row["uri"] is None:
             raise FileError("the dataset names no picture of this person")
-        pixels, scale = _opened(PictureFolder(self.root).file(row["uri"]))
+        pixels, scale = _read_downscaled(PictureFolder(self.root).file(row["uri"]))
         return row, pixels, scale
 
 
@@ -218,87 +222,95 @@ def pictures_of(
     root = Path(images).expanduser()
     if not root.is_dir():
         raise FileError("there is no such folder of images", where=str(root))
-    people, drawn = [], []
+    people, predicted_boxes = [], []
     for run in runs:
         spec = recorded_spec(run.record)
         if withdrawn is not None:
-            left = {"withdrawn": str(withdrawn), "allow_unmatched": allow_unmatched}
-            spec = spec.model_copy(update={"people": spec.people.model_copy(update=left)})
+            consent_settings = {"withdrawn": str(withdrawn), "allow_unmatched": allow_unmatched}
+            spec = spec.model_copy(
+                update={"people": spec.people.model_copy(update=consent_settings)}
+            )
         dataset = judged_people(spec)
         refuse_unless_permitted(dataset.info, may_show=may_show)
-        people.append(_rows(dataset, run))
-        drawn.append(drawn_by(spec, dataset))
-    return RunPictures(root, people, blurred=not show_faces, drawn=drawn)
+        people.append(_build_person_rows(dataset, run))
+        predicted_boxes.append(drawn_by(spec, dataset))
+    return RunPictures(root, people, blurred=not show_faces, drawn=predicted_boxes)
 
 
-def _rows(dataset: Dataset, run: Run) -> pl.DataFrame:
+def _build_person_rows(dataset: Dataset, run: Run) -> pl.DataFrame:
     people = INSTANCES.conform(dataset.instances)
-    shown = (*_SIDES, *_MASK, *_POINTS)
-    lacking = [pl.lit(None).alias(name) for name in shown if name not in people.columns]
-    people = people.with_columns(lacking)
+    columns = (*_BOX_COLUMNS, *_MASK_COLUMNS, *_KEYPOINT_COLUMNS)
+    missing_columns = [pl.lit(None).alias(name) for name in columns if name not in people.columns]
+    people = people.with_columns(missing_columns)
     if "uri" in dataset.images.columns:
         paths = dataset.images.select("image_id", "uri")
         people = people.join(paths, on="image_id", how="left", maintain_order="left")
     else:
         people = people.with_columns(uri=pl.lit(None, pl.String))
-    judged = run.scores["unit_id"].unique()
+    scored_ids = run.scores["unit_id"].unique()
     return people.select(
-        *shown, "image_id", unit_id="instance_id", uri=pl.coalesce("uri", "image_id")
-    ).filter(pl.col("unit_id").is_in(judged.implode()))
+        *columns, "image_id", unit_id="instance_id", uri=pl.coalesce("uri", "image_id")
+    ).filter(pl.col("unit_id").is_in(scored_ids.implode()))
 
 
 @lru_cache(maxsize=4)
-def _opened(path: Path) -> tuple[Any, float]:
-    """Read a picture, and make a large one smaller: its pixels, and by what they were scaled."""
+def _read_downscaled(path: Path) -> tuple[Any, float]:
+    """Read an image, downscaled if large: its pixels and the scale."""
     from PIL import Image
 
     pixels = read_image(path)
-    longest = max(pixels.shape[:2])
-    if longest <= LONGEST_PX:
+    longer_side_px = max(pixels.shape[:2])
+    if longer_side_px <= LONGEST_PX:
         return pixels, 1.0
-    scale = LONGEST_PX / longest
+    scale = LONGEST_PX / longer_side_px
     size = (max(1, round(pixels.shape[1] * scale)), max(1, round(pixels.shape[0] * scale)))
     return np.asarray(Image.fromarray(pixels).resize(size)), scale
 
 
-def _blurred(image: Any, person_px: float | None) -> Any:
-    """Leave so few points that no face is known again: not this person's, and no other's."""
+def _blur_image(image: Any, person_px: float | None) -> Any:
+    """Blur an image until no face in it can be recognised."""
     from PIL import Image
 
-    shrink = BLUR_PICTURE_PX / max(image.size)
+    reduction = BLUR_PICTURE_PX / max(image.size)
     if person_px:
-        shrink = min(shrink, BLUR_PERSON_PX / person_px)
-    few = (max(1, round(image.width * shrink)), max(1, round(image.height * shrink)))
-    small = image.resize(few, Image.Resampling.BOX)
-    return small.resize(image.size, Image.Resampling.BICUBIC)
+        reduction = min(reduction, BLUR_PERSON_PX / person_px)
+    reduced_size = (max(1, round(image.width * reduction)), max(1, round(image.height * reduction)))
+    reduced_image = image.resize(reduced_size, Image.Resampling.BOX)
+    return reduced_image.resize(image.size, Image.Resampling.BICUBIC)
 
 
-def _within(counts: str, height: int, width: int) -> npt.NDArray[np.bool_]:
+def _decode_mask(counts: str, height: int, width: int) -> npt.NDArray[np.bool_]:
     runs = masks_from_counts([counts], np.array([height]), np.array([width]))
-    turns = np.zeros(height * width + 1, np.int8)
-    turns[runs.edges[::2]] += 1
-    turns[runs.edges[1::2]] -= 1
+    transitions = np.zeros(height * width + 1, np.int8)
+    transitions[runs.edges[::2]] += 1
+    transitions[runs.edges[1::2]] -= 1
     # Positions are counted down the columns.
-    return np.cumsum(turns[:-1]).astype(bool).reshape(width, height).T
+    return np.cumsum(transitions[:-1]).astype(bool).reshape(width, height).T
 
 
-def _box(row: dict[str, Any]) -> list[float] | None:
-    sides = [row[name] for name in _SIDES]
-    known = [float(side) for side in sides if side is not None and abs(side) < _FAR]
-    return known if len(known) == len(sides) else None
+def _read_box(row: dict[str, Any]) -> list[float] | None:
+    edges = [row[name] for name in _BOX_COLUMNS]
+    valid_edges = [
+        float(edge) for edge in edges if edge is not None and abs(edge) < _MAX_COORDINATE_PX
+    ]
+    return valid_edges if len(valid_edges) == len(edges) else None
 
 
-def _points(row: dict[str, Any]) -> list[tuple[float, float]]:
-    xs, ys, seen = (row[name] or [] for name in _POINTS)
-    marks = seen or [1.0] * len(xs)
+def _read_points(row: dict[str, Any]) -> list[tuple[float, float]]:
+    xs, ys, visibility = (row[name] or [] for name in _KEYPOINT_COLUMNS)
+    flags = visibility or [1.0] * len(xs)
     return [
         (float(x), float(y))
-        for x, y, v in zip(xs, ys, marks, strict=True)
-        if x is not None and y is not None and v != 0 and abs(x) < _FAR and abs(y) < _FAR
+        for x, y, v in zip(xs, ys, flags, strict=True)
+        if x is not None
+        and y is not None
+        and v != 0
+        and abs(x) < _MAX_COORDINATE_PX
+        and abs(y) < _MAX_COORDINATE_PX
     ]
 
 
-def _nothing(why: str) -> dict[str, Any]:
+def _no_image_answer(reason: str) -> dict[str, Any]:
     return {
         "width": 0,
         "height": 0,
@@ -307,5 +319,5 @@ def _nothing(why: str) -> dict[str, Any]:
         "mask": False,
         "blurred": False,
         "drawn": None,
-        "why": why,
+        "why": reason,
     }
