@@ -80,9 +80,9 @@ _MODULES = (
 def __getattr__(name: str) -> Any:
     """Import what is asked for, when it is asked for: the program's help needs none of it."""
     for module in _MODULES if name in __all__ else ():
-        found = importlib.import_module(f"isolux_worlds.{module}")
-        if name in found.__all__:
-            return globals().setdefault(name, getattr(found, name))
+        public_object = importlib.import_module(f"isolux_worlds.{module}")
+        if name in public_object.__all__:
+            return globals().setdefault(name, getattr(public_object, name))
     raise AttributeError(f"module 'isolux_worlds' has no attribute {name!r}")
 
 

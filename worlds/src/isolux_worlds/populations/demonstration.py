@@ -40,9 +40,9 @@ class Demonstration:
         """Write the run directory, its report and ``people.csv``; return the report's path."""
         from isolux.report.html import write_report
 
-        data = f"table:{Path(out) / _PEOPLE}"
+        table_source = f"table:{Path(out) / _PEOPLE}"
         record = dict(self.run.record)
-        record["spec"] = {**record["spec"], "data": data, "out": str(out)}
+        record["spec"] = {**record["spec"], "data": table_source, "out": str(out)}
         record["inputs"] = {str(Path(out) / _PEOPLE): h for h in record["inputs"].values()}
         run = replace(self.run, record=unrooted(record))
 
@@ -62,6 +62,6 @@ def demonstrate(*, seed: int = 0) -> Demonstration:
         spec = parse_spec({"data": f"table:{path}", "seed": seed, **demo_settings()})
         audit = run_audit(spec)
         people = Path(path).read_text(encoding="utf-8")
-    planted = planted_record(population, "aurora")
-    run = replace(audit.run, record={**audit.run.record, "planted": planted})
+    injected_effects = planted_record(population, "aurora")
+    run = replace(audit.run, record={**audit.run.record, "planted": injected_effects})
     return Demonstration(replace(audit, run=run), people)

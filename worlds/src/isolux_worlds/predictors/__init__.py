@@ -97,10 +97,10 @@ def write_simulated(
         return write_answers(predictor.answers(dataset, right, model), folder, task)
     if root is None:
         raise SpecError(f"simulated answers to {task} need the originals", expected="root")
-    made = folder / task
-    made.mkdir()
-    drawn = parsed if task == "face_parsing" else restored
-    return drawn(dataset, right, model, made, root=root)
+    task_dir = folder / task
+    task_dir.mkdir()
+    write_image = parsed if task == "face_parsing" else restored
+    return write_image(dataset, right, model, task_dir, root=root)
 
 
 def _predictor(task: str) -> Predictor:
