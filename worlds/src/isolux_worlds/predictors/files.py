@@ -50,25 +50,28 @@ def _results(frame: pl.DataFrame) -> list[dict[str, object]]:
     ids = frame.select(number if is_integer_id.to_series().all() else pl.col("image_id"))[
         "image_id"
     ]
-    parts: dict[str, list[object]] = {"image_id": ids.to_list()}
-    parts["category_id"] = [1] * frame.height
+    result_columns: dict[str, list[object]] = {"image_id": ids.to_list()}
+    result_columns["category_id"] = [1] * frame.height
     if set(BOX) <= set(columns):
         boxes = frame.select(pl.concat_list(BOX).list.eval(pl.element().round(2)))
-        parts["bbox"] = boxes.to_series().to_list()
+        result_columns["bbox"] = boxes.to_series().to_list()
     if "mask_counts" in columns:
         sizes = frame.select("mask_height", "mask_width").rows()
         counts = frame["mask_counts"].to_list()
-        parts["segmentation"] = [
+        result_columns["segmentation"] = [
             {"size": list(size), "counts": text} for size, text in zip(sizes, counts, strict=True)
         ]
     if "keypoints_x" in columns:
         triples = [frame[f"keypoints_{c}"].to_list() for c in "xyv"]
-        parts["keypoints"] = [
+        result_columns["keypoints"] = [
             [round(coordinate, 2) for triple in zip(*pose, strict=True) for coordinate in triple]
             for pose in zip(*triples, strict=True)
         ]
-    parts["score"] = frame["score"].to_list()
-    return [dict(zip(parts, row, strict=True)) for row in zip(*parts.values(), strict=True)]
+    result_columns["score"] = frame["score"].to_list()
+    return [
+        dict(zip(result_columns, row, strict=True))
+        for row in zip(*result_columns.values(), strict=True)
+    ]
 
 
 def _write_array(frame: pl.DataFrame, folder: Path, name: str) -> Path:
