@@ -1,4 +1,4 @@
-"""Populations whose disparities are planted, hence known.
+"""Synthetic populations whose disparities are injected, hence known.
 
 ``Population -> simulate -> World``: a table of people as a newcomer would have it, and the true
 rate of every group. ``Scene, Detector -> simulate_scene -> SceneWorld``: people in images, the

@@ -48,7 +48,7 @@ _BATCH_SIZE = 64
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A photo and who is where in it.
+    """A photo and its label pictures.
 
     ``pixels``: [h, w, 3] uint8; ``owner``, ``part``: [h, w] uint8; ``body_px``: [people] int.
     """

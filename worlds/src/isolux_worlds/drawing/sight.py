@@ -1,4 +1,4 @@
-"""What is seen of everyone: boxes, masks, parts and joints, read from the label pictures.
+"""Visible boxes, masks, parts and joints of everyone, measured in the label pictures.
 
 ``Rendered`` → ``seen`` → the photo's people with the columns that ``photo_world/tables.py`` adds
 after rendering. Nothing is estimated: a mask is who is on top at each pixel, a box its extent, and
@@ -28,7 +28,7 @@ _PART_TYPE = pl.List(pl.Struct({"part": pl.String, "counts": pl.String}))
 
 
 def seen(world: PhotoWorld, rendered: Rendered) -> pl.DataFrame:
-    """Return the people of a photo with boxes, joints and masks as seen."""
+    """Return the people of a photo with their visible boxes, joints and masks."""
     people = world.people.filter(pl.col("image_id") == rendered.image_id)
     n = people.height
     owner, part_labels = rendered.owner, rendered.part

@@ -1,6 +1,6 @@
 """Annotators who look at a synthetic world: votes for skin tones, and labels with mistakes.
 
-A world plants how often an annotator is wrong. Each annotator of a skin tone names two tones next
+A world sets how often an annotator is wrong. Each annotator of a skin tone names two tones next
 to one another, the one they see and a neighbour, as FACET's do. Directions differ among the three,
 so that without mistakes the true tone has more votes than any other, but for the ends of the
 scale: everyone who sees tone 1 names 1 and 2, who sees tone 10 names 9 and 10.

@@ -34,7 +34,7 @@ Where = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Shares that hold where a condition does."""
+    """Shares that replace an attribute's own where its conditions hold."""
 
     where: Where
     shares: FloatArray
@@ -42,7 +42,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An attribute: who has it, its values, their shares, and the rules that replace those."""
+    """An attribute: its level, values, shares, and the rules that replace the shares."""
 
     name: str
     level: Level
@@ -52,7 +52,7 @@ class Node:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """The attributes that its rules ask about."""
+        """The attributes that its rules condition on."""
         return tuple(dict.fromkeys(name for rule in self.rules for name in rule.where))
 
 
@@ -80,7 +80,7 @@ class Tree:
         }[level]
 
     def up(self, codes: CodeArray, owner: Level, level: Level) -> CodeArray:
-        """Hand the values of those above down to a level: a home's to its photos."""
+        """Repeat the values of a higher level for each member of a lower one."""
         if owner == level:
             return codes
         rows = {
@@ -123,7 +123,7 @@ def rule_numbers(
     codes: Mapping[str, npt.NDArray[np.integer]],
     shape: tuple[int, ...],
 ) -> npt.NDArray[np.int64]:
-    """Give the number of the rule that counts for each: the first that holds; -1: none does."""
+    """Index of the first rule that holds for each row; -1 where none does."""
     rule_index = np.full(shape, -1, dtype=np.int64)
     for number in range(len(node.rules) - 1, -1, -1):
         is_match = np.broadcast_to(hits(node.rules[number].where, values, codes), shape)
@@ -132,7 +132,7 @@ def rule_numbers(
 
 
 def ancestors(nodes: Sequence[Node], names: Iterable[str]) -> list[Node]:
-    """List these attributes and all that they hang on, in the network's order."""
+    """List these attributes and all their ancestors, in the network's order."""
     ancestor_names = set(names)
     for node in reversed(nodes):  # what something hangs on comes before it
         if node.name in ancestor_names:

@@ -113,7 +113,7 @@ def draw_tree(settings: WorldSettings, seed: int) -> Tree:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """What has been drawn so far; ``codes`` are of each attribute's owners."""
+    """Simulated attribute values, as codes at each attribute's level."""
 
     tree: Tree
     nodes: Mapping[str, Node]
@@ -135,14 +135,14 @@ class _Drawn:
 
 
 def _before(counts: IntArray, group: IntArray, sizes: IntArray) -> IntArray:
-    """Sum what comes earlier in each one's group; groups lie one after another."""
+    """Exclusive cumulative sum within groups, which lie one after another."""
     total = np.cumsum(counts) - counts
     starts = np.cumsum(sizes) - sizes
     return np.asarray(total - total[starts][group], dtype=np.int64)
 
 
 def _within(counts: IntArray) -> IntArray:
-    """Give each member of a group its number, from 0; groups lie one after another."""
+    """Index of each member within its group, from 0; groups lie one after another."""
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 

@@ -102,7 +102,7 @@ PLACE_VALUES: Mapping[str, tuple[str, ...]] = {
     "region": REGIONS,
     "country": tuple(country.name for country in COUNTRIES),
 }
-"""What a world may plant about its homes, and the values that these attributes may have."""
+"""What a world may set about its homes, and the values that these attributes may have."""
 
 _MEDIAN, _SPREAD = 320.0, 1.3  # of the log-normal, before it is cut: US dollars; of the logarithm
 _DEGREES = 0.5  # homes lie about their country's centre: standard deviation

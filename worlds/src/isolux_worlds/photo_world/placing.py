@@ -45,7 +45,7 @@ _MARGIN = 0.015
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Everyone's joints and boxes in pixels, and who is in front.
+    """Everyone's joints and boxes in pixels, and their order of depth.
 
     ``joints_x``, ``joints_y``: [people, 33]; ``box``, ``face``: [people, 4]; ``layer``: [people]
     int.
@@ -124,7 +124,7 @@ def _pixels_per_stature(
     size: tuple[int, int],
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Pixels of a stature: as the distance says, but with room for everyone."""
+    """Pixels per stature: by distance, reduced where people would not fit."""
     width, height = size
     fractions = [[_FRACTIONS[v][d] for d in distance[0]] for v in view[0]]
     fraction_range = np.array(fractions, dtype=np.float64)[view[1], distance[1]]

@@ -42,7 +42,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def rates(world: PhotoWorld, model: str | ModelSettings) -> FloatArray:
-    """Give each person's chance that a model is right about them."""
+    """Probability that a model is right, for each person."""
     model_settings = world.settings.model_named(model)
     effect_attributes = {name for effect in model_settings.effects for name in effect.where}
     values = {n.name: n.values for n in network(world.settings) if n.name in effect_attributes}
@@ -74,7 +74,7 @@ def correlated(
     seed: int,
     stream_name: str = "right",
 ) -> BoolArray:
-    """Draw answers of given chances, alike within subjects.
+    """Draw binary outcomes with given probabilities, correlated within subjects.
 
     ``rate``: [people] float, 0 to 1; ``subject``: [people] int.
     """
@@ -94,7 +94,7 @@ def chance(
     values: Mapping[str, tuple[str, ...]],
     codes: Mapping[str, npt.NDArray[np.integer]],
 ) -> FloatArray:
-    """Chance of being right, of people or of cells whose values are given as numbers."""
+    """Probability of being right, of people or cells whose values are given as codes."""
     total: FloatArray = np.asarray(np.log(model.base_rate / (1.0 - model.base_rate)))
     for effect in model.effects:
         total = total + effect.size * hits(effect.where, values, codes)
@@ -104,7 +104,7 @@ def chance(
 def person_codes(
     world: PhotoWorld, values: Mapping[str, tuple[str, ...]]
 ) -> dict[str, npt.NDArray[np.int16]]:
-    """Find the place in ``values`` of each person's values."""
+    """Index in ``values`` of each person's values."""
     code_by_word = {
         name: {word: k for k, word in enumerate(words)} for name, words in values.items()
     }
@@ -154,10 +154,10 @@ def planted(settings: WorldSettings, model: str | ModelSettings) -> pl.DataFrame
 def planted_record(
     settings: WorldSettings, model: str | ModelSettings, metric: str = "accuracy"
 ) -> list[dict[str, object]]:
-    """Say what was planted for one model, as a run's record keeps it for the report.
+    """List the injected effects of one model, as a run's record keeps it for the report.
 
     One truth for each attribute and intersection of ``by``: the difference between the two groups
-    that lie farthest apart, and 0 where nothing was planted.
+    that lie farthest apart, and 0 where nothing was injected.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def planted_record(
 def planted_controlled(
     settings: WorldSettings, model: str | ModelSettings, attribute: str, control: str
 ) -> pl.DataFrame:
-    """Give the groups' true rates at one common mix of another attribute: everyone's."""
+    """Directly standardised true rates: each group at the overall distribution of an attribute."""
     model_settings = settings.model_named(model)
     nodes = network(settings)
     _check_model(model_settings, nodes)
@@ -236,7 +236,7 @@ def _cells(nodes: Sequence[Node], model: ModelSettings, grouped: Iterable[str]) 
 def _conditional(
     node: Node, values: dict[str, tuple[str, ...]], axis_codes: dict[str, IntArray]
 ) -> FloatArray:
-    """P(value | what it hangs on), with an axis of its own and one for each of those."""
+    """P(value | parents), with an axis for the value and one for each parent."""
     node_codes = axis_codes[node.name]
     parent_codes = {name: axis_codes[name] for name in node.parents}
     shape = np.broadcast_shapes(*(a.shape for a in parent_codes.values()), (1,) * node_codes.ndim)
@@ -264,7 +264,7 @@ def _named(nodes: Sequence[Node], name: str) -> Node:
 
 
 def _check_model(model: ModelSettings, nodes: Sequence[Node]) -> None:
-    """Refuse a model from elsewhere whose effects name what the world has not."""
+    """Refuse a model whose effects name attributes or values that the world lacks."""
     for effect in model.effects:
         for name, values in effect.where.items():
             check_values(name, values, _named(nodes, name).values)

@@ -1,4 +1,4 @@
-"""A border gate: people searched for in a gallery, and their ages estimated; every rate is planted.
+"""A border gate: gallery searches and age estimates, with injected rates.
 
 600 people are enrolled by one image and come twice more; 600 others come twice and are not
 enrolled. Of darker skin tones the engine makes no template more often, finds the right person less
@@ -37,7 +37,7 @@ CHALLENGE = 25.0
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What is planted, by skin tone: darker first."""
+    """Injected rates by skin tone, darker first."""
 
     enrolled: int = 600
     others: int = 600

@@ -1,6 +1,6 @@
 """The demonstration: a synthetic population, audited as a newcomer's own table would be.
 
-What was planted is known exactly, so the report can show it next to what was found.
+The injected effects are known exactly, so the report can show them next to its estimates.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Demonstration:
 
 
 def demonstrate(*, seed: int = 0) -> Demonstration:
-    """Make a population whose disparities are planted, and audit it."""
+    """Simulate a population with injected effects, and audit it."""
     population = demo_population()
     with tempfile.TemporaryDirectory(prefix="isolux-demo-") as folder:
         path = write_csv(simulate(population, seed), Path(folder) / _PEOPLE)

@@ -132,10 +132,10 @@ def planted_rates(population: Population) -> pl.DataFrame:
 
 
 def planted_record(population: Population, model: str) -> list[dict[str, object]]:
-    """Say what was planted for one model, as a run's record keeps it for the report.
+    """List the injected effects of one model, as a run's record keeps it for the report.
 
     One truth per attribute and intersection and metric: the difference between the two recorded
-    groups that lie farthest apart, and 0 where nothing was planted. A recall is given only where
+    groups that lie farthest apart, and 0 where nothing was injected. A recall is given only where
     it differs from the accuracy.
 
     Returns
@@ -178,9 +178,9 @@ def group_rows(
 
 
 def widest_gaps(rates: pl.DataFrame) -> pl.DataFrame:
-    """Give the difference between the groups that lie farthest apart, as a run's record keeps it.
+    """Give the largest difference between two groups of each attribute, as a run's record keeps it.
 
-    ``rates`` has ``metric, label, attribute, group, value``; what was not planted is exactly 0.
+    ``rates`` has ``metric, label, attribute, group, value``; what was not injected is exactly 0.
     """
     rate = pl.col("value")
     rounded = rate.round(12)
@@ -251,7 +251,7 @@ def _expected(
     table: tuple[tuple[str, ...], FloatArray],
     conditions: Mapping[str, tuple[str, ...]],
 ) -> float:
-    """Mean rate among those who carry the given values; what is not given is averaged over."""
+    """Mean rate of those who carry the given values, averaged over all other attributes."""
     axes, rate = table
     for name in axes:
         states = States.of(population.attribute(name))

@@ -1,8 +1,9 @@
-"""A population whose disparities are planted, hence known: the specification.
+"""The specification of a population whose disparities are injected, hence known.
 
 ``Population`` says who there is (attributes with shares), how many photos of each, and how often
 each model is right for whom. ``simulate`` (``populations/world.py``) draws people from it,
-``planted_rates`` (``populations/planted.py``) gives the true rate of every group by enumeration.
+``injected_rates`` (``populations/injected_effects.py``) gives the true rate of every group by
+enumeration.
 
 Attributes are independent of one another, so a gap along an attribute that no effect names is
 zero: an honest null.
@@ -78,7 +79,7 @@ class Effect:
     ----------
     where : mapping of str to str or tuple of str
         Attribute (or the target) to the value or values concerned. It holds where all of them
-        hold, so two attributes plant an interaction; a photo that carries several values of an
+        hold, so two attributes make an interaction; a photo that carries several values of an
         attribute meets it if any of them does.
     size : float
         What is added to the rate, or to its logit: see ``Model.scale``.

@@ -2,7 +2,7 @@
 
 No people and no tables: only how many photos of each group each subject has, and how many of
 them the model got right, in every world. Rates are those of ``_draw.py``: beta-binomial
-within a subject, with exactly the planted mean.
+within a subject, with exactly the injected mean.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Draw a population: a table of people as a newcomer would have it, and what was planted."""
+"""Draw a population: a table of people as a newcomer would have it, and the injected effects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from isolux_worlds.populations.population import Attribute, Model, Population, r
 __all__ = ["World", "simulate", "write_csv"]
 
 # Confidence is Beta(6, 2) when right and Beta(4, 3) when wrong, stretched over 1/classes to 1.
-# Surer when right, calibrated by nothing: no claim is planted about it.
+# Surer when right, calibrated by nothing: no effect is injected into it.
 _SURE, _UNSURE = (6.0, 2.0), (4.0, 3.0)
 
 

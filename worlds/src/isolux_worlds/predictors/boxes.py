@@ -1,6 +1,6 @@
 """Boxes as a simulated detector draws them: of the people it finds, and false alarms.
 
-A box of a person who is found is the true one moved sideways so that the two overlap by a planted
+A box of a person who is found is the true one moved sideways so that the two overlap by an injected
 IoU of .5 or more; where it would then overlap another person by as much, it is the true one itself.
 False alarms overlap no one by .5. So a person who is found is found under any matching rule of the
 house, and who is not, is not: recall at .5 in any group is the share of ``right`` there.
@@ -27,7 +27,7 @@ _TRIES = 20
 
 
 def detected(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Draw the boxes of whom a detector finds, and its false alarms."""
+    """Simulate the boxes of detected people, and false positives."""
     people = people_and_right(dataset, right)
     tables = _of_people(people, model), _false_alarm_boxes(dataset, people, model)
     return _table([table.with_columns(label=pl.lit("person")) for table in tables], model)
@@ -71,7 +71,7 @@ def _classes(people: pl.DataFrame, dataset: Dataset) -> pl.Series:
 
 
 def _of_people(people: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Boxes of the people who are found, with all columns of the people and ``score``."""
+    """Boxes of detected people, with all columns of the people and ``score``."""
     if not set(BOX) <= set(people.columns) or not people["box_w"].is_not_null().any():
         raise SpecError("nobody has a box that could be found", expected=", ".join(BOX))
     rng = model.stream("boxes")
@@ -90,7 +90,7 @@ def _of_people(people: pl.DataFrame, model: Simulated) -> pl.DataFrame:
 
 
 def _near(boxes: pl.DataFrame, truths: pl.DataFrame) -> pl.Series:
-    """Rows whose box overlaps the truth of another row by half or more."""
+    """Rows whose box has an IoU of at least 0.5 with the true box of another row."""
     columns = ["_row", "image_id", *BOX]
     other_truths = truths.select(columns).drop_nulls()
     pairs = boxes.select(columns).join(other_truths, on="image_id", suffix="_truth")
@@ -104,7 +104,7 @@ def _near(boxes: pl.DataFrame, truths: pl.DataFrame) -> pl.Series:
 
 
 def _false_alarm_boxes(dataset: Dataset, people: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Boxes in the pictures that overlap no one by half; those that would are drawn again."""
+    """Draw false positives: boxes with an IoU below 0.5 with everyone; others are drawn again."""
     rng = model.stream("false alarms")
     images = _sizes(dataset, people)
     number = rng.poisson(model.false_alarms, images.height)
@@ -160,7 +160,7 @@ _MASK = ("mask_counts", "mask_height", "mask_width")
 
 
 def segmented(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Draw the masks of whom a model finds."""
+    """Simulate the masks of detected people."""
     people = people_and_right(dataset, right)
     if not set(_MASK) <= set(people.columns) or not people["mask_counts"].is_not_null().any():
         raise SpecError("nobody has a mask that could be found", expected=", ".join(_MASK))
@@ -205,7 +205,7 @@ _PER_JITTER = 0.01
 
 
 def posed(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Give a pose to whom a model finds."""
+    """Simulate the poses of detected people."""
     people = people_and_right(dataset, right)
     if not set(_POINTS) <= set(people.columns) or not people[_POINTS[0]].list.len().sum():
         raise SpecError("nobody has keypoints that could be found", expected=", ".join(_POINTS))

@@ -23,7 +23,7 @@ __all__ = ["associated", "classified", "encoded", "five_guesses", "recognised"]
 
 
 def classified(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Give each person a class: right ones their first, the others one that is not theirs."""
+    """Predict a class for each person: their first one if right, else one that is not theirs."""
     people = people_and_right(dataset, right)
     truth = people["classes"].cast(pl.List(pl.String)).fill_null([])
     classes = truth.explode(keep_nulls=False, empty_as_null=False).unique().sort()

@@ -1,7 +1,7 @@
 """A simulated model: what it is called, how well it fits, what it makes up, its seed.
 
-Who is answered rightly is decided elsewhere (``photo_world/response.py``, or any table of yours);
-a predictor turns that into the output that a real model would have handed in.
+Which predictions are right is decided elsewhere (``photo_world/injected_effects.py``, or any table
+of yours); a predictor turns that into the output that a real model would have handed in.
 """
 
 from __future__ import annotations
@@ -21,17 +21,15 @@ __all__ = ["BOX", "ENOUGH", "Simulated", "people_and_right"]
 
 BOX = ("box_x", "box_y", "box_w", "box_h")
 ENOUGH = 0.5
-"""The overlap from which a person is found."""
+"""The IoU from which a person counts as detected."""
 _CONCENTRATION = 8.0  # how alike overlaps are: a + b of their Beta
-_BETA_WHEN_RIGHT, _BETA_WHEN_WRONG = (
-    (6.0, 2.0),
-    (4.0, 3.0),
-)  # Beta shapes of confidences: no claim is planted of them
+# Beta shapes of confidences; no effect is injected into them.
+_BETA_WHEN_RIGHT, _BETA_WHEN_WRONG = (6.0, 2.0), (4.0, 3.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """A model that never was."""
+    """The settings of a simulated model."""
 
     name: str
     jitter: float = 0.1
@@ -48,7 +46,7 @@ class Simulated:
         return stream(self.seed, "predictor", self.name, *names)
 
     def confidence(self, right: FloatArray, *names: str) -> FloatArray:
-        """Draw a confidence of each answer, 0 to 1: surer where it is right."""
+        """Draw a confidence of each prediction, 0 to 1: higher where it is right."""
         rng = self.stream("confidence", *names)
         right_scores, wrong_scores = (
             rng.beta(*_BETA_WHEN_RIGHT, len(right)),
@@ -66,7 +64,7 @@ class Simulated:
 
 
 def people_and_right(dataset: Dataset, right: pl.DataFrame) -> pl.DataFrame:
-    """Add who is answered rightly to the dataset's people, as the column ``right``."""
+    """Join a table of correct predictions to the dataset's people, as the column ``right``."""
     rows = INSTANCES.conform(dataset.instances)
     is_right_rows = right.select(
         pl.col("instance_id").cast(pl.String), pl.col("right").cast(pl.Boolean)

@@ -36,7 +36,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slips:
-    """How often an annotator is wrong: chances from 0 to 1."""
+    """Probability of each kind of mistake of an annotator, 0 to 1."""
 
     count: float = 0.02
     loose: float = 0.08
@@ -122,7 +122,7 @@ _WORN: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An answer, and what is wrong with it: names of slips, none if it is as it should be."""
+    """A simulated answer, and the names of its mistakes (none if it is correct)."""
 
     answer: Answer
     slips: tuple[str, ...]

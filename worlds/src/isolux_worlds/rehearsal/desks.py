@@ -35,14 +35,14 @@ _PASSWORD = "a-password-1"  # noqa: S105 (of people who do not exist, on a serve
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Someone's account: their token, and the name under which `isolux curate pull` knows them."""
+    """An annotator's account: the token, and the id that `isolux curate pull` uses."""
 
     token: str = field(repr=False)
     annotator_id: str
 
 
 class Desk(Protocol):
-    """What takes answers."""
+    """Where simulated annotators hand in their answers."""
 
     def given(self, annotation_task: Asked) -> int:
         """Count the answers that a task has already."""
@@ -52,14 +52,14 @@ class Desk(Protocol):
 
 
 class ServerDesk:
-    """Label Studio, or what speaks as it does."""
+    """Label Studio, or a server with the same interface."""
 
     def __init__(self, server: Server, people: Mapping[str, Account]) -> None:
         self._server, self._people = server, people
         self._counts: dict[int, dict[int, int]] = {}
 
     def given(self, annotation_task: Asked) -> int:
-        """Count the answers that a task has on the server; asked once a project."""
+        """Count the answers that a task has on the server, which is queried once per project."""
         number, task = annotation_task.server_project, annotation_task.server_task
         if number is None or task is None:
             raise FileError(

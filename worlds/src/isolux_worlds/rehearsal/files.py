@@ -72,7 +72,7 @@ def write_inbox(inbox: Inbox, folder: str | Path, *, overwrite: bool = False) ->
 
 
 def _choose_later_withdrawal(inbox: Inbox) -> str:
-    """Take whoever has most photos, of those of whom no photo has a fault."""
+    """Choose who withdraws later: the person with most photos, none of which has a fault."""
     faults = inbox.photos.select("image_id", "fault")
     fault = inbox.people.filter("stands").join(faults, on="image_id")
     by_subject = fault.group_by("subject_id").agg(n=pl.len(), whole=pl.col("fault").is_null().all())
@@ -128,7 +128,7 @@ def _sheets(inbox: Inbox, people: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 
 def _file(row: Mapping[str, Any], pixels: Pixels) -> bytes:
-    """Write one photo as its fault has it."""
+    """Encode one photo, with its fault."""
     from PIL import Image
 
     fault = row["fault"]

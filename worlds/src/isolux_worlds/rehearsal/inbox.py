@@ -26,10 +26,8 @@ OLD = ("Acme", "Snap 1", 2006)
 SIZE = (320, 240)
 """Width and height of photos, pixels."""
 MODEL = "aurora"
-_N_EAGER_PHOTOS, _MAX_ACCEPTED_PHOTOS = (
-    13,
-    10,
-)  # photos of someone who sends too many, and how many are taken
+# Photos of someone who sends too many, and how many of them are accepted.
+_N_EAGER_PHOTOS, _MAX_ACCEPTED_PHOTOS = 13, 10
 _DAYS_BETWEEN_PHOTOS = 9  # days between a home's photos
 _FIRST = datetime(2024, 1, 1)  # noqa: DTZ001 (the camera's own clock, as Exif has it)
 _OTHER_OCCUPATION = "student"  # an occupation that is painted and not looked for
@@ -39,7 +37,7 @@ _DARK = ["6", "7", "8", "9", "10"]
 
 @dataclass(frozen=True, slots=True)
 class Inbox:
-    """What was sent in, and what is true of it."""
+    """Submitted photos, and the truth about them."""
 
     world: PhotoWorld
     photos: pl.DataFrame
@@ -188,7 +186,7 @@ def _build_inbox(
 def _people(
     world: PhotoWorld, photos: pl.DataFrame, in_sheet: list[tuple[str, str]]
 ) -> tuple[pl.DataFrame, PhotoWorld]:
-    """Say who is where; those who are none of the classes are painted so, too."""
+    """Match people to photos; people of none of the classes are painted accordingly."""
     fault = photos.filter(pl.col("of").is_null()).select("fault", image_id="source")
     first = pl.int_range(pl.len()).over("image_id") == 0
     is_of_no_class = pl.col("fault") == "no one of the classes"

@@ -100,7 +100,7 @@ class Sent:
 
 
 def numbers(photos: int) -> dict[str, int]:
-    """Tell how often each fault is planted in so many photos."""
+    """Count the photos or people with each fault, for a number of photos."""
     if photos < _MIN_PHOTOS:
         problem, expected = "there are too few photos for every fault", f"{_MIN_PHOTOS} or more"
         raise SpecError(problem, expected=expected, found=str(photos), where="photos")
@@ -109,7 +109,7 @@ def numbers(photos: int) -> dict[str, int]:
 
 
 def copies(photos: int) -> int:
-    """Tell how many of so many photos are copies of others."""
+    """Count the photos that are copies of others."""
     count_by_fault = numbers(photos)
     return sum(count_by_fault[fault.name] for fault in FAULTS if fault.level == "copy")
 
@@ -117,7 +117,7 @@ def copies(photos: int) -> int:
 def planted(
     submissions: Sequence[Sent], photos: int, random: np.random.Generator
 ) -> tuple[list[Sent], dict[str, str]]:
-    """Plant every fault."""
+    """Assign every fault: all photos, and the fault of each person who has one."""
     photo_by_source = {photo.source: photo for photo in submissions}
     count_by_fault = numbers(photos)
     people = _assign_people_faults(photo_by_source, count_by_fault, random)
@@ -188,7 +188,7 @@ _IS_SUITABLE: dict[str, Callable[[dict[str, Sent], Sent], bool]] = {
     "same place": _follows_photo_without_fault,
     "sent by another": lambda photos, photo: bool(_find_unrelated_people(photos, photo)),
 }
-"""What a photo must be like for a fault; any will do for the others."""
+"""Conditions that a photo must meet to be given a fault; other faults suit any photo."""
 
 
 def _previous_photo(photo_by_source: dict[str, Sent], photo: Sent) -> Sent | None:

@@ -1,4 +1,4 @@
-"""What the world's model finds in published photos: people as planted, in COCO's form of results.
+"""Simulated detections in published photos, with the injected recall, as COCO results.
 
 Published photos have other names. The model looks at them: each is known by its pixels, made small,
 among those of the inbox, also where a bystander was filled in.

@@ -27,7 +27,7 @@ _MIN_PERSON_IOU = 0.1  # overlap from which a box may be of a person
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A task as someone sees it."""
+    """An annotation task, with the people who are truly in its photo."""
 
     task_id: str
     image_id: str
@@ -58,7 +58,7 @@ def read_people(inbox: str | Path) -> pl.DataFrame:
 def tasks_of(
     project: Project, stage: str, people: pl.DataFrame, *, training: bool = False
 ) -> list[Asked]:
-    """List the open tasks of a stage, or its golden ones, with what can be seen."""
+    """List the open (or golden) tasks of a stage, with the people in each photo."""
     tasks = read_table(project, "tasks").filter(stage=stage, golden=training)
     if not training:
         tasks = tasks.filter(status="open")
@@ -105,7 +105,7 @@ def box_of(person: Mapping[str, Any]) -> Box:
 
 
 def box_text(annotation_task: Asked) -> str:
-    """Name the box that is shown by its sides in pixels; "" for none."""
+    """Format the box that is shown as x,y,w,h in pixels; "" for none."""
     return (
         ""
         if annotation_task.box is None

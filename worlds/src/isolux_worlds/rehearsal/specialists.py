@@ -1,7 +1,7 @@
 """What a lab's own specialists give: right answers for training, and what they see in photos.
 
 Reviewers look at photos that stand and may overlook a fault or see one that is not there, both
-with planted rates. What they found is written as `isolux curate decide` reads it; bystanders as
+with set error rates. What they found is written as `isolux curate decide` reads it; bystanders as
 regions that `isolux curate publish --redact` fills in. Of logos and places they fill the sheets of
 `isolux curate suspects`, as `isolux curate review` reads them.
 """

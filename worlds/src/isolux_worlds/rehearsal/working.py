@@ -1,4 +1,4 @@
-"""Simulated annotators work through a stage's tasks; what slipped is told beside it.
+"""Simulated annotators answer a stage's tasks; their mistakes are logged.
 
 ``tasks_of -> answered -> Desk.hand_in``: each task is answered by as many as it asks for, drawn
 from those who are at work. Done twice, nothing is answered twice: a task that has its answers is
@@ -115,7 +115,7 @@ def shift(
 def at_work(
     project: Project, stage: str, names: dict[str, str] | None = None
 ) -> Sequence[Annotator]:
-    """List who may annotate: who graduated; all but the careless, where there is no training."""
+    """List who may annotate: graduates, or all but the last where a stage has no training."""
     graduates = read_table(project, "passes").filter(stage=stage, status="graduated")
     golden = read_table(project, "tasks").filter(stage=stage, golden=True)
     if golden.is_empty():

@@ -46,7 +46,7 @@ _Number = TypeVar("_Number", np.float64, np.int64)
 
 
 def crowding_of(people: IntArray) -> IntArray:
-    """Place of the crowding of an image with so many people: alone, few (2 or 3), many."""
+    """Index of the crowding level of an image: alone, few (2 or 3 people), many."""
     return np.digitize(people, (2, 4)).astype(np.int64)
 
 
@@ -109,10 +109,10 @@ def planted_detection(
 
 
 def planted_detection_record(scene: Scene, detector: Detector) -> list[dict[str, object]]:
-    """Say what was planted, as a run's record keeps it for the report.
+    """List the injected effects, as a run's record keeps it for the report.
 
     One truth per attribute and intersection: the difference in average recall between the two
-    groups that lie farthest apart, and 0 where nothing was planted.
+    groups that lie farthest apart, and 0 where nothing was injected.
 
     Returns
     -------
@@ -143,7 +143,7 @@ class _Cells:
 
 
 def _cells(scene: Scene, detector: Detector, entry: str | None) -> _Cells:
-    """Lay out what an effect or a grouping names, crowding, occlusion and size."""
+    """Build the cells of named attributes, crowding, occlusion and size."""
     used_names = set(crossed(entry) if entry else ())
     of_scene = (*scene.size_effects, *scene.occlusion_effects)
     effects = (*of_scene, *detector.effects, *detector.overlap_effects)
@@ -206,7 +206,7 @@ def _crowding_shares(scene: Scene) -> FloatArray:
 def _recall(
     scene: Scene, detector: Detector, cells: _Cells, overlaps: tuple[float, ...]
 ) -> FloatArray:
-    """Chance of being found at an overlap, mean over overlaps, of each cell."""
+    """Recall of each cell, mean over IoU thresholds."""
     from scipy.special import betaincc
 
     rate = found_rate(scene, detector, cells.code, cells.octaves)

@@ -115,7 +115,7 @@ class Scene:
         Added to its logit; they name attributes of the scene.
     correlation : float, 0 to below 1
         Between people of one cluster, of what makes them hard to find: a normal variable behind
-        each answer, so that every mean stays as planted.
+        each answer, so that every mean stays as injected.
     by : tuple of str
         Attributes and intersections (``"tone*size"``) whose truth is wanted. Empty: each attribute,
         size, occlusion and crowding.
@@ -204,7 +204,7 @@ class Detector:
         Chance of being found where no effect applies, of a person of the scene's median side.
     effects : tuple of Effect
         Added to the logit of that chance. They may name the scene's attributes, ``size``,
-        ``occluded`` and ``crowding``; several in one plant an interaction.
+        ``occluded`` and ``crowding``; several in one make an interaction.
     per_doubling : float
         Added to the logit for each doubling of the side; 0: size has no effect but by ``effects``.
     overlap : float, more than 0 and less than 1
@@ -244,7 +244,7 @@ class Detector:
 
 
 def check_detector(scene: Scene, detector: Detector) -> None:
-    """Refuse a detector whose effects name what the scene has not."""
+    """Refuse a detector whose effects name attributes or values that the scene lacks."""
     for effect in (*detector.effects, *detector.overlap_effects):
         check_effect(effect, scene.values)
     of_images = scene.of_level("image", "cluster") | dict((CROWDING,))
@@ -255,7 +255,7 @@ def check_detector(scene: Scene, detector: Detector) -> None:
 def found_rate(
     scene: Scene, detector: Detector, code: Mapping[str, IntArray], octaves: FloatArray
 ) -> FloatArray:
-    """Chance of being found, 0 to 1."""
+    """Probability of being detected, 0 to 1."""
     effect_sum = summed_effects(detector.effects, scene.values, code)
     return _logistic(_logit(detector.base_rate) + effect_sum + detector.per_doubling * octaves)
 
@@ -272,7 +272,7 @@ def overlap_shapes(
 def false_alarm_rate(
     scene: Scene, detector: Detector, code: Mapping[str, IntArray], n_images: int
 ) -> FloatArray:
-    """Mean number of false alarms in each image: ``[n_images]``."""
+    """Mean number of false positives in each image: ``[n_images]``."""
     effect_sum = summed_effects(detector.false_alarm_effects, scene.values, code)
     rate = detector.false_alarms * np.exp(np.asarray(effect_sum, dtype=np.float64))
     return np.broadcast_to(rate, (n_images,))

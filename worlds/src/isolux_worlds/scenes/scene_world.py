@@ -1,4 +1,4 @@
-"""Draw a scene: a dataset of people in images, what detectors drew in them, and what was planted.
+"""Simulate a scene: people in images, the boxes of detectors, and the injected effects.
 
 People of an image stand side by side on one ground; who is occluded is overlapped by the person to
 the left (if there is one) by a fifth of the narrower one's width. Boxes of detections leave the
@@ -44,10 +44,8 @@ _BOX = ("box_x", "box_y", "box_w", "box_h")
 _GAP_PX = 8.0
 _HIDDEN = 0.2  # of the narrower one's width
 _STRIP_PX = 48.0  # below the people, for false alarms
-_BETA_FOR_PEOPLE, _BETA_FOR_FALSE_ALARMS = (
-    (5.0, 2.0),
-    (2.0, 4.0),
-)  # Beta shapes of scores; calibrated by nothing
+# Beta shapes of scores, which are not calibrated.
+_BETA_FOR_PEOPLE, _BETA_FOR_FALSE_ALARMS = (5.0, 2.0), (2.0, 4.0)
 _SCENE_INFO = DatasetInfo(
     title="Synthetic scene",
     summary="People who never lived, as boxes in images that were never taken.",
@@ -67,7 +65,7 @@ class SceneWorld:
     detectors : tuple of Detector
     seed : int
     dataset : Dataset
-        ``instances`` with boxes in pixels and ``area``, clusters as planted; ``attributes`` of
+        ``instances`` with boxes in pixels and ``area``, clusters as simulated; ``attributes`` of
         people (``size``, ``occluded`` and ``crowding`` among them) and of images; ``images`` with
         width and height.
     predictions : polars.DataFrame
@@ -213,7 +211,7 @@ def _draw_detections(
     images: pl.DataFrame,
     seed: int,
 ) -> pl.DataFrame:
-    """Draw one detector's boxes ``[n, 4]``: of the people it finds, then its false alarms."""
+    """Draw one detector's boxes ``[n, 4]``: of detected people, then its false positives."""
     rng = stream(seed, "detector", detector.name)
     is_detected = _draw_is_detected(scene, detector, crowd, rng)
     a, b = overlap_shapes(scene, detector, crowd.code)
@@ -247,7 +245,7 @@ def _draw_detections(
 def _draw_is_detected(
     scene: Scene, detector: Detector, crowd: _People, rng: np.random.Generator
 ) -> npt.NDArray[np.bool_]:
-    """Draw who is found: each with the planted chance, people of a cluster alike."""
+    """Draw who is detected: each with the injected probability, correlated within a cluster."""
     from scipy.special import ndtr
 
     rate = found_rate(scene, detector, crowd.code, np.log2(crowd.side / scene.side_px))
@@ -259,7 +257,7 @@ def _draw_is_detected(
 def _draw_boxes_with_iou(
     boxes: FloatArray, overlap: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Boxes of exactly that overlap: cut off above, cut off at the right, or moved up or down.
+    """Boxes of exactly that IoU: cut off above, cut off at the right, or moved up or down.
 
     A box cut to a share q of itself overlaps the whole by q; one moved by (1 − q) / (1 + q) of its
     height, by q. ``boxes``: [n, 4].

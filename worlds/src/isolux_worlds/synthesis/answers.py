@@ -119,7 +119,7 @@ def _as_they_are(dataset: Dataset, world: PhotoWorld, layout: Layout) -> Dataset
 def _match_instances(
     layout: Layout, world: PhotoWorld, model: ModelSettings, task: str
 ) -> pl.DataFrame:
-    """Say whom a model is right about; of a photo that is judged, whether about the first in it."""
+    """Draw for whom a model is right; where images are units, for the first person of each."""
     answers = world.people.select("person_id", "image_id").with_columns(
         right=right(world, model, stream_name=task)
     )

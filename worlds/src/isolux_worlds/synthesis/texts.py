@@ -64,7 +64,7 @@ def _of_table(settings: WorldSettings, model: str) -> list[str]:
 
 
 def _groupings(settings: WorldSettings, layout: Layout) -> list[str]:
-    """Give ``--by`` for each grouping that the layout knows, or for the first attributes."""
+    """List ``--by`` options: the groupings that the layout has, or its first attributes."""
     native_groupings = [layout.grouping(entry) for entry in _asked(settings)]
     groupings = [entry for entry in native_groupings if entry is not None]
     if not groupings and not layout.also:

@@ -1,7 +1,8 @@
 """A world in YAML: who lives in it, how they are photographed, who annotates, which models err how.
 
 ``world.yaml -> read_world -> WorldSettings``; ``preset`` reads one of those that come with isolux.
-``people.draw_people`` draws from it, ``planted.planted`` gives the exact truth of every group.
+``people.draw_people`` draws from it, ``injected_effects.photo_injected_rates`` gives the exact rate
+of every group.
 
 Attributes are a Bayesian network: each has ``shares``, and ``given`` a list of conditions on
 attributes named before it, of which the first that holds counts.

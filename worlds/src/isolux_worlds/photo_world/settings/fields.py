@@ -111,7 +111,7 @@ class ModelSettings(_Frozen):
     """A simulated model: its chance to be right about a person is logistic.
 
     ``correlation`` is that of a normal variable behind the answers, between photos of one subject;
-    means stay as planted whatever it is. ``false_alarms`` is the mean number of false alarms in
+    means stay as injected whatever it is. ``false_alarms`` is the mean number of false alarms in
     a photo, ``jitter`` the standard deviation of a box's edges, in parts of its side.
     """
 
