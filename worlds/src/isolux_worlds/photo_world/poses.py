@@ -100,15 +100,15 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class _Point:
+class _JointPoints:
     x: Floats
     y: Floats
 
-    def plus(self, length: Floats | float, along: _Point) -> _Point:
-        return _Point(self.x + length * along.x, self.y + length * along.y)
+    def plus(self, length: Floats | float, along: _JointPoints) -> _JointPoints:
+        return _JointPoints(self.x + length * along.x, self.y + length * along.y)
 
 
-_PutPoint = Callable[[str, _Point], _Point]
+_PutPoint = Callable[[str, _JointPoints], _JointPoints]
 
 
 def figures(pose: IntArray, values: tuple[str, ...], rng: np.random.Generator) -> Figures:
@@ -140,14 +140,14 @@ def _build_figures(angle: Mapping[str, Floats], head_turn: Floats) -> Figures:
     n = len(head_turn)
     x, y = np.empty((33, n), np.float32), np.empty((33, n), np.float32)
 
-    def put_point(name: str, point: _Point) -> _Point:
+    def put_point(name: str, point: _JointPoints) -> _JointPoints:
         x[_JOINT_INDEX[name]], y[_JOINT_INDEX[name]] = point.x, point.y
         return point
 
     zero = np.zeros(n, np.float32)
     lean = np.deg2rad(angle["lean"])
-    up, across = _Point(np.sin(lean), -np.cos(lean)), _Point(np.cos(lean), np.sin(lean))
-    middle = _Point(zero, zero).plus(_SPINE * angle["spine"], up)
+    up, across = _JointPoints(np.sin(lean), -np.cos(lean)), _JointPoints(np.cos(lean), np.sin(lean))
+    middle = _JointPoints(zero, zero).plus(_SPINE * angle["spine"], up)
     for side_name, sign in (("right", -1.0), ("left", 1.0)):
         shoulder = put_point(f"{side_name}_shoulder", middle.plus(sign * _HALF_SHOULDERS, across))
         _arm(angle, side_name, sign, shoulder, put_point)
@@ -155,11 +155,14 @@ def _build_figures(angle: Mapping[str, Floats], head_turn: Floats) -> Figures:
             angle,
             side_name,
             sign,
-            put_point(f"{side_name}_hip", _Point(zero + sign * _HALF_HIPS, zero)),
+            put_point(f"{side_name}_hip", _JointPoints(zero + sign * _HALF_HIPS, zero)),
             put_point,
         )
     tilt = lean / 2 + np.deg2rad(angle["tilt"])
-    head, sideways = _Point(np.sin(tilt), -np.cos(tilt)), _Point(np.cos(tilt), np.sin(tilt))
+    head, sideways = (
+        _JointPoints(np.sin(tilt), -np.cos(tilt)),
+        _JointPoints(np.cos(tilt), np.sin(tilt)),
+    )
     short = angle["head"]
     for name, (along, aside) in _HEAD.items():
         turn_shift = zero if "ear" in name else head_turn * (1.4 if name == "nose" else 1.0)
@@ -170,14 +173,18 @@ def _build_figures(angle: Mapping[str, Floats], head_turn: Floats) -> Figures:
     return Figures(x, y, heights[_TOP], heights[_FOREHEAD], heights[_CHIN])
 
 
-def _direction(degrees: Floats, sign: float) -> _Point:
+def _direction(degrees: Floats, sign: float) -> _JointPoints:
     """Step one unit at an angle from straight down, outward from the body on that side."""
     radians = np.deg2rad(degrees)
-    return _Point(np.float32(sign) * np.sin(radians), np.cos(radians))
+    return _JointPoints(np.float32(sign) * np.sin(radians), np.cos(radians))
 
 
 def _arm(
-    angle: Mapping[str, Floats], side: str, sign: float, shoulder: _Point, put_point: _PutPoint
+    angle: Mapping[str, Floats],
+    side: str,
+    sign: float,
+    shoulder: _JointPoints,
+    put_point: _PutPoint,
 ) -> None:
     s, short = side[0], angle["arm"]
     elbow = shoulder.plus(_UPPER_ARM * short, _direction(angle[f"upper_arm_{s}"], sign))
@@ -194,7 +201,7 @@ def _arm(
 
 
 def _leg(
-    angle: Mapping[str, Floats], side: str, sign: float, hip: _Point, put_point: _PutPoint
+    angle: Mapping[str, Floats], side: str, sign: float, hip: _JointPoints, put_point: _PutPoint
 ) -> None:
     s = side[0]
     knee = hip.plus(_THIGH * angle[f"thigh_short_{s}"], _direction(angle[f"thigh_{s}"], sign))
@@ -202,5 +209,5 @@ def _leg(
     down = _direction(angle[f"shank_{s}"], sign)
     ankle = put_point(f"{side}_ankle", knee.plus(_SHANK * angle[f"shank_short_{s}"], down))
     sideways = np.float32(sign)
-    put_point(f"{side}_heel", _Point(ankle.x - sideways * 0.006, ankle.y + 0.030))
-    put_point(f"{side}_foot_index", _Point(ankle.x + sideways * 0.040, ankle.y + 0.038))
+    put_point(f"{side}_heel", _JointPoints(ankle.x - sideways * 0.006, ankle.y + 0.030))
+    put_point(f"{side}_foot_index", _JointPoints(ankle.x + sideways * 0.040, ankle.y + 0.038))

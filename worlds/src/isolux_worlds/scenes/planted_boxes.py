@@ -133,7 +133,7 @@ def planted_detection_record(scene: Scene, detector: Detector) -> list[dict[str,
 
 
 @dataclass(frozen=True, slots=True)
-class _Cells:
+class _SceneCells:
     """Combinations of values, one axis each, the last one narrow bins of size."""
 
     names: tuple[str, ...]
@@ -142,7 +142,7 @@ class _Cells:
     share: FloatArray
 
 
-def _cells(scene: Scene, detector: Detector, entry: str | None) -> _Cells:
+def _cells(scene: Scene, detector: Detector, entry: str | None) -> _SceneCells:
     """Build the cells of named attributes, crowding, occlusion and size."""
     used_names = set(crossed(entry) if entry else ())
     of_scene = (*scene.size_effects, *scene.occlusion_effects)
@@ -172,7 +172,7 @@ def _cells(scene: Scene, detector: Detector, entry: str | None) -> _Cells:
     size = np.digitize(2.0**middle, SIZE_EDGES_PX)
     code = shaped | {SIZE[0]: _along(size, len(names) - 1, len(names))}
     octaves = _along(middle - np.log2(scene.side_px), len(names) - 1, len(names))
-    return _Cells(names, code, octaves, np.broadcast_to(share, lengths))
+    return _SceneCells(names, code, octaves, np.broadcast_to(share, lengths))
 
 
 def _along(values: npt.NDArray[_Number], axis: int, n_axes: int) -> npt.NDArray[_Number]:
@@ -204,7 +204,7 @@ def _crowding_shares(scene: Scene) -> FloatArray:
 
 
 def _recall(
-    scene: Scene, detector: Detector, cells: _Cells, overlaps: tuple[float, ...]
+    scene: Scene, detector: Detector, cells: _SceneCells, overlaps: tuple[float, ...]
 ) -> FloatArray:
     """Recall of each cell, mean over IoU thresholds."""
     from scipy.special import betaincc
@@ -235,7 +235,7 @@ def _rows(
 
 
 def _average_over_cells(
-    cells: _Cells, cell_recall: FloatArray, names: Sequence[str], lengths: list[int]
+    cells: _SceneCells, cell_recall: FloatArray, names: Sequence[str], lengths: list[int]
 ) -> tuple[FloatArray, FloatArray]:
     """Share and mean value of each combination of these attributes' values."""
     key = np.zeros([1] * len(cells.names), dtype=np.int64)
