@@ -1,4 +1,4 @@
-"""Populations whose disparities are planted, hence known.
+"""Synthetic populations whose disparities are injected, hence known.
 
 ``Population -> simulate -> World``: a table of people as a newcomer would have it, and the true
 rate of every group. ``Scene, Detector -> simulate_scene -> SceneWorld``: people in images, the
@@ -80,9 +80,9 @@ _MODULES = (
 def __getattr__(name: str) -> Any:
     """Import what is asked for, when it is asked for: the program's help needs none of it."""
     for module in _MODULES if name in __all__ else ():
-        found = importlib.import_module(f"isolux_worlds.{module}")
-        if name in found.__all__:
-            return globals().setdefault(name, getattr(found, name))
+        public_object = importlib.import_module(f"isolux_worlds.{module}")
+        if name in public_object.__all__:
+            return globals().setdefault(name, getattr(public_object, name))
     raise AttributeError(f"module 'isolux_worlds' has no attribute {name!r}")
 
 

@@ -1,4 +1,4 @@
-"""Named random streams, and subjects' own rates that keep the planted mean exactly.
+"""Named random streams, and subjects' rates whose mean is exactly the injected one.
 
 A subject's rate is a Beta variable with mean p and intra-class correlation rho, so its photos are
 beta-binomial: var(sum of m photos) = m p (1 - p) (1 + (m - 1) rho). Where p changes from photo to

@@ -41,25 +41,31 @@ def write_captions(
     """
     draw = np.random.default_rng(seed)
     gender = draw.integers(0, 2, people)
-    there = draw.random((people, len(_OBJECTS))) < _OBJECT_SHARES[gender]
+    has_object = draw.random((people, len(_OBJECTS))) < _OBJECT_SHARES[gender]
     if association:
-        leans = np.where(there[:, 0] == there[:, 1], gender, there[:, 1].astype(int))
-        named = np.where((leans != gender) & (draw.random(people) < association), leans, gender)
+        leans = np.where(has_object[:, 0] == has_object[:, 1], gender, has_object[:, 1].astype(int))
+        mentioned_gender = np.where(
+            (leans != gender) & (draw.random(people) < association), leans, gender
+        )
     else:  # by Bayes, a picture with these objects shows a man with this chance
         feminine, masculine = _OBJECT_SHARES
-        odds = np.where(there, masculine / feminine, (1 - masculine) / (1 - feminine)).prod(axis=1)
-        named = (draw.random(people) < odds / (1.0 + odds)).astype(int)
-    silent = draw.random(people) < 0.1
-    nouns = np.where(silent, "a person", _NOUNS[named, draw.integers(0, 3, people)])
-    objects = [[name for name, has in zip(_OBJECTS, row, strict=True) if has] for row in there]
+        odds = np.where(has_object, masculine / feminine, (1 - masculine) / (1 - feminine)).prod(
+            axis=1
+        )
+        mentioned_gender = (draw.random(people) < odds / (1.0 + odds)).astype(int)
+    is_without_gender = draw.random(people) < 0.1
+    nouns = np.where(
+        is_without_gender, "a person", _NOUNS[mentioned_gender, draw.integers(0, 3, people)]
+    )
+    objects = [[name for name, has in zip(_OBJECTS, row, strict=True) if has] for row in has_object]
     texts = [
         " ".join([noun, *(f"with a {name}" for name in names)])
         for noun, names in zip(nouns.tolist(), objects, strict=True)
     ]
     ids = [f"picture {i}" for i in range(people)]
     light = np.array(["day", "night"])[draw.integers(0, 2, people)]
-    joined = [";".join(names) for names in objects]
-    table = {"id": ids, "gender": _GENDERS[gender], "objects": joined, "light": light}
+    object_lists = [";".join(names) for names in objects]
+    table = {"id": ids, "gender": _GENDERS[gender], "objects": object_lists, "light": light}
     return _write(folder, {"people": table, "captions": {"id": ids, "caption": texts}})
 
 
@@ -92,13 +98,13 @@ def write_generated(
     *,
     association: float,
     pictures: int = 400,
-    counted: int = 300,
+    n_images: int = 300,
     seed: int = 0,
 ) -> Files:
     """Write ``pictures`` of three prompts, what a classifier ``judged``, and its ``matrix``.
 
     ``association``: how far the share of feminine pictures is below a half for doctors and above
-    it for nurses; ``counted``: cases of either value of which the matrix is made.
+    it for nurses; ``n_images``: cases of either value of which the matrix is made.
     """
     draw = np.random.default_rng(seed)
     prompt = np.repeat(np.arange(len(_PROMPTS)), pictures)
@@ -106,15 +112,15 @@ def write_generated(
     true = (draw.random(len(prompt)) >= shares[prompt]).astype(int)
     is_right = draw.random(len(prompt)) < _CLASSIFIER_ACCURACY[true]
     ids = [f"picture {i}" for i in range(len(prompt))]
-    hits = [int(draw.binomial(counted, chance)) for chance in _CLASSIFIER_ACCURACY]
+    hits = [int(draw.binomial(n_images, chance)) for chance in _CLASSIFIER_ACCURACY]
     matrix = {
         "true": _GENDERS[[0, 0, 1, 1]],
         "labelled": _GENDERS[[0, 1, 0, 1]],
-        "count": [hits[0], counted - hits[0], counted - hits[1], hits[1]],
+        "count": [hits[0], n_images - hits[0], n_images - hits[1], hits[1]],
     }
-    judged = {"id": ids, "label": _GENDERS[np.where(is_right, true, 1 - true)]}
-    asked = {"id": ids, "prompt": _PROMPTS[prompt]}
-    return _write(folder, {"pictures": asked, "judged": judged, "matrix": matrix})
+    label_columns = {"id": ids, "label": _GENDERS[np.where(is_right, true, 1 - true)]}
+    prompt_columns = {"id": ids, "prompt": _PROMPTS[prompt]}
+    return _write(folder, {"pictures": prompt_columns, "judged": label_columns, "matrix": matrix})
 
 
 def write_pronouns(
@@ -127,7 +133,7 @@ def write_pronouns(
     """
     draw = np.random.default_rng(seed)
     gender = draw.integers(0, 2, people)
-    work, beside = np.arange(people) % len(_OCCUPATIONS), draw.integers(0, 3, people)
+    work, distractor = np.arange(people) % len(_OCCUPATIONS), draw.integers(0, 3, people)
     against = _STEREOTYPE[work] * np.where(gender == 0, 1.0, -1.0) > 0
     is_wrong = draw.random(people) < 0.1 + association * against
     pronouns = _PRONOUNS[np.where(is_wrong, 1 - gender, gender)]
@@ -135,7 +141,7 @@ def write_pronouns(
         "id": [f"person {i}" for i in range(people)],
         "gender": _GENDERS[gender],
         "occupation": _OCCUPATIONS[work],
-        "other": np.array(["nobody", *_GENDERS])[beside],
+        "other": np.array(["nobody", *_GENDERS])[distractor],
     }
     texts = [f"the {job} and {p} desk" for job, p in zip(_OCCUPATIONS[work], pronouns, strict=True)]
     return _write(folder, {"people": table, "answers": {"id": table["id"], "label": texts}})
@@ -158,21 +164,29 @@ def write_searches(
     query; ``vectors``: ``texts`` and ``pictures`` whose products are the scores, instead of them.
     """
     draw = np.random.default_rng(seed)
-    group, kind = draw.integers(0, 2, images), np.arange(queries) % 2
-    lean = association * np.where(kind == 0, 1.0, -1.0)[:, None] * (group - 0.5)
-    asked = [f"prompt {i}" for i in range(queries)]
-    seen = [f"image {i}" for i in range(images)]
-    prompts = {"id": asked, "kind": np.array(["science", "family"])[kind]}
-    files = _write(folder, {"prompts": prompts, "images": {"id": seen, "gender": _GENDERS[group]}})
+    group, query_type = draw.integers(0, 2, images), np.arange(queries) % 2
+    lean = association * np.where(query_type == 0, 1.0, -1.0)[:, None] * (group - 0.5)
+    queried_prompts = [f"prompt {i}" for i in range(queries)]
+    image_names = [f"image {i}" for i in range(images)]
+    prompts = {"id": queried_prompts, "kind": np.array(["science", "family"])[query_type]}
+    files = _write(
+        folder, {"prompts": prompts, "images": {"id": image_names, "gender": _GENDERS[group]}}
+    )
     noise = draw.normal(size=(queries, images)) + liking * draw.normal(size=images)
     if not vectors:
-        pairs = {"instance_id": np.repeat(asked, images), "other_id": np.tile(seen, queries)}
+        pairs = {
+            "instance_id": np.repeat(queried_prompts, images),
+            "other_id": np.tile(image_names, queries),
+        }
         scores = {**pairs, "score": (noise + lean).ravel()}
         return files | _write(folder, {"scores": scores}, ".parquet")
     # One coordinate for each query: a picture's number there is its score.
-    sides = {"texts": (asked, np.eye(queries)), "pictures": (seen, (noise + lean).T)}
+    embeddings_by_file = {
+        "texts": (queried_prompts, np.eye(queries)),
+        "pictures": (image_names, (noise + lean).T),
+    }
     tables: dict[str, Mapping[str, Any]] = {}
-    for name, (ids, rows) in sides.items():
+    for name, (ids, rows) in embeddings_by_file.items():
         unit = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).tolist()
         tables[name] = {"instance_id": ids, "model": "net", "embedding": pl.Series(unit)}
     return files | _write(folder, tables, ".parquet")

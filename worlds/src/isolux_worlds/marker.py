@@ -18,6 +18,6 @@ _TEXT = (
 )
 
 
-def write_marker(folder: Path, made: str) -> None:
-    """Write the marker into a folder; ``made`` is the command that drew the people."""
-    (folder / MARKER).write_text(_TEXT.format(made=made), encoding="utf-8")
+def write_marker(folder: Path, command: str) -> None:
+    """Write the marker into a folder; ``command`` is the command that drew the people."""
+    (folder / MARKER).write_text(_TEXT.format(made=command), encoding="utf-8")

@@ -46,8 +46,8 @@ def demo(
         from isolux_worlds.populations.demonstration import demonstrate
 
         refuse_existing(out, overwrite=overwrite)
-        done = demonstrate(seed=seed)
-        show_audit(done.run, done.report(out, overwrite=overwrite))
+        demonstration = demonstrate(seed=seed)
+        show_audit(demonstration.run, demonstration.report(out, overwrite=overwrite))
 
 
 def _from_pixels(out: str, seed: int, *, overwrite: bool) -> None:
@@ -59,7 +59,7 @@ def _from_pixels(out: str, seed: int, *, overwrite: bool) -> None:
 
     needed("onnxruntime", package="onnxruntime", extra="onnx", purpose="the demo from pixels")
     with painting() as tell:
-        done, report = audit_masks(
+        audit, report = audit_masks(
             out, seed=seed, overwrite=overwrite, progress=tell, watched=watching
         )
-    show_audit(done.run, report)
+    show_audit(audit.run, report)

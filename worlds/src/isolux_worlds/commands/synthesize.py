@@ -56,7 +56,7 @@ def synthesize(
         hint = f"isolux synthesize {world} --out {Path(world).stem}"
         raise SpecError("it is not said where to write", expected="--out DIR", hint=hint)
     with painting() as tell:
-        done = written(
+        synthesis = written(
             world,
             out=out,
             layout=layout,
@@ -66,10 +66,10 @@ def synthesize(
             overwrite=overwrite,
             progress=tell,
         )
-    made = done.world
+    photo_world = synthesis.world
     typer.echo(
-        f"{made.photos.height:,} photos of {made.subjects.height:,} people"
-        f" ({made.people.height:,} people in photos), in {done.seconds:.1f} seconds"
+        f"{photo_world.photos.height:,} photos of {photo_world.subjects.height:,} people"
+        f" ({photo_world.people.height:,} people in photos), in {synthesis.seconds:.1f} seconds"
     )
     document.wrote("world", out)
     typer.echo(f"how to audit it: {out / 'README.txt'}")
@@ -119,16 +119,16 @@ def painting() -> Iterator[Progress]:
     text = TextColumn("{task.description}")
     console = Console(stderr=True)
     if not console.is_terminal:  # a log: a line now and then, no bars
-        yield lambda what, done, of: at(f"{what}: {done:,} of {of:,}")
+        yield lambda activity, n_done, n_total: at(f"{activity}: {n_done:,} of {n_total:,}")
         return
     columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     bars = Bars(*columns, console=console, transient=True)
     numbers: dict[str, TaskID] = {}
 
-    def tell(what: str, done: int, of: int) -> None:
-        if what not in numbers:
-            numbers[what] = bars.add_task(what, total=of)
-        bars.update(numbers[what], completed=done)
+    def tell(activity: str, n_done: int, n_total: int) -> None:
+        if activity not in numbers:
+            numbers[activity] = bars.add_task(activity, total=n_total)
+        bars.update(numbers[activity], completed=n_done)
 
     with bars:
         yield tell

@@ -68,15 +68,15 @@ def _smooth_noise(x: float, y: float, salt: int) -> float:
 @njit(None, **_FLAGS)
 def _window(shape: _Floats, points: _Floats, height: int, width: int) -> tuple[int, int, int, int]:
     """Return rows and columns (first, one past the last) that a shape can touch."""
-    kind = int(shape[KIND])
+    shape_type = int(shape[KIND])
     reach = shape[SOFT] + 1.0
-    if kind == POLYGON:
+    if shape_type == POLYGON:
         first, last = int(shape[GEO]), int(shape[GEO + 1])
         x0, x1, y0, y1 = np.inf, -np.inf, np.inf, -np.inf
         for k in range(first, last):
             x0, x1 = min(x0, points[k, 0]), max(x1, points[k, 0])
             y0, y1 = min(y0, points[k, 1]), max(y1, points[k, 1])
-    elif kind == ELLIPSE:
+    elif shape_type == ELLIPSE:
         c, s = shape[GEO + 4], shape[GEO + 5]
         rx, ry = shape[GEO + 2], shape[GEO + 3]
         dx, dy = math.hypot(rx * c, ry * s), math.hypot(rx * s, ry * c)
@@ -95,7 +95,7 @@ def _window(shape: _Floats, points: _Floats, height: int, width: int) -> tuple[i
 
 
 @njit(None, **_FLAGS)
-def _spread(a: float, b: float, d: float, row: _Picture, left: int, right: int) -> None:
+def _add_wide_edge(a: float, b: float, d: float, row: _Picture, left: int, right: int) -> None:
     """Add the part of an edge that crosses one row from ``a`` to ``b``, over several pixels."""
     s = 1.0 / (b - a)
     covered = 0.0
@@ -134,42 +134,42 @@ def _add_edges(
             if b <= left:  # wholly to the left of the window: covers the row from there on
                 area[y, left] += d
             elif a < right:
-                _add_part(a, b, d, area[y], left, right)
+                _add_edge_in_row(a, b, d, area[y], left, right)
 
 
 @njit(None, **_FLAGS)
-def _add_part(a: float, b: float, d: float, row: _Picture, left: int, right: int) -> None:
+def _add_edge_in_row(a: float, b: float, d: float, row: _Picture, left: int, right: int) -> None:
     """Add the part of an edge that crosses one row from ``a`` to ``b``."""
     first = math.floor(a)
     if first < left or b > first + 1.0:
-        _spread(a, b, d, row, left, right)
+        _add_wide_edge(a, b, d, row, left, right)
         return
-    part = 0.5 * (a + b) - first
-    row[first] += d * (1.0 - part)
+    first_share = 0.5 * (a + b) - first
+    row[first] += d * (1.0 - first_share)
     if first + 1 < right:
-        row[first + 1] += d * part
+        row[first + 1] += d * first_share
 
 
 @njit(None, **_FLAGS)
-def _ellipse_distance(shape: _Floats, x: float, y: float, enough: float) -> float:
+def _ellipse_distance(shape: _Floats, x: float, y: float, cutoff_px: float) -> float:
     """Return about how many pixels a place lies inside (below 0) or outside an ellipse."""
     dx, dy = x - shape[1], y - shape[2]
     u = (dx * shape[5] + dy * shape[6]) / shape[3]
     v = (dy * shape[5] - dx * shape[6]) / shape[4]
     r2 = u * u + v * v
-    rim = 1.0 + enough / min(shape[3], shape[4])
+    rim = 1.0 + cutoff_px / min(shape[3], shape[4])
     if r2 > rim * rim:  # no place of the rim is nearer than the smaller radius' share
-        return 2.0 * enough
+        return 2.0 * cutoff_px
     r = math.sqrt(r2)
     g = math.sqrt(u * u / (shape[3] * shape[3]) + v * v / (shape[4] * shape[4]))
     if g < 1e-9:
-        return -2.0 * enough  # the middle
+        return -2.0 * cutoff_px  # the middle
     distance: float = r * (r - 1.0) / g
     return distance
 
 
 @njit(None, **_FLAGS)
-def _capsule_place(shape: _Floats, x: float, y: float) -> tuple[float, float, float]:
+def _capsule_distance(shape: _Floats, x: float, y: float) -> tuple[float, float, float]:
     """Return distance to a tapered capsule, and the place across and along its normal (−1 to 1)."""
     ax, ay, bx, by = shape[1], shape[2], shape[4], shape[5]
     dx, dy = bx - ax, by - ay
@@ -187,7 +187,7 @@ def _capsule_place(shape: _Floats, x: float, y: float) -> tuple[float, float, fl
 
 
 @njit(None, **_FLAGS)
-def _lit(nx: float, ny: float, strength: float, light: _Floats) -> float:
+def _lambert_shade(nx: float, ny: float, strength: float, light: _Floats) -> float:
     """Return the shade of a surface whose normal is (nx, ny, what is left to 1): 1 to the front."""
     n2 = nx * nx + ny * ny
     if n2 > 1.0:
@@ -211,9 +211,9 @@ def _shade(shape: _Floats, x: float, y: float, u: float, v: float, light: _Float
             g = math.sqrt(g2)
             t = min(1.0, max(-1.0, t))
             t *= 0.97 * abs(t)  # flat in front, falling away at the edges, as a face or a chest is
-            shade = _lit(t * gx / g, t * gy / g, shape[ROUND], light)
+            shade = _lambert_shade(t * gx / g, t * gy / g, shape[ROUND], light)
         else:
-            shade = _lit(u * 0.95, v * 0.95, shape[ROUND], light)
+            shade = _lambert_shade(u * 0.95, v * 0.95, shape[ROUND], light)
     if shape[GRAIN] != 0.0:
         px = shape[GRAIN_PX]
         if px <= 1.0:
@@ -224,7 +224,7 @@ def _shade(shape: _Floats, x: float, y: float, u: float, v: float, light: _Float
 
 
 @njit(None, **_FLAGS)
-def _along(shape: _Floats, x: float, y: float) -> float:
+def _gradient_position(shape: _Floats, x: float, y: float) -> float:
     """Return where between its two colours a shape is, 0 to 1."""
     gx, gy = shape[GRAD + 2] - shape[GRAD], shape[GRAD + 3] - shape[GRAD + 1]
     t: float = ((x - shape[GRAD]) * gx + (y - shape[GRAD + 1]) * gy) / max(gx * gx + gy * gy, 1e-9)
@@ -236,28 +236,28 @@ def _blend(
     shape: _Floats, x: int, y: int, alpha: float, shade: float, picture: _Picture, haze: _Floats
 ) -> None:
     """Lay a shape's colour over a pixel."""
-    far = shape[HAZE]
-    t = _along(shape, x + 0.5, y + 0.5) if int(shape[MODE]) == LINEAR else 0.0
+    haze_share = shape[HAZE]
+    t = _gradient_position(shape, x + 0.5, y + 0.5) if int(shape[MODE]) == LINEAR else 0.0
     for c in range(3):
         colour = shape[RED + c]
         if t > 0.0:
             colour += (shape[RED_B + c] - colour) * t
         colour = min(255.0, max(0.0, colour * shade))
-        if far > 0.0:
-            colour += (haze[c] - colour) * far
+        if haze_share > 0.0:
+            colour += (haze[c] - colour) * haze_share
         before = float(picture[y, x, c])
         picture[y, x, c] = np.float32(before + alpha * (colour - before))
 
 
 @njit(None, **_FLAGS)
-def _covered(shape: _Floats, x: float, y: float) -> tuple[float, float, float]:
+def _pixel_coverage(shape: _Floats, x: float, y: float) -> tuple[float, float, float]:
     """Return how much of a pixel an ellipse or a capsule covers, and its normal there."""
     soft = shape[SOFT]
     if int(shape[KIND]) == ELLIPSE:
         d = _ellipse_distance(shape, x, y, 0.5 * (1.0 + soft))
         u, v = (x - shape[1]) / shape[3], (y - shape[2]) / shape[4]
     else:
-        d, u, v = _capsule_place(shape, x, y)
+        d, u, v = _capsule_distance(shape, x, y)
     cover = min(1.0, max(0.0, 0.5 - d / (1.0 + soft)))
     if soft > 0.0:
         cover = cover * cover * (3.0 - 2.0 * cover)
@@ -265,12 +265,12 @@ def _covered(shape: _Floats, x: float, y: float) -> tuple[float, float, float]:
 
 
 @njit(None, **_FLAGS)
-def _allowed(shape: _Floats, owner: int, part: int) -> bool:
+def _is_allowed(shape: _Floats, owner: int, part_number: int) -> bool:
     """Return whether a shape may be painted where that part of that owner is on top."""
     if shape[CLIP_OWNER] < 0:
         return True
-    same = owner == int(shape[CLIP_OWNER])
-    return same and (shape[CLIP_PART] < 0 or part == int(shape[CLIP_PART]))
+    is_same_owner = owner == int(shape[CLIP_OWNER])
+    return is_same_owner and (shape[CLIP_PART] < 0 or part_number == int(shape[CLIP_PART]))
 
 
 @njit(None, **_FLAGS)
@@ -279,7 +279,7 @@ def paint(
     points: _Floats,
     picture: _Picture,
     owner: _Labels,
-    part: _Labels,
+    part_labels: _Labels,
     touched: _Labels,
     body_px: npt.NDArray[np.int64],
     light: _Floats,
@@ -289,16 +289,16 @@ def paint(
     """Paint shapes in order onto a picture and its label pictures, all changed in place.
 
     ``shapes``: [n, COLUMNS] float; ``points``: [p, 2] float; ``picture``: [h, w, 3] float32;
-    ``owner``, ``part``, ``touched``: [h, w] uint8; ``body_px``: [256] int; ``light``, ``haze``: [3]
-    float; ``area``: [h, w] float32.
+    ``owner``, ``part_labels``, ``touched``: [h, w] uint8; ``body_px``: [256] int; ``light``,
+    ``haze``: [3] float; ``area``: [h, w] float32.
     """
     for k in range(shapes.shape[0]):
         shape = shapes[k]
         low, high, left, right = _window(shape, points, picture.shape[0], picture.shape[1])
-        polygon, who = int(shape[KIND]) == POLYGON, int(shape[OWNER])
+        polygon, owner_number = int(shape[KIND]) == POLYGON, int(shape[OWNER])
         if polygon and low < high and left < right:
             _add_edges(shape, points, area, low, high, left, right)
-        plain = shape[ROUND] == 0.0 and shape[GRAIN] == 0.0
+        is_flat = shape[ROUND] == 0.0 and shape[GRAIN] == 0.0
         for y in range(low, high):
             total, u, v = 0.0, 0.0, 0.0
             for x in range(left, right):
@@ -307,14 +307,16 @@ def paint(
                     area[y, x] = 0.0
                     cover = min(1.0, abs(total))
                 else:
-                    cover, u, v = _covered(shape, x + 0.5, y + 0.5)
-                if cover <= 0.003 or not _allowed(shape, owner[y, x], part[y, x]):
+                    cover, u, v = _pixel_coverage(shape, x + 0.5, y + 0.5)
+                if cover <= 0.003 or not _is_allowed(shape, owner[y, x], part_labels[y, x]):
                     continue
-                shade = 1.0 if plain else _shade(shape, x + 0.5, y + 0.5, u, v, light)
+                shade = 1.0 if is_flat else _shade(shape, x + 0.5, y + 0.5, u, v, light)
                 _blend(shape, x, y, cover * shape[ALPHA], shade, picture, haze)
-                if who >= 0 and cover >= 0.5:
-                    owner[y, x] = who
-                    part[y, x] = int(shape[PART])
-                    if 0 < who < 255 and touched[y, x] != who:  # a body's pixel counts once
-                        touched[y, x] = who
-                        body_px[who] += 1
+                if owner_number >= 0 and cover >= 0.5:
+                    owner[y, x] = owner_number
+                    part_labels[y, x] = int(shape[PART])
+                    if (
+                        0 < owner_number < 255 and touched[y, x] != owner_number
+                    ):  # a body's pixel counts once
+                        touched[y, x] = owner_number
+                        body_px[owner_number] += 1

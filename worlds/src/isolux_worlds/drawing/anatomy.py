@@ -139,8 +139,8 @@ def look_of(words: Mapping[str, str], age: int, seed: int, subject: str) -> Look
     )
 
 
-def _pick(colours: tuple[str, ...], at: float) -> Colour:
-    return rgb(colours[int(at * len(colours))])
+def _pick(colours: tuple[str, ...], position: float) -> Colour:
+    return rgb(colours[int(position * len(colours))])
 
 
 _HEAD_PER_FACE = 1.2
@@ -162,9 +162,9 @@ class Frame:
         (ox, oy), (rx, ry), (dx, dy) = self.origin, self.right, self.down
         return ox + x * rx + y * dx, oy + x * ry + y * dy
 
-    def all(self, places: Places) -> _Floats:
+    def all(self, points: Places) -> _Floats:
         """Return the pixels of several places: [n, 2]."""
-        array = np.asarray(places, dtype=np.float64)
+        array = np.asarray(points, dtype=np.float64)
         pixels: _Floats = array @ np.array([self.right, self.down]) + np.array(self.origin)
         return pixels
 
@@ -225,15 +225,15 @@ def mirrored(first: Point, half: Sequence[Point], last: Point) -> list[Point]:
 def words_of(row: Mapping[str, Any]) -> dict[str, str]:
     """Return every drawn attribute of a row; what a world does not say is the commonest value."""
     return {
-        name: str(row.get(name) or max(drawn.shares, key=lambda v: drawn.shares[v]))
-        for name, drawn in DRAWN.items()
+        name: str(row.get(name) or max(attribute.shares, key=lambda v: attribute.shares[v]))
+        for name, attribute in DRAWN.items()
     }
 
 
 def figure_of(row: Mapping[str, Any], owner: int, seed: int) -> Figure:
     """Return the figure of one row of ``people``."""
-    places = zip(JOINTS, row["joints_x"], row["joints_y"], strict=True)
-    joints = {name: (float(x), float(y)) for name, x, y in places}
+    joint_positions = zip(JOINTS, row["joints_x"], row["joints_y"], strict=True)
+    joints = {name: (float(x), float(y)) for name, x, y in joint_positions}
     face = _face_of(joints)
     words = words_of(row)
     return Figure(

@@ -38,15 +38,21 @@ def _sky(s: Setting) -> None:
     for _ in range(4 if s.weather == "clear" else 9):
         x, y, size = s.uniform(0, 1), s.uniform(0.03, 0.36), s.uniform(0.08, 0.2) * w
         for k in range(3):
-            place = (x * w + (k - 1) * size * 0.5, y * h + (k % 2) * size * 0.08)
+            centre = (x * w + (k - 1) * size * 0.5, y * h + (k % 2) * size * 0.08)
             s.canvas.ellipse(
-                place, size * 0.5, size * 0.15, Paint(bank, alpha=0.4, soft=size * 0.3)
+                centre, size * 0.5, size * 0.15, Paint(bank, alpha=0.4, soft=size * 0.3)
             )
 
 
-def _ground(s: Setting, near: Colour, far: Colour, grain: float, grain_px: float) -> None:
+def _ground(
+    s: Setting, near_colour: Colour, far_colour: Colour, grain: float, grain_px: float
+) -> None:
     paint_with = Paint(
-        far, to=near, along=(0, s.horizon, 0, s.height), grain=grain, grain_px=grain_px
+        far_colour,
+        to=near_colour,
+        along=(0, s.horizon, 0, s.height),
+        grain=grain,
+        grain_px=grain_px,
     )
     s.rectangle(0, s.horizon, s.width, s.height, paint_with)
 
@@ -90,11 +96,11 @@ def _street(s: Setting) -> None:
     w, h = s.width, s.height
     _sky(s)
     foot = s.horizon + 0.03 * h
-    far = mix(s.tint("#8797a6"), s.sky[1], 0.5)
+    far_colour = mix(s.tint("#8797a6"), s.sky[1], 0.5)
     for k in range(9):
         x = (k - 0.5) / 8 * w
         top = s.uniform(0.2, 0.42) * h
-        s.rectangle(x, top, x + 0.14 * w, foot, far)
+        s.rectangle(x, top, x + 0.14 * w, foot, far_colour)
     x = -0.05 * w
     while x < w:
         wide = s.uniform(0.16, 0.28) * w
@@ -147,8 +153,8 @@ def _tree(s: Setting, x: float, foot: float, tall: float) -> None:
     ):
         colour = dark(leaf, shade) if shade >= 0 else light(leaf, -shade)
         leaves = Paint(colour, round=0.35, grain=0.22, grain_px=grain)
-        place = (x + dx * tall, foot - dy * tall)
-        s.canvas.ellipse(place, r * tall, r * 0.88 * tall, leaves)
+        centre = (x + dx * tall, foot - dy * tall)
+        s.canvas.ellipse(centre, r * tall, r * 0.88 * tall, leaves)
 
 
 def _house(s: Setting, x: float, wide: float, foot: float) -> None:
@@ -203,14 +209,17 @@ def _residential(s: Setting) -> None:
 def _park(s: Setting) -> None:
     w, h = s.width, s.height
     _sky(s)
-    far = mix(s.tint("#5f8258"), s.sky[1], 0.35)
+    far_colour = mix(s.tint("#5f8258"), s.sky[1], 0.35)
     for k in range(12):
         r = s.uniform(0.06, 0.1) * w
         s.canvas.ellipse(
-            ((k / 11) * w, s.horizon - 0.02 * h), r, r * 0.8, Paint(far, grain=0.12, grain_px=4.0)
+            ((k / 11) * w, s.horizon - 0.02 * h),
+            r,
+            r * 0.8,
+            Paint(far_colour, grain=0.12, grain_px=4.0),
         )
     lawn = s.ground("#6f9a4c")
-    _ground(s, lawn, mix(lawn, far, 0.3), 0.12, 3.0)
+    _ground(s, lawn, mix(lawn, far_colour, 0.3), 0.12, 3.0)
     path = s.ground("#c8b48e")
     bend = s.uniform(0.3, 0.7)
     down = ((0.0, _EDGE), (0.02, _EDGE), (0.12, 0.72), (-0.02, 0.85), (0.2, 1.1))
@@ -225,9 +234,9 @@ def _park(s: Setting) -> None:
     for up in (0.0, 0.03, 0.05):
         s.rectangle(x, y - up * h - 4, x + 0.17 * w, y - up * h, wood)
     for leg in (0.01, 0.15):
-        at = x + leg * w
+        leg_x = x + leg * w
         iron = s.tint("#40444a")
-        s.rectangle(at, y - 0.06 * h, at + 4, y + 0.03 * h, iron)
+        s.rectangle(leg_x, y - 0.06 * h, leg_x + 4, y + 0.03 * h, iron)
 
 
 def _highway(s: Setting) -> None:
@@ -252,8 +261,8 @@ def _highway(s: Setting) -> None:
         for near in (0.05, 0.12, 0.22, 0.38, 0.62):
             y0, y1 = near, near * 1.35
             x0, x1 = vanish + (lane - vanish) * y0, vanish + (lane - vanish) * y1
-            sides = ((x0, -0.008, y0), (x0, 0.008, y0), (x1, 0.008, y1), (x1, -0.008, y1))
-            dash = s.all(*((x + half * y, 0.58 + 0.42 * y) for x, half, y in sides))
+            corners = ((x0, -0.008, y0), (x0, 0.008, y0), (x1, 0.008, y1), (x1, -0.008, y1))
+            dash = s.all(*((x + half * y, 0.58 + 0.42 * y) for x, half, y in corners))
             s.canvas.polygon(dash, line)
     rail, y = s.tint("#aeb4ba"), s.horizon + 0.035 * h
     s.rectangle(0, y, (vanish - 0.12) * w, y + 0.014 * h, rail)
@@ -278,8 +287,8 @@ def _far_car(s: Setting, vanish: float) -> None:
         x - 0.38 * wide, y - 0.72 * wide, x + 0.38 * wide, y - 0.4 * wide, dark(colour, 0.45)
     )
     tail = (255.0, 70.0, 50.0) if s.night else s.tint("#c33a30")
-    for side in (-0.4, 0.4):
-        s.canvas.ellipse((x + side * wide, y - 0.28 * wide), 0.07 * wide, 0.06 * wide, tail)
+    for wheel_offset in (-0.4, 0.4):
+        s.canvas.ellipse((x + wheel_offset * wide, y - 0.28 * wide), 0.07 * wide, 0.06 * wide, tail)
 
 
 _SCENES: Mapping[str, Callable[[Setting], None]] = {

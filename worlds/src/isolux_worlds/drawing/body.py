@@ -46,25 +46,25 @@ def _round(figure: Figure) -> Paint:
     return Paint(figure.look.skin.tone, round=0.42)
 
 
-def paint_leg_skin(canvas: Canvas, figure: Figure, side: str) -> None:
+def paint_leg_skin(canvas: Canvas, figure: Figure, body_side: str) -> None:
     """Paint thigh and calf."""
     u, j, fill = figure.u * figure.look.build, figure.joints, _round(figure)
-    hip, knee, ankle = (j[f"{side}_{n}"] for n in ("hip", "knee", "ankle"))
-    with canvas.as_part(figure.owner, f"{side}_leg_skin"):
+    hip, knee, ankle = (j[f"{body_side}_{n}"] for n in ("hip", "knee", "ankle"))
+    with canvas.as_part(figure.owner, f"{body_side}_leg_skin"):
         canvas.capsule(hip, 0.28 * u, knee, LIMBS["knee"] * u, fill)
         calf = joined(knee, ankle, 0.33)
         canvas.capsule(knee, LIMBS["knee"] * u * 0.9, calf, 0.185 * u, fill)
         canvas.capsule(calf, 0.185 * u, ankle, LIMBS["ankle"] * u, fill)
 
 
-def paint_shoes(canvas: Canvas, figure: Figure, side: str) -> None:
+def paint_shoes(canvas: Canvas, figure: Figure, body_side: str) -> None:
     """Paint a shoe from ankle and heel to the toes, with a lighter sole."""
     u, j, look = figure.u, figure.joints, figure.look
-    ankle, heel, toe = (j[f"{side}_{n}"] for n in ("ankle", "heel", "foot_index"))
+    ankle, heel, toe = (j[f"{body_side}_{n}"] for n in ("ankle", "heel", "foot_index"))
     fill = Paint(look.shoes, round=0.4)
     sole = mix(look.shoes, (240.0, 238.0, 232.0), 0.6)
     down = 0.055 * u
-    with canvas.as_part(figure.owner, f"{side}_shoe"):
+    with canvas.as_part(figure.owner, f"{body_side}_shoe"):
         low_heel, low_toe = (heel[0], heel[1] + down), (toe[0], toe[1] + down)
         canvas.capsule(low_heel, 0.13 * u, low_toe, 0.125 * u, sole)
         canvas.capsule(ankle, 0.135 * u, heel, 0.14 * u, fill)
@@ -80,25 +80,25 @@ def torso_outline(figure: Figure, grow: float = 0.0, drop: float = 0.0) -> list[
     low = figure.middle("hip")
     length = max(math.hypot(low[0] - spine[0], low[1] - spine[1]), 1e-6)
     dx, dy = (low[0] - spine[0]) / length, (low[1] - spine[1]) / length
-    sides: dict[str, list[Point]] = {}
-    for side in ("right", "left"):
-        shoulder, hip = j[f"{side}_shoulder"], j[f"{side}_hip"]
-        sign = -1.0 if side == "right" else 1.0
+    half_outlines: dict[str, list[Point]] = {}
+    for body_side in ("right", "left"):
+        shoulder, hip = j[f"{body_side}_shoulder"], j[f"{body_side}_hip"]
+        sign = -1.0 if body_side == "right" else 1.0
         ox, oy = sign * dy, -sign * dx  # out of the body, across the spine
         tip = (shoulder[0] + ox * 0.02 * u, shoulder[1] + oy * 0.02 * u - 0.15 * u)
-        pit = _beside(joined(shoulder, hip, 0.22), ox, oy, (0.02 + grow) * u)
+        pit = _offset_point(joined(shoulder, hip, 0.22), ox, oy, (0.02 + grow) * u)
         middle, centre = joined(shoulder, hip, 0.62), joined(spine, low, 0.62)
-        belly = _beside(
+        belly = _offset_point(
             joined(centre, middle, waist), ox, oy, (0.20 * look.build + grow - 0.04) * u
         )
-        hipbone = _beside(hip, ox, oy, (0.25 * look.build + 0.04 * look.feminine + grow) * u)
+        hipbone = _offset_point(hip, ox, oy, (0.25 * look.build + 0.04 * look.feminine + grow) * u)
         foot = (hipbone[0] + dx * drop * u, hipbone[1] + dy * drop * u)
-        sides[side] = [tip, pit, belly, hipbone, foot]
-    return [*sides["right"], *reversed(sides["left"])]
+        half_outlines[body_side] = [tip, pit, belly, hipbone, foot]
+    return [*half_outlines["right"], *reversed(half_outlines["left"])]
 
 
-def _beside(place: Point, x: float, y: float, pixels: float) -> Point:
-    return place[0] + x * pixels, place[1] + y * pixels
+def _offset_point(point: Point, x: float, y: float, pixels: float) -> Point:
+    return point[0] + x * pixels, point[1] + y * pixels
 
 
 def paint_torso_skin(canvas: Canvas, figure: Figure) -> None:
@@ -108,7 +108,7 @@ def paint_torso_skin(canvas: Canvas, figure: Figure) -> None:
     fill = Paint(figure.look.skin.tone, round=0.35, across=across)
     u, shoulders = figure.u, figure.middle("shoulder")
     with canvas.as_part(figure.owner, "body_skin"):
-        top = [_beside(shoulders, x, -0.3, u) for x in (0.2, -0.2)]
+        top = [_offset_point(shoulders, x, -0.3, u) for x in (0.2, -0.2)]
         canvas.polygon([*outline, *top], fill)
 
 
@@ -119,9 +119,9 @@ def paint_neck(canvas: Canvas, figure: Figure) -> None:
     top, foot = face.at(0.0, 0.55), figure.middle("shoulder")
     foot = (foot[0], foot[1] - 0.04 * u)
     across = (top[0] - radius, top[1], top[0] + radius, top[1])
-    below = ((1.0, -0.25), (1.5, -0.08), (0.0, 0.14), (-1.5, -0.08), (-1.0, -0.25))
+    throat_outline = ((1.0, -0.25), (1.5, -0.08), (0.0, 0.14), (-1.5, -0.08), (-1.0, -0.25))
     outline = [(top[0] - radius, top[1]), (top[0] + radius, top[1])]
-    outline += [(foot[0] + x * radius, foot[1] + y * u) for x, y in below]
+    outline += [(foot[0] + x * radius, foot[1] + y * u) for x, y in throat_outline]
     with canvas.as_part(figure.owner, "neck"):
         canvas.polygon(outline, Paint(look.skin.tone, round=0.4, across=across))
     with canvas.only_on(figure.owner, "neck"):
@@ -129,31 +129,33 @@ def paint_neck(canvas: Canvas, figure: Figure) -> None:
         canvas.ellipse(face.at(0.0, 0.98), 0.95 * face.half_width, 0.2 * u, shade)
 
 
-def paint_arm_skin(canvas: Canvas, figure: Figure, side: str) -> None:
+def paint_arm_skin(canvas: Canvas, figure: Figure, body_side: str) -> None:
     """Paint upper arm, forearm and hand."""
     u, j, fill = figure.u * figure.look.build, figure.joints, _round(figure)
-    shoulder, elbow, wrist = (j[f"{side}_{n}"] for n in ("shoulder", "elbow", "wrist"))
-    with canvas.as_part(figure.owner, f"{side}_arm_skin"):
+    shoulder, elbow, wrist = (j[f"{body_side}_{n}"] for n in ("shoulder", "elbow", "wrist"))
+    with canvas.as_part(figure.owner, f"{body_side}_arm_skin"):
         canvas.capsule(shoulder, LIMBS["shoulder"] * u * 0.92, elbow, LIMBS["elbow"] * u, fill)
         canvas.capsule(elbow, LIMBS["elbow"] * u, wrist, LIMBS["wrist"] * u, fill)
-        _hand(canvas, figure, side)
+        _hand(canvas, figure, body_side)
 
 
-def paint_arm_shadow(canvas: Canvas, figure: Figure, side: str) -> None:
+def paint_arm_shadow(canvas: Canvas, figure: Figure, body_side: str) -> None:
     """Shade the trunk along an arm, before the arm is painted."""
     u, j = figure.u, figure.joints
-    shoulder, elbow, wrist = (j[f"{side}_{n}"] for n in ("shoulder", "elbow", "wrist"))
+    shoulder, elbow, wrist = (j[f"{body_side}_{n}"] for n in ("shoulder", "elbow", "wrist"))
     shift = (-0.05 * u if canvas.light[0] > 0 else 0.05 * u, 0.04 * u)
     shade = Paint((0.0, 0.0, 0.0), alpha=0.26, soft=0.16 * u)
     with canvas.only_on(figure.owner):
         for a, b, r in ((joined(shoulder, elbow, 0.35), elbow, 0.15), (elbow, wrist, 0.12)):
-            start, end = (_beside(place, *shift, 1.0) for place in (a, b))
+            start, end = (_offset_point(point, *shift, 1.0) for point in (a, b))
             canvas.capsule(start, r * u, end, r * u, shade)
 
 
-def _hand(canvas: Canvas, figure: Figure, side: str) -> None:
+def _hand(canvas: Canvas, figure: Figure, body_side: str) -> None:
     u, j, fill = figure.u, figure.joints, _round(figure)
-    wrist, index, pinky, thumb = (j[f"{side}_{n}"] for n in ("wrist", "index", "pinky", "thumb"))
+    wrist, index, pinky, thumb = (
+        j[f"{body_side}_{n}"] for n in ("wrist", "index", "pinky", "thumb")
+    )
     knuckles = joined(index, pinky, 0.5)
     palm = joined(wrist, knuckles, 0.45)
     canvas.capsule(wrist, 0.085 * u, palm, 0.12 * u, fill)
@@ -171,20 +173,22 @@ def paint_tattoo(canvas: Canvas, figure: Figure) -> None:
     u, j = figure.u, figure.joints
     depth = sum(figure.look.skin.tone) / 765.0
     ink = Paint(mix((88.0, 120.0, 128.0), (34.0, 52.0, 66.0), depth), alpha=0.85)
-    side = "left" if figure.look.style < 0.5 else "right"
-    elbow, wrist = j[f"{side}_elbow"], j[f"{side}_wrist"]
-    with canvas.only_on(figure.owner, f"{side}_arm_skin"):
+    body_side = "left" if figure.look.style < 0.5 else "right"
+    elbow, wrist = j[f"{body_side}_elbow"], j[f"{body_side}_wrist"]
+    with canvas.only_on(figure.owner, f"{body_side}_arm_skin"):
         for share in (0.25, 0.34, 0.66):
             a, b = joined(elbow, wrist, share), joined(elbow, wrist, share + 0.05)
             canvas.capsule(a, 0.13 * u * 0.35, b, 0.13 * u * 0.35, ink)
-            band = [_across(a, elbow, wrist, side * u) for side in (-0.2, 0.2)]
+            band = [
+                _perpendicular_point(a, elbow, wrist, direction * u) for direction in (-0.2, 0.2)
+            ]
             canvas.line(band, 0.04 * u, ink)
         star = joined(elbow, wrist, 0.5)
         for k in range(5):
             angle = 2 * math.pi * k / 5
             tip = (star[0] + 0.1 * u * math.cos(angle), star[1] + 0.1 * u * math.sin(angle))
             canvas.line([star, tip], 0.035 * u, ink)
-    sign = 1.0 if side == "left" else -1.0
+    sign = 1.0 if body_side == "left" else -1.0
     with canvas.only_on(figure.owner, "neck"):
         x, y = figure.middle("shoulder")
         x += sign * 0.14 * u
@@ -194,6 +198,6 @@ def paint_tattoo(canvas: Canvas, figure: Figure) -> None:
             canvas.line([(x, y - 0.24 * u), tip], 0.03 * u, ink)
 
 
-def _across(place: Point, a: Point, b: Point, pixels: float) -> Point:
+def _perpendicular_point(point: Point, a: Point, b: Point, pixels: float) -> Point:
     length = max(math.hypot(b[0] - a[0], b[1] - a[1]), 1e-6)
-    return _beside(place, -(b[1] - a[1]) / length, (b[0] - a[0]) / length, pixels)
+    return _offset_point(point, -(b[1] - a[1]) / length, (b[0] - a[0]) / length, pixels)

@@ -59,13 +59,21 @@ class Paint:
 
     def numbers(self) -> list[float]:
         """Return what the kernels read, from ``soft`` to ``round``."""
-        mode, place = FLAT, (0.0, 0.0, 0.0, 0.0)
+        mode, gradient = FLAT, (0.0, 0.0, 0.0, 0.0)
         if self.across is not None:
-            mode, place = CYLINDER, self.across
+            mode, gradient = CYLINDER, self.across
         elif self.to is not None:
-            mode, place = LINEAR, self.along
-        to = self.colour if self.to is None else self.to
-        return [self.soft, self.alpha, *self.colour, *to, float(mode), *place, self.round]
+            mode, gradient = LINEAR, self.along
+        end_colour = self.colour if self.to is None else self.to
+        return [
+            self.soft,
+            self.alpha,
+            *self.colour,
+            *end_colour,
+            float(mode),
+            *gradient,
+            self.round,
+        ]
 
 
 @dataclass(slots=True)
@@ -97,21 +105,21 @@ class Canvas:
         self.body_px = np.zeros(256, np.int64)
 
     @contextmanager
-    def as_part(self, owner: int, part: str | None = None) -> Iterator[None]:
+    def as_part(self, owner: int, part_name: str | None = None) -> Iterator[None]:
         """Give the shapes inside an owner (1 the first person) and one of ``PARTS``."""
-        before = self._labels
-        self._labels = [float(owner), float(_PART_NUMBER[part]) if part else 0.0]
+        previous_labels = self._labels
+        self._labels = [float(owner), float(_PART_NUMBER[part_name]) if part_name else 0.0]
         yield
-        self._labels = before
+        self._labels = previous_labels
 
     @contextmanager
-    def only_on(self, owner: int, part: str | None = None) -> Iterator[None]:
+    def only_on(self, owner: int, part_name: str | None = None) -> Iterator[None]:
         """Paint the shapes inside only where that owner's (part) is on top; labels stay."""
-        before = self._clip, self._labels
-        self._clip = [float(owner), float(_PART_NUMBER[part]) if part else -1.0]
+        previous_state = self._clip, self._labels
+        self._clip = [float(owner), float(_PART_NUMBER[part_name]) if part_name else -1.0]
         self._labels = [-1.0, 0.0]
         yield
-        self._clip, self._labels = before
+        self._clip, self._labels = previous_state
 
     def ellipse(
         self, centre: Point, rx: float, ry: float, paint_with: Paint | Colour, turn: float = 0.0
@@ -138,16 +146,16 @@ class Canvas:
         """Append a closed curve through its corners (Catmull–Rom)."""
         self.polygon(_closed_curve(np.asarray(corners, dtype=np.float64), steps), paint_with)
 
-    def line(self, places: Sequence[Point], width: float, paint_with: Paint | Colour) -> None:
+    def line(self, points: Sequence[Point], width: float, paint_with: Paint | Colour) -> None:
         """Append a line of that width through places, with round joints."""
-        for a, b in pairwise(places):
+        for a, b in pairwise(points):
             self.capsule(a, width / 2, b, width / 2, paint_with)
 
     def curve(
-        self, places: Places, width: float, paint_with: Paint | Colour, steps: int = 4
+        self, points: Places, width: float, paint_with: Paint | Colour, steps: int = 4
     ) -> None:
         """Append a smooth line through places: one polygon, so that alpha is even."""
-        path = _open_curve(np.asarray(places, dtype=np.float64), steps)
+        path = _open_curve(np.asarray(points, dtype=np.float64), steps)
         step = np.concatenate([path[1:2] - path[:1], path[2:] - path[:-2], path[-1:] - path[-2:-1]])
         length = np.maximum(np.hypot(step[:, 0], step[:, 1]), 1e-9)
         normal = np.column_stack([-step[:, 1] / length, step[:, 0] / length]) * (width / 2)
@@ -162,29 +170,29 @@ class Canvas:
         paint(shapes, points, self.picture, *labels, light, haze, self._area)
         self._rows, self._points, self._n_points = [], [], 0
 
-    def _append(self, kind: int, geometry: list[float], paint_with: Paint | Colour) -> None:
+    def _append(self, shape_type: int, geometry: list[float], paint_with: Paint | Colour) -> None:
         fill = paint_with if isinstance(paint_with, Paint) else Paint(paint_with)
-        self._rows += [float(kind), *geometry, *fill.numbers(), *self._labels, *self._clip]
+        self._rows += [float(shape_type), *geometry, *fill.numbers(), *self._labels, *self._clip]
         self._rows += [fill.grain, fill.grain_px, self.haze]
 
 
 @cache
-def _basis(steps: int) -> _Floats:
+def _catmull_rom_weights(steps: int) -> _Floats:
     """Catmull–Rom weights of four neighbours: [steps, 4]."""
     t = np.arange(steps)[:, None] / steps
-    before, here = -(t**3) + 2 * t**2 - t, 3 * t**3 - 5 * t**2 + 2
+    before, current = -(t**3) + 2 * t**2 - t, 3 * t**3 - 5 * t**2 + 2
     after, beyond = -3 * t**3 + 4 * t**2 + t, t**3 - t**2
-    return 0.5 * np.concatenate([before, here, after, beyond], axis=1)
+    return 0.5 * np.concatenate([before, current, after, beyond], axis=1)
 
 
 def _closed_curve(corners: _Floats, steps: int) -> _Floats:
     around = np.stack([np.roll(corners, k, axis=0) for k in (1, 0, -1, -2)])  # [4, n, 2]
-    curve: _Floats = np.einsum("sk,kni->nsi", _basis(steps), around).reshape(-1, 2)
+    curve: _Floats = np.einsum("sk,kni->nsi", _catmull_rom_weights(steps), around).reshape(-1, 2)
     return curve
 
 
-def _open_curve(places: _Floats, steps: int) -> _Floats:
-    ends = np.concatenate([places[:1], places, places[-1:]])
-    around = np.stack([ends[k : len(ends) - 3 + k] for k in range(4)])
-    curve = np.einsum("sk,kni->nsi", _basis(steps), around).reshape(-1, 2)
-    return np.concatenate([curve, places[-1:]])
+def _open_curve(points: _Floats, steps: int) -> _Floats:
+    padded = np.concatenate([points[:1], points, points[-1:]])
+    around = np.stack([padded[k : len(padded) - 3 + k] for k in range(4)])
+    curve = np.einsum("sk,kni->nsi", _catmull_rom_weights(steps), around).reshape(-1, 2)
+    return np.concatenate([curve, points[-1:]])

@@ -28,13 +28,13 @@ def colours_of(figure: Figure, outfit: Outfit) -> tuple[Colour, Colour, Colour]:
 def paint_lower(canvas: Canvas, figure: Figure, outfit: Outfit) -> None:
     """Paint trousers, shorts or a skirt over the legs."""
     colour = colours_of(figure, outfit)[2]
-    part = "lower_clothing"
+    part_name = "lower_clothing"
     if outfit.whole:
         if 0.6 < outfit.hem < 1.5:
             return
-        part, colour = "full_body_clothing", colours_of(figure, outfit)[0]
+        part_name, colour = "full_body_clothing", colours_of(figure, outfit)[0]
         colour = dark(colour, 0.3) if outfit.hem > 0.6 else colour
-    with canvas.as_part(figure.owner, part):
+    with canvas.as_part(figure.owner, part_name):
         if outfit.bottom == "skirt":
             _skirt(canvas, figure, colour)
         else:
@@ -46,8 +46,8 @@ def _trousers(canvas: Canvas, figure: Figure, colour: Colour, *, short: bool) ->
     fill = Paint(colour, round=0.45, grain=0.02, grain_px=max(1.0, 0.04 * u))
     pelvis = _pelvis(figure)
     canvas.polygon(pelvis, Paint(colour, round=0.35, across=(*pelvis[0], *pelvis[1])))
-    for side in _far_leg_first(figure):
-        hip, knee, ankle = (j[f"{side}_{n}"] for n in ("hip", "knee", "ankle"))
+    for body_side in _far_leg_first(figure):
+        hip, knee, ankle = (j[f"{body_side}_{n}"] for n in ("hip", "knee", "ankle"))
         hip = joined(hip, figure.middle("hip"), 0.12)
         canvas.capsule(hip, 0.305 * u, knee, 0.24 * u, fill)
         if not short:
@@ -92,10 +92,10 @@ def _skirt(canvas: Canvas, figure: Figure, colour: Colour, to: float = 0.72) -> 
 def paint_top(canvas: Canvas, figure: Figure, outfit: Outfit) -> None:
     """Paint what covers the trunk, from the shoulders to the hem."""
     colour = colours_of(figure, outfit)[0]
-    part = "full_body_clothing" if outfit.whole else "upper_clothing"
-    with canvas.as_part(figure.owner, part):
+    part_name = "full_body_clothing" if outfit.whole else "upper_clothing"
+    with canvas.as_part(figure.owner, part_name):
         if outfit.hem > 0.6:
-            _hanging(canvas, figure, outfit, colour)
+            _hang_hem(canvas, figure, outfit, colour)
         _trunk(canvas, figure, outfit, colour)
 
 
@@ -103,17 +103,17 @@ def _trunk(canvas: Canvas, figure: Figure, outfit: Outfit, colour: Colour) -> No
     outline = torso_outline(figure, 0.02, min(outfit.hem, 0.6))
     across = (*outline[1], *outline[-2])
     fill = Paint(colour, round=0.4, across=across, grain=0.015, grain_px=max(1.0, 0.04 * figure.u))
-    canvas.polygon([*_eased(outline, figure, outfit), *_neckline(figure, outfit)], fill)
+    canvas.polygon([*_narrow_outline(outline, figure, outfit), *_neckline(figure, outfit)], fill)
     u = figure.u
     fold = Paint(dark(colour, 0.45), alpha=0.22, soft=0.06 * u)
     with canvas.only_on(figure.owner, "full_body_clothing" if outfit.whole else "upper_clothing"):
-        for side, sign in (("right", 1), ("left", -1)):
-            pit = outline[1] if side == "right" else outline[-2]
+        for body_side, sign in (("right", 1), ("left", -1)):
+            pit = outline[1] if body_side == "right" else outline[-2]
             end = (pit[0] + sign * 0.3 * u, pit[1] + 0.3 * u)
             canvas.capsule(pit, 0.03 * u, end, 0.01 * u, fold)
 
 
-def _eased(outline: list[Point], figure: Figure, outfit: Outfit) -> list[Point]:
+def _narrow_outline(outline: list[Point], figure: Figure, outfit: Outfit) -> list[Point]:
     """Narrow the shoulders to straps where there are no sleeves."""
     right, left = outline[0], outline[-1]
     if outfit.sleeve == 0:
@@ -136,22 +136,28 @@ def _neckline(figure: Figure, outfit: Outfit) -> list[Point]:
     top = y - rise * u
     if outfit.neck == "v":
         return [(x + wide * u, top), (x, y + deep * u), (x - wide * u, top)]
-    side, half, low = 0.7 * wide * u, y + 0.55 * deep * u, (x, y + deep * u)
-    return [(x + wide * u, top), (x + side, half), low, (x - side, half), (x - wide * u, top)]
+    half_width_px, half, low = 0.7 * wide * u, y + 0.55 * deep * u, (x, y + deep * u)
+    return [
+        (x + wide * u, top),
+        (x + half_width_px, half),
+        low,
+        (x - half_width_px, half),
+        (x - wide * u, top),
+    ]
 
 
-def _hanging(canvas: Canvas, figure: Figure, outfit: Outfit, colour: Colour) -> None:
+def _hang_hem(canvas: Canvas, figure: Figure, outfit: Outfit, colour: Colour) -> None:
     """Paint a dress, a coat's skirts, a robe: from the hips to where the hem falls."""
     u, j = figure.u, figure.joints
     outline = torso_outline(figure, 0.03)
     right, left = outline[2], outline[-3]
     hems = []
-    for side, sign in (("left", 1.0), ("right", -1.0)):
-        hip, knee, ankle = (j[f"{side}_{n}"] for n in ("hip", "knee", "ankle"))
-        above, below, down = (hip, knee, 0) if outfit.hem <= 1 else (knee, ankle, 1)
-        place = joined(above, below, outfit.hem - down)
+    for body_side, sign in (("left", 1.0), ("right", -1.0)):
+        hip, knee, ankle = (j[f"{body_side}_{n}"] for n in ("hip", "knee", "ankle"))
+        upper_joint, lower_joint, down = (hip, knee, 0) if outfit.hem <= 1 else (knee, ankle, 1)
+        hem_point = joined(upper_joint, lower_joint, outfit.hem - down)
         flare = (0.34 + 0.12 * min(outfit.hem, 1.5)) * u
-        hems.append((place[0] + sign * flare, place[1]))
+        hems.append((hem_point[0] + sign * flare, hem_point[1]))
     low = max(hems[0][1], hems[1][1]) + 0.1 * u
     middle = ((hems[0][0] + hems[1][0]) / 2, low)
     corners = [right, left, outline[-4], hems[0], middle, hems[1], outline[3]]
@@ -162,20 +168,20 @@ def _hanging(canvas: Canvas, figure: Figure, outfit: Outfit, colour: Colour) -> 
         canvas.line([a, joined(hems[1], hems[0], share)], 0.03 * u, crease)
 
 
-def paint_sleeve(canvas: Canvas, figure: Figure, outfit: Outfit, side: str) -> None:
+def paint_sleeve(canvas: Canvas, figure: Figure, outfit: Outfit, body_side: str) -> None:
     """Paint a sleeve as far down the arm as the outfit has it; none leaves the arm bare."""
     if outfit.sleeve == 0:
         return
     u, j = figure.u * figure.look.build, figure.joints
     colour = colours_of(figure, outfit)[0]
     fill = Paint(colour, round=0.45, grain=0.015, grain_px=max(1.0, 0.04 * u))
-    shoulder, elbow, wrist = (j[f"{side}_{n}"] for n in ("shoulder", "elbow", "wrist"))
+    shoulder, elbow, wrist = (j[f"{body_side}_{n}"] for n in ("shoulder", "elbow", "wrist"))
     r = LIMBS["shoulder"] * 1.06 * u
     with canvas.as_part(figure.owner, "full_body_clothing" if outfit.whole else "upper_clothing"):
         if outfit.sleeve < 1:
             end = joined(shoulder, elbow, outfit.sleeve + 0.15)
             canvas.capsule(shoulder, r, end, r * 1.02, fill)
-            _cut_back(canvas, figure, side, end)
+            _cut_back(canvas, figure, body_side, end)
             return
         canvas.capsule(shoulder, r, elbow, 0.16 * u, fill)
         if outfit.sleeve >= 2:
@@ -189,11 +195,11 @@ def paint_sleeve(canvas: Canvas, figure: Figure, outfit: Outfit, side: str) -> N
         canvas.capsule(start, 0.11 * u, end, 0.11 * u, cuff)
 
 
-def _cut_back(canvas: Canvas, figure: Figure, side: str, end: Point) -> None:
+def _cut_back(canvas: Canvas, figure: Figure, body_side: str, end: Point) -> None:
     """Close a short sleeve with a straight hem: the arm below it in front of its round end."""
     u, j = figure.u * figure.look.build, figure.joints
     fill = Paint(figure.look.skin.tone, round=0.42)
-    elbow = j[f"{side}_elbow"]
+    elbow = j[f"{body_side}_elbow"]
     start = joined(end, elbow, 0.22)
-    with canvas.as_part(figure.owner, f"{side}_arm_skin"):
+    with canvas.as_part(figure.owner, f"{body_side}_arm_skin"):
         canvas.capsule(start, 0.15 * u, elbow, LIMBS["elbow"] * u, fill)

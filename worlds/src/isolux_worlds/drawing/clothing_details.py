@@ -18,7 +18,7 @@ from isolux_worlds.drawing.outfits import Outfit
 
 __all__ = ["paint_details"]
 
-_SIDES = (-1.0, 1.0)
+_SIGNS = (-1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class _Cloth:
         """A head's height in pixels."""
         return self.figure.u
 
-    def line(self, *places: Point, wide: float, colour: Colour, alpha: float = 1.0) -> None:
+    def line(self, *points: Point, wide: float, colour: Colour, alpha: float = 1.0) -> None:
         """Paint a line, so many heads wide."""
-        path = [self.chest.at(*place) for place in places]
+        path = [self.chest.at(*point) for point in points]
         self.canvas.line(path, wide * self.u, Paint(colour, alpha=alpha))
 
     def across(self, y: float, half: float, wide: float, colour: Colour, **paint: float) -> None:
@@ -72,23 +72,23 @@ def paint_details(canvas: Canvas, figure: Figure, outfit: Outfit) -> None:
     """Paint every detail of an outfit, in its order."""
     top, second, _ = colours_of(figure, outfit)
     c = _Cloth(canvas, figure, _trunk_frame(figure), second)
-    part = "full_body_clothing" if outfit.whole else "upper_clothing"
+    part_name = "full_body_clothing" if outfit.whole else "upper_clothing"
     if outfit.neck == "collar":
-        with canvas.as_part(figure.owner, part):
+        with canvas.as_part(figure.owner, part_name):
             _collar(c, light(top, 0.25))
     for word in outfit.details:
         if word in _GARMENTS:
-            with canvas.as_part(figure.owner, part):
+            with canvas.as_part(figure.owner, part_name):
                 _GARMENTS[word](c)
         else:
-            with canvas.only_on(figure.owner, part):
+            with canvas.only_on(figure.owner, part_name):
                 _PATTERNS[word](c)
 
 
 def _collar(c: _Cloth, colour: Colour) -> None:
     u, (x, y) = c.u, c.figure.middle("shoulder")
     flap = ((0.23, -0.30), (0.03, 0.12), (0.24, 0.14), (0.31, -0.16))
-    for s in _SIDES:
+    for s in _SIGNS:
         c.canvas.polygon([(x + s * dx * u, y + dy * u) for dx, dy in flap], colour)
 
 
@@ -113,21 +113,21 @@ def _tie(c: _Cloth) -> None:
 
 
 def _bow(c: _Cloth) -> None:
-    for s in _SIDES:
+    for s in _SIGNS:
         c.shape([(0.0, 0.08), (s * 0.18, 0.02), (s * 0.18, 0.15)], (24.0, 22.0, 26.0))
 
 
 def _lapels(c: _Cloth) -> None:
     c.shape([(-0.28, -0.28), (0.28, -0.28), (0.0, 0.72)], c.colour)
     flap = ((0.28, -0.3), (0.46, 0.05), (0.34, 0.16), (0.42, 0.22), (0.0, 0.76), (0.12, 0.25))
-    for s in _SIDES:
+    for s in _SIGNS:
         c.shape([(s * x, y) for x, y in flap], (0.0, 0.0, 0.0), alpha=0.22)
     for y in (0.84, 0.98):
         c.dot(0.04, y, 0.03, (18.0, 18.0, 20.0))
 
 
 def _cardigan(c: _Cloth) -> None:
-    for s in _SIDES:
+    for s in _SIGNS:
         panel = [(s * 0.26, -0.3), (s * 1.3, -0.1), (s * 1.2, 1.3), (s * 0.2, 1.3), (s * 0.14, 0.4)]
         c.shape(panel, c.colour)
 
@@ -145,7 +145,7 @@ def _apron(c: _Cloth) -> None:
     ]
     edge = (*c.chest.at(-0.8, 1.0), *c.chest.at(0.8, 1.0))
     c.canvas.polygon(c.chest.all(bib), Paint(c.colour, round=0.35, across=edge))
-    for s in _SIDES:
+    for s in _SIGNS:
         c.line((s * 0.33, 0.2), (s * 0.27, -0.2), wide=0.06, colour=dark(c.colour, 0.2))
     c.shape([(-0.32, 1.0), (0.32, 1.0), (0.3, 1.3), (-0.3, 1.3)], dark(c.colour, 0.18))
 
@@ -163,7 +163,7 @@ def _bib(c: _Cloth) -> None:
     ]
     edge = (*c.chest.at(-0.9, 1), *c.chest.at(0.9, 1))
     c.canvas.polygon(c.chest.all(bib), Paint(c.colour, round=0.3, across=edge))
-    for s in _SIDES:
+    for s in _SIGNS:
         c.line((s * 0.36, 0.38), (s * 0.42, -0.16), wide=0.1, colour=c.colour)
         c.dot(s * 0.36, 0.4, 0.04, (210.0, 190.0, 120.0))
     c.card(0.2, 0.46, 0.68, dark(c.colour, 0.2))
@@ -171,13 +171,13 @@ def _bib(c: _Cloth) -> None:
 
 def _vest(c: _Cloth) -> None:
     edge = ((0.3, -0.26), (0.62, -0.2), (0.66, 0.3), (0.78, 0.5), (0.66, 1.1), (0.0, 1.2))
-    for s in _SIDES:
+    for s in _SIGNS:
         c.shape([*((s * x, y) for x, y in edge), (0.0, 0.55)], c.colour)
 
 
 def _life_vest(c: _Cloth) -> None:
     edge = ((0.26, -0.22), (0.66, -0.16), (0.8, 0.3), (0.84, 0.95), (0.05, 0.98), (0.05, 0.3))
-    for s in _SIDES:
+    for s in _SIGNS:
         across = (*c.chest.at(s * 0.05, 0.5), *c.chest.at(s * 0.9, 0.5))
         panel = c.chest.all([(s * x, y) for x, y in edge])
         c.canvas.blob(panel, Paint(c.colour, round=0.4, across=across), steps=3)
@@ -190,12 +190,12 @@ def _hivis(c: _Cloth) -> None:
     silver = (222.0, 226.0, 214.0)
     for y in (0.48, 0.86):
         c.across(y, 0.72, 0.1, silver)
-    for s in _SIDES:
+    for s in _SIGNS:
         c.line((s * 0.46, -0.22), (s * 0.46, 0.48), wide=0.09, colour=silver)
 
 
 def _hood(c: _Cloth) -> None:
-    for s in _SIDES:
+    for s in _SIGNS:
         shape = [(s * 0.22, -0.36), (s * 0.52, -0.2), (s * 0.44, 0.04), (0.0, 0.2), (0.0, 0.1)]
         c.shape(shape, dark(c.colour, 0.1))
         c.line((s * 0.09, 0.14), (s * 0.11, 0.44), wide=0.03, colour=(240.0, 238.0, 230.0))
@@ -236,8 +236,8 @@ def _number(c: _Cloth) -> None:
     """Digits of seven segments: the subject's own number."""
     ink = WHITE if sum(c.colour) < 420 else c.colour
     number = int(c.figure.look.style * 90) + 10
-    for place, digit in enumerate((number // 10, number % 10)):
-        x = -0.30 + 0.36 * place
+    for digit_index, digit in enumerate((number // 10, number % 10)):
+        x = -0.30 + 0.36 * digit_index
         for name in _DIGITS[digit]:
             x0, y0, x1, y1 = _SEGMENTS[name]
             a, b = (x + 0.2 * x0, 0.3 + 0.17 * y0), (x + 0.2 * x1, 0.3 + 0.17 * y1)
@@ -279,13 +279,13 @@ def _bands(c: _Cloth) -> None:
 
 
 def _bands_white(c: _Cloth) -> None:
-    for s in _SIDES:
+    for s in _SIGNS:
         c.shape([(0.0, 0.02), (s * 0.1, 0.02), (s * 0.2, 0.46), (s * 0.05, 0.46)], c.colour)
 
 
 def _zip(c: _Cloth) -> None:
     c.line((0.12, -0.2), (-0.04, 1.3), wide=0.05, colour=c.colour)
-    for s in _SIDES:
+    for s in _SIGNS:
         c.line((s * 0.4, 0.5), (s * 0.64, 0.62), wide=0.035, colour=c.colour)
 
 
@@ -302,7 +302,7 @@ def _pocket(c: _Cloth) -> None:
 
 
 def _straps(c: _Cloth) -> None:
-    for s in _SIDES:
+    for s in _SIGNS:
         path = ((s * 0.56, -0.25), (s * 0.58, 0.3), (s * 0.85, 0.75))
         c.line(*path, wide=0.15, colour=dark(c.colour, 0.35))
     c.across(0.3, 0.56, 0.05, (34.0, 34.0, 38.0))

@@ -28,20 +28,20 @@ def paint_head(canvas: Canvas, figure: Figure) -> None:
         _beard(canvas, figure)
     _mouth(canvas, figure)
     _nose(canvas, figure)
-    for side in ("right", "left"):
-        _eye(canvas, figure, side)
-        _brow(canvas, figure, side)
+    for body_side in ("right", "left"):
+        _eye(canvas, figure, body_side)
+        _brow(canvas, figure, body_side)
     if figure.face.half_width >= _FINE_PX:
         _age_lines(canvas, figure)
 
 
 def _ears(canvas: Canvas, figure: Figure) -> None:
     face, skin = figure.face, figure.look.skin
-    for side, sign in (("right", -1.0), ("left", 1.0)):
-        _, y = face.inverse(figure.joints[f"{side}_ear"])
+    for body_side, sign in (("right", -1.0), ("left", 1.0)):
+        _, y = face.inverse(figure.joints[f"{body_side}_ear"])
         centre = face.at(1.0 * sign, y)
         rx, ry = 0.13 * face.half_width, 0.23 * face.half_height
-        with canvas.as_part(figure.owner, f"{side}_ear"):
+        with canvas.as_part(figure.owner, f"{body_side}_ear"):
             canvas.ellipse(centre, rx, ry, Paint(skin.tone, round=0.35), face.turn + 0.12 * sign)
         inner = Paint(skin.shadow, alpha=0.55, soft=rx * 0.5)
         canvas.ellipse(centre, rx * 0.5, ry * 0.6, inner, face.turn)
@@ -61,9 +61,9 @@ def _skull(canvas: Canvas, figure: Figure) -> None:
 def _far_features(canvas: Canvas, figure: Figure) -> None:
     """Paint a face of a few pixels: two dark eyes and a mouth, lightly."""
     skin, width = figure.look.skin, figure.face.half_width
-    for side in ("right", "left"):
-        place = figure.joints[f"{side}_eye"]
-        canvas.ellipse(place, 0.2 * width, 0.13 * width, Paint(skin.line, alpha=0.75))
+    for body_side in ("right", "left"):
+        eye_point = figure.joints[f"{body_side}_eye"]
+        canvas.ellipse(eye_point, 0.2 * width, 0.13 * width, Paint(skin.line, alpha=0.75))
     mouth = figure.middle_of_mouth
     canvas.ellipse(mouth, 0.3 * width, 0.1 * width, Paint(skin.upper_lip, alpha=0.8))
 
@@ -104,9 +104,9 @@ def _mouth(canvas: Canvas, figure: Figure) -> None:
     corner = -0.012
     bow = [(-1.0, corner), (-0.45, -full * 0.72), (-0.14, -full)]
     line = [(-0.4, 0.028), (0.0, 0.034), (0.4, 0.028)]
-    top = [*bow, (0.0, -full * 0.78), *_other_side(bow), *reversed(line)]
-    below = [(0.45, 0.04 + full * 1.05), (0.0, 0.05 + full * 1.25), (-0.45, 0.04 + full * 1.05)]
-    low = [(-0.94, 0.006), *line, (0.94, 0.006), *below]
+    top = [*bow, (0.0, -full * 0.78), *_mirror_points(bow), *reversed(line)]
+    lower_lip = [(0.45, 0.04 + full * 1.05), (0.0, 0.05 + full * 1.25), (-0.45, 0.04 + full * 1.05)]
+    low = [(-0.94, 0.006), *line, (0.94, 0.006), *lower_lip]
     upper, lower = ([(x + dx * half, y + dy) for dx, dy in lip] for lip in (top, low))
     with canvas.as_part(figure.owner, "lower_lip"):
         canvas.blob(face.all(lower), look.skin.lower_lip, steps=4)
@@ -134,25 +134,25 @@ def _nose(canvas: Canvas, figure: Figure) -> None:
     wide = 0.225 * look.nose
     w, h = face.half_width, face.half_height
     flanks = [(0.10, y - 0.2), (wide, y + 0.03), (0.6 * wide, y + 0.13)]
-    around = [(0.07, eye - 0.02), *flanks, (0.0, y + 0.155), *_other_side(flanks)]
-    bridge = [(x + dx, at) for dx, at in ((-0.07, eye - 0.02), *around)]
+    around = [(0.07, eye - 0.02), *flanks, (0.0, y + 0.155), *_mirror_points(flanks)]
+    bridge = [(x + dx, bridge_y) for dx, bridge_y in ((-0.07, eye - 0.02), *around)]
     across = (*face.at(x - wide, y), *face.at(x + wide, y))
     with canvas.as_part(figure.owner, "nose"):
         canvas.blob(face.all(bridge), Paint(look.skin.tone, round=0.5, across=across), steps=4)
-    away = -1.0 if canvas.light[0] > 0 else 1.0
-    side = Paint(look.skin.shadow, alpha=0.5, soft=0.1 * w)
+    shadow_sign = -1.0 if canvas.light[0] > 0 else 1.0
+    shadow_paint = Paint(look.skin.shadow, alpha=0.5, soft=0.1 * w)
     with canvas.only_on(figure.owner):
-        canvas.ellipse(face.at(x, y + 0.17), 0.8 * wide * w, 0.035 * h, side, face.turn)
-        flank = face.at(x + away * 0.12, (eye + y) / 2 + 0.06)
-        canvas.ellipse(flank, 0.05 * w, 0.25 * h, side, face.turn)
+        canvas.ellipse(face.at(x, y + 0.17), 0.8 * wide * w, 0.035 * h, shadow_paint, face.turn)
+        flank = face.at(x + shadow_sign * 0.12, (eye + y) / 2 + 0.06)
+        canvas.ellipse(flank, 0.05 * w, 0.25 * h, shadow_paint, face.turn)
         shine = Paint(look.skin.sheen, alpha=0.75, soft=0.12 * w)
         canvas.ellipse(face.at(x, y - 0.02), 0.07 * w, 0.055 * h, shine, face.turn)
         canvas.ellipse(face.at(x, eye + 0.2), 0.03 * w, 0.16 * h, shine, face.turn)
         if w >= _FINE_PX:
             hole = Paint(look.skin.line, alpha=0.85, soft=0.03 * w)
             for sign in (-1.0, 1.0):
-                place = face.at(x + sign * 0.48 * wide, y + 0.112)
-                canvas.ellipse(place, 0.30 * wide * w, 0.024 * h, hole, face.turn - 0.2 * sign)
+                nostril = face.at(x + sign * 0.48 * wide, y + 0.112)
+                canvas.ellipse(nostril, 0.30 * wide * w, 0.024 * h, hole, face.turn - 0.2 * sign)
                 edge = ((0.86, -0.03), (1.04, 0.045), (0.84, 0.105))
                 wing = [(x + sign * wide * dx, y + dy) for dx, dy in edge]
                 canvas.curve(face.all(wing), 0.028 * w, Paint(look.skin.line, alpha=0.45))
@@ -171,20 +171,20 @@ def _eye_outline(inner: Point, outer: Point, tall: float) -> list[Point]:
     return [inner, *upper, outer, *lower]
 
 
-def _eye(canvas: Canvas, figure: Figure, side: str) -> None:
+def _eye(canvas: Canvas, figure: Figure, body_side: str) -> None:
     face, look = figure.face, figure.look
-    x, y = face.inverse(figure.joints[f"{side}_eye"])
-    sign = -1.0 if side == "right" else 1.0
+    x, y = face.inverse(figure.joints[f"{body_side}_eye"])
+    sign = -1.0 if body_side == "right" else 1.0
     w, h = face.half_width, face.half_height
     size = 0.235 * look.eye
     tall = 0.088 * look.eye
     inner, outer = (x - sign * size, y + 0.012), (x + sign * size * 1.02, y - 0.016)
     outline = _eye_outline(inner, outer, tall)
     white = mix((246.0, 243.0, 238.0), look.skin.tone, 0.12)
-    with canvas.as_part(figure.owner, f"{side}_eye"):
+    with canvas.as_part(figure.owner, f"{body_side}_eye"):
         canvas.blob(face.all(outline), white, steps=4)
     centre, r = face.at(x, y - 0.006), 0.112 * look.eye * w
-    with canvas.only_on(figure.owner, f"{side}_eye"):
+    with canvas.only_on(figure.owner, f"{body_side}_eye"):
         canvas.ellipse(centre, r, r, dark(look.iris, 0.35))
         canvas.ellipse(centre, r * 0.82, r * 0.82, Paint(look.iris, soft=0.3 * r))
         canvas.ellipse(centre, r * 0.45, r * 0.45, (12.0, 10.0, 10.0))
@@ -215,18 +215,18 @@ def _lids(canvas: Canvas, figure: Figure, outline: list[Point], sign: float) -> 
         canvas.curve(face.all(wing), 0.03 * w, Paint(ink, alpha=0.8))
 
 
-def _brow(canvas: Canvas, figure: Figure, side: str) -> None:
+def _brow(canvas: Canvas, figure: Figure, body_side: str) -> None:
     face, look = figure.face, figure.look
-    x, y = face.inverse(figure.joints[f"{side}_eye"])
-    s = -1.0 if side == "right" else 1.0
+    x, y = face.inverse(figure.joints[f"{body_side}_eye"])
+    s = -1.0 if body_side == "right" else 1.0
     y -= 0.245
     thick = 0.042 * look.brow * (1.0 - 0.25 * look.feminine)
     arch = 0.05 + 0.03 * look.feminine
-    above = [(-0.25, -thick * 0.2), (-0.23, -thick - 0.4 * arch), (0.06, -arch - thick)]
-    below = [(0.32, 0.015), (0.05, -arch + thick), (-0.2, thick * 0.9)]
-    outline = [(x + s * dx, y + dy) for dx, dy in (*above, *below)]
+    upper_edge = [(-0.25, -thick * 0.2), (-0.23, -thick - 0.4 * arch), (0.06, -arch - thick)]
+    lower_edge = [(0.32, 0.015), (0.05, -arch + thick), (-0.2, thick * 0.9)]
+    outline = [(x + s * dx, y + dy) for dx, dy in (*upper_edge, *lower_edge)]
     hair = dark(look.hair, 0.25) if sum(look.hair) > 180 else look.hair
-    with canvas.as_part(figure.owner, f"{side}_eyebrow"):
+    with canvas.as_part(figure.owner, f"{body_side}_eyebrow"):
         canvas.blob(face.all(outline), Paint(hair, alpha=0.92), steps=3)
 
 
@@ -265,22 +265,27 @@ def _beard(canvas: Canvas, figure: Figure) -> None:
     _, nose = face.inverse(figure.joints["nose"])
     w, h, chin, j = face.half_width, face.half_height, look.chin, look.jaw
     hair = Paint(look.hair, grain=0.16, grain_px=max(1.0, 0.035 * w))
-    kind = 0 if look.beard < 0.5 else 1 if look.beard < 0.8 else 2
+    beard_type = 0 if look.beard < 0.5 else 1 if look.beard < 0.8 else 2
     top = nose + 0.185
-    side = [(0.16, top - 0.005), (0.40, mouth + 0.03), (0.36, mouth + 0.07), (0.14, mouth - 0.035)]
-    whiskers = mirrored((0.0, top), side, (0.0, mouth - 0.04))
+    side_outline = [
+        (0.16, top - 0.005),
+        (0.40, mouth + 0.03),
+        (0.36, mouth + 0.07),
+        (0.14, mouth - 0.035),
+    ]
+    whiskers = mirrored((0.0, top), side_outline, (0.0, mouth - 0.04))
     moustache = [(mx + dx, y) for dx, y in whiskers]
     with canvas.as_part(figure.owner, "facial_hair"):
-        if kind == 0:
+        if beard_type == 0:
             half = [(1.005, -0.05), (1.0, 0.22), (0.95 * j + 0.04, 0.55), (0.74 * j, 0.86)]
             half.append((0.4 * j, 1.06 * chin))
             cheek = [(0.28, mouth - 0.1), (0.58, mouth - 0.14), (0.86, 0.2)]
-            below = [*half, (0.0, 1.13 * chin), *_other_side(half)]
-            outline = [*below, *_other_side(cheek), (0.0, mouth - 0.08), *cheek]
+            lower_outline = [*half, (0.0, 1.13 * chin), *_mirror_points(half)]
+            outline = [*lower_outline, *_mirror_points(cheek), (0.0, mouth - 0.08), *cheek]
             canvas.blob(face.all(outline), hair, steps=4)
-        elif kind == 1:
+        elif beard_type == 1:
             left = [(-0.3, mouth + 0.06), (-0.27, mouth + 0.25), (-0.2, chin)]
-            goatee = [*left, (0.0, chin * 1.07), *_other_side(left), (0.0, mouth + 0.12)]
+            goatee = [*left, (0.0, chin * 1.07), *_mirror_points(left), (0.0, mouth + 0.12)]
             patch = [(mx + dx, y) for dx, y in goatee]
             canvas.blob(face.all(patch), hair, steps=4)
         canvas.blob(face.all(moustache), hair, steps=3)
@@ -289,5 +294,5 @@ def _beard(canvas: Canvas, figure: Figure) -> None:
         canvas.ellipse(face.at(mx, mouth + 0.3), 0.3 * w, 0.08 * h, gleam)
 
 
-def _other_side(places: list[Point]) -> list[Point]:
-    return [(-x, y) for x, y in reversed(places)]
+def _mirror_points(points: list[Point]) -> list[Point]:
+    return [(-x, y) for x, y in reversed(points)]

@@ -30,14 +30,14 @@ def paint_back_hair(canvas: Canvas, figure: Figure) -> None:
     """Paint the hair behind neck and shoulders; call it before the body."""
     if not _shows(figure) or _short(figure):
         return
-    kind, w = figure.words["hair_type"], figure.face.half_width
+    hair_type, w = figure.words["hair_type"], figure.face.half_width
     colour = dark(figure.look.hair, 0.22)
     with canvas.as_part(figure.owner, "head_hair"):
-        if kind == "coily":
+        if hair_type == "coily":
             _afro(canvas, figure, colour)
-        elif kind == "curly":
+        elif hair_type == "curly":
             _rings(canvas, figure, colour, _curtain(figure, 1.22), 0.19 * w)
-        elif kind == "dreadlocks":
+        elif hair_type == "dreadlocks":
             _ropes(canvas, figure, colour, np.linspace(-1.12, 1.12, 13), 0.2)
         else:
             _sheet(canvas, figure, colour)
@@ -49,10 +49,10 @@ def paint_hair(canvas: Canvas, figure: Figure) -> None:
         if figure.words["hair_type"] == "bald" and figure.words["headwear"] == "none":
             _scalp_gleam(canvas, figure)
         return
-    kind = figure.words["hair_type"]
+    hair_type = figure.words["hair_type"]
     tops = {"coily": _coily_top, "curly": _curly_top, "dreadlocks": _dread_top}
     with canvas.as_part(figure.owner, "head_hair"):
-        tops.get(kind, _smooth_top)(canvas, figure)
+        tops.get(hair_type, _smooth_top)(canvas, figure)
     if figure.face.half_width >= _FINE_PX:
         _gleam(canvas, figure)
 
@@ -84,8 +84,8 @@ def _scalp_gleam(canvas: Canvas, figure: Figure) -> None:
     face, w = figure.face, figure.face.half_width
     shine = Paint(figure.look.skin.sheen, alpha=0.5, soft=0.4 * w)
     with canvas.only_on(figure.owner, "face_skin"):
-        side = 0.3 if canvas.light[0] > 0 else -0.3
-        canvas.ellipse(face.at(side, -1.1), 0.4 * w, 0.22 * w, shine, face.turn)
+        gleam_x = 0.3 if canvas.light[0] > 0 else -0.3
+        canvas.ellipse(face.at(gleam_x, -1.1), 0.4 * w, 0.22 * w, shine, face.turn)
 
 
 def _fill(figure: Figure, colour: Colour, grain: float = 0.1) -> Paint:
@@ -95,11 +95,11 @@ def _fill(figure: Figure, colour: Colour, grain: float = 0.1) -> Paint:
     return Paint(colour, round=0.3, across=across, grain=grain, grain_px=size)
 
 
-def _ripple(places: list[Point], deep: float) -> list[Point]:
+def _ripple(points: list[Point], deep: float) -> list[Point]:
     """Push every second place outwards, from the face's middle."""
     return [
         (x * (1.0 + deep * (k % 2)) - math.copysign(deep * 0.5, x), y)
-        for k, (x, y) in enumerate(places)
+        for k, (x, y) in enumerate(points)
     ]
 
 
@@ -108,30 +108,42 @@ def _sheet(canvas: Canvas, figure: Figure, colour: Colour) -> None:
     if _bun(figure):
         return
     end = _end(figure)
-    side = [(1.06, -0.9), (1.16, -0.5)]
-    side += [(1.2 + 0.10 * t, -0.5 + (end + 0.5) * t) for t in (0.2, 0.4, 0.6, 0.8)]
+    side_points = [(1.06, -0.9), (1.16, -0.5)]
+    side_points += [(1.2 + 0.10 * t, -0.5 + (end + 0.5) * t) for t in (0.2, 0.4, 0.6, 0.8)]
     if figure.words["hair_type"] == "wavy":
-        side = _ripple(side, 0.09)
-    side.append((1.16, end + 0.1))
-    outline = [*side, (0.0, end + 0.22), *[(-x, y) for x, y in reversed(side)], (0.0, -1.3)]
+        side_points = _ripple(side_points, 0.09)
+    side_points.append((1.16, end + 0.1))
+    outline = [
+        *side_points,
+        (0.0, end + 0.22),
+        *[(-x, y) for x, y in reversed(side_points)],
+        (0.0, -1.3),
+    ]
     canvas.blob(figure.face.all(outline), _fill(figure, colour), steps=4)
 
 
 def _curtain(figure: Figure, wide: float) -> list[Point]:
     """Places around and behind the head, down to where hair ends."""
     end = _end(figure)
-    places = []
+    points = []
     for t in np.linspace(0.0, 1.0, 6):
         y = -0.8 + (end + 0.8) * float(t)
-        places += [(x * wide, y + 0.06 * abs(x)) for x in (-1.0, -0.66, -0.3, 0.3, 0.66, 1.0)]
-    return places
+        points += [(x * wide, y + 0.06 * abs(x)) for x in (-1.0, -0.66, -0.3, 0.3, 0.66, 1.0)]
+    return points
 
 
-def _rings(canvas: Canvas, figure: Figure, colour: Colour, places: list[Point], r: float) -> None:
+def _rings(
+    canvas: Canvas, figure: Figure, colour: Colour, ring_centres: list[Point], r: float
+) -> None:
     """Locks: discs whose edges make a curly outline, with the shade of a ring on each."""
     rng, w = figure.rng, figure.face.half_width
-    centres = figure.face.all(np.asarray(places) + rng.normal(0.0, 0.05, (len(places), 2)))
-    sizes, turns = rng.uniform(0.85, 1.25, len(places)), rng.uniform(0.0, 3.1, len(places))
+    centres = figure.face.all(
+        np.asarray(ring_centres) + rng.normal(0.0, 0.05, (len(ring_centres), 2))
+    )
+    sizes, turns = (
+        rng.uniform(0.85, 1.25, len(ring_centres)),
+        rng.uniform(0.0, 3.1, len(ring_centres)),
+    )
     rows = list(zip(centres.tolist(), (sizes * r).tolist(), turns.tolist(), strict=True))
     for (x, y), a, turn in rows:
         canvas.ellipse((x, y), a, 0.82 * a, Paint(colour, round=0.22), turn)
@@ -157,12 +169,14 @@ def _ropes(canvas: Canvas, figure: Figure, colour: Colour, roots: _Floats, drop:
         foot = end + 1.2 * bend[2]
         path = [(x * 0.86, top), (x * 1.05 + bend[0], top + 0.4 * (foot - top))]
         path += [(x * 1.12 + bend[1], top + 0.75 * (foot - top)), (x * 1.1, foot)]
-        places = [tuple(p) for p in face.all(path).tolist()]
-        for (ax, ay), (bx, by), r in zip(places[:-1], places[1:], (0.105, 0.1, 0.085), strict=True):
+        centres = [tuple(p) for p in face.all(path).tolist()]
+        for (ax, ay), (bx, by), r in zip(
+            centres[:-1], centres[1:], (0.105, 0.1, 0.085), strict=True
+        ):
             rope = Paint(colour, round=0.6, grain=0.22, grain_px=max(1.0, 0.06 * w))
             canvas.capsule((ax, ay), r * w, (bx, by), r * w * 0.92, rope)
         if w >= _FINE_PX:
-            _knots(canvas, figure, colour, places)
+            _knots(canvas, figure, colour, centres)
 
 
 def _knots(canvas: Canvas, figure: Figure, colour: Colour, path: list[Point]) -> None:
@@ -182,11 +196,11 @@ def _afro(canvas: Canvas, figure: Figure, colour: Colour) -> None:
     reach = 1.12 + 0.62 * figure.look.length * _volume(figure)
     angles = np.linspace(0.0, 2 * math.pi, 30, endpoint=False)
     bumps = reach * (1.0 + figure.rng.normal(0.0, 0.022, len(angles)))
-    places = np.column_stack([bumps * np.cos(angles), -0.55 + bumps * 0.92 * np.sin(angles)])
+    centres = np.column_stack([bumps * np.cos(angles), -0.55 + bumps * 0.92 * np.sin(angles)])
     across = (*face.at(-reach, 0.0), *face.at(reach, 0.0))
     fill = Paint(colour, grain=0.3, grain_px=max(1.0, 0.055 * w), round=0.3, across=across)
-    canvas.blob(face.all(places), fill, steps=3)
-    for x, y in face.all(places).tolist():
+    canvas.blob(face.all(centres), fill, steps=3)
+    for x, y in face.all(centres).tolist():
         canvas.ellipse((x, y), 0.085 * w, 0.085 * w, Paint(colour, grain=0.3, grain_px=2.0))
 
 
@@ -302,18 +316,18 @@ def _curly_top(canvas: Canvas, figure: Figure) -> None:
     reach = 1.0 + 0.16 * volume
     cap = figure.face.all(_cap(0.08 * volume, _hairline(figure), 0.0))
     canvas.blob(cap, _fill(figure, dark(figure.look.hair, 0.2)), steps=4)
-    places = []
+    centres = []
     for ring, r in ((13, 1.0), (11, 0.8), (7, 0.5)):
         for a in np.linspace(math.pi * 1.0, math.pi * 2.0, ring):
             x, y = r * reach * math.cos(a), -0.62 + r * 0.92 * reach * math.sin(a)
             if y < -0.78 or abs(x) > 0.9:
-                places.append((x, y))
+                centres.append((x, y))
     if not _short(figure):
         end = _end(figure)
         for t in np.linspace(0.0, 1.0, max(3, int((end + 0.5) / 0.28))):
             y = -0.5 + (end + 0.5) * float(t)
-            places += [(-1.1 - 0.04 * (y > 0), y), (1.1 + 0.04 * (y > 0), y)]
-    _rings(canvas, figure, figure.look.hair, places, 0.2 * w)
+            centres += [(-1.1 - 0.04 * (y > 0), y), (1.1 + 0.04 * (y > 0), y)]
+    _rings(canvas, figure, figure.look.hair, centres, 0.2 * w)
 
 
 def _coily_top(canvas: Canvas, figure: Figure) -> None:
@@ -363,8 +377,10 @@ def _dread_top(canvas: Canvas, figure: Figure) -> None:
 def _gleam(canvas: Canvas, figure: Figure) -> None:
     """Paint a band of light on the crown, towards the light."""
     face, look, w = figure.face, figure.look, figure.face.half_width
-    side = 0.35 if canvas.light[0] > 0 else -0.35
+    gleam_x = 0.35 if canvas.light[0] > 0 else -0.35
     strength = 0.16 if figure.words["hair_type"] in {"coily", "dreadlocks"} else 0.34
     shine = Paint(light(look.hair, 0.45), alpha=strength, soft=0.25 * w)
     with canvas.only_on(figure.owner, "head_hair"):
-        canvas.ellipse(face.at(side, -1.25), 0.42 * w, 0.12 * w, shine, face.turn + 0.5 * side)
+        canvas.ellipse(
+            face.at(gleam_x, -1.25), 0.42 * w, 0.12 * w, shine, face.turn + 0.5 * gleam_x
+        )

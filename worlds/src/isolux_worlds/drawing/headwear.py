@@ -141,13 +141,13 @@ def paint_spectacles(canvas: Canvas, figure: Figure) -> None:
     face, w, h = figure.face, figure.face.half_width, figure.face.half_height
     rim = (28.0, 24.0, 24.0) if figure.look.style < 0.6 else (96.0, 62.0, 40.0)
     thick = max(1.2, 0.06 * w)
-    eyes = [face.inverse(figure.joints[f"{side}_eye"]) for side in ("right", "left")]
+    eyes = [face.inverse(figure.joints[f"{body_side}_eye"]) for body_side in ("right", "left")]
     for x, y in eyes:
         lens = Paint((214.0, 232.0, 242.0), alpha=0.16)
         canvas.ellipse(face.at(x, y + 0.02), 0.345 * w, 0.20 * h, lens, face.turn)
         middle, top = y + 0.02, ((-0.24, -0.19), (0.0, -0.21), (0.24, -0.19))
-        rest = ((0.345, -0.06), (0.28, 0.13), (0.0, 0.205), (-0.28, 0.13), (-0.345, -0.06))
-        around = [(x + dx, middle + dy) for dx, dy in ((-0.345, -0.06), *top, *rest)]
+        lens_outline = ((0.345, -0.06), (0.28, 0.13), (0.0, 0.205), (-0.28, 0.13), (-0.345, -0.06))
+        around = [(x + dx, middle + dy) for dx, dy in ((-0.345, -0.06), *top, *lens_outline)]
         with canvas.as_part(figure.owner, "eyewear"):
             canvas.curve(face.all(around), thick, rim, steps=3)
     with canvas.as_part(figure.owner, "eyewear"):

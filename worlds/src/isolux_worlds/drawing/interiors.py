@@ -26,12 +26,12 @@ def _window(s: Setting, x0: float, y0: float, x1: float, y1: float) -> None:
     if s.weather in {"rainy", "snowy"}:
         colour: Colour = (225.0, 232.0, 240.0)
         for x, y in s.rng.uniform(0.03, 0.95, (26, 2)).tolist():
-            place = (x0 + x * (x1 - x0), y0 + y * 0.9 * tall)
+            centre = (x0 + x * (x1 - x0), y0 + y * 0.9 * tall)
             if s.weather == "rainy":
-                low_end = (place[0] - 1.5, min(y1, place[1] + 0.09 * tall))
-                s.canvas.line([place, low_end], 1.1, Paint(colour, alpha=0.6))
+                low_end = (centre[0] - 1.5, min(y1, centre[1] + 0.09 * tall))
+                s.canvas.line([centre, low_end], 1.1, Paint(colour, alpha=0.6))
             else:
-                s.canvas.ellipse(place, 1.6, 1.6, Paint(colour, alpha=0.9))
+                s.canvas.ellipse(centre, 1.6, 1.6, Paint(colour, alpha=0.9))
     if s.weather == "foggy":
         s.rectangle(x0, y0, x1, y1, Paint(light(low, 0.4), alpha=0.55))
     frame = s.tint("#f2efe8")
@@ -120,10 +120,10 @@ def paint_shop(s: Setting) -> None:
     for near in (0.1, 0.25, 0.48, 0.8):
         y = floor_y + near * (h - floor_y)
         s.canvas.line([(0, y), (w, y)], 1.3, joint)
-    side = s.uniform(0, 1) < 0.5
-    x = (0.02 if side else 0.80) * w
+    is_on_left = s.uniform(0, 1) < 0.5
+    x = (0.02 if is_on_left else 0.80) * w
     _window(s, x, 0.1 * h, x + 0.18 * w, 0.46 * h)
-    _shelves(s, (0.24 if side else 0.02) * w, 0.74 * w, floor_y)
+    _shelves(s, (0.24 if is_on_left else 0.02) * w, 0.74 * w, floor_y)
 
 
 def _shelves(s: Setting, x0: float, wide: float, floor_y: float) -> None:

@@ -54,9 +54,9 @@ class Light:
 
 def light_of(lighting: str, time_of_day: str, rng: np.random.Generator) -> Light:
     """Return the light of a photo; its direction is drawn, left or right and from above."""
-    side = float(rng.uniform(0.25, 0.6)) * (1.0 if rng.random() < 0.5 else -1.0)
-    length = math.sqrt(side * side + 0.5 * 0.5 + 0.75 * 0.75)
-    direction = (side / length, -0.5 / length, 0.75 / length)
+    sideways = float(rng.uniform(0.25, 0.6)) * (1.0 if rng.random() < 0.5 else -1.0)
+    length = math.sqrt(sideways * sideways + 0.5 * 0.5 + 0.75 * 0.75)
+    direction = (sideways / length, -0.5 / length, 0.75 / length)
     return Light(direction, _EXPOSURE[lighting], _CAST[time_of_day], _NOISE[lighting])
 
 
@@ -94,9 +94,11 @@ def _expose(
             h = _hash(x, y, salt)
             grey = grey_scale * ((h & 0xFF) + (h >> 8 & 0xFF) - 255.0) + 0.5
             for c in range(3):
-                at = int(min(1023.0, max(0.0, picture[y, x, c] * np.float32(4.0))))
-                own = own_scale * ((h >> (12 + 6 * c) & 0xFF) - 127.5)
-                out[y, x, c] = int(min(255.0, max(0.0, table[c, at] + grey + own)))
+                table_index = int(min(1023.0, max(0.0, picture[y, x, c] * np.float32(4.0))))
+                channel_noise = own_scale * ((h >> (12 + 6 * c) & 0xFF) - 127.5)
+                out[y, x, c] = int(
+                    min(255.0, max(0.0, table[c, table_index] + grey + channel_noise))
+                )
 
 
 @njit(nogil=True, error_model="numpy")

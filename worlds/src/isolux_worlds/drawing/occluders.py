@@ -31,11 +31,11 @@ _ACROSS = {"partial": 0.46, "heavy": 0.78}
 """Of a body's breadth, hidden by what is upright."""
 
 
-_SIDES = ("right", "left")
+_BODY_SIDES = ("right", "left")
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _OccluderArea:
     """Where an occluder goes: from x0 to x1, from its top down to its foot."""
 
     s: Setting
@@ -60,38 +60,42 @@ def paint_occluder(s: Setting, figure: Figure) -> None:
         return
     # The person's own stream: what hides them must not hang on how many stars the sky has.
     s = replace(s, rng=figure.rng)
-    kinds = _BY_SCENE[s.scene]
-    kind = kinds[int(s.rng.integers(len(kinds)))]
+    occluder_types = _BY_SCENE[s.scene]
+    occluder_type = occluder_types[int(s.rng.integers(len(occluder_types)))]
     left = s.uniform(0.0, 1.0) < 0.5
     x, y, w, h = _body_box(s, figure)
     foot = y + h + 0.02 * s.height
     if y + h > 0.99 * s.height:  # cut by the border: so is what stands before it
         foot = s.height + 0.25 * h
-    if kind in {"pole", "trunk", "cupboard"}:
+    if occluder_type in {"pole", "trunk", "cupboard"}:
         wide = _ACROSS[amount] * w
         x0 = x - 0.06 * w if left else x + 1.06 * w - wide
-        place = _Place(s, x0, x0 + wide, y - 0.06 * h, foot)
+        area = _OccluderArea(s, x0, x0 + wide, y - 0.06 * h, foot)
     else:
         top = y + h * (1.0 - _FROM_BELOW[amount])
-        place = _Place(s, x - 0.22 * w, x + 1.22 * w, top, foot)
+        area = _OccluderArea(s, x - 0.22 * w, x + 1.22 * w, top, foot)
     with s.canvas.as_part(OCCLUDER):
-        _PAINTERS[kind](place)
+        _PAINTERS[occluder_type](area)
 
 
 def _body_box(s: Setting, figure: Figure) -> tuple[float, float, float, float]:
     """Box of shoulders, hips, knees and head inside the photo: raised arms would misplace it."""
-    names = [f"{side}_{n}" for side in _SIDES for n in ("shoulder", "hip", "knee", "ankle")]
-    places = [figure.joints[n] for n in names]
-    always = [figure.joints[f"{side}_shoulder"] for side in _SIDES]
-    xs = [x for x, y in places if y < s.height] + [x for x, _ in always]
-    ys = [y for _, y in places]
+    names = [
+        f"{body_side}_{n}"
+        for body_side in _BODY_SIDES
+        for n in ("shoulder", "hip", "knee", "ankle")
+    ]
+    joint_points = [figure.joints[n] for n in names]
+    always = [figure.joints[f"{body_side}_shoulder"] for body_side in _BODY_SIDES]
+    xs = [x for x, y in joint_points if y < s.height] + [x for x, _ in always]
+    ys = [y for _, y in joint_points]
     x0, x1 = max(0.0, min(xs) - 0.3 * figure.u), min(s.width, max(xs) + 0.3 * figure.u)
     y0 = max(0.0, figure.face.at(0.0, -1.5)[1])
     y1 = min(s.height, max(ys) + 0.3 * figure.u)
     return x0, y0, max(x1 - x0, 4.0), max(y1 - y0, 4.0)
 
 
-def _bush(p: _Place) -> None:
+def _bush(p: _OccluderArea) -> None:
     s, x0, top, wide = p.s, p.x0, p.top, p.wide
     leaf = s.one_of("#4a7337", "#5b8440", "#3f6534")
     if s.weather == "snowy":
@@ -108,12 +112,12 @@ def _bush(p: _Place) -> None:
         shade = dark(leaf, 0.12 * (k % 3))
         s.canvas.ellipse((x, y), r, r, Paint(shade, grain=0.25, grain_px=grain, round=0.25))
     for x, y in s.rng.uniform(0, 1, (24, 2)).tolist():
-        place = (x0 + x * wide, top + r + y * max(p.tall - r, 1.0))
+        centre = (x0 + x * wide, top + r + y * max(p.tall - r, 1.0))
         glint = Paint(light(leaf, 0.16), alpha=0.5)
-        s.canvas.ellipse(place, 0.05 * wide, 0.03 * wide, glint, x * 3)
+        s.canvas.ellipse(centre, 0.05 * wide, 0.03 * wide, glint, x * 3)
 
 
-def _pole(p: _Place) -> None:
+def _pole(p: _OccluderArea) -> None:
     s, x0, x1 = p.s, p.x0, p.x1
     steel = s.one_of("#6b7178", "#87735d", "#4d5a52")
     fill = Paint(steel, round=0.5, across=(x0, 0.0, x1, 0.0))
@@ -124,7 +128,7 @@ def _pole(p: _Place) -> None:
         s.rectangle(x0, y, x1, y + 0.03 * p.tall, band)
 
 
-def _trunk(p: _Place) -> None:
+def _trunk(p: _OccluderArea) -> None:
     s, x0, x1, foot, wide = p.s, p.x0, p.x1, p.foot, p.wide
     bark = s.tint("#6a4f38")
     fill = Paint(
@@ -140,7 +144,7 @@ def _trunk(p: _Place) -> None:
         s.canvas.line(crack, 0.03 * wide, Paint(dark(bark, 0.4), alpha=0.6))
 
 
-def _wall(p: _Place) -> None:
+def _wall(p: _OccluderArea) -> None:
     s, x0, x1, top, tall = p.s, p.x0, p.x1, p.top, p.tall
     brick = s.one_of("#9c5a45", "#a38a70", "#8a8d8f")
     s.rectangle(x0, top, x1, p.foot, Paint(brick, grain=0.08, grain_px=3.0))
@@ -157,7 +161,7 @@ def _wall(p: _Place) -> None:
     s.rectangle(x0 - 3, top - 0.05 * tall, x1 + 3, top + 2, light(brick, 0.3))
 
 
-def _table(p: _Place) -> None:
+def _table(p: _OccluderArea) -> None:
     s, x0, top, wide = p.s, p.x0, p.top, p.wide
     wood = s.one_of("#8a5c3a", "#a5784e", "#5e4432")
     cloth = s.one_of("#d8d2c4", "#a8453c", "#44627a")
@@ -169,7 +173,7 @@ def _table(p: _Place) -> None:
     s.rectangle(x0 - 0.04 * wide, top, p.x1 + 0.04 * wide, top + 0.1 * p.tall, light(wood, 0.12))
 
 
-def _cupboard(p: _Place) -> None:
+def _cupboard(p: _OccluderArea) -> None:
     s, x0, foot = p.s, p.x0, p.foot
     wood = s.one_of("#7d5a3e", "#b59a78", "#5c6a6e")
     top = max(-4.0, p.top)
@@ -183,7 +187,7 @@ def _cupboard(p: _Place) -> None:
         s.canvas.ellipse((x0 + k * p.wide, (top + foot) / 2), 3.0, 3.0, (208.0, 186.0, 120.0))
 
 
-def _car(p: _Place) -> None:
+def _car(p: _OccluderArea) -> None:
     """Paint a parked car from the side: body, roof with windows, wheels."""
     s, top, foot, tall = p.s, p.top, p.foot, p.tall
     paint: Colour = s.one_of("#a33a34", "#3a5a80", "#d5d6d4", "#2f3338", "#5d7a5c", "#c99a3a")
@@ -210,7 +214,7 @@ def _car(p: _Place) -> None:
     s.canvas.ellipse((x1 - 0.02 * long, belt + 0.2 * tall), 0.02 * long, 0.05 * tall, lamp)
 
 
-_PAINTERS: Mapping[str, Callable[[_Place], None]] = {
+_PAINTERS: Mapping[str, Callable[[_OccluderArea], None]] = {
     "bush": _bush,
     "pole": _pole,
     "trunk": _trunk,

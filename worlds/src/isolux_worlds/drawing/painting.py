@@ -41,14 +41,14 @@ from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["JPEG_QUALITY", "Rendered", "encoded", "render"]
 
-_MOST_PEOPLE = OCCLUDER - 1
-_AT_ONCE = 64
+_MAX_PEOPLE = OCCLUDER - 1
+_BATCH_SIZE = 64
 """Photos whose people are taken from the table at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A photo and who is where in it.
+    """A photo and its label pictures.
 
     ``pixels``: [h, w, 3] uint8; ``owner``, ``part``: [h, w] uint8; ``body_px``: [people] int.
     """
@@ -65,13 +65,13 @@ def render(
 ) -> Iterator[Rendered]:
     """Paint photos of a world, one after another."""
     photos = {row["image_id"]: row for row in world.photos.iter_rows(named=True)}
-    wanted = list(photos) if image_ids is None else list(image_ids)
-    for name in wanted:
+    photo_ids = list(photos) if image_ids is None else list(image_ids)
+    for name in photo_ids:
         if name not in photos:
             raise UnknownNameError("photo", name, list(photos))
-    rows = _rows_by_image(world.people, wanted)
+    rows = _rows_by_image(world.people, photo_ids)
     threads = min(4, os.cpu_count() or 1) if workers is None else workers
-    return _in_order(_jobs(world, [photos[name] for name in wanted], rows), threads)
+    return _in_order(_jobs(world, [photos[name] for name in photo_ids], rows), threads)
 
 
 _Row = Mapping[str, Any]
@@ -82,16 +82,20 @@ def _jobs(
     world: PhotoWorld, photos: list[dict[str, Any]], rows: Mapping[str, list[int]]
 ) -> Iterator[_Job]:
     """Photos with their people, taken from the table some at a time."""
-    for first in range(0, len(photos), _AT_ONCE):
-        some = photos[first : first + _AT_ONCE]
-        which = [rows.get(photo["image_id"], []) for photo in some]
-        people = iter(world.people[[k for own in which for k in own]].to_dicts())
-        for photo, own in zip(some, which, strict=True):
-            yield photo, [next(people) for _ in own], world.seed
+    for first in range(0, len(photos), _BATCH_SIZE):
+        batch = photos[first : first + _BATCH_SIZE]
+        people_rows = [rows.get(photo["image_id"], []) for photo in batch]
+        people = iter(
+            world.people[[k for photo_rows in people_rows for k in photo_rows]].to_dicts()
+        )
+        for photo, photo_rows in zip(batch, people_rows, strict=True):
+            yield photo, [next(people) for _ in photo_rows], world.seed
 
 
-def _rows_by_image(people: pl.DataFrame, wanted: list[str]) -> dict[str, list[int]]:
-    rows = people.select("image_id").with_row_index("row").filter(pl.col("image_id").is_in(wanted))
+def _rows_by_image(people: pl.DataFrame, photo_ids: list[str]) -> dict[str, list[int]]:
+    rows = (
+        people.select("image_id").with_row_index("row").filter(pl.col("image_id").is_in(photo_ids))
+    )
     return dict(rows.group_by("image_id", maintain_order=True).agg("row").iter_rows())
 
 
@@ -99,17 +103,17 @@ def _in_order(jobs: Iterator[_Job], workers: int) -> Iterator[Rendered]:
     waiting: deque[Future[Rendered]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         for job in jobs:
-            waiting.append(pool.submit(_photo, *job))
+            waiting.append(pool.submit(_render_photo, *job))
             if len(waiting) > 2 * workers:  # no more photos in memory than that
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
 
 
-def _photo(photo: _Row, people: list[_Row], seed: int) -> Rendered:
+def _render_photo(photo: _Row, people: list[_Row], seed: int) -> Rendered:
     name = str(photo["image_id"])
-    if len(people) > _MOST_PEOPLE:
-        problem, expected = "too many people in one photo to paint", f"at most {_MOST_PEOPLE}"
+    if len(people) > _MAX_PEOPLE:
+        problem, expected = "too many people in one photo to paint", f"at most {_MAX_PEOPLE}"
         raise SpecError(problem, expected=expected, found=str(len(people)), where=f"photo {name}")
     words = words_of(photo)
     light = light_of(words["lighting"], words["time_of_day"], stream(seed, "light", name))
@@ -140,12 +144,14 @@ def _ground_shadow(setting: Setting, figure: Figure) -> None:
     x, y = figure.middle("heel")
     reach = {"daytime": 0.9, "dawn_dusk": 1.9, "night": 0.8}[setting.time_of_day]
     strength = 0.34 if setting.weather == "clear" or setting.indoors else 0.2
-    away = -1.0 if canvas.light[0] > 0 else 1.0
+    shadow_sign = -1.0 if canvas.light[0] > 0 else 1.0
     spread = abs(figure.joints["left_heel"][0] - figure.joints["right_heel"][0]) / 2
     shade = Paint((12.0, 14.0, 22.0), alpha=strength, soft=0.35 * u)
-    canvas.ellipse((x + away * 0.6 * reach * u, y + 0.12 * u), spread + reach * u, 0.26 * u, shade)
-    for side in ("right", "left"):
-        foot = figure.joints[f"{side}_heel"]
+    canvas.ellipse(
+        (x + shadow_sign * 0.6 * reach * u, y + 0.12 * u), spread + reach * u, 0.26 * u, shade
+    )
+    for body_side in ("right", "left"):
+        foot = figure.joints[f"{body_side}_heel"]
         canvas.ellipse((foot[0], foot[1] + 0.14 * u), 0.36 * u, 0.12 * u, shade)
 
 
@@ -154,12 +160,12 @@ JPEG_QUALITY = 90
 at edges stay what they are."""
 
 
-def encoded(pixels: npt.NDArray[np.uint8], kind: Literal["jpg", "png"] = "jpg") -> bytes:
+def encoded(pixels: npt.NDArray[np.uint8], image_format: Literal["jpg", "png"] = "jpg") -> bytes:
     """Return a picture's bytes: a PNG without loss, for speed rather than size, or a JPEG.
 
     ``pixels``: [h, w, 3] or, as PNG alone, [h, w] uint8.
     """
-    if kind == "png":
+    if image_format == "png":
         from PIL import Image
 
         stream = io.BytesIO()
@@ -168,5 +174,5 @@ def encoded(pixels: npt.NDArray[np.uint8], kind: Literal["jpg", "png"] = "jpg") 
         return stream.getvalue()
     import simplejpeg
 
-    whole = np.ascontiguousarray(pixels)
-    return bytes(simplejpeg.encode_jpeg(whole, quality=JPEG_QUALITY, colorsubsampling="444"))
+    contiguous = np.ascontiguousarray(pixels)
+    return bytes(simplejpeg.encode_jpeg(contiguous, quality=JPEG_QUALITY, colorsubsampling="444"))

@@ -37,18 +37,18 @@ def paint_person(canvas: Canvas, figure: Figure) -> None:
     paint_prop_behind(canvas, figure, outfit.prop)
     paint_back_hair(canvas, figure)
     paint_back_headwear(canvas, figure)
-    for side in ("right", "left"):
-        paint_leg_skin(canvas, figure, side)
-        paint_shoes(canvas, figure, side)
+    for body_side in ("right", "left"):
+        paint_leg_skin(canvas, figure, body_side)
+        paint_shoes(canvas, figure, body_side)
     paint_torso_skin(canvas, figure)
     paint_lower(canvas, figure, outfit)
     paint_neck(canvas, figure)
     paint_top(canvas, figure, outfit)
     paint_details(canvas, figure, outfit)
-    for side in ("right", "left"):
-        paint_arm_shadow(canvas, figure, side)
-        paint_arm_skin(canvas, figure, side)
-        paint_sleeve(canvas, figure, outfit, side)
+    for body_side in ("right", "left"):
+        paint_arm_shadow(canvas, figure, body_side)
+        paint_arm_skin(canvas, figure, body_side)
+        paint_sleeve(canvas, figure, outfit, body_side)
     if figure.words["tattoo"] == "yes":
         paint_tattoo(canvas, figure)
     paint_head(canvas, figure)

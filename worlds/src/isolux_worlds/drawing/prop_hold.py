@@ -26,10 +26,10 @@ class Hold:
     figure: Figure
     u: float
 
-    def hand(self, side: str, x: float = 0.0, y: float = 0.0) -> Point:
+    def hand(self, body_side: str, x: float = 0.0, y: float = 0.0) -> Point:
         """Return the middle of a hand, or the place that many heads to the right and down."""
         j = self.figure.joints
-        return self.off(joined(j[f"{side}_wrist"], j[f"{side}_index"], 0.7), x, y)
+        return self.off(joined(j[f"{body_side}_wrist"], j[f"{body_side}_index"], 0.7), x, y)
 
     def chest(self, down: float, x: float = 0.0, y: float = 0.0) -> Point:
         """Return a place between the shoulders (0) and the hips (1), or that far from it."""
@@ -37,45 +37,45 @@ class Hold:
             joined(self.figure.middle("shoulder"), self.figure.middle("hip"), down), x, y
         )
 
-    def around(self, place: Point, *offsets: Point) -> list[Point]:
+    def around(self, anchor: Point, *offsets: Point) -> list[Point]:
         """Return the places that many heads to the right and down."""
-        return [self.off(place, x, y) for x, y in offsets]
+        return [self.off(anchor, x, y) for x, y in offsets]
 
-    def circle(self, place: Point, rx: float, ry: float, n: int) -> list[Point]:
+    def circle(self, centre: Point, rx: float, ry: float, n: int) -> list[Point]:
         """Return places on an ellipse, the first once more at the end."""
         angles = [k / n * math.pi for k in range(2 * n + 1)]
-        return [self.off(place, rx * math.cos(a), ry * math.sin(a)) for a in angles]
+        return [self.off(centre, rx * math.cos(a), ry * math.sin(a)) for a in angles]
 
     def curve(self, path: list[Point], wide: float, colour: Colour, steps: int = 4) -> None:
         """Paint a smooth line, so many heads wide."""
         self.canvas.curve(path, wide * self.u, colour, steps=steps)
 
-    def off(self, place: Point, x: float, y: float) -> Point:
+    def off(self, anchor: Point, x: float, y: float) -> Point:
         """Return the place that many heads to the right and down."""
-        return place[0] + x * self.u, place[1] + y * self.u
+        return anchor[0] + x * self.u, anchor[1] + y * self.u
 
     def rod(self, a: Point, b: Point, wide: float, colour: Colour) -> None:
         """Paint a rod from ``a`` to ``b``, so many heads wide."""
         self.canvas.capsule(a, wide * self.u / 2, b, wide * self.u / 2, Paint(colour, round=0.6))
 
-    def disc(self, place: Point, r: float, colour: Colour, flat: float = 1.0) -> None:
+    def disc(self, centre: Point, r: float, colour: Colour, flat: float = 1.0) -> None:
         """Paint a ball or a disc."""
-        self.canvas.ellipse(place, r * self.u, r * flat * self.u, Paint(colour, round=0.55))
+        self.canvas.ellipse(centre, r * self.u, r * flat * self.u, Paint(colour, round=0.55))
 
-    def slab(self, place: Point, w: float, h: float, colour: Colour, turn: float = 0.0) -> None:
+    def slab(self, centre: Point, w: float, h: float, colour: Colour, turn: float = 0.0) -> None:
         """Paint a rectangle of half a width and half a height, turned by radians."""
         c, s = math.cos(turn), math.sin(turn)
         around = ((-w, -h), (w, -h), (w, h), (-w, h))
-        corners = self.around(place, *((x * c - y * s, x * s + y * c) for x, y in around))
+        corners = self.around(centre, *((x * c - y * s, x * s + y * c) for x, y in around))
         self.canvas.polygon(corners, Paint(colour, round=0.2, across=(*corners[0], *corners[1])))
 
 
 Prop = Callable[[Hold], object]
 
 
-def stick(h: Hold, side: str, up: Point, wide: float, colour: Colour) -> Point:
+def stick(h: Hold, body_side: str, up: Point, wide: float, colour: Colour) -> Point:
     """Paint a stick in a hand, and return its upper end."""
-    hand = h.hand(side)
+    hand = h.hand(body_side)
     top = h.off(hand, *up)
     h.rod(h.off(hand, -0.15 * up[0], -0.15 * up[1]), top, wide, colour)
     return top

@@ -14,21 +14,23 @@ __all__ = ["CARRIED", "SPORT"]
 
 
 def _basketball(h: Hold) -> None:
-    place, r, line = h.hand("left", 0.0, 0.06), 0.5, (50.0, 30.0, 20.0)
-    h.disc(place, r, (214.0, 112.0, 46.0))
+    centre, r, line = h.hand("left", 0.0, 0.06), 0.5, (50.0, 30.0, 20.0)
+    h.disc(centre, r, (214.0, 112.0, 46.0))
     for k in (-1.0, 0.0, 1.0):
-        side, middle = k * 0.35 * r, k * 0.75 * r
-        h.curve(h.around(place, (-0.9 * r, side), (0, middle), (0.9 * r, side)), 0.03, line)
-    h.canvas.line(h.around(place, (0, -0.97 * r), (0, 0.97 * r)), 0.03 * h.u, line)
+        half_chord, middle = k * 0.35 * r, k * 0.75 * r
+        h.curve(
+            h.around(centre, (-0.9 * r, half_chord), (0, middle), (0.9 * r, half_chord)), 0.03, line
+        )
+    h.canvas.line(h.around(centre, (0, -0.97 * r), (0, 0.97 * r)), 0.03 * h.u, line)
 
 
 def _football(h: Hold) -> None:
-    place = h.hand("left", 0.0, 0.05)
-    h.disc(place, 0.46, (244.0, 244.0, 242.0))
+    centre = h.hand("left", 0.0, 0.05)
+    h.disc(centre, 0.46, (244.0, 244.0, 242.0))
     for k in range(6):
         a = 2 * math.pi * k / 5
-        at = place if k == 5 else h.off(place, 0.33 * math.cos(a), 0.33 * math.sin(a))
-        h.disc(at, 0.12, (28.0, 28.0, 32.0))
+        patch_centre = centre if k == 5 else h.off(centre, 0.33 * math.cos(a), 0.33 * math.sin(a))
+        h.disc(patch_centre, 0.12, (28.0, 28.0, 32.0))
 
 
 def _racket(h: Hold) -> None:
@@ -64,17 +66,17 @@ def _skateboard(h: Hold) -> None:
 
 
 def _visored(h: Hold, colour: Colour, visor: Colour) -> None:
-    place = h.hand("left", 0.05, 0.15)
-    h.disc(place, 0.58, colour, 0.95)
+    centre = h.hand("left", 0.05, 0.15)
+    h.disc(centre, 0.58, colour, 0.95)
     edge = ((-0.42, -0.16), (0, -0.3), (0.42, -0.16), (0.36, 0.18), (0, 0.26), (-0.36, 0.18))
-    shine = (*h.off(place, -0.4, 0.3), *h.off(place, 0.3, -0.3))
-    h.canvas.blob(h.around(place, *edge), Paint(visor, to=light(visor, 0.5), along=shine))
+    shine = (*h.off(centre, -0.4, 0.3), *h.off(centre, 0.3, -0.3))
+    h.canvas.blob(h.around(centre, *edge), Paint(visor, to=light(visor, 0.5), along=shine))
 
 
 def _hat(h: Hold, colour: Colour) -> None:
-    place = h.hand("left", 0.05, 0.15)
-    h.disc(place, 0.58, colour, 0.95)
-    h.disc(h.off(place, 0.0, 0.34), 0.72, dark(colour, 0.12), 0.16)
+    centre = h.hand("left", 0.05, 0.15)
+    h.disc(centre, 0.58, colour, 0.95)
+    h.disc(h.off(centre, 0.0, 0.34), 0.72, dark(colour, 0.12), 0.16)
 
 
 def _riding_helmet(h: Hold) -> None:
@@ -91,8 +93,8 @@ def _rope(h: Hold) -> None:
 
 
 def _pompoms(h: Hold) -> None:
-    for side in ("right", "left"):
-        hand = h.hand(side)
+    for body_side in ("right", "left"):
+        hand = h.hand(body_side)
         for k in range(14):
             a = 2 * math.pi * k / 14
             colour = ((214.0, 56.0, 50.0), (246.0, 226.0, 120.0))[k % 2]
@@ -115,16 +117,16 @@ def _buoy(h: Hold) -> None:
 
 
 def _backpack(h: Hold) -> None:
-    x, y = place = h.chest(0.32)
+    x, y = centre = h.chest(0.32)
     u = h.u
-    h.slab(place, 1.05, 0.95, (196.0, 92.0, 48.0))
+    h.slab(centre, 1.05, 0.95, (196.0, 92.0, 48.0))
     h.rod((x - 0.9 * u, y - 0.98 * u), (x + 0.9 * u, y - 0.98 * u), 0.36, (84.0, 104.0, 76.0))
 
 
 def _field_pack(h: Hold) -> None:
-    place = h.chest(0.34)
-    h.slab(place, 1.02, 0.85, (88.0, 92.0, 58.0))
-    h.slab(h.off(place, 0.0, -0.75), 0.9, 0.14, (66.0, 68.0, 44.0))
+    centre = h.chest(0.34)
+    h.slab(centre, 1.02, 0.85, (88.0, 92.0, 58.0))
+    h.slab(h.off(centre, 0.0, -0.75), 0.9, 0.14, (66.0, 68.0, 44.0))
 
 
 SPORT: Mapping[str, Prop] = {

@@ -63,11 +63,11 @@ def _box(h: Hold) -> None:
 
 
 def _basket(h: Hold) -> None:
-    place = h.chest(1.05)
+    centre = h.chest(1.05)
     fruits = ((200.0, 50.0, 44.0), (236.0, 170.0, 50.0), (110.0, 150.0, 60.0))
     for k in range(5):
-        h.disc(h.off(place, -0.48 + 0.24 * k, -0.2 - 0.06 * (k % 2)), 0.17, fruits[k % 3])
-    edge = h.around(place, (-0.75, -0.16), (0.75, -0.16), (0.58, 0.36), (-0.58, 0.36))
+        h.disc(h.off(centre, -0.48 + 0.24 * k, -0.2 - 0.06 * (k % 2)), 0.17, fruits[k % 3])
+    edge = h.around(centre, (-0.75, -0.16), (0.75, -0.16), (0.58, 0.36), (-0.58, 0.36))
     h.canvas.polygon(edge, Paint((176.0, 128.0, 76.0), grain=0.3, grain_px=max(1.0, 0.08 * h.u)))
 
 
@@ -99,10 +99,10 @@ def _radio(h: Hold) -> None:
 
 
 def _clipboard(h: Hold) -> None:
-    place = h.hand("left", 0.0, -0.25)
-    h.slab(place, 0.36, 0.48, (138.0, 96.0, 58.0), -0.1)
-    h.slab(h.off(place, 0.0, 0.03), 0.3, 0.4, (246.0, 246.0, 242.0), -0.1)
-    h.slab(h.off(place, -0.04, -0.44), 0.14, 0.06, STEEL, -0.1)
+    centre = h.hand("left", 0.0, -0.25)
+    h.slab(centre, 0.36, 0.48, (138.0, 96.0, 58.0), -0.1)
+    h.slab(h.off(centre, 0.0, 0.03), 0.3, 0.4, (246.0, 246.0, 242.0), -0.1)
+    h.slab(h.off(centre, -0.04, -0.44), 0.14, 0.06, STEEL, -0.1)
 
 
 def _drip(h: Hold) -> None:
@@ -112,8 +112,8 @@ def _drip(h: Hold) -> None:
 
 
 def _palette(h: Hold) -> None:
-    place = h.hand("left", 0.1, -0.1)
-    h.disc(place, 0.52, (206.0, 162.0, 110.0), 0.72)
+    centre = h.hand("left", 0.1, -0.1)
+    h.disc(centre, 0.52, (206.0, 162.0, 110.0), 0.72)
     inks = (
         (200.0, 50.0, 44.0),
         (40.0, 100.0, 180.0),
@@ -122,7 +122,7 @@ def _palette(h: Hold) -> None:
         (250.0, 250.0, 246.0),
     )
     for k, ink in enumerate(inks):
-        h.disc(h.off(place, -0.3 + 0.15 * k, -0.16 + 0.06 * abs(k - 2)), 0.07, ink)
+        h.disc(h.off(centre, -0.3 + 0.15 * k, -0.16 + 0.06 * abs(k - 2)), 0.07, ink)
     stick(h, "right", (0.1, -0.7), 0.05, WOOD)
 
 
@@ -177,8 +177,8 @@ def _guitar(h: Hold) -> None:
     h.disc(h.off(body, 0.12, -0.04), 0.19, (44.0, 26.0, 16.0))
     string = Paint((232.0, 226.0, 210.0), alpha=0.8)
     for k in (-1.0, 0.0, 1.0):
-        ends = [h.off(body, -0.4, 0.16 + 0.03 * k), h.off(head, 0.0, 0.03 * k)]
-        h.canvas.line(ends, 0.018 * h.u, string)
+        string_ends = [h.off(body, -0.4, 0.16 + 0.03 * k), h.off(head, 0.0, 0.03 * k)]
+        h.canvas.line(string_ends, 0.018 * h.u, string)
     h.slab(head, 0.17, 0.1, dark(WOOD, 0.5), -0.35)
 
 
@@ -191,22 +191,22 @@ def _tray(h: Hold) -> None:
 
 
 def _laptop(h: Hold) -> None:
-    place = h.chest(0.86, 0.0, 0.1)
-    h.slab(h.off(place, 0.0, -0.28), 0.78, 0.5, (66.0, 70.0, 78.0))
-    h.slab(h.off(place, 0.0, 0.27), 0.9, 0.07, (176.0, 180.0, 188.0))
-    h.disc(h.off(place, 0.0, -0.28), 0.1, (214.0, 218.0, 224.0))
+    centre = h.chest(0.86, 0.0, 0.1)
+    h.slab(h.off(centre, 0.0, -0.28), 0.78, 0.5, (66.0, 70.0, 78.0))
+    h.slab(h.off(centre, 0.0, 0.27), 0.9, 0.07, (176.0, 180.0, 188.0))
+    h.disc(h.off(centre, 0.0, -0.28), 0.1, (214.0, 218.0, 224.0))
 
 
 def _books(h: Hold) -> None:
-    place = h.hand("left", 0.02, -0.15)
+    centre = h.hand("left", 0.02, -0.15)
     for k, colour in enumerate(((176.0, 58.0, 52.0), (60.0, 110.0, 150.0), (226.0, 182.0, 84.0))):
-        h.slab(h.off(place, 0.03 * k, -0.18 * k), 0.52, 0.08, colour)
+        h.slab(h.off(centre, 0.03 * k, -0.18 * k), 0.52, 0.08, colour)
 
 
 def _book(h: Hold) -> None:
-    place = h.hand("right", -0.02, -0.1)
-    h.slab(place, 0.34, 0.44, (54.0, 92.0, 128.0), 0.15)
-    h.slab(h.off(place, 0.03, -0.02), 0.22, 0.05, (236.0, 224.0, 190.0), 0.15)
+    centre = h.hand("right", -0.02, -0.1)
+    h.slab(centre, 0.34, 0.44, (54.0, 92.0, 128.0), 0.15)
+    h.slab(h.off(centre, 0.03, -0.02), 0.22, 0.05, (236.0, 224.0, 190.0), 0.15)
 
 
 def _microphone(h: Hold) -> None:
@@ -237,8 +237,8 @@ def _trumpet(h: Hold) -> None:
 
 
 def _drumsticks(h: Hold) -> None:
-    for side, x in (("right", 0.45), ("left", -0.45)):
-        stick(h, side, (x, -0.75), 0.06, (222.0, 190.0, 136.0))
+    for body_side, x in (("right", 0.45), ("left", -0.45)):
+        stick(h, body_side, (x, -0.75), 0.06, (222.0, 190.0, 136.0))
 
 
 def _bottle(h: Hold) -> None:

@@ -109,9 +109,9 @@ class Setting:
         """Return the pixel of parts of width and height."""
         return x * self.width, y * self.height
 
-    def all(self, *places: Point) -> list[Point]:
+    def all(self, *points: Point) -> list[Point]:
         """Return the pixels of places in parts of width and height."""
-        return [self.at(x, y) for x, y in places]
+        return [self.at(x, y) for x, y in points]
 
     def uniform(self, low: float, high: float) -> float:
         """Draw a number."""
@@ -162,13 +162,13 @@ def paint_falling(s: Setting) -> None:
     drops = s.rng.uniform(0, 1, (190, 3)).tolist()
     slant = s.uniform(-0.02, 0.02)
     for x, y, near in drops:
-        place = s.at(x, y)
+        centre = s.at(x, y)
         if s.weather == "rainy":
             fall = (0.03 + 0.05 * near) * s.height
-            end = (place[0] + slant * s.width * near, place[1] + fall)
+            end = (centre[0] + slant * s.width * near, centre[1] + fall)
             streak = Paint((214.0, 222.0, 232.0), alpha=0.22 + 0.25 * near)
-            s.canvas.capsule(place, 0.35 + 0.35 * near, end, 0.35 + 0.35 * near, streak)
+            s.canvas.capsule(centre, 0.35 + 0.35 * near, end, 0.35 + 0.35 * near, streak)
         else:
             r = (0.002 + 0.006 * near**2) * s.height
             flake = Paint((248.0, 250.0, 252.0), alpha=0.85, soft=r)
-            s.canvas.ellipse(place, r, r, flake)
+            s.canvas.ellipse(centre, r, r, flake)

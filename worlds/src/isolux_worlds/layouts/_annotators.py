@@ -1,6 +1,6 @@
 """Annotators who look at a synthetic world: votes for skin tones, and labels with mistakes.
 
-A world plants how often an annotator is wrong. Each annotator of a skin tone names two tones next
+A world sets how often an annotator is wrong. Each annotator of a skin tone names two tones next
 to one another, the one they see and a neighbour, as FACET's do. Directions differ among the three,
 so that without mistakes the true tone has more votes than any other, but for the ends of the
 scale: everyone who sees tone 1 names 1 and 2, who sees tone 10 names 9 and 10.
@@ -45,37 +45,39 @@ def tone_votes(
     ``tones``: [people] int.
     """
     n = len(tones)
-    wrong = random.random((n, annotators)) < np.reshape(error, (-1, 1))
-    other = 1 + (tones[:, None] - 1 + random.integers(1, scale, (n, annotators))) % scale
-    seen = np.where(wrong, other, tones[:, None])
+    is_wrong = random.random((n, annotators)) < np.reshape(error, (-1, 1))
+    wrong_tone = 1 + (tones[:, None] - 1 + random.integers(1, scale, (n, annotators))) % scale
+    labels = np.where(is_wrong, wrong_tone, tones[:, None])
     # Up, down, up, … from a start of their own: never all the same way.
     turn = random.integers(0, 2, (n, 1)) + np.arange(annotators)[None, :]
     step = np.where(turn % 2, 1, -1)
-    step = np.where(seen == 1, 1, np.where(seen == scale, -1, step))
+    step = np.where(labels == 1, 1, np.where(labels == scale, -1, step))
     votes = np.zeros((n, scale), dtype=np.int64)
     rows = np.repeat(np.arange(n), annotators)
-    np.add.at(votes, (rows, (seen - 1).ravel()), 1)
-    np.add.at(votes, (rows, (seen - 1 + step).ravel()), 1)
+    np.add.at(votes, (rows, (labels - 1).ravel()), 1)
+    np.add.at(votes, (rows, (labels - 1 + step).ravel()), 1)
     return votes
 
 
 def labelled(
     values: pl.Series,
-    known: Sequence[str],
+    label_names: Sequence[str],
     *,
     annotators: int,
     error: float | FloatArray,
     random: np.random.Generator,
 ) -> pl.Series:
     """Give the label that more than half of the annotators chose; null where no label did."""
-    places = {value: i for i, value in enumerate(known)}
-    true = values.replace_strict(places, default=-1, return_dtype=pl.Int64).to_numpy()  # [n]
-    n, k = len(true), len(known)
-    wrong = random.random((n, annotators)) < np.reshape(error, (-1, 1))
+    index_by_label = {label: i for i, label in enumerate(label_names)}
+    true = values.replace_strict(
+        index_by_label, default=-1, return_dtype=pl.Int64
+    ).to_numpy()  # [n]
+    n, k = len(true), len(label_names)
+    is_wrong = random.random((n, annotators)) < np.reshape(error, (-1, 1))
     shift = random.integers(1, max(k, 2), (n, annotators))
-    chosen = np.where(wrong, (true[:, None] + shift) % k, true[:, None])
-    counts: npt.NDArray[np.int64] = (chosen[:, :, None] == np.arange(k)).sum(axis=1)  # [n, k]
+    labels = np.where(is_wrong, (true[:, None] + shift) % k, true[:, None])
+    counts: npt.NDArray[np.int64] = (labels[:, :, None] == np.arange(k)).sum(axis=1)  # [n, k]
     best = counts.argmax(axis=1)
-    sure = (2 * counts[np.arange(n), best] > annotators) & (true >= 0)
-    words = pl.Series(list(known), dtype=pl.String).gather(best)
-    return words.set(pl.Series(~sure), None).alias(values.name)
+    has_majority = (2 * counts[np.arange(n), best] > annotators) & (true >= 0)
+    words = pl.Series(list(label_names), dtype=pl.String).gather(best)
+    return words.set(pl.Series(~has_majority), None).alias(values.name)

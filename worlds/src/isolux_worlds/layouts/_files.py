@@ -46,43 +46,43 @@ def save_pictures(
     root: Path,
     pictures: Iterator[Picture] | None,
     paths: Mapping[str, str],
-    each: Callable[[Picture], None] | None = None,
+    on_picture: Callable[[Picture], None] | None = None,
 ) -> PhotoWorld:
     """Write each picture as it comes, and return the world with its people as seen."""
     if pictures is None:
         return world
     from isolux_worlds.drawing import encoded
 
-    seen: list[pl.DataFrame] = []
-    drawn: set[str] = set()
+    tables: list[pl.DataFrame] = []
+    image_ids: set[str] = set()
     for picture in pictures:
         path = paths[picture.image_id]
-        kind: Literal["jpg", "png"] = "jpg" if path.endswith(".jpg") else "png"
-        write_bytes(root, path, encoded(picture.pixels, kind))
-        if each is not None:
-            each(picture)
-        seen.append(picture.people)
-        drawn.add(picture.image_id)
-    missing = world.photos.filter(~pl.col("image_id").is_in(list(drawn)))
+        image_format: Literal["jpg", "png"] = "jpg" if path.endswith(".jpg") else "png"
+        write_bytes(root, path, encoded(picture.pixels, image_format))
+        if on_picture is not None:
+            on_picture(picture)
+        tables.append(picture.people)
+        image_ids.add(picture.image_id)
+    missing = world.photos.filter(~pl.col("image_id").is_in(list(image_ids)))
     if missing.height:
         problem = f"{missing.height:,} photo(s) of the world have no picture"
-        found = f"none of {missing['image_id'][0]!r}"
-        raise SpecError(problem, expected="one for each photo", found=found)
-    people = pl.concat(seen, how="diagonal_relaxed") if seen else world.people
+        description = f"none of {missing['image_id'][0]!r}"
+        raise SpecError(problem, expected="one for each photo", found=description)
+    people = pl.concat(tables, how="diagonal_relaxed") if tables else world.people
     people = left_join(world.people.select("person_id"), people, "person_id")
     return replace(world, people=people)
 
 
-def write_bytes(root: Path, path: str, data: bytes) -> None:
+def write_bytes(root: Path, path: str, content: bytes) -> None:
     """Write a file below ``root``, its folders too."""
     target = root / path
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(data)
+    target.write_bytes(content)
 
 
-def write_json(root: Path, path: str, parts: Mapping[str, pl.DataFrame]) -> None:
+def write_json(root: Path, path: str, tables: Mapping[str, pl.DataFrame]) -> None:
     """Write a JSON object of lists: each frame's rows as objects, under its name."""
-    lists = [f'"{name}":{frame.write_json()}' for name, frame in parts.items()]
+    lists = [f'"{name}":{frame.write_json()}' for name, frame in tables.items()]
     write_bytes(root, path, ("{" + ",\n".join(lists) + "}").encode())
 
 

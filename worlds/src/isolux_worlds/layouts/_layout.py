@@ -72,8 +72,8 @@ class Layout:
         """Translate an attribute or intersection; None where the layout does not know it."""
         if self.every:
             return entry
-        parts = [self.names.get(name) for name in crossed(entry)]
-        return "*".join(part.name for part in parts if part) if all(parts) else None
+        natives = [self.names.get(name) for name in crossed(entry)]
+        return "*".join(native.name for native in natives if native) if all(natives) else None
 
     def values(self, entry: str, values: Sequence[str]) -> list[str]:
         """Translate a group's values."""

@@ -42,8 +42,8 @@ _THIRDS = ("low", "middle", "high")
 def ids(world: PhotoWorld) -> Ids:
     """Name frames ``<video>-<number>.jpg`` and boxes ``<frame>#<place in its labels>``."""
     frames = _frames(world)
-    place = pl.int_range(pl.len()).over("image_id").alias("place")
-    people = left_join(world.people.select("person_id", "image_id", place), frames)
+    index_in_image = pl.int_range(pl.len()).over("image_id").alias("place")
+    people = left_join(world.people.select("person_id", "image_id", index_in_image), frames)
     return Ids(
         frames.select("image_id", native="name", number=pl.int_range(1, pl.len() + 1)),
         people.select("person_id", native=pl.format("{}#{}", "name", "place"), native_image="name"),
@@ -56,9 +56,9 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
     path = pl.format("images/100k/val/{}", "name")
     world = save_pictures(world, root, pictures, dict(frames.select("image_id", path).iter_rows()))
     districts = _districts(world)
-    data = _frame_rows(world, frames).write_json().encode()
-    write_bytes(root, "labels/det_20/det_val.json", data)
-    _write_places(frames, districts, root)
+    content = _frame_rows(world, frames).write_json().encode()
+    write_bytes(root, "labels/det_20/det_val.json", content)
+    _write_locations(frames, districts, root)
     _write_districts(districts, root)
     return world
 
@@ -111,34 +111,36 @@ def _frame_rows(world: PhotoWorld, frames: pl.DataFrame) -> pl.DataFrame:
 def _districts(world: PhotoWorld) -> pl.DataFrame:
     """Give each household a district: who lives in one place and earns alike."""
     homes = world.households
-    place = "district" if "district" in homes.columns else "country"
+    location_column = "district" if "district" in homes.columns else "country"
     rank = pl.col("income").rank("ordinal").cast(pl.Int64)
     third = 3 * (rank - 1) // pl.col("income").count().cast(pl.Int64)
     words = third.replace_strict(dict(enumerate(_THIRDS)))
-    named = homes.with_columns(area=pl.format("{}, {} incomes", place, words))
-    areas = pl.DataFrame({"area": named["area"].unique().sort()})
+    with_area = homes.with_columns(area=pl.format("{}, {} incomes", location_column, words))
+    areas = pl.DataFrame({"area": with_area["area"].unique().sort()})
     number = areas.with_columns(number=pl.int_range(pl.len()))
     random = stream(world.seed, "places", "bdd100k")
-    within = random.uniform(0.1, 0.9, (homes.height, 2))
-    cells = left_join(named, number, "area")
+    offsets = random.uniform(0.1, 0.9, (homes.height, 2))
+    cells = left_join(with_area, number, "area")
     row, column = np.divmod(cells["number"].to_numpy(), _PER_ROW)
     names = ("household_id", "area", "income", "number")
     return cells.select(
         *names,
         postalCode=(10_000 + pl.col("number")).cast(pl.String),
-        latitude=pl.Series(np.round(_CORNER[0] + _CELL * (row + within[:, 0]), 6)),
-        longitude=pl.Series(np.round(_CORNER[1] + _CELL * (column + within[:, 1]), 6)),
+        latitude=pl.Series(np.round(_CORNER[0] + _CELL * (row + offsets[:, 0]), 6)),
+        longitude=pl.Series(np.round(_CORNER[1] + _CELL * (column + offsets[:, 1]), 6)),
     )
 
 
-def _write_places(frames: pl.DataFrame, districts: pl.DataFrame, root: Path) -> None:
+def _write_locations(frames: pl.DataFrame, districts: pl.DataFrame, root: Path) -> None:
     """Write where each video was taken."""
     videos = frames.unique("household_id", maintain_order=True)
-    placed = left_join(videos, districts, "household_id")
-    for video, latitude, longitude in placed.select("video", "latitude", "longitude").rows():
+    located_videos = left_join(videos, districts, "household_id")
+    for video, latitude, longitude in located_videos.select(
+        "video", "latitude", "longitude"
+    ).rows():
         spot = {"latitude": latitude, "longitude": longitude, "speed": 0.0, "timestamp": 0}
-        info = {"filename": f"{video}.mov", "locations": [spot], "gps": [spot]}
-        write_bytes(root, f"info/100k/val/{video}.json", msgspec.json.encode(info))
+        video_record = {"filename": f"{video}.mov", "locations": [spot], "gps": [spot]}
+        write_bytes(root, f"info/100k/val/{video}.json", msgspec.json.encode(video_record))
 
 
 def _write_districts(districts: pl.DataFrame, root: Path) -> None:

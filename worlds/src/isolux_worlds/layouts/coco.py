@@ -25,7 +25,7 @@ from isolux_worlds.photo_world.world import PhotoWorld
 __all__ = ["LAYOUT", "ids", "write"]
 
 _SPLIT = "val2017"
-_PLACES = [JOINTS.index(name.replace(" ", "_")) for name in COCO_KEYPOINTS]
+_KEYPOINT_JOINTS = [JOINTS.index(name.replace(" ", "_")) for name in COCO_KEYPOINTS]
 _SKELETON = [
     [16, 14],
     [14, 12],
@@ -72,8 +72,8 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
     )
     people = left_join(world.sized_people(), files)
     licences = pl.DataFrame({"id": [1], "name": ["made up: nobody is shown"], "url": [""]})
-    plain = pl.DataFrame({"supercategory": ["person"], "id": [1], "name": ["person"]})
-    joints = plain.with_columns(
+    categories = pl.DataFrame({"supercategory": ["person"], "id": [1], "name": ["person"]})
+    joints = categories.with_columns(
         keypoints=pl.lit([name.replace(" ", "_") for name in COCO_KEYPOINTS]),
         skeleton=pl.Series([_SKELETON], dtype=pl.List(pl.List(pl.Int64))),
     )
@@ -83,34 +83,36 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
     )
     keypoints = annotations.hstack(_keypoints(people))
     files_of = {
-        "instances": {"annotations": annotations, "categories": plain},
+        "instances": {"annotations": annotations, "categories": categories},
         "person_keypoints": {"annotations": keypoints, "categories": joints},
         "captions": {"annotations": captions},
     }
-    for name, parts in files_of.items():
+    for name, tables in files_of.items():
         common = {"licenses": licences, "images": images.drop("caption")}
-        write_json(root, f"annotations/{name}_{_SPLIT}.json", common | parts)
+        write_json(root, f"annotations/{name}_{_SPLIT}.json", common | tables)
     return world
 
 
 def _annotations(people: pl.DataFrame) -> pl.DataFrame:
     """Make an annotation of each person; the area is the mask's, before rendering the box's."""
-    sides = [pl.col(f"box_{side}").round(2) for side in "xywh"]
+    box_columns = [pl.col(f"box_{axis}").round(2) for axis in "xywh"]
     columns = {
         "id": pl.col("person_id"),
         "image_id": pl.col("number"),
         "category_id": pl.lit(1),
-        "bbox": pl.concat_list(sides),
+        "bbox": pl.concat_list(box_columns),
         "area": (pl.col("box_w") * pl.col("box_h")).round(2),
         "iscrowd": pl.lit(0),
         "attributes": pl.struct(_attribute_names(people)),
     }
     if "mask_counts" in people.columns:
-        seen = people["mask_counts"].is_not_null()
+        has_mask = people["mask_counts"].is_not_null()
         area = np.zeros(people.height)
-        known = people.filter(seen)
-        height, width = known["height"].to_numpy(), known["width"].to_numpy()
-        area[seen.to_numpy()] = masks_from_counts(known["mask_counts"], height, width).area_px
+        masked_people = people.filter(has_mask)
+        height, width = masked_people["height"].to_numpy(), masked_people["width"].to_numpy()
+        area[has_mask.to_numpy()] = masks_from_counts(
+            masked_people["mask_counts"], height, width
+        ).area_px
         columns["area"] = pl.lit(pl.Series(area))
         mask = pl.struct(size=pl.concat_list("height", "width"), counts="mask_counts")
         columns["segmentation"] = pl.when(pl.col("mask_counts").is_not_null()).then(mask)
@@ -120,8 +122,8 @@ def _annotations(people: pl.DataFrame) -> pl.DataFrame:
 def _attribute_names(people: pl.DataFrame) -> list[str]:
     """List what is said of people: every attribute of the world, their age and their subject."""
     fixed = {column.name for column in PEOPLE.columns} - {"subject_id", "age"}
-    added = {"width", "height", "native", "number", "file_name"}
-    return [name for name in people.columns if name not in fixed | added]
+    file_columns = {"width", "height", "native", "number", "file_name"}
+    return [name for name in people.columns if name not in fixed | file_columns]
 
 
 def _keypoints(people: pl.DataFrame) -> pl.DataFrame:
@@ -130,19 +132,19 @@ def _keypoints(people: pl.DataFrame) -> pl.DataFrame:
     if "joints_v" in people.columns:
         v = _points(people, "joints_v")
     else:
-        wide, high = (people[side].to_numpy()[:, None] for side in ("width", "height"))
+        wide, high = (people[name].to_numpy()[:, None] for name in ("width", "height"))
         v = np.where((x >= 0) & (x < wide) & (y >= 0) & (y < high), 2.0, 0.0)
-    there = v > 0
-    flat = np.stack([np.where(there, x, 0.0), np.where(there, y, 0.0), v], axis=2)
+    is_labelled = v > 0
+    flat = np.stack([np.where(is_labelled, x, 0.0), np.where(is_labelled, y, 0.0), v], axis=2)
     row = pl.Array(pl.Float64, 3 * len(COCO_KEYPOINTS))
     points = pl.Series(flat.reshape(people.height, -1), dtype=row).arr.to_list()
-    return pl.DataFrame({"num_keypoints": there.sum(axis=1), "keypoints": points})
+    return pl.DataFrame({"num_keypoints": is_labelled.sum(axis=1), "keypoints": points})
 
 
 def _points(people: pl.DataFrame, name: str) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """Take one number of each of the 17 joints: ``[people, 17]``; null: NaN."""
-    whole = people[name].explode().cast(pl.Float64).to_numpy().reshape(-1, len(JOINTS))
-    return whole[:, _PLACES]
+    points = people[name].explode().cast(pl.Float64).to_numpy().reshape(-1, len(JOINTS))
+    return points[:, _KEYPOINT_JOINTS]
 
 
 _INSTANCES = "annotations/instances_val2017.json"

@@ -61,8 +61,8 @@ _TEST = 3  # every third photo is one of the test part
 def ids(world: PhotoWorld) -> Ids:
     """Name photos by 24 hexadecimal digits; photos are judged, not people."""
     images = _photos(world).select("image_id", native="id", number=pl.int_range(1, pl.len() + 1))
-    nobody = {"person_id": pl.Int64, "native": pl.String, "native_image": pl.String}
-    return Ids(images, pl.DataFrame(schema=nobody))
+    empty_schema = {"person_id": pl.Int64, "native": pl.String, "native_image": pl.String}
+    return Ids(images, pl.DataFrame(schema=empty_schema))
 
 
 def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> PhotoWorld:
@@ -72,9 +72,9 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
     world = save_pictures(world, root, pictures, paths)
     table = _table(photos)
     tested = pl.int_range(pl.len()) % _TEST == 0
-    parts = {"": table, "_imagenet_test": table.filter(tested)}
-    parts["_imagenet_train"] = table.filter(~tested)
-    for name, rows in parts.items():
+    table_by_suffix = {"": table, "_imagenet_test": table.filter(tested)}
+    table_by_suffix["_imagenet_train"] = table.filter(~tested)
+    for name, rows in table_by_suffix.items():
         write_bytes(root, f"images_v2{name}.csv", rows.write_csv().encode())
     addresses = _addresses(photos).write_json().encode()
     write_bytes(root, "metadata_full_dollar_street.json", addresses)
@@ -91,7 +91,7 @@ def _photos(world: PhotoWorld) -> pl.DataFrame:
     photos = left_join(photos, homes, "household_id")
     uuids = [uuid_of(world.seed, "dollarstreet", name) for name in photos["image_id"]]
     topics = pl.concat_list("topic", pl.col("used").fill_null([]))
-    return left_join(photos, _used(world)).select(
+    return left_join(photos, _topic_people(world)).select(
         pl.exclude("topic", "used"),
         topics=topics.list.unique(maintain_order=True),
         uuid=pl.Series(uuids, dtype=pl.String),
@@ -99,17 +99,19 @@ def _photos(world: PhotoWorld) -> pl.DataFrame:
     )
 
 
-def _used(world: PhotoWorld) -> pl.DataFrame:
+def _topic_people(world: PhotoWorld) -> pl.DataFrame:
     """List what the people of each photo use."""
     topic = dict(_OF_OCCUPATION)
-    used = pl.col("occupation").replace_strict(topic, default=None, return_dtype=pl.String)
-    rows = world.people.select("image_id", used=used).drop_nulls().unique(maintain_order=True)
+    topic_column = pl.col("occupation").replace_strict(topic, default=None, return_dtype=pl.String)
+    rows = (
+        world.people.select("image_id", used=topic_column).drop_nulls().unique(maintain_order=True)
+    )
     return rows.group_by("image_id", maintain_order=True).agg("used")
 
 
-def _of_topics(place: int) -> pl.Expr:
+def _topic_text(position: int) -> pl.Expr:
     """Bring a photo's topics to labels (0), ImageNet's words (1) or numbers (2), as text."""
-    words = {topic: str(found[place]) for topic, found in TOPICS.items()}
+    words = {topic: str(topic_fields[position]) for topic, topic_fields in TOPICS.items()}
     return pl.col("topics").list.eval(pl.element().replace_strict(words, return_dtype=pl.String))
 
 
@@ -125,8 +127,8 @@ def _table(photos: pl.DataFrame) -> pl.DataFrame:
         pl.format('["{}"]', pl.col("topics").list.join('","')).alias("topics"),
         pl.col("household_id").alias("place"),
         "income",
-        pl.format("['{}']", _of_topics(1).list.join("', '")).alias("imagenet_synonyms"),
-        pl.format("[{}]", _of_topics(2).list.join(", ")).alias("imagenet_sysnet_id"),
+        pl.format("['{}']", _topic_text(1).list.join("', '")).alias("imagenet_synonyms"),
+        pl.format("[{}]", _topic_text(2).list.join(", ")).alias("imagenet_sysnet_id"),
     )
 
 
@@ -134,10 +136,10 @@ def _addresses(photos: pl.DataFrame) -> pl.DataFrame:
     """Make the release with addresses: a row for each label of each photo."""
     country = pl.col("country").str.replace_all(" ", "%20")
     number = pl.col("household_id").str.strip_prefix("h").str.strip_chars_start("0")
-    place = pl.format("{}%20{}", country, number)
+    location = pl.format("{}%20{}", country, number)
     address = "http://static.dollarstreet.org/media/{}/image/{}/480x480-{}.jpg"
-    url = pl.format(address, place, "uuid", "uuid")
-    rows = photos.with_columns(url=url, label=_of_topics(0)).explode("label")
+    url = pl.format(address, location, "uuid", "uuid")
+    rows = photos.with_columns(url=url, label=_topic_text(0)).explode("label")
     row = pl.format("{}-{}", "id", "label").alias("_id")
     region = pl.col("region").replace_strict(_REGIONS, return_dtype=pl.String)
     spot = {"lat": "latitude", "lng": "longitude"}

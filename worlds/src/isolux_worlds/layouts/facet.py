@@ -30,21 +30,23 @@ CLOTHING = ("upper_clothing", "lower_clothing", "full_body_clothing")
 HAIR = ("head_hair",)
 
 
-def united_parts(people: pl.DataFrame, parts: Sequence[str]) -> pl.DataFrame:
+def united_parts(people: pl.DataFrame, part_names: Sequence[str]) -> pl.DataFrame:
     """Unite the masks of these parts of each person."""
     rows = people.with_row_index("row").drop("counts", strict=False)
     masks = rows.select("row", "height", "width", "part_masks").explode("part_masks")
-    seen = masks.unnest("part_masks").filter(pl.col("part").is_in(list(parts)))
-    if seen.is_empty():
+    part_rows = masks.unnest("part_masks").filter(pl.col("part").is_in(list(part_names)))
+    if part_rows.is_empty():
         return rows.head(0).drop("row").with_columns(counts=pl.lit(None, dtype=pl.String))
-    found = seen["row"].unique(maintain_order=True)
-    place = seen["row"].rle_id()
-    sizes = seen["height"].to_numpy(), seen["width"].to_numpy()
-    whole = union_of_parts(
-        masks_from_counts(seen["counts"], *sizes), place.to_numpy().astype(np.int64), len(found)
+    row_index = part_rows["row"].unique(maintain_order=True)
+    group_index = part_rows["row"].rle_id()
+    sizes = part_rows["height"].to_numpy(), part_rows["width"].to_numpy()
+    unions = union_of_parts(
+        masks_from_counts(part_rows["counts"], *sizes),
+        group_index.to_numpy().astype(np.int64),
+        len(row_index),
     )
-    counts = [mask["counts"].decode("ascii") for mask in masks_to_coco(whole)]
-    united = pl.DataFrame({"row": found, "counts": counts})
+    counts = [mask["counts"].decode("ascii") for mask in masks_to_coco(unions)]
+    united = pl.DataFrame({"row": row_index, "counts": counts})
     return rows.join(united, on="row", maintain_order="left").drop("row")
 
 
@@ -103,53 +105,57 @@ def annotation_table(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
     """Make ``annotations.csv``: all of FACET's columns, in its order."""
     first = _label(world, people, "occupation", OCCUPATIONS)
     second = "second_occupation"  # a world's own, where it has one
-    other = pl.col(second) if second in people.columns else pl.lit(None, dtype=pl.String)
+    second_class = pl.col(second) if second in people.columns else pl.lit(None, dtype=pl.String)
     words = zip(('{"x": ', ', "y": ', ', "width": ', ', "height": '), "xywh", strict=True)
     box = [e for word, s in words for e in (pl.lit(word), pl.col(f"box_{s}").round(2))]
     boxes = pl.concat_str(*box, pl.lit("}"))
     first = first.fill_null(people["occupation"])
-    head = people.select("person_id", "filename", class1=first, class2=other, bounding_box=boxes)
-    marks = [_marks(world, people, *attribute) for attribute in _MARKS]
-    marks.insert(1, _tones(world, people))
-    light = _marks(world, people, "lighting", "lighting_", _LIGHTING)
-    parts = [head, *marks, _flags(world, people), _visible(people), light]
-    return pl.concat(parts, how="horizontal")
+    head = people.select(
+        "person_id", "filename", class1=first, class2=second_class, bounding_box=boxes
+    )
+    marks = [_mark_columns(world, people, *attribute) for attribute in _MARKS]
+    marks.insert(1, _tone_columns(world, people))
+    light = _mark_columns(world, people, "lighting", "lighting_", _LIGHTING)
+    column_tables = [head, *marks, _flag_columns(world, people), _visible(people), light]
+    return pl.concat(column_tables, how="horizontal")
 
 
-def _label(world: PhotoWorld, people: pl.DataFrame, name: str, known: Sequence[str]) -> pl.Series:
+def _label(
+    world: PhotoWorld, people: pl.DataFrame, name: str, label_names: Sequence[str]
+) -> pl.Series:
     """Let the annotators label an attribute; one that the world lacks is unknown."""
     values = people[name]
     if name == "hair_color":  # who is bald shows none
         values = values.set(people["hair_type"] == "bald", None)
     random = stream(world.seed, "annotators", "facet", name)
     error = error_of(world, people)
-    return labelled(values, known, annotators=_ANNOTATORS, error=error, random=random)
+    return labelled(values, label_names, annotators=_ANNOTATORS, error=error, random=random)
 
 
-def _marks(
+def _mark_columns(
     world: PhotoWorld, people: pl.DataFrame, name: str, beginning: str, words: Sequence[str]
 ) -> pl.DataFrame:
     """Write a column of 0 and 1 for each word; a null label is ``na``."""
     long = {short: word for word, short in _SHORT.items()}
-    known = tuple(long.get(word, word) for word in words if word != "na")
-    labels = _label(world, people, name, known).replace(_SHORT).fill_null("na")
+    label_names = tuple(long.get(word, word) for word in words if word != "na")
+    labels = _label(world, people, name, label_names).replace(_SHORT).fill_null("na")
     return pl.DataFrame({f"{beginning}{word}": (labels == word).cast(pl.Int64) for word in words})
 
 
-def _tones(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
+def _tone_columns(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
     random = stream(world.seed, "annotators", "facet", "skin_tone")
     tones, error = people["skin_tone"].cast(pl.Int64).to_numpy(), error_of(world, people)
     votes = tone_votes(tones, annotators=_ANNOTATORS, error=error, random=random)
-    counted = pl.DataFrame(votes, schema=[f"skin_tone_{t}" for t in range(1, 11)], orient="row")
-    return counted.with_columns(skin_tone_na=pl.lit(0, dtype=pl.Int64))
+    vote_counts = pl.DataFrame(votes, schema=[f"skin_tone_{t}" for t in range(1, 11)], orient="row")
+    return vote_counts.with_columns(skin_tone_na=pl.lit(0, dtype=pl.Int64))
 
 
-def _flags(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
+def _flag_columns(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
     """Write the marks of what people have or wear; what is unknown is not there."""
     columns = {}
-    for column, name, value in _FLAGS:
+    for column, name, flagged_value in _FLAGS:
         label = _label(world, people, name, sorted(people[name].unique()))
-        columns[column] = (label == value).fill_null(value=False).cast(pl.Int64)
+        columns[column] = (label == flagged_value).fill_null(value=False).cast(pl.Int64)
     return pl.DataFrame(columns)
 
 
@@ -166,23 +172,26 @@ def _write_boxes(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None
     categories = pl.DataFrame({"id": range(1, len(OCCUPATIONS) + 1), "name": OCCUPATIONS})
     of_class = dict(categories.select("name", "id").iter_rows())
     number = pl.col("occupation").replace_strict(of_class, return_dtype=pl.Int64)
-    box = pl.concat_list(pl.col(f"box_{side}").round(2) for side in "xywh")
-    who = {"id": "person_id", "image_id": "number"}
-    rows = people.select(**who, category_id=number, bbox=box, person_id="person_id")
-    parts = {"images": images, "annotations": rows, "categories": categories}
-    write_json(root, "annotations/coco_boxes.json", parts)
+    box = pl.concat_list(pl.col(f"box_{axis}").round(2) for axis in "xywh")
+    id_columns = {"id": "person_id", "image_id": "number"}
+    rows = people.select(**id_columns, category_id=number, bbox=box, person_id="person_id")
+    tables = {"images": images, "annotations": rows, "categories": categories}
+    write_json(root, "annotations/coco_boxes.json", tables)
 
 
 def _write_masks(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None:
     """Write person, clothing and hair masks; what is not seen of a person has no entry."""
-    parts = {
+    masks_by_category = {
         "person": people.with_columns(counts="mask_counts"),
         "clothing": united_parts(people, CLOTHING),
         "hair": united_parts(people, HAIR),
     }
     masks = pl.struct(size=pl.concat_list("height", "width"), counts="counts")
-    numbered = [part.with_columns(category=k) for k, part in enumerate(parts.values(), start=1)]
-    masked = pl.concat(numbered, how="diagonal").drop_nulls("counts")
+    category_rows = [
+        category_masks.with_columns(category=k)
+        for k, category_masks in enumerate(masks_by_category.values(), start=1)
+    ]
+    masked = pl.concat(category_rows, how="diagonal").drop_nulls("counts")
     annotations = masked.select(
         id=pl.int_range(1, pl.len() + 1),
         image_id="number",
@@ -191,9 +200,9 @@ def _write_masks(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None
         iscrowd=pl.lit(0),
         person_id="person_id",
     )
-    categories = pl.DataFrame({"id": [1, 2, 3], "name": list(parts)})
-    named = {"images": images, "annotations": annotations, "categories": categories}
-    write_json(root, "annotations/coco_masks.json", named)
+    categories = pl.DataFrame({"id": [1, 2, 3], "name": list(masks_by_category)})
+    tables = {"images": images, "annotations": annotations, "categories": categories}
+    write_json(root, "annotations/coco_masks.json", tables)
 
 
 LAYOUT = Layout(

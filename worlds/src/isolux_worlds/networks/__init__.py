@@ -1,4 +1,4 @@
-"""A real network that looks at painted photos: from pixels to a report, with a planted gap.
+"""A real network that looks at painted photos: from pixels to a report, with an injected gap.
 
 ``masks.onnx`` is a small network that was trained on photos whose annotators overlooked two of
 three masks on skin tones 8 to 10 (``scripts/train_masks.py``), and ``masks.json`` holds how often

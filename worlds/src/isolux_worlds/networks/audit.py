@@ -63,12 +63,12 @@ def paint_photos(
 ) -> Path:
     """Paint photos, two of each person, and write the table of who is in them."""
     settings = world().model_copy(update={"households": households})
-    done = synthesize(settings, out, seed=seed, overwrite=overwrite, progress=progress)
-    people = pl.read_csv(done.path / "people.csv", infer_schema=False)
+    synthesis = synthesize(settings, out, seed=seed, overwrite=overwrite, progress=progress)
+    people = pl.read_csv(synthesis.path / "people.csv", infer_schema=False)
     dark = pl.col("skin_tone").is_in(DARK)
     tone = pl.when(dark).then(pl.lit(TONES[1])).otherwise(pl.lit(TONES[0]))
     table = people.rename({"image_id": "id", "subject_id": "subject"}).with_columns(skin_tone=tone)
-    path = done.path / "data" / PEOPLE
+    path = synthesis.path / "data" / PEOPLE
     columns = ("id", "subject", "mask", "skin_tone", "lighting", "perceived_gender_presentation")
     table.select(columns).write_csv(path)
     return path
@@ -88,8 +88,10 @@ def planted_rates() -> list[dict[str, Any]]:
     >>> [row["group"] for row in planted_rates() if "group" in row]
     ['1 to 7', '8 to 10']
     """
-    told: Mapping[str, Any] = json.loads(NETWORK.with_suffix(".json").read_text(encoding="utf-8"))
-    return [dict(row) for row in told["planted"]]
+    network_record: Mapping[str, Any] = json.loads(
+        NETWORK.with_suffix(".json").read_text(encoding="utf-8")
+    )
+    return [dict(row) for row in network_record["planted"]]
 
 
 def audit_masks(
@@ -118,7 +120,7 @@ def audit_masks(
         "by": ["skin_tone", "lighting"],
     }
     spec = parse_spec({**settings, "seed": seed, "overwrite": overwrite})
-    done = run_audit(spec, watched=watched)
-    record = {**done.run.record, "planted": planted_rates()}
-    done = replace(done, run=replace(done.run, record=record))
-    return done, done.report(folder / "run", overwrite=overwrite)
+    audit = run_audit(spec, watched=watched)
+    record = {**audit.run.record, "planted": planted_rates()}
+    audit = replace(audit, run=replace(audit.run, record=record))
+    return audit, audit.report(folder / "run", overwrite=overwrite)

@@ -1,9 +1,8 @@
 """A rendered world: households, their people and photos, every probability of which is known.
 
-``settings.py`` reads a world, ``people.py`` draws it, ``response.py`` says how often a simulated
-model is right about whom, ``planted.py`` gives the exact truth of every group. Pixels, native
-layouts and simulated models' files are made elsewhere, in ``drawing``, ``layouts`` and
-``predictors``.
+``settings`` reads a world, ``people.py`` draws it, ``injected_effects.py`` simulates for whom a
+model is right and gives the exact rate of every group. Pixels, native layouts and simulated models'
+files are made elsewhere, in ``drawing``, ``layouts`` and ``predictors``.
 """
 
 from __future__ import annotations

@@ -50,45 +50,55 @@ _ARTICLES = {
 
 def noun(occupation: str, number: int) -> str:
     """Say how many people of a kind there are."""
-    plain = occupation.replace("_", " ")
+    singular = occupation.replace("_", " ")
     if number == 1:
-        word = _SINGULARS.get(occupation, plain)
+        word = _SINGULARS.get(occupation, singular)
         return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
-    several = _PLURALS.get(occupation, f"{plain}s")
-    return f"{_NUMBERS[number] if number < len(_NUMBERS) else number} {several}"
+    plural = _PLURALS.get(occupation, f"{singular}s")
+    return f"{_NUMBERS[number] if number < len(_NUMBERS) else number} {plural}"
 
 
 def captions(people: pl.DataFrame, photos: pl.DataFrame) -> pl.Series:
     """Write a sentence for each photo."""
-    kinds = people.group_by("image", "occupation", maintain_order=True).len()
-    distinct = kinds.select("occupation", "len").unique()  # a few hundred at most
+    occupation_counts = people.group_by("image", "occupation", maintain_order=True).len()
+    distinct = occupation_counts.select("occupation", "len").unique()  # a few hundred at most
     nouns = [noun(occupation, number) for occupation, number in distinct.iter_rows()]
     words = distinct.with_columns(pl.Series("word", nouns, dtype=pl.String))
-    named = kinds.join(words, on=["occupation", "len"], maintain_order="left")
-    listed = named.group_by("image", maintain_order=True).agg("word")
-    who = listed.select("image", who=_listed(pl.col("word")))
-    what = people.group_by("image", maintain_order=True).agg(
+    with_words = occupation_counts.join(words, on=["occupation", "len"], maintain_order="left")
+    words_by_image = with_words.group_by("image", maintain_order=True).agg("word")
+    people_text = words_by_image.select("image", who=_listed(pl.col("word")))
+    activities = people.group_by("image", maintain_order=True).agg(
         one_pose=pl.col("pose").n_unique() == 1, pose=pl.col("pose").first(), number=pl.len()
     )
-    alone = pl.col("number") == 1
-    one, many = (
+    is_single = pl.col("number") == 1
+    singular_text, plural_text = (
         pl.col("pose").replace({pose: forms[n] for pose, forms in _DOES.items()}) for n in (0, 1)
     )
-    verb = pl.when(alone).then(one).when("one_pose").then(many).otherwise(pl.lit("are"))
-    told = photos.with_columns(image=pl.int_range(pl.len()))
-    for table in (who, what):
-        told = left_join(told, table.with_columns(pl.col("image").cast(pl.Int64)), "image")
-    of = {"scene": _SCENES, "country": _ARTICLES, "time_of_day": _HOURS}
-    place = pl.format("{} in {}{}.", *(pl.col(name).replace(text) for name, text in of.items()))
-    caption = pl.format("{} {} {}", _capital(pl.col("who")), verb, place)
-    return told.select(caption=caption)["caption"]
+    verb = (
+        pl.when(is_single)
+        .then(singular_text)
+        .when("one_pose")
+        .then(plural_text)
+        .otherwise(pl.lit("are"))
+    )
+    captioned = photos.with_columns(image=pl.int_range(pl.len()))
+    for table in (people_text, activities):
+        captioned = left_join(
+            captioned, table.with_columns(pl.col("image").cast(pl.Int64)), "image"
+        )
+    words_by_column = {"scene": _SCENES, "country": _ARTICLES, "time_of_day": _HOURS}
+    scene_text = pl.format(
+        "{} in {}{}.", *(pl.col(name).replace(text) for name, text in words_by_column.items())
+    )
+    caption = pl.format("{} {} {}", _capital(pl.col("who")), verb, scene_text)
+    return captioned.select(caption=caption)["caption"]
 
 
 def _listed(words: pl.Expr) -> pl.Expr:
     """Join words with commas and a last ``and``."""
     first = words.list.head(words.list.len() - 1).list.join(", ")
-    several = pl.format("{} and {}", first, words.list.last())
-    return pl.when(words.list.len() == 1).then(words.list.first()).otherwise(several)
+    plural_list = pl.format("{} and {}", first, words.list.last())
+    return pl.when(words.list.len() == 1).then(words.list.first()).otherwise(plural_list)
 
 
 def _capital(text: pl.Expr) -> pl.Expr:

@@ -34,7 +34,7 @@ Where = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Shares that hold where a condition does."""
+    """Shares that replace an attribute's own where its conditions hold."""
 
     where: Where
     shares: FloatArray
@@ -42,7 +42,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An attribute: who has it, its values, their shares, and the rules that replace those."""
+    """An attribute: its level, values, shares, and the rules that replace the shares."""
 
     name: str
     level: Level
@@ -52,7 +52,7 @@ class Node:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """The attributes that its rules ask about."""
+        """The attributes that its rules condition on."""
         return tuple(dict.fromkeys(name for rule in self.rules for name in rule.where))
 
 
@@ -80,7 +80,7 @@ class Tree:
         }[level]
 
     def up(self, codes: CodeArray, owner: Level, level: Level) -> CodeArray:
-        """Hand the values of those above down to a level: a home's to its photos."""
+        """Repeat the values of a higher level for each member of a lower one."""
         if owner == level:
             return codes
         rows = {
@@ -97,19 +97,23 @@ class Tree:
 def network(settings: WorldSettings) -> tuple[Node, ...]:
     """List a world's attributes: its own in their order, then what else the painter draws."""
     usual = dict(DRAWN)
-    for name, places in PLACE_VALUES.items():
-        usual[name] = Drawn("household", dict.fromkeys(places, 1.0))
+    for name, location_values in PLACE_VALUES.items():
+        usual[name] = Drawn("household", dict.fromkeys(location_values, 1.0))
     nodes = []
-    for name, given in settings.attributes.items():
-        shares = given.shares or usual[name].shares
+    for name, attribute in settings.attributes.items():
+        shares = attribute.shares or usual[name].shares
         values = tuple(shares)
-        rules = tuple(Rule(rule.where, _row(values, rule.shares)) for rule in given.given)
-        level = given.level or usual[name].level
-        nodes.append(Node(name, level, values, _row(values, shares), rules))
-    for name, drawn in DRAWN.items():
+        rules = tuple(
+            Rule(rule.where, _probability_row(values, rule.shares)) for rule in attribute.given
+        )
+        level = attribute.level or usual[name].level
+        nodes.append(Node(name, level, values, _probability_row(values, shares), rules))
+    for name, built_in in DRAWN.items():
         if name not in settings.attributes:
-            values = tuple(drawn.shares)
-            nodes.append(Node(name, drawn.level, values, _row(values, drawn.shares)))
+            values = tuple(built_in.shares)
+            nodes.append(
+                Node(name, built_in.level, values, _probability_row(values, built_in.shares))
+            )
     return tuple(nodes)
 
 
@@ -119,51 +123,53 @@ def rule_numbers(
     codes: Mapping[str, npt.NDArray[np.integer]],
     shape: tuple[int, ...],
 ) -> npt.NDArray[np.int64]:
-    """Give the number of the rule that counts for each: the first that holds; -1: none does."""
-    which = np.full(shape, -1, dtype=np.int64)
+    """Index of the first rule that holds for each row; -1 where none does."""
+    rule_index = np.full(shape, -1, dtype=np.int64)
     for number in range(len(node.rules) - 1, -1, -1):
-        held = np.broadcast_to(hits(node.rules[number].where, values, codes), shape)
-        which[held] = number
-    return which
+        is_match = np.broadcast_to(hits(node.rules[number].where, values, codes), shape)
+        rule_index[is_match] = number
+    return rule_index
 
 
 def ancestors(nodes: Sequence[Node], names: Iterable[str]) -> list[Node]:
-    """List these attributes and all that they hang on, in the network's order."""
-    wanted = set(names)
+    """List these attributes and all their ancestors, in the network's order."""
+    ancestor_names = set(names)
     for node in reversed(nodes):  # what something hangs on comes before it
-        if node.name in wanted:
-            wanted |= set(node.parents)
-    return [node for node in nodes if node.name in wanted]
+        if node.name in ancestor_names:
+            ancestor_names |= set(node.parents)
+    return [node for node in nodes if node.name in ancestor_names]
 
 
 def draw_codes(nodes: Sequence[Node], tree: Tree, seed: int) -> dict[str, CodeArray]:
     """Draw every attribute for all who have it; each has a random stream of its own name."""
-    drawn: dict[str, CodeArray] = {}
+    codes_by_name: dict[str, CodeArray] = {}
     level = {node.name: node.level for node in nodes}
     values = {node.name: node.values for node in nodes}
     for node in nodes:
         n = tree.count(node.level)
         uniform = stream(seed, "attribute", node.name).random(n)
-        codes = _quantiles(node.shares, uniform)
+        codes = _sample_codes(node.shares, uniform)
         if node.rules:
-            above = {p: tree.up(drawn[p], level[p], node.level) for p in node.parents}
-            which = rule_numbers(node, values, above, (n,))
+            parent_codes = {
+                p: tree.up(codes_by_name[p], level[p], node.level) for p in node.parents
+            }
+            rule_index = rule_numbers(node, values, parent_codes, (n,))
             for number, rule in enumerate(node.rules):
-                concerned = which == number
-                codes[concerned] = _quantiles(rule.shares, uniform[concerned])
-        drawn[node.name] = codes
-    return drawn
+                concerned = rule_index == number
+                codes[concerned] = _sample_codes(rule.shares, uniform[concerned])
+        codes_by_name[node.name] = codes
+    return codes_by_name
 
 
-def _quantiles(shares: FloatArray, uniform: FloatArray) -> CodeArray:
+def _sample_codes(shares: FloatArray, uniform: FloatArray) -> CodeArray:
     """Invert the distribution function; values of share 0 are never drawn."""
     steps = np.cumsum(shares)
     last = int(np.flatnonzero(shares)[-1])
-    found = np.searchsorted(steps[:last], uniform, side="right")
-    return found.astype(np.int16)
+    codes = np.searchsorted(steps[:last], uniform, side="right")
+    return codes.astype(np.int16)
 
 
-def _row(values: tuple[str, ...], shares: Mapping[str, float]) -> FloatArray:
+def _probability_row(values: tuple[str, ...], shares: Mapping[str, float]) -> FloatArray:
     """Shares in the order of the values, of sum 1 exactly but for rounding."""
-    row = np.array([shares.get(value, 0.0) for value in values], dtype=np.float64)
+    row = np.array([shares.get(word, 0.0) for word in values], dtype=np.float64)
     return np.asarray(row / row.sum())

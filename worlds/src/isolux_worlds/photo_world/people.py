@@ -57,20 +57,22 @@ def draw_people(settings: WorldSettings, seed: int | None = None) -> PhotoWorld:
     >>> world.photos["caption"][0].endswith(".")
     True
     """
-    used = settings.seed if seed is None else seed
+    world_seed = settings.seed if seed is None else seed
     nodes = network(settings)
-    tree = draw_tree(settings, used)
-    codes = draw_codes(nodes, tree, used)
-    drawn = _Drawn(tree, {n.name: n for n in nodes}, codes, _ids(tree))
-    ages = _ages(drawn, used)
-    homes = HOUSEHOLDS.conform(_households(drawn, used))
-    people = _people(settings, drawn, ages, used)
-    photos = _photos(settings, drawn, people, homes["country"].gather(tree.household_of_image))
-    home = drawn.ids["household"].gather(tree.household_of_subject)
-    columns = [drawn.ids["subject"], home, pl.Series("age", ages)]
-    subjects = pl.DataFrame([*columns, *drawn.columns("subject", ("subject",))])
+    tree = draw_tree(settings, world_seed)
+    codes = draw_codes(nodes, tree, world_seed)
+    population_codes = _Drawn(tree, {n.name: n for n in nodes}, codes, _ids(tree))
+    ages = _ages(population_codes, world_seed)
+    homes = HOUSEHOLDS.conform(_households(population_codes, world_seed))
+    people = _people(settings, population_codes, ages, world_seed)
+    photos = _photos(
+        settings, population_codes, people, homes["country"].gather(tree.household_of_image)
+    )
+    home = population_codes.ids["household"].gather(tree.household_of_subject)
+    columns = [population_codes.ids["subject"], home, pl.Series("age", ages)]
+    subjects = pl.DataFrame([*columns, *population_codes.columns("subject", ("subject",))])
     return PhotoWorld(
-        settings, used, homes, SUBJECTS.conform(subjects), PHOTOS.conform(photos), people
+        settings, world_seed, homes, SUBJECTS.conform(subjects), PHOTOS.conform(photos), people
     )
 
 
@@ -93,14 +95,14 @@ def draw_tree(settings: WorldSettings, seed: int) -> Tree:
     subjects = rng.integers(*settings.subjects, n, endpoint=True)
     photos = rng.integers(*settings.photos, n, endpoint=True)
     home_of_photo = np.repeat(np.arange(n), photos)
-    most = np.minimum(settings.people[1], subjects)[home_of_photo]
-    wanted = rng.integers(*settings.people, len(home_of_photo), endpoint=True)
-    held = np.minimum(wanted, most)
-    missing = subjects - np.bincount(home_of_photo, weights=held, minlength=n).astype(np.int64)
-    room_before = _before(most - held, home_of_photo, photos)
-    held = held + np.clip(missing[home_of_photo] - room_before, 0, most - held)
-    image = np.repeat(np.arange(len(held)), held)
-    turn = _before(held, home_of_photo, photos)[image] + _within(held)
+    max_people = np.minimum(settings.people[1], subjects)[home_of_photo]
+    requested = rng.integers(*settings.people, len(home_of_photo), endpoint=True)
+    n_people = np.minimum(requested, max_people)
+    missing = subjects - np.bincount(home_of_photo, weights=n_people, minlength=n).astype(np.int64)
+    room_before = _before(max_people - n_people, home_of_photo, photos)
+    n_people = n_people + np.clip(missing[home_of_photo] - room_before, 0, max_people - n_people)
+    image = np.repeat(np.arange(len(n_people)), n_people)
+    turn = _before(n_people, home_of_photo, photos)[image] + _within(n_people)
     home = home_of_photo[image]
     first = np.cumsum(subjects) - subjects
     start = rng.integers(0, subjects)
@@ -111,7 +113,7 @@ def draw_tree(settings: WorldSettings, seed: int) -> Tree:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """What has been drawn so far; ``codes`` are of each attribute's owners."""
+    """Simulated attribute values, as codes at each attribute's level."""
 
     tree: Tree
     nodes: Mapping[str, Node]
@@ -120,119 +122,132 @@ class _Drawn:
 
     def of(self, name: str, level: Level) -> tuple[tuple[str, ...], IntArray]:
         node = self.nodes[name]
-        found = self.tree.up(self.codes[name], node.level, level)
-        return node.values, found.astype(np.int64)
+        codes = self.tree.up(self.codes[name], node.level, level)
+        return node.values, codes.astype(np.int64)
 
     def columns(self, level: Level, owners: Sequence[Level]) -> list[pl.Series]:
         """Attributes of these owners as text, one row for each of a level."""
         names = [name for name, node in self.nodes.items() if node.level in owners]
-        drawn = {name: self.of(name, level) for name in names}
+        states = {name: self.of(name, level) for name in names}
         return [
-            pl.Series(name, list(v), dtype=pl.String).gather(c) for name, (v, c) in drawn.items()
+            pl.Series(name, list(v), dtype=pl.String).gather(c) for name, (v, c) in states.items()
         ]
 
 
 def _before(counts: IntArray, group: IntArray, sizes: IntArray) -> IntArray:
-    """Sum what comes earlier in each one's group; groups lie one after another."""
+    """Exclusive cumulative sum within groups, which lie one after another."""
     total = np.cumsum(counts) - counts
     starts = np.cumsum(sizes) - sizes
     return np.asarray(total - total[starts][group], dtype=np.int64)
 
 
 def _within(counts: IntArray) -> IntArray:
-    """Give each member of a group its number, from 0; groups lie one after another."""
+    """Index of each member within its group, from 0; groups lie one after another."""
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def _ids(tree: Tree) -> dict[Level, pl.Series]:
-    def numbered(name: str, letter: str, n: int, digits: int) -> pl.Series:
+    def format_ids(name: str, letter: str, n: int, digits: int) -> pl.Series:
         number = pl.int_range(1, n + 1, eager=True).cast(pl.String).str.zfill(digits)
         return pl.select(pl.format(f"{letter}{{}}", number).alias(name))[name]
 
     return {
-        "household": numbered("household_id", "h", tree.households, 5),
-        "subject": numbered("subject_id", "s", tree.count("subject"), 6),
-        "image": numbered("image_id", "", tree.count("image"), 6),
+        "household": format_ids("household_id", "h", tree.households, 5),
+        "subject": format_ids("subject_id", "s", tree.count("subject"), 6),
+        "image": format_ids("image_id", "", tree.count("image"), 6),
     }
 
 
-def _ages(drawn: _Drawn, seed: int) -> IntArray:
-    values, codes = drawn.of("age_group", "subject")
-    ends = np.array([AGES[value] for value in values])[codes]
+def _ages(population_codes: _Drawn, seed: int) -> IntArray:
+    values, codes = population_codes.of("age_group", "subject")
+    age_bounds = np.array([AGES[age_group] for age_group in values])[codes]
     uniform = stream(seed, "age").random(len(codes))
-    years = ends[:, 0] + np.floor(uniform * (ends[:, 1] - ends[:, 0] + 1))
+    years = age_bounds[:, 0] + np.floor(uniform * (age_bounds[:, 1] - age_bounds[:, 0] + 1))
     return np.asarray(years, dtype=np.int64)
 
 
-def _households(drawn: _Drawn, seed: int) -> pl.DataFrame:
-    n = drawn.tree.households
+def _households(population_codes: _Drawn, seed: int) -> pl.DataFrame:
+    n = population_codes.tree.households
     groups = None
-    if "income_group" in drawn.nodes:
-        values, codes = drawn.of("income_group", "household")
-        groups = np.array([list(INCOMES).index(value) for value in values])[codes]
-    names = [name for name in ("region", "country") if name in drawn.nodes]
-    planted = {name: drawn.of(name, "household") for name in names}
-    which, latitude, longitude = located(n, seed, **planted)
+    if "income_group" in population_codes.nodes:
+        values, codes = population_codes.of("income_group", "household")
+        groups = np.array([list(INCOMES).index(income_group) for income_group in values])[codes]
+    names = [name for name in ("region", "country") if name in population_codes.nodes]
+    location_states = {name: population_codes.of(name, "household") for name in names}
+    country_index, latitude, longitude = located(n, seed, **location_states)
     words = [(c.name, c.code, c.region) for c in COUNTRIES]
     of_country = pl.DataFrame(words, schema=["country", "country_code", "region"], orient="row")
-    told = [drawn.ids["household"], pl.Series("income", draw_incomes(groups, n, seed))]
+    columns = [
+        population_codes.ids["household"],
+        pl.Series("income", draw_incomes(groups, n, seed)),
+    ]
     spot = [pl.Series("latitude", latitude), pl.Series("longitude", longitude)]
-    own = [s for s in drawn.columns("household", ("household",)) if s.name not in planted]
-    return pl.DataFrame([*told, *of_country[which], *spot, *own])
+    other_columns = [
+        s
+        for s in population_codes.columns("household", ("household",))
+        if s.name not in location_states
+    ]
+    return pl.DataFrame([*columns, *of_country[country_index], *spot, *other_columns])
 
 
-def _people(settings: WorldSettings, drawn: _Drawn, ages: IntArray, seed: int) -> pl.DataFrame:
-    tree = drawn.tree
-    where = _placed(settings, drawn, seed)
+def _people(
+    settings: WorldSettings, population_codes: _Drawn, ages: IntArray, seed: int
+) -> pl.DataFrame:
+    tree = population_codes.tree
+    placement = _placed(settings, population_codes, seed)
     return pl.DataFrame(
         [
             pl.Series("person_id", np.arange(1, tree.count("person") + 1)),
-            drawn.ids["image"].gather(tree.image_of_person),
-            drawn.ids["subject"].gather(tree.subject_of_person),
-            pl.Series("layer", where.layer),
-            *(pl.Series(f"box_{side}", where.box[:, i]) for i, side in enumerate("xywh")),
-            *(pl.Series(f"face_{side}", where.face[:, i]) for i, side in enumerate("xywh")),
-            pl.Series("joints_x", where.joints_x).cast(PEOPLE.schema["joints_x"]),
-            pl.Series("joints_y", where.joints_y).cast(PEOPLE.schema["joints_y"]),
+            population_codes.ids["image"].gather(tree.image_of_person),
+            population_codes.ids["subject"].gather(tree.subject_of_person),
+            pl.Series("layer", placement.layer),
+            *(pl.Series(f"box_{axis}", placement.box[:, i]) for i, axis in enumerate("xywh")),
+            *(pl.Series(f"face_{axis}", placement.face[:, i]) for i, axis in enumerate("xywh")),
+            pl.Series("joints_x", placement.joints_x).cast(PEOPLE.schema["joints_x"]),
+            pl.Series("joints_y", placement.joints_y).cast(PEOPLE.schema["joints_y"]),
             pl.Series("age", ages[tree.subject_of_person]),
-            *drawn.columns("person", ("household", "image", "subject", "person")),
+            *population_codes.columns("person", ("household", "image", "subject", "person")),
         ]
     )
 
 
-def _placed(settings: WorldSettings, drawn: _Drawn, seed: int) -> Placed:
-    tree = drawn.tree
-    values, codes = drawn.of("pose", "person")
+def _placed(settings: WorldSettings, population_codes: _Drawn, seed: int) -> Placed:
+    tree = population_codes.tree
+    values, codes = population_codes.of("pose", "person")
     return placed(
         figures(codes, values, stream(seed, "poses")),
-        view=drawn.of("view", "person"),
-        distance=drawn.of("distance", "person"),
+        view=population_codes.of("view", "person"),
+        distance=population_codes.of("distance", "person"),
         image=tree.image_of_person,
-        stature=_statures(drawn, seed)[tree.subject_of_person],
+        stature=_statures(population_codes, seed)[tree.subject_of_person],
         size=(settings.image.width, settings.image.height),
         rng=stream(seed, "placing"),
     )
 
 
-def _statures(drawn: _Drawn, seed: int) -> FloatArray:
-    n = drawn.tree.count("subject")
+def _statures(population_codes: _Drawn, seed: int) -> FloatArray:
+    n = population_codes.tree.count("subject")
     drawn_from = stream(seed, "stature").standard_normal(n)
     stature = 1.0 + _STATURE_SPREAD * np.clip(drawn_from, -2.5, 2.5)
     for name, factors in _STATURES.items():
-        values, codes = drawn.of(name, "subject")
-        stature = stature * np.array([factors.get(value, 1.0) for value in values])[codes]
+        values, codes = population_codes.of(name, "subject")
+        stature = stature * np.array([factors.get(age_group, 1.0) for age_group in values])[codes]
     return np.asarray(stature, dtype=np.float64)
 
 
 def _photos(
-    settings: WorldSettings, drawn: _Drawn, people: pl.DataFrame, country: pl.Series
+    settings: WorldSettings, population_codes: _Drawn, people: pl.DataFrame, country: pl.Series
 ) -> pl.DataFrame:
-    own = drawn.columns("image", ("household", "image"))
-    who = people.select("occupation", "pose").with_columns(
-        pl.Series("image", drawn.tree.image_of_person)
+    image_columns = population_codes.columns("image", ("household", "image"))
+    activities = people.select("occupation", "pose").with_columns(
+        pl.Series("image", population_codes.tree.image_of_person)
     )
-    place = pl.DataFrame([country, *(s for s in own if s.name in ("scene", "time_of_day"))])
-    home = drawn.ids["household"].gather(drawn.tree.household_of_image)
-    table = pl.DataFrame([drawn.ids["image"], home, captions(who, place), *own])
+    scene_columns = pl.DataFrame(
+        [country, *(s for s in image_columns if s.name in ("scene", "time_of_day"))]
+    )
+    home = population_codes.ids["household"].gather(population_codes.tree.household_of_image)
+    table = pl.DataFrame(
+        [population_codes.ids["image"], home, captions(activities, scene_columns), *image_columns]
+    )
     width, height = settings.image.width, settings.image.height
     return table.with_columns(width=pl.lit(width, pl.Int64), height=pl.lit(height, pl.Int64))

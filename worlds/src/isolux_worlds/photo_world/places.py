@@ -102,7 +102,7 @@ PLACE_VALUES: Mapping[str, tuple[str, ...]] = {
     "region": REGIONS,
     "country": tuple(country.name for country in COUNTRIES),
 }
-"""What a world may plant about its homes, and the values that these attributes may have."""
+"""What a world may set about its homes, and the values that these attributes may have."""
 
 _MEDIAN, _SPREAD = 320.0, 1.3  # of the log-normal, before it is cut: US dollars; of the logarithm
 _DEGREES = 0.5  # homes lie about their country's centre: standard deviation
@@ -115,13 +115,17 @@ def draw_incomes(groups: IntArray | None, homes: int, seed: int) -> FloatArray:
     """
     from scipy.special import ndtr, ndtri
 
-    ends = np.array([_ENDS, *INCOMES.values()])
-    below, above = ndtr((np.log(ends) - math.log(_MEDIAN)) / _SPREAD).T
+    income_bounds = np.array([_ENDS, *INCOMES.values()])
+    lower, upper = ndtr((np.log(income_bounds) - math.log(_MEDIAN)) / _SPREAD).T
     row = np.zeros(homes, dtype=np.int64) if groups is None else groups.astype(np.int64) + 1
     uniform = stream(seed, "income").random(homes)
-    between = below[row] + uniform * (above[row] - below[row])
-    drawn = np.exp(math.log(_MEDIAN) + _SPREAD * ndtri(between))
-    return np.asarray(np.round(np.clip(drawn, np.ceil(ends[row, 0]), np.floor(ends[row, 1])), 2))
+    between = lower[row] + uniform * (upper[row] - lower[row])
+    incomes = np.exp(math.log(_MEDIAN) + _SPREAD * ndtri(between))
+    return np.asarray(
+        np.round(
+            np.clip(incomes, np.ceil(income_bounds[row, 0]), np.floor(income_bounds[row, 1])), 2
+        )
+    )
 
 
 def located(
@@ -136,15 +140,17 @@ def located(
     uniform = rng.random(homes)
     if country is not None:
         names = [c.name for c in COUNTRIES]
-        which = np.array([names.index(name) for name in country[0]])[country[1]]
+        country_index = np.array([names.index(name) for name in country[0]])[country[1]]
     elif region is not None:
-        which = np.zeros(homes, dtype=np.int64)
+        country_index = np.zeros(homes, dtype=np.int64)
         for number, name in enumerate(region[0]):
-            those = np.array([i for i, c in enumerate(COUNTRIES) if c.region == name])
-            here = region[1] == number
-            which[here] = those[(uniform[here] * len(those)).astype(np.int64)]
+            candidates = np.array([i for i, c in enumerate(COUNTRIES) if c.region == name])
+            is_in_region = region[1] == number
+            country_index[is_in_region] = candidates[
+                (uniform[is_in_region] * len(candidates)).astype(np.int64)
+            ]
     else:
-        which = (uniform * len(COUNTRIES)).astype(np.int64)
-    centre = np.array([(c.latitude, c.longitude) for c in COUNTRIES])[which]
+        country_index = (uniform * len(COUNTRIES)).astype(np.int64)
+    centre = np.array([(c.latitude, c.longitude) for c in COUNTRIES])[country_index]
     spot = centre + np.clip(rng.standard_normal((homes, 2)), -3, 3) * _DEGREES
-    return which, spot[:, 0].round(5), spot[:, 1].round(5)
+    return country_index, spot[:, 0].round(5), spot[:, 1].round(5)

@@ -45,7 +45,7 @@ _MARGIN = 0.015
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Everyone's joints and boxes in pixels, and who is in front.
+    """Everyone's joints and boxes in pixels, and their order of depth.
 
     ``joints_x``, ``joints_y``: [people, 33]; ``box``, ``face``: [people, 4]; ``layer``: [people]
     int.
@@ -74,9 +74,11 @@ def placed(
     """
     width, height = size
     crowd = np.bincount(image)[image]
-    left, right = _reach(body, view)
-    scale = _scale(body, view, distance, (left, right), stature, width / crowd, size, rng)
-    nose = _across((left * scale, right * scale), image, crowd, width, rng)
+    left, right = _horizontal_reach(body, view)
+    scale = _pixels_per_stature(
+        body, view, distance, (left, right), stature, width / crowd, size, rng
+    )
+    nose = _spread_across((left * scale, right * scale), image, crowd, width, rng)
     x0 = nose - body.x[_NOSE] * scale
     y0 = _down(body, view, scale, height, rng)
     joints_x = (body.x * scale.astype(np.float32) + x0.astype(np.float32)).T
@@ -85,9 +87,9 @@ def placed(
     starts = np.flatnonzero(np.diff(image, prepend=-1))
     layer = np.empty(len(image), dtype=np.int64)
     layer[order] = np.arange(len(image)) - starts[image]
-    sides = body.x.min(axis=0) - FLESH, body.x.max(axis=0) + FLESH
+    x_range = body.x.min(axis=0) - FLESH, body.x.max(axis=0) + FLESH
     top = np.minimum(body.top_y, body.y.min(axis=0) - FLESH)
-    box = _boxes(sides, (top, body.y.max(axis=0) + FLESH), scale, (x0, y0), size)
+    box = _boxes(x_range, (top, body.y.max(axis=0) + FLESH), scale, (x0, y0), size)
     ears = body.x[_RIGHT_EAR], body.x[_LEFT_EAR]
     face_sides, face_ends = (
         (np.minimum(*ears), np.maximum(*ears)),
@@ -98,21 +100,21 @@ def placed(
     return Placed(*joints, box, face, layer)
 
 
-def _is(attribute: Coded, value: str) -> npt.NDArray[np.bool_]:
+def _has_value(attribute: Coded, word: str) -> npt.NDArray[np.bool_]:
     values, codes = attribute
-    return codes == values.index(value) if value in values else np.zeros(len(codes), np.bool_)
+    return codes == values.index(word) if word in values else np.zeros(len(codes), np.bool_)
 
 
-def _reach(body: Figures, view: Coded) -> tuple[FloatArray, FloatArray]:
+def _horizontal_reach(body: Figures, view: Coded) -> tuple[FloatArray, FloatArray]:
     """How far people reach to the left and right of their nose, in statures."""
     nose = body.x[_NOSE]
-    full = _is(view, "full")
+    full = _has_value(view, "full")
     left = np.where(full, nose - body.x.min(axis=0) + FLESH, _REACH)
     right = np.where(full, body.x.max(axis=0) - nose + FLESH, _REACH)
     return left.astype(np.float64), right.astype(np.float64)
 
 
-def _scale(
+def _pixels_per_stature(
     body: Figures,
     view: Coded,
     distance: Coded,
@@ -122,24 +124,26 @@ def _scale(
     size: tuple[int, int],
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Pixels of a stature: as the distance says, but with room for everyone."""
+    """Pixels per stature: by distance, reduced where people would not fit."""
     width, height = size
     fractions = [[_FRACTIONS[v][d] for d in distance[0]] for v in view[0]]
-    ends = np.array(fractions, dtype=np.float64)[view[1], distance[1]]
-    share = ends[:, 0] + rng.random(len(room)) * (ends[:, 1] - ends[:, 0])
+    fraction_range = np.array(fractions, dtype=np.float64)[view[1], distance[1]]
+    share = fraction_range[:, 0] + rng.random(len(room)) * (
+        fraction_range[:, 1] - fraction_range[:, 0]
+    )
     span = np.array([_SPANS[v] for v in view[0]])[view[1]]
     widest = np.maximum(*reach)
-    most = np.minimum(_OWN_PART * room / np.maximum(widest, _REACH), 0.48 * width / widest)
-    wanted = share * height / span * stature
+    max_height_px = np.minimum(_OWN_PART * room / np.maximum(widest, _REACH), 0.48 * width / widest)
+    requested_px = share * height / span * stature
     # Cut borders let heads be large: those of one photo shrink together, so that near stays near.
     largest = height / span
-    together = wanted * np.minimum(1.0, most / largest)
+    fitted_px = requested_px * np.minimum(1.0, max_height_px / largest)
     high = (body.y.max(axis=0) - body.top_y.clip(max=body.y.min(axis=0)) + 2 * FLESH).astype(float)
-    fitting = np.minimum(np.minimum(wanted, most), (1 - 2 * _MARGIN) * height / high)
-    return np.asarray(np.where(_is(view, "full"), fitting, together), dtype=np.float64)
+    fitting = np.minimum(np.minimum(requested_px, max_height_px), (1 - 2 * _MARGIN) * height / high)
+    return np.asarray(np.where(_has_value(view, "full"), fitting, fitted_px), dtype=np.float64)
 
 
-def _across(
+def _spread_across(
     reach: tuple[FloatArray, FloatArray],
     image: IntArray,
     crowd: IntArray,
@@ -155,9 +159,9 @@ def _across(
     room = width / crowd
     spread = np.where(crowd == 1, 0.2, 0.08)
     nose = (slot + 0.5 + rng.uniform(-1, 1, n) * spread) * room
-    least = np.minimum(reach[0] + _MARGIN * width / 2, width / 2)
-    most = np.maximum(width - reach[1] - _MARGIN * width / 2, width / 2)
-    return np.asarray(np.clip(nose, least, most))
+    min_x = np.minimum(reach[0] + _MARGIN * width / 2, width / 2)
+    max_x = np.maximum(width - reach[1] - _MARGIN * width / 2, width / 2)
+    return np.asarray(np.clip(nose, min_x, max_x))
 
 
 def _down(
@@ -175,21 +179,21 @@ def _down(
     ground = np.clip(ground, np.minimum(_MARGIN * height + (feet - head) * scale, lowest), lowest)
     shoulders = (body.y[_RIGHT_SHOULDER] + body.y[_LEFT_SHOULDER]) / 2
     hips: FloatArray = np.select(
-        [_is(view, "torso"), _is(view, "face")],
+        [_has_value(view, "torso"), _has_value(view, "face")],
         [height + 0.01 * scale, height - (shoulders + _BELOW_SHOULDERS) * scale],
         ground - feet * scale,
     )
     return hips
 
 
-def _clipped(
-    ends: tuple[Floats, Floats],
+def _clip_boxes(
+    x_range: tuple[Floats, Floats],
     scale: FloatArray,
     start: FloatArray,
     length: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Start and extent of boxes inside the photo, widened about their middle where too small."""
-    a, b = (np.clip(end * scale + start, 0, length) for end in ends)
+    a, b = (np.clip(end * scale + start, 0, length) for end in x_range)
     middle, extent = (a + b) / 2, np.maximum(b - a, LEAST_PX)
     a = np.clip(middle - extent / 2, 0, length - extent)
     return np.floor(a * 100) / 100, np.floor(extent * 100) / 100
@@ -203,6 +207,6 @@ def _boxes(
     size: tuple[int, int],
 ) -> FloatArray:
     """Boxes ``[people, 4]`` from their ends about a body's own zero, in statures."""
-    x, w = _clipped(across, scale, zero[0], size[0])
-    y, h = _clipped(down, scale, zero[1], size[1])
+    x, w = _clip_boxes(across, scale, zero[0], size[0])
+    y, h = _clip_boxes(down, scale, zero[1], size[1])
     return np.stack([x, y, w, h], axis=1)

@@ -42,22 +42,27 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def rates(world: PhotoWorld, model: str | ModelSettings) -> FloatArray:
-    """Give each person's chance that a model is right about them."""
-    own = world.settings.model_named(model)
-    named = {name for effect in own.effects for name in effect.where}
-    values = {n.name: n.values for n in network(world.settings) if n.name in named}
+    """Probability that a model is right, for each person."""
+    model_settings = world.settings.model_named(model)
+    effect_attributes = {name for effect in model_settings.effects for name in effect.where}
+    values = {n.name: n.values for n in network(world.settings) if n.name in effect_attributes}
     codes = person_codes(world, values)
-    found = chance(own, values, codes)
-    return np.broadcast_to(found, (world.people.height,)).astype(np.float64)
+    rate = chance(model_settings, values, codes)
+    return np.broadcast_to(rate, (world.people.height,)).astype(np.float64)
 
 
 def right(
     world: PhotoWorld, model: str | ModelSettings, *, stream_name: str = "right"
 ) -> BoolArray:
     """Draw whether a model is right about each person."""
-    own = world.settings.model_named(model)
+    model_settings = world.settings.model_named(model)
     return correlated(
-        rates(world, own), _subjects(world), world.subjects.height, own, world.seed, stream_name
+        rates(world, model_settings),
+        _subjects(world),
+        world.subjects.height,
+        model_settings,
+        world.seed,
+        stream_name,
     )
 
 
@@ -69,17 +74,19 @@ def correlated(
     seed: int,
     stream_name: str = "right",
 ) -> BoolArray:
-    """Draw answers of given chances, alike within subjects.
+    """Draw binary outcomes with given probabilities, correlated within subjects.
 
     ``rate``: [people] float, 0 to 1; ``subject``: [people] int.
     """
     from scipy.special import ndtri
 
-    own = stream(seed, "model", model.name, stream_name).standard_normal(len(rate))
+    person_noise = stream(seed, "model", model.name, stream_name).standard_normal(len(rate))
     if model.correlation:
         shared = stream(seed, "difficulty").standard_normal(subjects)[subject]
-        own = np.sqrt(model.correlation) * shared + np.sqrt(1 - model.correlation) * own
-    return np.asarray(own < ndtri(rate))
+        person_noise = (
+            np.sqrt(model.correlation) * shared + np.sqrt(1 - model.correlation) * person_noise
+        )
+    return np.asarray(person_noise < ndtri(rate))
 
 
 def chance(
@@ -87,7 +94,7 @@ def chance(
     values: Mapping[str, tuple[str, ...]],
     codes: Mapping[str, npt.NDArray[np.integer]],
 ) -> FloatArray:
-    """Chance of being right, of people or of cells whose values are given as numbers."""
+    """Probability of being right, of people or cells whose values are given as codes."""
     total: FloatArray = np.asarray(np.log(model.base_rate / (1.0 - model.base_rate)))
     for effect in model.effects:
         total = total + effect.size * hits(effect.where, values, codes)
@@ -97,10 +104,13 @@ def chance(
 def person_codes(
     world: PhotoWorld, values: Mapping[str, tuple[str, ...]]
 ) -> dict[str, npt.NDArray[np.int16]]:
-    """Find the place in ``values`` of each person's values."""
-    places = {name: {word: k for k, word in enumerate(words)} for name, words in values.items()}
+    """Index in ``values`` of each person's values."""
+    code_by_word = {
+        name: {word: k for k, word in enumerate(words)} for name, words in values.items()
+    }
     rows = world.people.select(
-        pl.col(name).replace_strict(words, return_dtype=pl.Int16) for name, words in places.items()
+        pl.col(name).replace_strict(words, return_dtype=pl.Int16)
+        for name, words in code_by_word.items()
     )
     return {column.name: column.to_numpy() for column in rows}
 
@@ -122,27 +132,32 @@ MOST_CELLS = 10_000_000
 
 def planted(settings: WorldSettings, model: str | ModelSettings) -> pl.DataFrame:
     """Give a model's true rate for everyone, every group and every intersection of ``by``."""
-    own = settings.model_named(model)
+    model_settings = settings.model_named(model)
     nodes = network(settings)
-    _check_model(own, nodes)
-    cells = _cells(nodes, own, ())
-    everyone = float((cells.share * cells.rate).sum())
-    rows: list[tuple[object, ...]] = [(own.name, None, "everyone", [], 1.0, everyone, 0.0)]
+    _check_model(model_settings, nodes)
+    cells = _cells(nodes, model_settings, ())
+    overall_rate = float((cells.share * cells.rate).sum())
+    rows: list[tuple[object, ...]] = [
+        (model_settings.name, None, "everyone", [], 1.0, overall_rate, 0.0)
+    ]
     for entry in settings.groupings:
         names = crossed(entry)
-        share, rate = _by(_cells(nodes, own, names), names)
+        share, rate = _average_by(_cells(nodes, model_settings, names), names)
         values = [_named(nodes, name).values for name in names]
-        rows += [(own.name, *row) for row in group_rows(entry, values, share, rate, everyone)]
+        rows += [
+            (model_settings.name, *row)
+            for row in group_rows(entry, values, share, rate, overall_rate)
+        ]
     return pl.DataFrame(rows, schema={"model": pl.String(), **GROUP_RATES}, orient="row")
 
 
 def planted_record(
     settings: WorldSettings, model: str | ModelSettings, metric: str = "accuracy"
 ) -> list[dict[str, object]]:
-    """Say what was planted for one model, as a run's record keeps it for the report.
+    """List the injected effects of one model, as a run's record keeps it for the report.
 
     One truth for each attribute and intersection of ``by``: the difference between the two groups
-    that lie farthest apart, and 0 where nothing was planted.
+    that lie farthest apart, and 0 where nothing was injected.
 
     Parameters
     ----------
@@ -164,28 +179,28 @@ def planted_record(
     {0.0}
     """
     truth = planted(settings, model).drop_nulls("attribute")
-    named = truth.with_columns(metric=pl.lit(metric), label=pl.lit(None, dtype=pl.String))
-    return widest_gaps(named).to_dicts()
+    with_metric = truth.with_columns(metric=pl.lit(metric), label=pl.lit(None, dtype=pl.String))
+    return widest_gaps(with_metric).to_dicts()
 
 
 def planted_controlled(
     settings: WorldSettings, model: str | ModelSettings, attribute: str, control: str
 ) -> pl.DataFrame:
-    """Give the groups' true rates at one common mix of another attribute: everyone's."""
-    own = settings.model_named(model)
+    """Directly standardised true rates: each group at the overall distribution of an attribute."""
+    model_settings = settings.model_named(model)
     nodes = network(settings)
-    _check_model(own, nodes)
+    _check_model(model_settings, nodes)
     names = [attribute, control]
     groups, _ = (_named(nodes, name).values for name in names)
     if attribute == control:
         problem = "an attribute cannot be held at one mix of itself"
         raise SpecError(problem, expected="two attributes", found=repr(attribute))
-    share, rate = _by(_cells(nodes, own, names), names)
+    share, rate = _average_by(_cells(nodes, model_settings, names), names)
     mix = share.sum(axis=0)
-    lacking = ((share == 0) & (mix > 0)).any(axis=1)
-    value = np.where(mix > 0, mix * np.nan_to_num(rate), 0.0).sum(axis=1)
-    told = [None if no else float(v) for no, v in zip(lacking, value, strict=True)]
-    return pl.DataFrame({"group": groups, "value": pl.Series(told, dtype=pl.Float64)})
+    lacks_stratum = ((share == 0) & (mix > 0)).any(axis=1)
+    standardised = np.where(mix > 0, mix * np.nan_to_num(rate), 0.0).sum(axis=1)
+    values = [None if no else float(v) for no, v in zip(lacks_stratum, standardised, strict=True)]
+    return pl.DataFrame({"group": groups, "value": pl.Series(values, dtype=pl.Float64)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,43 +213,45 @@ class _Cells:
 
 
 def _cells(nodes: Sequence[Node], model: ModelSettings, grouped: Iterable[str]) -> _Cells:
-    asked = {name for effect in model.effects for name in effect.where} | set(grouped)
-    held = ancestors(nodes, asked)
-    lengths = tuple(len(node.values) for node in held)
-    names = tuple(node.name for node in held)
+    used_attributes = {name for effect in model.effects for name in effect.where} | set(grouped)
+    attribute_names = ancestors(nodes, used_attributes)
+    lengths = tuple(len(node.values) for node in attribute_names)
+    names = tuple(node.name for node in attribute_names)
     hint = "intersect fewer attributes, or let fewer hang on one another"
     check_cells(names, lengths, MOST_CELLS, hint)
-    places = {
-        node.name: np.arange(length).reshape([-1 if j == i else 1 for j in range(len(held))])
-        for i, (node, length) in enumerate(zip(held, lengths, strict=True))
+    axis_codes = {
+        node.name: np.arange(length).reshape(
+            [-1 if j == i else 1 for j in range(len(attribute_names))]
+        )
+        for i, (node, length) in enumerate(zip(attribute_names, lengths, strict=True))
     }
-    values = {node.name: node.values for node in held}
-    share = np.ones([1] * len(held))
-    for node in held:
-        share = share * _conditional(node, values, places)
-    rate = chance(model, values, places)
+    values = {node.name: node.values for node in attribute_names}
+    share = np.ones([1] * len(attribute_names))
+    for node in attribute_names:
+        share = share * _conditional(node, values, axis_codes)
+    rate = chance(model, values, axis_codes)
     return _Cells(names, np.broadcast_to(share, lengths), np.broadcast_to(rate, lengths))
 
 
 def _conditional(
-    node: Node, values: dict[str, tuple[str, ...]], places: dict[str, IntArray]
+    node: Node, values: dict[str, tuple[str, ...]], axis_codes: dict[str, IntArray]
 ) -> FloatArray:
-    """P(value | what it hangs on), with an axis of its own and one for each of those."""
-    own = places[node.name]
-    above = {name: places[name] for name in node.parents}
-    shape = np.broadcast_shapes(*(a.shape for a in above.values()), (1,) * own.ndim)
-    which = rule_numbers(node, values, above, shape)
+    """P(value | parents), with an axis for the value and one for each parent."""
+    node_codes = axis_codes[node.name]
+    parent_codes = {name: axis_codes[name] for name in node.parents}
+    shape = np.broadcast_shapes(*(a.shape for a in parent_codes.values()), (1,) * node_codes.ndim)
+    rule_index = rule_numbers(node, values, parent_codes, shape)
     rows = np.stack([*(rule.shares for rule in node.rules), node.shares])  # the last: no rule holds
-    return np.asarray(rows[which, own])
+    return np.asarray(rows[rule_index, node_codes])
 
 
-def _by(cells: _Cells, names: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+def _average_by(cells: _Cells, names: Sequence[str]) -> tuple[FloatArray, FloatArray]:
     """Share and rate of each combination of these attributes' values: one axis for each."""
-    kept = [cells.names.index(name) for name in names]
-    others = tuple(i for i in range(len(cells.names)) if i not in kept)
-    order = np.argsort(np.argsort(kept))  # axes that are left, in the order asked for
-    share = cells.share.sum(axis=others).transpose(order)
-    total = (cells.share * cells.rate).sum(axis=others).transpose(order)
+    kept_axes = [cells.names.index(name) for name in names]
+    summed_axes = tuple(i for i in range(len(cells.names)) if i not in kept_axes)
+    order = np.argsort(np.argsort(kept_axes))  # axes that are left, in the order asked for
+    share = cells.share.sum(axis=summed_axes).transpose(order)
+    total = (cells.share * cells.rate).sum(axis=summed_axes).transpose(order)
     rate = np.divide(total, share, out=np.full(share.shape, np.nan), where=share > 0)
     return share, rate
 
@@ -247,7 +264,7 @@ def _named(nodes: Sequence[Node], name: str) -> Node:
 
 
 def _check_model(model: ModelSettings, nodes: Sequence[Node]) -> None:
-    """Refuse a model from elsewhere whose effects name what the world has not."""
+    """Refuse a model whose effects name attributes or values that the world lacks."""
     for effect in model.effects:
         for name, values in effect.where.items():
             check_values(name, values, _named(nodes, name).values)

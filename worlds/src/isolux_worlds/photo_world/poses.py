@@ -82,7 +82,7 @@ _HEAD = {
 }
 _FINGERS = {"pinky": (0.070, 14.0), "index": (0.082, -4.0), "thumb": (0.052, -26.0)}
 _TOP, _FOREHEAD, _CHIN = SHOULDERS_TO_TOP, 0.160, 0.050
-_AT = {name: number for number, name in enumerate(JOINTS)}
+_JOINT_INDEX = {name: number for number, name in enumerate(JOINTS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +100,15 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class _Point:
+class _JointPoints:
     x: Floats
     y: Floats
 
-    def plus(self, length: Floats | float, along: _Point) -> _Point:
-        return _Point(self.x + length * along.x, self.y + length * along.y)
+    def plus(self, length: Floats | float, along: _JointPoints) -> _JointPoints:
+        return _JointPoints(self.x + length * along.x, self.y + length * along.y)
 
 
-_Put = Callable[[str, _Point], _Point]
+_PutPoint = Callable[[str, _JointPoints], _JointPoints]
 
 
 def figures(pose: IntArray, values: tuple[str, ...], rng: np.random.Generator) -> Figures:
@@ -117,74 +117,97 @@ def figures(pose: IntArray, values: tuple[str, ...], rng: np.random.Generator) -
     ``pose``: [people] int.
     """
     n = len(pose)
-    usual = np.array([POSES[value] for value in values], dtype=np.float32)
+    usual = np.array([POSES[pose_name] for pose_name in values], dtype=np.float32)
     angle = {name: usual[pose, i] for i, name in enumerate(_COLUMNS)}
     mirrored = rng.random(n) < 0.5
     for name in ("upper_arm", "forearm", "thigh", "thigh_short", "shank", "shank_short"):
-        right, left = angle[f"{name}_r"], angle[f"{name}_l"]
-        angle[f"{name}_r"] = np.where(mirrored, left, right)
-        angle[f"{name}_l"] = np.where(mirrored, right, left)
+        right_angle, left_angle = angle[f"{name}_r"], angle[f"{name}_l"]
+        angle[f"{name}_r"] = np.where(mirrored, left_angle, right_angle)
+        angle[f"{name}_l"] = np.where(mirrored, right_angle, left_angle)
     for name in ("lean", "tilt"):
         angle[name] = np.where(mirrored, -angle[name], angle[name])
         angle[name] = angle[name] + _LEAN_JITTER * rng.standard_normal(n, dtype=np.float32)
     for name in ("upper_arm", "forearm", "thigh", "shank"):
         spread = _JITTER if "arm" in name else _JITTER / 3
-        for side in ("r", "l"):
+        for letter in ("r", "l"):
             noise = np.clip(rng.standard_normal(n, dtype=np.float32), -2.5, 2.5)
-            angle[f"{name}_{side}"] = angle[f"{name}_{side}"] + spread * noise
-    turned = rng.uniform(-0.012, 0.012, n).astype(np.float32)
-    return _laid_out(angle, turned)
+            angle[f"{name}_{letter}"] = angle[f"{name}_{letter}"] + spread * noise
+    head_turn = rng.uniform(-0.012, 0.012, n).astype(np.float32)
+    return _build_figures(angle, head_turn)
 
 
-def _laid_out(angle: Mapping[str, Floats], turned: Floats) -> Figures:
-    n = len(turned)
+def _build_figures(angle: Mapping[str, Floats], head_turn: Floats) -> Figures:
+    n = len(head_turn)
     x, y = np.empty((33, n), np.float32), np.empty((33, n), np.float32)
 
-    def put(name: str, point: _Point) -> _Point:
-        x[_AT[name]], y[_AT[name]] = point.x, point.y
+    def put_point(name: str, point: _JointPoints) -> _JointPoints:
+        x[_JOINT_INDEX[name]], y[_JOINT_INDEX[name]] = point.x, point.y
         return point
 
     zero = np.zeros(n, np.float32)
     lean = np.deg2rad(angle["lean"])
-    up, across = _Point(np.sin(lean), -np.cos(lean)), _Point(np.cos(lean), np.sin(lean))
-    middle = _Point(zero, zero).plus(_SPINE * angle["spine"], up)
-    for side, sign in (("right", -1.0), ("left", 1.0)):
-        shoulder = put(f"{side}_shoulder", middle.plus(sign * _HALF_SHOULDERS, across))
-        _arm(angle, side, sign, shoulder, put)
-        _leg(angle, side, sign, put(f"{side}_hip", _Point(zero + sign * _HALF_HIPS, zero)), put)
+    up, across = _JointPoints(np.sin(lean), -np.cos(lean)), _JointPoints(np.cos(lean), np.sin(lean))
+    middle = _JointPoints(zero, zero).plus(_SPINE * angle["spine"], up)
+    for side_name, sign in (("right", -1.0), ("left", 1.0)):
+        shoulder = put_point(f"{side_name}_shoulder", middle.plus(sign * _HALF_SHOULDERS, across))
+        _arm(angle, side_name, sign, shoulder, put_point)
+        _leg(
+            angle,
+            side_name,
+            sign,
+            put_point(f"{side_name}_hip", _JointPoints(zero + sign * _HALF_HIPS, zero)),
+            put_point,
+        )
     tilt = lean / 2 + np.deg2rad(angle["tilt"])
-    head, beside = _Point(np.sin(tilt), -np.cos(tilt)), _Point(np.cos(tilt), np.sin(tilt))
+    head, sideways = (
+        _JointPoints(np.sin(tilt), -np.cos(tilt)),
+        _JointPoints(np.cos(tilt), np.sin(tilt)),
+    )
     short = angle["head"]
     for name, (along, aside) in _HEAD.items():
-        moved = zero if "ear" in name else turned * (1.4 if name == "nose" else 1.0)
-        put(name, middle.plus(along * short, head).plus(aside + moved, beside))
-    at = {part: middle.plus(part * short, head).y for part in (_TOP, _FOREHEAD, _CHIN)}
-    return Figures(x, y, at[_TOP], at[_FOREHEAD], at[_CHIN])
+        turn_shift = zero if "ear" in name else head_turn * (1.4 if name == "nose" else 1.0)
+        put_point(name, middle.plus(along * short, head).plus(aside + turn_shift, sideways))
+    heights = {
+        landmark: middle.plus(landmark * short, head).y for landmark in (_TOP, _FOREHEAD, _CHIN)
+    }
+    return Figures(x, y, heights[_TOP], heights[_FOREHEAD], heights[_CHIN])
 
 
-def _direction(degrees: Floats, sign: float) -> _Point:
+def _direction(degrees: Floats, sign: float) -> _JointPoints:
     """Step one unit at an angle from straight down, outward from the body on that side."""
     radians = np.deg2rad(degrees)
-    return _Point(np.float32(sign) * np.sin(radians), np.cos(radians))
+    return _JointPoints(np.float32(sign) * np.sin(radians), np.cos(radians))
 
 
-def _arm(angle: Mapping[str, Floats], side: str, sign: float, shoulder: _Point, put: _Put) -> None:
+def _arm(
+    angle: Mapping[str, Floats],
+    side: str,
+    sign: float,
+    shoulder: _JointPoints,
+    put_point: _PutPoint,
+) -> None:
     s, short = side[0], angle["arm"]
     elbow = shoulder.plus(_UPPER_ARM * short, _direction(angle[f"upper_arm_{s}"], sign))
-    put(f"{side}_elbow", elbow)
-    below = angle[f"forearm_{s}"]
-    wrist = put(f"{side}_wrist", elbow.plus(_FOREARM * short, _direction(below, sign)))
+    put_point(f"{side}_elbow", elbow)
+    forearm_angle = angle[f"forearm_{s}"]
+    wrist = put_point(
+        f"{side}_wrist", elbow.plus(_FOREARM * short, _direction(forearm_angle, sign))
+    )
     # Palms towards the body: the little finger is behind, the thumb in front.
     for finger, (length, turn) in _FINGERS.items():
-        put(f"{side}_{finger}", wrist.plus(length * short, _direction(below + turn, sign)))
+        put_point(
+            f"{side}_{finger}", wrist.plus(length * short, _direction(forearm_angle + turn, sign))
+        )
 
 
-def _leg(angle: Mapping[str, Floats], side: str, sign: float, hip: _Point, put: _Put) -> None:
+def _leg(
+    angle: Mapping[str, Floats], side: str, sign: float, hip: _JointPoints, put_point: _PutPoint
+) -> None:
     s = side[0]
     knee = hip.plus(_THIGH * angle[f"thigh_short_{s}"], _direction(angle[f"thigh_{s}"], sign))
-    put(f"{side}_knee", knee)
+    put_point(f"{side}_knee", knee)
     down = _direction(angle[f"shank_{s}"], sign)
-    ankle = put(f"{side}_ankle", knee.plus(_SHANK * angle[f"shank_short_{s}"], down))
+    ankle = put_point(f"{side}_ankle", knee.plus(_SHANK * angle[f"shank_short_{s}"], down))
     sideways = np.float32(sign)
-    put(f"{side}_heel", _Point(ankle.x - sideways * 0.006, ankle.y + 0.030))
-    put(f"{side}_foot_index", _Point(ankle.x + sideways * 0.040, ankle.y + 0.038))
+    put_point(f"{side}_heel", _JointPoints(ankle.x - sideways * 0.006, ankle.y + 0.030))
+    put_point(f"{side}_foot_index", _JointPoints(ankle.x + sideways * 0.040, ankle.y + 0.038))

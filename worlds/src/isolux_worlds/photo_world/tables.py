@@ -86,9 +86,9 @@ PARTS = (
 A prop (a guitar, a tray) belongs to no one's mask."""
 
 
-def _box(name: str, what: str) -> list[Column]:
+def _box(name: str, owner: str) -> list[Column]:
     meanings = {"x": "left edge", "y": "upper edge", "w": "width", "h": "height"}
-    return [Column(f"{name}_{s}", F, f"{text} {what}, pixels") for s, text in meanings.items()]
+    return [Column(f"{name}_{s}", F, f"{text} {owner}, pixels") for s, text in meanings.items()]
 
 
 HOUSEHOLDS = Table(

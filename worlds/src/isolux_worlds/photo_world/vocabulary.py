@@ -100,7 +100,7 @@ class Drawn:
 
 
 def _alike(values: tuple[str, ...]) -> dict[str, float]:
-    return {value: 1.0 / len(values) for value in values}
+    return {word: 1.0 / len(values) for word in values}
 
 
 DRAWN: Mapping[str, Drawn] = {

@@ -1,4 +1,4 @@
-"""A border gate: people searched for in a gallery, and their ages estimated; every rate is planted.
+"""A border gate: gallery searches and age estimates, with injected rates.
 
 600 people are enrolled by one image and come twice more; 600 others come twice and are not
 enrolled. Of darker skin tones the engine makes no template more often, finds the right person less
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Gate", "audit_gate", "border_gate", "planted_truths", "write_border_gate"]
 
-_MARK = ("people.csv", "lists.csv", "planted.json")
+_MARKER_FILES = ("people.csv", "lists.csv", "planted.json")
 _GROUPS = ("darker", "lighter")
 _THRESHOLD = 0.5
 """Scores from which the gate returns a candidate."""
@@ -37,7 +37,7 @@ CHALLENGE = 25.0
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What is planted, by skin tone: darker first."""
+    """Injected rates by skin tone, darker first."""
 
     enrolled: int = 600
     others: int = 600
@@ -52,27 +52,33 @@ class Gate:
 
 def planted_truths(gate: Gate) -> dict[str, Any]:
     """Give the true rate of each group, as ``planted.json`` holds it."""
-    hits = [(1.0 - gate.no_template[k]) * gate.right[k] for k in range(2)]
+    hit_rates = [(1.0 - gate.no_template[k]) * gate.right[k] for k in range(2)]
     minors = np.arange(gate.ages[0], 18)
-    passes = []
-    for older, spread in zip(gate.older, gate.spread, strict=True):
-        z = (CHALLENGE - minors - older) / spread
-        passes.append(float(np.mean([0.5 * math.erfc(x / math.sqrt(2.0)) for x in z])))
+    pass_rates = []
+    for bias, error_sd in zip(gate.older, gate.spread, strict=True):
+        z = (CHALLENGE - minors - bias) / error_sd
+        pass_rates.append(float(np.mean([0.5 * math.erfc(x / math.sqrt(2.0)) for x in z])))
     tasks = {
         "identification": {"metric": "hit_rate_at_rank", "threshold": 1.0},
         "age_estimation": {"metric": "challenge_false_positive_rate", "threshold": CHALLENGE},
     }
-    return {"tasks": tasks, "models": {"engine": _truths(hits), "estimator": _truths(passes)}}
+    return {
+        "tasks": tasks,
+        "models": {
+            "engine": _format_injected_effects(hit_rates),
+            "estimator": _format_injected_effects(pass_rates),
+        },
+    }
 
 
-def _truths(values: list[float]) -> dict[str, Any]:
-    low, high = (0, 1) if values[0] < values[1] else (1, 0)
+def _format_injected_effects(rates: list[float]) -> dict[str, Any]:
+    low, high = (0, 1) if rates[0] < rates[1] else (1, 0)
     tone = {"attribute": "skin_tone"}
     groups = [
-        {**tone, "group": name, "values": [name], "in_data": None, "value": value}
-        for name, value in zip(_GROUPS, values, strict=True)
+        {**tone, "group": name, "values": [name], "in_data": None, "value": rate}
+        for name, rate in zip(_GROUPS, rates, strict=True)
     ]
-    gap = {"value": values[low] - values[high], "note": "planted"}
+    gap = {"value": rates[low] - rates[high], "note": "planted"}
     widest = {**tone, "group_a": _GROUPS[low], "group_b": _GROUPS[high], **gap}
     return {"groups": groups, "widest": [widest]}
 
@@ -86,55 +92,57 @@ def border_gate(gate: Gate) -> tuple[pl.DataFrame, pl.DataFrame]:
     subject = np.concatenate([np.arange(gate.enrolled), np.repeat(np.arange(n), 2)])
     role = np.repeat(["gallery", "probe"], [gate.enrolled, 2 * n])
     ids = [f"{r[0]}{i:05}" for i, r in enumerate(role)]
-    of = tone[subject]
-    noise = rng.normal(0.0, np.array(gate.spread)[of])
-    estimate = age[subject] + np.array(gate.older)[of] + noise
+    tone_index = tone[subject]
+    noise = rng.normal(0.0, np.array(gate.spread)[tone_index])
+    estimate = age[subject] + np.array(gate.older)[tone_index] + noise
     people = pl.DataFrame(
         {
             "id": ids,
             "subject": [f"s{k:05}" for k in subject],
             "role": role,
-            "skin_tone": np.array(_GROUPS)[of],
+            "skin_tone": np.array(_GROUPS)[tone_index],
             "sex": np.array(["F", "M"])[sex[subject]],
             "age": age[subject],
             "estimate": estimate.round(3),
-            "seconds": rng.gamma(4.0, 0.2 + 0.1 * (of == 0)).round(4),
+            "seconds": rng.gamma(4.0, 0.2 + 0.1 * (tone_index == 0)).round(4),
         }
     )
     probes = slice(gate.enrolled, None)
-    return people, _lists(gate, subject[probes], of[probes], people["id"], rng)
+    return people, _draw_candidate_lists(
+        gate, subject[probes], tone_index[probes], people["id"], rng
+    )
 
 
-def _lists(
-    gate: Gate, who: IntArray, tone: IntArray, ids: pl.Series, rng: np.random.Generator
+def _draw_candidate_lists(
+    gate: Gate, subject: IntArray, tone: IntArray, ids: pl.Series, rng: np.random.Generator
 ) -> pl.DataFrame:
-    n = len(who)
+    n = len(subject)
     failed = rng.random(n) < np.array(gate.no_template)[tone]
-    mated = who < gate.enrolled
-    right = mated & (rng.random(n) < np.array(gate.right)[tone])
-    wrong = ~mated & (rng.random(n) < np.array(gate.wrong)[tone])
-    stranger = (who + 1 + rng.integers(0, gate.enrolled - 1, n)) % gate.enrolled
-    entry = np.where(right, who, stranger)
+    mated = subject < gate.enrolled
+    is_hit = mated & (rng.random(n) < np.array(gate.right)[tone])
+    is_false_positive = ~mated & (rng.random(n) < np.array(gate.wrong)[tone])
+    impostor = (subject + 1 + rng.integers(0, gate.enrolled - 1, n)) % gate.enrolled
+    entry = np.where(is_hit, subject, impostor)
     high, low = rng.uniform(0.55, 0.95, n), rng.uniform(0.10, 0.45, n)
-    score = np.where(right | wrong, high, low).round(4)
-    named = {"probe": ids.slice(gate.enrolled), "candidate": ids.gather(entry)}
-    rows = pl.DataFrame({**named, "score": score, "failed": failed})
+    score = np.where(is_hit | is_false_positive, high, low).round(4)
+    probe_columns = {"probe": ids.slice(gate.enrolled), "candidate": ids.gather(entry)}
+    rows = pl.DataFrame({**probe_columns, "score": score, "failed": failed})
     second = rows.with_columns(
         candidate=ids.gather((entry + 1 + np.arange(n) % 7) % gate.enrolled),
         score=pl.Series((low / 2).round(4)),
     )
-    none = pl.when("failed").then(None)
-    both = pl.concat([rows, second.filter(~pl.col("failed"))]).with_columns(
-        candidate=none.otherwise("candidate"), score=none.otherwise("score")
+    null_if_failed = pl.when("failed").then(None)
+    candidates = pl.concat([rows, second.filter(~pl.col("failed"))]).with_columns(
+        candidate=null_if_failed.otherwise("candidate"), score=null_if_failed.otherwise("score")
     )
-    return both.sort("probe", "score", descending=[False, True])
+    return candidates.sort("probe", "score", descending=[False, True])
 
 
 def write_border_gate(folder: str | Path, gate: Gate, *, overwrite: bool = False) -> Path:
     """Write ``people.csv``, ``lists.csv`` and ``planted.json``, whole or not at all."""
     people, lists = border_gate(gate)
     target = Path(folder)
-    with staged_directory(target, overwrite=overwrite, marks=_MARK, what="world") as stage:
+    with staged_directory(target, overwrite=overwrite, marks=_MARKER_FILES, what="world") as stage:
         write_text(stage / "people.csv", people.write_csv())
         write_text(stage / "lists.csv", lists.write_csv())
         truths = json.dumps(planted_truths(gate), indent=1) + "\n"
@@ -151,18 +159,18 @@ def audit_gate(
     from isolux.vocabulary.spec import parse_spec
 
     folder = Path(out)
-    data = write_border_gate(folder / "data", Gate(seed=seed), overwrite=overwrite)
+    data_dir = write_border_gate(folder / "data", Gate(seed=seed), overwrite=overwrite)
     common: dict[str, Any] = {
-        "data": f"table:{data / 'people.csv'}",
+        "data": f"table:{data_dir / 'people.csv'}",
         "cluster": "subject",
         "by": ["skin_tone"],
-        "planted": str(data / "planted.json"),
+        "planted": str(data_dir / "planted.json"),
         "seed": seed,
         "overwrite": overwrite,
     }
-    of_tasks: dict[str, dict[str, Any]] = {
+    settings_by_task: dict[str, dict[str, Any]] = {
         "identification": {
-            "predictions": str(data / "lists.csv"),
+            "predictions": str(data_dir / "lists.csv"),
             "model_name": "engine",
             "identity": "subject",
             "enrolled": "role=gallery",
@@ -176,7 +184,7 @@ def audit_gate(
             "sex": "sex",
         },
     }
-    for task, settings in of_tasks.items():
-        where = folder / task
-        done = run_audit(parse_spec({**common, **settings, "task": task, "out": str(where)}))
-        yield done, done.report(where, overwrite=overwrite)
+    for task, settings in settings_by_task.items():
+        task_dir = folder / task
+        audit = run_audit(parse_spec({**common, **settings, "task": task, "out": str(task_dir)}))
+        yield audit, audit.report(task_dir, overwrite=overwrite)

@@ -1,6 +1,6 @@
 """The demonstration: two fictional occupation classifiers, judged on people who never lived.
 
-What is planted: both models do worse in dim light and for darker skin tones; together the two
+Injected effects: both models do worse in dim light and for darker skin tones; together the two
 cost *aurora* much more than their sum. *aurora* misses many carpenters who present as feminine,
 *borealis* loses older people instead. The region changes nothing, for either: an honest null.
 """
@@ -64,7 +64,7 @@ def demo_settings(model: str = "aurora") -> dict[str, object]:
     """Return the audit's settings (flat names of ``AuditSpec``, ``data`` left to the caller).
 
     They fit the table that ``write_csv(world, path)`` writes with all models in it, and name the
-    metrics whose true values are known; nothing is planted about the confidences. ``model_name``
+    metrics whose true values are known; no effect is injected into the confidences. ``model_name``
     tells analyses which columns hold what models said, so that nothing is explained by them.
 
     Examples

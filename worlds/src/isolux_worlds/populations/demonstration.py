@@ -1,6 +1,6 @@
 """The demonstration: a synthetic population, audited as a newcomer's own table would be.
 
-What was planted is known exactly, so the report can show it next to what was found.
+The injected effects are known exactly, so the report can show them next to its estimates.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Demonstration:
         """Write the run directory, its report and ``people.csv``; return the report's path."""
         from isolux.report.html import write_report
 
-        data = f"table:{Path(out) / _PEOPLE}"
+        table_source = f"table:{Path(out) / _PEOPLE}"
         record = dict(self.run.record)
-        record["spec"] = {**record["spec"], "data": data, "out": str(out)}
+        record["spec"] = {**record["spec"], "data": table_source, "out": str(out)}
         record["inputs"] = {str(Path(out) / _PEOPLE): h for h in record["inputs"].values()}
         run = replace(self.run, record=unrooted(record))
 
@@ -55,13 +55,13 @@ class Demonstration:
 
 
 def demonstrate(*, seed: int = 0) -> Demonstration:
-    """Make a population whose disparities are planted, and audit it."""
+    """Simulate a population with injected effects, and audit it."""
     population = demo_population()
     with tempfile.TemporaryDirectory(prefix="isolux-demo-") as folder:
         path = write_csv(simulate(population, seed), Path(folder) / _PEOPLE)
         spec = parse_spec({"data": f"table:{path}", "seed": seed, **demo_settings()})
         audit = run_audit(spec)
         people = Path(path).read_text(encoding="utf-8")
-    planted = planted_record(population, "aurora")
-    run = replace(audit.run, record={**audit.run.record, "planted": planted})
+    injected_effects = planted_record(population, "aurora")
+    run = replace(audit.run, record={**audit.run.record, "planted": injected_effects})
     return Demonstration(replace(audit, run=run), people)

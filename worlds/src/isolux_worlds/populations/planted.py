@@ -34,7 +34,7 @@ _UNKNOWN = "unknown"
 """The group of those whose value was not recorded."""
 
 _TRUTH = ("metric", "label", "attribute", "kind", "group_a", "group_b", "value", "note")
-_SAME = 1e-12
+_ZERO_TOLERANCE = 1e-12
 """Rates that differ by less differ by rounding."""
 
 GROUP_RATES = {
@@ -81,22 +81,22 @@ def rate_table(population: Population, model: Model) -> tuple[tuple[str, ...], F
 
     Returns those attributes, and the rates: one axis each, ``[n_states of the first, …]``.
     """
-    named = {name for effect in model.effects for name in effect.where}
-    axes = [a for a in (*population.attributes, population.target) if a.name in named]
+    effect_attributes = {name for effect in model.effects for name in effect.where}
+    axes = [a for a in (*population.attributes, population.target) if a.name in effect_attributes]
     states = [States.of(a) for a in axes]
     total = np.full([len(s.carried) for s in states], _logit(model.base_rate, model.scale))
     for effect in model.effects:
-        total = total + effect.size * _where(effect, axes, states)
+        total = total + effect.size * _effect_mask(effect, axes, states)
     rate = 1.0 / (1.0 + np.exp(-total)) if model.scale == "logit" else total
     outside = np.argwhere((rate < 0) | (rate > 1))
     if len(outside):
-        where = zip(axes, states, outside[0], strict=True)
-        people = ", ".join(f"{a.name} {'+'.join(s.carried[i])}" for a, s, i in where)
+        state_axes = zip(axes, states, outside[0], strict=True)
+        people = ", ".join(f"{a.name} {'+'.join(s.carried[i])}" for a, s, i in state_axes)
         problem = f"the effects of {model.name!r} take a rate out of range"
         expected = "base_rate and effects that add up to 0 to 1 for everyone"
-        found = f"{float(rate[tuple(outside[0])]):.4g} for {people}"
+        description = f"{float(rate[tuple(outside[0])]):.4g} for {people}"
         hint = "make the effects smaller, or plant them with scale='logit'"
-        raise SpecError(problem, expected=expected, found=found, hint=hint)
+        raise SpecError(problem, expected=expected, found=description, hint=hint)
     return tuple(a.name for a in axes), rate
 
 
@@ -132,10 +132,10 @@ def planted_rates(population: Population) -> pl.DataFrame:
 
 
 def planted_record(population: Population, model: str) -> list[dict[str, object]]:
-    """Say what was planted for one model, as a run's record keeps it for the report.
+    """List the injected effects of one model, as a run's record keeps it for the report.
 
     One truth per attribute and intersection and metric: the difference between the two recorded
-    groups that lie farthest apart, and 0 where nothing was planted. A recall is given only where
+    groups that lie farthest apart, and 0 where nothing was injected. A recall is given only where
     it differs from the accuracy.
 
     Returns
@@ -147,17 +147,17 @@ def planted_record(population: Population, model: str) -> list[dict[str, object]
     names = [m.name for m in population.models]
     if model not in names:
         raise UnknownNameError("model", model, names)
-    known = planted_rates(population).filter(
+    rates = planted_rates(population).filter(
         pl.col("model") == model,
         pl.col("attribute").is_not_null(),
         ~pl.col("values").list.contains(_UNKNOWN),
     )
-    told = widest_gaps(known)
-    of_all = told.filter(metric="accuracy").select("attribute", of_all="value")
-    differs = (pl.col("value") - pl.col("of_all")).abs() > _SAME
-    told = told.join(of_all, on="attribute", how="left", maintain_order="left")
-    told = told.filter((pl.col("metric") == "accuracy") | differs)
-    return told.select(*_TRUTH).to_dicts()
+    gaps = widest_gaps(rates)
+    of_all = gaps.filter(metric="accuracy").select("attribute", of_all="value")
+    differs = (pl.col("value") - pl.col("of_all")).abs() > _ZERO_TOLERANCE
+    gaps = gaps.join(of_all, on="attribute", how="left", maintain_order="left")
+    gaps = gaps.filter((pl.col("metric") == "accuracy") | differs)
+    return gaps.select(*_TRUTH).to_dicts()
 
 
 def group_rows(
@@ -165,32 +165,39 @@ def group_rows(
 ) -> Iterator[tuple[object, ...]]:
     """Give ``GROUP_RATES`` of each combination of values that anyone has: ``[values, …]``."""
     groups = zip(product(*values), share.ravel().tolist(), rate.ravel().tolist(), strict=True)
-    for group, held, value in groups:
-        if held > 0:
-            yield entry, " × ".join(group), list(group), held, value, value - overall
+    for group, group_values, group_rate in groups:
+        if group_values > 0:
+            yield (
+                entry,
+                " × ".join(group),
+                list(group),
+                group_values,
+                group_rate,
+                group_rate - overall,
+            )
 
 
 def widest_gaps(rates: pl.DataFrame) -> pl.DataFrame:
-    """Give the difference between the groups that lie farthest apart, as a run's record keeps it.
+    """Give the largest difference between two groups of each attribute, as a run's record keeps it.
 
-    ``rates`` has ``metric, label, attribute, group, value``; what was not planted is exactly 0.
+    ``rates`` has ``metric, label, attribute, group, value``; what was not injected is exactly 0.
     """
-    value = pl.col("value")
-    rounded = value.round(12)
-    ends = rates.group_by("metric", "label", "attribute", maintain_order=True).agg(
+    rate = pl.col("value")
+    rounded = rate.round(12)
+    bounds = rates.group_by("metric", "label", "attribute", maintain_order=True).agg(
         group_a=pl.col("group").get(rounded.arg_min()),
         group_b=pl.col("group").get(rounded.arg_max()),
         first=pl.col("group").get(0),
         second=pl.col("group").get(1, null_on_oob=True),
-        value=(value.min() - value.max()).round(12),
+        value=(rate.min() - rate.max()).round(12),
     )
-    same = value.abs() < _SAME
-    gaps = ends.with_columns(
+    is_zero = rate.abs() < _ZERO_TOLERANCE
+    gaps = bounds.with_columns(
         kind=pl.lit("difference"),
-        group_a=pl.when(same).then("first").otherwise("group_a"),
-        group_b=pl.when(same).then("second").otherwise("group_b"),
-        value=pl.when(same).then(0.0).otherwise("value"),
-        note=pl.when(same).then(pl.lit("nothing was planted here")).otherwise(pl.lit("")),
+        group_a=pl.when(is_zero).then("first").otherwise("group_a"),
+        group_b=pl.when(is_zero).then("second").otherwise("group_b"),
+        value=pl.when(is_zero).then(0.0).otherwise("value"),
+        note=pl.when(is_zero).then(pl.lit("nothing was planted here")).otherwise(pl.lit("")),
     )
     return gaps.drop_nulls("group_b").select(*_TRUTH)
 
@@ -200,17 +207,19 @@ def _rows(
 ) -> list[tuple[object, ...]]:
     of_class = {} if label is None else {population.target.name: (label,)}
     metric = (model, "accuracy" if label is None else "recall", label)
-    everyone = _expected(population, table, of_class)
-    rows: list[tuple[object, ...]] = [(*metric, None, "everyone", [], 1.0, everyone, 0.0)]
+    overall_rates = _expected(population, table, of_class)
+    rows: list[tuple[object, ...]] = [(*metric, None, "everyone", [], 1.0, overall_rates, 0.0)]
     for entry in population.groupings():
         names = crossed(entry)
         for group in product(*(_groups(population, name) for name in names)):
             carried = {n: g.values for n, g in zip(names, group, strict=True) if g.values}
-            planted = _expected(population, table, {**carried, **of_class})
+            group_rates = _expected(population, table, {**carried, **of_class})
             values = [g.name for g in group]
             share = float(np.prod([g.share for g in group]))
             name = " × ".join(values)
-            rows.append((*metric, entry, name, values, share, planted, planted - everyone))
+            rows.append(
+                (*metric, entry, name, values, share, group_rates, group_rates - overall_rates)
+            )
     return rows
 
 
@@ -229,9 +238,9 @@ def _groups(population: Population, name: str) -> list[_Group]:
     merged = {v for values in unions.values() for v in values}
     unions |= {v: (v,) for v in attribute.shares if v not in merged}
     states = States.of(attribute)
-    known = 1 - attribute.unknown
+    known_share = 1 - attribute.unknown
     groups = [
-        _Group(group, values, float(states.probability @ states.carry(values)) * known)
+        _Group(group, values, float(states.probability @ states.carry(values)) * known_share)
         for group, values in unions.items()
     ]
     return [*groups, _Group(_UNKNOWN, (), attribute.unknown)] if attribute.unknown else groups
@@ -240,20 +249,20 @@ def _groups(population: Population, name: str) -> list[_Group]:
 def _expected(
     population: Population,
     table: tuple[tuple[str, ...], FloatArray],
-    given: Mapping[str, tuple[str, ...]],
+    conditions: Mapping[str, tuple[str, ...]],
 ) -> float:
-    """Mean rate among those who carry the given values; what is not given is averaged over."""
+    """Mean rate of those who carry the given values, averaged over all other attributes."""
     axes, rate = table
     for name in axes:
         states = States.of(population.attribute(name))
         weight = states.probability
-        if name in given:
-            weight = weight * states.carry(given[name])
+        if name in conditions:
+            weight = weight * states.carry(conditions[name])
         rate = np.tensordot(weight / weight.sum(), rate, (0, 0))
     return float(rate)
 
 
-def _where(effect: Effect, axes: list[Attribute], states: list[States]) -> FloatArray:
+def _effect_mask(effect: Effect, axes: list[Attribute], states: list[States]) -> FloatArray:
     """1 at the combinations that an effect concerns, 0 elsewhere; one axis per attribute."""
     hit = np.ones([1] * len(axes))
     for i, (axis, of_axis) in enumerate(zip(axes, states, strict=True)):

@@ -1,8 +1,9 @@
-"""A population whose disparities are planted, hence known: the specification.
+"""The specification of a population whose disparities are injected, hence known.
 
 ``Population`` says who there is (attributes with shares), how many photos of each, and how often
 each model is right for whom. ``simulate`` (``populations/world.py``) draws people from it,
-``planted_rates`` (``populations/planted.py``) gives the true rate of every group by enumeration.
+``injected_rates`` (``populations/injected_effects.py``) gives the true rate of every group by
+enumeration.
 
 Attributes are independent of one another, so a gap along an attribute that no effect names is
 zero: an honest null.
@@ -78,7 +79,7 @@ class Effect:
     ----------
     where : mapping of str to str or tuple of str
         Attribute (or the target) to the value or values concerned. It holds where all of them
-        hold, so two attributes plant an interaction; a photo that carries several values of an
+        hold, so two attributes make an interaction; a photo that carries several values of an
         attribute meets it if any of them does.
     size : float
         What is added to the rate, or to its logit: see ``Model.scale``.
@@ -89,8 +90,8 @@ class Effect:
 
     def values(self, attribute: str) -> tuple[str, ...]:
         """Return the values of that attribute that are concerned."""
-        given = self.where[attribute]
-        return (given,) if isinstance(given, str) else tuple(given)
+        values = self.where[attribute]
+        return (values,) if isinstance(values, str) else tuple(values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,10 +171,10 @@ class Population:
         _check_counts(self)
         _check_target(self)
         _check_names(self)
-        known = {a.name: tuple(a.shares) for a in (*self.attributes, self.target)}
+        values_by_attribute = {a.name: tuple(a.shares) for a in (*self.attributes, self.target)}
         for model in self.models:
             for effect in model.effects:
-                check_effect(effect, known)
+                check_effect(effect, values_by_attribute)
             _check_confusions(self, model)
         for name, unions in self.merge.items():
             for values in unions.values():
@@ -200,12 +201,12 @@ class Population:
         if self.by:
             return tuple("*".join(crossed(entry)) for entry in self.by)
         singles = [a.name for a in self.attributes]
-        named = [
+        names = [
             "*".join(n for n in singles if n in effect.where)
             for model in self.models
             for effect in model.effects
         ]
-        return tuple(dict.fromkeys([*singles, *(entry for entry in named if entry)]))
+        return tuple(dict.fromkeys([*singles, *(entry for entry in names if entry)]))
 
 
 def range_of(number: int | tuple[int, int]) -> tuple[int, int]:
@@ -214,7 +215,7 @@ def range_of(number: int | tuple[int, int]) -> tuple[int, int]:
 
 
 def hits(
-    where: Mapping[str, Sequence[str]],
+    conditions: Mapping[str, Sequence[str]],
     values: Mapping[str, tuple[str, ...]],
     codes: Mapping[str, npt.NDArray[np.integer]],
 ) -> npt.NDArray[np.bool_]:
@@ -222,19 +223,19 @@ def hits(
 
     ``codes``: int arrays that broadcast together.
     """
-    held = np.ones((), dtype=np.bool_)
-    for name, meant in where.items():
-        held = np.asarray(held & np.isin(values[name], meant)[codes[name]])
-    return held
+    is_match = np.ones((), dtype=np.bool_)
+    for name, allowed_values in conditions.items():
+        is_match = np.asarray(is_match & np.isin(values[name], allowed_values)[codes[name]])
+    return is_match
 
 
 def check_ranges(settings: object, owner: str | None = None, **tests: tuple[bool, str]) -> None:
     """Refuse settings that are out of range: each is in it or not, and what is expected."""
     for name, (is_in_range, expected) in tests.items():
         if not is_in_range:
-            what = name if owner is None else f"{name} of {owner!r}"
-            found = repr(getattr(settings, name))
-            raise SpecError(f"{what} is out of range", expected=expected, found=found)
+            description = name if owner is None else f"{name} of {owner!r}"
+            shown_value = repr(getattr(settings, name))
+            raise SpecError(f"{description} is out of range", expected=expected, found=shown_value)
 
 
 def check_shares(name: str, shares: Mapping[str, float]) -> None:
@@ -249,39 +250,39 @@ def check_shares(name: str, shares: Mapping[str, float]) -> None:
         raise SpecError(problem, expected=expected, found=found)
 
 
-def check_values(name: str, values: Iterable[str], known: Sequence[str]) -> None:
+def check_values(name: str, values: Iterable[str], valid_values: Sequence[str]) -> None:
     """Refuse values that an attribute has not."""
     for value in values:
-        if value not in known:
-            raise UnknownNameError("value", value, known, where=name)
+        if value not in valid_values:
+            raise UnknownNameError("value", value, valid_values, where=name)
 
 
-def check_cells(names: Sequence[str], lengths: Sequence[int], most: int, hint: str) -> None:
+def check_cells(names: Sequence[str], lengths: Sequence[int], max_cells: int, hint: str) -> None:
     """Refuse attributes with more combinations of values than can be listed."""
     n_cells = math.prod(lengths)
-    if n_cells > most:
+    if n_cells > max_cells:
         problem = "there are too many combinations of values to list"
-        found = f"{n_cells:,} of {', '.join(names)}"
-        raise SpecError(problem, expected=f"at most {most:,}", found=found, hint=hint)
+        description = f"{n_cells:,} of {', '.join(names)}"
+        raise SpecError(problem, expected=f"at most {max_cells:,}", found=description, hint=hint)
 
 
-def check_effect(effect: Effect, known: Mapping[str, tuple[str, ...]]) -> None:
+def check_effect(effect: Effect, values_by_attribute: Mapping[str, tuple[str, ...]]) -> None:
     """Refuse an effect that names no group, or one that is not there."""
     if not effect.where:
         raise SpecError("an effect names no group", hint="change the base_rate instead")
     for name in effect.where:
-        if name not in known:
-            raise UnknownNameError("attribute", name, known)
-        check_values(name, effect.values(name), known[name])
+        if name not in values_by_attribute:
+            raise UnknownNameError("attribute", name, values_by_attribute)
+        check_values(name, effect.values(name), values_by_attribute[name])
 
 
 def _check_counts(population: Population) -> None:
     low, high = range_of(population.photos)
     if population.subjects < 1 or low < 1 or high < low:
         expected = "1 subject or more, 1 photo or more, the range's lower end first"
-        found = f"{population.subjects} subjects, {population.photos} photos"
+        description = f"{population.subjects} subjects, {population.photos} photos"
         problem = "a population needs subjects, and photos of each"
-        raise SpecError(problem, expected=expected, found=found)
+        raise SpecError(problem, expected=expected, found=description)
 
 
 def _check_target(population: Population) -> None:
@@ -298,12 +299,16 @@ def _check_target(population: Population) -> None:
 def _check_names(population: Population) -> None:
     names = ["photo", "subject", population.target.name]
     names += [a.name for a in population.attributes]
-    names += [f"{kind}_{m.name}" for m in population.models for kind in ("prediction", "score")]
-    twice = sorted({n for n in names if names.count(n) > 1})
-    if twice or not population.models:
+    names += [f"{prefix}_{m.name}" for m in population.models for prefix in ("prediction", "score")]
+    duplicates = sorted({n for n in names if names.count(n) > 1})
+    if duplicates or not population.models:
         problem = "the columns of a population need unique names, and a model to judge it"
-        found = f"{', '.join(twice) or 'no name'} twice, {len(population.models)} model(s)"
-        raise SpecError(problem, expected="every name once, and one model or more", found=found)
+        description = (
+            f"{', '.join(duplicates) or 'no name'} twice, {len(population.models)} model(s)"
+        )
+        raise SpecError(
+            problem, expected="every name once, and one model or more", found=description
+        )
 
 
 def _check_confusions(population: Population, model: Model) -> None:

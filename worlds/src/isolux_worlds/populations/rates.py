@@ -2,7 +2,7 @@
 
 No people and no tables: only how many photos of each group each subject has, and how many of
 them the model got right, in every world. Rates are those of ``_draw.py``: beta-binomial
-within a subject, with exactly the planted mean.
+within a subject, with exactly the injected mean.
 """
 
 from __future__ import annotations
@@ -86,18 +86,18 @@ def simulate_rates(
     """
     sizes = np.broadcast_to(np.asarray(subjects_per_group, dtype=np.int64), (groups,))
     means = np.broadcast_to(np.asarray(rates, dtype=np.float64), (groups,))
-    _check(means, icc, sizes, within_cluster=within_cluster)
+    _check_simulation_settings(means, icc, sizes, within_cluster=within_cluster)
     if within_cluster:
-        total = _photos(rng, photos, (worlds, int(sizes.sum())))
-        return _crossing(rng, means, total, icc)
+        total = _draw_photo_counts(rng, photos, (worlds, int(sizes.sum())))
+        return _simulate_within_clusters(rng, means, total, icc)
     clusters = int(sizes.max())
-    total = _photos(rng, photos, (worlds, groups, clusters))
+    total = _draw_photo_counts(rng, photos, (worlds, groups, clusters))
     total = total * (np.arange(clusters) < sizes[:, None])
-    own = np.broadcast_to(means[:, None], total.shape).astype(np.float64)
+    cluster_rate = np.broadcast_to(means[:, None], total.shape).astype(np.float64)
     if icc:
-        a, b = beta_shape(np.clip(own, 1e-12, 1 - 1e-12), icc)
-        own = rng.beta(a, b)
-    return RateWorlds(total, rng.binomial(total, own))
+        a, b = beta_shape(np.clip(cluster_rate, 1e-12, 1 - 1e-12), icc)
+        cluster_rate = rng.beta(a, b)
+    return RateWorlds(total, rng.binomial(total, cluster_rate))
 
 
 def simulate_crossed(
@@ -133,9 +133,9 @@ def simulate_crossed(
     RateWorlds
         With one more axis: ``[worlds, attributes, groups, subjects]``.
     """
-    _check(np.array([rate]), icc, np.array([subjects]), within_cluster=False)
-    own = subject_rate(np.array(rate), icc, rng.random((worlds, subjects)))
-    right = rng.random((worlds, 1, subjects, photos)) < own[:, None, :, None]
+    _check_simulation_settings(np.array([rate]), icc, np.array([subjects]), within_cluster=False)
+    subject_rates = subject_rate(np.array(rate), icc, rng.random((worlds, subjects)))
+    right = rng.random((worlds, 1, subjects, photos)) < subject_rates[:, None, :, None]
     if within_cluster:
         label = rng.integers(0, groups, (worlds, attributes, subjects, photos), dtype=np.int16)
     else:
@@ -144,13 +144,13 @@ def simulate_crossed(
     shape = (worlds, attributes, groups, subjects)
     counts, hits = np.empty(shape, np.int64), np.empty(shape, np.int64)
     for group in range(groups):
-        here = np.broadcast_to(label == group, (*label.shape[:-1], photos))
-        counts[:, :, group] = here.sum(axis=-1)
-        hits[:, :, group] = (here & right).sum(axis=-1)
+        is_in_group = np.broadcast_to(label == group, (*label.shape[:-1], photos))
+        counts[:, :, group] = is_in_group.sum(axis=-1)
+        hits[:, :, group] = (is_in_group & right).sum(axis=-1)
     return RateWorlds(counts, hits)
 
 
-def _crossing(
+def _simulate_within_clusters(
     rng: np.random.Generator, means: FloatArray, total: IntArray, icc: float
 ) -> RateWorlds:
     """Deal each subject's photos ``[worlds, clusters]`` to groups."""
@@ -159,12 +159,14 @@ def _crossing(
     split = np.moveaxis(dealt, -1, 1)
     uniform = rng.random(total.shape)
     # Quantiles are dear: one pass for each distinct rate, not for each group.
-    distinct, which = np.unique(means, return_inverse=True)
-    own = np.stack([subject_rate(p, icc, uniform) for p in distinct], axis=1)[:, which]
-    return RateWorlds(split, rng.binomial(split, own))
+    distinct, rate_index = np.unique(means, return_inverse=True)
+    subject_rates = np.stack([subject_rate(p, icc, uniform) for p in distinct], axis=1)[
+        :, rate_index
+    ]
+    return RateWorlds(split, rng.binomial(split, subject_rates))
 
 
-def _photos(
+def _draw_photo_counts(
     rng: np.random.Generator, photos: int | tuple[int, int], shape: tuple[int, ...]
 ) -> IntArray:
     if isinstance(photos, int):
@@ -172,7 +174,9 @@ def _photos(
     return rng.integers(*photos, shape, endpoint=True)
 
 
-def _check(means: FloatArray, icc: float, sizes: IntArray, *, within_cluster: bool) -> None:
+def _check_simulation_settings(
+    means: FloatArray, icc: float, sizes: IntArray, *, within_cluster: bool
+) -> None:
     if means.min() < 0 or means.max() > 1 or not 0 <= icc < 1:
         raise SpecError(
             "these worlds cannot be drawn",

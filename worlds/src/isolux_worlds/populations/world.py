@@ -1,4 +1,4 @@
-"""Draw a population: a table of people as a newcomer would have it, and what was planted."""
+"""Draw a population: a table of people as a newcomer would have it, and the injected effects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from isolux_worlds.populations.population import Attribute, Model, Population, r
 __all__ = ["World", "simulate", "write_csv"]
 
 # Confidence is Beta(6, 2) when right and Beta(4, 3) when wrong, stretched over 1/classes to 1.
-# Surer when right, calibrated by nothing: no claim is planted about it.
+# Surer when right, calibrated by nothing: no effect is injected into it.
 _SURE, _UNSURE = (6.0, 2.0), (4.0, 3.0)
 
 
@@ -58,24 +58,26 @@ def simulate(population: Population, seed: int = 0) -> World:
     >>> world.people.columns[:4]
     ['photo', 'subject', 'perceived_skin_tone', 'perceived_age_group']
     """
-    most = range_of(population.photos)
-    counts = stream(seed, "photos").integers(*most, population.subjects, endpoint=True)
+    photo_range = range_of(population.photos)
+    counts = stream(seed, "photos").integers(*photo_range, population.subjects, endpoint=True)
     subject = np.repeat(np.arange(population.subjects), counts)
-    within = np.arange(len(subject)) - np.repeat(np.cumsum(counts) - counts, counts)
-    drawn = {
+    photo_index = np.arange(len(subject)) - np.repeat(np.cumsum(counts) - counts, counts)
+    state_by_attribute = {
         a.name: _draw_states(a, seed, subject, population.subjects)
         for a in (*population.attributes, population.target)
     }
-    columns = _identifiers(subject, within)
+    columns = _identifiers(subject, photo_index)
     for attribute in population.attributes:
-        column = _text(attribute, drawn[attribute.name], population.separator)
-        known = _draw_known(attribute, seed, subject, population.subjects)
-        columns.append(column.set(pl.Series(~known), None))
-    truth = drawn[population.target.name]
-    columns.append(_text(population.target, truth, population.separator))
+        column = _format_states(attribute, state_by_attribute[attribute.name], population.separator)
+        is_recorded = _draw_is_recorded(attribute, seed, subject, population.subjects)
+        columns.append(column.set(pl.Series(~is_recorded), None))
+    truth = state_by_attribute[population.target.name]
+    columns.append(_format_states(population.target, truth, population.separator))
     difficulty = stream(seed, "difficulty").random(population.subjects)[subject]
     for model in population.models:
-        rate = subject_rate(_rate(population, model, drawn), population.icc, difficulty)
+        rate = subject_rate(
+            _row_rates(population, model, state_by_attribute), population.icc, difficulty
+        )
         columns += _answers(population, model, seed, truth, rate)
     return World(population, seed, pl.DataFrame(columns), planted_rates(population))
 
@@ -91,10 +93,10 @@ def write_csv(world: World, path: str | Path) -> Path:
     return write_text(path, csv_text(world.people))
 
 
-def _identifiers(subject: IntArray, within: IntArray) -> list[pl.Series]:
-    who = pl.Series(subject).cast(pl.String).str.zfill(5)
-    photo = pl.format("s{}_{}", who, pl.Series(within + 1))
-    return pl.select(photo=photo, subject=pl.format("s{}", who)).get_columns()
+def _identifiers(subject: IntArray, photo_index: IntArray) -> list[pl.Series]:
+    subject_text = pl.Series(subject).cast(pl.String).str.zfill(5)
+    photo = pl.format("s{}_{}", subject_text, pl.Series(photo_index + 1))
+    return pl.select(photo=photo, subject=pl.format("s{}", subject_text)).get_columns()
 
 
 def _draw_states(attribute: Attribute, seed: int, subject: IntArray, subjects: int) -> IntArray:
@@ -106,51 +108,55 @@ def _draw_states(attribute: Attribute, seed: int, subject: IntArray, subjects: i
     return states if is_of_photo else states[subject]
 
 
-def _draw_known(
+def _draw_is_recorded(
     attribute: Attribute, seed: int, subject: IntArray, subjects: int
 ) -> npt.NDArray[np.bool_]:
     rng = stream(seed, "unknown", attribute.name)
     size = len(subject) if attribute.varies == "photo" else subjects
-    known = rng.random(size) >= attribute.unknown
-    return known if attribute.varies == "photo" else known[subject]
+    is_recorded = rng.random(size) >= attribute.unknown
+    return is_recorded if attribute.varies == "photo" else is_recorded[subject]
 
 
-def _text(attribute: Attribute, state: IntArray, separator: str) -> pl.Series:
+def _format_states(attribute: Attribute, state: IntArray, separator: str) -> pl.Series:
     cells = pl.Series([separator.join(c) for c in States.of(attribute).carried], dtype=pl.String)
     return cells.gather(state).alias(attribute.name)
 
 
-def _rate(population: Population, model: Model, drawn: dict[str, IntArray]) -> FloatArray:
+def _row_rates(
+    population: Population, model: Model, state_by_attribute: dict[str, IntArray]
+) -> FloatArray:
     axes, rate = rate_table(population, model)
-    n = len(drawn[population.target.name])
-    return np.broadcast_to(rate[tuple(drawn[name] for name in axes)], (n,)).astype(np.float64)
+    n = len(state_by_attribute[population.target.name])
+    return np.broadcast_to(rate[tuple(state_by_attribute[name] for name in axes)], (n,)).astype(
+        np.float64
+    )
 
 
 def _answers(
     population: Population, model: Model, seed: int, truth: IntArray, rate: FloatArray
 ) -> list[pl.Series]:
     rng = stream(seed, "model", model.name)
-    right = rng.random(len(rate)) < rate
-    wrong = _wrong_class(population, model)
+    is_right = rng.random(len(rate)) < rate
+    confusion = _confusion_probabilities(population, model)
     # Inverse of each row's distribution function: how many steps lie below the uniform number.
-    steps = np.cumsum(wrong, axis=1)[:, :-1]  # [classes, classes - 1]
-    erred = (rng.random(len(rate))[:, None] >= steps[truth]).sum(axis=1)
-    answer = np.where(right, truth, erred)
+    steps = np.cumsum(confusion, axis=1)[:, :-1]  # [classes, classes - 1]
+    wrong_classes = (rng.random(len(rate))[:, None] >= steps[truth]).sum(axis=1)
+    predicted = np.where(is_right, truth, wrong_classes)
     floor = 1.0 / len(population.classes)
-    sure, unsure = rng.beta(*_SURE, len(rate)), rng.beta(*_UNSURE, len(rate))
-    confidence = floor + (1.0 - floor) * np.where(right, sure, unsure)
+    right_scores, wrong_scores = rng.beta(*_SURE, len(rate)), rng.beta(*_UNSURE, len(rate))
+    confidence = floor + (1.0 - floor) * np.where(is_right, right_scores, wrong_scores)
     labels = pl.Series(list(population.classes), dtype=pl.String)
     return [
-        labels.gather(answer).alias(f"prediction_{model.name}"),
+        labels.gather(predicted).alias(f"prediction_{model.name}"),
         pl.Series(f"score_{model.name}", confidence).round(4),
     ]
 
 
-def _wrong_class(population: Population, model: Model) -> FloatArray:
+def _confusion_probabilities(population: Population, model: Model) -> FloatArray:
     """Probability of each wrong answer: ``[true class, answer]``, rows sum to 1, diagonal 0."""
     classes = population.classes
     weight = 1.0 - np.eye(len(classes))
-    for truth, given in model.confusions.items():
-        weight[classes.index(truth)] = [given.get(c, 0.0) for c in classes]
+    for truth, weight_by_class in model.confusions.items():
+        weight[classes.index(truth)] = [weight_by_class.get(c, 0.0) for c in classes]
     normed: FloatArray = weight / weight.sum(axis=1, keepdims=True)
     return normed

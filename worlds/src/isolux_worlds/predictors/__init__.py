@@ -1,8 +1,8 @@
-"""Simulated models: who is right is planted, and each task's answers are made of that.
+"""Simulated models: predictions of each task, made from who is predicted correctly.
 
 ``dataset, who is right -> a model's output``, in the tables and formats that real models' output
 comes in, so that an audit of it can be held against the truth. A dataset is any that a loader gives
-(a photo world's own files among them): a simulated model can be planted in your data too, before a
+(a photo world's own files among them): a simulated model can be run on your data too, before a
 real one is judged on it.
 """
 
@@ -97,10 +97,10 @@ def write_simulated(
         return write_answers(predictor.answers(dataset, right, model), folder, task)
     if root is None:
         raise SpecError(f"simulated answers to {task} need the originals", expected="root")
-    made = folder / task
-    made.mkdir()
-    drawn = parsed if task == "face_parsing" else restored
-    return drawn(dataset, right, model, made, root=root)
+    task_dir = folder / task
+    task_dir.mkdir()
+    write_image = parsed if task == "face_parsing" else restored
+    return write_image(dataset, right, model, task_dir, root=root)
 
 
 def _predictor(task: str) -> Predictor:

@@ -1,6 +1,6 @@
 """Boxes as a simulated detector draws them: of the people it finds, and false alarms.
 
-A box of a person who is found is the true one moved sideways so that the two overlap by a planted
+A box of a person who is found is the true one moved sideways so that the two overlap by an injected
 IoU of .5 or more; where it would then overlap another person by as much, it is the true one itself.
 False alarms overlap no one by .5. So a person who is found is found under any matching rule of the
 house, and who is not, is not: recall at .5 in any group is the share of ``right`` there.
@@ -27,20 +27,20 @@ _TRIES = 20
 
 
 def detected(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Draw the boxes of whom a detector finds, and its false alarms."""
+    """Simulate the boxes of detected people, and false positives."""
     people = people_and_right(dataset, right)
-    parts = _of_people(people, model), _of_nobody(dataset, people, model)
-    return _table([part.with_columns(label=pl.lit("person")) for part in parts], model)
+    tables = _of_people(people, model), _false_alarm_boxes(dataset, people, model)
+    return _table([table.with_columns(label=pl.lit("person")) for table in tables], model)
 
 
 def named(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
     """Draw boxes with the classes of the people in them, as open-vocabulary models do."""
     people = people_and_right(dataset, right)
     classes = _classes(people, dataset)
-    found = _by_class(_of_people(people, model))
-    alarms = _of_nobody(dataset, people, model)
+    boxes = _by_class(_of_people(people, model))
+    alarms = _false_alarm_boxes(dataset, people, model)
     names = model.stream("false names").integers(0, len(classes), alarms.height)
-    return _table([found, alarms.with_columns(label=classes.gather(names))], model)
+    return _table([boxes, alarms.with_columns(label=classes.gather(names))], model)
 
 
 def grounded(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
@@ -48,12 +48,12 @@ def grounded(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.Data
     people = people_and_right(dataset, right)
     _classes(people, dataset)
     people = people.with_row_index("_at")
-    found, asked = _by_class(_of_people(people, model)), _by_class(people)
-    missed = asked.join(found, on=["instance_id", "label"], how="anti", maintain_order="left")
+    boxes, queries = _by_class(_of_people(people, model)), _by_class(people)
+    missed = queries.join(boxes, on=["instance_id", "label"], how="anti", maintain_order="left")
     corner = dict(zip((*BOX, "score"), map(pl.lit, (0.0, 0.0, 1.0, 1.0, 0.1)), strict=True))
     columns = ["_at", "image_id", *BOX, "score", "label"]
-    every = pl.concat([found.select(columns), missed.with_columns(**corner).select(columns)])
-    first = every.sort("_at").unique(["image_id", "label"], keep="first", maintain_order=True)
+    answers = pl.concat([boxes.select(columns), missed.with_columns(**corner).select(columns)])
+    first = answers.sort("_at").unique(["image_id", "label"], keep="first", maintain_order=True)
     return _table([first], model)
 
 
@@ -63,74 +63,76 @@ def _by_class(people: pl.DataFrame) -> pl.DataFrame:
 
 
 def _classes(people: pl.DataFrame, dataset: Dataset) -> pl.Series:
-    found = people["classes"].drop_nulls().explode(keep_nulls=False, empty_as_null=False)
-    classes = found.drop_nulls().unique().sort()
+    class_names = people["classes"].drop_nulls().explode(keep_nulls=False, empty_as_null=False)
+    classes = class_names.drop_nulls().unique().sort()
     if classes.is_empty():
         raise SpecError("nobody has a class to be found by", where=dataset.name)
     return classes
 
 
 def _of_people(people: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Boxes of the people who are found, with all columns of the people and ``score``."""
+    """Boxes of detected people, with all columns of the people and ``score``."""
     if not set(BOX) <= set(people.columns) or not people["box_w"].is_not_null().any():
         raise SpecError("nobody has a box that could be found", expected=", ".join(BOX))
     rng = model.stream("boxes")
     # One draw for each person, found or not: who is found leaves the others' boxes as they are.
     overlap = 1.0 - model.losses(rng, people.height)
-    side = rng.choice((-1.0, 1.0), people.height)
+    direction = rng.choice((-1.0, 1.0), people.height)
     score = model.confidence(np.ones(people.height), "boxes")
     # Moved by s of its width a box overlaps the true one by (1 − s) / (1 + s).
-    shift = pl.Series(side * ((1 - overlap) / (1 + overlap)))
+    shift = pl.Series(direction * ((1 - overlap) / (1 + overlap)))
     x, width = pl.col("box_x").cast(pl.Float64), pl.col("box_w").cast(pl.Float64)
     truths = people.with_row_index("_row").with_columns(score=score, true_x=x)
-    moved = truths.with_columns(box_x=x + shift * width)
-    found = moved.filter("right").drop_nulls(list(BOX))
-    is_crowded = pl.col("_row").is_in(_near(found, truths).implode())
-    return found.with_columns(box_x=pl.when(is_crowded).then("true_x").otherwise("box_x"))
+    shifted = truths.with_columns(box_x=x + shift * width)
+    boxes = shifted.filter("right").drop_nulls(list(BOX))
+    is_crowded = pl.col("_row").is_in(_near(boxes, truths).implode())
+    return boxes.with_columns(box_x=pl.when(is_crowded).then("true_x").otherwise("box_x"))
 
 
 def _near(boxes: pl.DataFrame, truths: pl.DataFrame) -> pl.Series:
-    """Rows whose box overlaps the truth of another row by half or more."""
+    """Rows whose box has an IoU of at least 0.5 with the true box of another row."""
     columns = ["_row", "image_id", *BOX]
-    others = truths.select(columns).drop_nulls()
-    pairs = boxes.select(columns).join(others, on="image_id", suffix="_truth")
+    other_truths = truths.select(columns).drop_nulls()
+    pairs = boxes.select(columns).join(other_truths, on="image_id", suffix="_truth")
     pairs = pairs.filter(pl.col("_row") != pl.col("_row_truth"))
-    drawn, true = (
+    boxes_xywh, truths_xywh = (
         pairs.select([f"{name}{end}" for name in BOX]).to_numpy().astype(np.float64)
         for end in ("", "_truth")
     )
-    close = pairs_iou_xywh(drawn, true) >= ENOUGH
+    close = pairs_iou_xywh(boxes_xywh, truths_xywh) >= ENOUGH
     return pairs["_row"].filter(pl.Series(close, dtype=pl.Boolean)).unique()
 
 
-def _of_nobody(dataset: Dataset, people: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Boxes in the pictures that overlap no one by half; those that would are drawn again."""
+def _false_alarm_boxes(dataset: Dataset, people: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+    """Draw false positives: boxes with an IoU below 0.5 with everyone; others are drawn again."""
     rng = model.stream("false alarms")
     images = _sizes(dataset, people)
     number = rng.poisson(model.false_alarms, images.height)
-    at = images[np.repeat(np.arange(images.height), number)]
+    pending = images[np.repeat(np.arange(images.height), number)]
     truths = people.with_row_index("_row")
-    sides = people.select("box_w", "box_h").drop_nulls().to_numpy().astype(np.float64)
-    kept = at.clear().select("image_id").with_columns(*(pl.lit(0.0).alias(name) for name in BOX))
+    box_sizes = people.select("box_w", "box_h").drop_nulls().to_numpy().astype(np.float64)
+    boxes = (
+        pending.clear().select("image_id").with_columns(*(pl.lit(0.0).alias(name) for name in BOX))
+    )
     for _ in range(_TRIES):
-        if not at.height:
+        if not pending.height:
             break
-        size = sides[rng.integers(0, len(sides), at.height)]
-        limit = at.select("width", "height").to_numpy().astype(np.float64)
+        size = box_sizes[rng.integers(0, len(box_sizes), pending.height)]
+        limit = pending.select("width", "height").to_numpy().astype(np.float64)
         size = np.minimum(size, limit)
-        corner = rng.random((at.height, 2)) * (limit - size)
-        tried = at.with_columns(
+        corner = rng.random((pending.height, 2)) * (limit - size)
+        candidates = pending.with_columns(
             box_x=corner[:, 0], box_y=corner[:, 1], box_w=size[:, 0], box_h=size[:, 1]
         ).with_row_index("_row", offset=people.height)
-        near = _near(tried, truths)
+        near = _near(candidates, truths)
         clear = ~pl.col("_row").is_in(near.implode())
-        kept = pl.concat([kept, tried.filter(clear).select("image_id", *BOX)])
-        at = tried.filter(~clear).select(at.columns)
+        boxes = pl.concat([boxes, candidates.filter(clear).select("image_id", *BOX)])
+        pending = candidates.filter(~clear).select(pending.columns)
     order = images.select("image_id").with_row_index("_place")
-    kept = kept.join(order, on="image_id", maintain_order="left").sort(
+    boxes = boxes.join(order, on="image_id", maintain_order="left").sort(
         "_place", maintain_order=True
     )
-    return kept.with_columns(score=model.confidence(np.zeros(kept.height), "false alarms"))
+    return boxes.with_columns(score=model.confidence(np.zeros(boxes.height), "false alarms"))
 
 
 def _sizes(dataset: Dataset, people: pl.DataFrame) -> pl.DataFrame:
@@ -148,9 +150,9 @@ def _sizes(dataset: Dataset, people: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _table(parts: Sequence[pl.DataFrame], model: Simulated) -> pl.DataFrame:
+def _table(tables: Sequence[pl.DataFrame], model: Simulated) -> pl.DataFrame:
     columns = ["image_id", "label", *BOX, "score"]
-    rows = pl.concat([part.select(columns) for part in parts], how="vertical_relaxed")
+    rows = pl.concat([table.select(columns) for table in tables], how="vertical_relaxed")
     return rows.select(pl.lit(model.name).alias("model"), *columns)
 
 
@@ -158,40 +160,44 @@ _MASK = ("mask_counts", "mask_height", "mask_width")
 
 
 def segmented(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Draw the masks of whom a model finds."""
+    """Simulate the masks of detected people."""
     people = people_and_right(dataset, right)
     if not set(_MASK) <= set(people.columns) or not people["mask_counts"].is_not_null().any():
         raise SpecError("nobody has a mask that could be found", expected=", ".join(_MASK))
     rng = model.stream("masks")
     loss = model.losses(rng, people.height)
     score = model.confidence(np.ones(people.height), "masks")
-    found = people.with_columns(_loss=loss, score=score).filter("right").drop_nulls(list(_MASK))
-    counts = _cut(found)
+    segmented_people = (
+        people.with_columns(_loss=loss, score=score).filter("right").drop_nulls(list(_MASK))
+    )
+    counts = _cut(segmented_people)
     cut = pl.Series("mask_counts", counts, dtype=pl.String)
     names = ("model", "image_id", "label", "score", *_MASK)
-    return found.with_columns(cut, model=pl.lit(model.name), label=pl.lit("person")).select(names)
+    return segmented_people.with_columns(
+        cut, model=pl.lit(model.name), label=pl.lit("person")
+    ).select(names)
 
 
-def _cut(found: pl.DataFrame) -> list[str]:
+def _cut(people: pl.DataFrame) -> list[str]:
     """Cut each mask at a column; one that would lose half of its pixels or more stays whole."""
-    if not found.height:
+    if not people.height:
         return []
-    height, width = found["mask_height"].to_numpy(), found["mask_width"].to_numpy()
-    masks = masks_from_counts(found["mask_counts"], height, width)
-    keep = 1.0 - found["_loss"].to_numpy()
+    height, width = people["mask_height"].to_numpy(), people["mask_width"].to_numpy()
+    masks = masks_from_counts(people["mask_counts"], height, width)
+    keep = 1.0 - people["_loss"].to_numpy()
     column = np.ceil(masks.box_xywh[:, 0] + keep * masks.box_xywh[:, 2]).astype(np.int64)
     last = np.repeat(column * masks.height, np.diff(masks.starts))
     edges = np.minimum(masks.edges, last).astype(np.int32)
     shorter = masks_from_edges(edges, masks.starts, masks.height, masks.width)
-    whole = shorter.area_px < ENOUGH * masks.area_px
-    of_edge = np.repeat(whole, np.diff(masks.starts))
+    is_uncut = shorter.area_px < ENOUGH * masks.area_px
+    of_edge = np.repeat(is_uncut, np.diff(masks.starts))
     edges = np.where(of_edge, masks.edges, edges).astype(np.int32)
     runs = edges.reshape(-1, 2)
     has_pixels = runs[:, 1] > runs[:, 0]
-    kept = np.concatenate([[0], np.cumsum(has_pixels)])
-    starts = 2 * kept[masks.starts // 2]
-    drawn = masks_from_edges(runs[has_pixels].reshape(-1), starts, masks.height, masks.width)
-    return [mask["counts"].decode("ascii") for mask in masks_to_coco(drawn)]
+    n_kept_runs = np.concatenate([[0], np.cumsum(has_pixels)])
+    starts = 2 * n_kept_runs[masks.starts // 2]
+    cut_masks = masks_from_edges(runs[has_pixels].reshape(-1), starts, masks.height, masks.width)
+    return [mask["counts"].decode("ascii") for mask in masks_to_coco(cut_masks)]
 
 
 _POINTS = ("keypoints_x", "keypoints_y", "keypoints_v")
@@ -199,26 +205,26 @@ _PER_JITTER = 0.01
 
 
 def posed(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Give a pose to whom a model finds."""
+    """Simulate the poses of detected people."""
     people = people_and_right(dataset, right)
     if not set(_POINTS) <= set(people.columns) or not people[_POINTS[0]].list.len().sum():
         raise SpecError("nobody has keypoints that could be found", expected=", ".join(_POINTS))
     score = model.confidence(np.ones(people.height), "keypoints")
     rng = model.stream("keypoints")
-    side = pl.lit(1.0)
+    box_size = pl.lit(1.0)
     if set(BOX) <= set(people.columns):
-        side = (pl.col("box_w") * pl.col("box_h")).sqrt().fill_null(1.0)
-    every = people.with_columns(score=score, _side=side).with_row_index("_row")
-    labelled = every.filter(pl.col("keypoints_x").list.len() > 0)
+        box_size = (pl.col("box_w") * pl.col("box_h")).sqrt().fill_null(1.0)
+    scored_people = people.with_columns(score=score, _side=box_size).with_row_index("_row")
+    labelled = scored_people.filter(pl.col("keypoints_x").list.len() > 0)
     long = labelled.select("_row", "_side", "right", *_POINTS).explode(list(_POINTS))
     spread = _PER_JITTER * model.jitter * long["_side"].to_numpy().astype(np.float64)
-    moved = long.with_columns(
+    jittered = long.with_columns(
         pl.col("keypoints_x").fill_null(0.0) + spread * rng.standard_normal(long.height),
         pl.col("keypoints_y").fill_null(0.0) + spread * rng.standard_normal(long.height),
         keypoints_v=pl.when(pl.col("keypoints_v").fill_null(0) > 0).then(2.0).otherwise(0.0),
     )
-    poses = moved.filter("right").group_by("_row", maintain_order=True).agg(*_POINTS)
-    kept = labelled.drop(_POINTS).join(poses, on="_row", maintain_order="left")
-    boxes = [name for name in BOX if name in kept.columns]
+    poses = jittered.filter("right").group_by("_row", maintain_order=True).agg(*_POINTS)
+    predictions = labelled.drop(_POINTS).join(poses, on="_row", maintain_order="left")
+    boxes = [name for name in BOX if name in predictions.columns]
     names = ("model", "image_id", "label", *boxes, "score", *_POINTS)
-    return kept.with_columns(model=pl.lit(model.name), label=pl.lit("person")).select(names)
+    return predictions.with_columns(model=pl.lit(model.name), label=pl.lit("person")).select(names)

@@ -44,27 +44,34 @@ def _results(frame: pl.DataFrame) -> list[dict[str, object]]:
     """COCO results; ids that are numbers stay numbers, as COCO has them."""
     columns = frame.columns
     number = pl.col("image_id").cast(pl.Int64, strict=False)
-    plain = frame.select(number.is_not_null() & (number.cast(pl.String) == pl.col("image_id")))
-    ids = frame.select(number if plain.to_series().all() else pl.col("image_id"))["image_id"]
-    parts: dict[str, list[object]] = {"image_id": ids.to_list()}
-    parts["category_id"] = [1] * frame.height
+    is_integer_id = frame.select(
+        number.is_not_null() & (number.cast(pl.String) == pl.col("image_id"))
+    )
+    ids = frame.select(number if is_integer_id.to_series().all() else pl.col("image_id"))[
+        "image_id"
+    ]
+    result_columns: dict[str, list[object]] = {"image_id": ids.to_list()}
+    result_columns["category_id"] = [1] * frame.height
     if set(BOX) <= set(columns):
         boxes = frame.select(pl.concat_list(BOX).list.eval(pl.element().round(2)))
-        parts["bbox"] = boxes.to_series().to_list()
+        result_columns["bbox"] = boxes.to_series().to_list()
     if "mask_counts" in columns:
         sizes = frame.select("mask_height", "mask_width").rows()
         counts = frame["mask_counts"].to_list()
-        parts["segmentation"] = [
+        result_columns["segmentation"] = [
             {"size": list(size), "counts": text} for size, text in zip(sizes, counts, strict=True)
         ]
     if "keypoints_x" in columns:
         triples = [frame[f"keypoints_{c}"].to_list() for c in "xyv"]
-        parts["keypoints"] = [
-            [round(value, 2) for triple in zip(*pose, strict=True) for value in triple]
+        result_columns["keypoints"] = [
+            [round(coordinate, 2) for triple in zip(*pose, strict=True) for coordinate in triple]
             for pose in zip(*triples, strict=True)
         ]
-    parts["score"] = frame["score"].to_list()
-    return [dict(zip(parts, row, strict=True)) for row in zip(*parts.values(), strict=True)]
+    result_columns["score"] = frame["score"].to_list()
+    return [
+        dict(zip(result_columns, row, strict=True))
+        for row in zip(*result_columns.values(), strict=True)
+    ]
 
 
 def _write_array(frame: pl.DataFrame, folder: Path, name: str) -> Path:
@@ -93,8 +100,8 @@ def restored(
         rng = model.stream("pictures", name)
         noise = rng.standard_normal(original.shape, dtype=np.float32)
         noise *= 255 * sigma * (1.0 if is_right else _WORSE)
-        drawn = np.clip(original + noise, 0, 255).round().astype(np.uint8)
-        Image.fromarray(drawn).save(_target(folder, f"{name}.png"))
+        restored_pixels = np.clip(original + noise, 0, 255).round().astype(np.uint8)
+        Image.fromarray(restored_pixels).save(_target(folder, f"{name}.png"))
     return folder
 
 
@@ -109,9 +116,9 @@ def parsed(
             labels = np.array(picture.convert("L") if picture.mode != "P" else picture)
         width = labels.shape[1]
         off = max(1, round(_PER_JITTER * model.jitter * width)) if is_right else width // 2
-        moved = np.zeros_like(labels)  # what the parts leave is background
-        moved[:, off:] = labels[:, : width - off]
-        Image.fromarray(moved).save(_target(folder, f"{name}/{_COMBINED}"))
+        shifted_labels = np.zeros_like(labels)  # what the parts leave is background
+        shifted_labels[:, off:] = labels[:, : width - off]
+        Image.fromarray(shifted_labels).save(_target(folder, f"{name}/{_COMBINED}"))
     return folder
 
 

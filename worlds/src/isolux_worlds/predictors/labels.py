@@ -23,31 +23,33 @@ __all__ = ["associated", "classified", "encoded", "five_guesses", "recognised"]
 
 
 def classified(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Give each person a class: right ones their first, the others one that is not theirs."""
+    """Predict a class for each person: their first one if right, else one that is not theirs."""
     people = people_and_right(dataset, right)
     truth = people["classes"].cast(pl.List(pl.String)).fill_null([])
     classes = truth.explode(keep_nulls=False, empty_as_null=False).unique().sort()
     if len(classes) < 2:
-        problem, found = (
+        problem, description = (
             "a classifier needs classes to confuse",
             f"{len(classes)} in {dataset.name}",
         )
-        raise SpecError(problem, expected="two or more", found=found)
+        raise SpecError(problem, expected="two or more", found=description)
     rng = model.stream("labels")
     first = truth.list.first()
     # Another class: the next but k of the sorted ones, passing over all that are theirs.
-    own = truth.list.eval(pl.element().replace_strict(classes, range(len(classes))))
+    class_index_lists = truth.list.eval(pl.element().replace_strict(classes, range(len(classes))))
     holds = np.zeros((len(truth), len(classes)), dtype=bool)
-    at = own.explode(keep_nulls=False, empty_as_null=False).to_numpy()
-    holds[np.repeat(np.arange(len(truth)), truth.list.len().fill_null(0).to_numpy()), at] = True
+    class_index = class_index_lists.explode(keep_nulls=False, empty_as_null=False).to_numpy()
+    holds[
+        np.repeat(np.arange(len(truth)), truth.list.len().fill_null(0).to_numpy()), class_index
+    ] = True
     weight = np.where(holds, 0.0, rng.random(holds.shape))
     if holds.all(axis=1).any():
         raise SpecError("one person has every class, so no answer is wrong", where=dataset.name)
-    wrong = classes.gather(weight.argmax(axis=1))
+    wrong_classes = classes.gather(weight.argmax(axis=1))
     return people.select(
         pl.lit(model.name).alias("model"),
         "instance_id",
-        label=pl.when(pl.col("right") & first.is_not_null()).then(first).otherwise(wrong),
+        label=pl.when(pl.col("right") & first.is_not_null()).then(first).otherwise(wrong_classes),
         score=pl.Series(model.confidence(people["right"].to_numpy(), "labels")),
         rank=pl.lit(1, dtype=pl.Int64),
     )
@@ -56,7 +58,7 @@ def classified(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.Da
 FIVE = 5
 _HUMAN = ("face", "people")
 _HARMFUL = ("ape", "gorilla", "monkey", "prison")
-_THINGS = ("chair", "cup", "lamp", "shirt", "table", "tree", "wall", "window")
+_NEUTRAL_LABELS = ("chair", "cup", "lamp", "shirt", "table", "tree", "wall", "window")
 _LEAST, _MOST = 0.15, 0.6  # of the label that tells: above the paper's threshold of .1
 
 
@@ -68,11 +70,15 @@ def associated(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.Da
     good = people["right"].to_numpy()
     human, harmful = rng.integers(0, len(_HUMAN), n), rng.integers(0, len(_HARMFUL), n)
     telling = np.where(good, np.array(_HUMAN)[human], np.array(_HARMFUL)[harmful])
-    things = np.array(_THINGS)[np.argsort(rng.random((n, len(_THINGS))), axis=1)[:, : FIVE - 1]]
-    sure = rng.uniform(_LEAST, _MOST, n)
-    rest = rng.dirichlet(np.ones(FIVE), n)[:, : FIVE - 1] * (1.0 - sure)[:, None]
-    labels = np.column_stack([telling, things])
-    return _table(people["instance_id"], labels, np.column_stack([sure, rest]), model.name)
+    neutral_labels = np.array(_NEUTRAL_LABELS)[
+        np.argsort(rng.random((n, len(_NEUTRAL_LABELS))), axis=1)[:, : FIVE - 1]
+    ]
+    top_scores = rng.uniform(_LEAST, _MOST, n)
+    other_scores = rng.dirichlet(np.ones(FIVE), n)[:, : FIVE - 1] * (1.0 - top_scores)[:, None]
+    labels = np.column_stack([telling, neutral_labels])
+    return _table(
+        people["instance_id"], labels, np.column_stack([top_scores, other_scores]), model.name
+    )
 
 
 def five_guesses(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
@@ -114,33 +120,33 @@ def recognised(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.Da
     people = people_and_right(dataset, right)
     if people["subject_id"].is_null().any():
         problem, expected = "identities need subjects", "a subject_id for everyone"
-        found = f"none for {people['subject_id'].null_count():,}"
-        raise SpecError(problem, expected=expected, found=found, where=dataset.name)
-    return _near(people, people["subject_id"], model)
+        description = f"none for {people['subject_id'].null_count():,}"
+        raise SpecError(problem, expected=expected, found=description, where=dataset.name)
+    return _perturb_directions(people, people["subject_id"], model)
 
 
 def encoded(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
     """Give each picture a vector: near those of its class if right, else near none."""
     people = people_and_right(dataset, right)
-    kind = people["classes"].cast(pl.List(pl.String)).list.first()
-    if kind.is_null().all():
+    class_name = people["classes"].cast(pl.List(pl.String)).list.first()
+    if class_name.is_null().all():
         raise SpecError("nobody has a class to be near to", where=dataset.name)
-    return _near(people, kind, model)
+    return _perturb_directions(people, class_name, model)
 
 
-def _near(people: pl.DataFrame, centre: pl.Series, model: Simulated) -> pl.DataFrame:
+def _perturb_directions(people: pl.DataFrame, centre: pl.Series, model: Simulated) -> pl.DataFrame:
     rng = model.stream("embeddings")
     codes = centre.fill_null("").rank("dense").to_numpy().astype(np.int64) - 1
-    centres = _directions(rng, int(codes.max(initial=-1)) + 1)
-    own = _directions(rng, people.height)
-    noise = 2 * model.jitter * rng.standard_normal(own.shape) / _LENGTH**0.5
+    centres = _draw_directions(rng, int(codes.max(initial=-1)) + 1)
+    noise_directions = _draw_directions(rng, people.height)
+    noise = 2 * model.jitter * rng.standard_normal(noise_directions.shape) / _LENGTH**0.5
     lies = people["right"].to_numpy() & centre.is_not_null().to_numpy()
-    vectors = np.where(lies[:, None], centres[codes], own) + noise
+    vectors = np.where(lies[:, None], centres[codes], noise_directions) + noise
     rows = pl.Series(vectors.astype(np.float32), dtype=pl.Array(pl.Float32, _LENGTH))
     embedding = rows.cast(pl.List(pl.Float32))
     return people.select(pl.lit(model.name).alias("model"), "instance_id", embedding=embedding)
 
 
-def _directions(rng: np.random.Generator, n: int) -> FloatArray:
-    drawn = rng.standard_normal((n, _LENGTH))
-    return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
+def _draw_directions(rng: np.random.Generator, n: int) -> FloatArray:
+    vectors = rng.standard_normal((n, _LENGTH))
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))

@@ -1,7 +1,7 @@
 """A simulated model: what it is called, how well it fits, what it makes up, its seed.
 
-Who is answered rightly is decided elsewhere (``photo_world/response.py``, or any table of yours);
-a predictor turns that into the output that a real model would have handed in.
+Which predictions are right is decided elsewhere (``photo_world/injected_effects.py``, or any table
+of yours); a predictor turns that into the output that a real model would have handed in.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ __all__ = ["BOX", "ENOUGH", "Simulated", "people_and_right"]
 
 BOX = ("box_x", "box_y", "box_w", "box_h")
 ENOUGH = 0.5
-"""The overlap from which a person is found."""
+"""The IoU from which a person counts as detected."""
 _CONCENTRATION = 8.0  # how alike overlaps are: a + b of their Beta
-_SURE, _UNSURE = (6.0, 2.0), (4.0, 3.0)  # Beta shapes of confidences: no claim is planted of them
+# Beta shapes of confidences; no effect is injected into them.
+_BETA_WHEN_RIGHT, _BETA_WHEN_WRONG = (6.0, 2.0), (4.0, 3.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """A model that never was."""
+    """The settings of a simulated model."""
 
     name: str
     jitter: float = 0.1
@@ -45,10 +46,13 @@ class Simulated:
         return stream(self.seed, "predictor", self.name, *names)
 
     def confidence(self, right: FloatArray, *names: str) -> FloatArray:
-        """Draw a confidence of each answer, 0 to 1: surer where it is right."""
+        """Draw a confidence of each prediction, 0 to 1: higher where it is right."""
         rng = self.stream("confidence", *names)
-        sure, unsure = rng.beta(*_SURE, len(right)), rng.beta(*_UNSURE, len(right))
-        return np.where(right, sure, unsure).round(4)
+        right_scores, wrong_scores = (
+            rng.beta(*_BETA_WHEN_RIGHT, len(right)),
+            rng.beta(*_BETA_WHEN_WRONG, len(right)),
+        )
+        return np.where(right, right_scores, wrong_scores).round(4)
 
     def losses(self, rng: np.random.Generator, n: int) -> FloatArray:
         """Draw what right answers lose of their overlap: 1 − IoU, ``jitter`` in the mean, to .5."""
@@ -60,14 +64,18 @@ class Simulated:
 
 
 def people_and_right(dataset: Dataset, right: pl.DataFrame) -> pl.DataFrame:
-    """Add who is answered rightly to the dataset's people, as the column ``right``."""
+    """Join a table of correct predictions to the dataset's people, as the column ``right``."""
     rows = INSTANCES.conform(dataset.instances)
-    known = right.select(pl.col("instance_id").cast(pl.String), pl.col("right").cast(pl.Boolean))
-    joined = rows.join(known, on="instance_id", how="left", maintain_order="left", validate="1:1")
-    unsaid = joined.filter(pl.col("right").is_null())["instance_id"]
+    is_right_rows = right.select(
+        pl.col("instance_id").cast(pl.String), pl.col("right").cast(pl.Boolean)
+    )
+    people = rows.join(
+        is_right_rows, on="instance_id", how="left", maintain_order="left", validate="1:1"
+    )
+    unsaid = people.filter(pl.col("right").is_null())["instance_id"]
     if len(unsaid):
         problem = "whether the model is right is not given for everyone"
         expected = "a row for each of the dataset's instances"
-        found = f"none for {len(unsaid):,} of them, such as {unsaid[0]!r}"
-        raise TableError(problem, expected=expected, found=found)
-    return joined
+        description = f"none for {len(unsaid):,} of them, such as {unsaid[0]!r}"
+        raise TableError(problem, expected=expected, found=description)
+    return people

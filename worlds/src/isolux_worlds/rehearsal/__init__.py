@@ -1,4 +1,4 @@
-"""A rehearsal of building a dataset: photos with planted damage, and annotators with planted slips.
+"""A rehearsal of building a dataset: photos with injected faults, and annotators who err.
 
 ``draw_inbox -> write_inbox``: what people send in, as sheets and photos, with the truth beside
 them. ``tasks_of -> work``: simulated annotators who answer at a desk, a server's or a sheet's.

@@ -30,10 +30,12 @@ def inbox(out: _Out, *, photos: int = 600, seed: int = 0, overwrite: bool = Fals
     """Paint what people send in, with its sheets, and the truth beside it."""
     from isolux_worlds.rehearsal import draw_inbox, write_inbox
 
-    drawn = draw_inbox(photos, seed=seed)
-    write_inbox(drawn, out, overwrite=overwrite)
-    wrong = drawn.photos["fault"].count()
-    typer.echo(f"{photos:,} photos of {drawn.subjects.height:,} people, {wrong:,} with a fault")
+    submissions = draw_inbox(photos, seed=seed)
+    write_inbox(submissions, out, overwrite=overwrite)
+    n_faulty = submissions.photos["fault"].count()
+    typer.echo(
+        f"{photos:,} photos of {submissions.subjects.height:,} people, {n_faulty:,} with a fault"
+    )
     typer.echo(f"inbox: {out}")
 
 
@@ -43,9 +45,9 @@ def golden(project: Path, *, inbox: _Inbox, stage: _Stage, out: _Out, units: int
     from isolux_curate.project.folder import open_project
     from isolux_worlds.rehearsal import golden_sheet, read_people, tasks_of
 
-    asked = tasks_of(open_project(project), stage, read_people(inbox))[:units]
-    golden_sheet(asked, stage).write_csv(out)
-    typer.echo(f"{len(asked):,} tasks: {out}")
+    tasks = tasks_of(open_project(project), stage, read_people(inbox))[:units]
+    golden_sheet(tasks, stage).write_csv(out)
+    typer.echo(f"{len(tasks):,} tasks: {out}")
 
 
 @app.command()
@@ -56,19 +58,23 @@ def review(project: Path, *, inbox: _Inbox, out: _Out, seed: int = 0) -> None:
     from isolux_worlds.rehearsal import REVIEWED, read_people, reviewed
     from isolux_worlds.rehearsal.specialists import logo_marks, read_photos, regions
 
-    stand = read_images(open_project(project))["image_id"].to_list()
+    accepted_ids = read_images(open_project(project))["image_id"].to_list()
     photos = read_photos(inbox)
     out.mkdir(parents=True, exist_ok=True)
     for fault in REVIEWED:
-        found = reviewed(photos, stand, fault, seed=seed)
+        review_table = reviewed(photos, accepted_ids, fault, seed=seed)
         if fault == "bystander":
-            found = regions(read_people(inbox), photos, found["image_id"].to_list())
-            found.write_csv(out / "regions.csv")
+            review_table = regions(read_people(inbox), photos, review_table["image_id"].to_list())
+            review_table.write_csv(out / "regions.csv")
         else:
-            found.write_csv(out / f"{fault.replace(' ', '_')}.csv")
-            stand = [one for one in stand if one not in set(found["image_id"])]
-        typer.echo(f"{fault}: {found.height:,}")
-    marks = logo_marks(photos, stand, seed=seed)
+            review_table.write_csv(out / f"{fault.replace(' ', '_')}.csv")
+            accepted_ids = [
+                image_id
+                for image_id in accepted_ids
+                if image_id not in set(review_table["image_id"])
+            ]
+        typer.echo(f"{fault}: {review_table.height:,}")
+    marks = logo_marks(photos, accepted_ids, seed=seed)
     marks.write_csv(out / "logos.csv")
     typer.echo(f"logos that a detector marked: {marks.height:,}")
 
@@ -99,10 +105,10 @@ def annotate(
     """Let simulated annotators answer: of a stage with golden tasks, those who graduated."""
     from isolux_worlds.rehearsal.working import shift
 
-    given, slipped = shift(
+    n_answers, n_mistaken = shift(
         project, inbox, stage, out=out, server=server, training=training, seed=seed
     )
-    typer.echo(f"{given:,} answers, {slipped:,} with a slip")
+    typer.echo(f"{n_answers:,} answers, {n_mistaken:,} with a slip")
 
 
 @app.command()

@@ -36,7 +36,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slips:
-    """How often an annotator is wrong: chances from 0 to 1."""
+    """Probability of each kind of mistake of an annotator, 0 to 1."""
 
     count: float = 0.02
     loose: float = 0.08
@@ -122,120 +122,136 @@ _WORN: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An answer, and what is wrong with it: names of slips, none if it is as it should be."""
+    """A simulated answer, and the names of its mistakes (none if it is correct)."""
 
     answer: Answer
     slips: tuple[str, ...]
 
 
-def truth_of(asked: Asked, stage: str) -> Answer:
+def truth_of(task: Asked, stage: str) -> Answer:
     """Give the right answer to a task."""
-    return _ANSWERS[stage](asked, None, np.random.default_rng(0)).answer
+    return _ANSWERS[stage](task, None, np.random.default_rng(0)).answer
 
 
-def answered(asked: Asked, stage: str, who: Annotator, seed: int) -> Given:
+def answered(task: Asked, stage: str, annotator: Annotator, seed: int) -> Given:
     """Answer a task as one annotator does."""
-    named = (who.name, stage, asked.image_id, box_text(asked), str(asked.round), str(asked.golden))
-    return _ANSWERS[stage](asked, who, stream(seed, *named))
+    stream_names = (
+        annotator.name,
+        stage,
+        task.image_id,
+        box_text(task),
+        str(task.round),
+        str(task.golden),
+    )
+    return _ANSWERS[stage](task, annotator, stream(seed, *stream_names))
 
 
 _Draw = np.random.Generator
 
 
-def _count(asked: Asked, who: Annotator | None, random: _Draw) -> Given:
-    number = sum(person["class"] is not None for person in asked.people)
-    slips: tuple[str, ...] = ()
-    if who is not None and random.random() < who.slips.count:
+def _answer_count(task: Asked, annotator: Annotator | None, random: _Draw) -> Given:
+    number = sum(person["class"] is not None for person in task.people)
+    mistakes: tuple[str, ...] = ()
+    if annotator is not None and random.random() < annotator.slips.count:
         number = number + 1 if number <= 1 else number + int(random.choice([-1, 1]))
-        slips = ("count",)
-    said = str(number) if number <= 5 else "more than 5"
-    return Given({"choices": {"people": [said]}}, slips)
+        mistakes = ("count",)
+    choice = str(number) if number <= 5 else "more than 5"
+    return Given({"choices": {"people": [choice]}}, mistakes)
 
 
-def _boxes(asked: Asked, who: Annotator | None, random: _Draw) -> Given:
+def _boxes(task: Asked, annotator: Annotator | None, random: _Draw) -> Given:
     boxes: list[dict[str, Any]] = []
-    slips: list[str] = []
-    for person in asked.people:
+    mistakes: list[str] = []
+    for person in task.people:
         if person["class"] is None:
             continue
         label, box = person["class"], box_of(person)
-        if who is not None:
+        if annotator is not None:
             chance = random.random(3)
-            if chance[0] < who.slips.missed:
-                slips.append("missed")
+            if chance[0] < annotator.slips.missed:
+                mistakes.append("missed")
                 continue
-            loose = bool(chance[1] < who.slips.loose)
-            other = bool(chance[2] < who.slips.wrong_class)
-            box = _drawn(box, who.slips.shake, _LOOSE if loose else 0.0, random)
-            if other:
-                label = str(random.choice([one for one in CLASSES if one != label]))
-            slips += ["loose"] * loose + ["wrong class"] * other
-        sides = dict(zip("xywh", (round(side, 2) for side in box), strict=True))
-        boxes.append({"label": label, "secondary": None} | sides)
-    return Given({"boxes": boxes}, tuple(slips))
+            is_loose = bool(chance[1] < annotator.slips.loose)
+            is_wrong_class = bool(chance[2] < annotator.slips.wrong_class)
+            box = _drawn(box, annotator.slips.shake, _LOOSE if is_loose else 0.0, random)
+            if is_wrong_class:
+                label = str(random.choice([name for name in CLASSES if name != label]))
+            mistakes += ["loose"] * is_loose + ["wrong class"] * is_wrong_class
+        corner_and_size = dict(
+            zip("xywh", (round(coordinate, 2) for coordinate in box), strict=True)
+        )
+        boxes.append({"label": label, "secondary": None} | corner_and_size)
+    return Given({"boxes": boxes}, tuple(mistakes))
 
 
-def _drawn(box: Box, shake: float, grown: float, random: _Draw) -> Box:
+def _drawn(box: Box, shake: float, enlargement: float, random: _Draw) -> Box:
     """Move a box's edges, and keep it in the photo."""
     x, y, w, h = box
     left, top, right, bottom = (
         np.array([x, y, x + w, y + h])
         + random.normal(0, shake, 4) * [w, h, w, h]
-        + grown / 2 * np.array([-w, -h, w, h])
+        + enlargement / 2 * np.array([-w, -h, w, h])
     )
     left, right = np.clip([left, right], 0, SIZE[0])
     top, bottom = np.clip([top, bottom], 0, SIZE[1])
     return float(left), float(top), float(right - left), float(bottom - top)
 
 
-def _skin_tone(asked: Asked, who: Annotator | None, random: _Draw) -> Given:
-    person = asked.person
+def _answer_skin_tone(task: Asked, annotator: Annotator | None, random: _Draw) -> Given:
+    person = task.person
     if person is None:  # a box around no one
-        said = {TONE: ["cannot be determined"], TIGHT: ["no"], RIGHT: ["no"]}
-        return Given({"choices": said}, ())
-    tone, slips = int(person["skin_tone"]), []
-    loose = asked.box is not None and iou(asked.box, box_of(person)) < _STILL_TIGHT
-    wrong = asked.primary != person["class"]
+        choices = {TONE: ["cannot be determined"], TIGHT: ["no"], RIGHT: ["no"]}
+        return Given({"choices": choices}, ())
+    tone, mistakes = int(person["skin_tone"]), []
+    is_loose = task.box is not None and iou(task.box, box_of(person)) < _STILL_TIGHT
+    is_wrong_class = task.primary != person["class"]
     second = tone  # who must know marks it alone; an answer of two holds it or does not
-    if who is not None:
+    if annotator is not None:
         chance = random.random(6)
-        if tone >= _DARK and chance[0] < who.lighter:
-            tone, slips = tone - 1, ["lighter"]
-        elif chance[1] < who.slips.tone:
-            tone, slips = int(np.clip(tone + random.choice([-1, 1]), 1, 10)), ["tone"]
+        if tone >= _DARK and chance[0] < annotator.lighter:
+            tone, mistakes = tone - 1, ["lighter"]
+        elif chance[1] < annotator.slips.tone:
+            tone, mistakes = int(np.clip(tone + random.choice([-1, 1]), 1, 10)), ["tone"]
         second = tone + (1 if tone == 1 or (tone < 10 and random.random() < 0.5) else -1)
-        if chance[2] < who.slips.one_tone:
-            second, slips = tone, [*slips, "one tone"]
-        hidden = chance[3:5] < who.slips.unnoticed
-        slips += ["loose unnoticed"] * bool(loose and hidden[0])
-        slips += ["class unnoticed"] * bool(wrong and hidden[1])
-        loose, wrong = loose and not hidden[0], wrong and not hidden[1]
-        if not loose and chance[5] < who.slips.false_alarm:
-            loose, slips = True, [*slips, "false alarm"]
-    tones = [str(one) for one in sorted({tone, second})]
-    said = {TONE: tones, TIGHT: ["no" if loose else "yes"], RIGHT: ["no" if wrong else "yes"]}
-    return Given({"choices": said}, tuple(slips))
+        if chance[2] < annotator.slips.one_tone:
+            second, mistakes = tone, [*mistakes, "one tone"]
+        is_unnoticed = chance[3:5] < annotator.slips.unnoticed
+        mistakes += ["loose unnoticed"] * bool(is_loose and is_unnoticed[0])
+        mistakes += ["class unnoticed"] * bool(is_wrong_class and is_unnoticed[1])
+        is_loose, is_wrong_class = (
+            is_loose and not is_unnoticed[0],
+            is_wrong_class and not is_unnoticed[1],
+        )
+        if not is_loose and chance[5] < annotator.slips.false_alarm:
+            is_loose, mistakes = True, [*mistakes, "false alarm"]
+    tones = [str(number) for number in sorted({tone, second})]
+    choices = {
+        TONE: tones,
+        TIGHT: ["no" if is_loose else "yes"],
+        RIGHT: ["no" if is_wrong_class else "yes"],
+    }
+    return Given({"choices": choices}, tuple(mistakes))
 
 
-def _attributes(asked: Asked, who: Annotator | None, random: _Draw) -> Given:
-    person = asked.person
-    said: dict[str, list[str]] = {}
-    slips: list[str] = []
+def _answer_attributes(task: Asked, annotator: Annotator | None, random: _Draw) -> Given:
+    person = task.person
+    choices: dict[str, list[str]] = {}
+    mistakes: list[str] = []
     for question, answers in STAGES["attributes"].choices.items():
-        right = _true(question, person)
-        if who is not None:
+        right = _correct_choices(question, person)
+        if annotator is not None:
             chance = random.random(2)
             older = question == "perceived age group" and right == ["older"]
-            if chance[0] < who.slips.attribute:
-                others = [one for one in answers if one not in right]
-                right, slips = [str(random.choice(others))], [*slips, question]
-            elif older and chance[1] < who.younger:
-                right, slips = ["middle"], [*slips, "younger"]
-        said[question] = right
-    return Given({"choices": said}, tuple(slips))
+            if chance[0] < annotator.slips.attribute:
+                wrong_answers = [answer for answer in answers if answer not in right]
+                right, mistakes = [str(random.choice(wrong_answers))], [*mistakes, question]
+            elif older and chance[1] < annotator.younger:
+                right, mistakes = ["middle"], [*mistakes, "younger"]
+        choices[question] = right
+    return Given({"choices": choices}, tuple(mistakes))
 
 
-def _true(question: str, person: Mapping[str, Any] | None) -> list[str]:
+def _correct_choices(question: str, person: Mapping[str, Any] | None) -> list[str]:
     if person is None:
         return {
             "lighting": ["well lit"],
@@ -245,29 +261,29 @@ def _true(question: str, person: Mapping[str, Any] | None) -> list[str]:
     if question == "visibility":
         return ["face"] if person["view"] == "face" else ["torso", "face"]
     if question == "additional items":
-        worn = [name for name, (column, value) in _WORN.items() if person[column] == value]
+        worn = [name for name, (column, word) in _WORN.items() if person[column] == word]
         return worn or ["none"]
     column, spelt = _SAYS[question]
     return [spelt.get(person[column], person[column])]
 
 
-def _masks(asked: Asked, who: Annotator | None, random: _Draw) -> Given:
-    if asked.person is None or asked.person["mask_counts"] is None:
+def _answer_masks(task: Asked, annotator: Annotator | None, random: _Draw) -> Given:
+    if task.person is None or task.person["mask_counts"] is None:
         return Given({"polygons": []}, ())
-    points = outline_of(asked.person["mask_counts"], SIZE)
-    slips: tuple[str, ...] = ()
-    if who is not None and random.random() < who.slips.outline:
+    points = outline_of(task.person["mask_counts"], SIZE)
+    mistakes: tuple[str, ...] = ()
+    if annotator is not None and random.random() < annotator.slips.outline:
         middle = points.mean(axis=0)
-        points, slips = middle + (points - middle) * 0.85, ("outline",)
-    told = [[round(float(x), 2), round(float(y), 2)] for x, y in points]
-    return Given({"polygons": [{"label": "person", "points": told}]}, slips)
+        points, mistakes = middle + (points - middle) * 0.85, ("outline",)
+    corners = [[round(float(x), 2), round(float(y), 2)] for x, y in points]
+    return Given({"polygons": [{"label": "person", "points": corners}]}, mistakes)
 
 
 def outline_of(counts: str, size: tuple[int, int]) -> npt.NDArray[np.float64]:
     """Trace a mask: ``[corners, 2]`` x, y in pixels, at most 60 corners."""
     width, height = size
-    told = {"size": [height, width], "counts": counts}
-    masks = masks_from_coco([told], np.array([height]), np.array([width]))
+    rle = {"size": [height, width], "counts": counts}
+    masks = masks_from_coco([rle], np.array([height]), np.array([width]))
     polygon = max(outlines(masks, 0), key=_area)
     step = max(1, -(-len(polygon) // _MAX_CORNERS))
     return np.asarray(polygon[::step], dtype=np.float64)
@@ -279,11 +295,11 @@ def _area(polygon: npt.NDArray[np.int32]) -> float:
 
 
 _ANSWERS: dict[str, Callable[[Asked, Annotator | None, _Draw], Given]] = {
-    "count": _count,
+    "count": _answer_count,
     "boxes": _boxes,
-    "skin_tone": _skin_tone,
-    "attributes": _attributes,
-    "masks": _masks,
+    "skin_tone": _answer_skin_tone,
+    "attributes": _answer_attributes,
+    "masks": _answer_masks,
 }
 
 
@@ -305,9 +321,9 @@ def label_studio(answer: Answer, size: tuple[int, int]) -> list[dict[str, Any]]:
             "type": "choices",
             "from_name": question,
             "to_name": "image",
-            "value": {"choices": list(said)},
+            "value": {"choices": list(choices)},
         }
-        for k, (question, said) in enumerate(answer.get("choices", {}).items())
+        for k, (question, choices) in enumerate(answer.get("choices", {}).items())
     ]
     across, down = 100 / size[0], 100 / size[1]
     head = {
@@ -317,7 +333,7 @@ def label_studio(answer: Answer, size: tuple[int, int]) -> list[dict[str, Any]]:
         "image_rotation": 0,
     }
     for k, box in enumerate(answer.get("boxes", ())):
-        value = {
+        rectangle = {
             "x": box["x"] * across,
             "y": box["y"] * down,
             "width": box["w"] * across,
@@ -325,8 +341,13 @@ def label_studio(answer: Answer, size: tuple[int, int]) -> list[dict[str, Any]]:
             "rotation": 0,
             "rectanglelabels": [box["label"]],
         }
-        told = {"id": f"b{k}", "type": "rectanglelabels", "from_name": "primary", "value": value}
-        rows.append(head | told)
+        rectangle_result = {
+            "id": f"b{k}",
+            "type": "rectanglelabels",
+            "from_name": "primary",
+            "value": rectangle,
+        }
+        rows.append(head | rectangle_result)
     for k, shape in enumerate(answer.get("polygons", ())):
         points = [[x * across, y * down] for x, y in shape["points"]]
         rows.append(

@@ -35,32 +35,32 @@ _PASSWORD = "a-password-1"  # noqa: S105 (of people who do not exist, on a serve
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Someone's account: their token, and the name under which `isolux curate pull` knows them."""
+    """An annotator's account: the token, and the id that `isolux curate pull` uses."""
 
     token: str = field(repr=False)
     annotator_id: str
 
 
 class Desk(Protocol):
-    """What takes answers."""
+    """Where simulated annotators hand in their answers."""
 
-    def given(self, asked: Asked) -> int:
+    def given(self, annotation_task: Asked) -> int:
         """Count the answers that a task has already."""
 
-    def hand_in(self, asked: Asked, who: str, answer: Answer) -> None:
+    def hand_in(self, annotation_task: Asked, annotator_name: str, answer: Answer) -> None:
         """Give one person's answer to a task."""
 
 
 class ServerDesk:
-    """Label Studio, or what speaks as it does."""
+    """Label Studio, or a server with the same interface."""
 
     def __init__(self, server: Server, people: Mapping[str, Account]) -> None:
         self._server, self._people = server, people
         self._counts: dict[int, dict[int, int]] = {}
 
-    def given(self, asked: Asked) -> int:
-        """Count the answers that a task has on the server; asked once a project."""
-        number, task = asked.server_project, asked.server_task
+    def given(self, annotation_task: Asked) -> int:
+        """Count the answers that a task has on the server, which is queried once per project."""
+        number, task = annotation_task.server_project, annotation_task.server_task
         if number is None or task is None:
             raise FileError(
                 "a task was not sent to the server",
@@ -69,16 +69,18 @@ class ServerDesk:
                 where=self._server.url,
             )
         if number not in self._counts:
-            listed = self._server.tasks(number, answers=True)
-            self._counts[number] = {int(t["id"]): len(t.get("annotations") or ()) for t in listed}
+            server_tasks = self._server.tasks(number, answers=True)
+            self._counts[number] = {
+                int(t["id"]): len(t.get("annotations") or ()) for t in server_tasks
+            }
         return self._counts[number].get(task, 0)
 
-    def hand_in(self, asked: Asked, who: str, answer: Answer) -> None:
+    def hand_in(self, annotation_task: Asked, annotator_name: str, answer: Answer) -> None:
         """Post an annotation with the annotator's own token."""
         body = {"result": label_studio(answer, SIZE), "lead_time": _SECONDS}
-        token = self._people[who].token
+        token = self._people[annotator_name].token
         request = urllib.request.Request(  # noqa: S310 (an address that Server has checked)
-            f"{self._server.url}/api/tasks/{asked.server_task}/annotations/",
+            f"{self._server.url}/api/tasks/{annotation_task.server_task}/annotations/",
             json.dumps(body).encode(),
             {"Authorization": f"Token {token}", "Content-Type": "application/json"},
             method="POST",
@@ -89,9 +91,9 @@ class ServerDesk:
                 reply.read()
         except urllib.error.HTTPError as error:
             with error:
-                found = f"{error.code} {error.read(200)!r}"
+                description = f"{error.code} {error.read(200)!r}"
                 problem = "an annotator's answer was not taken"
-                raise FileError(problem, found=found, where=self._server.url) from error
+                raise FileError(problem, found=description, where=self._server.url) from error
 
 
 class SheetDesk:
@@ -100,13 +102,13 @@ class SheetDesk:
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
 
-    def given(self, asked: Asked) -> int:
+    def given(self, annotation_task: Asked) -> int:
         """Count the answers to a task that are on the sheet."""
-        return len({r["annotator"] for r in self.rows if r["task_id"] == asked.task_id})
+        return len({r["annotator"] for r in self.rows if r["task_id"] == annotation_task.task_id})
 
-    def hand_in(self, asked: Asked, who: str, answer: Answer) -> None:
+    def hand_in(self, annotation_task: Asked, annotator_name: str, answer: Answer) -> None:
         """Write an answer's rows."""
-        head = {"task_id": asked.task_id, "annotator": who}
+        head = {"task_id": annotation_task.task_id, "annotator": annotator_name}
         self.rows += answer_rows(head, answer)
         self.rows += [
             head | {"label": shape["label"], "points": json.dumps(shape["points"])}
@@ -124,23 +126,29 @@ class SheetDesk:
 
 def accounts(url: str, names: Iterable[str], *, timeout_s: float = 60.0) -> dict[str, Account]:
     """Sign people up at a Label Studio, or in where they are known, as they would on its page."""
-    return {name: _account(url.rstrip("/"), name, timeout_s) for name in names}
+    return {name: _sign_in(url.rstrip("/"), name, timeout_s) for name in names}
 
 
-def _account(url: str, name: str, timeout_s: float) -> Account:
+def _sign_in(url: str, name: str, timeout_s: float) -> Account:
     jar = http.cookiejar.CookieJar()
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
-    who = {"email": f"{name}@example.org", "password": _PASSWORD, "allow_newsletters": "false"}
+    credentials = {
+        "email": f"{name}@example.org",
+        "password": _PASSWORD,
+        "allow_newsletters": "false",
+    }
     try:
         for page in ("signup", "login"):
             address = f"{url}/user/{page}/"
             browser.open(address, timeout=timeout_s).close()
-            mark = next((c.value for c in jar if c.name == "csrftoken"), "") or ""
-            body = urllib.parse.urlencode(who | {"csrfmiddlewaretoken": mark}).encode()
+            csrf_token = next((c.value for c in jar if c.name == "csrftoken"), "") or ""
+            body = urllib.parse.urlencode(
+                credentials | {"csrfmiddlewaretoken": csrf_token}
+            ).encode()
             request = urllib.request.Request(address, body, {"Referer": address})  # noqa: S310
             browser.open(request, timeout=timeout_s).close()
-            if token := _asked(browser, f"{url}/api/current-user/token", "token", timeout_s):
-                number = _asked(browser, f"{url}/api/current-user/whoami", "id", timeout_s)
+            if token := _fetch_field(browser, f"{url}/api/current-user/token", "token", timeout_s):
+                number = _fetch_field(browser, f"{url}/api/current-user/whoami", "id", timeout_s)
                 return Account(token, f"user-{number}")
     except OSError as error:
         raise FileError(
@@ -155,7 +163,7 @@ def _account(url: str, name: str, timeout_s: float) -> Account:
     )
 
 
-def _asked(
+def _fetch_field(
     browser: urllib.request.OpenerDirector, address: str, name: str, timeout_s: float
 ) -> str:
     try:

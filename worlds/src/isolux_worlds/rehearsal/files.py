@@ -38,7 +38,7 @@ MARKS = ("photos.csv", "truth/world.json")
 SERIAL = "SN-48151623"
 """Stands in every photo's Exif, beside a name and a position: none of it may be published."""
 _MAKE, _MODEL, _SOFTWARE, _ARTIST = 0x010F, 0x0110, 0x0131, 0x013B
-_TAKEN, _SERIAL, _WIDTH, _HEIGHT = 0x9003, 0xA431, 0xA002, 0xA003
+_TAKEN, _EXIF_SERIAL, _WIDTH, _HEIGHT = 0x9003, 0xA431, 0xA002, 0xA003
 _ZOOM, _RENDERED, _EXIF_IFD, _GPS_IFD = 0xA404, 0xA401, 0x8769, 0x8825
 _INNER: Mapping[str, Mapping[int, Any]] = {
     "zoomed": {_ZOOM: 2.5},
@@ -63,20 +63,20 @@ def write_inbox(inbox: Inbox, folder: str | Path, *, overwrite: bool = False) ->
             write_text(stage / name, csv_text(table))
         granted = inbox.subjects.filter("consent")["subject_id"]
         write_text(stage / "granted.txt", "\n".join(granted) + "\n")
-        gone = inbox.subjects.filter(fault="withdrawn")["subject_id"]
-        write_text(stage / "withdrawn.txt", "\n".join(gone) + "\n")
-        write_text(stage / "later.txt", f"{_leaves_later(inbox)}\n")
-        said = {"seed": inbox.world.seed, "photos": inbox.photos.height}
-        write_text(stage / "truth" / "world.json", json.dumps(said))
+        withdrawn_ids = inbox.subjects.filter(fault="withdrawn")["subject_id"]
+        write_text(stage / "withdrawn.txt", "\n".join(withdrawn_ids) + "\n")
+        write_text(stage / "later.txt", f"{_choose_later_withdrawal(inbox)}\n")
+        world_record = {"seed": inbox.world.seed, "photos": inbox.photos.height}
+        write_text(stage / "truth" / "world.json", json.dumps(world_record))
     return people
 
 
-def _leaves_later(inbox: Inbox) -> str:
-    """Take whoever has most photos, of those of whom no photo has a fault."""
+def _choose_later_withdrawal(inbox: Inbox) -> str:
+    """Choose who withdraws later: the person with most photos, none of which has a fault."""
     faults = inbox.photos.select("image_id", "fault")
     fault = inbox.people.filter("stands").join(faults, on="image_id")
-    each = fault.group_by("subject_id").agg(n=pl.len(), whole=pl.col("fault").is_null().all())
-    ordered = each.filter("whole").sort("n", "subject_id", descending=[True, False])
+    by_subject = fault.group_by("subject_id").agg(n=pl.len(), whole=pl.col("fault").is_null().all())
+    ordered = by_subject.filter("whole").sort("n", "subject_id", descending=[True, False])
     return str(ordered["subject_id"][0])
 
 
@@ -84,17 +84,19 @@ def _painted(inbox: Inbox, folder: Path) -> pl.DataFrame:
     rows: dict[str, list[dict[str, Any]]] = {}
     for row in inbox.photos.iter_rows(named=True):
         rows.setdefault(row["source"], []).append(row)
-    found = []
+    tables = []
     for picture in render(inbox.world, rows):
-        own = rows[picture.image_id]
-        for row in own:
-            original = own[0] if row["fault"] in ("sent twice", "sent by another") else row
+        photo_rows = rows[picture.image_id]
+        for row in photo_rows:
+            original = photo_rows[0] if row["fault"] in ("sent twice", "sent by another") else row
             (folder / row["file"]).write_bytes(_file(original, picture.pixels))
         people = seen(inbox.world, picture)
-        found.append(people.select("image_id", "person_id", *_BOX, "mask_counts"))
-    boxes = pl.concat(found).rename({"image_id": "source"})
-    kept = inbox.people.drop(*_BOX, "joints_x", "joints_y", "layer")
-    return kept.join(boxes, on=["source", "person_id"], how="left", maintain_order="left")
+        tables.append(people.select("image_id", "person_id", *_BOX, "mask_counts"))
+    boxes = pl.concat(tables).rename({"image_id": "source"})
+    unpainted_people = inbox.people.drop(*_BOX, "joints_x", "joints_y", "layer")
+    return unpainted_people.join(
+        boxes, on=["source", "person_id"], how="left", maintain_order="left"
+    )
 
 
 _BOX = ("box_x", "box_y", "box_w", "box_h")
@@ -102,27 +104,31 @@ _BOX = ("box_x", "box_y", "box_w", "box_h")
 
 def _sheets(inbox: Inbox, people: pl.DataFrame) -> dict[str, pl.DataFrame]:
     photos = inbox.photos
-    named = people.filter("stands").select("image_id", "subject_id")
-    told = photos.select("image_id", "file", "copyright", "place", taken_in="country_seen")
-    where = pl.DataFrame(
+    subject_rows = people.filter("stands").select("image_id", "subject_id")
+    sheet_columns = photos.select("image_id", "file", "copyright", "place", taken_in="country_seen")
+    fault_rules = pl.DataFrame(
         [(f.name, f.finder, f.step, f.rule, f.leaves_by) for f in FAULTS],
         schema=["fault", "finder", "step", "rule", "leaves_by"],
         orient="row",
     )
-    planted = photos.select("image_id", "source", "fault", "of", "country", "country_seen", "place")
+    fault_rows = photos.select(
+        "image_id", "source", "fault", "of", "country", "country_seen", "place"
+    )
     devices = pl.DataFrame([*DEVICES, OLD], schema=["make", "model", "year"], orient="row")
     return {
-        "photos.csv": told.join(named, on="image_id", maintain_order="left"),
+        "photos.csv": sheet_columns.join(subject_rows, on="image_id", maintain_order="left"),
         "subjects.csv": inbox.subjects.drop("consent", "fault"),
         "devices.csv": devices,
-        "truth/photos.csv": planted.join(where, on="fault", how="left", maintain_order="left"),
+        "truth/photos.csv": fault_rows.join(
+            fault_rules, on="fault", how="left", maintain_order="left"
+        ),
         "truth/people.csv": people,
         "truth/subjects.csv": inbox.subjects.select("subject_id", "fault"),
     }
 
 
 def _file(row: Mapping[str, Any], pixels: Pixels) -> bytes:
-    """Write one photo as its fault has it."""
+    """Encode one photo, with its fault."""
     from PIL import Image
 
     fault = row["fault"]
@@ -137,11 +143,13 @@ def _file(row: Mapping[str, Any], pixels: Pixels) -> bytes:
     if fault != "no Exif":
         _tell(exif, row, picture.size)
     file = io.BytesIO()
-    kind = "PNG" if fault == "PNG named JPEG" else "JPEG"
+    image_format = "PNG" if fault == "PNG named JPEG" else "JPEG"
     quality = _AGAIN if fault == "saved anew" else _QUALITY
-    picture.save(file, kind, exif=exif, **({"quality": quality} if kind == "JPEG" else {}))
-    data = file.getvalue()
-    return data[: len(data) // 3] if fault == "damaged file" else data
+    picture.save(
+        file, image_format, exif=exif, **({"quality": quality} if image_format == "JPEG" else {})
+    )
+    content = file.getvalue()
+    return content[: len(content) // 3] if fault == "damaged file" else content
 
 
 def _stamp(picture: Any) -> None:
@@ -157,7 +165,10 @@ def _stamp(picture: Any) -> None:
 def _tell(exif: Any, row: Mapping[str, Any], size: Sequence[int]) -> None:
     exif[_MAKE], exif[_MODEL], exif[_ARTIST] = row["make"], row["model"], f"home {row['source']}"
     exif[_SOFTWARE] = "Adobe Photoshop 26" if row["fault"] == "editor named" else "1.4.2"
-    inner: dict[int, Any] = {_TAKEN: row["taken"].strftime("%Y:%m:%d %H:%M:%S"), _SERIAL: SERIAL}
+    inner: dict[int, Any] = {
+        _TAKEN: row["taken"].strftime("%Y:%m:%d %H:%M:%S"),
+        _EXIF_SERIAL: SERIAL,
+    }
     inner |= {_WIDTH: size[0], _HEIGHT: size[1]} | dict(_INNER.get(row["fault"] or "", {}))
     exif.get_ifd(_EXIF_IFD).update(inner)
     exif.get_ifd(_GPS_IFD).update({1: "N", 2: (48.0, 12.0, 7.0), 3: "E", 4: (16.0, 22.0, 3.0)})

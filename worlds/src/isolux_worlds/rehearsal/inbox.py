@@ -26,17 +26,18 @@ OLD = ("Acme", "Snap 1", 2006)
 SIZE = (320, 240)
 """Width and height of photos, pixels."""
 MODEL = "aurora"
-_EAGER, _MOST = 13, 10  # photos of someone who sends too many, and how many are taken
-_APART = 9  # days between a home's photos
+# Photos of someone who sends too many, and how many of them are accepted.
+_N_EAGER_PHOTOS, _MAX_ACCEPTED_PHOTOS = 13, 10
+_DAYS_BETWEEN_PHOTOS = 9  # days between a home's photos
 _FIRST = datetime(2024, 1, 1)  # noqa: DTZ001 (the camera's own clock, as Exif has it)
-_NONE = "student"  # an occupation that is painted and not looked for
+_OTHER_OCCUPATION = "student"  # an occupation that is painted and not looked for
 _IDS = ("household_id", "subject_id", "image_id")
 _DARK = ["6", "7", "8", "9", "10"]
 
 
 @dataclass(frozen=True, slots=True)
 class Inbox:
-    """What was sent in, and what is true of it."""
+    """Submitted photos, and the truth about them."""
 
     world: PhotoWorld
     photos: pl.DataFrame
@@ -79,124 +80,162 @@ def draw_inbox(photos: int = 600, *, seed: int = 0) -> Inbox:
     """Draw what people send in."""
     random = stream(seed, "rehearsal")
     eager = numbers(photos)["too many"]
-    world = _with_eager(draw_people(settings_of(photos, seed=seed)), eager)
-    base = photos - copies(photos)
-    kept = world.photos.filter(pl.col("household_id").str.starts_with("e"))
-    rest = world.photos.filter(~pl.col("household_id").str.starts_with("e"))
-    kept = pl.concat([rest.head(base - kept.height), kept])
-    people = world.people.join(kept.select("image_id"), on="image_id", maintain_order="left")
-    sent, fault_of = planted(_sent(kept, people, random), photos, random)
-    return _inbox(replace(world, photos=kept, people=people), sent, fault_of, seed)
+    world = _add_eager_homes(draw_people(settings_of(photos, seed=seed)), eager)
+    n_originals = photos - copies(photos)
+    photos_of_homes = world.photos.filter(pl.col("household_id").str.starts_with("e"))
+    regular_photos = world.photos.filter(~pl.col("household_id").str.starts_with("e"))
+    photos_of_homes = pl.concat(
+        [regular_photos.head(n_originals - photos_of_homes.height), photos_of_homes]
+    )
+    people = world.people.join(
+        photos_of_homes.select("image_id"), on="image_id", maintain_order="left"
+    )
+    submissions, fault_of = planted(
+        _draw_submissions(photos_of_homes, people, random), photos, random
+    )
+    return _build_inbox(
+        replace(world, photos=photos_of_homes, people=people), submissions, fault_of, seed
+    )
 
 
-def _with_eager(world: PhotoWorld, eager: int) -> PhotoWorld:
+def _add_eager_homes(world: PhotoWorld, eager: int) -> PhotoWorld:
     """Add homes of one who sends too many photos."""
-    homes = {"households": eager, "subjects": (1, 1), "photos": (_EAGER, _EAGER)}
-    more = draw_people(world.settings.model_copy(update=homes), seed=world.seed + 1)
-    people = more.people.with_columns(pl.col("person_id") + world.people["person_id"].max())
-    more = replace(more, people=people)
+    homes = {"households": eager, "subjects": (1, 1), "photos": (_N_EAGER_PHOTOS, _N_EAGER_PHOTOS)}
+    eager_world = draw_people(world.settings.model_copy(update=homes), seed=world.seed + 1)
+    people = eager_world.people.with_columns(pl.col("person_id") + world.people["person_id"].max())
+    eager_world = replace(eager_world, people=people)
     tables = {}
     for name in ("households", "subjects", "photos", "people"):
-        added = getattr(more, name)
-        ids = (pl.format("e{}", column).alias(column) for column in _IDS if column in added.columns)
-        tables[name] = pl.concat([getattr(world, name), added.with_columns(ids)])
+        table = getattr(eager_world, name)
+        ids = (pl.format("e{}", column).alias(column) for column in _IDS if column in table.columns)
+        tables[name] = pl.concat([getattr(world, name), table.with_columns(ids)])
     return replace(world, **tables)
 
 
-def _sent(photos: pl.DataFrame, people: pl.DataFrame, random: np.random.Generator) -> list[Sent]:
-    who = dict(people.group_by("image_id", maintain_order=True).agg("subject_id").iter_rows())
+def _draw_submissions(
+    photos: pl.DataFrame, people: pl.DataFrame, random: np.random.Generator
+) -> list[Sent]:
+    subjects_by_image = dict(
+        people.group_by("image_id", maintain_order=True).agg("subject_id").iter_rows()
+    )
     start: dict[str, datetime] = {}
     number: dict[str, int] = {}
-    found = []
+    submissions = []
     for row in photos.iter_rows(named=True):
         home, source = row["household_id"], row["image_id"]
         if home not in start:
             start[home] = _FIRST + timedelta(days=int(random.integers(120)))
         k = number[home] = number.get(home, -1) + 1
         minutes = int(random.integers(8 * 60, 18 * 60))
-        taken = start[home] + timedelta(days=_APART * k, minutes=minutes)
-        eager, place = home.startswith("e"), f"{row['scene']} {source}"
-        fault = "too many" if eager and k >= _MOST else ""
-        found.append(Sent(source, home, tuple(who[source]), taken, place, fault, locked=eager))
-    return found
+        taken_at = start[home] + timedelta(days=_DAYS_BETWEEN_PHOTOS * k, minutes=minutes)
+        eager, location = home.startswith("e"), f"{row['scene']} {source}"
+        fault = "too many" if eager and k >= _MAX_ACCEPTED_PHOTOS else ""
+        submissions.append(
+            Sent(
+                source,
+                home,
+                tuple(subjects_by_image[source]),
+                taken_at,
+                location,
+                fault,
+                locked=eager,
+            )
+        )
+    return submissions
 
 
-def _inbox(world: PhotoWorld, sent: list[Sent], fault_of: dict[str, str], seed: int) -> Inbox:
+def _build_inbox(
+    world: PhotoWorld, submissions: list[Sent], fault_of: dict[str, str], seed: int
+) -> Inbox:
     random = stream(seed, "rehearsal", "sheets")
     country = dict(world.households.select("household_id", "country").iter_rows())
-    known = sorted(set(country.values()))
+    countries = sorted(set(country.values()))
     rows, in_sheet = [], []
     device: dict[str, tuple[str, str, int]] = {}
-    for k, one in enumerate(sent, 1):
+    for k, submission in enumerate(submissions, 1):
         name = f"photo-{k:04d}"
-        make, model, _ = device.setdefault(one.household, DEVICES[int(random.integers(3))])
-        if one.fault == "device too old":
+        make, model, _ = device.setdefault(submission.household, DEVICES[int(random.integers(3))])
+        if submission.fault == "device too old":
             make, model, _ = OLD
-        seen = country[one.household]
-        if one.fault == "contradictory place":
-            others = [c for c in known if c != seen]
-            seen = others[int(random.integers(len(others)))]
+        seen_country = country[submission.household]
+        if submission.fault == "contradictory place":
+            other_countries = [c for c in countries if c != seen_country]
+            seen_country = other_countries[int(random.integers(len(other_countries)))]
         rows.append(
             {
                 "image_id": name,
                 "file": f"{name}.jpg",
-                "source": one.source,
-                "fault": one.fault or None,
-                "of": one.of or None,
-                "taken": one.taken,
+                "source": submission.source,
+                "fault": submission.fault or None,
+                "of": submission.of or None,
+                "taken": submission.taken,
                 "make": make,
                 "model": model,
-                "place": one.place,
-                "country": country[one.household],
-                "country_seen": seen,
-                "copyright": "pending" if one.fault == "copyright pending" else "signed",
+                "place": submission.place,
+                "country": country[submission.household],
+                "country_seen": seen_country,
+                "copyright": "pending" if submission.fault == "copyright pending" else "signed",
             }
         )
-        in_sheet += [(name, who) for who in one.claimed or one.subjects]
+        in_sheet += [(name, subject_id) for subject_id in submission.claimed or submission.subjects]
     photos = pl.DataFrame(rows, infer_schema_length=None)
     people, world = _people(world, photos, in_sheet)
-    return Inbox(world, photos, people, _subjects(world, fault_of))
+    return Inbox(world, photos, people, _build_subjects(world, fault_of))
 
 
 def _people(
     world: PhotoWorld, photos: pl.DataFrame, in_sheet: list[tuple[str, str]]
 ) -> tuple[pl.DataFrame, PhotoWorld]:
-    """Say who is where; those who are none of the classes are painted so, too."""
+    """Match people to photos; people of none of the classes are painted accordingly."""
     fault = photos.filter(pl.col("of").is_null()).select("fault", image_id="source")
     first = pl.int_range(pl.len()).over("image_id") == 0
-    none = pl.col("fault") == "no one of the classes"
-    none |= (pl.col("fault") == "bystander") & ~first
-    told = left_join(world.people, fault)
-    other = pl.when(none.fill_null(value=False)).then(pl.lit(_NONE)).otherwise("occupation")
-    told = told.with_columns(occupation=other).drop("fault")
-    named = pl.DataFrame(in_sheet, schema=["image_id", "subject_id"], orient="row")
-    each = (
+    is_of_no_class = pl.col("fault") == "no one of the classes"
+    is_of_no_class |= (pl.col("fault") == "bystander") & ~first
+    world_people = left_join(world.people, fault)
+    occupation = (
+        pl.when(is_of_no_class.fill_null(value=False))
+        .then(pl.lit(_OTHER_OCCUPATION))
+        .otherwise("occupation")
+    )
+    world_people = world_people.with_columns(occupation=occupation).drop("fault")
+    sheet_rows = pl.DataFrame(in_sheet, schema=["image_id", "subject_id"], orient="row")
+    photo_people = (
         photos.select("image_id", "source")
-        .join(told.rename({"image_id": "source"}), on="source", maintain_order="left")
+        .join(world_people.rename({"image_id": "source"}), on="source", maintain_order="left")
         .join(
-            named.with_columns(stands=True),
+            sheet_rows.with_columns(stands=True),
             on=["image_id", "subject_id"],
             how="left",
             maintain_order="left",
         )
     )
-    is_found = dict(zip(told["person_id"], right(replace(world, people=told), MODEL), strict=True))
-    each = each.with_columns(
+    is_found = dict(
+        zip(
+            world_people["person_id"],
+            right(replace(world, people=world_people), MODEL),
+            strict=True,
+        )
+    )
+    photo_people = photo_people.with_columns(
         pl.col("stands").fill_null(value=False),
-        pl.when(pl.col("occupation") != _NONE).then("occupation").alias("class"),
+        pl.when(pl.col("occupation") != _OTHER_OCCUPATION).then("occupation").alias("class"),
         found=pl.col("person_id").replace_strict(is_found, return_dtype=pl.Boolean),
     )
-    extra = named.join(each, on=["image_id", "subject_id"], how="anti")
+    extra = sheet_rows.join(photo_people, on=["image_id", "subject_id"], how="anti")
     extra = extra.with_columns(stands=pl.lit(value=True))
-    return pl.concat([each, extra], how="diagonal"), replace(world, people=told)
+    return pl.concat([photo_people, extra], how="diagonal"), replace(world, people=world_people)
 
 
-def _subjects(world: PhotoWorld, fault_of: dict[str, str]) -> pl.DataFrame:
-    seen = world.subjects.filter(pl.col("subject_id").is_in(world.people["subject_id"].implode()))
-    told = left_join(seen, world.households.select("household_id", "country"), "household_id")
+def _build_subjects(world: PhotoWorld, fault_of: dict[str, str]) -> pl.DataFrame:
+    present_subjects = world.subjects.filter(
+        pl.col("subject_id").is_in(world.people["subject_id"].implode())
+    )
+    with_country = left_join(
+        present_subjects, world.households.select("household_id", "country"), "household_id"
+    )
     fault = pl.col("subject_id").replace_strict(fault_of, default=None, return_dtype=pl.String)
     age = pl.when(pl.col("fault") == "minor").then(pl.lit(15)).otherwise("age")
-    return told.with_columns(fault=fault).select(
+    return with_country.with_columns(fault=fault).select(
         "subject_id",
         pl.when(pl.col("fault").is_null() | (pl.col("fault") != "no age")).then(age).alias("age"),
         "age_group",

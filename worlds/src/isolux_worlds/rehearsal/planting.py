@@ -81,7 +81,7 @@ FAULTS: tuple[Fault, ...] = (
 _MIN_PHOTOS = 100
 """Below it there is no room for every fault and enough photos without one."""
 _PER_SUBJECT = 4  # photos of a person, about
-_FAR = timedelta(days=8)
+_MIN_DAYS_APART = timedelta(days=8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Sent:
 
 
 def numbers(photos: int) -> dict[str, int]:
-    """Tell how often each fault is planted in so many photos."""
+    """Count the photos or people with each fault, for a number of photos."""
     if photos < _MIN_PHOTOS:
         problem, expected = "there are too few photos for every fault", f"{_MIN_PHOTOS} or more"
         raise SpecError(problem, expected=expected, found=str(photos), where="photos")
@@ -109,124 +109,158 @@ def numbers(photos: int) -> dict[str, int]:
 
 
 def copies(photos: int) -> int:
-    """Tell how many of so many photos are copies of others."""
-    found = numbers(photos)
-    return sum(found[fault.name] for fault in FAULTS if fault.level == "copy")
+    """Count the photos that are copies of others."""
+    count_by_fault = numbers(photos)
+    return sum(count_by_fault[fault.name] for fault in FAULTS if fault.level == "copy")
 
 
 def planted(
-    sent: Sequence[Sent], photos: int, random: np.random.Generator
+    submissions: Sequence[Sent], photos: int, random: np.random.Generator
 ) -> tuple[list[Sent], dict[str, str]]:
-    """Plant every fault."""
-    held = {one.source: one for one in sent}
-    count = numbers(photos)
-    people = _plant_people(held, count, random)
+    """Assign every fault: all photos, and the fault of each person who has one."""
+    photo_by_source = {photo.source: photo for photo in submissions}
+    count_by_fault = numbers(photos)
+    people = _assign_people_faults(photo_by_source, count_by_fault, random)
     for fault in FAULTS:
         if fault.level == "photo" and fault.name != "too many":
-            _plant_photos(held, fault, count[fault.name], random)
-    found = list(held.values())
+            _assign_photo_faults(photo_by_source, fault, count_by_fault[fault.name], random)
+    all_photos = list(photo_by_source.values())
     for fault in FAULTS:
         if fault.level == "copy":
-            found += _copied(held, fault, count[fault.name], random)
-    return found, people
+            all_photos += _copy_photos(photo_by_source, fault, count_by_fault[fault.name], random)
+    return all_photos, people
 
 
-def _plant_people(
-    held: dict[str, Sent], count: dict[str, int], random: np.random.Generator
+def _assign_people_faults(
+    photo_by_source: dict[str, Sent], count: dict[str, int], random: np.random.Generator
 ) -> dict[str, str]:
     homes: dict[str, list[str]] = {}
-    for one in held.values():
-        if not one.fault and not one.locked:
-            homes.setdefault(one.household, []).extend(one.subjects)
+    for photo in photo_by_source.values():
+        if not photo.fault and not photo.locked:
+            homes.setdefault(photo.household, []).extend(photo.subjects)
     order = [list(homes)[k] for k in random.permutation(len(homes))]
-    found: dict[str, str] = {}
+    fault_by_subject: dict[str, str] = {}
     for fault in (f for f in FAULTS if f.level == "subject"):
         for _ in range(count[fault.name]):
-            who = sorted(set(homes[order.pop()]))
-            found[who[int(random.integers(len(who)))]] = fault.name
-    for source, one in held.items():
-        own = [found[who] for who in one.subjects if who in found]
-        if own:
-            held[source] = replace(one, fault=own[0])
-    return found
+            home_subjects = sorted(set(homes[order.pop()]))
+            fault_by_subject[home_subjects[int(random.integers(len(home_subjects)))]] = fault.name
+    for source, photo in photo_by_source.items():
+        faults = [
+            fault_by_subject[subject_id]
+            for subject_id in photo.subjects
+            if subject_id in fault_by_subject
+        ]
+        if faults:
+            photo_by_source[source] = replace(photo, fault=faults[0])
+    return fault_by_subject
 
 
-def _plant_photos(
-    held: dict[str, Sent], fault: Fault, number: int, random: np.random.Generator
+def _assign_photo_faults(
+    photo_by_source: dict[str, Sent], fault: Fault, number: int, random: np.random.Generator
 ) -> None:
     for _ in range(number):
-        one = _drawn(held, fault.name, random)
-        before = _before(held, one)
-        if fault.name in ("same day", "same place") and before is not None:
-            held[before.source] = replace(before, locked=True)
-            at = before.taken + timedelta(hours=2 if fault.name == "same day" else 3 * 24)
-            place = before.place if fault.name == "same place" else one.place
-            one = replace(one, taken=at, place=place, of=before.source)
+        photo = _draw_photo_for(photo_by_source, fault.name, random)
+        previous = _previous_photo(photo_by_source, photo)
+        if fault.name in ("same day", "same place") and previous is not None:
+            photo_by_source[previous.source] = replace(previous, locked=True)
+            taken_at = previous.taken + timedelta(hours=2 if fault.name == "same day" else 3 * 24)
+            location = previous.place if fault.name == "same place" else photo.place
+            photo = replace(photo, taken=taken_at, place=location, of=previous.source)
         elif fault.name == "three subjects":
-            one = replace(one, claimed=_three(held, one, random))
+            photo = replace(photo, claimed=_three_subjects(photo_by_source, photo, random))
         elif fault.name == "bystander":
-            one = replace(one, claimed=one.subjects[:1])
-        held[one.source] = replace(one, fault=fault.name)
+            photo = replace(photo, claimed=photo.subjects[:1])
+        photo_by_source[photo.source] = replace(photo, fault=fault.name)
 
 
-def _after_another(held: dict[str, Sent], one: Sent) -> bool:
-    before = _before(held, one)
-    return before is not None and not before.fault and set(one.subjects) <= set(before.subjects)
+def _follows_photo_without_fault(photo_by_source: dict[str, Sent], photo: Sent) -> bool:
+    previous = _previous_photo(photo_by_source, photo)
+    return (
+        previous is not None
+        and not previous.fault
+        and set(photo.subjects) <= set(previous.subjects)
+    )
 
 
-_FITS: dict[str, Callable[[dict[str, Sent], Sent], bool]] = {
-    "bystander": lambda _, one: len(one.subjects) == 2,
-    "same day": _after_another,
-    "same place": _after_another,
-    "sent by another": lambda held, one: bool(_strangers(held, one)),
+_IS_SUITABLE: dict[str, Callable[[dict[str, Sent], Sent], bool]] = {
+    "bystander": lambda _, photo: len(photo.subjects) == 2,
+    "same day": _follows_photo_without_fault,
+    "same place": _follows_photo_without_fault,
+    "sent by another": lambda photos, photo: bool(_find_unrelated_people(photos, photo)),
 }
-"""What a photo must be like for a fault; any will do for the others."""
+"""Conditions that a photo must meet to be given a fault; other faults suit any photo."""
 
 
-def _before(held: dict[str, Sent], one: Sent) -> Sent | None:
+def _previous_photo(photo_by_source: dict[str, Sent], photo: Sent) -> Sent | None:
     """Find the photo that the same home took last before this one."""
-    own = [o for o in held.values() if o.household == one.household and o.taken < one.taken]
-    return max(own, key=lambda o: o.taken, default=None)
+    earlier_photos = [
+        o
+        for o in photo_by_source.values()
+        if o.household == photo.household and o.taken < photo.taken
+    ]
+    return max(earlier_photos, key=lambda o: o.taken, default=None)
 
 
-def _drawn(held: dict[str, Sent], name: str, random: np.random.Generator) -> Sent:
-    fits = _FITS.get(name)
-    free = [one for one in held.values() if not one.fault and not one.locked]
-    free = [one for one in free if fits is None or fits(held, one)]
-    if not free:
+def _draw_photo_for(
+    photo_by_source: dict[str, Sent], name: str, random: np.random.Generator
+) -> Sent:
+    is_suitable = _IS_SUITABLE.get(name)
+    candidates = [
+        photo for photo in photo_by_source.values() if not photo.fault and not photo.locked
+    ]
+    candidates = [
+        photo for photo in candidates if is_suitable is None or is_suitable(photo_by_source, photo)
+    ]
+    if not candidates:
         problem = f"there is no photo left for the fault {name!r}"
         raise SpecError(problem, expected="more photos", where="photos")
-    return free[int(random.integers(len(free)))]
+    return candidates[int(random.integers(len(candidates)))]
 
 
-def _three(held: dict[str, Sent], one: Sent, random: np.random.Generator) -> tuple[str, ...]:
-    others = sorted(
-        {who for o in held.values() if not o.fault for who in o.subjects} - set(one.subjects)
+def _three_subjects(
+    photo_by_source: dict[str, Sent], photo: Sent, random: np.random.Generator
+) -> tuple[str, ...]:
+    other_subjects = sorted(
+        {subject_id for o in photo_by_source.values() if not o.fault for subject_id in o.subjects}
+        - set(photo.subjects)
     )
-    more = [others[k] for k in random.permutation(len(others))[: 3 - len(one.subjects)]]
-    return (*one.subjects, *more)
+    added_subjects = [
+        other_subjects[k]
+        for k in random.permutation(len(other_subjects))[: 3 - len(photo.subjects)]
+    ]
+    return (*photo.subjects, *added_subjects)
 
 
-def _copied(
-    held: dict[str, Sent], fault: Fault, number: int, random: np.random.Generator
+def _copy_photos(
+    photo_by_source: dict[str, Sent], fault: Fault, number: int, random: np.random.Generator
 ) -> list[Sent]:
-    found = []
+    copied_photos = []
     for _ in range(number):
-        one = _drawn(held, fault.name, random)
-        held[one.source] = replace(one, locked=True)
-        copy = replace(one, fault=fault.name, of=one.source)
+        original = _draw_photo_for(photo_by_source, fault.name, random)
+        photo_by_source[original.source] = replace(original, locked=True)
+        copy = replace(original, fault=fault.name, of=original.source)
         if fault.name == "sent by another":
-            copy = replace(copy, claimed=_strangers(held, one)[:1])
+            copy = replace(copy, claimed=_find_unrelated_people(photo_by_source, original)[:1])
         elif fault.name == "saved anew":  # with another date, so that no rule of dates sees it
-            place = f"{one.place}, later"
-            copy = replace(copy, taken=one.taken + timedelta(days=4), place=place)
-        found.append(copy)
-    return found
+            location = f"{original.place}, later"
+            copy = replace(copy, taken=original.taken + timedelta(days=4), place=location)
+        copied_photos.append(copy)
+    return copied_photos
 
 
-def _strangers(held: dict[str, Sent], one: Sent) -> tuple[str, ...]:
+def _find_unrelated_people(photo_by_source: dict[str, Sent], photo: Sent) -> tuple[str, ...]:
     """List people without a fault all of whose photos were taken long before or after this one."""
-    bad = {w for o in held.values() if o.fault or o.locked for w in (*o.subjects, *o.claimed)}
-    near = {w for o in held.values() if abs(o.taken - one.taken) < _FAR for w in o.subjects}
-    every = {w for o in held.values() for w in o.subjects}
-    return tuple(sorted(every - bad - near - set(one.subjects)))
+    excluded_subjects = {
+        w
+        for o in photo_by_source.values()
+        if o.fault or o.locked
+        for w in (*o.subjects, *o.claimed)
+    }
+    recent_subjects = {
+        w
+        for o in photo_by_source.values()
+        if abs(o.taken - photo.taken) < _MIN_DAYS_APART
+        for w in o.subjects
+    }
+    all_subjects = {w for o in photo_by_source.values() for w in o.subjects}
+    return tuple(sorted(all_subjects - excluded_subjects - recent_subjects - set(photo.subjects)))

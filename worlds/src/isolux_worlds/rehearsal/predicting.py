@@ -1,4 +1,4 @@
-"""What the world's model finds in published photos: people as planted, in COCO's form of results.
+"""Simulated detections in published photos, with the injected recall, as COCO results.
 
 Published photos have other names. The model looks at them: each is known by its pixels, made small,
 among those of the inbox, also where a bystander was filled in.
@@ -26,7 +26,7 @@ from isolux_worlds.rehearsal.sight import box_of
 __all__ = ["predict"]
 
 _THUMB = (16, 12)
-_ALIKE = 6.0  # of 255, median difference of two thumbnails
+_MAX_THUMBNAIL_DIFFERENCE = 6.0  # of 255, median difference of two thumbnails
 _FILLED = 2.0
 _SHAKE = 0.02
 
@@ -37,57 +37,74 @@ def predict(
     """Write the model's boxes."""
     from isolux_worlds.rehearsal.sight import read_people
 
-    held = json.loads(Path(objects).expanduser().read_text(encoding="utf-8"))
-    category = {one["name"]: one["id"] for one in held["categories"]}
-    known = dict(_thumbs(Path(inbox).expanduser() / "photos"))
-    names, table = list(known), np.stack(list(known.values()))
+    coco_file = json.loads(Path(objects).expanduser().read_text(encoding="utf-8"))
+    category = {
+        coco_category["name"]: coco_category["id"] for coco_category in coco_file["categories"]
+    }
+    thumbnail_by_name = dict(_thumbs(Path(inbox).expanduser() / "photos"))
+    names, table = list(thumbnail_by_name), np.stack(list(thumbnail_by_name.values()))
     people = read_people(inbox)
-    found: list[dict[str, Any]] = []
-    for image in held["images"]:
+    predictions: list[dict[str, Any]] = []
+    for image in coco_file["images"]:
         path = Path(photos).expanduser() / image["file_name"]
-        shown = _thumb(path)
-        seen = shown > _FILLED  # what was filled in is black
-        apart = np.median(np.abs(table[:, seen] - shown[seen]), axis=1)  # edges of fills stand out
-        best = int(apart.argmin())
-        if apart[best] > _ALIKE:
+        thumbnail = _thumb(path)
+        is_unfilled = thumbnail > _FILLED  # what was filled in is black
+        differences = np.median(
+            np.abs(table[:, is_unfilled] - thumbnail[is_unfilled]), axis=1
+        )  # edges of fills stand out
+        best = int(differences.argmin())
+        if differences[best] > _MAX_THUMBNAIL_DIFFERENCE:
             raise FileError(
                 "a published photo is not one of those that were sent in",
                 where=str(path),
-                expected=f"one that differs by less than {_ALIKE:g}",
-                found=f"{apart[best]:.1f}",
+                expected=f"one that differs by less than {_MAX_THUMBNAIL_DIFFERENCE:g}",
+                found=f"{differences[best]:.1f}",
             )
-        own = people.filter(pl.col("image_id") == names[best], pl.col("person_id").is_not_null())
-        for person in own.iter_rows(named=True):
+        photo_people = people.filter(
+            pl.col("image_id") == names[best], pl.col("person_id").is_not_null()
+        )
+        for person in photo_people.iter_rows(named=True):
             if person["class"] in CLASSES and person["class"] in category and person["found"]:
                 random = stream(seed, "predict", names[best], str(person["person_id"]))
                 of_image = {"image_id": image["id"], "category_id": category[person["class"]]}
-                found.append(of_image | {"bbox": _shaken(person, random), "score": 0.9})
+                predictions.append(
+                    of_image | {"bbox": _jitter_box_xywh(person, random), "score": 0.9}
+                )
     target = Path(out).expanduser()
     if target.suffix == ".csv":
-        write_text(target, csv_text(_as_table(found, held, Path(photos).expanduser())))
+        write_text(
+            target, csv_text(_predictions_table(predictions, coco_file, Path(photos).expanduser()))
+        )
     else:
-        write_text(target, json.dumps(found))
-    return len(found)
+        write_text(target, json.dumps(predictions))
+    return len(predictions)
 
 
-def _as_table(found: list[dict[str, Any]], held: dict[str, Any], folder: Path) -> pl.DataFrame:
+def _predictions_table(
+    predictions: list[dict[str, Any]], coco_file: dict[str, Any], folder: Path
+) -> pl.DataFrame:
     """Name photos as the published table of people does, and classes by their names."""
-    told = pl.read_csv(folder / "people.csv", infer_schema=False).select("file", "image_id")
-    named = dict(told.unique().iter_rows())
-    image = {one["id"]: named[one["file_name"]] for one in held["images"]}
-    label = {one["id"]: one["name"] for one in held["categories"]}
+    published = pl.read_csv(folder / "people.csv", infer_schema=False).select("file", "image_id")
+    image_id_by_file = dict(published.unique().iter_rows())
+    image = {
+        coco_image["id"]: image_id_by_file[coco_image["file_name"]]
+        for coco_image in coco_file["images"]
+    }
+    label = {
+        coco_category["id"]: coco_category["name"] for coco_category in coco_file["categories"]
+    }
     rows = [
         (image[box["image_id"]], label[box["category_id"]], *box["bbox"], box["score"])
-        for box in found
+        for box in predictions
     ]
-    sides = ("box_x", "box_y", "box_w", "box_h")
-    return pl.DataFrame(rows, schema=["image_id", "label", *sides, "score"], orient="row")
+    box_columns = ("box_x", "box_y", "box_w", "box_h")
+    return pl.DataFrame(rows, schema=["image_id", "label", *box_columns, "score"], orient="row")
 
 
-def _shaken(person: dict[str, Any], random: np.random.Generator) -> list[float]:
+def _jitter_box_xywh(person: dict[str, Any], random: np.random.Generator) -> list[float]:
     x, y, w, h = box_of(person)
-    moved = random.normal(0, _SHAKE, 4) * [w, h, w, h]
-    return [round(float(side), 2) for side in np.array([x, y, w, h]) + moved]
+    noise = random.normal(0, _SHAKE, 4) * [w, h, w, h]
+    return [round(float(coordinate), 2) for coordinate in np.array([x, y, w, h]) + noise]
 
 
 def _thumbs(folder: Path) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:

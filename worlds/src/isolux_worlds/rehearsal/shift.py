@@ -58,35 +58,47 @@ def shift(
             found="neither" if out is None else "both",
         )
     opened = open_project(project)
-    asked = tasks_of(opened, stage, read_people(inbox), training=training)
-    known = {} if server is None else accounts(server, [one.name for one in CREW])
+    tasks = tasks_of(opened, stage, read_people(inbox), training=training)
+    account_by_name = (
+        {} if server is None else accounts(server, [annotator.name for annotator in CREW])
+    )
     crew = (
-        CREW if training else at_work(opened, stage, {n: a.annotator_id for n, a in known.items()})
+        CREW
+        if training
+        else at_work(opened, stage, {n: a.annotator_id for n, a in account_by_name.items()})
     )
     if server is not None:
-        told = work(
-            asked, stage, crew, ServerDesk(Server.from_environment(server), known), seed=seed
+        log = work(
+            tasks,
+            stage,
+            crew,
+            ServerDesk(Server.from_environment(server), account_by_name),
+            seed=seed,
         )
     else:
         sheet = SheetDesk()
-        told = work(asked, stage, crew, sheet, seed=seed)
+        log = work(tasks, stage, crew, sheet, seed=seed)
         sheet.save(str(out))
-    _note(Path(inbox).expanduser() / "truth" / _LOG, told)
-    return told.height, int((told["slips"] != "").sum())
+    _note(Path(inbox).expanduser() / "truth" / _LOG, log)
+    return log.height, int((log["slips"] != "").sum())
 
 
 def at_work(
     project: Project, stage: str, names: dict[str, str] | None = None
 ) -> Sequence[Annotator]:
     """List who may annotate: who graduated; all but the careless, where there is no training."""
-    passed = read_table(project, "passes").filter(stage=stage, status=_GRADUATED)
+    graduates = read_table(project, "passes").filter(stage=stage, status=_GRADUATED)
     golden = read_table(project, "tasks").filter(stage=stage, golden=True)
     if golden.is_empty():
         return CREW[:-1]
-    spelt = names or {one.name: one.name for one in CREW}
-    return [one for one in CREW if spelt[one.name] in set(passed["annotator_id"])]
+    id_by_name = names or {annotator.name: annotator.name for annotator in CREW}
+    return [
+        annotator
+        for annotator in CREW
+        if id_by_name[annotator.name] in set(graduates["annotator_id"])
+    ]
 
 
-def _note(path: Path, told: pl.DataFrame) -> None:
-    held = pl.read_csv(path, schema=told.schema) if path.exists() else told.clear()
-    pl.concat([held, told]).write_csv(path)
+def _note(path: Path, log: pl.DataFrame) -> None:
+    earlier = pl.read_csv(path, schema=log.schema) if path.exists() else log.clear()
+    pl.concat([earlier, log]).write_csv(path)

@@ -22,12 +22,12 @@ from isolux_curate.project.reading import read_instances, read_table
 __all__ = ["Asked", "Box", "box_of", "box_text", "iou", "read_people", "tasks_of"]
 
 Box = tuple[float, float, float, float]
-_SAME = 0.1  # overlap from which a box may be of a person
+_MIN_PERSON_IOU = 0.1  # overlap from which a box may be of a person
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A task as someone sees it."""
+    """An annotation task, with the people who are truly in its photo."""
 
     task_id: str
     image_id: str
@@ -46,9 +46,9 @@ class Asked:
 def read_people(inbox: str | Path) -> pl.DataFrame:
     """Read who is truly in the photos of an inbox: ``truth/people.csv``."""
     path = Path(inbox).expanduser() / "truth" / "people.csv"
-    held = pl.read_csv(path, infer_schema=False)
-    boxes = [name for name in held.columns if name.startswith(("box_", "face_"))]
-    return held.with_columns(
+    people = pl.read_csv(path, infer_schema=False)
+    boxes = [name for name in people.columns if name.startswith(("box_", "face_"))]
+    return people.with_columns(
         pl.col("person_id").cast(pl.Int64),
         pl.col(boxes).cast(pl.Float64),
         pl.col("stands", "found") == "true",
@@ -58,49 +58,59 @@ def read_people(inbox: str | Path) -> pl.DataFrame:
 def tasks_of(
     project: Project, stage: str, people: pl.DataFrame, *, training: bool = False
 ) -> list[Asked]:
-    """List the open tasks of a stage, or its golden ones, with what can be seen."""
+    """List the open (or golden) tasks of a stage, with the people in each photo."""
     tasks = read_table(project, "tasks").filter(stage=stage, golden=training)
     if not training:
         tasks = tasks.filter(status="open")
-    drawn = read_instances(project, everything=True)
-    boxes = {row["instance_id"]: row for row in drawn.iter_rows(named=True)}
-    seen: dict[str, list[dict[str, Any]]] = {}
+    instances = read_instances(project, everything=True)
+    boxes = {row["instance_id"]: row for row in instances.iter_rows(named=True)}
+    people_by_image: dict[str, list[dict[str, Any]]] = {}
     for row in people.filter(pl.col("person_id").is_not_null()).iter_rows(named=True):
-        seen.setdefault(row["image_id"], []).append(row)
-    kind = STAGES[stage].unit_kind
-    found = [
-        _asked(row, seen.get(row["image_id"], []), boxes.get(row["unit_id"]), kind)
+        people_by_image.setdefault(row["image_id"], []).append(row)
+    unit_kind = STAGES[stage].unit_kind
+    annotation_tasks = [
+        _asked(row, people_by_image.get(row["image_id"], []), boxes.get(row["unit_id"]), unit_kind)
         for row in tasks.iter_rows(named=True)
     ]
-    return sorted(found, key=lambda a: (a.image_id, a.box or (), a.round))
+    return sorted(annotation_tasks, key=lambda a: (a.image_id, a.box or (), a.round))
 
 
 def _asked(
     task: Mapping[str, Any],
     people: list[dict[str, Any]],
-    drawn: Mapping[str, Any] | None,
-    kind: str,
+    instance: Mapping[str, Any] | None,
+    unit_kind: str,
 ) -> Asked:
     head = {f.name: task[f.name] for f in fields(Asked) if f.name in task}
-    if kind == "image" or drawn is None or drawn["x"] is None:
+    if unit_kind == "image" or instance is None or instance["x"] is None:
         return Asked(**head, people=tuple(people))
-    x, y, w, h = (float(drawn[side]) for side in "xywh")
+    x, y, w, h = (float(instance[axis]) for axis in "xywh")
     box = x, y, w, h
     overlaps = [iou(box, box_of(person)) for person in people]
     best = int(np.argmax(overlaps)) if overlaps else 0
-    whom = people[best] if overlaps and overlaps[best] >= _SAME else None
-    return Asked(**head, people=tuple(people), person=whom, box=box, primary=drawn.get("primary"))
+    matched_person = people[best] if overlaps and overlaps[best] >= _MIN_PERSON_IOU else None
+    return Asked(
+        **head,
+        people=tuple(people),
+        person=matched_person,
+        box=box,
+        primary=instance.get("primary"),
+    )
 
 
 def box_of(person: Mapping[str, Any]) -> Box:
     """Give a person's true box."""
-    x, y, w, h = (float(person[f"box_{side}"]) for side in "xywh")
+    x, y, w, h = (float(person[f"box_{axis}"]) for axis in "xywh")
     return x, y, w, h
 
 
-def box_text(asked: Asked) -> str:
-    """Name the box that is shown by its sides in pixels; "" for none."""
-    return "" if asked.box is None else ",".join(f"{side:.1f}" for side in asked.box)
+def box_text(annotation_task: Asked) -> str:
+    """Format the box that is shown as x,y,w,h in pixels; "" for none."""
+    return (
+        ""
+        if annotation_task.box is None
+        else ",".join(f"{coordinate:.1f}" for coordinate in annotation_task.box)
+    )
 
 
 def iou(first: Box, second: Box) -> float:

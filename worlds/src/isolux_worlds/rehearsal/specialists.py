@@ -1,7 +1,7 @@
 """What a lab's own specialists give: right answers for training, and what they see in photos.
 
 Reviewers look at photos that stand and may overlook a fault or see one that is not there, both
-with planted rates. What they found is written as `isolux curate decide` reads it; bystanders as
+with set error rates. What they found is written as `isolux curate decide` reads it; bystanders as
 regions that `isolux curate publish --redact` fills in. Of logos and places they fill the sheets of
 `isolux curate suspects`, as `isolux curate review` reads them.
 """
@@ -40,23 +40,25 @@ def read_photos(inbox: str | Path) -> pl.DataFrame:
     return pl.read_csv(Path(inbox).expanduser() / "truth" / "photos.csv", infer_schema=False)
 
 
-def reviewed(photos: pl.DataFrame, stand: Sequence[str], fault: str, *, seed: int) -> pl.DataFrame:
+def reviewed(
+    photos: pl.DataFrame, accepted_ids: Sequence[str], fault: str, *, seed: int
+) -> pl.DataFrame:
     """Look at photos for one kind of fault."""
-    here = photos.filter(pl.col("image_id").is_in(list(stand))).sort("image_id")
+    accepted = photos.filter(pl.col("image_id").is_in(list(accepted_ids))).sort("image_id")
     # Each photo has a chance of its own, whoever else is looked at.
-    chance = [float(stream(seed, "review", fault, name).random()) for name in here["image_id"]]
+    chance = [float(stream(seed, "review", fault, name).random()) for name in accepted["image_id"]]
     is_there = pl.col("fault").eq_missing(fault)
     limit = pl.when(is_there).then(1 - _OVERLOOKED).otherwise(_SEEN_WRONGLY)
-    found = here.filter(pl.Series(chance, dtype=pl.Float64) < limit)
+    rejected = accepted.filter(pl.Series(chance, dtype=pl.Float64) < limit)
     reason = pl.lit(_WORDS.get(fault, f"{fault}."))
-    return found.select("image_id", verdict=pl.lit("out"), reason=reason)
+    return rejected.select("image_id", verdict=pl.lit("out"), reason=reason)
 
 
-def logo_marks(photos: pl.DataFrame, stand: Sequence[str], *, seed: int) -> pl.DataFrame:
+def logo_marks(photos: pl.DataFrame, accepted_ids: Sequence[str], *, seed: int) -> pl.DataFrame:
     """Mark logos as a detector does: rows for `isolux curate suspects --evidence`."""
     rows = []
-    here = photos.filter(pl.col("image_id").is_in(list(stand))).sort("image_id")
-    for image, fault in here.select("image_id", "fault").iter_rows():
+    accepted = photos.filter(pl.col("image_id").is_in(list(accepted_ids))).sort("image_id")
+    for image, fault in accepted.select("image_id", "fault").iter_rows():
         chance, height = stream(seed, "logo", image).random(2)
         if fault == "logo":
             rows.append((image, "logo", round(0.55 + 0.45 * float(height), 3)))
@@ -69,30 +71,32 @@ def logo_marks(photos: pl.DataFrame, stand: Sequence[str], *, seed: int) -> pl.D
 def looked(sheet: pl.DataFrame, inbox: str | Path, *, seed: int) -> pl.DataFrame:
     """Fill a sheet of suspects: whether a photo has a logo, whether a person lied."""
     truth = Path(inbox).expanduser() / "truth"
-    held = {}
-    for kind, file in (("image", "photos"), ("subject", "subjects")):
+    fault_by_unit = {}
+    for unit_kind, file in (("image", "photos"), ("subject", "subjects")):
         table = pl.read_csv(truth / f"{file}.csv", infer_schema=False)
-        held[kind] = dict(table.select(f"{kind}_id", "fault").iter_rows())
+        fault_by_unit[unit_kind] = dict(table.select(f"{unit_kind}_id", "fault").iter_rows())
     verdicts, reasons = [], []
-    for kind, unit in sheet.select("unit_kind", "unit_id").iter_rows():
-        fault = _OF_UNIT[kind]
-        there = held[kind].get(unit) == fault
+    for unit_kind, unit in sheet.select("unit_kind", "unit_id").iter_rows():
+        fault = _OF_UNIT[unit_kind]
+        has_fault = fault_by_unit[unit_kind].get(unit) == fault
         chance = float(stream(seed, "look", fault, unit).random())
-        out = chance < (1 - _OVERLOOKED if there else _SEEN_WRONGLY)
-        verdicts.append("out" if out else "in")
-        reasons.append(_WORDS[fault] if out else None)
+        is_rejected = chance < (1 - _OVERLOOKED if has_fault else _SEEN_WRONGLY)
+        verdicts.append("out" if is_rejected else "in")
+        reasons.append(_WORDS[fault] if is_rejected else None)
     return sheet.with_columns(
         verdict=pl.Series(verdicts, dtype=pl.String), reason=pl.Series(reasons, dtype=pl.String)
     )
 
 
-def regions(people: pl.DataFrame, photos: pl.DataFrame, found: Sequence[str]) -> pl.DataFrame:
+def regions(people: pl.DataFrame, photos: pl.DataFrame, image_ids: Sequence[str]) -> pl.DataFrame:
     """Mark the bystanders of photos in which a reviewer saw one."""
-    there = people.filter(
-        pl.col("image_id").is_in(list(found)), pl.col("person_id").is_not_null(), ~pl.col("stands")
+    bystanders = people.filter(
+        pl.col("image_id").is_in(list(image_ids)),
+        pl.col("person_id").is_not_null(),
+        ~pl.col("stands"),
     )
-    known = there.filter(pl.col("image_id").is_in(photos["image_id"].implode()))
-    return known.select(
+    existing_bystanders = bystanders.filter(pl.col("image_id").is_in(photos["image_id"].implode()))
+    return existing_bystanders.select(
         "image_id",
         x=pl.col("box_x") - _MARGIN,
         y=pl.col("box_y") - _MARGIN,
@@ -101,11 +105,11 @@ def regions(people: pl.DataFrame, photos: pl.DataFrame, found: Sequence[str]) ->
     )
 
 
-def golden_sheet(asked: Sequence[Asked], stage: str) -> pl.DataFrame:
+def golden_sheet(tasks: Sequence[Asked], stage: str) -> pl.DataFrame:
     """Write the right answers of units, for `isolux curate golden`."""
     rows: list[dict[str, Any]] = []
-    for one in asked:
-        answer = truth_of(one, stage)
-        head = {"image_id": one.image_id} if one.box is None else {"instance_id": one.unit_id}
+    for task in tasks:
+        answer = truth_of(task, stage)
+        head = {"image_id": task.image_id} if task.box is None else {"instance_id": task.unit_id}
         rows += answer_rows(head, answer)
     return pl.DataFrame(rows, infer_schema_length=None)

@@ -1,4 +1,4 @@
-"""Simulated annotators work through a stage's tasks; what slipped is told beside it.
+"""Simulated annotators answer a stage's tasks; their mistakes are logged.
 
 ``tasks_of -> answered -> Desk.hand_in``: each task is answered by as many as it asks for, drawn
 from those who are at work. Done twice, nothing is answered twice: a task that has its answers is
@@ -25,7 +25,7 @@ from isolux_worlds.rehearsal.sight import Asked, box_text, read_people, tasks_of
 
 __all__ = ["at_work", "shift", "work"]
 
-_SLIPS: dict[str, Any] = {
+_LOG_SCHEMA: dict[str, Any] = {
     "stage": pl.String,
     "annotator": pl.String,
     "image_id": pl.String,
@@ -41,23 +41,40 @@ def work(
     tasks: Sequence[Asked], stage: str, crew: Sequence[Annotator], desk: Desk, *, seed: int = 0
 ) -> pl.DataFrame:
     """Answer tasks."""
-    told: list[tuple[object, ...]] = []
-    for asked in tasks:
-        people = crew if asked.golden else _drawn(asked, stage, crew, seed)
-        for who in people[desk.given(asked) :]:
-            given = answered(asked, stage, who, seed)
-            desk.hand_in(asked, who.name, given.answer)
-            person = None if asked.person is None else asked.person["person_id"]
-            slips = ", ".join(given.slips)
-            where = (asked.image_id, person, box_text(asked), asked.round, asked.golden)
-            told.append((stage, who.name, *where, slips))
-    return pl.DataFrame(told, schema=_SLIPS, orient="row")
+    log_rows: list[tuple[object, ...]] = []
+    for annotation_task in tasks:
+        people = (
+            crew if annotation_task.golden else _draw_annotators(annotation_task, stage, crew, seed)
+        )
+        for annotator in people[desk.given(annotation_task) :]:
+            simulated = answered(annotation_task, stage, annotator, seed)
+            desk.hand_in(annotation_task, annotator.name, simulated.answer)
+            person = None if annotation_task.person is None else annotation_task.person["person_id"]
+            mistakes = ", ".join(simulated.slips)
+            task_columns = (
+                annotation_task.image_id,
+                person,
+                box_text(annotation_task),
+                annotation_task.round,
+                annotation_task.golden,
+            )
+            log_rows.append((stage, annotator.name, *task_columns, mistakes))
+    return pl.DataFrame(log_rows, schema=_LOG_SCHEMA, orient="row")
 
 
-def _drawn(asked: Asked, stage: str, crew: Sequence[Annotator], seed: int) -> list[Annotator]:
-    random = stream(seed, "who", stage, asked.image_id, box_text(asked), str(asked.round))
+def _draw_annotators(
+    annotation_task: Asked, stage: str, crew: Sequence[Annotator], seed: int
+) -> list[Annotator]:
+    random = stream(
+        seed,
+        "who",
+        stage,
+        annotation_task.image_id,
+        box_text(annotation_task),
+        str(annotation_task.round),
+    )
     order: np.ndarray = random.permutation(len(crew))
-    return [crew[int(k)] for k in order[: asked.wanted]]
+    return [crew[int(k)] for k in order[: annotation_task.wanted]]
 
 
 def shift(
@@ -78,28 +95,34 @@ def shift(
             found="neither" if out is None else "both",
         )
     opened = open_project(project)
-    asked = tasks_of(opened, stage, read_people(inbox), training=training)
-    known = {} if server is None else accounts(server, [person.name for person in CREW])
-    names = {name: account.annotator_id for name, account in known.items()}
+    tasks = tasks_of(opened, stage, read_people(inbox), training=training)
+    account_by_name = {} if server is None else accounts(server, [person.name for person in CREW])
+    names = {name: account.annotator_id for name, account in account_by_name.items()}
     crew = CREW if training else at_work(opened, stage, names)
     sheet = SheetDesk()
-    desk = sheet if server is None else ServerDesk(Server.from_environment(server), known)
-    told = work(asked, stage, crew, desk, seed=seed)
+    desk = sheet if server is None else ServerDesk(Server.from_environment(server), account_by_name)
+    answer_log = work(tasks, stage, crew, desk, seed=seed)
     if out is not None:
         sheet.save(out)
-    log = Path(inbox).expanduser() / "truth" / "slips.csv"
-    earlier = pl.read_csv(log, schema=told.schema) if log.exists() else told.clear()
-    pl.concat([earlier, told]).write_csv(log)
-    return told.height, int((told["slips"] != "").sum())
+    log_path = Path(inbox).expanduser() / "truth" / "slips.csv"
+    earlier = (
+        pl.read_csv(log_path, schema=answer_log.schema) if log_path.exists() else answer_log.clear()
+    )
+    pl.concat([earlier, answer_log]).write_csv(log_path)
+    return answer_log.height, int((answer_log["slips"] != "").sum())
 
 
 def at_work(
     project: Project, stage: str, names: dict[str, str] | None = None
 ) -> Sequence[Annotator]:
-    """List who may annotate: who graduated; all but the careless, where there is no training."""
-    passed = read_table(project, "passes").filter(stage=stage, status="graduated")
+    """List who may annotate: graduates, or all but the last where a stage has no training."""
+    graduates = read_table(project, "passes").filter(stage=stage, status="graduated")
     golden = read_table(project, "tasks").filter(stage=stage, golden=True)
     if golden.is_empty():
         return CREW[:-1]
-    spelt = names or {one.name: one.name for one in CREW}
-    return [one for one in CREW if spelt[one.name] in set(passed["annotator_id"])]
+    id_by_name = names or {annotator.name: annotator.name for annotator in CREW}
+    return [
+        annotator
+        for annotator in CREW
+        if id_by_name[annotator.name] in set(graduates["annotator_id"])
+    ]

@@ -46,7 +46,7 @@ _Number = TypeVar("_Number", np.float64, np.int64)
 
 
 def crowding_of(people: IntArray) -> IntArray:
-    """Place of the crowding of an image with so many people: alone, few (2 or 3), many."""
+    """Index of the crowding level of an image: alone, few (2 or 3 people), many."""
     return np.digitize(people, (2, 4)).astype(np.int64)
 
 
@@ -92,10 +92,10 @@ def planted_detection(
     >>> truth.filter(values=["b", "small"])["value"].round(3).to_list()
     [0.472]
     """
-    wrong = [t for t in thresholds if not 0.5 <= t <= 1]
-    if wrong:
+    invalid_thresholds = [t for t in thresholds if not 0.5 <= t <= 1]
+    if invalid_thresholds:
         problem = "no recall is planted at that overlap"
-        raise SpecError(problem, expected="0.5 to 1", found=repr(wrong[0]))
+        raise SpecError(problem, expected="0.5 to 1", found=repr(invalid_thresholds[0]))
     rows: list[tuple[object, ...]] = []
     for detector in (detectors,) if isinstance(detectors, Detector) else detectors:
         check_detector(scene, detector)
@@ -109,10 +109,10 @@ def planted_detection(
 
 
 def planted_detection_record(scene: Scene, detector: Detector) -> list[dict[str, object]]:
-    """Say what was planted, as a run's record keeps it for the report.
+    """List the injected effects, as a run's record keeps it for the report.
 
     One truth per attribute and intersection: the difference in average recall between the two
-    groups that lie farthest apart, and 0 where nothing was planted.
+    groups that lie farthest apart, and 0 where nothing was injected.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def planted_detection_record(scene: Scene, detector: Detector) -> list[dict[str,
 
 
 @dataclass(frozen=True, slots=True)
-class _Cells:
+class _SceneCells:
     """Combinations of values, one axis each, the last one narrow bins of size."""
 
     names: tuple[str, ...]
@@ -142,15 +142,15 @@ class _Cells:
     share: FloatArray
 
 
-def _cells(scene: Scene, detector: Detector, entry: str | None) -> _Cells:
-    """Lay out what an effect or a grouping names, crowding, occlusion and size."""
-    named = set(crossed(entry) if entry else ())
+def _cells(scene: Scene, detector: Detector, entry: str | None) -> _SceneCells:
+    """Build the cells of named attributes, crowding, occlusion and size."""
+    used_names = set(crossed(entry) if entry else ())
     of_scene = (*scene.size_effects, *scene.occlusion_effects)
     effects = (*of_scene, *detector.effects, *detector.overlap_effects)
-    named |= {n for effect in effects for n in effect.where}
-    held = [a for a in scene.attributes if a.name in named]
+    used_names |= {n for effect in effects for n in effect.where}
+    used_attributes = [a for a in scene.attributes if a.name in used_names]
     edges = _edges()
-    names = (*(a.name for a in held), CROWDING[0], OCCLUDED[0], SIZE[0])
+    names = (*(a.name for a in used_attributes), CROWDING[0], OCCLUDED[0], SIZE[0])
     lengths = [len(scene.values[n]) for n in names[:-1]] + [len(edges) + 1]
     hint = "intersect fewer attributes, or name fewer in effects"
     check_cells(names, lengths, _MOST_CELLS, hint)
@@ -159,9 +159,9 @@ def _cells(scene: Scene, detector: Detector, entry: str | None) -> _Cells:
         for i, (n, k) in enumerate(zip(names, lengths, strict=True))
     }
     share = np.ones([1] * len(names))
-    for i, attribute in enumerate(held):
+    for i, attribute in enumerate(used_attributes):
         share = share * _along(np.array(list(attribute.shares.values())), i, len(names))
-    share = share * _along(_crowding_shares(scene), len(held), len(names))
+    share = share * _along(_crowding_shares(scene), len(used_attributes), len(names))
     values = scene.values
     logit = np.log(scene.occluded / (1 - scene.occluded))
     hidden = 1 / (1 + np.exp(-(logit + summed_effects(scene.occlusion_effects, values, shaped))))
@@ -172,7 +172,7 @@ def _cells(scene: Scene, detector: Detector, entry: str | None) -> _Cells:
     size = np.digitize(2.0**middle, SIZE_EDGES_PX)
     code = shaped | {SIZE[0]: _along(size, len(names) - 1, len(names))}
     octaves = _along(middle - np.log2(scene.side_px), len(names) - 1, len(names))
-    return _Cells(names, code, octaves, np.broadcast_to(share, lengths))
+    return _SceneCells(names, code, octaves, np.broadcast_to(share, lengths))
 
 
 def _along(values: npt.NDArray[_Number], axis: int, n_axes: int) -> npt.NDArray[_Number]:
@@ -182,38 +182,38 @@ def _along(values: npt.NDArray[_Number], axis: int, n_axes: int) -> npt.NDArray[
 def _edges() -> FloatArray:
     """Borders of the bins in log2 of the side; beyond the ends all have the end's side."""
     borders = np.log2([SIDE_PX[0], *SIZE_EDGES_PX, SIDE_PX[1]])
-    parts = [np.linspace(a, b, _BINS + 1)[:-1] for a, b in pairwise(borders)]
-    return np.concatenate([*parts, borders[-1:]])
+    segments = [np.linspace(a, b, _BINS + 1)[:-1] for a, b in pairwise(borders)]
+    return np.concatenate([*segments, borders[-1:]])
 
 
 def _bin_shares(mean: FloatArray, spread: float, edges: FloatArray) -> FloatArray:
     """Probability of each bin, the two ends' included: along a last axis of ``mean``."""
     from scipy.special import ndtr
 
-    below = ndtr((edges - mean) / spread)
-    zero, one = np.zeros_like(below[..., :1]), np.ones_like(below[..., :1])
-    return np.diff(np.concatenate([zero, below, one], axis=-1), axis=-1)
+    cumulative = ndtr((edges - mean) / spread)
+    zeros, ones = np.zeros_like(cumulative[..., :1]), np.ones_like(cumulative[..., :1])
+    return np.diff(np.concatenate([zeros, cumulative, ones], axis=-1), axis=-1)
 
 
 def _crowding_shares(scene: Scene) -> FloatArray:
     """Share of people (not of images) in images of each crowding."""
     low, high = range_of(scene.people)
     number = np.arange(low, high + 1)
-    held = np.bincount(crowding_of(number), weights=number, minlength=3)
-    return np.asarray(held / number.sum())
+    people_by_crowding = np.bincount(crowding_of(number), weights=number, minlength=3)
+    return np.asarray(people_by_crowding / number.sum())
 
 
 def _recall(
-    scene: Scene, detector: Detector, cells: _Cells, overlaps: tuple[float, ...]
+    scene: Scene, detector: Detector, cells: _SceneCells, overlaps: tuple[float, ...]
 ) -> FloatArray:
-    """Chance of being found at an overlap, mean over overlaps, of each cell."""
+    """Recall of each cell, mean over IoU thresholds."""
     from scipy.special import betaincc
 
     rate = found_rate(scene, detector, cells.code, cells.octaves)
     a, b = overlap_shapes(scene, detector, cells.code)
-    shapes, which = np.unique(np.stack([a.ravel(), b.ravel()]), axis=1, return_inverse=True)
+    shapes, shape_index = np.unique(np.stack([a.ravel(), b.ravel()]), axis=1, return_inverse=True)
     beyond = [betaincc(shapes[0], shapes[1], (t - 0.5) / 0.5) for t in overlaps]
-    reached = np.mean(beyond, axis=0)[which.ravel()].reshape(a.shape)
+    reached = np.mean(beyond, axis=0)[shape_index.ravel()].reshape(a.shape)
     return np.broadcast_to(rate * reached, cells.share.shape)
 
 
@@ -221,19 +221,21 @@ def _rows(
     scene: Scene, detector: Detector, overlaps: tuple[float, ...]
 ) -> list[tuple[object, ...]]:
     cells = _cells(scene, detector, None)
-    everyone = float((cells.share * _recall(scene, detector, cells, overlaps)).sum())
-    rows: list[tuple[object, ...]] = [(None, "everyone", [], 1.0, everyone, 0.0)]
+    overall_recall = float((cells.share * _recall(scene, detector, cells, overlaps)).sum())
+    rows: list[tuple[object, ...]] = [(None, "everyone", [], 1.0, overall_recall, 0.0)]
     for entry in scene.groupings:
         names = crossed(entry)
         cells = _cells(scene, detector, entry)
-        value = _recall(scene, detector, cells, overlaps)
-        share, mean = _collapsed(cells, value, names, [len(scene.values[n]) for n in names])
-        rows += group_rows(entry, [scene.values[n] for n in names], share, mean, everyone)
+        recall = _recall(scene, detector, cells, overlaps)
+        share, mean = _average_over_cells(
+            cells, recall, names, [len(scene.values[n]) for n in names]
+        )
+        rows += group_rows(entry, [scene.values[n] for n in names], share, mean, overall_recall)
     return rows
 
 
-def _collapsed(
-    cells: _Cells, value: FloatArray, names: Sequence[str], lengths: list[int]
+def _average_over_cells(
+    cells: _SceneCells, cell_recall: FloatArray, names: Sequence[str], lengths: list[int]
 ) -> tuple[FloatArray, FloatArray]:
     """Share and mean value of each combination of these attributes' values."""
     key = np.zeros([1] * len(cells.names), dtype=np.int64)
@@ -242,6 +244,6 @@ def _collapsed(
     flat = np.broadcast_to(key, cells.share.shape).ravel()
     n = int(np.prod(lengths))
     share = np.bincount(flat, weights=cells.share.ravel(), minlength=n).astype(np.float64)
-    total = np.bincount(flat, weights=(cells.share * value).ravel(), minlength=n)
+    total = np.bincount(flat, weights=(cells.share * cell_recall).ravel(), minlength=n)
     mean: FloatArray = np.divide(total, share, out=np.full(n, np.nan), where=share > 0)
     return share.reshape(lengths), mean.reshape(lengths)

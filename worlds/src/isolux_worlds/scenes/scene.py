@@ -86,8 +86,8 @@ class SceneAttribute:
     def __post_init__(self) -> None:
         check_shares(self.name, self.shares)
         if self.varies not in ("person", "image", "cluster"):
-            expected, found = "person, image or cluster", repr(self.varies)
-            raise SpecError(f"{self.name!r} cannot vary so", expected=expected, found=found)
+            expected, description = "person, image or cluster", repr(self.varies)
+            raise SpecError(f"{self.name!r} cannot vary so", expected=expected, found=description)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ class Scene:
         Added to its logit; they name attributes of the scene.
     correlation : float, 0 to below 1
         Between people of one cluster, of what makes them hard to find: a normal variable behind
-        each answer, so that every mean stays as planted.
+        each answer, so that every mean stays as injected.
     by : tuple of str
         Attributes and intersections (``"tone*size"``) whose truth is wanted. Empty: each attribute,
         size, occlusion and crowding.
@@ -144,14 +144,14 @@ class Scene:
             correlation=(0 <= self.correlation < 1, "0 or more and less than 1"),
         )
         names = [a.name for a in self.attributes]
-        twice = sorted({n for n in names if names.count(n) > 1 or n in DERIVED})
-        if twice:
+        invalid_names = sorted({n for n in names if names.count(n) > 1 or n in DERIVED})
+        if invalid_names:
             expected = f"every name once, and none of {', '.join(DERIVED)}"
             problem = "the attributes of a scene need unique names"
-            raise SpecError(problem, expected=expected, found=", ".join(twice))
-        own = {a.name: tuple(a.shares) for a in self.attributes}
+            raise SpecError(problem, expected=expected, found=", ".join(invalid_names))
+        values_by_attribute = {a.name: tuple(a.shares) for a in self.attributes}
         for effect in (*self.size_effects, *self.occlusion_effects):
-            check_effect(effect, own)
+            check_effect(effect, values_by_attribute)
         for name in (n for entry in self.by for n in crossed(entry)):
             if name not in self.values:
                 raise UnknownNameError("attribute", name, self.values)
@@ -177,8 +177,8 @@ def summed_effects(
     """Add up effects for people (or cells) whose values are given as numbers."""
     total: FloatArray | float = 0.0
     for effect in effects:
-        held = hits({name: effect.values(name) for name in effect.where}, values, code)
-        total = total + effect.size * np.asarray(held, dtype=np.float64)
+        is_match = hits({name: effect.values(name) for name in effect.where}, values, code)
+        total = total + effect.size * np.asarray(is_match, dtype=np.float64)
     return total
 
 
@@ -204,7 +204,7 @@ class Detector:
         Chance of being found where no effect applies, of a person of the scene's median side.
     effects : tuple of Effect
         Added to the logit of that chance. They may name the scene's attributes, ``size``,
-        ``occluded`` and ``crowding``; several in one plant an interaction.
+        ``occluded`` and ``crowding``; several in one make an interaction.
     per_doubling : float
         Added to the logit for each doubling of the side; 0: size has no effect but by ``effects``.
     overlap : float, more than 0 and less than 1
@@ -244,7 +244,7 @@ class Detector:
 
 
 def check_detector(scene: Scene, detector: Detector) -> None:
-    """Refuse a detector whose effects name what the scene has not."""
+    """Refuse a detector whose effects name attributes or values that the scene lacks."""
     for effect in (*detector.effects, *detector.overlap_effects):
         check_effect(effect, scene.values)
     of_images = scene.of_level("image", "cluster") | dict((CROWDING,))
@@ -255,26 +255,26 @@ def check_detector(scene: Scene, detector: Detector) -> None:
 def found_rate(
     scene: Scene, detector: Detector, code: Mapping[str, IntArray], octaves: FloatArray
 ) -> FloatArray:
-    """Chance of being found, 0 to 1."""
-    planted = summed_effects(detector.effects, scene.values, code)
-    return _logistic(_logit(detector.base_rate) + planted + detector.per_doubling * octaves)
+    """Probability of being detected, 0 to 1."""
+    effect_sum = summed_effects(detector.effects, scene.values, code)
+    return _logistic(_logit(detector.base_rate) + effect_sum + detector.per_doubling * octaves)
 
 
 def overlap_shapes(
     scene: Scene, detector: Detector, code: Mapping[str, IntArray]
 ) -> tuple[FloatArray, FloatArray]:
     """Shapes a and b of the Beta that (IoU − .5) / .5 has for people who are found."""
-    planted = summed_effects(detector.overlap_effects, scene.values, code)
-    mean = _logistic(np.asarray(_logit(detector.overlap) + planted, dtype=np.float64))
+    effect_sum = summed_effects(detector.overlap_effects, scene.values, code)
+    mean = _logistic(np.asarray(_logit(detector.overlap) + effect_sum, dtype=np.float64))
     return mean * detector.concentration, (1.0 - mean) * detector.concentration
 
 
 def false_alarm_rate(
     scene: Scene, detector: Detector, code: Mapping[str, IntArray], n_images: int
 ) -> FloatArray:
-    """Mean number of false alarms in each image: ``[n_images]``."""
-    planted = summed_effects(detector.false_alarm_effects, scene.values, code)
-    rate = detector.false_alarms * np.exp(np.asarray(planted, dtype=np.float64))
+    """Mean number of false positives in each image: ``[n_images]``."""
+    effect_sum = summed_effects(detector.false_alarm_effects, scene.values, code)
+    rate = detector.false_alarms * np.exp(np.asarray(effect_sum, dtype=np.float64))
     return np.broadcast_to(rate, (n_images,))
 
 

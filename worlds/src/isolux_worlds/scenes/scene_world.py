@@ -1,4 +1,4 @@
-"""Draw a scene: a dataset of people in images, what detectors drew in them, and what was planted.
+"""Simulate a scene: people in images, the boxes of detectors, and the injected effects.
 
 People of an image stand side by side on one ground; who is occluded is overlapped by the person to
 the left (if there is one) by a fifth of the narrower one's width. Boxes of detections leave the
@@ -44,8 +44,9 @@ _BOX = ("box_x", "box_y", "box_w", "box_h")
 _GAP_PX = 8.0
 _HIDDEN = 0.2  # of the narrower one's width
 _STRIP_PX = 48.0  # below the people, for false alarms
-_SURE, _UNSURE = (5.0, 2.0), (2.0, 4.0)  # Beta shapes of scores; calibrated by nothing
-_INFO = DatasetInfo(
+# Beta shapes of scores, which are not calibrated.
+_BETA_FOR_PEOPLE, _BETA_FOR_FALSE_ALARMS = (5.0, 2.0), (2.0, 4.0)
+_SCENE_INFO = DatasetInfo(
     title="Synthetic scene",
     summary="People who never lived, as boxes in images that were never taken.",
     references=(Reference("isolux-synthetic", "isolux: isolux_worlds.simulate_scene."),),
@@ -64,7 +65,7 @@ class SceneWorld:
     detectors : tuple of Detector
     seed : int
     dataset : Dataset
-        ``instances`` with boxes in pixels and ``area``, clusters as planted; ``attributes`` of
+        ``instances`` with boxes in pixels and ``area``, clusters as simulated; ``attributes`` of
         people (``size``, ``occluded`` and ``crowding`` among them) and of images; ``images`` with
         width and height.
     predictions : polars.DataFrame
@@ -115,11 +116,13 @@ def simulate_scene(
         raise SpecError(problem, expected=expected, found=", ".join(names) or "none")
     for detector in drawn_by:
         check_detector(scene, detector)
-    crowd = _people(scene, seed)
-    boxes, images = _placed(crowd, seed)
-    parts = [_drawn(scene, detector, crowd, boxes, images, seed) for detector in drawn_by]
-    predictions = BOX_PREDICTIONS.conform(pl.concat(parts))
-    dataset, truth = _dataset(scene, crowd, boxes, images), planted_detection(scene, drawn_by)
+    crowd = _draw_people(scene, seed)
+    boxes, images = _place_boxes(crowd, seed)
+    detections = [
+        _draw_detections(scene, detector, crowd, boxes, images, seed) for detector in drawn_by
+    ]
+    predictions = BOX_PREDICTIONS.conform(pl.concat(detections))
+    dataset, truth = _build_dataset(scene, crowd, boxes, images), planted_detection(scene, drawn_by)
     return SceneWorld(scene, drawn_by, seed, dataset, predictions, truth)
 
 
@@ -136,38 +139,38 @@ class _People:
     difficulty: FloatArray
 
 
-def _people(scene: Scene, seed: int) -> _People:
+def _draw_people(scene: Scene, seed: int) -> _People:
     rng = stream(seed, "counts")
     per_cluster = rng.integers(*range_of(scene.images), scene.clusters, endpoint=True)
     cluster_of_image = np.repeat(np.arange(scene.clusters), per_cluster)
     per_image = rng.integers(*range_of(scene.people), len(cluster_of_image), endpoint=True)
     image = np.repeat(np.arange(len(cluster_of_image)), per_image)
-    place = np.arange(len(image)) - np.repeat(np.cumsum(per_image) - per_image, per_image)
+    index_in_image = np.arange(len(image)) - np.repeat(np.cumsum(per_image) - per_image, per_image)
     code: dict[str, IntArray] = {CROWDING[0]: crowding_of(per_image)[image]}
     image_code: dict[str, IntArray] = {CROWDING[0]: crowding_of(per_image)}
     sizes = {"person": len(image), "image": len(cluster_of_image), "cluster": scene.clusters}
     for attribute in scene.attributes:
         shares = np.array(list(attribute.shares.values()))
         draws = stream(seed, "attribute", attribute.name).random(sizes[attribute.varies])
-        own = np.searchsorted(np.cumsum(shares)[:-1], draws, side="right").astype(np.int64)
+        states = np.searchsorted(np.cumsum(shares)[:-1], draws, side="right").astype(np.int64)
         if attribute.varies == "person":
-            code[attribute.name] = own
+            code[attribute.name] = states
             continue
-        of_image = own if attribute.varies == "image" else own[cluster_of_image]
+        of_image = states if attribute.varies == "image" else states[cluster_of_image]
         image_code[attribute.name], code[attribute.name] = of_image, of_image[image]
     octaves = np.log2(scene.side_px) + summed_effects(scene.size_effects, scene.values, code)
     octaves = octaves + scene.side_spread * stream(seed, "size").standard_normal(len(image))
-    side = np.asarray(np.clip(2.0**octaves, *SIDE_PX))
-    code[SIZE[0]] = np.digitize(side, SIZE_EDGES_PX).astype(np.int64)
+    side_px = np.asarray(np.clip(2.0**octaves, *SIDE_PX))
+    code[SIZE[0]] = np.digitize(side_px, SIZE_EDGES_PX).astype(np.int64)
     logit = np.log(scene.occluded / (1 - scene.occluded))
     logit = logit + summed_effects(scene.occlusion_effects, scene.values, code)
     hidden = stream(seed, "occluded").random(len(image)) < 1 / (1 + np.exp(-logit))
     code[OCCLUDED[0]] = np.asarray(hidden, dtype=np.int64)
     hard = stream(seed, "difficulty").standard_normal(scene.clusters)[cluster_of_image[image]]
-    return _People(cluster_of_image, image, place, side, code, image_code, hard)
+    return _People(cluster_of_image, image, index_in_image, side_px, code, image_code, hard)
 
 
-def _placed(crowd: _People, seed: int) -> tuple[FloatArray, pl.DataFrame]:
+def _place_boxes(crowd: _People, seed: int) -> tuple[FloatArray, pl.DataFrame]:
     """Stand people side by side on one ground, each image as large as that takes.
 
     Returns boxes ``[n, 4]``, and of images ``cluster_id, image_id, width, height, strip_top``.
@@ -200,7 +203,7 @@ def _placed(crowd: _People, seed: int) -> tuple[FloatArray, pl.DataFrame]:
     return np.stack([x, ground[crowd.image] - height, width, height], axis=1), images
 
 
-def _drawn(
+def _draw_detections(
     scene: Scene,
     detector: Detector,
     crowd: _People,
@@ -208,56 +211,68 @@ def _drawn(
     images: pl.DataFrame,
     seed: int,
 ) -> pl.DataFrame:
-    """Draw one detector's boxes ``[n, 4]``: of the people it finds, then its false alarms."""
+    """Draw one detector's boxes ``[n, 4]``: of detected people, then its false positives."""
     rng = stream(seed, "detector", detector.name)
-    found = _who_is_found(scene, detector, crowd, rng)
+    is_detected = _draw_is_detected(scene, detector, crowd, rng)
     a, b = overlap_shapes(scene, detector, crowd.code)
     n = len(crowd.image)
     overlap = 0.5 + 0.5 * rng.beta(np.broadcast_to(a, (n,)), np.broadcast_to(b, (n,)))
-    own = _about(boxes, overlap, rng)
-    sure = rng.beta(*_SURE, n)
+    predicted_boxes = _draw_boxes_with_iou(boxes, overlap, rng)
+    scores = rng.beta(*_BETA_FOR_PEOPLE, n)
     alarms = rng.poisson(false_alarm_rate(scene, detector, crowd.image_code, images.height))
-    where = np.repeat(np.arange(len(alarms)), alarms)
-    side = rng.uniform(12, 40, len(where))
-    x = rng.uniform(0, 1, len(where)) * (images["width"].to_numpy()[where] - side)
-    made_up = np.stack([x, images["strip_top"].to_numpy()[where] + 4, side, side], axis=1)
-    rows = pl.DataFrame(np.concatenate([own[found], made_up]), schema=list(_BOX), orient="row")
+    alarm_image = np.repeat(np.arange(len(alarms)), alarms)
+    side_px = rng.uniform(12, 40, len(alarm_image))
+    x = rng.uniform(0, 1, len(alarm_image)) * (images["width"].to_numpy()[alarm_image] - side_px)
+    made_up = np.stack(
+        [x, images["strip_top"].to_numpy()[alarm_image] + 4, side_px, side_px], axis=1
+    )
+    rows = pl.DataFrame(
+        np.concatenate([predicted_boxes[is_detected], made_up]), schema=list(_BOX), orient="row"
+    )
     return rows.select(
         pl.lit(detector.name).alias("model"),
-        images["image_id"].gather(np.concatenate([crowd.image[found], where])),
+        images["image_id"].gather(np.concatenate([crowd.image[is_detected], alarm_image])),
         pl.lit("person").alias("label"),
         *_BOX,
-        score=pl.Series(np.concatenate([sure[found], rng.beta(*_UNSURE, len(where))])),
+        score=pl.Series(
+            np.concatenate(
+                [scores[is_detected], rng.beta(*_BETA_FOR_FALSE_ALARMS, len(alarm_image))]
+            )
+        ),
     )
 
 
-def _who_is_found(
+def _draw_is_detected(
     scene: Scene, detector: Detector, crowd: _People, rng: np.random.Generator
 ) -> npt.NDArray[np.bool_]:
-    """Draw who is found: each with the planted chance, people of a cluster alike."""
+    """Draw who is detected: each with the injected probability, correlated within a cluster."""
     from scipy.special import ndtr
 
     rate = found_rate(scene, detector, crowd.code, np.log2(crowd.side / scene.side_px))
-    own = rng.standard_normal(len(rate))
+    detector_noise = rng.standard_normal(len(rate))
     shared = np.sqrt(scene.correlation) * crowd.difficulty
-    return np.asarray(ndtr(shared + np.sqrt(1 - scene.correlation) * own) < rate)
+    return np.asarray(ndtr(shared + np.sqrt(1 - scene.correlation) * detector_noise) < rate)
 
 
-def _about(boxes: FloatArray, overlap: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Boxes of exactly that overlap: cut off above, cut off at the right, or moved up or down.
+def _draw_boxes_with_iou(
+    boxes: FloatArray, overlap: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Boxes of exactly that IoU: cut off above, cut off at the right, or moved up or down.
 
     A box cut to a share q of itself overlaps the whole by q; one moved by (1 − q) / (1 + q) of its
     height, by q. ``boxes``: [n, 4].
     """
-    kind = rng.integers(0, 4, len(overlap))
+    direction = rng.integers(0, 4, len(overlap))
     x, y, width, height = boxes.T
-    moved, cut = height * (1 - overlap) / (1 + overlap), height * (1 - overlap)
-    y = y + np.select([kind == 0, kind == 2, kind == 3], [cut, moved, -moved], 0.0)
-    width = np.where(kind == 1, width * overlap, width)
-    return np.stack([x, y, width, np.where(kind == 0, height * overlap, height)], axis=1)
+    shift, cut = height * (1 - overlap) / (1 + overlap), height * (1 - overlap)
+    y = y + np.select([direction == 0, direction == 2, direction == 3], [cut, shift, -shift], 0.0)
+    width = np.where(direction == 1, width * overlap, width)
+    return np.stack([x, y, width, np.where(direction == 0, height * overlap, height)], axis=1)
 
 
-def _dataset(scene: Scene, crowd: _People, boxes: FloatArray, images: pl.DataFrame) -> Dataset:
+def _build_dataset(
+    scene: Scene, crowd: _People, boxes: FloatArray, images: pl.DataFrame
+) -> Dataset:
     of_person = images.select("image_id", "cluster_id")[crowd.image]
     instances = pl.DataFrame(boxes, schema=list(_BOX), orient="row").select(
         pl.format("{}_{}", of_person["image_id"], pl.Series(crowd.place)).alias("instance_id"),
@@ -270,14 +285,14 @@ def _dataset(scene: Scene, crowd: _People, boxes: FloatArray, images: pl.DataFra
     units = {"image": images["image_id"], "instance": instances["instance_id"]}
     tables = []
     for name, values in scene.values.items():
-        kind = "image" if level.get(name) == "image" else "instance"
-        code = crowd.image_code[name] if kind == "image" else crowd.code[name]
-        value = pl.Series(list(values), dtype=pl.String).gather(code)
-        names = (pl.lit(kind).alias("unit_kind"), pl.lit(name).alias("attribute"))
-        tables.append(pl.select(units[kind].alias("unit_id"), *names, value.alias("value")))
+        unit_kind = "image" if level.get(name) == "image" else "instance"
+        code = crowd.image_code[name] if unit_kind == "image" else crowd.code[name]
+        texts = pl.Series(list(values), dtype=pl.String).gather(code)
+        names = (pl.lit(unit_kind).alias("unit_kind"), pl.lit(name).alias("attribute"))
+        tables.append(pl.select(units[unit_kind].alias("unit_id"), *names, texts.alias("value")))
     return Dataset(
         name="synthetic",
-        info=_INFO,
+        info=_SCENE_INFO,
         instances=INSTANCES.conform(instances),
         attributes=ATTRIBUTES.conform(pl.concat(tables)),
         images=IMAGES.conform(images.select("image_id", "width", "height")),

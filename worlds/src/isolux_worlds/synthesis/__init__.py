@@ -37,7 +37,7 @@ Progress = Callable[[str, int, int], None]
 _MARK = ("world.yaml", "planted.json")
 """The files that make a directory a written world; one without them is never replaced."""
 
-_OWN = {*_MARK, "README.txt", "people.csv", "data", "predictions"}
+_OUTPUT_NAMES = {*_MARK, "README.txt", "people.csv", "data", "predictions"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,37 +73,37 @@ def synthesize(
     began = time.monotonic()
     if layout not in LAYOUTS:
         raise UnknownNameError("layout", layout, LAYOUTS)
-    chosen = LAYOUTS[layout]
-    found = settings if isinstance(settings, WorldSettings) else world_named(settings)
+    layout_writer = LAYOUTS[layout]
+    world_settings = settings if isinstance(settings, WorldSettings) else world_named(settings)
     if seed is not None:
-        found = found.model_copy(update={"seed": seed})
-    target, tell = Path(out).expanduser(), progress or _nobody
+        world_settings = world_settings.model_copy(update={"seed": seed})
+    target, tell = Path(out).expanduser(), progress or _ignore_progress
     if overwrite:
         _refuse_more(target)
     with staged_directory(target, overwrite=overwrite, marks=_MARK, what="world") as stage:
-        drawn = draw_people(found)
+        photo_world = draw_people(world_settings)
         (stage / "data").mkdir()
-        pictures = _pictures(drawn, tell) if pixels else None
-        world = chosen.write(drawn, stage / "data", pictures)
+        pictures = _pictures(photo_world, tell) if pixels else None
+        world = layout_writer.write(photo_world, stage / "data", pictures)
         write_marker(stage / "data", "`isolux synthesize`")
-        people_table(world, chosen).write_csv(stage / "people.csv")
-        for model in found.models:
+        people_table(world, layout_writer).write_csv(stage / "people.csv")
+        for model in world_settings.models:
             folder = stage / "predictions" / model.name
             folder.mkdir(parents=True)
             write_occupations(world, stage / "people.csv", model, folder)
-        ways = tuple(way for way in chosen.ways if pixels or not way.pictures)
-        write_ways(world, layout, chosen, ways, stage, tell)
-        audits = commands(found, layout, chosen, ways, stage)
-        told = guide(found, layout, chosen, audits, pixels=pixels)
-        (stage / "README.txt").write_text(told, encoding="utf-8")
-        stamped = stamped_world(found, layout, pixels=pixels)
+        ways = tuple(way for way in layout_writer.ways if pixels or not way.pictures)
+        write_ways(world, layout, layout_writer, ways, stage, tell)
+        audits = commands(world_settings, layout, layout_writer, ways, stage)
+        guide_text = guide(world_settings, layout, layout_writer, audits, pixels=pixels)
+        (stage / "README.txt").write_text(guide_text, encoding="utf-8")
+        stamped = stamped_world(world_settings, layout, pixels=pixels)
         (stage / "world.yaml").write_text(stamped, encoding="utf-8")
-        truths = json.dumps(truth(found, chosen), indent=1, ensure_ascii=False)
+        truths = json.dumps(truth(world_settings, layout_writer), indent=1, ensure_ascii=False)
         (stage / "planted.json").write_text(truths, encoding="utf-8")
     return Synthesized(target, world, audits, time.monotonic() - began)
 
 
-def _nobody(what: str, done: int, of: int) -> None:
+def _ignore_progress(activity: str, n_done: int, n_total: int) -> None:
     """Take news of progress and say nothing."""
 
 
@@ -112,18 +112,22 @@ def _pictures(world: PhotoWorld, tell: Progress) -> Iterator[Picture]:
     from isolux_worlds.drawing import render, seen
 
     n = world.photos.height
-    for done, photo in enumerate(render(world), start=1):
+    for n_done, photo in enumerate(render(world), start=1):
         yield Picture(photo.image_id, photo.pixels, photo.owner, photo.part, seen(world, photo))
-        tell("painting photos", done, n)
+        tell("painting photos", n_done, n)
 
 
 def _refuse_more(target: Path) -> None:
     """Refuse to replace a directory that holds more than a world: runs in it are not ours."""
     if not all((target / name).is_file() for name in _MARK):
         return
-    others = sorted(path.name for path in target.iterdir() if path.name not in _OWN)
-    if others:
+    unexpected_names = sorted(
+        path.name for path in target.iterdir() if path.name not in _OUTPUT_NAMES
+    )
+    if unexpected_names:
         problem = "this directory contains more than a written world, and is left unchanged"
-        expected, found = ", ".join(sorted(_OWN)), ", ".join(others[:8])
+        expected, description = ", ".join(sorted(_OUTPUT_NAMES)), ", ".join(unexpected_names[:8])
         hint = "move the rest away first, or choose another path"
-        raise OutputError(problem, expected=expected, found=found, where=str(target), hint=hint)
+        raise OutputError(
+            problem, expected=expected, found=description, where=str(target), hint=hint
+        )

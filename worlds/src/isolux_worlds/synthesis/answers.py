@@ -34,31 +34,37 @@ _BY_CLASS = ("classification", "open_vocabulary", "grounding")
 def people_table(world: PhotoWorld, layout: Layout) -> pl.DataFrame:
     """Lay everyone out: a row for each person in each photo, under the ids of the loader."""
     names = layout.ids(world)
-    flat = [name for name, kind in world.people.schema.items() if not kind.is_nested()]
+    flat = [name for name, dtype in world.people.schema.items() if not dtype.is_nested()]
     people = world.people.select(flat).drop("mask_counts", strict=False)
-    own = world.households.select("household_id", "income", "country", "region")
-    homes = left_join(world.photos.select("image_id", "household_id"), own, "household_id")
-    known = [name for name in homes.columns if name in people.columns and name != "image_id"]
+    homes_columns = world.households.select("household_id", "income", "country", "region")
+    homes = left_join(
+        world.photos.select("image_id", "household_id"), homes_columns, "household_id"
+    )
+    shared_columns = [
+        name for name in homes.columns if name in people.columns and name != "image_id"
+    ]
     images = names.images.select("image_id", native_image="native")
-    whole = left_join(left_join(people, homes.drop(known)), images)
+    table = left_join(left_join(people, homes.drop(shared_columns)), images)
     if layout.judges_people:
         native = names.people.select("person_id", instance_id="native")
-        whole = left_join(whole, native, "person_id").drop("person_id")
+        table = left_join(table, native, "person_id").drop("person_id")
     else:
-        whole = whole.rename({"person_id": "instance_id"})
-    whole = whole.drop("image_id").rename({"native_image": "image_id"})
-    return whole.select(*_FIRST, pl.exclude(_FIRST))
+        table = table.rename({"person_id": "instance_id"})
+    table = table.drop("image_id").rename({"native_image": "image_id"})
+    return table.select(*_FIRST, pl.exclude(_FIRST))
 
 
 def write_occupations(world: PhotoWorld, people: Path, model: ModelSettings, folder: Path) -> None:
     """Write what a model says each person's occupation is: ``occupation.csv``."""
     dataset = load("table", str(people), id="instance_id")
     classes = world.people.select(pl.concat_list("occupation")).to_series()
-    known = dataset.instances.with_columns(classes=classes)
+    instances = dataset.instances.with_columns(classes=classes)
     is_right = pl.Series(right(world, model, stream_name="occupation"))
     answers = dataset.instances.select("instance_id", right=is_right)
-    said = classified(replace(dataset, instances=known), answers, _simulated(model, world))
-    write_answers(said, folder, "occupation")
+    predictions = classified(
+        replace(dataset, instances=instances), answers, _simulated(model, world)
+    )
+    write_answers(predictions, folder, "occupation")
 
 
 def write_ways(
@@ -71,7 +77,7 @@ def write_ways(
 ) -> None:
     """Write every model's answers to every task: ``predictions/<model>/<task>…``."""
     read: dict[tuple[str, tuple[str, ...]], Dataset] = {}
-    for done, way in enumerate(ways, start=1):
+    for n_done, way in enumerate(ways, start=1):
         files = (way.path, way.options)
         if files not in read:
             read[files] = _loaded(name, way, stage)
@@ -79,22 +85,24 @@ def write_ways(
         if layout.judges_people and way.task in _BY_CLASS:
             dataset = _as_they_are(dataset, world, layout)
         for model in world.settings.models:
-            answers = _right_of(layout, world, model, way.task)
-            known = dataset.instances.select("instance_id")
-            present = answers.join(known, on="instance_id", how="semi", maintain_order="left")
+            answers = _match_instances(layout, world, model, way.task)
+            instance_ids = dataset.instances.select("instance_id")
+            present = answers.join(
+                instance_ids, on="instance_id", how="semi", maintain_order="left"
+            )
             folder, simulated = stage / "predictions" / model.name, _simulated(model, world)
             write_simulated(way.task, dataset, present, simulated, folder, root=stage / "data")
-        tell("writing answers", done, len(ways))
+        tell("writing answers", n_done, len(ways))
 
 
 def _loaded(name: str, way: Way, stage: Path) -> Dataset:
-    given = [
+    inputs = [
         pair.format(data=stage / "data")
         for flag, pair in zip(way.options[::2], way.options[1::2], strict=True)
         if flag == "--data-option"
     ]
     loader = plugin("datasets", name).load
-    options = read_options(loader, tuple(given), owner=name, flag="--data-option", hidden=())
+    options = read_options(loader, tuple(inputs), owner=name, flag="--data-option", hidden=())
     return load(name, str(stage / "data" / way.path), **options)
 
 
@@ -108,18 +116,20 @@ def _as_they_are(dataset: Dataset, world: PhotoWorld, layout: Layout) -> Dataset
     return replace(dataset, instances=people)
 
 
-def _right_of(layout: Layout, world: PhotoWorld, model: ModelSettings, task: str) -> pl.DataFrame:
-    """Say whom a model is right about; of a photo that is judged, whether about the first in it."""
+def _match_instances(
+    layout: Layout, world: PhotoWorld, model: ModelSettings, task: str
+) -> pl.DataFrame:
+    """Draw for whom a model is right; where images are units, for the first person of each."""
     answers = world.people.select("person_id", "image_id").with_columns(
         right=right(world, model, stream_name=task)
     )
     names = layout.ids(world)
     if layout.judges_people:
-        named = answers.join(names.people, on="person_id", maintain_order="left")
+        with_native_ids = answers.join(names.people, on="person_id", maintain_order="left")
     else:
         first = answers.unique("image_id", keep="first", maintain_order=True)
-        named = first.join(names.images, on="image_id", maintain_order="left")
-    return named.select("right", instance_id="native")
+        with_native_ids = first.join(names.images, on="image_id", maintain_order="left")
+    return with_native_ids.select("right", instance_id="native")
 
 
 def _simulated(model: ModelSettings, world: PhotoWorld) -> Simulated:

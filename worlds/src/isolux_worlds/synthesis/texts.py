@@ -25,20 +25,20 @@ def commands(
     settings: WorldSettings, name: str, layout: Layout, ways: Sequence[Way], stage: Path
 ) -> tuple[str, ...]:
     """List audits of a written world, to be run in its folder; the first by every grouping."""
-    found = []
+    command_lines = []
     for model in settings.models:
         for way in ways:
-            data, answers = (
+            data_dir, answers = (
                 f"{name}:data/{way.path}".rstrip("/"),
                 _answers(stage, model.name, way.task),
             )
-            words = [data, "--task", way.task, "--predictions", answers]
+            words = [data_dir, "--task", way.task, "--predictions", answers]
             words += [*_metric(way.task, model.name), *layout.options]
             words += [option.format(data="data") for option in way.options]
             words += [*_groupings(settings, layout), "--out", f"runs/{model.name}-{way.task}"]
-            found.append(words)
-        found.append(_of_table(settings, model.name))
-    return tuple("isolux audit " + " ".join(map(shlex.quote, words)) for words in found)
+            command_lines.append(words)
+        command_lines.append(_of_table(settings, model.name))
+    return tuple("isolux audit " + " ".join(map(shlex.quote, words)) for words in command_lines)
 
 
 def _of_table(settings: WorldSettings, model: str) -> list[str]:
@@ -64,12 +64,12 @@ def _of_table(settings: WorldSettings, model: str) -> list[str]:
 
 
 def _groupings(settings: WorldSettings, layout: Layout) -> list[str]:
-    """Give ``--by`` for each grouping that the layout knows, or for the first attributes."""
-    known = [layout.grouping(entry) for entry in _asked(settings)]
-    told = [entry for entry in known if entry is not None]
-    if not told and not layout.also:
-        told = [native.name for native in list(layout.names.values())[:2]]
-    by = [word for entry in dict.fromkeys(told) for word in ("--by", entry)]
+    """List ``--by`` options: the groupings that the layout has, or its first attributes."""
+    native_groupings = [layout.grouping(entry) for entry in _asked(settings)]
+    groupings = [entry for entry in native_groupings if entry is not None]
+    if not groupings and not layout.also:
+        groupings = [native.name for native in list(layout.names.values())[:2]]
+    by = [word for entry in dict.fromkeys(groupings) for word in ("--by", entry)]
     return [*by, *layout.also]
 
 
@@ -92,11 +92,11 @@ def _answers(stage: Path, model: str, task: str) -> str:
     return f"predictions/{model}/{files[0]}"
 
 
-def _wrapped(line: str) -> str:
+def _wrap_command(line: str) -> str:
     """Break a command before an option where it is long, as a shell reads on."""
     rows = [""]
-    for part in line.split(" --"):
-        word = part if not rows[0] else f"--{part}"
+    for option in line.split(" --"):
+        word = option if not rows[0] else f"--{option}"
         if rows[0] and len(rows[-1]) + len(word) > _WIDTH:
             rows.append("")
         rows[-1] += f" {word}" if rows[-1] else word
@@ -136,8 +136,8 @@ def stamped_world(settings: WorldSettings, layout: str, *, pixels: bool) -> str:
     """Write the world, with what it was drawn by; ``read_world`` reads it again."""
     from importlib.metadata import version
 
-    used = ("isolux", "numpy", "polars", "pillow", "simplejpeg")
-    versions = ", ".join(f"{name} {version(name)}" for name in used)
+    packages = ("isolux", "numpy", "polars", "pillow", "simplejpeg")
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
     painted = "painted" if pixels else "not painted"
     return f"# Drawn by {versions}; layout {layout}, {painted}.\n{world_text(settings)}"
 
@@ -146,8 +146,8 @@ def guide(
     settings: WorldSettings, name: str, layout: Layout, audits: Sequence[str], *, pixels: bool
 ) -> str:
     """Write README.txt."""
-    lost = [e for e in settings.groupings if layout.grouping(e) is None]
-    parts = [
+    missing_groupings = [e for e in settings.groupings if layout.grouping(e) is None]
+    paragraphs = [
         f"{settings.name}: people who never lived, in the files of {name}.",
         settings.about,
         "data/            " + layout.summary,
@@ -158,19 +158,20 @@ def guide(
         "",
         _AUDIT_THEM if audits else "The world has no model, so there is nothing to audit.",
         "",
-        *(f"  {_wrapped(line)}\n" for line in audits),
+        *(f"  {_wrap_command(line)}\n" for line in audits),
     ]
     if not pixels:
-        parts.append("No picture was painted, so there are no masks and no aligned faces.")
-    if lost:
-        parts.append(f"These files have no place for {', '.join(lost)}: audit people.csv by them.")
+        paragraphs.append("No picture was painted, so there are no masks and no aligned faces.")
+    if missing_groupings:
+        entries = ", ".join(missing_groupings)
+        paragraphs.append(f"These files have no place for {entries}: audit people.csv by them.")
     if not layout.judges_people:
-        parts.append(
+        paragraphs.append(
             "Photos are judged: a model is right about one if it is about the first in it."
         )
     if any(not native.exact for native in layout.names.values()):
-        parts.append(
+        paragraphs.append(
             "Some values are told apart less finely here than in the world, or seen by annotators"
             " who err: the groups' true rates are then mixtures of those in planted.json."
         )
-    return "\n".join(parts) + "\n"
+    return "\n".join(paragraphs) + "\n"

@@ -118,23 +118,23 @@ BODY = (*_SHARED, "person_bbox", "face_bbox", "face_bbox_annotator_id", "face_bb
 def with_annotators(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
     """Add the columns that name annotators."""
     of_answer, of_check = uuid_of("annotator"), uuid_of("quality annotator")
-    added = {
+    annotator_columns = {
         name: pl.lit(f"['{of_check}']" if name.endswith(_QA) else of_answer)
         for name in columns
         if name.endswith("annotator_id")
     }
-    return rows.with_columns(**added)
+    return rows.with_columns(**annotator_columns)
 
 
 def as_cells(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
     """Write every cell as Python prints it, in the order of ``columns``."""
     written = []
     for name in columns:
-        kind = rows.schema[name]
+        dtype = rows.schema[name]
         cell = pl.col(name)
-        if isinstance(kind, pl.List):
+        if isinstance(dtype, pl.List):
             cell = pl.concat_str(pl.lit("['"), cell.list.join("', '"), pl.lit("']"))
-        elif kind == pl.Boolean:
+        elif dtype == pl.Boolean:
             cell = pl.when(cell).then(pl.lit("True")).otherwise(pl.lit("False"))
         written.append(cell.alias(name))
     return rows.select(written)
@@ -166,21 +166,21 @@ _OF_IMAGES = (
 
 def ids(world: PhotoWorld) -> Ids:
     """Name photos by a UUID, people by those of the photo and of the subject."""
-    named = _named(world)
-    images = named.unique("image_id", maintain_order=True)
+    image_names = _image_names(world)
+    images = image_names.unique("image_id", maintain_order=True)
     return Ids(
         images.select("image_id", native="photo", number=pl.int_range(1, pl.len() + 1)),
-        named.select("person_id", native="person", native_image="photo"),
+        image_names.select("person_id", native="person", native_image="photo"),
     )
 
 
 def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> PhotoWorld:
     """Write the world as FHIBE; see ``facet.write``. Without pictures there are no faces."""
-    named = _named(world)
-    folders = dict(named.select("image_id", "folder").iter_rows())
+    image_names = _image_names(world)
+    folders = dict(image_names.select("image_id", "folder").iter_rows())
     path = pl.format("{}/main_{}.png", "folder", "photo")
-    paths = dict(named.select("image_id", path).iter_rows())
-    names = dict(named.select("person_id", "person").iter_rows())
+    paths = dict(image_names.select("image_id", path).iter_rows())
+    names = dict(image_names.select("person_id", "person").iter_rows())
     faces: list[Face] = []
 
     def write_faces(picture: Picture) -> None:
@@ -190,7 +190,7 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
                 faces.append(face)
 
     world = save_pictures(world, root, pictures, paths, write_faces)
-    rows = _rows(world, named)
+    rows = _rows(world, image_names)
     _write_table(rows, BODY, "fhibe_downsampled", root)
     _write_json(rows, root)
     if pictures is not None:
@@ -200,7 +200,7 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
     return world
 
 
-def _named(world: PhotoWorld) -> pl.DataFrame:
+def _image_names(world: PhotoWorld) -> pl.DataFrame:
     """Give every person their photo's, subject's and own id, and the photo's folder."""
     people = world.people.select("person_id", "image_id", "subject_id", "layer")
     for column, new in (("image_id", "photo"), ("subject_id", "subject")):
@@ -216,10 +216,10 @@ def _named(world: PhotoWorld) -> pl.DataFrame:
     )
 
 
-def _rows(world: PhotoWorld, named: pl.DataFrame) -> pl.DataFrame:
+def _rows(world: PhotoWorld, image_names: pl.DataFrame) -> pl.DataFrame:
     """Make a row for each person in each photo, lists as lists, joints and parts as text."""
     sized = world.sized_people()
-    names = named.select(
+    names = image_names.select(
         image_id="photo",
         filepath=pl.format("{}/main_{}.png", "folder", "photo"),
         json_path=pl.format("{}/main_annos_{}.json", "folder", "photo"),
@@ -227,24 +227,24 @@ def _rows(world: PhotoWorld, named: pl.DataFrame) -> pl.DataFrame:
         **{name: name for name in ("is_primary", "person_id", "folder", "person")},
     )
     boxes = {"person_bbox": _box("box"), "face_bbox": _box("face")}
-    sides = sized.select(image_width="width", image_height="height", **boxes)
-    facts = pl.concat([names, sides, answers(world)], how="horizontal")
+    size_columns = sized.select(image_width="width", image_height="height", **boxes)
+    facts = pl.concat([names, size_columns, answers(world)], how="horizontal")
     return facts.with_columns(keypoint_cells(sized), segment_cells(sized), other_face=pl.lit("[]"))
 
 
-def _box(which: str) -> pl.Expr:
-    sides = [pl.col(f"{which}_{side}").round(2) for side in "xywh"]
-    return pl.format("[{}, {}, {}, {}]", *sides)
+def _box(prefix: str) -> pl.Expr:
+    corners = [pl.col(f"{prefix}_{axis}").round(2) for axis in "xywh"]
+    return pl.format("[{}, {}, {}, {}]", *corners)
 
 
 def _face_rows(rows: pl.DataFrame, faces: list[Face]) -> pl.DataFrame:
     """Give each aligned face its row: its person's answers, its own joints and parts."""
     cells = dict.fromkeys(("keypoints", "segments", "CelebA"), pl.String())
-    own = pl.DataFrame(faces, schema={"person_id": pl.Int64, **cells}, orient="row")
-    others = rows.drop("keypoints", "segments")
-    joined = others.join(own, on="person_id", how="inner", maintain_order="left")
+    face_cells = pl.DataFrame(faces, schema={"person_id": pl.Int64, **cells}, orient="row")
+    other_columns = rows.drop("keypoints", "segments")
+    face_rows = other_columns.join(face_cells, on="person_id", how="inner", maintain_order="left")
     stem = "{}/faces_crop_and_align_"
-    return joined.with_columns(
+    return face_rows.with_columns(
         image_id="person",
         filepath=pl.format(stem + "{}.png", "folder", "person"),
         json_path=pl.format(stem + "annos_{}.json", "folder", "person"),
@@ -264,15 +264,19 @@ def _write_json(rows: pl.DataFrame, root: Path) -> None:
     facts = rows.drop(*drop, strict=False)
     for people in facts.partition_by("json_path", maintain_order=True):
         subjects = [_subject(row) for row in people.iter_rows(named=True)]
-        whole = {
+        image_annotation = {
             "image_id": people["image_id"][0],
             **{name: subjects[0][name] for name in _OF_IMAGES},
             "humans_per_image": people.height,
         }
-        own = (*_OF_IMAGES, "image_id", "json_path")
-        of_people = [{k: v for k, v in one.items() if k not in own} for one in subjects]
-        data = msgspec.json.encode({"image_annotation": whole, "subject_annotation": of_people})
-        write_bytes(root, people["json_path"][0], data)
+        image_columns = (*_OF_IMAGES, "image_id", "json_path")
+        of_people = [
+            {k: v for k, v in subject.items() if k not in image_columns} for subject in subjects
+        ]
+        content = msgspec.json.encode(
+            {"image_annotation": image_annotation, "subject_annotation": of_people}
+        )
+        write_bytes(root, people["json_path"][0], content)
 
 
 def _subject(row: dict[str, Any]) -> dict[str, Any]:

@@ -113,20 +113,23 @@ def keypoint_cells(people: pl.DataFrame) -> pl.Series:
     """Write each person's joints that lie in the photo: ``{'0. Nose': [x, y, 1], …}``."""
     is_painted = "joints_v" in people.columns
     lists = ["joints_x", "joints_y", *(["joints_v"] if is_painted else [])]
-    named = people.select("person_id", "width", "height", *lists, name=pl.lit(list(KEYPOINTS)))
+    with_names = people.select("person_id", "width", "height", *lists, name=pl.lit(list(KEYPOINTS)))
     x, y = (pl.col(name).cast(pl.Float64).round(2) for name in lists[:2])
     if is_painted:
-        there, seen = pl.col("joints_v") > 0, (pl.col("joints_v") == 2).cast(pl.Int64)
+        is_present, is_visible = pl.col("joints_v") > 0, (pl.col("joints_v") == 2).cast(pl.Int64)
     else:
-        sides = zip(lists, ("width", "height"), strict=True)
-        inside = [pl.col(name).is_between(0, pl.col(side), closed="left") for name, side in sides]
-        there, seen = pl.all_horizontal(inside), pl.lit(1)
-    text = pl.format("'{}': [{}, {}, {}]", "name", x, y, seen)
-    long = named.explode(*lists, "name").filter(there).select("person_id", text=text)
+        coordinate_limits = zip(lists, ("width", "height"), strict=True)
+        inside = [
+            pl.col(name).is_between(0, pl.col(limit_name), closed="left")
+            for name, limit_name in coordinate_limits
+        ]
+        is_present, is_visible = pl.all_horizontal(inside), pl.lit(1)
+    text = pl.format("'{}': [{}, {}, {}]", "name", x, y, is_visible)
+    long = with_names.explode(*lists, "name").filter(is_present).select("person_id", text=text)
     cells = long.group_by("person_id", maintain_order=True).agg(pl.col("text").str.join(", "))
-    joined = left_join(people.select("person_id"), cells, "person_id")
-    whole = pl.concat_str(pl.lit("{"), pl.col("text").fill_null(""), pl.lit("}"))
-    return joined.select(keypoints=whole)["keypoints"]
+    texts = left_join(people.select("person_id"), cells, "person_id")
+    json_text = pl.concat_str(pl.lit("{"), pl.col("text").fill_null(""), pl.lit("}"))
+    return texts.select(keypoints=json_text)["keypoints"]
 
 
 def segment_cells(people: pl.DataFrame) -> pl.Series:
@@ -134,16 +137,18 @@ def segment_cells(people: pl.DataFrame) -> pl.Series:
     if "part_masks" not in people.columns:
         return pl.Series("segments", ["[]"] * people.height, dtype=pl.String)
     rows = people.select("height", "width", "part_masks").with_row_index("row")
-    seen = rows.explode("part_masks").unnest("part_masks").drop_nulls("counts")
-    seen = seen.filter(pl.col("part").is_in(list(CLASS_OF_PART)))
+    part_rows = rows.explode("part_masks").unnest("part_masks").drop_nulls("counts")
+    part_rows = part_rows.filter(pl.col("part").is_in(list(CLASS_OF_PART)))
     texts: list[list[str]] = [[] for _ in range(people.height)]
-    if seen.height:
+    if part_rows.height:
         masks = masks_from_counts(
-            seen["counts"], seen["height"].to_numpy(), seen["width"].to_numpy()
+            part_rows["counts"], part_rows["height"].to_numpy(), part_rows["width"].to_numpy()
         )
-        for k, (row, part) in enumerate(seen.select("row", "part").iter_rows()):
-            texts[row] += _texts(CLASS_OF_PART[part], outlines(masks, k))
-    return pl.Series("segments", [_numbered(found) for found in texts], dtype=pl.String)
+        for k, (row, part_name) in enumerate(part_rows.select("row", "part").iter_rows()):
+            texts[row] += _texts(CLASS_OF_PART[part_name], outlines(masks, k))
+    return pl.Series(
+        "segments", [_numbered(segment_texts) for segment_texts in texts], dtype=pl.String
+    )
 
 
 def segments_of_picture(
@@ -237,15 +242,17 @@ def write_face(
     """Cut out, align and write the face of the k-th person (from 1) of a picture."""
     from PIL import Image
 
-    own = np.where(picture.owner == k, picture.part, 0).astype(np.uint8)
-    if int((own == PARTS.index("face_skin") + 1).sum()) < _LEAST_FACE_PX:
+    part_pixels = np.where(picture.owner == k, picture.part, 0).astype(np.uint8)
+    if int((part_pixels == PARTS.index("face_skin") + 1).sum()) < _LEAST_FACE_PX:
         return None
     inverse = _alignment(person)  # aligned pixel to the photo's
     size, coefficients = (SIDE_PX, SIDE_PX), tuple(inverse.ravel().tolist())
     transform = Image.Transform.AFFINE
     photo = Image.fromarray(picture.pixels)
     face = photo.transform(size, transform, coefficients, Image.Resampling.BILINEAR)
-    labels = Image.fromarray(own).transform(size, transform, coefficients, Image.Resampling.NEAREST)
+    labels = Image.fromarray(part_pixels).transform(
+        size, transform, coefficients, Image.Resampling.NEAREST
+    )
     write_bytes(root, f"{folder}/faces_crop_and_align_{name}.png", encoded(np.asarray(face), "png"))
     cell, classes = segments_of_picture(np.asarray(labels))
     masks = _write_masks(classes, name, root)
@@ -255,8 +262,8 @@ def write_face(
 def _alignment(person: Mapping[str, Any]) -> npt.NDArray[np.float64]:
     """Give the affine map from the aligned face to the photo: ``[2, 3]``."""
     x, y = person["joints_x"], person["joints_y"]
-    right, left = JOINTS.index("right_eye"), JOINTS.index("left_eye")
-    dx, dy = x[left] - x[right], y[left] - y[right]
+    right_eye, left_eye = JOINTS.index("right_eye"), JOINTS.index("left_eye")
+    dx, dy = x[left_eye] - x[right_eye], y[left_eye] - y[right_eye]
     turn = math.atan2(dy, dx) if abs(dx) > 1e-6 else 0.0
     if abs(turn) > math.pi / 2:  # seen from behind: keep it upright
         turn -= math.copysign(math.pi, turn)
@@ -271,12 +278,12 @@ def _alignment(person: Mapping[str, Any]) -> npt.NDArray[np.float64]:
 def _points(person: Mapping[str, Any], inverse: npt.NDArray[np.float64]) -> str:
     """Write the joints of the face that are seen, where they lie in the aligned face."""
     xy = np.array([person["joints_x"][:_OF_FACE], person["joints_y"][:_OF_FACE]])
-    placed = np.linalg.solve(inverse[:, :2], xy - inverse[:, 2:])
-    inside = ((placed >= 0) & (placed < SIDE_PX)).all(axis=0)
-    seen = inside & (np.array(person["joints_v"][:_OF_FACE]) == 2)
+    points = np.linalg.solve(inverse[:, :2], xy - inverse[:, 2:])
+    inside = ((points >= 0) & (points < SIDE_PX)).all(axis=0)
+    is_visible = inside & (np.array(person["joints_v"][:_OF_FACE]) == 2)
     cells = [
-        f"'{KEYPOINTS[i]}': [{placed[0, i]:.2f}, {placed[1, i]:.2f}, 1]"
-        for i in np.flatnonzero(seen)
+        f"'{KEYPOINTS[i]}': [{points[0, i]:.2f}, {points[1, i]:.2f}, 1]"
+        for i in np.flatnonzero(is_visible)
     ]
     return "{" + ", ".join(sorted(cells)) + "}"
 
@@ -285,9 +292,9 @@ def _write_masks(classes: Mapping[int, npt.NDArray[np.bool_]], name: str, root: 
     """Write a picture for each part that is seen, one of the background, and all in one."""
     combined = np.zeros((SIDE_PX, SIDE_PX), dtype=np.uint8)
     for number, mask in classes.items():
-        part = _NAME_OF_CLASS.get(CLASSES[number])
-        if part is not None:
-            combined[mask] = _LABELS.index(part)
+        part_name = _NAME_OF_CLASS.get(CLASSES[number])
+        if part_name is not None:
+            combined[mask] = _LABELS.index(part_name)
     present = sorted({0, *np.unique(combined).tolist()})  # the background has a file in any case
     pictures = {_LABELS[k]: ((combined == k) * 255).astype(np.uint8) for k in present}
     pictures["combined"] = combined

@@ -36,7 +36,7 @@ def _turn(bits: _Bits, y: int, x: int, dx: int, dy: int) -> int:
 
 @njit((types.uint8[:, ::1], types.uint8[:, ::1], types.int32[:, ::1], types.int64[::1]), **_FLAGS)
 def walk_outlines(
-    bits: _Bits, walked: _Bits, corners: npt.NDArray[np.int32], ends: npt.NDArray[np.int64]
+    bits: _Bits, walked: _Bits, corners: npt.NDArray[np.int32], loop_ends: npt.NDArray[np.int64]
 ) -> int:
     """Walk along the pixels' edges around every region, the region on the right."""
     n, loops = 0, 0
@@ -60,6 +60,6 @@ def walk_outlines(
                     n += 1
                     dx, dy = -turn * dy, turn * dx
             if n > last:
-                ends[loops] = n
+                loop_ends[loops] = n
                 loops += 1
     return loops

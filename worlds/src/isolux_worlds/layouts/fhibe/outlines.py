@@ -21,7 +21,7 @@ Polygon = npt.NDArray[np.int32]
 
 def outlines(masks: Masks, k: int) -> list[Polygon]:
     """Trace mask ``k``."""
-    left, top, width, height = (int(side) for side in masks.box_xywh[k])
+    left, top, width, height = (int(coordinate) for coordinate in masks.box_xywh[k])
     tall = int(masks.height[k])
     edges = masks.edges[masks.starts[k] : masks.starts[k + 1]] - left * tall
     lengths = np.diff(edges, prepend=0, append=width * tall)
@@ -42,12 +42,12 @@ def outlines_of_bitmap(bits: npt.NDArray[np.bool_]) -> list[Polygon]:
     holes = np.minimum.reduceat(x, starts)[area < 0]  # a hole is walked the other way round
     if not len(holes):
         return np.split(corners, starts[1:])
-    found: list[Polygon] = []
+    polygons: list[Polygon] = []
     for left, right in pairwise([0, *np.unique(holes + 1).tolist(), bits.shape[1]]):
         strip, starts = _loops(bits[:, left:right])
         if len(starts):
-            found += np.split(strip + np.array([left, 0], dtype=np.int32), starts[1:])
-    return found
+            polygons += np.split(strip + np.array([left, 0], dtype=np.int32), starts[1:])
+    return polygons
 
 
 def _loops(bits: npt.NDArray[np.bool_]) -> tuple[Polygon, npt.NDArray[np.int64]]:
@@ -57,7 +57,7 @@ def _loops(bits: npt.NDArray[np.bool_]) -> tuple[Polygon, npt.NDArray[np.int64]]
     framed = np.pad(np.ascontiguousarray(bits, dtype=np.uint8), 1)
     across = int((framed[1:] != framed[:-1]).sum())  # every corner ends one of these edges
     corners = np.empty((2 * across + 1, 2), dtype=np.int32)
-    ends = np.empty(across + 1, dtype=np.int64)
-    n_loops = int(walk_outlines(framed, np.zeros_like(framed), corners, ends))
-    last = int(ends[n_loops - 1]) if n_loops else 0
-    return corners[:last] - 1, np.array([0, *ends[: n_loops - 1]], dtype=np.int64)[:n_loops]
+    loop_ends = np.empty(across + 1, dtype=np.int64)
+    n_loops = int(walk_outlines(framed, np.zeros_like(framed), corners, loop_ends))
+    last = int(loop_ends[n_loops - 1]) if n_loops else 0
+    return corners[:last] - 1, np.array([0, *loop_ends[: n_loops - 1]], dtype=np.int64)[:n_loops]

@@ -52,7 +52,7 @@ _SKIN = (
     "5. [198, 180, 157]",
 )
 
-_ONE: Mapping[str, tuple[str, Mapping[str, str], str]] = {
+_SINGLE_ANSWERS: Mapping[str, tuple[str, Mapping[str, str], str]] = {
     "scene": (
         "scene",
         {
@@ -110,7 +110,7 @@ _ONE: Mapping[str, tuple[str, Mapping[str, str], str]] = {
 
 _MUSICIANS = ("drummer", "flutist", "guitarist", "trumpeter")
 _PLAYERS = ("ballplayer", "basketball_player", "soccer_player", "tennis_player")
-_LISTS: Mapping[str, tuple[str, Mapping[str, str], str]] = {
+_LIST_ANSWERS: Mapping[str, tuple[str, Mapping[str, str], str]] = {
     "lighting": (
         "lighting",
         {
@@ -172,7 +172,7 @@ _LISTS: Mapping[str, tuple[str, Mapping[str, str], str]] = {
     ),
 }
 
-_FIXED = {
+_FIXED_ANSWERS = {
     "aperture_value": 1.8,
     "focal_length": 4.25,
     "iso_speed_ratings": 100.0,
@@ -194,8 +194,8 @@ _REGIONS = {"af": "0. Africa", "am": "6. Americas", "as": "11. Asia", "eu": "17.
 
 def _native(column: str) -> Native:
     """Say an attribute in the loader's words: the answers without their numbers."""
-    attribute = {**_ONE, **_LISTS}[column][1]
-    return Native(column, {value: text.rpartition(". ")[2] for value, text in attribute.items()})
+    attribute = {**_SINGLE_ANSWERS, **_LIST_ANSWERS}[column][1]
+    return Native(column, {word: text.rpartition(". ")[2] for word, text in attribute.items()})
 
 
 NAMES: Mapping[str, Native] = {
@@ -223,16 +223,16 @@ def answers(world: PhotoWorld) -> pl.DataFrame:
     """Give FHIBE's answers of each person of the world, in the order of ``world.people``."""
     homes = world.households.select("household_id", "country", "country_code", "region")
     photos = world.photos.select("image_id", "household_id").join(homes, on="household_id")
-    own = ("household_id", "country", "country_code", "region")
-    people = left_join(world.people.drop(own, strict=False), photos)
+    home_columns = ("household_id", "country", "country_code", "region")
+    people = left_join(world.people.drop(home_columns, strict=False), photos)
     code = pl.col("country_code")
     sub = code.replace_strict({c.code: c.ancestry for c in COUNTRIES}, return_dtype=pl.String)
     nation = code.replace_strict({c.code: c.nationality for c in COUNTRIES}, return_dtype=pl.String)
     region = pl.col("region").replace_strict(_REGIONS, return_dtype=pl.String)
-    found = people.select(
-        **{name: _answer(*asked) for name, asked in _ONE.items()},
-        **{name: pl.concat_list(_answer(*asked)) for name, asked in _LISTS.items()},
-        **{name: pl.lit(value) for name, value in _FIXED.items()},
+    table = people.select(
+        **{name: _answer(*question) for name, question in _SINGLE_ANSWERS.items()},
+        **{name: pl.concat_list(_answer(*question)) for name, question in _LIST_ANSWERS.items()},
+        **{name: pl.lit(constant) for name, constant in _FIXED_ANSWERS.items()},
         location_country="country",
         location_region=pl.col("district") if "district" in people.columns else pl.lit(""),
         ancestry=pl.concat_list(region, sub).list.drop_nulls(),
@@ -241,43 +241,48 @@ def answers(world: PhotoWorld) -> pl.DataFrame:
         camera_distance=_distance(),
     )
     bald = (pl.col("natural_hair_type") == "0. None").alias("bald")
-    none = pl.lit(["0. None"])
-    hair = pl.when(bald).then(none).otherwise("natural_hair_color")
+    no_hair = pl.lit(["0. None"])
+    hair = pl.when(bald).then(no_hair).otherwise("natural_hair_color")
     of_hair = {"natural_hair_color": hair, "apparent_hair_type": pl.col("natural_hair_type")}
-    found = found.with_columns(**of_hair, apparent_hair_color=hair)
+    table = table.with_columns(**of_hair, apparent_hair_color=hair)
     bearded = pl.col("facial_hairstyle").list.first() != "0. None"
-    beard = pl.when(bearded).then("natural_hair_color").otherwise(none)
+    beard = pl.when(bearded).then("natural_hair_color").otherwise(no_hair)
     eyes = dict.fromkeys(_EYES, pl.lit(["7. Not listed"]))
-    alone = people.select(pl.len().over("image_id") == 1).to_series()
-    apart, together = pl.lit(["0. Not applicable"]), pl.lit(["1. Talking/listening/singing"])
-    return found.with_columns(
+    is_alone = people.select(pl.len().over("image_id") == 1).to_series()
+    not_applicable, interaction = (
+        pl.lit(["0. Not applicable"]),
+        pl.lit(["1. Talking/listening/singing"]),
+    )
+    return table.with_columns(
         natural_facial_haircolor=beard,
         apparent_facial_haircolor=beard,
         **eyes,
         **_skin(world, people),
-        multiple_subjects=(~alone).cast(pl.Int64),
-        action_subject_subject_interaction=pl.when(alone).then(apart).otherwise(together),
+        multiple_subjects=(~is_alone).cast(pl.Int64),
+        action_subject_subject_interaction=pl.when(is_alone)
+        .then(not_applicable)
+        .otherwise(interaction),
     )
 
 
-def _answer(attribute: str, words: Mapping[str, str], other: str) -> pl.Expr:
-    return pl.col(attribute).replace_strict(dict(words), default=other, return_dtype=pl.String)
+def _answer(attribute: str, words: Mapping[str, str], default: str) -> pl.Expr:
+    return pl.col(attribute).replace_strict(dict(words), default=default, return_dtype=pl.String)
 
 
 def _skin(world: PhotoWorld, people: pl.DataFrame) -> dict[str, pl.Series]:
     """Give the natural colour as it is, and the apparent one as annotators see it: they may err."""
     level = people["skin_tone"].replace_strict(dict(SKIN_LEVEL), return_dtype=pl.Int64).to_numpy()
     random = stream(world.seed, "annotators", "fhibe", "apparent_skin_color")
-    wrong = random.random(len(level)) < error_of(world, people)
-    other = (level + random.integers(1, len(_SKIN), len(level))) % len(_SKIN)
+    is_wrong = random.random(len(level)) < error_of(world, people)
+    wrong_level = (level + random.integers(1, len(_SKIN), len(level))) % len(_SKIN)
     colours = pl.Series(_SKIN)
-    apparent = colours.gather(np.where(wrong, other, level))
+    apparent = colours.gather(np.where(is_wrong, wrong_level, level))
     return {"natural_skin_color": colours.gather(level), "apparent_skin_color": apparent}
 
 
 def _distance() -> pl.Expr:
     """Tell the camera's distance by the height of the face, as FHIBE does."""
-    found: pl.Expr = pl.lit(_FARTHER)
-    for below, name in reversed(_DISTANCES):
-        found = pl.when(pl.col("face_h") < below).then(pl.lit(name)).otherwise(found)
-    return found
+    distance: pl.Expr = pl.lit(_FARTHER)
+    for max_height, name in reversed(_DISTANCES):
+        distance = pl.when(pl.col("face_h") < max_height).then(pl.lit(name)).otherwise(distance)
+    return distance

@@ -1,7 +1,8 @@
 """A world in YAML: who lives in it, how they are photographed, who annotates, which models err how.
 
 ``world.yaml -> read_world -> WorldSettings``; ``preset`` reads one of those that come with isolux.
-``people.draw_people`` draws from it, ``planted.planted`` gives the exact truth of every group.
+``people.draw_people`` draws from it, ``injected_effects.photo_injected_rates`` gives the exact rate
+of every group.
 
 Attributes are a Bayesian network: each has ``shares``, and ``given`` a list of conditions on
 attributes named before it, of which the first that holds counts.
@@ -62,18 +63,22 @@ class WorldSettings(WorldFields):
         raise UnknownNameError("model", name, [m.name for m in self.models], where=self.name)
 
 
-def parse_world(values: Mapping[str, Any], *, where: str | None = None) -> WorldSettings:
+def parse_world(values: Mapping[str, Any], *, source: str | None = None) -> WorldSettings:
     """Make a world of loose values, or say which of them is wrong."""
     try:
         return WorldSettings.model_validate(values)
     except ValidationError as error:
-        raise _first_problem(error, where) from error
+        raise _first_problem(error, source) from error
     except RecursionError as error:
-        raise SpecError("the world is nested too deep to be one", where=where) from error
+        raise SpecError("the world is nested too deep to be one", where=source) from error
     except IsoluxError as error:
-        place = ", ".join(p for p in (where, error.where) if p) or None
+        location = ", ".join(p for p in (source, error.where) if p) or None
         raise SpecError(
-            error.problem, expected=error.expected, found=error.found, where=place, hint=error.hint
+            error.problem,
+            expected=error.expected,
+            found=error.found,
+            where=location,
+            hint=error.hint,
         ) from error
 
 
@@ -88,7 +93,7 @@ def read_world(path: str | Path) -> WorldSettings:
     FileError, SpecError
         As ``parse_world``, with the file; the file is missing, too large or not YAML.
     """
-    return parse_world(read_yaml_file(path), where=str(path))
+    return parse_world(read_yaml_file(path), source=str(path))
 
 
 def preset(name: str) -> WorldSettings:
@@ -122,26 +127,26 @@ _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 80
 
 
-def _key_path(parts: Sequence[object]) -> str:
+def _key_path(keys: Sequence[object]) -> str:
     """Write where a key stands: ``attributes.lighting.given[0].shares``."""
-    text = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in parts)
+    text = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in keys)
     return text.removeprefix(".")
 
 
-def _first_problem(error: ValidationError, where: str | None) -> SpecError:
+def _first_problem(error: ValidationError, source: str | None) -> SpecError:
     """Say what pydantic found first."""
     first = error.errors(include_url=False)[0]
-    parts = [p for p in first["loc"] if p != "[key]"]
-    key = f"key {_key_path(parts)!r}" if parts else None
-    place = ", ".join(p for p in (where, key) if p) or None
+    keys = [p for p in first["loc"] if p != "[key]"]
+    key = f"key {_key_path(keys)!r}" if keys else None
+    location = ", ".join(p for p in (source, key) if p) or None
     if first["type"] == "extra_forbidden":
-        name = str(parts[-1])
+        name = str(keys[-1])
         near = difflib.get_close_matches(name, SETTINGS_NAMES, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}?" if near else "see the settings of a world"
-        return SpecError(f"there is no setting {_SHORT.repr(name)}", where=place, hint=hint)
+        return SpecError(f"there is no setting {_SHORT.repr(name)}", where=location, hint=hint)
     return SpecError(
         "the world cannot be used as it is written",
         expected=str(first["msg"]).removeprefix("Value error, "),
         found="nothing" if first["type"] == "missing" else _SHORT.repr(first.get("input")),
-        where=place,
+        where=location,
     )

@@ -20,7 +20,7 @@ _MAX_ATTRIBUTES = 100
 """Attributes of a world's own, groupings and models."""
 _MAX_VALUES = 1000
 
-_ABOVE: Mapping[Level, tuple[Level, ...]] = {
+_LEVELS_ABOVE: Mapping[Level, tuple[Level, ...]] = {
     "household": ("household",),
     "image": ("household", "image"),
     "subject": ("household", "subject"),
@@ -29,15 +29,15 @@ _ABOVE: Mapping[Level, tuple[Level, ...]] = {
 """On whose attributes one of a level may hang."""
 
 _COLUMNS = {c.name for t in (HOUSEHOLDS, SUBJECTS, PHOTOS, PEOPLE) for c in t.columns}
-_TAKEN = _COLUMNS - set(PLACE_VALUES)
+_RESERVED_NAMES = _COLUMNS - set(PLACE_VALUES)
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _TOLERANCE = 1e-6
 
 Where = Mapping[str, Sequence[str]]
-_Known = Mapping[str, tuple[str, ...]]
+_ValuesByAttribute = Mapping[str, tuple[str, ...]]
 
 
-def _wrong(
+def _settings_error(
     problem: str, key: str, expected: str | None, found: str, hint: str | None = None
 ) -> SpecError:
     return SpecError(problem, expected=expected, found=found, where=f"key {key!r}", hint=hint)
@@ -49,23 +49,25 @@ def check_world(settings: WorldFields) -> None:
     for name in ("attributes", "models", "by"):
         n = len(getattr(settings, name))
         if n > _MAX_ATTRIBUTES:
-            raise _wrong(
+            raise _settings_error(
                 f"the world has too many {name}", name, f"at most {_MAX_ATTRIBUTES}", str(n)
             )
     _check_attributes(settings)
-    known = {name: tuple(drawn.shares) for name, drawn in DRAWN.items()}
-    known |= {name: _values(name, a) for name, a in settings.attributes.items()}
+    values_by_attribute = {name: tuple(built_in.shares) for name, built_in in DRAWN.items()}
+    values_by_attribute |= {name: _values(name, a) for name, a in settings.attributes.items()}
     for i, special in enumerate(settings.annotators.errors):
-        _check_where(special.where, known, f"annotators.errors[{i}].where")
+        _check_conditions(special.where, values_by_attribute, f"annotators.errors[{i}].where")
     names = [model.name for model in settings.models]
     for i, model in enumerate(settings.models):
         if names.index(model.name) != i:
             key = f"models[{i}].name"
-            raise _wrong("two models have one name", key, "every name once", repr(model.name))
+            raise _settings_error(
+                "two models have one name", key, "every name once", repr(model.name)
+            )
         for j, effect in enumerate(model.effects):
-            _check_where(effect.where, known, f"models[{i}].effects[{j}].where")
+            _check_conditions(effect.where, values_by_attribute, f"models[{i}].effects[{j}].where")
     for i, entry in enumerate(settings.by):
-        _check_grouping(entry, settings.by[:i], known, f"by[{i}]")
+        _check_grouping(entry, settings.by[:i], values_by_attribute, f"by[{i}]")
 
 
 def _check_counts(settings: WorldFields) -> None:
@@ -73,42 +75,44 @@ def _check_counts(settings: WorldFields) -> None:
         low, high = getattr(settings, name)
         if high < low:
             problem = f"the range of {name} is the wrong way round"
-            raise _wrong(problem, name, "the lower end first", f"[{low}, {high}]")
-    room, most = settings.photos[0] * settings.people[1], settings.subjects[1]
-    if most > room:
-        raise _wrong(
+            raise _settings_error(problem, name, "the lower end first", f"[{low}, {high}]")
+    min_places, max_subjects = settings.photos[0] * settings.people[1], settings.subjects[1]
+    if max_subjects > min_places:
+        raise _settings_error(
             "not every subject can be in a photo",
             "subjects",
-            f"at most {room} subjects: the fewest photos of a home times the most people",
-            f"up to {most}",
+            f"at most {min_places} subjects: the fewest photos of a home times the most people",
+            f"up to {max_subjects}",
             hint="allow more photos or people, or fewer subjects",
         )
-    people = settings.households * settings.photos[1] * min(settings.people[1], most)
+    people = settings.households * settings.photos[1] * min(settings.people[1], max_subjects)
     if people > _MAX_PEOPLE:
         expected = f"at most {_MAX_PEOPLE:,} people in photos"
-        raise _wrong("the world is too large", "households", expected, f"up to {people:,}")
+        raise _settings_error("the world is too large", "households", expected, f"up to {people:,}")
 
 
 def _check_attributes(settings: WorldFields) -> None:
     earlier: dict[str, tuple[Level, tuple[str, ...]]] = {}
     for name, attribute in settings.attributes.items():
         key = f"attributes.{name}"
-        if not _NAME.fullmatch(name) or name in _TAKEN:
+        if not _NAME.fullmatch(name) or name in _RESERVED_NAMES:
             expected = "small letters, digits and _, and no column that every world has"
             problem = "an attribute cannot have this name"
-            raise _wrong(problem, key[:120], expected, repr(name[:80]))
+            raise _settings_error(problem, key[:120], expected, repr(name[:80]))
         level = _level_of(name, attribute, f"{key}.level")
         values = _values(name, attribute)
         _check_values(name, values, f"{key}.shares")
         if attribute.shares is not None:
             _check_shares(attribute.shares, values, f"{key}.shares")
         for i, rule in enumerate(attribute.given):
-            _check_given(rule.where, name, level, earlier, f"{key}.given[{i}].where")
+            _check_conditional(rule.where, name, level, earlier, f"{key}.given[{i}].where")
             _check_shares(rule.shares, values, f"{key}.given[{i}].shares")
         earlier[name] = (level, values)
     if {"region", "country"} <= set(settings.attributes):
         problem = "a country is in one region: only one of the two can be planted"
-        raise _wrong(problem, "attributes", None, "region and country", hint="plant the country")
+        raise _settings_error(
+            problem, "attributes", None, "region and country", hint="plant the country"
+        )
 
 
 def _level_of(name: str, attribute: AttributeSettings, key: str) -> Level:
@@ -118,9 +122,9 @@ def _level_of(name: str, attribute: AttributeSettings, key: str) -> Level:
     level = attribute.level or fixed
     if level is None:
         problem = f"the painter does not know {name!r}: say who has it"
-        raise _wrong(problem, key, "one of " + ", ".join(LEVELS), "nothing")
+        raise _settings_error(problem, key, "one of " + ", ".join(LEVELS), "nothing")
     if fixed not in (None, level):
-        raise _wrong(f"{name!r} cannot be had at this level", key, fixed, level)
+        raise _settings_error(f"{name!r} cannot be had at this level", key, fixed, level)
     return level
 
 
@@ -135,61 +139,69 @@ def _values(name: str, attribute: AttributeSettings) -> tuple[str, ...]:
 def _check_values(name: str, values: tuple[str, ...], key: str) -> None:
     if not values or len(values) > _MAX_VALUES or "" in values:
         expected = f"1 to {_MAX_VALUES}, with their shares, none of them empty"
-        raise _wrong(f"{name!r} needs values", key, expected, f"{len(values)} of them")
-    _check_known("value", values, _usual_values(name) or values, key)
+        raise _settings_error(f"{name!r} needs values", key, expected, f"{len(values)} of them")
+    _check_names_exist("value", values, _usual_values(name) or values, key)
 
 
-def _check_known(kind: str, names: Iterable[str], known: Iterable[str], key: str) -> None:
+def _check_names_exist(
+    description: str, names: Iterable[str], valid_names: Iterable[str], key: str
+) -> None:
     for name in names:
-        if name not in known:
-            raise UnknownNameError(kind, name[:80], known, where=f"key '{key}'")
+        if name not in valid_names:
+            raise UnknownNameError(description, name[:80], valid_names, where=f"key '{key}'")
 
 
 def _check_shares(shares: Mapping[str, float], values: tuple[str, ...], key: str) -> None:
-    _check_known("value", shares, values, key)
+    _check_names_exist("value", shares, values, key)
     total = sum(shares.values())
     if abs(total - 1) > _TOLERANCE:
         problem = "these shares are not a distribution"
-        raise _wrong(problem, key, "a sum of 1", f"a sum of {total:.6g}")
+        raise _settings_error(problem, key, "a sum of 1", f"a sum of {total:.6g}")
 
 
-def _check_given(
-    where: Where,
+def _check_conditional(
+    conditions: Where,
     name: str,
     level: Level,
     earlier: Mapping[str, tuple[Level, tuple[str, ...]]],
     key: str,
 ) -> None:
-    known = {other: values for other, (_, values) in earlier.items()}
-    for other in where:
-        if other not in known and (other in DRAWN or other == name):
-            problem = f"{name!r} hangs on {other!r}, which the world does not name before it"
-            expected = "one of " + ", ".join(known) if known else "an attribute named before"
-            hint = f"write `{other}: {{}}` above {name}" if other != name else None
-            raise _wrong(problem, key, expected, repr(other), hint)
-    _check_where(where, known, key)
-    for other in where:
-        if earlier[other][0] not in _ABOVE[level]:
-            expected = f"an attribute of level {' or '.join(_ABOVE[level])}"
-            found = f"one of level {earlier[other][0]}"
-            raise _wrong(f"{name!r} cannot hang on {other!r}", key, expected, found)
+    values_by_attribute = {parent: values for parent, (_, values) in earlier.items()}
+    for parent in conditions:
+        if parent not in values_by_attribute and (parent in DRAWN or parent == name):
+            problem = f"{name!r} hangs on {parent!r}, which the world does not name before it"
+            expected = (
+                "one of " + ", ".join(values_by_attribute)
+                if values_by_attribute
+                else "an attribute named before"
+            )
+            hint = f"write `{parent}: {{}}` above {name}" if parent != name else None
+            raise _settings_error(problem, key, expected, repr(parent), hint)
+    _check_conditions(conditions, values_by_attribute, key)
+    for parent in conditions:
+        if earlier[parent][0] not in _LEVELS_ABOVE[level]:
+            expected = f"an attribute of level {' or '.join(_LEVELS_ABOVE[level])}"
+            description = f"one of level {earlier[parent][0]}"
+            raise _settings_error(f"{name!r} cannot hang on {parent!r}", key, expected, description)
 
 
-def _check_where(where: Where, known: _Known, key: str) -> None:
-    if not where or not all(where.values()):
+def _check_conditions(conditions: Where, values_by_attribute: _ValuesByAttribute, key: str) -> None:
+    if not conditions or not all(conditions.values()):
         expected = "attributes and values, such as lighting: dimly_lit"
-        found = repr({k: list(v) for k, v in where.items()})[:80]
-        raise _wrong("a condition names no group", key, expected, found)
-    _check_known("attribute", where, known, key)
-    for name, values in where.items():
-        _check_known("value", values, known[name], f"{key}.{name}")
+        description = repr({k: list(v) for k, v in conditions.items()})[:80]
+        raise _settings_error("a condition names no group", key, expected, description)
+    _check_names_exist("attribute", conditions, values_by_attribute, key)
+    for name, values in conditions.items():
+        _check_names_exist("value", values, values_by_attribute[name], f"{key}.{name}")
 
 
-def _check_grouping(entry: str, earlier: Sequence[str], known: _Known, key: str) -> None:
+def _check_grouping(
+    entry: str, earlier: Sequence[str], values_by_attribute: _ValuesByAttribute, key: str
+) -> None:
     if entry in earlier:
-        raise _wrong("a grouping is listed twice", key, "every one once", repr(entry[:80]))
+        raise _settings_error("a grouping is listed twice", key, "every one once", repr(entry[:80]))
     names = crossed(entry)
-    _check_known("attribute", names, known, key)
+    _check_names_exist("attribute", names, values_by_attribute, key)
     if len(set(names)) < len(names):
         problem = "an intersection is of different attributes"
-        raise _wrong(problem, key, "every name once", repr(entry[:80]))
+        raise _settings_error(problem, key, "every name once", repr(entry[:80]))

@@ -14,40 +14,40 @@ __all__ = ["SETTINGS_NAMES", "AttributeSettings", "ModelSettings", "WorldFields"
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 
 
-def _word(value: object) -> str:
+def _word(raw: object) -> str:
     """Write a value as the tables have it; YAML reads 9 as a number and true as a truth."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str | int | float):
-        return str(value)
+    if isinstance(raw, bool):
+        return str(raw).lower()
+    if isinstance(raw, str | int | float):
+        return str(raw)
     raise ValueError("a value should be a word or a number")
 
 
-def _words(value: object) -> object:
-    return tuple(map(_word, value)) if isinstance(value, list | tuple) else (_word(value),)
+def _words(raw: object) -> object:
+    return tuple(map(_word, raw)) if isinstance(raw, list | tuple) else (_word(raw),)
 
 
-def _keyed(value: object) -> object:
-    return {_word(k): v for k, v in value.items()} if isinstance(value, Mapping) else value
+def _with_text_keys(raw: object) -> object:
+    return {_word(k): v for k, v in raw.items()} if isinstance(raw, Mapping) else raw
 
 
-def _ends(value: object) -> object:
-    return (value, value) if isinstance(value, int) else value
+def _to_range(raw: object) -> object:
+    return (raw, raw) if isinstance(raw, int) else raw
 
 
-def _no_truth(value: object) -> object:
-    if isinstance(value, bool):
+def _refuse_bool(raw: object) -> object:
+    if isinstance(raw, bool):
         raise ValueError("a number is needed, not a truth value")  # noqa: TRY004 - pydantic's
-    return value
+    return raw
 
 
 Count = Annotated[int, Field(strict=True, ge=1)]
-Ends = Annotated[tuple[Count, Count], BeforeValidator(_ends)]
-Number = Annotated[float, BeforeValidator(_no_truth), Field(allow_inf_nan=False)]
-Share = Annotated[float, BeforeValidator(_no_truth), Field(ge=0, le=1, allow_inf_nan=False)]
-Shares = Annotated[dict[str, Share], BeforeValidator(_keyed)]
+Ends = Annotated[tuple[Count, Count], BeforeValidator(_to_range)]
+Number = Annotated[float, BeforeValidator(_refuse_bool), Field(allow_inf_nan=False)]
+Share = Annotated[float, BeforeValidator(_refuse_bool), Field(ge=0, le=1, allow_inf_nan=False)]
+Shares = Annotated[dict[str, Share], BeforeValidator(_with_text_keys)]
 Where = Annotated[
-    dict[str, Annotated[tuple[str, ...], BeforeValidator(_words)]], BeforeValidator(_keyed)
+    dict[str, Annotated[tuple[str, ...], BeforeValidator(_words)]], BeforeValidator(_with_text_keys)
 ]
 """Attribute to the values meant: all of them must hold; of one attribute any."""
 Name = Annotated[str, Field(pattern=_NAME)]
@@ -111,7 +111,7 @@ class ModelSettings(_Frozen):
     """A simulated model: its chance to be right about a person is logistic.
 
     ``correlation`` is that of a normal variable behind the answers, between photos of one subject;
-    means stay as planted whatever it is. ``false_alarms`` is the mean number of false alarms in
+    means stay as injected whatever it is. ``false_alarms`` is the mean number of false alarms in
     a photo, ``jitter`` the standard deviation of a box's edges, in parts of its side.
     """
 

@@ -46,51 +46,55 @@ def read_yaml_text(text: str, *, where: str | None = None) -> dict[str, Any]:
             root = loader.get_single_node()
             if root is not None:
                 _check_nodes(root, where)
-            found = None if root is None else loader.construct_document(root)
+            document = None if root is None else loader.construct_document(root)
         finally:
             loader.dispose()
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
         first = " ".join(str(error).split())[:300]
         raise FileError("the file is not valid YAML", found=first, where=where) from error
-    if not isinstance(found, dict):
-        what, expected = type(found).__name__, "lines such as `name: fair`"
-        what = "an empty file" if found is None else what
-        raise SpecError("the file holds no world", expected=expected, found=what, where=where)
-    return {str(key): value for key, value in found.items()}
+    if not isinstance(document, dict):
+        description, expected = type(document).__name__, "lines such as `name: fair`"
+        description = "an empty file" if document is None else description
+        raise SpecError(
+            "the file holds no world", expected=expected, found=description, where=where
+        )
+    return {str(key): content for key, content in document.items()}
 
 
-def _check_nodes(root: Any, where: str | None) -> None:
+def _check_nodes(root: Any, source: str | None) -> None:
     """Walk every node once: refuse anchors and double keys, and keep words as words."""
-    seen: set[int] = set()
+    visited_ids: set[int] = set()
     waiting = [root]
     while waiting:
         node = waiting.pop()
-        if id(node) in seen:
+        if id(node) in visited_ids:
             problem, expected = (
                 "a world is written without anchors",
                 "every value where it is meant",
             )
-            found = "an alias such as *name"
-            raise SpecError(problem, expected=expected, found=found, where=_line(node, where))
-        seen.add(id(node))
+            description = "an alias such as *name"
+            raise SpecError(
+                problem, expected=expected, found=description, where=_line(node, source)
+            )
+        visited_ids.add(id(node))
         if node.id == "mapping":
-            _check_keys(node, where)
-            waiting += [part for pair in node.value for part in pair]
+            _check_keys(node, source)
+            waiting += [child for pair in node.value for child in pair]
         elif node.id == "sequence":
             waiting += node.value
         elif node.tag == _BOOL and node.value.lower() not in ("true", "false"):
             node.tag = _TEXT
 
 
-def _check_keys(node: Any, where: str | None) -> None:
-    seen: set[str] = set()
+def _check_keys(node: Any, source: str | None) -> None:
+    seen_keys: set[str] = set()
     for key, _ in node.value:
-        if key.id == "scalar" and key.value in seen:
+        if key.id == "scalar" and key.value in seen_keys:
             problem = f"the key {key.value[:80]!r} occurs twice"
-            raise SpecError(problem, expected="every key once", where=_line(key, where))
-        seen.add(str(key.value))
+            raise SpecError(problem, expected="every key once", where=_line(key, source))
+        seen_keys.add(str(key.value))
 
 
-def _line(node: Any, where: str | None) -> str:
+def _line(node: Any, source: str | None) -> str:
     line = f"line {node.start_mark.line + 1}"
-    return f"{where}, {line}" if where else line
+    return f"{source}, {line}" if source else line
