@@ -127,11 +127,11 @@ def _build_comparisons(
             evaluation.closed.append(Closed(attribute, "it has fewer than two groups to compare"))
         return []
     first, second = both_ways(rows)
-    sides = Side(estimates, j, first), Side(estimates, j, second)
+    comparison_sides = Side(estimates, j, first), Side(estimates, j, second)
     differences = pairs_of(estimates, attribute, j, first, second)
     if rule.kind == "ratio_at_least":
-        return [of_ratios(*sides, differences, float(rule.ratio or 0.0))]
-    return [of_differences(*sides, differences, _margin(rule, measure), -1.0)]
+        return [of_ratios(*comparison_sides, differences, float(rule.ratio or 0.0))]
+    return [of_differences(*comparison_sides, differences, _margin(rule, measure), -1.0)]
 
 
 def _compare_to_reference(
@@ -171,9 +171,9 @@ def _compare_to_reference(
     if not len(compared_rows):
         return []
     second = np.full(len(compared_rows), reference_row, dtype=np.int64)
-    sides = Side(estimates, j, compared_rows), Side(estimates, j, second)
+    comparison_sides = Side(estimates, j, compared_rows), Side(estimates, j, second)
     differences = pairs_of(estimates, attribute, j, compared_rows, second)
-    return [of_differences(*sides, differences, margin, sign)]
+    return [of_differences(*comparison_sides, differences, margin, sign)]
 
 
 def _compare_all_groups(evaluation: Asked, inputs: Measured) -> None:
@@ -195,9 +195,11 @@ def _compare_all_groups(evaluation: Asked, inputs: Measured) -> None:
                 continue
             first, second = both_ways(decidable)
             differences = pairs_of(estimates, attribute, j, first, second)
-            sides = Side(estimates, j, first), Side(estimates, j, second)
+            comparison_sides = Side(estimates, j, first), Side(estimates, j, second)
             evaluation.cells.append(
-                of_differences(*sides, differences, _margin(evaluation.rule, measure), -1.0)
+                of_differences(
+                    *comparison_sides, differences, _margin(evaluation.rule, measure), -1.0
+                )
             )
     if not evaluation.cells and not evaluation.closed:
         evaluation.closed.append(Closed("the run", "it compares no groups on any share"))
@@ -241,10 +243,10 @@ def _compare_paired_baseline(evaluation: Asked, inputs: Measured, baseline: Base
             _add_measure_name(comparison, estimates, before) for comparison in unevaluated
         ]
         if len(decidable):
-            sides = Side(estimates, after, decidable), Side(estimates, before, decidable)
+            comparison_sides = Side(estimates, after, decidable), Side(estimates, before, decidable)
             differences = paired_difference(estimates, decidable, before, after)
             evaluation.cells.append(
-                of_differences(*sides, differences, margin, sign, "the baseline")
+                of_differences(*comparison_sides, differences, margin, sign, "the baseline")
             )
 
 
@@ -289,14 +291,14 @@ def _compare_independent_baseline(
             first_rows, second_rows = (
                 np.array(pair_rows, dtype=np.int64) for pair_rows in zip(*pairs, strict=True)
             )
-            sides = (
+            comparison_sides = (
                 Side(estimates, after, first_rows),
                 Side(baseline_estimates, before, second_rows),
             )
             margin, sign = _margin(rule, measure), _better_sign(rule, measure)
-            differences = independent(*sides)
+            differences = independent(*comparison_sides)
             evaluation.cells.append(
-                of_differences(*sides, differences, margin, sign, "the baseline")
+                of_differences(*comparison_sides, differences, margin, sign, "the baseline")
             )
 
 

@@ -57,7 +57,7 @@ def decide(policy: Policy, inputs: Measured) -> Decision:
     for evaluation in evaluations:
         if evaluation is not None:
             evaluation.closed += without_answer(evaluation.rule, inputs, policy.unanswered)
-    p_values = _adjust_p_values([known for known in evaluations if known is not None])
+    p_values = _adjust_p_values([evaluated for evaluated in evaluations if evaluated is not None])
     n_cases = sum(len(p) for evaluation in p_values.values() for p in evaluation.p_fail)
     answers = [
         answer_without_cells(rule, inputs)

@@ -141,23 +141,23 @@ def _read_rule(mapping: object, number: int, file: str) -> Rule:
             found=repr(mapping),
             where=source_name,
         )
-    kind = _find_kind(mapping, source_name)
+    rule_kind = _find_kind(mapping, source_name)
     for key in mapping:
-        if key not in takes(kind):
+        if key not in takes(rule_kind):
             raise UnknownNameError(
-                f"key of a rule `{kind}`", str(key), takes(kind), where=source_name
+                f"key of a rule `{rule_kind}`", str(key), takes(rule_kind), where=source_name
             )
-    for key in (kind, *KINDS[kind][0]):
+    for key in (rule_kind, *KINDS[rule_kind][0]):
         setting = mapping.get(key)
         if setting is None or (isinstance(setting, str | list) and not setting):
             raise SpecError(
-                f"a rule `{kind}` lacks {key}",
+                f"a rule `{rule_kind}` lacks {key}",
                 expected=f"`{key}:` with a value",
                 found=", ".join(map(str, mapping)),
                 where=source_name,
             )
     _refuse_groups(mapping, source_name)
-    return _build_rule(cast("Kind", kind), mapping, number, source_name)
+    return _build_rule(cast("Kind", rule_kind), mapping, number, source_name)
 
 
 def _refuse_groups(mapping: Mapping[Any, Any], source_name: str) -> None:
@@ -182,14 +182,14 @@ def _refuse_groups(mapping: Mapping[Any, Any], source_name: str) -> None:
 
 
 def _find_kind(mapping: Mapping[Any, Any], source_name: str) -> str:
-    kinds = [key for key in mapping if key in KINDS]
-    if len(kinds) == 1:
-        return str(kinds[0])
-    if len(kinds) > 1:
+    present_kinds = [key for key in mapping if key in KINDS]
+    if len(present_kinds) == 1:
+        return str(present_kinds[0])
+    if len(present_kinds) > 1:
         raise SpecError(
             "a rule asks two things",
             expected="one of them a rule",
-            found=" and ".join(map(str, kinds)),
+            found=" and ".join(map(str, present_kinds)),
             where=source_name,
         )
     valid_keys = {name for rule_kind in KINDS for name in takes(rule_kind)} - KINDS.keys()
@@ -204,25 +204,25 @@ def _find_kind(mapping: Mapping[Any, Any], source_name: str) -> str:
     )
 
 
-def _build_rule(kind: Kind, mapping: Mapping[str, Any], number: int, source_name: str) -> Rule:
+def _build_rule(rule_kind: Kind, mapping: Mapping[str, Any], number: int, source_name: str) -> Rule:
     amount, ratio = None, None
     analyses: tuple[str, ...] = ()
     attribute = mapping.get("attribute")
-    if kind == "covered":
+    if rule_kind == "covered":
         attribute = mapping["covered"]
-    elif kind == "ran":
+    elif rule_kind == "ran":
         analyses = _read_analyses(mapping["ran"], source_name)
-    elif kind == "ratio_at_least":
-        ratio = _read_ratio(mapping[kind], source_name)
+    elif rule_kind == "ratio_at_least":
+        ratio = _read_ratio(mapping[rule_kind], source_name)
     else:
-        amount = read_amount(mapping[kind], what=kind, where=source_name)
-    if kind == "none_above":
+        amount = read_amount(mapping[rule_kind], what=rule_kind, where=source_name)
+    if rule_kind == "none_above":
         analyses = _read_analyses(mapping["findings"], source_name)
     threshold = mapping.get("threshold")
     if threshold is not None and (isinstance(threshold, bool) or not _number(threshold)):
         raise SpecError("a threshold is not a number", found=repr(threshold), where=source_name)
     baseline_people = "same"
-    if kind == "lost_at_most":
+    if rule_kind == "lost_at_most":
         baseline_people = mapping.get("people", "same")
         if baseline_people not in ("same", "shared", "different"):
             raise SpecError(
@@ -232,7 +232,7 @@ def _build_rule(kind: Kind, mapping: Mapping[str, Any], number: int, source_name
                 where=source_name,
             )
     return Rule(
-        kind,
+        rule_kind,
         number,
         amount,
         _text(mapping, "metric", source_name),
@@ -242,7 +242,7 @@ def _build_rule(kind: Kind, mapping: Mapping[str, Any], number: int, source_name
         None if attribute is None else _attribute(attribute, source_name),
         _read_texts(mapping.get("groups", ()), "groups", source_name),
         _text(mapping, "than", source_name),
-        _read_count(mapping, "people", source_name) if kind == "covered" else None,
+        _read_count(mapping, "people", source_name) if rule_kind == "covered" else None,
         _read_count(mapping, "clusters", source_name),
         cast("Any", baseline_people),
         analyses,
@@ -283,7 +283,7 @@ def _read_texts(setting: object, key: str, source_name: str) -> tuple[str, ...]:
         raise SpecError(
             f"{key} is not a list", expected="[a, b]", found=repr(setting), where=source_name
         )
-    return tuple(_text({key: item}, key, source_name) or "" for item in items)
+    return tuple(_text({key: element}, key, source_name) or "" for element in items)
 
 
 def _read_analyses(setting: object, source_name: str) -> tuple[str, ...]:

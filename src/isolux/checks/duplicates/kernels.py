@@ -41,32 +41,34 @@ def _differing_bits(a: np.uint64, b: np.uint64) -> int:
 @njit(nogil=True, fastmath=True)
 def _crop_and_standardise(a: _Floats, trim: _Floats, out: _Floats) -> None:
     """Fill ``out`` with ``a`` cut at left, right, top, bottom, brought back to its size."""
-    side, unit, half = a.shape[0], np.float32(1.0), np.float32(0.5)
-    last = np.float32(side - 1.001)  # just inside, so that the pixel after it is there to read
+    side_px, unit, half = a.shape[0], np.float32(1.0), np.float32(0.5)
+    last = np.float32(side_px - 1.001)  # just inside, so that the pixel after it is there to read
     pixel_index, fraction = np.empty((2, SIDE), np.int64), np.empty((2, SIDE), np.float32)
     for axis in range(2):
-        begin = trim[2 * axis] * np.float32(side)
+        begin = trim[2 * axis] * np.float32(side_px)
         step = unit - trim[2 * axis] - trim[2 * axis + 1]
-        for k in range(side):
+        for k in range(side_px):
             x = min(max(begin + (np.float32(k) + half) * step - half, np.float32(0.0)), last)
             pixel_index[axis, k] = np.int64(x)
             fraction[axis, k] = x - np.float32(pixel_index[axis, k])
     # a picture of one grey has no length to divide by
     total, squared_sum = np.float32(0.0), np.float32(1e-9)
-    for r in range(side):
+    for r in range(side_px):
         top, v = pixel_index[1, r], fraction[1, r]
-        for c in range(side):
-            left, u = pixel_index[0, c], fraction[0, c]
-            upper = a[top, left] + u * (a[top, left + 1] - a[top, left])
-            lower = a[top + 1, left] + u * (a[top + 1, left + 1] - a[top + 1, left])
+        for c in range(side_px):
+            left_column, u = pixel_index[0, c], fraction[0, c]
+            upper = a[top, left_column] + u * (a[top, left_column + 1] - a[top, left_column])
+            lower = a[top + 1, left_column] + u * (
+                a[top + 1, left_column + 1] - a[top + 1, left_column]
+            )
             pixel = upper + v * (lower - upper)
             out[r, c] = pixel
             total += pixel
             squared_sum += pixel * pixel
-    mean = total / np.float32(side * side)
+    mean = total / np.float32(side_px * side_px)
     scale = unit / np.sqrt(max(squared_sum - mean * total, np.float32(1e-9)))
-    for r in range(side):
-        for c in range(side):
+    for r in range(side_px):
+        for c in range(side_px):
             out[r, c] = (out[r, c] - mean) * scale
 
 
@@ -108,8 +110,8 @@ def _refine_trim(a: _Floats, b: _Floats, trim: _Floats, out: _Floats) -> np.floa
         for edge in range(4):
             for direction in range(2):
                 previous = trim[edge]
-                moved = previous + step if direction == 0 else previous - step
-                trim[edge] = min(max(moved, np.float32(0)), _MAX_TRIM)
+                trial_trim = previous + step if direction == 0 else previous - step
+                trim[edge] = min(max(trial_trim, np.float32(0)), _MAX_TRIM)
                 _crop_and_standardise(a, trim, out)
                 correlation = _dot(out, b)
                 if correlation > best + np.float32(1e-5):

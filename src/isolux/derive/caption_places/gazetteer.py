@@ -145,7 +145,7 @@ United Arab Emirates; ^UAE, Emirati, Dubai, Abu Dhabi
 Western Sahara; Sahrawi
 Yemen; Yemeni, Sanaa, Aden
 """
-_AFRICA = """
+_SUB_SAHARAN_AFRICA = """
 Angola; Angolan, Luanda
 Benin; Beninese, Cotonou
 Botswana; Botswanan, Gaborone
@@ -258,7 +258,7 @@ REGIONS = {
     "Northern America": _NORTH_AMERICA,
     "Latin America and the Caribbean": _LATIN_AMERICA,
     "Northern Africa and Western Asia": _NORTH_AFRICA_WEST_ASIA,
-    "Sub-Saharan Africa": _AFRICA,
+    "Sub-Saharan Africa": _SUB_SAHARAN_AFRICA,
     "Central and Southern Asia": _CENTRAL_SOUTH_ASIA,
     "Eastern and South-Eastern Asia": _EAST_ASIA,
     "Oceania": _OCEANIA,
