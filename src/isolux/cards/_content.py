@@ -93,7 +93,7 @@ class Content:
         return self.source.run.record
 
     def said(self, *keys: str) -> tuple[Said, ...]:
-        """Say what was stated, or name the blanks."""
+        """Return the stated facts of these keys; those not stated have no texts."""
         fields_by_key = {ask.key: ask for ask in self.info.asks}
         return tuple(self.facts.said(fields_by_key[key]) for key in keys)
 
@@ -115,7 +115,7 @@ class Content:
         return self.facts.text("dataset_name") or without_folders(self.summary.audited.dataset)
 
     def data_text(self, start: str = "") -> Paragraph:
-        """Say what was judged: the data, how many, whose judgement the groups are."""
+        """Describe the data: units, clusters, and the source of the group labels."""
         audited = self.summary.audited
         data_name = without_folders(audited.dataset) or "Data without a name"
         clusters = (
@@ -154,7 +154,7 @@ class Content:
         )
 
     def first_page(self, groups_citation: str = "", limits_citation: str = "") -> tuple[Part, Part]:
-        """Give what is read first: single attributes' groups on a few metrics, and the limits."""
+        """Make the first page: groups of single attributes on a few metrics, and the limits."""
         sections, lines, max_rows = self.shown_first()
         overall = dict(self.summary.overall)
         rows = [("everyone", *(cell_text(overall.get(line), line.unit) for line in lines))]
@@ -217,7 +217,7 @@ class Content:
         )
 
     def metric_table(self) -> Table:
-        """Say what was measured, and how each metric is defined."""
+        """Make the table of metrics and their definitions."""
         lines = {line.metric: line for line, _ in reversed(self.summary.overall)}
         direction_words = {
             "higher": "more is better",
@@ -326,7 +326,7 @@ class Content:
             )
 
     def findings(self) -> Block:
-        """Give the run's claims, each with its place in findings.parquet."""
+        """List the run's claims, each with its rank in findings.parquet."""
         is_of_audit = pl.col("analysis").is_in(IN_THE_ANSWER)
         rows = self.source.run.findings.filter(is_of_audit).sort("rank").to_dicts()
         if not rows:

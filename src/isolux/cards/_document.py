@@ -51,7 +51,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """Sentences that do not lean on one another."""
+    """Independent sentences, as a list."""
 
     texts: tuple[str, ...]
 
@@ -136,7 +136,7 @@ class Card:
         return "\n".join(_format_card(self)).rstrip() + "\n"
 
     def html(self) -> str:
-        """Print it as one HTML file that works offline, in the report's own dress."""
+        """Print it as one HTML file that works offline, in the report's style."""
         from isolux.report.html import page
 
         follows = [(citation, safe_url(url)) for citation, url in self.follows]

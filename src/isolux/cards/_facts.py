@@ -47,7 +47,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a user says: texts by key, whence each comes, and the file that holds them."""
+    """Facts of a user: texts by key, the source of each, and the file that holds them."""
 
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Facts:
     sha256: str = ""
 
     def said(self, fact_field: Ask) -> Said:
-        """Say what was stated, or name the blank."""
+        """Return the stated fact; one not stated has no texts."""
         texts = self.texts.get(fact_field.key, ())
         return Said(
             fact_field.question, texts, self.source(fact_field.key) if texts else "", fact_field.key
@@ -67,13 +67,13 @@ class Facts:
         return " ".join(self.texts.get(key, ()))
 
     def source(self, key: str) -> str:
-        """Say who states it."""
+        """Describe who states a fact."""
         speaker = f"stated by the user in {self.origin}" if self.origin else "stated by the user"
         return f"{speaker}, from {self.sources[key]}" if self.sources.get(key) else speaker
 
 
 def asks_of(**questions: str) -> tuple[Ask, ...]:
-    """Name what a kind of card asks for, by key."""
+    """Make the fact fields of a kind of card, by key."""
     return tuple(Ask(key, question) for key, question in questions.items())
 
 
@@ -133,7 +133,9 @@ def read_facts(
             if isinstance(stated_text, Sequence) and not isinstance(stated_text, str)
             else [stated_text]
         )
-        texts[key] = tuple(filter(None, (_read_text(item, key, source_name) for item in items)))
+        texts[key] = tuple(
+            filter(None, (_read_text(element, key, source_name) for element in items))
+        )
         sources[key] = _read_text(statement.get("source"), "source", source_name)
     return Facts(texts, sources, scenarios, origin, sha256)
 
@@ -176,14 +178,20 @@ def _read_scenarios(stated: object, source_name: str) -> Iterator[Scenario]:
     if not isinstance(stated, Sequence | None) or isinstance(stated, str):
         expected = "`- attribute: …` and `group: …` for each"
         raise _make_refusal("scenarios is not a list", expected, stated, source_name)
-    for k, item in enumerate(stated or (), start=1):
+    for k, scenario_mapping in enumerate(stated or (), start=1):
         item_source = f"{source_name}, scenario {k}"
-        if not isinstance(item, Mapping):
+        if not isinstance(scenario_mapping, Mapping):
             raise _make_refusal(
-                "a scenario is not a mapping", "`attribute:` and `group:`", item, item_source
+                "a scenario is not a mapping",
+                "`attribute:` and `group:`",
+                scenario_mapping,
+                item_source,
             )
-        _refuse_unknown(item, "part of a scenario", _SCENARIO_KEYS, item_source)
-        texts = {str(key): _read_text(text, str(key), item_source) for key, text in item.items()}
+        _refuse_unknown(scenario_mapping, "part of a scenario", _SCENARIO_KEYS, item_source)
+        texts = {
+            str(key): _read_text(text, str(key), item_source)
+            for key, text in scenario_mapping.items()
+        }
         for key in ("attribute", "group"):
             if not texts.get(key):
                 expected = "`attribute:` and `group:` as in the run"

@@ -24,7 +24,7 @@ _MAX_AT_RISK = 10
 
 
 def without_folders(text: str) -> str:
-    """Leave the last part of absolute paths: a card tells nothing of a machine.
+    """Shorten absolute paths to their last part: a card reveals nothing of a machine.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def source_of(run: Run, name: str = "", sha256: str = "") -> Source:
 
 
 def at_risk(section: AttributeSection, alpha: float) -> list[GroupRow]:
-    """Choose the groups of an attribute that differ to the worse, or else the worst judged."""
+    """Choose the groups that are significantly worse than everyone, or else the worst one."""
     table = section.main
     sign = {"higher": -1.0, "lower": 1.0}.get(table.line.direction)
 
@@ -86,7 +86,7 @@ def status_text(estimate: Estimate) -> str:
 
 
 def key_of_line(line: Line) -> str:
-    """Name a line as the run's tables do.
+    """Format metric, class and threshold of a line as in the run's tables.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def key_of_line(line: Line) -> str:
 
 
 def cell_text(estimate: Estimate | None, unit: str) -> str:
-    """Write a value with its interval and n."""
+    """Format a value with its interval and n."""
     if estimate is None:
         return "–"
     interval_text = interval(estimate.low, estimate.high, unit) if estimate.low is not None else ""

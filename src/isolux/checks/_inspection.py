@@ -66,7 +66,7 @@ _XMP_KEYS = {
 
 
 def inspect(image_files: Pictures) -> Pictures:
-    """Open every file that may be opened, and return what was seen."""
+    """Open every image file that may be opened, and add the columns of the inspection."""
     paths = image_files.rows["path"].to_list()
     rows: list[dict[str, Any]] = []
     thumbnails: list[Pixels] = []
@@ -88,7 +88,7 @@ def inspect(image_files: Pictures) -> Pictures:
 
 
 def _look(path: str | None) -> tuple[dict[str, Any], Pixels | None]:
-    """Open one picture; what goes wrong is said, not raised."""
+    """Inspect one file; errors become values of the row, never exceptions."""
     facts: dict[str, Any] = dict.fromkeys(SEEN)
     if path is None:
         return facts, None
@@ -138,7 +138,7 @@ def _read_header(image: Any) -> dict[str, Any]:
 
 
 def _find_private_exif(image: Any) -> dict[str, Any]:
-    """Say which private things are there; their values are never read."""
+    """Detect private EXIF and XMP entries; their values are not returned."""
     try:
         exif = image.getexif()
         exif_tags = {**exif, **exif.get_ifd(_EXIF)}
@@ -163,7 +163,7 @@ def _read_orientation(exif: Mapping[int, Any]) -> int:
 
 
 def _has_content(tags: Mapping[int, Any], tag: int) -> bool:
-    """Tell whether a tag holds more than blanks, which some tools leave in a value's place."""
+    """Test whether a tag holds more than blanks, which some tools write for no value."""
     tag_value = tags.get(tag)
     if isinstance(tag_value, bytes | str):
         return bool(
@@ -177,7 +177,7 @@ def _has_xmp_key(xmp: bytes, key: str) -> bool:
 
 
 def _make_thumbnail(image: Any, encoded: bytes) -> tuple[Pixels, str | None]:
-    """Decode all of a picture to a grey thumbnail; also say what a lenient decoder passes over."""
+    """Decode an image to a grey thumbnail; also return what a lenient decoder ignored."""
     from PIL import Image
 
     damage = None
@@ -206,7 +206,7 @@ def _resize_to_thumbnail(image: Any) -> Pixels:
 
 
 def _turn(thumbnail: Pixels, orientation: int | None) -> Pixels:
-    """Turn a square as EXIF's orientation, 1 to 8, says; 2, 4, 5 and 7 are mirrored as well."""
+    """Apply EXIF orientation, 1 to 8, to a square thumbnail; 2, 4, 5 and 7 mirror it."""
     if orientation in {2, 5, 7, 4}:
         thumbnail = thumbnail[:, ::-1]
         orientation = {2: 1, 4: 3, 5: 8, 7: 6}[orientation]

@@ -26,7 +26,7 @@ _BOX = ("box_x", "box_y", "box_w", "box_h")
 
 @dataclass(frozen=True, slots=True)
 class MaskedPeople:
-    """Some people with their masks: as many of either.
+    """A block of people and their masks, row by row.
 
     ``rows``: ``instance_id``, ``image_id``, the box, the image's ``height`` and ``width`` (null:
     not known), keypoints where the dataset has them. ``damaged``: ``instance_id``, ``said``.
@@ -63,7 +63,7 @@ def masked_people(dataset: Dataset) -> Iterator[MaskedPeople]:
 
 
 def _read_masks(block: pl.DataFrame) -> MaskedPeople:
-    """Read a block at once; one by one only if a mask is damaged."""
+    """Decode the masks of a block; row by row only where one is damaged."""
     block = block.with_columns(
         mask_height=pl.coalesce("mask_height", "height"),
         mask_width=pl.coalesce("mask_width", "width"),

@@ -43,7 +43,7 @@ _MAX_SUBFOLDERS = 40  # folders near the annotations that are tried: COCO's val2
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """A dataset's pictures on disk.
+    """A dataset's image files on disk.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class _PathResolver:
         self.folders: dict[str, str | None] = {}
 
     def of(self, uri: str) -> tuple[str, str | None, bool]:
-        """Say where a path leads, the file if it may be opened, and whether by way of a link."""
+        """Resolve a path: its type, the file if it may be opened, and whether it is linked."""
         if uri[:1] in {"/", "\\", "~"} or uri[1:3] in {":\\", ":/"}:
             return "absolute", None, False
         lexical = os.path.normpath(os.path.join(self.base, uri))  # noqa: PTH118 (speed)
@@ -200,7 +200,7 @@ def _belongs_to_release(uri: str, dataset: Dataset) -> bool:
 
 
 def _read_part_uris(dataset: Dataset) -> set[str]:
-    """Gather the paths of pictures of parts: they are named too."""
+    """Collect the paths of part masks, which the dataset names too."""
     people, part_uris = dataset.instances, set[str]()
     if "part_mask_uri" in people.columns:
         part_uris |= set(people["part_mask_uri"].drop_nulls())

@@ -79,12 +79,12 @@ def _as_text(text: str | pl.Expr | None) -> pl.Expr:
 
 
 def together(*tables: pl.DataFrame) -> pl.DataFrame:
-    """Stack problems; none at all gives an empty table."""
+    """Concatenate tables of problems; none at all gives an empty table."""
     return pl.concat([PROBLEMS.empty(), *tables])
 
 
 def parts_of(dataset: Dataset, split: str) -> pl.DataFrame:
-    """Return the part of each person, from a column or an attribute of that name."""
+    """Return each person's split, from a column or an attribute of that name."""
     people = INSTANCES.conform(dataset.instances)
     if split in people.columns:
         return people.select("instance_id", part=pl.col(split).cast(pl.String))

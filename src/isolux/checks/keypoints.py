@@ -185,7 +185,7 @@ def _near(
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.bool_]:
-    """Tell whether point k lies within a few pixels of mask ``which[k]``: ``[points]``."""
+    """Test whether point k lies within a few pixels of mask ``mask_index[k]``: ``[points]``."""
     mask_span = int((masks.height * masks.width).max(initial=0)) + 1
     edge_mask = np.repeat(np.arange(len(masks)), np.diff(masks.starts))
     edges = masks.edges + edge_mask * mask_span  # sorted: every mask has a stretch of its own

@@ -36,7 +36,7 @@ def names() -> dict[str, str]:
 
 
 def of_families(requested: Sequence[str]) -> list[str]:
-    """Name the attributes of families that are named whole, as ``isolux list attributes`` does."""
+    """Replace names of families by the attributes that they compute."""
     plugin_of = names()
     families = set(registry.names("derive")) - set(plugin_of)
     expanded = [
@@ -52,7 +52,7 @@ def of_families(requested: Sequence[str]) -> list[str]:
 
 
 def add(dataset: Dataset, requested: Sequence[str]) -> Dataset:
-    """Compute the attributes that are wanted, that the dataset lacks, and that are known here."""
+    """Compute the requested attributes that the dataset lacks and that a family computes."""
     existing = set(dataset.attributes["attribute"].unique())
     if existing.issuperset(requested):
         return dataset  # and no family of attributes is loaded
@@ -78,7 +78,7 @@ def add(dataset: Dataset, requested: Sequence[str]) -> Dataset:
 
 
 def _unknown(found: pl.DataFrame, names: Sequence[str], name: str) -> list[str]:
-    """Count the reasons why values are missing; attributes alike are counted together."""
+    """Count the reasons of missing values; attributes with equal counts share a note."""
     names_by_text: dict[str, list[str]] = {}
     for attribute in names:
         rows = found.filter(attribute=attribute)

@@ -55,8 +55,8 @@ def rows_of(
     people: pl.DataFrame, attribute: str, *, value: pl.Expr | None = None, number: pl.Expr | None
 ) -> pl.DataFrame:
     """Give each person one row of the table ``attributes``."""
-    as_number = pl.lit(None, dtype=pl.Float64) if number is None else number.cast(pl.Float64)
-    rows = people.select("instance_id", number=as_number.fill_nan(None), word=value)
+    number_column = pl.lit(None, dtype=pl.Float64) if number is None else number.cast(pl.Float64)
+    rows = people.select("instance_id", number=number_column.fill_nan(None), word=value)
     if value is None:
         rows = rows.with_columns(
             word=unsigned_zero(pl.col("number").round_sig_figs(4)).cast(pl.String)

@@ -139,7 +139,7 @@ def _rows(source: Run | pl.DataFrame, metric: str) -> pl.DataFrame:
 
 
 def _require_entry(table: pl.DataFrame, names: Sequence[str]) -> str:
-    """Find the attribute or intersection of these parts, in whatever order they were asked for."""
+    """Find the attribute or intersection of these parts, in any order."""
     entry = _find_entry(table, names)
     if entry is None:
         available = table["attribute"].drop_nulls().unique().sort().to_list()

@@ -53,7 +53,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What rules are asked of: a run's estimates, its record, and its baseline."""
+    """What rules are evaluated on: a run's estimates, its record, findings and baseline."""
 
     estimates: Estimates
     record: Mapping[str, Any]
@@ -75,7 +75,7 @@ class Measured:
 
 @dataclass(slots=True)
 class Asked:
-    """A rule's cells, what could not be asked, and how many groups of unknown value it leaves."""
+    """A rule's comparisons, unevaluated ones, and the number of groups of unknown value."""
 
     rule: Rule
     cells: list[Cells] = field(default_factory=list)
@@ -84,7 +84,7 @@ class Asked:
 
 
 def ask(rule: Rule, inputs: Measured) -> Asked:
-    """Lay out what one rule asks."""
+    """Build the comparisons of one rule."""
     evaluation = Asked(rule)
     if rule.kind == "none_above":
         _compare_all_groups(evaluation, inputs)
@@ -96,7 +96,7 @@ def ask(rule: Rule, inputs: Measured) -> Asked:
 
 
 def _evaluate_run(evaluation: Asked, inputs: Measured) -> None:
-    """Ask about values and gaps of the run itself."""
+    """Evaluate a rule about values or differences within the run."""
     estimates = inputs.estimates
     for j in _find_measures(evaluation, inputs, estimates):
         rows = asked_groups(evaluation, estimates)
@@ -137,7 +137,7 @@ def _build_comparisons(
 def _compare_to_reference(
     evaluation: Asked, estimates: Estimates, j: int, rows: IntArray
 ) -> list[Cells]:
-    """Hold groups to everyone else, or to one group."""
+    """Compare groups with everyone else, or with one reference group."""
     rule, measure = evaluation.rule, estimates.measures[j]
     attribute = str(rule.attribute)
     margin, sign = _margin(rule, measure), _better_sign(rule, measure)
@@ -177,7 +177,7 @@ def _compare_to_reference(
 
 
 def _compare_all_groups(evaluation: Asked, inputs: Measured) -> None:
-    """Ask of all shares and all attributes of the run that no two groups differ by so much."""
+    """Compare every two groups of each attribute on each metric that is a fraction."""
     estimates = inputs.estimates
     for attribute in estimates.domain_of:
         rows = np.array(
@@ -218,7 +218,7 @@ def _evaluate_baseline(evaluation: Asked, inputs: Measured) -> None:
 
 
 def _compare_paired_baseline(evaluation: Asked, inputs: Measured, baseline: Baseline) -> None:
-    """Hold a model to the baseline's on the same people."""
+    """Compare a model with the baseline's on the same people: paired differences."""
     estimates, rule = baseline.paired, evaluation.rule
     assert estimates is not None  # noqa: S101 - the caller asked
     measure_index = {_measure_key(m): j for j, m in enumerate(estimates.measures)}
@@ -253,7 +253,7 @@ def _compare_paired_baseline(evaluation: Asked, inputs: Measured, baseline: Base
 def _compare_independent_baseline(
     evaluation: Asked, inputs: Measured, baseline_estimates: Estimates
 ) -> None:
-    """Hold a model to the baseline on other people: two independent samples."""
+    """Compare a model with the baseline on other people: two independent samples."""
     rule, estimates = evaluation.rule, inputs.estimates
     measure_index = {_measure_key(m)[1:]: j for j, m in enumerate(baseline_estimates.measures)}
     baseline_groups = {(g.attribute, g.values): k for k, g in enumerate(baseline_estimates.groups)}
@@ -305,7 +305,7 @@ def _compare_independent_baseline(
 def _find_measures(
     evaluation: Asked, inputs: Measured, estimates: Estimates, model: str | None = None
 ) -> list[int]:
-    """Find the measures that a rule is about; what is not there is closed, by name."""
+    """Find the measures of a rule; what the run lacks is added to the unevaluated ones."""
     rule = evaluation.rule
     all_measures = list(enumerate(estimates.measures))
     matches = [(j, m) for j, m in all_measures if m.metric == rule.metric]
@@ -343,7 +343,7 @@ def _explain_missing_metric(rule: Rule, inputs: Measured, estimates: Estimates) 
 
 
 def asked_groups(evaluation: Asked, estimates: Estimates) -> IntArray | None:
-    """Find the groups that a rule is about; None: the attribute is not there."""
+    """Find the groups of a rule; None: the run lacks the attribute."""
     rule = evaluation.rule
     if rule.attribute is None:
         return np.zeros(1, dtype=np.int64)
@@ -375,7 +375,7 @@ def asked_groups(evaluation: Asked, estimates: Estimates) -> IntArray | None:
 def _explain_missing_name(
     description: str, name: object, available_names: Iterable[object]
 ) -> Closed:
-    """Say that something is not in the run, and what is called alike there."""
+    """Explain that a name is not in the run, and suggest similar names."""
     names = sorted(
         {str(available_name) for available_name in available_names if available_name is not None}
     )
@@ -389,7 +389,7 @@ def _explain_missing_name(
 
 
 def _add_measure_name(comparison: Closed, estimates: Estimates, j: int) -> Closed:
-    """Name the class or threshold too, where a metric has several."""
+    """Add class or threshold to the name, where a metric has several."""
     measure = estimates.measures[j]
     same_metric_measures = [m for m in estimates.measures if m.metric == measure.metric]
     if len(same_metric_measures) == 1:
@@ -411,7 +411,7 @@ def _measure_key(measure: Measure) -> tuple[str, str, str | None, float | None]:
 
 
 def plain(name: object) -> str:
-    """Let ``darker * dim`` name the group ``darker × dim``."""
+    """Normalise a group's name: ``darker * dim`` and ``darker × dim`` are equal."""
     return "*".join(component.strip() for component in str(name).replace("×", "*").split("*"))
 
 

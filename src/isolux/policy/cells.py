@@ -35,7 +35,7 @@ Bounds = Callable[[float], Interval]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The groups on one side of some cells: their rows in some estimates, and the measure."""
+    """The groups on one side of some comparisons: rows of estimates, and the measure's index."""
 
     estimates: Estimates
     j: int
@@ -53,12 +53,12 @@ class Side:
 
     @property
     def units(self) -> FloatArray:
-        """How many units each rests on."""
+        """Number of units of each group."""
         return np.asarray(self.estimates.n_units[self.rows, self.j], dtype=np.float64)
 
     @property
     def clusters(self) -> FloatArray:
-        """How many clusters each rests on."""
+        """Number of clusters of each group."""
         return np.asarray(self.estimates.n_clusters[self.rows, self.j], dtype=np.float64)
 
     def means(self) -> ClusterMeans | None:
@@ -119,7 +119,7 @@ def _take_interval_rows(interval: Interval, rows: IntArray) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """What a rule asks about and the run cannot answer: it fails, or more people are needed.
+    """What a rule names and the run cannot evaluate: the rule fails, or more people are needed.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Cells of one rule and one measure.
+    """Comparisons of one rule and one measure.
 
     Parameters
     ----------
@@ -175,19 +175,19 @@ class Cells:
     rest: str = ""
 
     def estimate(self, slack: FloatArray) -> FloatArray:
-        """Turn slacks into what was estimated: a value, a difference, a ratio."""
+        """Convert slacks to estimates: values, differences or ratios."""
         estimates = self.sign * slack + self.offset
         return np.exp(estimates) if self.log else np.asarray(estimates)
 
     def others(self) -> list[str | None]:
-        """Name whom each cell is held to; None: a limit."""
+        """Names of what each comparison's value is compared with; None: a limit."""
         if self.second is None or self.rest:
             return [self.rest or None] * len(self.slack)
         return list(self.second.names)
 
 
 def of_values(subject: Side, limit: float, sign: float) -> Cells:
-    """Ask that values lie above (sign 1) or below (sign −1) a limit."""
+    """Compare values with a limit: they must lie above it (sign 1) or below it (sign −1)."""
     make_interval = subject.alone()
 
     def bounds(z: float) -> Interval:
@@ -206,7 +206,7 @@ def of_differences(
     sign: float,
     shared_reference: str = "",
 ) -> Cells:
-    """Ask that ``sign × (first − second)`` lies above −margin."""
+    """Compare differences with a margin: ``sign × (first − second)`` must lie above −margin."""
 
     def bounds(z: float) -> Interval:
         interval = difference.interval(z, careful=True)
@@ -218,7 +218,7 @@ def of_differences(
 
 
 def of_ratios(first: Side, second: Side, difference: Difference, min_ratio: float) -> Cells:
-    """Ask that first over second is at least a ratio, with careful ends as of differences."""
+    """Compare ratios with a limit on the log scale, with conservative bounds as of differences."""
     log_limit = float(np.log(min_ratio))
 
     def bounds(z: float) -> Interval:
@@ -327,7 +327,7 @@ def pairs_of(
 
 
 def independent(first: Side, second: Side) -> Difference:
-    """Compare values of people who have nothing in common."""
+    """Compare values of two independent samples."""
     zeros = np.zeros(len(first.rows))
     measures = [
         comparison_side.estimates.measures[comparison_side.j] for comparison_side in (first, second)

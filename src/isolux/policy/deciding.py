@@ -182,7 +182,7 @@ def _describe_cases_by_severity(
     required: More,
     level: float,
 ) -> list[tuple[float, Case]]:
-    """Describe cases, each with its place among those of its answer, the worst lowest."""
+    """Describe cases, each with its sort key among those of its answer, the worst lowest."""
     measure = comparisons.first.estimates.measures[comparisons.first.j]
     groups = [comparisons.first.estimates.groups[g] for g in comparisons.first.rows]
     interval = comparisons.bounds(_normal_quantile(level))
@@ -294,7 +294,7 @@ _EXPLORATORY_PREFIX = "Exploratory"
 
 
 def answer_without_cells(rule: Rule, inputs: Measured) -> RuleAnswer:
-    """Answer a rule of groups or of analyses."""
+    """Answer a rule of required groups or analyses, which needs no interval."""
     cases = (
         _check_required_groups(rule, inputs)
         if rule.kind == "covered"

@@ -80,7 +80,7 @@ def _joined(
     undecided_masks: Sequence[npt.NDArray[np.bool_]],
     groups: _UndecidedGroups,
 ) -> tuple[Cases, IntArray, IntArray]:
-    """Stack cases, and number the first and the second group of each."""
+    """Concatenate the cases of all comparisons, with the indices of their two groups."""
     columns = [
         np.concatenate([case_array[k] for case_array in case_arrays])
         if case_arrays
@@ -107,7 +107,7 @@ def _joined(
 
 
 def _nearest(comparisons: Cells, z: float) -> IntArray:
-    """Keep the cases that can be drawn; where there are very many, those farthest from passing."""
+    """Select cases with a finite slack; of more than 400, those farthest from passing."""
     slack = comparisons.slack
     finite_rows = np.flatnonzero(np.isfinite(slack))
     if len(finite_rows) <= _MAX_CASES:
@@ -121,7 +121,7 @@ def _nearest(comparisons: Cells, z: float) -> IntArray:
 def _part(
     comparisons: Cells, case_rows: IntArray, z_bounds: tuple[float, float], groups: _UndecidedGroups
 ) -> tuple[FloatArray, ...]:
-    """Lay out slack, reaches, scale, the two groups and the sign of some cases."""
+    """Collect slack, half-widths, scale, the two groups and the sign of some cases."""
     low, high = comparisons.bounds(z_bounds[0]).low, comparisons.bounds(z_bounds[1]).high
     standard_errors = _half_widths(comparisons.bounds(1.0))
     has_one_group = comparisons.second is None or bool(comparisons.rest)

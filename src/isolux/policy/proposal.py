@@ -85,7 +85,7 @@ def proposal(inputs: Measured, run: str = "") -> str:
 
 
 def _choose_metrics(estimates: Estimates) -> list[str]:
-    """Choose the metrics to ask about: of everyone's answers first, then of classes."""
+    """Choose the metrics of the proposed rules: those over all classes first."""
     unlabelled = [m.metric for m in estimates.measures if m.label is None]
     return list(dict.fromkeys([*unlabelled, *(m.metric for m in estimates.measures)]))[
         :_MAX_METRICS
@@ -128,7 +128,7 @@ def _propose_overall_limit(inputs: Measured, name: str) -> Iterator[str]:
 
 
 def _format_limit(number: float, unit: str, *, up: bool, level: bool = False) -> str | None:
-    """Write a limit or margin on the careful side, with its unit; None: a share that asks nothing.
+    """Format a limit or margin, rounded conservatively; None: a share that limits nothing.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def _format_limit(number: float, unit: str, *, up: bool, level: bool = False) ->
 
 
 def reach_of(cases: int, spread: float = 1.0) -> float:
-    """Return how many standard errors a margin needs: the bound's own, and those of the power."""
+    """Return the standard errors of a margin: quantiles of the level and of the power, summed."""
     from scipy.special import ndtri
 
     return float(ndtri(_LEVEL) + spread * ndtri(1.0 - (1.0 - _POWER) / max(cases, 1)))
@@ -196,7 +196,7 @@ def _propose_margin(
 def _propose_failing_rule(
     name: str, attribute: str, margin_facts: tuple[float, float, tuple[str, str], str]
 ) -> list[str]:
-    """Ask about a difference that was found, with a margin below it: the run does not pass now."""
+    """Propose a rule for a difference that was found, with a margin that the run does not keep."""
     margin, widest, pair, unit = margin_facts
     max_margin = min(margin, _MAX_MARGIN_OF_FOUND) if unit == "fraction" else margin
     proposed_margin = (
@@ -220,7 +220,7 @@ def _propose_failing_rule(
 
 
 def _format_failing_margin(widest: float, unit: str) -> str:
-    """Write a margin that is below the widest gap; a share's is 1 point or more, else tenths."""
+    """Format a margin below the widest gap: whole points for fractions, else 90 % of the gap."""
     if unit == "fraction":
         points_below = math.floor(100 * widest - 1e-9)
         return (
@@ -234,7 +234,7 @@ def _format_failing_margin(widest: float, unit: str) -> str:
 def _propose_for_other_differences(
     inputs: Measured, found_pairs: Sequence[tuple[str, str]], names: Sequence[str]
 ) -> list[str]:
-    """Ask about differences of attributes that were found on no metric that is asked about."""
+    """Propose rules for differences that were found on other metrics than the proposed ones."""
     lines: list[str] = []
     seen_attributes = {attribute for attribute, metric in found_pairs if metric in names}
     for attribute, metric in found_pairs:
@@ -290,7 +290,7 @@ def _has_unlabelled_measure(estimates: Estimates, name: str) -> bool:
 
 
 def _format_detectable(inputs: Measured, name: str, attribute: str, unit: str) -> str:
-    """Say what the audit could have detected between the groups that are least sure."""
+    """Format the largest minimum detectable difference between two groups of an attribute."""
     if inputs.disparities is None:
         return ""
     rows = inputs.disparities.filter(

@@ -88,12 +88,14 @@ def _read_max_missing_share(settings: Mapping[str, Any], source_name: str) -> fl
 
 
 def _plain(setting: Any) -> Any:
-    """Turn numpy's numbers and arrays of a policy in memory into what a file would hold."""
+    """Convert numpy scalars and arrays of a policy in memory to Python's types."""
     if isinstance(setting, np.generic | np.ndarray):
         setting = setting.tolist()
     if isinstance(setting, Mapping):
-        return {key: _plain(item) for key, item in setting.items()}
-    return [_plain(item) for item in setting] if isinstance(setting, list | tuple) else setting
+        return {key: _plain(element) for key, element in setting.items()}
+    return (
+        [_plain(element) for element in setting] if isinstance(setting, list | tuple) else setting
+    )
 
 
 def _read_policy_file(path: str | Path) -> dict[str, Any]:
@@ -161,7 +163,7 @@ def _read_rule(mapping: object, number: int, file: str) -> Rule:
 
 
 def _refuse_groups(mapping: Mapping[Any, Any], source_name: str) -> None:
-    """Refuse a list of no groups, and a group that is held to itself."""
+    """Refuse an empty list of groups, and a group that is compared with itself."""
     if "groups" in mapping and not mapping["groups"]:
         raise SpecError(
             "groups lists none",
@@ -339,13 +341,13 @@ SUMMARIES = frozenset(
 """Numbers of an attribute's groups, which are no metric of anyone."""
 
 _TRADED_ERROR = {
-    one: other
+    metric_name: traded_metric
     for pair in (
         ("false_match_rate", "false_non_match_rate"),
         ("false_positive_identification_rate", "false_negative_identification_rate"),
         ("challenge_false_positive_rate", "challenge_false_negative_rate"),
     )
-    for one, other in (pair, pair[::-1])
+    for metric_name, traded_metric in (pair, pair[::-1])
 }
 """Two errors of which a threshold trades one for the other."""
 _DIFFERENCE_KINDS = ("within", "worse_by_at_most")

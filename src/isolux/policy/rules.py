@@ -85,7 +85,7 @@ def read_amount(amount: object, *, what: str, where: str) -> Amount:
 
 
 def _suggest_amount(key: str, number: float) -> str:
-    """Name what a bare number of a share may mean, the likeliest first."""
+    """Suggest the units that a number without one may have, the likeliest first."""
     unit = "%" if key in ("at_least", "at_most") else "points"
     if 0 < abs(number) < 1:
         return f"`{key}: {100 * number:g} {unit}` or, the same, `{key}: {number:g} share`"
@@ -95,7 +95,7 @@ def _suggest_amount(key: str, number: float) -> str:
 
 
 def margin_of(amount: Amount, unit: str, *, what: str, where: str) -> float:
-    """Turn the size of a difference into the metric's unit.
+    """Convert the margin of a difference to the metric's unit.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def margin_of(amount: Amount, unit: str, *, what: str, where: str) -> float:
 
 
 def level_of(amount: Amount, unit: str, *, what: str, where: str) -> float:
-    """Turn a value's limit into the metric's unit.
+    """Convert the limit of a value to the metric's unit.
 
     Examples
     --------

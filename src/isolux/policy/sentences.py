@@ -77,7 +77,7 @@ def _describe_groups(rule: Rule) -> str:
 
 
 def ruled(rule: Rule, cases: Sequence[Case], inputs: Measured, policy: Policy) -> str:
-    """Say what decided a rule, and of one that is not decided, what would."""
+    """Describe what decided a rule, or how many more people would decide it."""
     return _describe_rule_answer(rule, cases, inputs, policy)
 
 
@@ -120,7 +120,7 @@ def _end_sentence(text: str) -> str:
 def _describe_measured_cases(
     rule: Rule, shown_cases: Sequence[Case], cases: Sequence[Case], inputs: Measured
 ) -> str:
-    """Say the first few cases that have a number."""
+    """Describe the first few cases that have an estimate."""
     infos = {m.metric: m.info for m in inputs.estimates.measures}
     has_several_measures = len({(c.metric, c.label, c.threshold) for c in cases if c.metric}) > 1
     has_several_models = len({c.model for c in cases if c.model}) > 1
@@ -138,7 +138,7 @@ def _describe_measured_cases(
 
 
 def _group_by_reason(cases: Sequence[Case]) -> list[str]:
-    """Name those who could not be asked, by why not."""
+    """List groups that could not be evaluated, by reason."""
     subjects_by_reason: dict[str, list[str]] = {}
     for case in cases:
         subject = brief(str(case.group or case.attribute or case.metric or "the run"))
@@ -156,7 +156,7 @@ def _format_remaining(n: int, *, comma: bool = False) -> str:
 
 
 def _deduplicate_pairs(cases: Sequence[Case]) -> list[Case]:
-    """Leave out the second direction of a pair: the worse one stands first."""
+    """Keep one direction of each pair of groups: the worse one, which stands first."""
     first_cases: dict[tuple[object, ...], Case] = {}
     for case in cases:
         pair = frozenset((case.group, case.other))
@@ -191,7 +191,7 @@ def _describe_case(
 
 
 def _p(rule: Rule, case: Case, unit: str) -> str:
-    """Tell the adjusted p of what fails, and of what would fail if it were the only case."""
+    """Format the adjusted p-value of a case that fails, or would fail as the only case."""
     if case.answer == "fail":
         return f", adjusted {p_equals(case.p_fail)}"
     if not _is_beyond_limit(rule, case, unit):
@@ -217,7 +217,7 @@ def _is_beyond_limit(rule: Rule, case: Case, unit: str) -> bool:
 
 
 def _format_measured(rule: Rule, case: Case, unit: str) -> str:
-    """Say a value with its bounds: ``77.4 % (74.6 to 80.0)``."""
+    """Format an estimate with its bounds: ``77.4 % (74.6 to 80.0)``."""
     estimate, low, high = case.estimate, case.low, case.high
     if rule.kind == "ratio_at_least":
         ratio, low_text, high_text = map(_three_decimals, (estimate, low, high))
@@ -250,7 +250,7 @@ def _three_decimals(number: float | None) -> str:
 
 
 def noun_of(rule: Rule, inputs: Measured) -> str:
-    """Call what a metric is measured on: people, or pairs."""
+    """Return the noun of a metric's units: people, or pairs."""
     rule_measures = [m for m in inputs.estimates.measures if m.metric == rule.metric]
     in_pairs = bool(rule_measures) and all(
         isinstance(m.info.statistic, PairStatistic) for m in rule_measures
@@ -261,7 +261,7 @@ def noun_of(rule: Rule, inputs: Measured) -> str:
 def needed(
     cases: Sequence[Case], policy: Policy, *, baseline: bool = False, noun: str = "people"
 ) -> str:
-    """Say how many more people of which group would decide what is not decided."""
+    """Describe how many more people of which groups would decide the undecided cases."""
     needed_by_group: dict[str, tuple[int, int | None]] = {}
     for case in cases:
         for group, n, clusters in (
@@ -320,7 +320,7 @@ def _people(name: str, n: int, clusters: int | None, noun: str) -> str:
 
 
 def _round_up(n: int) -> str:
-    """Print two digits of a number that is known no better, never less than it is.
+    """Round a required number up to two digits, as it is an estimate.
 
     Examples
     --------
@@ -339,7 +339,7 @@ def _format_missing(case: Case) -> str:
 
 
 def counted(rule: Rule, cases: Sequence[Case]) -> str:
-    """Say what decided a rule of groups or analyses."""
+    """Describe what decided a rule of required groups or analyses."""
     answer = cases[0].answer
     deciding_cases = [case for case in cases if case.answer == answer]
     if answer == "pass":

@@ -146,7 +146,7 @@ def check(
 
 
 def _image_people(dataset: Dataset, split: str) -> pl.DataFrame:
-    """Whose picture each is, and in which splits: ``image_id, subjects, splits`` (lists)."""
+    """List the subjects and splits of each image: ``image_id, subjects, splits`` (lists)."""
     people = INSTANCES.conform(dataset.instances)
     splits = parts_of(dataset, split)
     with_splits = people.select("instance_id", "image_id", "subject_id").join(

@@ -157,7 +157,7 @@ def copies_of(reference_images: Pixels, candidates: Pixels) -> npt.NDArray[np.in
 
 
 def _standardise(pictures: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Take each one's mean off and make its length 1."""
+    """Centre each thumbnail and scale it to unit length."""
     centred = pictures - pictures.mean(axis=(1, 2), keepdims=True)
     length = np.sqrt((centred * centred).sum(axis=(1, 2), keepdims=True))
     return np.asarray(centred / np.maximum(length, 1e-6), dtype=np.float32)

@@ -40,7 +40,7 @@ def _differing_bits(a: np.uint64, b: np.uint64) -> int:
 
 @njit(nogil=True, fastmath=True)
 def _crop_and_standardise(a: _Floats, trim: _Floats, out: _Floats) -> None:
-    """Fill ``out`` with ``a`` cut at left, right, top, bottom, brought back to its size."""
+    """Crop ``a`` by ``trim`` (left, right, top, bottom), resample to its size, standardise."""
     side_px, unit, half = a.shape[0], np.float32(1.0), np.float32(0.5)
     last = np.float32(side_px - 1.001)  # just inside, so that the pixel after it is there to read
     pixel_index, fraction = np.empty((2, SIDE), np.int64), np.empty((2, SIDE), np.float32)
@@ -83,7 +83,7 @@ def _dot(a: _Floats, b: _Floats) -> np.float32:
 
 @njit(nogil=True)
 def _search_trims(a: _Floats, b: _Floats, trim: _Floats, out: _Floats) -> np.float32:
-    """Try each of a few cuts of ``a``; leave the one most like ``b`` in ``trim``."""
+    """Search a grid of crops of ``a`` for the best correlation with ``b``; write to ``trim``."""
     best = np.float32(-1.0)
     candidate_trim = np.empty(4, np.float32)
     for p in range(len(_TRIMS)):
@@ -100,7 +100,7 @@ def _search_trims(a: _Floats, b: _Floats, trim: _Floats, out: _Floats) -> np.flo
 
 @njit(nogil=True)
 def _refine_trim(a: _Floats, b: _Floats, trim: _Floats, out: _Floats) -> np.float32:
-    """Move the cut's four edges in ever smaller steps as long as ``a`` gets more like ``b``."""
+    """Refine ``trim`` by coordinate ascent on the correlation with ``b``, halving the step."""
     _crop_and_standardise(a, trim, out)
     best = _dot(out, b)
     # half of the finest trim of _TRIMS; steps are halved down to a twentieth of a pixel of 32
@@ -126,7 +126,7 @@ def _refine_trim(a: _Floats, b: _Floats, trim: _Floats, out: _Floats) -> np.floa
 
 @njit(nogil=True)
 def _max_block_difference(a: _Floats, b: _Floats) -> np.float32:
-    """Largest difference of two laid over one another, of 64 parts, in standard deviations."""
+    """Return the largest mean difference of the 8 × 8 blocks, in standard deviations."""
     worst = np.float32(0.0)
     n_blocks, step = 8, SIDE // 8
     for r in range(n_blocks):
@@ -143,7 +143,7 @@ def _max_block_difference(a: _Floats, b: _Floats) -> np.float32:
 def _matches_when_cropped(
     a: _Floats, a_half: _Floats, b: _Floats, b_half: _Floats, limits: _Floats, measurement: _Floats
 ) -> bool:
-    """Tell whether ``a``, cut as it fits best, is ``b``; leave correlation and difference."""
+    """Test whether the best crop of ``a`` matches ``b``; write correlation and difference."""
     trim, out_half = np.empty(4, np.float32), np.empty((HALF, HALF), np.float32)
     if _search_trims(a_half, b_half, trim, out_half) < _MIN_ROUGH_CORRELATION:
         return False
@@ -157,7 +157,7 @@ def _matches_when_cropped(
 def _is_copy(
     a: _Floats, a_half: _Floats, b: _Floats, b_half: _Floats, limits: _Floats, measurement: _Floats
 ) -> bool:
-    """Tell whether one of two thumbnails is the other, whole or cut at its edges."""
+    """Test whether either thumbnail is the other one, whole or cropped."""
     if _dot(a_half, b_half) < _MIN_UNALIGNED_CORRELATION:
         return False
     return _matches_when_cropped(

@@ -104,20 +104,20 @@ def _sums_of_box(
 ) -> tuple[float, float, float, float, float]:
     """Add up pixels, luminance, L*, its Laplacian (a border's: its neighbour's), that squared."""
     h, w = light.shape
-    left, upper, right, lower = inside
+    x_start, y_start, x_stop, y_stop = inside
     total = first = edges = squared = 0.0
-    for y in range(upper, lower):
-        for x in range(left, right):
+    for y in range(y_start, y_stop):
+        for x in range(x_start, x_stop):
             total += luminance[y, x]
             first += light[y, x]
     if h > 2 and w > 2:
-        for y in range(upper, lower):
+        for y in range(y_start, y_stop):
             inner = min(max(y, 1), h - 2)
-            for x in range(left, right):
+            for x in range(x_start, x_stop):
                 edge = _laplacian(light, inner, min(max(x, 1), w - 2))
                 edges += edge
                 squared += edge * edge
-    return float((lower - upper) * (right - left)), total, first, edges, squared
+    return float((y_stop - y_start) * (x_stop - x_start)), total, first, edges, squared
 
 
 @njit(nogil=True, fastmath=_FASTMATH)
@@ -157,13 +157,13 @@ def _measure_surroundings(
     """Measure what lies around a box: all of the larger box less the box."""
     margin_x, margin_y = (box[2] - box[0]) * _AROUND, (box[3] - box[1]) * _AROUND
     outer = np.array([box[0] - margin_x, box[1] - margin_y, box[2] + margin_x, box[3] + margin_y])
-    left, upper, right, lower = _pixels_in_box(outer, luminance.shape)
+    x_start, y_start, x_stop, y_stop = _pixels_in_box(outer, luminance.shape)
     total = first = 0.0
-    for y in range(upper, lower):
-        for x in range(left, right):
+    for y in range(y_start, y_stop):
+        for x in range(x_start, x_stop):
             total += luminance[y, x]
             first += light[y, x]
-    n = (lower - upper) * (right - left) - box_sums[0]
+    n = (y_stop - y_start) * (x_stop - x_start) - box_sums[0]
     if n > 0:
         measures[3] = max(total - box_sums[1], 0.0) / n
         measures[4] = max(first - box_sums[2], 0.0) / n

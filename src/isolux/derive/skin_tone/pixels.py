@@ -99,7 +99,7 @@ def skin_in_mask(pixels: Pixels, mask: npt.NDArray[np.bool_]) -> Skin:
 
 
 def _combine_regions(regions: Sequence[tuple[FloatArray, int, int]]) -> Skin:
-    """Put regions together: light of squares, pixels that they are of, pixels looked at."""
+    """Combine regions: light of squares, numbers of skin pixels and of examined pixels."""
     n, n_examined = sum(region[1] for region in regions), sum(region[2] for region in regions)
     return Skin(tuple(p[0] for p in regions if len(p[0])), n, n / n_examined if n_examined else 0.0)
 
@@ -126,7 +126,7 @@ def _average_squares(
 
 
 def _cut(pixels: Pixels, box: tuple[float, float, float, float]) -> Pixels:
-    """Cut out the pixels whose middle lies in a box: ``[h, w, 3]``."""
+    """Crop to the pixels whose centre lies in a box: ``[h, w, 3]``."""
     height, width = pixels.shape[:2]
     left, right = (int(np.ceil(min(max(s, -1.0), width + 1.0) - 0.5)) for s in (box[0], box[2]))
     upper, lower = (int(np.ceil(min(max(s, -1.0), height + 1.0) - 0.5)) for s in (box[1], box[3]))

@@ -98,7 +98,7 @@ _VALUES_SCHEMA = {
 
 @dataclass(frozen=True, slots=True)
 class _DatasetAccuracy:
-    """One run: whom it judged, and whether each answer was right."""
+    """One run of a model on a dataset: its people, and whether each prediction is correct."""
 
     head: str
     model: str
@@ -219,8 +219,10 @@ def _list_groups_of_people(attributes: pl.DataFrame) -> pl.DataFrame:
 
 def _measured(accuracy: _DatasetAccuracy, dataset: str) -> pl.DataFrame:
     """Measure one run's columns by the statistics of its own audit."""
-    info = registry.task_info("classification")
-    info = replace(info, metrics=tuple(m for m in info.metrics if m.name == "accuracy"))
+    task_info = registry.task_info("classification")
+    task_info = replace(
+        task_info, metrics=tuple(m for m in task_info.metrics if m.name == "accuracy")
+    )
     units = pl.concat(
         [
             accuracy.scores.select(
@@ -238,7 +240,9 @@ def _measured(accuracy: _DatasetAccuracy, dataset: str) -> pl.DataFrame:
         reason=reason,
     )
     sample = {name: accuracy.run.evidence[name] for name in {SAMPLE} & accuracy.run.evidence.keys()}
-    scores = Scores(SCORES.conform(units), info, sample)  # people weigh what they do in the audit
+    scores = Scores(
+        SCORES.conform(units), task_info, sample
+    )  # people weigh what they do in the audit
     people = accuracy.people.join(units.select("unit_id").unique(), on="unit_id", how="semi")
     present_attributes = people["attribute"].unique(maintain_order=True).to_list()
     members = membership(

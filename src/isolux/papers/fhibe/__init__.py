@@ -81,7 +81,7 @@ def verification_by_group(run: Run) -> dict[str, pl.DataFrame]:
 
 
 def answers_by_group(run: Run) -> dict[str, pl.DataFrame]:
-    """Lay out what a model says by the groups of each attribute, a column a group."""
+    """Pivot the shares of a model's answers by the groups of each attribute, a column a group."""
     group_rows = _cells(run, run.scores["metric"].unique().to_list())
     tables = {}
     for (attribute,), rows in group_rows.group_by("attribute", maintain_order=True):
@@ -93,7 +93,7 @@ def answers_by_group(run: Run) -> dict[str, pl.DataFrame]:
 
 
 def _cells(run: Run, metrics: Sequence[str]) -> pl.DataFrame:
-    """Take the groups of these metrics; everyone is not a group."""
+    """Select the rows of groups of these metrics, without the overall rows."""
     rows = run.group_metrics.filter(
         pl.col("attribute").is_not_null(), pl.col("metric").is_in(metrics)
     )
