@@ -107,6 +107,7 @@ def _check_against_boxes(people: MaskedPeople) -> list[pl.DataFrame]:
         starts = [pl.col(f"{prefix}_{axis}") for prefix in ("box", "tight")]
         return (pl.min_horizontal(*upper_ends) - pl.max_horizontal(*starts)).clip(0.0)
 
+    # Intersection over union of the annotated box and the mask's tight box.
     intersection = common("x", "w") * common("y", "h")
     union = pl.col("box_w") * pl.col("box_h") + pl.col("tight_w") * pl.col("tight_h") - intersection
     rows = rows.with_columns(overlap=(intersection / union).fill_nan(0.0))

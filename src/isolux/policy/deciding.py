@@ -95,6 +95,7 @@ def p_beyond(comparisons: Cells) -> FloatArray:
             break
         high = np.asarray(comparisons.bounds(float(step)).high)
         crosses = is_undecided & ~(high < 0)
+        # Linear interpolation of the z at which the upper bound passes 0.
         fraction = -bound_before / np.maximum(high - bound_before, 1e-300)
         z[crosses] = (z_before + np.clip(fraction, 0.0, 1.0) * (step - z_before))[crosses]
         z[is_undecided & ~crosses] = step

@@ -89,9 +89,8 @@ def _joined(
     ]
     slack, down, up, scale = columns[:4]
     first, second = (numbers.astype(np.int64) for numbers in columns[4:6])
-    falls_with_first = (columns[6] < 0) & (
-        second >= 0
-    )  # the slack falls with the first group's value
+    # The slack falls with the first group's value.
+    falls_with_first = (columns[6] < 0) & (second >= 0)
     can_grow = np.zeros(len(groups.error), dtype=np.bool_)
     is_undecided = (
         np.concatenate(undecided_masks) if undecided_masks else np.zeros(0, dtype=np.bool_)
@@ -150,6 +149,7 @@ def _part(
         side_errors = [float(e[k]) for e in errors]
         first.append(groups.add((*key, rows[0], False), side_errors[0]))
         second.append(groups.add((*key, rows[1], False), side_errors[1]))
+        # Groups with shared clusters correlate: the comparison's error over the independent one.
         scale.append(standard_errors[k] / math.hypot(*side_errors))
     numbers = np.array(first, dtype=float), np.array(second, dtype=float)
     slack = comparisons.slack[case_rows]
@@ -168,6 +168,7 @@ def _half_widths(interval: Interval) -> FloatArray:
 
 def _error(comparison_side: Side, *, is_log_ratio: bool) -> FloatArray:
     half_widths = _half_widths(comparison_side.intervals()(1.0))
+    # Delta method: the standard error of a logarithm is that of the value over the value.
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(half_widths / comparison_side.value) if is_log_ratio else half_widths
 
@@ -183,6 +184,7 @@ def _told(
     first_units, second_units, clusters = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
     if np.isnan(target_error) or not len(case_rows):
         return first_units, second_units, clusters
+    # A standard error falls with the root of the sample size.
     with np.errstate(divide="ignore"):
         factor = (
             np.maximum((error / target_error) ** 2, 1.0)
