@@ -43,20 +43,20 @@ DIFFERENCES = "differences: disparities.parquet, kind difference_to_overall"
 _MAX_COLUMNS = 4
 """Metrics that stand side by side."""
 MAX_ROWS, _MAX_CLAIMS, _MAX_LISTED = 60, 12, 20
-_MAX_FIRST = 30
+_MAX_FIRST_PAGE_ROWS = 30
 """Rows of groups on the first page."""
-_MAX_FURTHER = 2
+_MAX_ANSWER_SENTENCES = 2
 """Sentences of the answer after the first one."""
-_HASH = 12
-_OWN = ("table", "pairs", "counts", "imagefolder", "huggingface", "fiftyone")
+_N_HASH_CHARS, _MAX_INPUTS = 12, 12
+_USER_DATA_LOADERS = ("table", "pairs", "counts", "imagefolder", "huggingface", "fiftyone")
 """Loaders of what a user brings: the licence is the user's to say."""
-_SAYS_P = re.compile(r"\sp\s[=<]\s")
+_P_VALUE_PATTERN = re.compile(r"\sp\s[=<]\s")
 
 number = partial(Column, number=True)
 
 
-def _more(n: int, what: str = "more groups are") -> list[str]:
-    return [f"{n:,} {what} in {GROUPS}."] if n > 0 else []
+def _format_remaining(n: int, description: str = "more groups are") -> list[str]:
+    return [f"{n:,} {description} in {GROUPS}."] if n > 0 else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +93,16 @@ class Content:
         return self.source.run.record
 
     def said(self, *keys: str) -> tuple[Said, ...]:
-        """Say what was stated, or name the blanks."""
-        asks = {ask.key: ask for ask in self.info.asks}
-        return tuple(self.facts.said(asks[key]) for key in keys)
+        """Return the stated facts of these keys; those not stated have no texts."""
+        fields_by_key = {ask.key: ask for ask in self.info.asks}
+        return tuple(self.facts.said(fields_by_key[key]) for key in keys)
 
     @property
     def licence(self) -> str:
         """The licence that a data set's loader declares; empty: a user's own table."""
         name = str((self.record.get("dataset") or {}).get("name") or "")
-        own = name in _OWN or name not in registry.names("datasets")
-        return "" if own else self.summary.audited.licence
+        is_user_data = name in _USER_DATA_LOADERS or name not in registry.names("datasets")
+        return "" if is_user_data else self.summary.audited.licence
 
     @property
     def stated_licence(self) -> str:
@@ -115,15 +115,15 @@ class Content:
         return self.facts.text("dataset_name") or without_folders(self.summary.audited.dataset)
 
     def data_text(self, start: str = "") -> Paragraph:
-        """Say what was judged: the data, how many, whose judgement the groups are."""
+        """Describe the data: units, clusters, and the source of the group labels."""
         audited = self.summary.audited
-        data = without_folders(audited.dataset) or "Data without a name"
+        data_name = without_folders(audited.dataset) or "Data without a name"
         clusters = (
             f" in {audited.n_clusters:,} clusters ({audited.cluster})" if audited.cluster else ""
         )
         licence = f" Licence of the data: {self.licence}." if self.licence else ""
         return Paragraph(
-            f"{start}{data}: {audited.n_units:,} people or images{clusters}. Group labels: "
+            f"{start}{data_name}: {audited.n_units:,} people or images{clusters}. Group labels: "
             f"{audited.judgement or 'judgement not recorded'}.{licence}"
         )
 
@@ -133,13 +133,13 @@ class Content:
         rows = tuple(
             (
                 line.title,
-                with_unit(found.value, line.unit),
-                interval(found.low, found.high, line.unit),
-                count(found.n_units),
-                count(found.n_clusters),
-                status_text(found),
+                with_unit(estimate.value, line.unit),
+                interval(estimate.low, estimate.high, line.unit),
+                count(estimate.n_units),
+                count(estimate.n_clusters),
+                status_text(estimate),
             )
-            for line, found in overall[:MAX_ROWS]
+            for line, estimate in overall[:MAX_ROWS]
         )
         return Table(
             "Everyone, on each metric",
@@ -150,38 +150,40 @@ class Content:
             ),
             rows,
             f"{GROUPS}: rows without an attribute, one for each metric, class and threshold",
-            tuple(_more(len(overall) - len(rows), "more rows are")),
+            tuple(_format_remaining(len(overall) - len(rows), "more rows are")),
         )
 
-    def first_page(self, of_groups: str = "", of_limits: str = "") -> tuple[Part, Part]:
-        """Give what is read first: single attributes' groups on a few metrics, and the limits."""
-        sections, lines, most = self.shown_first()
+    def first_page(self, groups_citation: str = "", limits_citation: str = "") -> tuple[Part, Part]:
+        """Make the first page: groups of single attributes on a few metrics, and the limits."""
+        sections, lines, max_rows = self.shown_first()
         overall = dict(self.summary.overall)
         rows = [("everyone", *(cell_text(overall.get(line), line.unit) for line in lines))]
-        left = 0
+        n_remaining = 0
         for section in sections:
             cells = {
                 (table.line, row.group): row.estimate
                 for table in tables_of(section)
                 for row in table.rows
             }
-            shown = section.main.rows[:most]
-            left += len(section.main.rows) - len(shown)
+            shown_rows = section.main.rows[:max_rows]
+            n_remaining += len(section.main.rows) - len(shown_rows)
             name = f"{section.title}: " if len(sections) > 1 else ""
             rows += [
                 (
                     name + row.group,
                     *(cell_text(cells.get((line, row.group)), line.unit) for line in lines),
                 )
-                for row in shown
+                for row in shown_rows
             ]
-        notes = _more(left)
+        notes = _format_remaining(n_remaining)
         notes += [
-            f"{one.title}: {count(len(one.main.rows))} groups, in {GROUPS}."
-            for one in self.summary.sections
-            if one not in sections
+            f"{other_section.title}: {count(len(other_section.main.rows))} groups, in {GROUPS}."
+            for other_section in self.summary.sections
+            if other_section not in sections
         ]
-        notes += _more(len(overall) - len(lines), "more metrics, classes or thresholds are")
+        notes += _format_remaining(
+            len(overall) - len(lines), "more metrics, classes or thresholds are"
+        )
         table = Table(
             f"Value ({self.summary.audited.percent} interval; n)",
             (Column("Group"), *(number(line.title) for line in lines)),
@@ -191,30 +193,45 @@ class Content:
             tuple(notes),
         )
         return (
-            Part("Results by group", (table,), of_groups),
-            Part("What this audit cannot say", (self.limits(),), of_limits),
+            Part("Results by group", (table,), groups_citation),
+            Part("What this audit cannot say", (self.limits(),), limits_citation),
         )
 
     def shown_first(self) -> tuple[list[AttributeSection], list[Line], int]:
         """Choose attributes in reading order, metrics of everyone, and how many groups of each."""
         sections = reading_order(self.summary.sections)
-        single = [one for one in sections if not one.is_intersection] or sections[:1]
-        every = [line for line, _ in self.summary.overall]
-        of_class = Counter(line.metric for line in every if line.label is not None)
-        lines = [line for line in every if line.label is None or of_class[line.metric] == 1]
-        return single, (lines or every)[:_MAX_COLUMNS], max(2, _MAX_FIRST // max(len(single), 1))
+        single_attributes = [
+            section for section in sections if not section.is_intersection
+        ] or sections[:1]
+        all_lines = [line for line, _ in self.summary.overall]
+        n_classes_by_metric = Counter(line.metric for line in all_lines if line.label is not None)
+        lines = [
+            line
+            for line in all_lines
+            if line.label is None or n_classes_by_metric[line.metric] == 1
+        ]
+        return (
+            single_attributes,
+            (lines or all_lines)[:_MAX_COLUMNS],
+            max(2, _MAX_FIRST_PAGE_ROWS // max(len(single_attributes), 1)),
+        )
 
     def metric_table(self) -> Table:
-        """Say what was measured, and how each metric is defined."""
+        """Make the table of metrics and their definitions."""
         lines = {line.metric: line for line, _ in reversed(self.summary.overall)}
-        better = {"higher": "more is better", "lower": "less is better", "none": "alike is better"}
-        said = self.record.get("measures") or {}
+        direction_words = {
+            "higher": "more is better",
+            "lower": "less is better",
+            "none": "alike is better",
+        }
+        recorded_measures = self.record.get("measures") or {}
         rows = tuple(
             (
-                said.get(line.metric, {}).get("title") or line.title.removesuffix(line.whose),
+                recorded_measures.get(line.metric, {}).get("title")
+                or line.title.removesuffix(line.whose),
                 line.definition or "–",
                 "share" if line.unit == "fraction" else line.unit or "–",
-                better[line.direction],
+                direction_words[line.direction],
             )
             for line in reversed(lines.values())
         )
@@ -224,24 +241,28 @@ class Content:
     def group_tables(self) -> Iterator[Block]:
         """Each attribute's groups, on the metrics of everyone; classes are counted."""
         for section in self.summary.sections:
-            shown = lines_shown(section)
-            for table in shown:
+            shown_tables = lines_shown(section)
+            for table in shown_tables:
                 yield self._group_table(section, table)
             if section.unknown:
                 yield Paragraph(without_folders(section.unknown))
-            left = len(tables_of(section)) - len(shown)
-            if left:
+            n_remaining = len(tables_of(section)) - len(shown_tables)
+            if n_remaining:
                 yield Paragraph(
-                    f"{left:,} more table{'' if left == 1 else 's'} of {section.title}, of single "
-                    f"classes: in {GROUPS}, rows with a label."
+                    f"{n_remaining:,} more table{'' if n_remaining == 1 else 's'} of "
+                    f"{section.title}, of single classes: in {GROUPS}, rows with a label."
                 )
 
     def _group_table(self, section: AttributeSection, table: LineTable) -> Table:
         audited, line, rows = self.summary.audited, table.line, list(table.rows)
         # Of a long table those furthest from everyone, in their own order.
-        far = sorted(range(len(rows)), key=lambda i: -abs(rows[i].difference or 0.0))[:MAX_ROWS]
+        furthest_rows = sorted(range(len(rows)), key=lambda i: -abs(rows[i].difference or 0.0))[
+            :MAX_ROWS
+        ]
         is_share = line.unit == "fraction"
-        notes = _more(len(rows) - len(far), "more groups, nearer to everyone, are")
+        notes = _format_remaining(
+            len(rows) - len(furthest_rows), "more groups, nearer to everyone, are"
+        )
         if table.overall is not None:
             notes.insert(
                 0,
@@ -265,7 +286,7 @@ class Content:
                 ),
                 Column("Status"),
             ),
-            tuple(_group_cells(rows[i], line.unit) for i in sorted(far)),
+            tuple(_group_cells(rows[i], line.unit) for i in sorted(furthest_rows)),
             f"{GROUPS}: {key_of_line(line)}, attribute {section.attribute}; {DIFFERENCES}",
             tuple(notes),
         )
@@ -284,15 +305,15 @@ class Content:
                 )
                 for row in main.rows[:MAX_ROWS]
             )
-            together = sum(row.estimate.n_units for row in main.rows)
-            notes = _more(len(main.rows) - len(rows))
-            if together > total:
+            n_in_groups = sum(row.estimate.n_units for row in main.rows)
+            notes = _format_remaining(len(main.rows) - len(rows))
+            if n_in_groups > total:
                 notes.append(
                     "Some people are in several groups, so the shares add up to more than 100 %."
                 )
-            if together < total and not self.summary.audited.publish_min:
+            if n_in_groups < total and not self.summary.audited.publish_min:
                 notes.append(
-                    f"{total - together:,} of {total:,} judged are in none of these groups: "
+                    f"{total - n_in_groups:,} of {total:,} judged are in none of these groups: "
                     "their value is not known, or their group is not shown."
                 )
             yield Table(
@@ -305,9 +326,9 @@ class Content:
             )
 
     def findings(self) -> Block:
-        """Give the run's claims, each with its place in findings.parquet."""
-        of_audit = pl.col("analysis").is_in(IN_THE_ANSWER)
-        rows = self.source.run.findings.filter(of_audit).sort("rank").to_dicts()
+        """List the run's claims, each with its rank in findings.parquet."""
+        is_of_audit = pl.col("analysis").is_in(IN_THE_ANSWER)
+        rows = self.source.run.findings.filter(is_of_audit).sort("rank").to_dicts()
         if not rows:
             return Paragraph(
                 "The run holds no finding: findings.parquet is empty. That is not "
@@ -316,7 +337,7 @@ class Content:
         claims = []
         for row in rows[:_MAX_CLAIMS]:
             claim, p = without_folders(row["claim"]), row["p_adjusted"]
-            says_p = p is None or _SAYS_P.search(claim)
+            says_p = p is None or _P_VALUE_PATTERN.search(claim)
             tested = "" if says_p else f"{self.summary.audited.adjusted} {p_equals(p)}; "
             claims.append(f"{claim} ({tested}findings.parquet, rank {row['rank']})")
         if len(rows) > len(claims):
@@ -334,14 +355,17 @@ class Content:
             if section.is_intersection or main.overall is None or not main.overall.n_units:
                 continue
             total = main.overall.n_units
-            shown = ", ".join(
+            groups_text = ", ".join(
                 f"{row.group} {count(row.estimate.n_units)} "
                 f"({100 * row.estimate.n_units / total:.1f} %)"
                 for row in main.rows[:_MAX_LISTED]
             )
-            left = len(main.rows) - _MAX_LISTED
-            more = f", and {left:,} more groups" if left > 0 else ""
-            yield f"Representation by {section.title}, of {count(total)} judged: {shown}{more}."
+            n_remaining = len(main.rows) - _MAX_LISTED
+            remaining_text = f", and {n_remaining:,} more groups" if n_remaining > 0 else ""
+            yield (
+                f"Representation by {section.title}, of {count(total)} judged: "
+                f"{groups_text}{remaining_text}."
+            )
 
     def unknown_values(self) -> Iterator[str]:
         """Say of how many people a value is not known."""
@@ -371,11 +395,11 @@ class Content:
         summary, info = self.summary, self.info
         data_set = (self.data_name or "unnamed") if of_data else ""
         cautions = [
-            f"{one.headline} {one.text}"
-            for one in summary.cautions
-            if not of_data or one == synthetic(self.record)
+            f"{caution.headline} {caution.text}"
+            for caution in summary.cautions
+            if not of_data or caution == synthetic(self.record)
         ]
-        answer = (summary.accounting, summary.answer, *summary.further[:_MAX_FURTHER])
+        answer = (summary.accounting, summary.answer, *summary.further[:_MAX_ANSWER_SENTENCES])
         return Card(
             self.kind,
             f"{info.title}: {data_set or without_folders(summary.title.removeprefix('Audit of '))}",
@@ -384,8 +408,8 @@ class Content:
             tuple(map(without_folders, (*summary.warnings, *cautions))),
             parts,
             tuple(
-                (" ".join(filter(None, (one.citation, one.place))), one.url)
-                for one in info.references
+                (" ".join(filter(None, (reference.citation, reference.place))), reference.url)
+                for reference in info.references
             ),
             tuple(self._provenance()),
             metadata,
@@ -402,19 +426,24 @@ class Content:
             f"{run}, made by isolux {audited.version or '(version not recorded)'}"
             + (f" at {audited.created}" if audited.created else "")
             + (f", seed {audited.seed}" if audited.seed is not None else "")
-            + (f"; SHA-256 of audit.json begins {source.sha256[:_HASH]}" if is_named else "")
+            + (
+                f"; SHA-256 of audit.json begins {source.sha256[:_N_HASH_CHARS]}"
+                if is_named
+                else ""
+            )
             + (
                 "; no table was changed since it was written."
                 if source.sha256
                 else "; it is in memory, so no hash shows that it is as it was made."
             )
         )
-        for one in inputs[:_HASH]:
-            yield f"Input {PurePath(one.path).name}: SHA-256 begins {one.sha256[:_HASH]}."
-        if len(inputs) > _HASH:
-            yield f"{len(inputs) - _HASH:,} more input files are named in audit.json."
+        for input_file in inputs[:_MAX_INPUTS]:
+            name, digest = PurePath(input_file.path).name, input_file.sha256[:_N_HASH_CHARS]
+            yield f"Input {name}: SHA-256 begins {digest}."
+        if len(inputs) > _MAX_INPUTS:
+            yield f"{len(inputs) - _MAX_INPUTS:,} more input files are named in audit.json."
         if self.facts.origin:
-            yield f"Facts {self.facts.origin}: SHA-256 begins {self.facts.sha256[:_HASH]}."
+            yield f"Facts {self.facts.origin}: SHA-256 begins {self.facts.sha256[:_N_HASH_CHARS]}."
         if audited.publish_min:
             yield (
                 "Made to be published: anything that reveals fewer than "
@@ -423,17 +452,17 @@ class Content:
 
 
 def _group_cells(row: GroupRow, unit: str) -> tuple[str, ...]:
-    found = row.estimate
+    estimate = row.estimate
     difference = value_text(row.difference, unit, sign=True)
     if row.difference_low is not None:
         difference += f" ({interval(row.difference_low, row.difference_high, unit)})"
     return (
         row.group,
-        value_text(found.value, unit),
-        interval(found.low, found.high, unit),
-        count(found.n_units),
-        count(found.n_clusters),
+        value_text(estimate.value, unit),
+        interval(estimate.low, estimate.high, unit),
+        count(estimate.n_units),
+        count(estimate.n_clusters),
         difference,
         p_text(row.p_adjusted),
-        status_text(found),
+        status_text(estimate),
     )

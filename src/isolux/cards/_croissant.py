@@ -40,7 +40,7 @@ ASKS = {
 }
 """What a data set's papers ask for."""
 CONFORMS = ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"]
-_TYPES = {
+_MEDIA_TYPES = {
     ".csv": "text/csv",
     ".tsv": "text/tab-separated-values",
     ".json": "application/json",
@@ -52,12 +52,12 @@ _TYPES = {
     ".png": "image/png",
     ".txt": "text/plain",
 }
-_TEXTS = {
+_RAI_TEXT_KEYS = {
     "data_collection": "collection",
     "data_social_impact": "social_impact",
     "data_release_maintenance_plan": "maintenance",
 }
-_LISTS = {
+_RAI_LIST_KEYS = {
     "data_preprocessing_protocol": "preprocessing",
     "data_annotation_protocol": "annotation",
     "annotator_demographics": "annotators",
@@ -68,8 +68,8 @@ _LISTS = {
 def rai_of(facts: Facts) -> dict[str, Any]:
     """Give the properties of the RAI vocabulary that a user stated as facts."""
     return {
-        **{name: facts.text(key) for name, key in _TEXTS.items()},
-        **{name: list(facts.texts.get(key, ())) for name, key in _LISTS.items()},
+        **{name: facts.text(key) for name, key in _RAI_TEXT_KEYS.items()},
+        **{name: list(facts.texts.get(key, ())) for name, key in _RAI_LIST_KEYS.items()},
     }
 
 
@@ -81,7 +81,7 @@ def type_of(name: str) -> str:
     >>> type_of("people.csv")
     'text/csv'
     """
-    return _TYPES.get(PurePath(name).suffix.lower(), "application/octet-stream")
+    return _MEDIA_TYPES.get(PurePath(name).suffix.lower(), "application/octet-stream")
 
 
 def day_of(text: str) -> dt.datetime | None:
@@ -96,19 +96,23 @@ def day_of(text: str) -> dt.datetime | None:
         ) from error
 
 
-def croissant_json(described: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
+def croissant_json(describe: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
     """Make the JSON-LD of what a caller describes; it is read back and validated."""
     mlc = needed("mlcroissant", package="mlcroissant", extra="cards", purpose="Croissant metadata")
-    quiet = logging.getLogger("absl")
-    level = quiet.level
-    quiet.setLevel(logging.ERROR)  # it prints what is only recommended; the card names that
+    absl_logger = logging.getLogger("absl")
+    level = absl_logger.level
+    absl_logger.setLevel(logging.ERROR)  # it prints what is only recommended; the card names that
     try:
         with warnings.catch_warnings():
             # Its parser of JSON-LD warns of itself.
             warnings.simplefilter("ignore", DeprecationWarning)
-            given = {key: value for key, value in described(mlc).items() if value}
-            made = mlc.Metadata(**given).to_json()
-            mlc.Dataset(jsonld=made)  # reads it back and validates it
+            properties = {
+                key: property_value
+                for key, property_value in describe(mlc).items()
+                if property_value
+            }
+            json_ld = mlc.Metadata(**properties).to_json()
+            mlc.Dataset(jsonld=json_ld)  # reads it back and validates it
     except (mlc.ValidationError, ValueError) as error:
         raise SpecError(
             "mlcroissant refuses this metadata",
@@ -116,15 +120,15 @@ def croissant_json(described: Callable[[Any], Mapping[str, Any]]) -> dict[str, A
             hint="change the fact that it names",
         ) from error
     finally:
-        quiet.setLevel(level)
-    found: dict[str, Any] = _plain(made)
-    return found
+        absl_logger.setLevel(level)
+    plain_json: dict[str, Any] = _to_json_types(json_ld)
+    return plain_json
 
 
-def _plain(value: Any) -> Any:
+def _to_json_types(node: Any) -> Any:
     """Turn what mlcroissant gives into JSON's own types."""
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return value if isinstance(value, int | float | bool | None) else str(value)
+    if isinstance(node, dict):
+        return {str(key): _to_json_types(child) for key, child in node.items()}
+    if isinstance(node, list | tuple):
+        return [_to_json_types(child) for child in node]
+    return node if isinstance(node, int | float | bool | None) else str(node)

@@ -18,9 +18,9 @@ from isolux.report.wording import safe_url
 from isolux.vocabulary.errors import OutputError
 from isolux.vocabulary.printable import plain
 
-_MARKUP = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))")
+_MARKUP_PATTERN = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"})
-_START = re.compile(r"^(\d*)(#{1,6}\s|[-+]\s|(?<=\d)[.)]\s|=+$|-{3,}$)")
+_LINE_START_PATTERN = re.compile(r"^(\d*)(#{1,6}\s|[-+]\s|(?<=\d)[.)]\s|=+$|-{3,}$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """Sentences that do not lean on one another."""
+    """Independent sentences, as a list."""
 
     texts: tuple[str, ...]
 
@@ -122,21 +122,21 @@ class Card:
     @property
     def first_asking(self) -> Part | None:
         """The first part with facts; what was not stated is listed before it."""
-        asking = (p for p in self.parts if any(isinstance(b, Said) for b in p.blocks))
-        return next(asking, None) if self.blanks else None
+        sections_with_facts = (p for p in self.parts if any(isinstance(b, Said) for b in p.blocks))
+        return next(sections_with_facts, None) if self.blanks else None
 
     @property
     def blanks(self) -> tuple[Said, ...]:
         """The facts that were not stated, each once."""
-        facts = (b for part in self.parts for b in part.blocks if isinstance(b, Said))
+        facts = (b for section in self.parts for b in section.blocks if isinstance(b, Said))
         return tuple({fact.key: fact for fact in facts if not fact.texts}.values())
 
     def markdown(self) -> str:
         """Print it as Markdown, with the metadata before it where the kind has some."""
-        return "\n".join(_lines(self)).rstrip() + "\n"
+        return "\n".join(_format_card(self)).rstrip() + "\n"
 
     def html(self) -> str:
-        """Print it as one HTML file that works offline, in the report's own dress."""
+        """Print it as one HTML file that works offline, in the report's style."""
         from isolux.report.html import page
 
         follows = [(citation, safe_url(url)) for citation, url in self.follows]
@@ -179,13 +179,13 @@ class Card:
 
         name = self.kind.replace("_", "-")
         texts = {f"{name}.md": self.markdown(), f"{name}.html": self.html()}
-        data = self.json()
-        texts |= {} if data is None else {f"{name}.json": data}
+        json_text = self.json()
+        texts |= {} if json_text is None else {f"{name}.json": json_text}
         _refuse_folder(Path(out), list(texts), overwrite=overwrite)
         return write_texts(Path(out), texts)
 
 
-_IN_A_RUN = (
+_RUN_FOLDER_PROBLEM = (
     "a card must not be in a run's own folder, because the run's next version would replace it"
 )
 
@@ -196,8 +196,13 @@ def _refuse_folder(folder: Path, names: list[str], *, overwrite: bool) -> None:
 
     present = [name for name in names if (folder / name).exists()]
     is_file = any(path.exists() and not path.is_dir() for path in (folder, *folder.parents))
-    refused = (
-        ((folder / RUN_MARK).is_file(), _IN_A_RUN, "another folder, such as `cards`", "a run"),
+    refusals = (
+        (
+            (folder / RUN_MARK).is_file(),
+            _RUN_FOLDER_PROBLEM,
+            "another folder, such as `cards`",
+            "a run",
+        ),
         (
             present and not overwrite,
             "there is a card of this kind already",
@@ -211,9 +216,9 @@ def _refuse_folder(folder: Path, names: list[str], *, overwrite: bool) -> None:
             "a file in its place",
         ),
     )
-    for is_wrong, problem, expected, found in refused:
+    for is_wrong, problem, expected, found_text in refusals:
         if is_wrong:
-            raise OutputError(problem, expected=expected, found=found, where=str(folder))
+            raise OutputError(problem, expected=expected, found=found_text, where=str(folder))
 
 
 def escaped(text: str) -> str:
@@ -226,46 +231,46 @@ def escaped(text: str) -> str:
     >>> print(escaped("1. no list"))
     1\. no list
     """
-    text = _MARKUP.sub(r"\\\1", plain(text).translate(_ENTITIES))
+    text = _MARKUP_PATTERN.sub(r"\\\1", plain(text).translate(_ENTITIES))
     text = text.replace("://", "&#58;//").replace("www.", "www&#46;")
-    return _START.sub(r"\1\\\2", text)  # of "1." the dot: a digit cannot be escaped
+    return _LINE_START_PATTERN.sub(r"\1\\\2", text)  # of "1." the dot: a digit cannot be escaped
 
 
-def _lines(card: Card) -> Iterator[str]:
+def _format_card(card: Card) -> Iterator[str]:
     if card.metadata:
         yield card.metadata.rstrip() + "\n"
     yield f"# {escaped(card.title)}\n"
     yield from (f"> **Warning.** {escaped(text)}\n" for text in card.warnings)
     yield from (f"{escaped(text)}\n" for text in (card.answer, card.statement) if text)
-    for part in card.parts:
-        if part is card.first_asking:
-            n, keys = len(card.blanks), ", ".join(f"`{one.key}`" for one in card.blanks)
+    for section in card.parts:
+        if section is card.first_asking:
+            n, keys = len(card.blanks), ", ".join(f"`{blank.key}`" for blank in card.blanks)
             yield (
                 f"**{n} fact{' is' if n == 1 else 's are'} not stated** and marked below. Give "
                 f"{'it' if n == 1 else 'them'} with `--facts FILE`: {keys}.\n"
             )
-        yield f"## {escaped(part.title)}\n"
-        if part.cites:
-            yield f"*{escaped(part.cites)}*\n"
-        yield from map(_block, part.blocks)
+        yield f"## {escaped(section.title)}\n"
+        if section.cites:
+            yield f"*{escaped(section.cites)}*\n"
+        yield from map(_format_block, section.blocks)
     yield "## What this card follows\n"
     for citation, address in card.follows:
         url = safe_url(address)
         yield f"- {escaped(citation)}" + (f" <{url}>" if url else "")
     yield "\n## Where its numbers come from\n"
-    yield _bullets(card.provenance)
+    yield _format_bullets(card.provenance)
 
 
-def _bullets(texts: tuple[str, ...]) -> str:
+def _format_bullets(texts: tuple[str, ...]) -> str:
     return "\n".join(f"- {escaped(text)}" for text in texts)
 
 
-def _block(block: Block) -> str:
+def _format_block(block: Block) -> str:
     match block:
         case Paragraph(text):
             return f"{escaped(text)}\n"
         case Bullets(texts):
-            return _bullets(texts) + "\n"
+            return _format_bullets(texts) + "\n"
         case Table():
             return _table(block)
         case Said(label, texts, source, key):
@@ -275,13 +280,13 @@ def _block(block: Block) -> str:
                 return f"{label}: *not stated* (`{key}`)\n"
             if len(texts) == 1:
                 return f"{label}: {escaped(texts[0])}{source}\n"
-            return f"{label}{source}:\n\n{_bullets(texts)}\n"
+            return f"{label}{source}:\n\n{_format_bullets(texts)}\n"
 
 
 def _table(table: Table) -> str:
-    head = [escaped(column.title) for column in table.columns]
-    rule = ["---:" if column.number else "---" for column in table.columns]
-    rows = [head, rule, *(map(escaped, row) for row in table.rows)]
+    headings = [escaped(column.title) for column in table.columns]
+    alignments = ["---:" if column.number else "---" for column in table.columns]
+    rows = [headings, alignments, *(map(escaped, row) for row in table.rows)]
     lines = [f"### {escaped(table.caption)}\n", *(f"| {' | '.join(row)} |" for row in rows)]
     lines += ["", f"Source: {escaped(table.source)}.\n"]
     return "\n".join([*lines, *(f"{escaped(note)}\n" for note in table.notes)])

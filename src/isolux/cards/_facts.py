@@ -19,9 +19,17 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Ask, CardInfo
 
 _VERSION = 1
-_SCENARIO = ("attribute", "group", "metric", "harm", "threshold", "mitigation", "review_trigger")
-_LONGEST = 20_000  # characters of one text: some ten pages
-_TEXT: dict[str, Any] = {"type": ["string", "number", "null"], "maxLength": _LONGEST}
+_SCENARIO_KEYS = (
+    "attribute",
+    "group",
+    "metric",
+    "harm",
+    "threshold",
+    "mitigation",
+    "review_trigger",
+)
+_MAX_TEXT_LENGTH = 20_000  # characters of one text: some ten pages
+_TEXT_SCHEMA: dict[str, Any] = {"type": ["string", "number", "null"], "maxLength": _MAX_TEXT_LENGTH}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +47,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a user says: texts by key, whence each comes, and the file that holds them."""
+    """Facts of a user: texts by key, the source of each, and the file that holds them."""
 
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -47,34 +55,41 @@ class Facts:
     origin: str = ""
     sha256: str = ""
 
-    def said(self, ask: Ask) -> Said:
-        """Say what was stated, or name the blank."""
-        texts = self.texts.get(ask.key, ())
-        return Said(ask.question, texts, self.source(ask.key) if texts else "", ask.key)
+    def said(self, fact_field: Ask) -> Said:
+        """Return the stated fact; one not stated has no texts."""
+        texts = self.texts.get(fact_field.key, ())
+        return Said(
+            fact_field.question, texts, self.source(fact_field.key) if texts else "", fact_field.key
+        )
 
     def text(self, key: str) -> str:
         """Return what was stated as one text; empty: nothing."""
         return " ".join(self.texts.get(key, ()))
 
     def source(self, key: str) -> str:
-        """Say who states it."""
-        who = f"stated by the user in {self.origin}" if self.origin else "stated by the user"
-        return f"{who}, from {self.sources[key]}" if self.sources.get(key) else who
+        """Describe who states a fact."""
+        speaker = f"stated by the user in {self.origin}" if self.origin else "stated by the user"
+        return f"{speaker}, from {self.sources[key]}" if self.sources.get(key) else speaker
 
 
 def asks_of(**questions: str) -> tuple[Ask, ...]:
-    """Name what a kind of card asks for, by key."""
+    """Make the fact fields of a kind of card, by key."""
     return tuple(Ask(key, question) for key, question in questions.items())
 
 
 def known_asks() -> dict[str, Ask]:
     """Return every fact that some kind of card asks for, by key."""
-    infos = (registry.info("cards", kind) for kind in registry.names("cards"))
-    return {ask.key: ask for info in infos if isinstance(info, CardInfo) for ask in info.asks}
+    infos = (registry.info("cards", card_kind) for card_kind in registry.names("cards"))
+    return {
+        ask.key: ask
+        for card_info in infos
+        if isinstance(card_info, CardInfo)
+        for ask in card_info.asks
+    }
 
 
 def read_facts(
-    source: Mapping[str, Any] | str | Path | None, more: Mapping[str, Ask] | None = None
+    source: Mapping[str, Any] | str | Path | None, extra_fields: Mapping[str, Ask] | None = None
 ) -> Facts:
     """Read a file of facts, or a mapping like one.
 
@@ -86,87 +101,107 @@ def read_facts(
     """
     if source is None:
         return Facts()
-    where, origin, sha256 = "the facts", "", ""
+    source_name, origin, sha256 = "the facts", "", ""
     if isinstance(source, Mapping):
-        said = {str(key): value for key, value in source.items()}
+        mapping = {str(key): stated for key, stated in source.items()}
     else:
-        where, origin = str(source), Path(source).name
-        said = read_mapping(source)
+        source_name, origin = str(source), Path(source).name
+        mapping = read_mapping(source)
         refuse_repeated_keys(source)
         sha256 = hashlib.sha256(Path(source).read_bytes()).hexdigest()
-    version = said.pop("facts", None)
+    version = mapping.pop("facts", None)
     if version != _VERSION or isinstance(version, bool):
         raise SpecError(
             "the facts do not say by which version of facts they are written",
             expected=f"`facts: {_VERSION}` as the first line",
             found="none" if version is None else repr(version),
-            where=where,
+            where=source_name,
             hint="`isolux card RUN --kind KIND --init` prints such a file",
         )
-    scenarios = tuple(_scenarios(said.pop("scenarios", None), where))
-    known = known_asks() | dict(more or {})
+    scenarios = tuple(_read_scenarios(mapping.pop("scenarios", None), source_name))
+    known_fields = known_asks() | dict(extra_fields or {})
     texts: dict[str, tuple[str, ...]] = {}
     sources: dict[str, str] = {}
-    for key, value in said.items():
-        if key not in known:
-            raise UnknownNameError("fact", key, [*known, "scenarios"], where=where)
-        parts = value if isinstance(value, Mapping) else {"says": value}
-        _refuse_unknown(parts, f"part of {key}", ("says", "source"), where)
-        says = parts.get("says")
-        listed = says if isinstance(says, Sequence) and not isinstance(says, str) else [says]
-        texts[key] = tuple(filter(None, (_text(one, key, where) for one in listed)))
-        sources[key] = _text(parts.get("source"), "source", where)
+    for key, stated in mapping.items():
+        if key not in known_fields:
+            raise UnknownNameError("fact", key, [*known_fields, "scenarios"], where=source_name)
+        statement = stated if isinstance(stated, Mapping) else {"says": stated}
+        _refuse_unknown(statement, f"part of {key}", ("says", "source"), source_name)
+        stated_text = statement.get("says")
+        items = (
+            stated_text
+            if isinstance(stated_text, Sequence) and not isinstance(stated_text, str)
+            else [stated_text]
+        )
+        texts[key] = tuple(
+            filter(None, (_read_text(element, key, source_name) for element in items))
+        )
+        sources[key] = _read_text(statement.get("source"), "source", source_name)
     return Facts(texts, sources, scenarios, origin, sha256)
 
 
-def _refuse_unknown(parts: Mapping[Any, Any], what: str, names: Sequence[str], where: str) -> None:
-    for name in parts:
+def _refuse_unknown(
+    mapping: Mapping[Any, Any], description: str, names: Sequence[str], source_name: str
+) -> None:
+    for name in mapping:
         if name not in names:
-            raise UnknownNameError(what, str(name), names, where=where)
+            raise UnknownNameError(description, str(name), names, where=source_name)
 
 
-def _text(value: object, key: str, where: str) -> str:
+def _read_text(stated: object, key: str, source_name: str) -> str:
     """Read a text; numbers and days are texts too, nothing is an empty one."""
-    if value is None:
+    if stated is None:
         return ""
-    if isinstance(value, bool | bytes | Mapping | Sequence) and not isinstance(value, str):
-        hint = "put it in quotes" if isinstance(value, bool) else None
-        raise _refusal(f"{key} is not text", "a text, or a list of texts", value, where, hint)
-    if len(str(value)) > _LONGEST:
+    if isinstance(stated, bool | bytes | Mapping | Sequence) and not isinstance(stated, str):
+        hint = "put it in quotes" if isinstance(stated, bool) else None
+        raise _make_refusal(
+            f"{key} is not text", "a text, or a list of texts", stated, source_name, hint
+        )
+    if len(str(stated)) > _MAX_TEXT_LENGTH:
         raise SpecError(
             f"{key} is too long for a card",
-            expected=f"at most {_LONGEST:,} characters",
-            found=f"{len(str(value)):,}",
-            where=where,
+            expected=f"at most {_MAX_TEXT_LENGTH:,} characters",
+            found=f"{len(str(stated)):,}",
+            where=source_name,
             hint="state it briefly, and name the document that holds the rest",
         )
-    return re.sub(r"\s+", " ", str(value)).strip()
+    return re.sub(r"\s+", " ", str(stated)).strip()
 
 
-def _refusal(
-    problem: str, expected: str, found: object, where: str, hint: str | None = None
+def _make_refusal(
+    problem: str, expected: str, refused: object, source_name: str, hint: str | None = None
 ) -> SpecError:
-    return SpecError(problem, expected=expected, found=repr(found), where=where, hint=hint)
+    return SpecError(problem, expected=expected, found=repr(refused), where=source_name, hint=hint)
 
 
-def _scenarios(value: object, where: str) -> Iterator[Scenario]:
-    if not isinstance(value, Sequence | None) or isinstance(value, str):
+def _read_scenarios(stated: object, source_name: str) -> Iterator[Scenario]:
+    if not isinstance(stated, Sequence | None) or isinstance(stated, str):
         expected = "`- attribute: …` and `group: …` for each"
-        raise _refusal("scenarios is not a list", expected, value, where)
-    for k, one in enumerate(value or (), start=1):
-        place = f"{where}, scenario {k}"
-        if not isinstance(one, Mapping):
-            raise _refusal("a scenario is not a mapping", "`attribute:` and `group:`", one, place)
-        _refuse_unknown(one, "part of a scenario", _SCENARIO, place)
-        said = {str(key): _text(text, str(key), place) for key, text in one.items()}
+        raise _make_refusal("scenarios is not a list", expected, stated, source_name)
+    for k, scenario_mapping in enumerate(stated or (), start=1):
+        item_source = f"{source_name}, scenario {k}"
+        if not isinstance(scenario_mapping, Mapping):
+            raise _make_refusal(
+                "a scenario is not a mapping",
+                "`attribute:` and `group:`",
+                scenario_mapping,
+                item_source,
+            )
+        _refuse_unknown(scenario_mapping, "part of a scenario", _SCENARIO_KEYS, item_source)
+        texts = {
+            str(key): _read_text(text, str(key), item_source)
+            for key, text in scenario_mapping.items()
+        }
         for key in ("attribute", "group"):
-            if not said.get(key):
+            if not texts.get(key):
                 expected = "`attribute:` and `group:` as in the run"
-                raise _refusal(f"a scenario names no {key}", expected, said, place)
-        yield Scenario(**said)
+                raise _make_refusal(f"a scenario names no {key}", expected, texts, item_source)
+        yield Scenario(**texts)
 
 
-def facts_template(kind: str, info: CardInfo, at_risk: Sequence[tuple[str, str]] = ()) -> str:
+def facts_template(
+    card_kind: str, card_info: CardInfo, at_risk: Sequence[tuple[str, str]] = ()
+) -> str:
     """Write a first file of facts as YAML, all blank, with a comment a line.
 
     ``at_risk`` are attributes and groups that a profile names by itself.
@@ -174,14 +209,14 @@ def facts_template(kind: str, info: CardInfo, at_risk: Sequence[tuple[str, str]]
     import json
 
     lines = [
-        f"# Facts for isolux card RUN --kind {kind.replace('_', '-')} --facts THIS_FILE",
+        f"# Facts for isolux card RUN --kind {card_kind.replace('_', '-')} --facts THIS_FILE",
         "# A value is a text, a list of texts, or says: and source:. Leave out what is not known:",
         "# the card then names it as not stated. A file may hold the facts of several kinds.",
         "facts: 1",
     ]
-    for ask in info.asks:
+    for ask in card_info.asks:
         lines += ["", f"# {ask.question}", f"{ask.key}:"]
-    if kind == "bias_profile":
+    if card_kind == "bias_profile":
         lines += ["", "# groups at risk, as the run names them; add others", "scenarios:"]
     for attribute, group in at_risk:  # quoted as JSON, which YAML is
         lines += [
@@ -203,10 +238,12 @@ def facts_schema() -> dict[str, Any]:
     >>> facts_schema()["required"]
     ['facts']
     """
-    texts: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
-    fact = _object_schema(["says"], {"says": texts, "source": _TEXT})
-    scenario = _object_schema(["attribute", "group"], dict.fromkeys(_SCENARIO, _TEXT))
-    asked = {
+    text_or_list: dict[str, Any] = {
+        "anyOf": [_TEXT_SCHEMA, {"type": "array", "items": _TEXT_SCHEMA}]
+    }
+    fact = _object_schema(["says"], {"says": text_or_list, "source": _TEXT_SCHEMA})
+    scenario = _object_schema(["attribute", "group"], dict.fromkeys(_SCENARIO_KEYS, _TEXT_SCHEMA))
+    fact_schemas = {
         key: {"description": ask.question, "$ref": "#/$defs/fact"}
         for key, ask in sorted(known_asks().items())
     }
@@ -216,9 +253,9 @@ def facts_schema() -> dict[str, Any]:
         "$id": "https://github.com/isolux/isolux/blob/main/docs/schemas/card-facts-1.json",
         "title": "What a user says beside a run: isolux card RUN --facts FILE",
         **_object_schema(
-            ["facts"], {"facts": {"const": _VERSION}, "scenarios": scenarios, **asked}
+            ["facts"], {"facts": {"const": _VERSION}, "scenarios": scenarios, **fact_schemas}
         ),
-        "$defs": {"fact": {"anyOf": [*texts["anyOf"], fact]}},
+        "$defs": {"fact": {"anyOf": [*text_or_list["anyOf"], fact]}},
     }
 
 

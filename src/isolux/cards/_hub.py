@@ -8,7 +8,7 @@ from typing import Any
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.extras import needed
 
-_LICENCES = frozenset(
+_HUB_LICENCES = frozenset(
     (
         "afl-3.0",
         "agpl-3.0",
@@ -84,20 +84,20 @@ def licence_of(text: str) -> dict[str, str]:
     ({'license': 'cc-by-4.0'}, {'license': 'other', 'license_name': 'research-only'}, {})
     """
     word = re.sub(r"[^a-z0-9.+]+", "-", text.lower()).strip("-")
-    if word in _LICENCES:
+    if word in _HUB_LICENCES:
         return {"license": word}
     return {"license": "other", "license_name": word[:60] or "unnamed"} if text else {}
 
 
-def front_matter(data: Any, card: Any) -> str:
+def front_matter(card_data: Any, card_class: Any) -> str:
     """Write metadata as YAML between two lines of dashes, and have the Hub's class read it back."""
-    written = f"---\n{data.to_yaml()}\n---\n"
-    again = card(written + "\n# card\n").data
-    if again.to_dict() != data.to_dict():
+    yaml_text = f"---\n{card_data.to_yaml()}\n---\n"
+    read_back = card_class(yaml_text + "\n# card\n").data
+    if read_back.to_dict() != card_data.to_dict():
         raise SpecError(
             "the Hub's own classes do not read the metadata of this card as it was written",
             expected="the same metadata",
             found="other metadata",
             hint="write a group or metric of this run without characters that YAML cannot hold",
         )
-    return written
+    return yaml_text

@@ -24,8 +24,10 @@ from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.spec import recorded_spec
 
-_RATE = Metric(name="rate", title="Rate", definition="The share selected.", direction="none")
-_INFO = TaskInfo(title="Rates", summary="Rates by category.", references=(), metrics=(_RATE,))
+_RATE_METRIC = Metric(name="rate", title="Rate", definition="The share selected.", direction="none")
+_RATE_TASK_INFO = TaskInfo(
+    title="Rates", summary="Rates by category.", references=(), metrics=(_RATE_METRIC,)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,33 +69,36 @@ class Rates:
 
 def above_median(scores: pl.DataFrame) -> tuple[pl.DataFrame, float]:
     """Score 1 who lies above the median of all that have a score, and 0 the others."""
-    middle = float(np.median(scores["value"].drop_nulls().to_numpy()))
-    return scores.with_columns(value=(pl.col("value") > middle).cast(pl.Float64)), middle
+    median = float(np.median(scores["value"].drop_nulls().to_numpy()))
+    return scores.with_columns(value=(pl.col("value") > median).cast(pl.Float64)), median
 
 
 def rates_of(
-    run: Run, scores: pl.DataFrame, by: Sequence[str], left_out: Collection[str] = ()
+    run: Run, scores: pl.DataFrame, by: Sequence[str], excluded: Collection[str] = ()
 ) -> list[Rates]:
-    """Reckon rates and impact ratios."""
+    """Compute selection rates and impact ratios of each attribute."""
     spec = recorded_spec(run.record)
     units = scores.with_columns(metric=pl.lit("rate"), label=pl.lit(None, pl.String))
-    judged = Scores(units.drop_nulls("value"), _INFO)
+    rate_scores = Scores(units.drop_nulls("value"), _RATE_TASK_INFO)
     settings = spec.groups.model_copy(update={"unknown": "keep", "by": tuple(by)})
     members = membership(
-        run.attributes, by, groupings(settings, run.attributes), units=judged.judged_units()
+        run.attributes, by, groupings(settings, run.attributes), units=rate_scores.judged_units()
     )
     # The rule asks for every category's ratio: a small one has a wide interval, not none.
-    every_size = spec.statistics.model_copy(update={"min_units": 1, "min_clusters": 1})
-    estimates = measure_groups(judged, members, every_size)
+    any_size_statistics = spec.statistics.model_copy(update={"min_units": 1, "min_clusters": 1})
+    estimates = measure_groups(rate_scores, members, any_size_statistics)
     frame = members.frame
-    return [_rates(estimates, frame, name, left_out, every_size.level) for name in by]
+    return [
+        _rates_of_attribute(estimates, frame, name, excluded, any_size_statistics.level)
+        for name in by
+    ]
 
 
-def _rates(
+def _rates_of_attribute(
     estimates: Estimates,
     members: pl.DataFrame,
     attribute: str,
-    left_out: Collection[str],
+    excluded: Collection[str],
     level: float,
 ) -> Rates:
     total = int(estimates.n_units[0, 0])
@@ -104,56 +109,64 @@ def _rates(
             continue
         selected = round(float(estimates.value[g, 0]) * n) if n else 0
         share = n / total if total else 0.0
-        ends = _shown(_ends(estimates, g, level))
-        categories[g] = Category(group.name, group.values, n, selected, share, *ends)
-    kept = [g for g, one in categories.items() if one.name not in left_out and one.n]
-    best = max(kept, key=lambda g: categories[g].rate or 0.0, default=None)
+        bounds = _finite_bounds(_rate_interval(estimates, g, level))
+        categories[g] = Category(group.name, group.values, n, selected, share, *bounds)
+    included = [
+        g for g, category in categories.items() if category.name not in excluded and category.n
+    ]
+    best_group = max(included, key=lambda g: categories[g].rate or 0.0, default=None)
     is_known = (pl.col("attribute") == attribute) & ~pl.col("values").list.contains(UNKNOWN)
-    known = members.filter(is_known)["unit_id"].n_unique()
+    n_known = members.filter(is_known)["unit_id"].n_unique()
     with_ratios = tuple(
-        _with_ratio(estimates, attribute, one, g, best, level)
-        if best is not None and g in kept
-        else replace(one, left_out=True)
-        for g, one in categories.items()
+        _add_impact_ratio(estimates, attribute, category, g, best_group, level)
+        if best_group is not None and g in included
+        else replace(category, left_out=True)
+        for g, category in categories.items()
     )
-    highest = "" if best is None else categories[best].name
-    return Rates(attribute, with_ratios, highest, total - known, total)
+    highest = "" if best_group is None else categories[best_group].name
+    return Rates(attribute, with_ratios, highest, total - n_known, total)
 
 
-def _ends(estimates: Estimates, g: int, level: float) -> Interval:
-    """Give a rate's interval: the house's own, or the exact one of too few people for it."""
-    at = np.array([g])
-    ends = Interval(estimates.interval.low[at, 0], estimates.interval.high[at, 0])
-    n = estimates.n_units[at, 0]
-    if np.isfinite(ends.low).all() or not n.all() or (n != estimates.n_clusters[at, 0]).any():
-        return ends
-    exact = clopper_pearson(np.rint(estimates.value[at, 0] * n), n, level)
+def _rate_interval(estimates: Estimates, g: int, level: float) -> Interval:
+    """Return a rate's interval as stored, or Clopper-Pearson where too few people gave none."""
+    rows = np.array([g])
+    interval = Interval(estimates.interval.low[rows, 0], estimates.interval.high[rows, 0])
+    n = estimates.n_units[rows, 0]
+    if np.isfinite(interval.low).all() or not n.all() or (n != estimates.n_clusters[rows, 0]).any():
+        return interval
+    exact = clopper_pearson(np.rint(estimates.value[rows, 0] * n), n, level)
     return Interval(exact.low, exact.high)
 
 
-def _shown(ends: Interval) -> tuple[float, float] | tuple[None, None]:
-    low, high = float(ends.low[0]), float(ends.high[0])
+def _finite_bounds(interval: Interval) -> tuple[float, float] | tuple[None, None]:
+    low, high = float(interval.low[0]), float(interval.high[0])
     return (low, high) if np.isfinite(low) and np.isfinite(high) else (None, None)
 
 
-def _with_ratio(
-    estimates: Estimates, attribute: str, one: Category, g: int, best: int, level: float
+def _add_impact_ratio(
+    estimates: Estimates, attribute: str, category: Category, g: int, best: int, level: float
 ) -> Category:
     from scipy.special import ndtri
 
-    top = float(estimates.value[best, 0])
-    if not top > 0 or one.rate is None:
-        return one
+    highest_rate = float(estimates.value[best, 0])
+    if not highest_rate > 0 or category.rate is None:
+        return category
     if g == best:
-        return replace(one, ratio=1.0)
+        return replace(category, ratio=1.0)
     first, second = np.array([g], dtype=np.int64), np.array([best], dtype=np.int64)
     pair = compare_groups(estimates, attribute, 0).pairs(first, second)
-    own, highest = (_ends(estimates, at, level) for at in (g, best))
-    if one.rate:
+    group_interval, best_interval = (_rate_interval(estimates, row, level) for row in (g, best))
+    if category.rate:
         correlation = np.nan_to_num(pair.correlation(float(ndtri(0.5 + level / 2.0))))
-        logs = log_ratio_interval(pair.a, own, pair.b, highest, correlation)
-        ratio = Interval(np.exp(logs.low), np.exp(logs.high))
+        log_interval = log_ratio_interval(
+            pair.a, group_interval, pair.b, best_interval, correlation
+        )
+        ratio = Interval(np.exp(log_interval.low), np.exp(log_interval.high))
     else:
-        ratio = Interval(own.low, own.high / np.sqrt(highest.low * (2 * top - highest.low)))
-    low, high = _shown(ratio)
-    return replace(one, ratio=one.rate / top, ratio_low=low, ratio_high=high)
+        ratio = Interval(
+            group_interval.low,
+            group_interval.high
+            / np.sqrt(best_interval.low * (2 * highest_rate - best_interval.low)),
+        )
+    low, high = _finite_bounds(ratio)
+    return replace(category, ratio=category.rate / highest_rate, ratio_low=low, ratio_high=high)

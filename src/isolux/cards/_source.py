@@ -16,20 +16,22 @@ from isolux.statements.lines import Line
 from isolux.statements.numbers import count, interval, with_unit
 from isolux.vocabulary.containers import Run
 
-_FOLDERS = re.compile(r"(?<![\w:/.~\\])(?:~|[A-Za-z]:(?=[\\/]))?(?:[\\/][^\s\\/:;,'\"<>|]+){2,}")
+_FOLDER_PATTERN = re.compile(
+    r"(?<![\w:/.~\\])(?:~|[A-Za-z]:(?=[\\/]))?(?:[\\/][^\s\\/:;,'\"<>|]+){2,}"
+)
 _MAX_AT_RISK = 10
 """Groups of one attribute that are named without being asked for, the worst first."""
 
 
 def without_folders(text: str) -> str:
-    """Leave the last part of absolute paths: a card tells nothing of a machine.
+    """Shorten absolute paths to their last part: a card reveals nothing of a machine.
 
     Examples
     --------
     >>> without_folders("read /data/people/a.csv, n/a, https://a.org/b/c")
     'read a.csv, n/a, https://a.org/b/c'
     """
-    return _FOLDERS.sub(lambda path: re.split(r"[\\/]", path.group())[-1], text)
+    return _FOLDER_PATTERN.sub(lambda path: re.split(r"[\\/]", path.group())[-1], text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ def source_of(run: Run, name: str = "", sha256: str = "") -> Source:
 
 
 def at_risk(section: AttributeSection, alpha: float) -> list[GroupRow]:
-    """Choose the groups of an attribute that differ to the worse, or else the worst judged."""
+    """Choose the groups that are significantly worse than everyone, or else the worst one."""
     table = section.main
     sign = {"higher": -1.0, "lower": 1.0}.get(table.line.direction)
 
@@ -56,11 +58,13 @@ def at_risk(section: AttributeSection, alpha: float) -> list[GroupRow]:
         difference = row.difference or 0.0
         return abs(difference) if sign is None else sign * difference
 
-    judged = [row for row in table.rows if row.estimate.judged and not row.is_unknown]
-    sure = [row for row in judged if row.p_adjusted is not None and row.p_adjusted <= alpha]
-    differ = sorted((row for row in sure if harm(row) > 0), key=harm, reverse=True)
+    comparable_rows = [row for row in table.rows if row.estimate.judged and not row.is_unknown]
+    significant = [
+        row for row in comparable_rows if row.p_adjusted is not None and row.p_adjusted <= alpha
+    ]
+    worse_rows = sorted((row for row in significant if harm(row) > 0), key=harm, reverse=True)
     worst = section.verdict.worst
-    return differ[:_MAX_AT_RISK] or ([worst] if worst is not None and sign is not None else [])
+    return worse_rows[:_MAX_AT_RISK] or ([worst] if worst is not None and sign is not None else [])
 
 
 def tables_of(section: AttributeSection) -> list[LineTable]:
@@ -82,7 +86,7 @@ def status_text(estimate: Estimate) -> str:
 
 
 def key_of_line(line: Line) -> str:
-    """Name a line as the run's tables do.
+    """Format metric, class and threshold of a line as in the run's tables.
 
     Examples
     --------
@@ -95,11 +99,11 @@ def key_of_line(line: Line) -> str:
 
 
 def cell_text(estimate: Estimate | None, unit: str) -> str:
-    """Write a value with its interval and n."""
+    """Format a value with its interval and n."""
     if estimate is None:
         return "–"
-    ends = interval(estimate.low, estimate.high, unit) if estimate.low is not None else ""
-    text = "; ".join(filter(None, (ends, f"n = {count(estimate.n_units)}")))
+    interval_text = interval(estimate.low, estimate.high, unit) if estimate.low is not None else ""
+    text = "; ".join(filter(None, (interval_text, f"n = {count(estimate.n_units)}")))
     if estimate.value is None:
         return f"{STATUS_WORDS.get(estimate.status, estimate.status)} ({text})"
     return f"{with_unit(estimate.value, unit)} ({text})"

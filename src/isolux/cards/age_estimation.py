@@ -42,7 +42,7 @@ INFO = CardInfo(
         "comparable with its results, and no statement that a law on age checks is met."
     ),
 )
-_MIXED, _UNDERAGE = "standardised_absolute_error", "challenge_false_positive_rate"
+_STANDARDISED_ERROR, _UNDERAGE_RATE = "standardised_absolute_error", "challenge_false_positive_rate"
 
 
 def card(source: Source, facts: Facts) -> Card:
@@ -84,19 +84,23 @@ def card(source: Source, facts: Facts) -> Card:
 
 
 def _missing(content: Content) -> Iterator[Block]:
-    measured = {line.metric for line, _ in content.summary.overall}
+    measured_metrics = {line.metric for line, _ in content.summary.overall}
     spec = dict(content.record.get("spec") or {})
-    mix, sex = spec.get("age_mix"), spec.get("sex")
-    if _MIXED not in measured:
+    age_composition, sex = spec.get("age_mix"), spec.get("sex")
+    if _STANDARDISED_ERROR not in measured_metrics:
         yield Paragraph(
             "The mean of sex × age mean absolute errors is not measured: audit again with "
             "--age-mix 18-30 --sex ATTRIBUTE."
         )
     else:
-        ages = ", ".join(mix) if isinstance(mix, list | tuple) else str(mix)
-        over = f" and over the values of {sex}" if sex else ", over ages alone"
-        yield Paragraph(f"The standardised error is a mean over ages ({ages}){over}.")
-    if _UNDERAGE not in measured:
+        ages = (
+            ", ".join(age_composition)
+            if isinstance(age_composition, list | tuple)
+            else str(age_composition)
+        )
+        sex_text = f" and over the values of {sex}" if sex else ", over ages alone"
+        yield Paragraph(f"The standardised error is a mean over ages ({ages}){sex_text}.")
+    if _UNDERAGE_RATE not in measured_metrics:
         yield Paragraph(
             "False positives of a challenge are not measured: nobody in the data is under the "
             "legal age, or the metric was not requested."

@@ -69,13 +69,13 @@ def card(source: Source, facts: Facts) -> Card:
     'Article 11 and Annex IV, points 2(g) and 3'
     """
     content = Content("annex_iv", source, facts)
-    said, audited = content.said, content.summary.audited
-    log = (
+    stated_facts, audited = content.said, content.summary.audited
+    log_text = (
         f"isolux {audited.version or '(version not recorded)'}, "
         f"{audited.created or 'time not recorded'}; seed {audited.seed}; all settings and the "
         "hashes of inputs are in audit.json of the run."
     )
-    test = Said("the run of this test", (log,), "the run")
+    test_fact = Said("the run of this test", (log_text,), "the run")
     tested_on = content.data_text("Tested on ")
     return content.card(
         *content.first_page(
@@ -83,16 +83,18 @@ def card(source: Source, facts: Facts) -> Card:
             "Annex IV, point 3: capabilities and limitations in performance",
         ),
         Part(
-            "The system", said("provider", "model_version", "intended_use"), "Annex IV, point 1(a)"
+            "The system",
+            stated_facts("provider", "model_version", "intended_use"),
+            "Annex IV, point 1(a)",
         ),
         Part(
             "Validation and testing procedures",
-            said("test_procedure"),
+            stated_facts("test_procedure"),
             "Annex IV, point 2(g), first part",
         ),
         Part(
             "Testing data and their main characteristics",
-            (tested_on, *said("testing_data_origin"), *content.people_tables()),
+            (tested_on, *stated_facts("testing_data_origin"), *content.people_tables()),
             "Annex IV, point 2(g): validation and testing data used",
         ),
         Part(
@@ -102,27 +104,27 @@ def card(source: Source, facts: Facts) -> Card:
         ),
         Part(
             "Potentially discriminatory impacts",
-            (content.findings(), *said("discriminatory_impacts")),
+            (content.findings(), *stated_facts("discriminatory_impacts")),
             "Annex IV, point 2(g): potentially discriminatory impacts",
         ),
         Part(
             "Test logs and reports",
-            (test, *said("responsible_persons", "predetermined_changes")),
+            (test_fact, *stated_facts("responsible_persons", "predetermined_changes")),
             "Annex IV, point 2(g): test logs and all test reports dated and signed",
         ),
         Part(
             "Overall accuracy",
-            (content.overall_table(), *said("expected_accuracy")),
+            (content.overall_table(), *stated_facts("expected_accuracy")),
             "Annex IV, point 3: the overall expected level of accuracy",
         ),
         Part(
             "Accuracy for persons and groups",
-            (*said("intended_groups"), *content.group_tables()),
+            (*stated_facts("intended_groups"), *content.group_tables()),
             "Annex IV, point 3: degrees of accuracy for specific persons or groups of persons",
         ),
         Part(
             "Risks, oversight and input data",
-            said("unintended_outcomes", "human_oversight", "input_specifications"),
+            stated_facts("unintended_outcomes", "human_oversight", "input_specifications"),
             "Annex IV, point 3: unintended outcomes, human oversight, input data",
         ),
     )

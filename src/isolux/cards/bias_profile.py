@@ -83,22 +83,22 @@ def card(source: Source, facts: Facts) -> Card:
     'intended_use'
     """
     content = Content("bias_profile", source, facts)
-    said = content.said
+    stated_facts = content.said
     tables = content.metric_table(), content.overall_table(), *content.group_tables()
     return content.card(
         *content.first_page(),
-        Part("Purpose and context", said("intended_use", "context_of_use")),
-        Part("Stakeholders", said("stakeholders")),
+        Part("Purpose and context", stated_facts("intended_use", "context_of_use")),
+        Part("Stakeholders", stated_facts("stakeholders")),
         Part("Groups at risk", tuple(_scenario_blocks(content))),
         Part("What was found", (content.findings(),)),
         Part(
             "Representation: who is in the data",
-            (*said("representation"), *content.people_tables()),
+            (*stated_facts("representation"), *content.people_tables()),
         ),
         Part("Measures, by group", tables),
         Part(
             "Remaining risk, drift and review",
-            said("accepted_risk", "monitoring", "responsible_persons"),
+            stated_facts("accepted_risk", "monitoring", "responsible_persons"),
         ),
     )
 
@@ -109,25 +109,27 @@ def _scenario_blocks(content: Content) -> Iterator[Block]:
         yield Paragraph("No attribute was audited, so no group can be named here.")
         return
     alpha = content.summary.audited.alpha
-    stated = [(*_find_group(one, sections), one) for one in facts.scenarios]
-    rows = [_cells(*one, alpha=alpha) for one in stated]
-    named = {(section.attribute, table.line.metric, row.group) for section, table, row, _ in stated}
+    stated = [(*_find_group(scenario, sections), scenario) for scenario in facts.scenarios]
+    rows = [_scenario_cells(*scenario, alpha=alpha) for scenario in stated]
+    named_groups = {
+        (section.attribute, table.line.metric, row.group) for section, table, row, _ in stated
+    }
     for section in sections:
         key = section.attribute, section.main.line.metric
         rows += [
-            _cells(section, section.main, row, None, alpha=alpha)
+            _scenario_cells(section, section.main, row, None, alpha=alpha)
             for row in at_risk(section, alpha)
-            if (*key, row.group) not in named
+            if (*key, row.group) not in named_groups
         ]
     notes = []
     if facts.scenarios:
-        first = "first row is" if len(stated) == 1 else f"first {len(stated):,} rows are"
-        notes.append(f"The {first} {facts.source('scenarios')}.")
-    blank = sum("not stated" in row for row in rows)
-    if blank:
-        have = "1 row has" if blank == 1 else f"{blank:,} rows have"
+        rows_phrase = "first row is" if len(stated) == 1 else f"first {len(stated):,} rows are"
+        notes.append(f"The {rows_phrase} {facts.source('scenarios')}.")
+    n_blank = sum("not stated" in row for row in rows)
+    if n_blank:
+        rows_text = "1 row has" if n_blank == 1 else f"{n_blank:,} rows have"
         notes.append(
-            f"{have} blanks: give harm, threshold, mitigation and "
+            f"{rows_text} blanks: give harm, threshold, mitigation and "
             "review_trigger under scenarios in --facts FILE."
         )
     yield Paragraph(
@@ -156,7 +158,7 @@ def _scenario_blocks(content: Content) -> Iterator[Block]:
         f"{GROUPS}: attribute, group and metric as each row names them; {DIFFERENCES}",
         tuple(notes),
     )
-    yield from _not_judged(sections)
+    yield from _list_too_small_groups(sections)
 
 
 def _find_group(
@@ -164,28 +166,28 @@ def _find_group(
 ) -> tuple[AttributeSection, LineTable, GroupRow]:
     """Find what a scenario is about; ``darker * dim`` names the group ``darker × dim``."""
     name = "*".join(crossed(scenario.attribute))
-    known = {section.attribute: section for section in sections}
-    if name not in known:
+    sections_by_attribute = {section.attribute: section for section in sections}
+    if name not in sections_by_attribute:
         raise UnknownNameError(
-            "attribute of this run", scenario.attribute, known, where="scenarios"
+            "attribute of this run", scenario.attribute, sections_by_attribute, where="scenarios"
         )
-    section = known[name]
+    section = sections_by_attribute[name]
     lines = {table.line.metric: table for table in reversed(tables_of(section))}
     if scenario.metric and scenario.metric not in lines:
         raise UnknownNameError("metric of this run", scenario.metric, lines, where="scenarios")
     table = lines[scenario.metric] if scenario.metric else section.main
-    rows = {_plain(row.group): row for row in table.rows}
-    if _plain(scenario.group) not in rows:
+    rows = {_normalise_group_name(row.group): row for row in table.rows}
+    if _normalise_group_name(scenario.group) not in rows:
         names = [row.group for row in table.rows]
         raise UnknownNameError(f"group of {name}", scenario.group, names, where="scenarios")
-    return section, table, rows[_plain(scenario.group)]
+    return section, table, rows[_normalise_group_name(scenario.group)]
 
 
-def _plain(group: str) -> str:
-    return "*".join(part.strip() for part in group.replace("×", "*").split("*"))
+def _normalise_group_name(group: str) -> str:
+    return "*".join(component.strip() for component in group.replace("×", "*").split("*"))
 
 
-def _cells(
+def _scenario_cells(
     section: AttributeSection,
     table: LineTable,
     row: GroupRow,
@@ -193,33 +195,39 @@ def _cells(
     *,
     alpha: float,
 ) -> tuple[str, ...]:
-    line, found = table.line, row.estimate
-    measure = f"{line.title}: {with_unit(found.value, line.unit)}"
-    if found.low is not None:
-        measure += f" ({interval(found.low, found.high, line.unit)})"
-    measure += f", n = {count(found.n_units)}"
+    line, estimate = table.line, row.estimate
+    measure = f"{line.title}: {with_unit(estimate.value, line.unit)}"
+    if estimate.low is not None:
+        measure += f" ({interval(estimate.low, estimate.high, line.unit)})"
+    measure += f", n = {count(estimate.n_units)}"
     difference = value_text(row.difference, line.unit, sign=True)
     if row.difference is not None:
-        ends = interval(row.difference_low, row.difference_high, line.unit)
+        interval_text = interval(row.difference_low, row.difference_high, line.unit)
         unit = " points" if line.unit == "fraction" else f" {line.unit}".rstrip()
-        difference += f"{unit} ({ends})"
+        difference += f"{unit} ({interval_text})"
         if row.p_adjusted is not None:
             difference += f"; adjusted {p_equals(row.p_adjusted)}"
-    within = row.p_adjusted is None or row.p_adjusted > alpha
-    why = "named by the user" if scenario else "worst group judged" if within else "differs"
-    if within and row.difference is not None:
-        why += "; no difference from everyone was found"
-    if found.reason and found.value is None:
-        measure += f"; {found.reason}"
-    own = scenario or Scenario("", "")
-    harm, *others = (
-        text or "not stated"
-        for text in (own.harm, own.threshold, own.mitigation, own.review_trigger)
+    is_not_significant = row.p_adjusted is None or row.p_adjusted > alpha
+    reason = (
+        "named by the user"
+        if scenario
+        else "worst group judged"
+        if is_not_significant
+        else "differs"
     )
-    return f"{section.title}: {row.group}", why, harm, measure, difference, *others
+    if is_not_significant and row.difference is not None:
+        reason += "; no difference from everyone was found"
+    if estimate.reason and estimate.value is None:
+        measure += f"; {estimate.reason}"
+    stated = scenario or Scenario("", "")
+    harm, *other_texts = (
+        text or "not stated"
+        for text in (stated.harm, stated.threshold, stated.mitigation, stated.review_trigger)
+    )
+    return f"{section.title}: {row.group}", reason, harm, measure, difference, *other_texts
 
 
-def _not_judged(sections: Sequence[AttributeSection]) -> Iterator[Block]:
+def _list_too_small_groups(sections: Sequence[AttributeSection]) -> Iterator[Block]:
     rows = [
         (f"{section.title}: {row.group}", count(row.estimate.n_units), row.estimate.reason or "–")
         for section in sections
@@ -228,8 +236,8 @@ def _not_judged(sections: Sequence[AttributeSection]) -> Iterator[Block]:
     ]
     if not rows:
         return
-    left = len(rows) - MAX_ROWS
-    notes = [f"{left:,} more are in {GROUPS}."] if left > 0 else []
+    n_remaining = len(rows) - MAX_ROWS
+    notes = [f"{n_remaining:,} more are in {GROUPS}."] if n_remaining > 0 else []
     yield Table(
         "Groups with too little data to judge",
         (Column("Group"), number("n"), Column("Why")),

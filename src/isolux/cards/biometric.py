@@ -60,7 +60,7 @@ INFO = CardInfo(
         "beside it: a system that fails everyone fails all groups equally."
     ),
 )
-_READ = (
+_SUMMARY_NOTE = (
     "1 in both ratios and 0 in Gini mean that nothing differs. These are descriptions without an "
     "interval: the tests are among the findings."
 )
@@ -91,21 +91,21 @@ def card(source: Source, facts: Facts) -> Card:
     ('face_verification', 'identification')
     """
     content = Content("biometric", source, facts)
-    said = content.said
+    stated_facts = content.said
     by_group, between = _tables(content, RATES[str(content.record["task"])])
-    people = said("population", "demographic_determination")
+    people = stated_facts("population", "demographic_determination")
     return content.card(
         *content.first_page(),
         Part(
             "Failures and errors by group",
-            (*by_group, *said("threshold_reason")),
+            (*by_group, *stated_facts("threshold_reason")),
             "After the public scope of ISO/IEC 19795-10, and NIST's demographic summary",
         ),
         Part("Between groups", tuple(between)),
-        Part("The system and the test", said("system", "test_type", "capture")),
+        Part("The system and the test", stated_facts("system", "test_type", "capture")),
         Part("The people", (content.data_text(), *people)),
         Part("What was found", (content.findings(),)),
-        Part("Who answers for this", said("responsible_persons")),
+        Part("Who answers for this", stated_facts("responsible_persons")),
     )
 
 
@@ -121,32 +121,34 @@ def _tables(content: Content, rates: Mapping[str, str]) -> tuple[list[Block], li
         missing = (
             "Not shown: tables between groups rest on people whom a published run does not hold."
         )
-    found = explain(replace(run, evidence={}) if missing else run)
-    measured = performance(run)
+    analysis = explain(replace(run, evidence={}) if missing else run)
+    rates_table = performance(run)
     metric_of = registry.task_info(str(run.record.get("task"))).metric
     by_group: list[Block] = [
         Paragraph(f"{metric_of(metric).title}: not measured (no metric {metric} in this run).")
-        for short, metric in rates.items()
-        if short in measured.columns and measured[short].is_null().all()
+        for column, metric in rates.items()
+        if column in rates_table.columns and rates_table[column].is_null().all()
     ]
     between: list[Block] = []
-    for caption, table in found.tables.items():
+    for caption, table in analysis.tables.items():
         if caption in (PERFORMANCE, SUMMARY):
-            notes = (_READ,) if caption == SUMMARY else ()
+            notes = (_SUMMARY_NOTE,) if caption == SUMMARY else ()
             by_group.append(_table(caption, table, "group_metrics.parquet", notes))
         else:
             files = ", ".join(f"evidence/{name}.parquet" for name in sorted(run.evidence))
             between.append(_table(caption, table, files))
-    why = missing or " ".join(found.notes) or "Not shown: no attribute has few enough groups."
-    return by_group, between or [Paragraph(why)]
+    reason = missing or " ".join(analysis.notes) or "Not shown: no attribute has few enough groups."
+    return by_group, between or [Paragraph(reason)]
 
 
-def _table(caption: str, table: pl.DataFrame, file: str, notes: tuple[str, ...] = ()) -> Table:
+def _table(
+    caption: str, table: pl.DataFrame, source_file: str, notes: tuple[str, ...] = ()
+) -> Table:
     one_model = "model" in table.columns and table["model"].n_unique() == 1
-    shown = table.drop("model") if one_model else table
+    shown_table = table.drop("model") if one_model else table
     columns = tuple(
-        Column(name.replace("_", " "), number=shown.schema[name].is_numeric())
-        for name in shown.columns
+        Column(name.replace("_", " "), number=shown_table.schema[name].is_numeric())
+        for name in shown_table.columns
     )
-    rows = tuple(tuple(cell_text(cell) for cell in row) for row in shown.rows())
-    return Table(caption, columns, rows, f"{file}, by isolux.disparity.biometrics", notes)
+    rows = tuple(tuple(cell_text(cell) for cell in row) for row in shown_table.rows())
+    return Table(caption, columns, rows, f"{source_file}, by isolux.disparity.biometrics", notes)

@@ -79,7 +79,11 @@ def card(source: Source, facts: Facts) -> Card:
     bullets = [(title, cites, Bullets(tuple(texts))) for title, cites, texts in lists]
     return content.card(
         Part("Who is in the data", tuple(content.people_tables()), "record set people_judged"),
-        *(Part(title, (one,), cites) for title, cites, one in bullets if one.texts),
+        *(
+            Part(title, (bullet_list,), cites)
+            for title, cites, bullet_list in bullets
+            if bullet_list.texts
+        ),
         Part("What was stated", content.said(*(key for key in ASKS if key != "consent"))),
         data=croissant_json(lambda mlc: _describe(content, mlc)),
         of_data=True,
@@ -118,25 +122,30 @@ def _describe(content: Content, mlc: Any) -> dict[str, Any]:
 
 def _files(content: Content, mlc: Any) -> Iterator[Any]:
     """Name the files that were read, by the last part of their paths, with their hashes."""
-    seen: set[str] = set()
-    for one in content.summary.inputs[:_MAX_FILES]:
-        path = PurePath(one.path)
+    used_names: set[str] = set()
+    for input_file in content.summary.inputs[:_MAX_FILES]:
+        path = PurePath(input_file.path)
         name = path.name
-        while name in seen:
-            name = f"{len(seen)}-{path.name}"
-        seen.add(name)
+        while name in used_names:
+            name = f"{len(used_names)}-{path.name}"
+        used_names.add(name)
         yield mlc.FileObject(
             id=re.sub(r"[^\w.-]+", "_", name),
             name=name,
             content_url=path.name,
             encoding_formats=[type_of(path.name)],
-            sha256=one.sha256,
+            sha256=input_file.sha256,
         )
 
 
 def _counts(content: Content, mlc: Any) -> Any:
-    text, whole = mlc.DataType.TEXT, mlc.DataType.INTEGER
-    types = {"attribute": text, "group": text, "n_units": whole, "n_clusters": whole}
+    text_type, integer_type = mlc.DataType.TEXT, mlc.DataType.INTEGER
+    types = {
+        "attribute": text_type,
+        "group": text_type,
+        "n_units": integer_type,
+        "n_clusters": integer_type,
+    }
     rows = [
         dict(
             zip(
@@ -149,8 +158,8 @@ def _counts(content: Content, mlc: Any) -> Any:
         for row in section.main.rows
     ]
     fields = [
-        mlc.Field(id=f"people_judged/{name}", name=name, data_types=kind)
-        for name, kind in types.items()
+        mlc.Field(id=f"people_judged/{name}", name=name, data_types=data_type)
+        for name, data_type in types.items()
     ]
     return mlc.RecordSet(
         id="people_judged",

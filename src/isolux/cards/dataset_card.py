@@ -14,7 +14,7 @@ from isolux.cards._hub import front_matter, hub_classes, licence_of
 from isolux.cards._source import Source
 from isolux.vocabulary.info import CardInfo, Reference
 
-_KEYS = (
+_FACT_KEYS = (
     "dataset_name",
     "dataset_description",
     "dataset_persons",
@@ -53,7 +53,7 @@ INFO = CardInfo(
             "https://huggingface.co/docs/hub/datasets-cards",
         ),
     ),
-    asks=tuple(ASKS[key] for key in _KEYS),
+    asks=tuple(ASKS[key] for key in _FACT_KEYS),
     statement=(
         "This card describes the people whom one audit judged, by the attributes that it looked "
         "at. Who else is in the data, and who is missing from it, it cannot say."
@@ -86,24 +86,31 @@ def card(source: Source, facts: Facts) -> Card:
     'dataset_name'
     """
     content = Content("dataset_card", source, facts)
-    said, unknown = content.said, tuple(content.unknown_values())
-    licence = said("data_licence")
+    stated_facts, unknown = content.said, tuple(content.unknown_values())
+    licence = stated_facts("data_licence")
     if content.licence and not licence[0].texts:
         text = (content.licence,)
         licence = (Said("the licence of the data", text, "declared by the loader"),)
     bullets = [Bullets(unknown)] if unknown else []
-    makers = said("dataset_name", "dataset_description", "dataset_persons", "dataset_organisations")
+    description_facts = stated_facts(
+        "dataset_name", "dataset_description", "dataset_persons", "dataset_organisations"
+    )
     return content.card(
         Part("Who is in the data", (content.data_text(), *content.people_tables(), *bullets)),
-        Part("Data set description", (*makers, *licence, *said("dataset_url", "dataset_citation"))),
-        Part("Uses", said("dataset_uses")),
-        Part("Creation", said("collection", "preprocessing", "annotation", "annotators")),
-        Part("Personal and sensitive information", said("sensitive_information", "consent")),
+        Part(
+            "Data set description",
+            (*description_facts, *licence, *stated_facts("dataset_url", "dataset_citation")),
+        ),
+        Part("Uses", stated_facts("dataset_uses")),
+        Part("Creation", stated_facts("collection", "preprocessing", "annotation", "annotators")),
+        Part(
+            "Personal and sensitive information", stated_facts("sensitive_information", "consent")
+        ),
         Part(
             "Bias, risks and limitations",
-            said("dataset_biases", "known_limitations", "social_impact"),
+            stated_facts("dataset_biases", "known_limitations", "social_impact"),
         ),
-        Part("Maintenance", said("maintenance")),
+        Part("Maintenance", stated_facts("maintenance")),
         metadata=_metadata(content),
         of_data=True,
     )
@@ -117,11 +124,11 @@ def _metadata(content: Content) -> str:
         (100_000, "10K<n<100K"),
         (1_000_000, "100K<n<1M"),
     )
-    size = next((word for most, word in sizes if n < most), "n>1M")
-    data = hub.DatasetCardData(
+    size = next((word for upper_limit, word in sizes if n < upper_limit), "n>1M")
+    card_data = hub.DatasetCardData(
         pretty_name=content.data_name or None,
         size_categories=[size] if n else None,
         tags=["isolux"],
         **licence_of(content.stated_licence),
     )
-    return front_matter(data, hub.DatasetCard)
+    return front_matter(card_data, hub.DatasetCard)

@@ -26,9 +26,9 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import CardInfo, Reference
 from isolux.vocabulary.words import class_name, target_of
 
-_SMALL = 0.02
+_MAX_EXCLUDED_SHARE = 0.02
 """Share of the data below which a category may be left out (6 RCNY § 5-301(d))."""
-_SEX = (
+_SEX_NAMES = (
     "sex",
     "gender",
     "perceived_gender",
@@ -36,7 +36,7 @@ _SEX = (
     "gender_presentation",
     "perceived_sex",
 )
-_RACE = (
+_RACE_NAMES = (
     "race",
     "race_ethnicity",
     "ethnicity",
@@ -114,32 +114,32 @@ def card(source: Source, facts: Facts) -> Card:
     ['sex_attribute', 'race_attribute']
     """
     content = Content("ll144", source, facts)
-    said = content.said
+    stated_facts = content.said
     _refuse_run(source.run)
-    sex, race = _attributes(content)
-    blocks = (*_about(content, sex, race), *_tables(content, sex, race))
-    left: tuple[Block, ...] = (Paragraph("None: every category has an impact ratio."),)
+    sex, race = _find_attributes(content)
+    blocks = (*_explain_deviations(content, sex, race), *_make_rate_tables(content, sex, race))
+    excluded_blocks: tuple[Block, ...] = (Paragraph("None: every category has an impact ratio."),)
     if facts.text("categories_left_out"):
-        left = said("categories_left_out", "exclusion_justification")
+        excluded_blocks = stated_facts("categories_left_out", "exclusion_justification")
     return content.card(
         Part("Rates and impact ratios", blocks, "6 RCNY § 5-301(b) to (d)"),
         Part("What this cannot say", (content.limits(),)),
         Part(
             "The tool and the audit",
-            said("aedt_name", "distribution_date", "auditor", "audit_date"),
+            stated_facts("aedt_name", "distribution_date", "auditor", "audit_date"),
             "6 RCNY § 5-303",
         ),
         Part(
             "The data",
-            (content.data_text(), *said("data_source", "data_explanation")),
+            (content.data_text(), *stated_facts("data_source", "data_explanation")),
             "6 RCNY §§ 5-302 and 5-303",
         ),
-        Part("Categories left out", left, "6 RCNY § 5-301(d)"),
+        Part("Categories left out", excluded_blocks, "6 RCNY § 5-301(d)"),
     )
 
 
 def _refuse_run(run: Run) -> None:
-    refused = (
+    refusals = (
         (
             run.record.get("publish_min"),
             "the run is cut for publishing",
@@ -156,8 +156,8 @@ def _refuse_run(run: Run) -> None:
             "audit the people as a table in one file",
         ),
     )
-    for wrong, problem, hint in refused:
-        if wrong:
+    for is_refused, problem, hint in refusals:
+        if is_refused:
             raise SpecError(
                 f"{problem}, and these tables count every single one",
                 expected="a run with a row for each person assessed",
@@ -165,25 +165,25 @@ def _refuse_run(run: Run) -> None:
             )
 
 
-def _attributes(content: Content) -> tuple[str, str]:
+def _find_attributes(content: Content) -> tuple[str, str]:
     """Find the attributes of sex, and of race and ethnicity; empty: the run has none."""
-    known = content.source.run.attributes["attribute"].unique().sort().to_list()
-    found = []
-    for key, words in (("sex_attribute", _SEX), ("race_attribute", _RACE)):
+    attribute_names = content.source.run.attributes["attribute"].unique().sort().to_list()
+    attributes = []
+    for key, words in (("sex_attribute", _SEX_NAMES), ("race_attribute", _RACE_NAMES)):
         name = content.facts.text(key)
-        if name and name not in known:
-            raise UnknownNameError("attribute of this run", name, known, where=key)
-        found.append(name or next((word for word in words if word in known), ""))
-    if not any(found):
+        if name and name not in attribute_names:
+            raise UnknownNameError("attribute of this run", name, attribute_names, where=key)
+        attributes.append(name or next((word for word in words if word in attribute_names), ""))
+    if not any(attributes):
         raise SpecError(
             "no attribute of this run is named as sex, race or ethnicity are",
             expected="sex_attribute and race_attribute in --facts FILE",
-            found=listed(known) or "a run without attributes",
+            found=listed(attribute_names) or "a run without attributes",
         )
-    return found[0], found[1]
+    return attributes[0], attributes[1]
 
 
-def _about(content: Content, sex: str, race: str) -> Iterator[Block]:
+def _explain_deviations(content: Content, sex: str, race: str) -> Iterator[Block]:
     """Say what keeps these tables from being those of the rule."""
     missing = [word for word, name in (("sex", sex), ("race and ethnicity", race)) if not name]
     if missing:
@@ -204,20 +204,22 @@ def _about(content: Content, sex: str, race: str) -> Iterator[Block]:
     )
 
 
-def _tables(content: Content, sex: str, race: str) -> Iterator[Block]:
+def _make_rate_tables(content: Content, sex: str, race: str) -> Iterator[Block]:
     by = [sex, race, f"{sex}*{race}"] if sex and race else [sex or race]
     run = content.source.run
     scores = run.scores
     models = scores["model"].unique(maintain_order=True).to_list()
     scores = scores.filter(pl.col("model") == models[0]) if models else scores
-    chosen = scores.filter(pl.col("metric") == "selection_rate")
-    left = content.facts.texts.get("categories_left_out", ())
-    if chosen.height:
+    selection_scores = scores.filter(pl.col("metric") == "selection_rate")
+    excluded = content.facts.texts.get("categories_left_out", ())
+    if selection_scores.height:
         target = target_of(run.record)
-        for label in chosen["label"].unique(maintain_order=True).to_list():
-            own = chosen.filter(pl.col("label").eq_missing(pl.lit(label)))
+        for label in selection_scores["label"].unique(maintain_order=True).to_list():
+            class_scores = selection_scores.filter(pl.col("label").eq_missing(pl.lit(label)))
             name = class_name(label, target) if label is not None else "the positive class"
-            yield from _of_scores(content, own, by, left, f"Selected: the answer is {name}")
+            yield from _tables_of_scores(
+                content, class_scores, by, excluded, f"Selected: the answer is {name}"
+            )
         return
     numbers = scores.filter(pl.col("metric") == "mean")
     if str(run.record.get("task")) != "number" or not numbers.height:
@@ -226,36 +228,36 @@ def _tables(content: Content, sex: str, race: str) -> Iterator[Block]:
             expected="an audit with --positive CLASS --metric selection_rate, or --task number",
             found=listed(scores["metric"].unique().sort().to_list()) or "no scores",
         )
-    above, middle = above_median(numbers)
-    text = f"Scored above the median of the full sample, {middle:g}"
-    yield from _of_scores(content, above, by, left, text, "Scoring rate")
+    above_scores, median = above_median(numbers)
+    text = f"Scored above the median of the full sample, {median:g}"
+    yield from _tables_of_scores(content, above_scores, by, excluded, text, "Scoring rate")
 
 
-def _of_scores(
+def _tables_of_scores(
     content: Content,
     scores: pl.DataFrame,
     by: Sequence[str],
-    left: Sequence[str],
-    what: str,
-    word: str = "Selection rate",
+    excluded: Sequence[str],
+    description: str,
+    rate_name: str = "Selection rate",
 ) -> Iterator[Block]:
-    made = rates_of(content.source.run, scores, by, left)
-    _refuse_left_out(made, left)
-    lost = scores["value"].null_count()
+    all_rates = rates_of(content.source.run, scores, by, excluded)
+    _refuse_large_exclusions(all_rates, excluded)
+    n_missing = scores["value"].null_count()
     yield Paragraph(
-        f"{what}. {count(scores.height - lost)} were assessed"
-        + (f"; {count(lost)} more have no answer and are in no table." if lost else ".")
+        f"{description}. {count(scores.height - n_missing)} were assessed"
+        + (f"; {count(n_missing)} more have no answer and are in no table." if n_missing else ".")
     )
-    for rates in made:
-        yield _table(rates, word, what, content.summary.audited.percent)
+    for rates in all_rates:
+        yield _format_rate_table(rates, rate_name, description, content.summary.audited.percent)
 
 
-def _refuse_left_out(made: Sequence[Rates], left: Sequence[str]) -> None:
-    shares = {one.name: one.share for rates in made for one in rates.categories}
-    for name in left:
+def _refuse_large_exclusions(all_rates: Sequence[Rates], excluded: Sequence[str]) -> None:
+    shares = {category.name: category.share for rates in all_rates for category in rates.categories}
+    for name in excluded:
         if name not in shares:
             raise UnknownNameError("category", name, shares, where="categories_left_out")
-        if shares[name] >= _SMALL:
+        if shares[name] >= _MAX_EXCLUDED_SHARE:
             raise SpecError(
                 f"{name} may not be left out of the impact ratios",
                 expected="a category below 2 % of the data (6 RCNY § 5-301(d))",
@@ -264,23 +266,33 @@ def _refuse_left_out(made: Sequence[Rates], left: Sequence[str]) -> None:
             )
 
 
-def _table(rates: Rates, word: str, what: str, percent: str) -> Table:
-    best = next((one for one in rates.categories if one.name == rates.highest), None)
+def _format_rate_table(rates: Rates, rate_name: str, description: str, percent: str) -> Table:
+    best_category = next(
+        (category for category in rates.categories if category.name == rates.highest), None
+    )
     unknown = (
         f"{count(rates.unknown)} of {count(rates.total)} assessed are of an unknown category "
         "and are not included."
     )
     notes = [unknown]
-    if best is not None:
-        notes.append(f"The highest rate is that of {best.name}, n = {count(best.n)}.")
-    small = [one.name for one in rates.categories if one.share < _SMALL and not one.left_out]
-    if small:
-        notes.append(f"Below 2 % of the data, so that they may be left out: {listed(small)}.")
-    if sum(one.n for one in rates.categories) + rates.unknown > rates.total:
+    if best_category is not None:
+        notes.append(
+            f"The highest rate is that of {best_category.name}, n = {count(best_category.n)}."
+        )
+    small_categories = [
+        category.name
+        for category in rates.categories
+        if category.share < _MAX_EXCLUDED_SHARE and not category.left_out
+    ]
+    if small_categories:
+        notes.append(
+            f"Below 2 % of the data, so that they may be left out: {listed(small_categories)}."
+        )
+    if sum(category.n for category in rates.categories) + rates.unknown > rates.total:
         notes.append("Some people are in several categories, and count in each.")
-    rate = "selected" if word == "Selection rate" else "above the median"
+    rate = "selected" if rate_name == "Selection rate" else "above the median"
     return Table(
-        f"{word} by {rates.attribute.replace('_', ' ').replace('*', ' × ')}",
+        f"{rate_name} by {rates.attribute.replace('_', ' ').replace('*', ' × ')}",
         (
             Column("Category"),
             *map(
@@ -289,23 +301,36 @@ def _table(rates: Rates, word: str, what: str, percent: str) -> Table:
                     "Assessed (n)",
                     "Share of data",
                     rate.capitalize(),
-                    f"{word} ({percent} interval)",
+                    f"{rate_name} ({percent} interval)",
                     f"Impact ratio ({percent} interval)",
                 ),
             ),
         ),
-        tuple(_row(one) for one in rates.categories),
+        tuple(_format_category(category) for category in rates.categories),
         f"scores.parquet with attributes.parquet: {rates.attribute.replace('*', ' and ')}, counted "
-        f"again; {what[:1].lower()}{what[1:]}",
+        f"again; {description[:1].lower()}{description[1:]}",
         tuple(notes),
     )
 
 
-def _row(one: Category) -> tuple[str, ...]:
-    rate = with_unit(one.rate)
-    if one.low is not None:
-        rate += f" ({interval(one.low, one.high)})"
-    ratio = "left out" if one.left_out else "–" if one.ratio is None else f"{one.ratio:.3f}"
-    if one.ratio_low is not None:
-        ratio += f" ({one.ratio_low:.3f} to {one.ratio_high:.3f})"
-    return (one.name, count(one.n), f"{100 * one.share:.1f} %", count(one.selected), rate, ratio)
+def _format_category(category: Category) -> tuple[str, ...]:
+    rate = with_unit(category.rate)
+    if category.low is not None:
+        rate += f" ({interval(category.low, category.high)})"
+    ratio = (
+        "left out"
+        if category.left_out
+        else "–"
+        if category.ratio is None
+        else f"{category.ratio:.3f}"
+    )
+    if category.ratio_low is not None:
+        ratio += f" ({category.ratio_low:.3f} to {category.ratio_high:.3f})"
+    return (
+        category.name,
+        count(category.n),
+        f"{100 * category.share:.1f} %",
+        count(category.selected),
+        rate,
+        ratio,
+    )

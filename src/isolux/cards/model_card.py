@@ -60,7 +60,7 @@ INFO = CardInfo(
     ),
 )
 
-_TASKS = {
+_HUB_TASKS = {
     "classification": "image-classification",
     "detection": "object-detection",
     "face_detection": "object-detection",
@@ -99,31 +99,31 @@ def card(source: Source, facts: Facts) -> Card:
     ['developers', 'model_description']
     """
     content = Content("model_card", source, facts)
-    said, hub = content.said, hub_classes("a model card")
-    details = said("model_description", "developers", "model_version", "licence", "contact")
-    licence = () if content.licence else said("data_licence")
-    short = _describe(content, hub, _main_results(content, hub))
+    stated_facts, hub = content.said, hub_classes("a model card")
+    details = stated_facts("model_description", "developers", "model_version", "licence", "contact")
+    licence = () if content.licence else stated_facts("data_licence")
+    main_metadata = _describe(content, hub, _main_results(content, hub))
     return content.card(
         *content.first_page(),
         Part("Model details", details),
-        Part("Uses", said("intended_use", "out_of_scope")),
-        Part("Bias, risks and limitations", (content.findings(), *said("recommendations"))),
-        Part("Training", said("training_data", "training_procedure")),
+        Part("Uses", stated_facts("intended_use", "out_of_scope")),
+        Part("Bias, risks and limitations", (content.findings(), *stated_facts("recommendations"))),
+        Part("Training", stated_facts("training_data", "training_procedure")),
         Part("Evaluation: data and people", (content.data_text(), *licence)),
         Part("Evaluation: metrics", (content.metric_table(),)),
         Part("Evaluation: results", (content.overall_table(), *content.group_tables())),
-        Part("Environmental impact", said("environmental_impact")),
-        metadata=front_matter(short, hub.ModelCard),
+        Part("Environmental impact", stated_facts("environmental_impact")),
+        metadata=front_matter(main_metadata, hub.ModelCard),
         data=_describe(content, hub, _all_results(content, hub)).to_dict(),
     )
 
 
 def _describe(content: Content, hub: Any, results: Iterable[Any]) -> Any:
-    listed = list(results)
+    result_list = list(results)
     return hub.ModelCardData(
-        model_name=without_folders(content.summary.audited.model) if listed else None,
-        eval_results=listed or None,
-        metrics=sorted({one.metric_type for one in listed}) or None,
+        model_name=without_folders(content.summary.audited.model) if result_list else None,
+        eval_results=result_list or None,
+        metrics=sorted({hub_result.metric_type for hub_result in result_list}) or None,
         tags=["isolux", "results-by-group"],
         **licence_of(content.facts.text("licence")),
     )
@@ -131,50 +131,52 @@ def _describe(content: Content, hub: Any, results: Iterable[Any]) -> Any:
 
 def _main_results(content: Content, hub: Any) -> Iterator[Any]:
     """Give the first page's values: everyone's, and those of groups on the main metric alone."""
-    sections, lines, most = content.shown_first()
-    shown = [("", "", line, found) for line, found in content.summary.overall if line in lines]
-    shown += [
-        (one.attribute, f", {one.attribute} = {row.group}", one.main.line, row.estimate)
-        for one in sections
-        for row in one.main.rows[:most]
+    sections, lines, max_rows = content.shown_first()
+    shown_values = [
+        ("", "", line, estimate) for line, estimate in content.summary.overall if line in lines
     ]
-    for attribute, words, line, found in shown:
-        for result in _result(content, hub, line, found):
-            result.dataset_config = attribute or None
-            result.metric_name += f"{words}: {cell_text(found, line.unit)}"
-            result.metric_args = None
-            yield result
+    shown_values += [
+        (section.attribute, f", {section.attribute} = {row.group}", section.main.line, row.estimate)
+        for section in sections
+        for row in section.main.rows[:max_rows]
+    ]
+    for attribute, words, line, estimate in shown_values:
+        for hub_result in _make_results(content, hub, line, estimate):
+            hub_result.dataset_config = attribute or None
+            hub_result.metric_name += f"{words}: {cell_text(estimate, line.unit)}"
+            hub_result.metric_args = None
+            yield hub_result
 
 
 def _all_results(content: Content, hub: Any) -> Iterator[Any]:
     """Give every value that stands: everyone's first, then each attribute's groups."""
-    for line, found in content.summary.overall:
-        yield from _result(content, hub, line, found)
+    for line, estimate in content.summary.overall:
+        yield from _make_results(content, hub, line, estimate)
     for section in content.summary.sections:
         for table in lines_shown(section):
             for row in table.rows:
                 group = section.attribute, row.group
-                yield from _result(content, hub, table.line, row.estimate, group)
+                yield from _make_results(content, hub, table.line, row.estimate, group)
 
 
-def _result(
-    content: Content, hub: Any, line: Line, found: Estimate, group: tuple[str, str] | None = None
+def _make_results(
+    content: Content, hub: Any, line: Line, estimate: Estimate, group: tuple[str, str] | None = None
 ) -> Iterator[Any]:
-    if found.value is None:
+    if estimate.value is None:
         return
     audited = content.summary.audited
-    data = without_folders(audited.dataset) or "unnamed"
-    args = {
-        "n_units": found.n_units,
-        "n_clusters": found.n_clusters,
-        "low": found.low,
-        "high": found.high,
+    data_name = without_folders(audited.dataset) or "unnamed"
+    arguments = {
+        "n_units": estimate.n_units,
+        "n_clusters": estimate.n_clusters,
+        "low": estimate.low,
+        "high": estimate.high,
         "level": audited.level,
-        "status": found.status,
+        "status": estimate.status,
         "label": line.label,
         "threshold": line.threshold,
     }
-    of_group = (
+    group_arguments = (
         {}
         if group is None
         else {
@@ -183,13 +185,13 @@ def _result(
         }
     )
     yield hub.EvalResult(
-        task_type=_TASKS.get(audited.task, audited.task.replace("_", "-") or "other"),
+        task_type=_HUB_TASKS.get(audited.task, audited.task.replace("_", "-") or "other"),
         task_name=audited.task or None,
-        dataset_type=re.sub(r"[^A-Za-z0-9._-]+", "-", data).strip("-") or "unnamed",
-        dataset_name=data if group is None else f"{data}, {group[0]} = {group[1]}",
+        dataset_type=re.sub(r"[^A-Za-z0-9._-]+", "-", data_name).strip("-") or "unnamed",
+        dataset_name=data_name if group is None else f"{data_name}, {group[0]} = {group[1]}",
         metric_type=line.metric,
         metric_name=line.title,
-        metric_value=found.value,
-        metric_args={key: value for key, value in args.items() if value is not None},
-        **of_group,
+        metric_value=estimate.value,
+        metric_args={key: argument for key, argument in arguments.items() if argument is not None},
+        **group_arguments,
     )

@@ -14,7 +14,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.tables import IMAGES, INSTANCES
 
-_BLOCK = 5_000  # people read together: their masks take some hundred megabytes at most
+_BATCH_SIZE = 5_000  # people read together: their masks take some hundred megabytes at most
 _COLUMNS = {
     "mask_counts": pl.String,
     "mask_polygons": pl.String,
@@ -26,7 +26,7 @@ _BOX = ("box_x", "box_y", "box_w", "box_h")
 
 @dataclass(frozen=True, slots=True)
 class MaskedPeople:
-    """Some people with their masks: as many of either.
+    """A block of people and their masks, row by row.
 
     ``rows``: ``instance_id``, ``image_id``, the box, the image's ``height`` and ``width`` (null:
     not known), keypoints where the dataset has them. ``damaged``: ``instance_id``, ``said``.
@@ -45,55 +45,57 @@ def masked_people(dataset: Dataset) -> Iterator[MaskedPeople]:
     if "is_crowd" in people.columns:
         people = people.filter(~pl.col("is_crowd").fill_null(value=False))
     sizes = IMAGES.conform(dataset.images).select("image_id", "height", "width").unique("image_id")
-    kept = [c for c in (*_BOX, "keypoints_x", "keypoints_y", "keypoints_v") if c in people.columns]
-    held = people.select(
+    copied_columns = [
+        c for c in (*_BOX, "keypoints_x", "keypoints_y", "keypoints_v") if c in people.columns
+    ]
+    with_masks = people.select(
         "instance_id",
         "image_id",
-        *kept,
+        *copied_columns,
         *(
-            pl.col(name).cast(kind) if name in people.columns else pl.lit(None, kind).alias(name)
-            for name, kind in _COLUMNS.items()
+            pl.col(name).cast(dtype) if name in people.columns else pl.lit(None, dtype).alias(name)
+            for name, dtype in _COLUMNS.items()
         ),
     ).filter(pl.any_horizontal(pl.col("mask_counts", "mask_polygons").is_not_null()))
-    held = held.join(sizes, on="image_id", how="left", maintain_order="left")
-    for block in held.iter_slices(_BLOCK):
-        yield _read(block)
+    with_masks = with_masks.join(sizes, on="image_id", how="left", maintain_order="left")
+    for block in with_masks.iter_slices(_BATCH_SIZE):
+        yield _read_masks(block)
 
 
-def _read(block: pl.DataFrame) -> MaskedPeople:
-    """Read a block at once; one by one only if a mask is damaged."""
+def _read_masks(block: pl.DataFrame) -> MaskedPeople:
+    """Decode the masks of a block; row by row only where one is damaged."""
     block = block.with_columns(
         mask_height=pl.coalesce("mask_height", "height"),
         mask_width=pl.coalesce("mask_width", "width"),
     )
-    nobody = pl.DataFrame(schema={"instance_id": pl.String, "said": pl.String})
+    no_damage = pl.DataFrame(schema={"instance_id": pl.String, "said": pl.String})
     try:
-        return MaskedPeople(block, _masks(block), nobody)
+        return MaskedPeople(block, _decode_masks(block), no_damage)
     except (TableError, ValueError, TypeError):
-        good, bad = [], []
+        readable_rows, damaged_rows = [], []
         for row in range(block.height):
             try:
-                _masks(block[row])
-                good.append(row)
+                _decode_masks(block[row])
+                readable_rows.append(row)
             except (TableError, ValueError, TypeError) as error:
-                said = error.problem if isinstance(error, TableError) else str(error)
-                bad.append((block["instance_id"][row], said[:120]))
-        rows = block[good]
-        damaged = pl.DataFrame(bad, schema=nobody.schema, orient="row")
-        return MaskedPeople(rows, _masks(rows), damaged)
+                message = error.problem if isinstance(error, TableError) else str(error)
+                damaged_rows.append((block["instance_id"][row], message[:120]))
+        rows = block[readable_rows]
+        damaged = pl.DataFrame(damaged_rows, schema=no_damage.schema, orient="row")
+        return MaskedPeople(rows, _decode_masks(rows), damaged)
 
 
-def _masks(rows: pl.DataFrame) -> Masks:
+def _decode_masks(rows: pl.DataFrame) -> Masks:
     sizes = rows.select("mask_height", "mask_width")
     if sizes.null_count().sum_horizontal()[0]:
         raise TableError("how large the mask's picture is, is not known")
     height, width = (sizes[name].to_numpy().astype(np.int64) for name in sizes.columns)
     if rows["mask_counts"].null_count() == 0:
         return masks_from_counts(rows["mask_counts"], height, width)
-    given = [
+    coco_masks = [
         {"size": [h, w], "counts": counts} if counts is not None else json.loads(polygons)
         for counts, polygons, h, w in rows.select(
             "mask_counts", "mask_polygons", "mask_height", "mask_width"
         ).iter_rows()
     ]
-    return masks_from_coco(given, height, width)
+    return masks_from_coco(coco_masks, height, width)

@@ -56,14 +56,14 @@ def problems_of(
     return PROBLEMS.conform(
         rows.select(
             check=pl.lit(check),
-            severity=_words(severity),
+            severity=_as_text(severity),
             problem=pl.lit(problem),
             unit_kind=pl.lit(unit_kind),
             unit_id=pl.col(unit_id),
-            file=pl.col(file) if isinstance(file, str) else _words(file),
-            expected=_words(expected),
-            found=_words(found),
-            hint=_words(hint),
+            file=pl.col(file) if isinstance(file, str) else _as_text(file),
+            expected=_as_text(expected),
+            found=_as_text(found),
+            hint=_as_text(hint),
         )
     )
 
@@ -74,17 +74,17 @@ problems_of_pictures = partial(problems_of, unit_kind="image", unit_id="image_id
 """Make a problem of each row, which is a picture."""
 
 
-def _words(value: str | pl.Expr | None) -> pl.Expr:
-    return value if isinstance(value, pl.Expr) else pl.lit(value, dtype=pl.String)
+def _as_text(text: str | pl.Expr | None) -> pl.Expr:
+    return text if isinstance(text, pl.Expr) else pl.lit(text, dtype=pl.String)
 
 
-def together(*parts: pl.DataFrame) -> pl.DataFrame:
-    """Stack problems; none at all gives an empty table."""
-    return pl.concat([PROBLEMS.empty(), *parts])
+def together(*tables: pl.DataFrame) -> pl.DataFrame:
+    """Concatenate tables of problems; none at all gives an empty table."""
+    return pl.concat([PROBLEMS.empty(), *tables])
 
 
 def parts_of(dataset: Dataset, split: str) -> pl.DataFrame:
-    """Return the part of each person, from a column or an attribute of that name."""
+    """Return each person's split, from a column or an attribute of that name."""
     people = INSTANCES.conform(dataset.instances)
     if split in people.columns:
         return people.select("instance_id", part=pl.col(split).cast(pl.String))

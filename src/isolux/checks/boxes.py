@@ -74,52 +74,67 @@ def check(dataset: Dataset, *, slack_px: float = 1.0) -> pl.DataFrame:
         )
     sizes = IMAGES.conform(dataset.images).select("image_id", "width", "height")
     people = INSTANCES.conform(dataset.instances)
-    parts = []
-    for kind, prefix in _KINDS:
-        names = [f"{prefix}box_{side}" for side in "xywh"]
+    problems = []
+    for box_type, column_prefix in _KINDS:
+        names = [f"{column_prefix}box_{edge}" for edge in "xywh"]
         if set(names) <= set(people.columns):
             boxes = people.select(
                 "instance_id", "image_id", **dict(zip("xywh", names, strict=True))
             )
-            parts += _of_boxes(
-                boxes.join(sizes.unique("image_id"), on="image_id", how="left"), kind, slack_px
+            problems += _of_boxes(
+                boxes.join(sizes.unique("image_id"), on="image_id", how="left"), box_type, slack_px
             )
-    return together(*parts)
+    return together(*problems)
 
 
-def _of_boxes(boxes: pl.DataFrame, kind: str, slack_px: float) -> list[pl.DataFrame]:
-    sides = [pl.col(side) for side in "xywh"]
-    boxes = boxes.filter(pl.any_horizontal(side.is_not_null() for side in sides))
-    whole = pl.all_horizontal(side.is_finite().fill_null(value=False) for side in sides)
-    x, y, w, h = sides
-    beyond = (x >= pl.col("width")) | (y >= pl.col("height")) | (x + w <= 0) | (y + h <= 0)
-    over = (
+def _of_boxes(boxes: pl.DataFrame, box_type: str, slack_px: float) -> list[pl.DataFrame]:
+    edges = [pl.col(edge) for edge in "xywh"]
+    boxes = boxes.filter(pl.any_horizontal(edge.is_not_null() for edge in edges))
+    is_finite = pl.all_horizontal(edge.is_finite().fill_null(value=False) for edge in edges)
+    x, y, w, h = edges
+    is_outside = (x >= pl.col("width")) | (y >= pl.col("height")) | (x + w <= 0) | (y + h <= 0)
+    crosses_edge = (
         (x < -slack_px)
         | (y < -slack_px)
         | (x + w > pl.col("width") + slack_px)
         | (y + h > pl.col("height") + slack_px)
     )
-    negative, nothing = (w < 0) | (h < 0), (w == 0) | (h == 0)
-    sound = whole & ~negative & ~nothing
-    kinds: tuple[tuple[str, Severity, pl.Expr, str | None], ...] = (
-        ("is not four numbers", "error", ~whole, "four finite numbers"),
-        ("has a negative side", "error", whole & negative, "a width and height of 0 or more"),
-        ("has no area", "warning", whole & nothing & ~negative, "a width and height above 0"),
-        ("is outside its image", "error", sound & beyond, None),
-        ("reaches over the edge of its image", "warning", sound & ~beyond & over, None),
+    is_negative, has_no_area = (w < 0) | (h < 0), (w == 0) | (h == 0)
+    is_valid = is_finite & ~is_negative & ~has_no_area
+    problem_types: tuple[tuple[str, Severity, pl.Expr, str | None], ...] = (
+        ("is not four numbers", "error", ~is_finite, "four finite numbers"),
+        (
+            "has a negative side",
+            "error",
+            is_finite & is_negative,
+            "a width and height of 0 or more",
+        ),
+        (
+            "has no area",
+            "warning",
+            is_finite & has_no_area & ~is_negative,
+            "a width and height above 0",
+        ),
+        ("is outside its image", "error", is_valid & is_outside, None),
+        (
+            "reaches over the edge of its image",
+            "warning",
+            is_valid & ~is_outside & crosses_edge,
+            None,
+        ),
     )
     image = pl.format("inside {} × {} pixels", "width", "height")
-    shown = pl.format(
-        "[{}, {}, {}, {}]", *(side.cast(pl.String).fill_null("null") for side in sides)
+    box_text = pl.format(
+        "[{}, {}, {}, {}]", *(edge.cast(pl.String).fill_null("null") for edge in edges)
     )
     return [
         problems_of_people(
             "boxes",
             boxes.filter(test.fill_null(value=False)),
-            f"a {kind} {problem}",
+            f"a {box_type} {problem}",
             severity,
-            image if wanted is None else wanted,
-            shown,
+            image if expected is None else expected,
+            box_text,
         )
-        for problem, severity, test, wanted in kinds
+        for problem, severity, test, expected in problem_types
     ]

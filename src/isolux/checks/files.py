@@ -59,10 +59,10 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     missing = rows.filter(pl.col("place").is_in(["missing", "not a file"]))
     hint = "unpack the pictures; or name their folder, --images DIR, or --no-images"
     if missing.height and not (rows["place"] == "file").any():
-        whole = pl.DataFrame({"name": [dataset.name]})
+        dataset_row = pl.DataFrame({"name": [dataset.name]})
         return problems_of(
             "files",
-            whole,
+            dataset_row,
             "none of the pictures is there",
             severity="error",
             unit_kind="dataset",
@@ -72,10 +72,10 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
             found=f"{missing.height:,} paths without a file",
             hint=hint,
         )
-    there = pl.when(place="missing").then(pl.lit("nothing")).otherwise(pl.lit("a folder"))
+    found_text = pl.when(place="missing").then(pl.lit("nothing")).otherwise(pl.lit("a folder"))
     return together(
         problems_of_pictures(
-            "files", missing, "the file is missing", "error", "a picture", there, hint
+            "files", missing, "the file is missing", "error", "a picture", found_text, hint
         ),
         problems_of(
             "files",

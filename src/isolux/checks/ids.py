@@ -63,45 +63,52 @@ def check(dataset: Dataset) -> pl.DataFrame:
     """
     people, images = INSTANCES.conform(dataset.instances), IMAGES.conform(dataset.images)
     attributes = ATTRIBUTES.conform(dataset.attributes)
-    parts = [_repeated(people, "instance", "instance_id"), _repeated(images, "image", "image_id")]
+    problems = [
+        _find_repeated_ids(people, "instance", "instance_id"),
+        _find_repeated_ids(images, "image", "image_id"),
+    ]
     if images.height:
-        lost = people.filter(~pl.col("image_id").is_in(images["image_id"].implode()))
-        shown = pl.format("'{}'", pl.col("image_id").fill_null("null"))
+        without_image = people.filter(~pl.col("image_id").is_in(images["image_id"].implode()))
+        id_text = pl.format("'{}'", pl.col("image_id").fill_null("null"))
         expected = "an image_id of the table images"
-        parts.append(
-            problems_of_people("ids", lost, "its image is not listed", "error", expected, shown)
-        )
-    for kind, column in _OWNERS.items():
-        own = attributes.filter(unit_kind=kind).select("unit_id").unique(maintain_order=True)
-        if column not in people.columns or own.is_empty():
-            continue
-        known = people[column].cast(pl.String)
-        if kind == "image":
-            known = known.append(images["image_id"])
-        ids = known.drop_nulls().unique().implode()
-        strangers = own.filter(~pl.col("unit_id").is_in(ids))
-        parts.append(
-            problems_of(
-                "ids",
-                strangers,
-                f"an attribute is of no {kind}",
-                severity="error",
-                unit_kind=kind,
-                unit_id="unit_id",
-                expected=f"the id of a known {kind}",
+        problems.append(
+            problems_of_people(
+                "ids", without_image, "its image is not listed", "error", expected, id_text
             )
         )
-    return together(*parts)
+    for owner_type, column in _OWNERS.items():
+        attribute_ids = (
+            attributes.filter(unit_kind=owner_type).select("unit_id").unique(maintain_order=True)
+        )
+        if column not in people.columns or attribute_ids.is_empty():
+            continue
+        existing_ids = people[column].cast(pl.String)
+        if owner_type == "image":
+            existing_ids = existing_ids.append(images["image_id"])
+        ids = existing_ids.drop_nulls().unique().implode()
+        unmatched = attribute_ids.filter(~pl.col("unit_id").is_in(ids))
+        problems.append(
+            problems_of(
+                "ids",
+                unmatched,
+                f"an attribute is of no {owner_type}",
+                severity="error",
+                unit_kind=owner_type,
+                unit_id="unit_id",
+                expected=f"the id of a known {owner_type}",
+            )
+        )
+    return together(*problems)
 
 
-def _repeated(table: pl.DataFrame, kind: str, column: str) -> pl.DataFrame:
+def _find_repeated_ids(table: pl.DataFrame, unit_type: str, column: str) -> pl.DataFrame:
     counts = table.group_by(column, maintain_order=True).len().filter(pl.col("len") > 1)
     return problems_of(
         "ids",
         counts.drop_nulls(),
         "an id occurs several times",
         severity="error",
-        unit_kind=kind,
+        unit_kind=unit_type,
         unit_id=column,
         expected="every id once",
         found=pl.format("{} rows", "len"),

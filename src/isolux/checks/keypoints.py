@@ -80,54 +80,61 @@ def check(dataset: Dataset, *, slack_px: float = 1.0) -> pl.DataFrame:
     if not set(_LISTS[:3]) <= set(lists):
         return together()
     lengths = [pl.col(name).list.len() for name in lists]
-    unlike = people.filter(
+    mismatched = people.filter(
         (pl.max_horizontal(lengths) != pl.min_horizontal(lengths))
         | pl.any_horizontal(pl.col(_LISTS[:3]).is_null())
         & pl.any_horizontal(pl.col(_LISTS[:3]).is_not_null())
     )
-    alike = people.join(unlike.select("instance_id"), on="instance_id", how="anti")
-    shown = pl.format(
+    matched_people = people.join(mismatched.select("instance_id"), on="instance_id", how="anti")
+    lengths_text = pl.format(
         ", ".join("{}" for _ in lists), *(n.cast(pl.String).fill_null("none") for n in lengths)
     )
-    left_out = set(unlike["instance_id"])
+    left_out = set(mismatched["instance_id"])
     return together(
         problems_of_people(
             "keypoints",
-            unlike,
+            mismatched,
             "the lists of keypoints have unlike lengths",
             "error",
             "as many x as y, v and names",
-            shown,
+            lengths_text,
         ),
-        *_in_images(alike, dataset, slack_px),
-        *(_in_mask(block, left_out) for block in masked_people(dataset)),
+        *_check_inside_images(matched_people, dataset, slack_px),
+        *(_check_inside_masks(block, left_out) for block in masked_people(dataset)),
     )
 
 
-def _in_images(people: pl.DataFrame, dataset: Dataset, slack_px: float) -> list[pl.DataFrame]:
+def _check_inside_images(
+    people: pl.DataFrame, dataset: Dataset, slack_px: float
+) -> list[pl.DataFrame]:
     sizes = IMAGES.conform(dataset.images).select("image_id", "width", "height").unique("image_id")
     points = _points(people.select("instance_id", "image_id", *_LISTS[:3]))
     points = points.join(sizes, on="image_id", how="left", maintain_order="left")
     x, y = pl.col("keypoints_x"), pl.col("keypoints_y")
-    placed = (x.is_finite() & y.is_finite()).fill_null(value=False)
-    outside = placed & (
+    is_finite = (x.is_finite() & y.is_finite()).fill_null(value=False)
+    is_outside = is_finite & (
         (x < -slack_px)
         | (y < -slack_px)
         | (x > pl.col("width") + slack_px)
         | (y > pl.col("height") + slack_px)
     )
-    kinds = (
-        ("labelled keypoints have no place", ~placed, "finite x and y"),
-        ("keypoints are outside their image", outside.fill_null(value=False), None),
+    problem_types = (
+        ("labelled keypoints have no place", ~is_finite, "finite x and y"),
+        ("keypoints are outside their image", is_outside.fill_null(value=False), None),
     )
     inside = pl.format("inside {} × {} pixels", "width", "height")
-    texts = (side.cast(pl.String).fill_null("null") for side in (x, y))
-    shown = pl.format("{} keypoint(s), such as ({}, {})", "n", *texts)
+    texts = (coordinate.cast(pl.String).fill_null("null") for coordinate in (x, y))
+    points_text = pl.format("{} keypoint(s), such as ({}, {})", "n", *texts)
     return [
         problems_of_people(
-            "keypoints", _by_person(points.filter(test)), problem, "error", wanted or inside, shown
+            "keypoints",
+            _count_by_person(points.filter(test)),
+            problem,
+            "error",
+            expected or inside,
+            points_text,
         )
-        for problem, test, wanted in kinds
+        for problem, test, expected in problem_types
     ]
 
 
@@ -137,13 +144,13 @@ def _points(people: pl.DataFrame) -> pl.DataFrame:
     return long.filter(pl.col("keypoints_v") > 0)
 
 
-def _by_person(points: pl.DataFrame) -> pl.DataFrame:
+def _count_by_person(points: pl.DataFrame) -> pl.DataFrame:
     return points.group_by("instance_id", maintain_order=True).agg(
         pl.exclude("instance_id").first(), n=pl.len()
     )
 
 
-def _in_mask(block: MaskedPeople, left_out: set[str]) -> pl.DataFrame:
+def _check_inside_masks(block: MaskedPeople, left_out: set[str]) -> pl.DataFrame:
     rows = block.rows.with_row_index("mask")
     if "keypoints_x" not in rows.columns:
         return together()
@@ -154,14 +161,14 @@ def _in_mask(block: MaskedPeople, left_out: set[str]) -> pl.DataFrame:
     )
     if points.is_empty():
         return together()
-    inside = _near(
+    is_inside = _near(
         block.masks,
         points["mask"].to_numpy().astype(np.int64),
         points["keypoints_x"].to_numpy(),
         points["keypoints_y"].to_numpy(),
     )
-    seen = points.group_by("mask").agg(visible=pl.len())
-    outside = _by_person(points.filter(pl.Series(~inside))).join(seen, on="mask")
+    visible_counts = points.group_by("mask").agg(visible=pl.len())
+    outside = _count_by_person(points.filter(pl.Series(~is_inside))).join(visible_counts, on="mask")
     return problems_of_people(
         "keypoints",
         outside,
@@ -174,20 +181,23 @@ def _in_mask(block: MaskedPeople, left_out: set[str]) -> pl.DataFrame:
 
 def _near(
     masks: Masks,
-    which: npt.NDArray[np.int64],
+    mask_index: npt.NDArray[np.int64],
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.bool_]:
-    """Tell whether point k lies within a few pixels of mask ``which[k]``: ``[points]``."""
-    stretch = int((masks.height * masks.width).max(initial=0)) + 1
-    owner = np.repeat(np.arange(len(masks)), np.diff(masks.starts))
-    edges = masks.edges + owner * stretch  # sorted: every mask has a stretch of its own
-    height, width = masks.height[which], masks.width[which]
-    found = np.zeros(len(x), dtype=bool)
+    """Test whether point k lies within a few pixels of mask ``mask_index[k]``: ``[points]``."""
+    mask_span = int((masks.height * masks.width).max(initial=0)) + 1
+    edge_mask = np.repeat(np.arange(len(masks)), np.diff(masks.starts))
+    edges = masks.edges + edge_mask * mask_span  # sorted: every mask has a stretch of its own
+    height, width = masks.height[mask_index], masks.width[mask_index]
+    is_inside = np.zeros(len(x), dtype=bool)
     for right, down in itertools.product((0.0, -_MASK_SLACK_PX, _MASK_SLACK_PX), repeat=2):
         column, row = np.floor(x + right), np.floor(y + down)
-        there = (column >= 0) & (column < width) & (row >= 0) & (row < height)
-        at = np.where(there, column * height + row, 0).astype(np.int64) + which * stretch
+        is_on_canvas = (column >= 0) & (column < width) & (row >= 0) & (row < height)
+        position = (
+            np.where(is_on_canvas, column * height + row, 0).astype(np.int64)
+            + mask_index * mask_span
+        )
         # An odd number of edges at or before a position: inside a run.
-        found |= there & (np.searchsorted(edges, at, side="right") % 2 == 1)
-    return found
+        is_inside |= is_on_canvas & (np.searchsorted(edges, position, side="right") % 2 == 1)
+    return is_inside

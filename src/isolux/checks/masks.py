@@ -28,7 +28,7 @@ INFO = CheckInfo(
 )
 
 
-_LEAST_OVERLAP = 0.5  # of the box and the mask's own tight box (IoU): below it they are apart
+_MIN_BOX_IOU = 0.5  # of the box and the mask's own tight box (IoU): below it they are apart
 
 
 def check(dataset: Dataset) -> pl.DataFrame:
@@ -57,18 +57,20 @@ def check(dataset: Dataset) -> pl.DataFrame:
     >>> check(one).select("problem", "unit_id").rows()
     [('a mask has no pixel', 'a')]
     """
-    parts = []
+    problems = []
     for people in masked_people(dataset):
-        parts += _of_images(people)
-        parts += _of_boxes(people)
-    return together(*parts)
+        problems += _of_images(people)
+        problems += _check_against_boxes(people)
+    return together(*problems)
 
 
 def _of_images(people: MaskedPeople) -> list[pl.DataFrame]:
     rows = people.rows.with_columns(area=pl.Series(people.masks.area_px))
-    other = (pl.col("mask_height") != pl.col("height")) | (pl.col("mask_width") != pl.col("width"))
+    has_other_size = (pl.col("mask_height") != pl.col("height")) | (
+        pl.col("mask_width") != pl.col("width")
+    )
     size = pl.format("{} × {} pixels", "width", "height")
-    own = pl.format("{} × {}", "mask_width", "mask_height")
+    mask_size = pl.format("{} × {}", "mask_width", "mask_height")
     readable = "COCO's run lengths or polygons"
     return [
         problems_of_people(
@@ -76,11 +78,11 @@ def _of_images(people: MaskedPeople) -> list[pl.DataFrame]:
         ),
         problems_of_people(
             "masks",
-            rows.filter(other),
+            rows.filter(has_other_size),
             "a mask has another size than its image",
             "error",
             size,
-            own,
+            mask_size,
         ),
         problems_of_people(
             "masks", rows.filter(area=0), "a mask has no pixel", "warning", "a pixel or more"
@@ -88,31 +90,40 @@ def _of_images(people: MaskedPeople) -> list[pl.DataFrame]:
     ]
 
 
-def _of_boxes(people: MaskedPeople) -> list[pl.DataFrame]:
+def _check_against_boxes(people: MaskedPeople) -> list[pl.DataFrame]:
     if "box_x" not in people.rows.columns:
         return []
-    tight = people.masks.box_xywh
-    sides = pl.DataFrame(tight, schema=[f"tight_{side}" for side in "xywh"], orient="row")
-    rows = people.rows.select("instance_id", "^box_[xywh]$").hstack(sides)
+    tight_xywh = people.masks.box_xywh
+    tight_boxes = pl.DataFrame(
+        tight_xywh, schema=[f"tight_{edge}" for edge in "xywh"], orient="row"
+    )
+    rows = people.rows.select("instance_id", "^box_[xywh]$").hstack(tight_boxes)
     rows = rows.filter(pl.Series(people.masks.area_px > 0)).drop_nulls()
 
-    def common(at: str, length: str) -> pl.Expr:
-        ends = [pl.col(f"{kind}_{at}") + pl.col(f"{kind}_{length}") for kind in ("box", "tight")]
-        starts = [pl.col(f"{kind}_{at}") for kind in ("box", "tight")]
-        return (pl.min_horizontal(*ends) - pl.max_horizontal(*starts)).clip(0.0)
+    def common(axis: str, length: str) -> pl.Expr:
+        upper_ends = [
+            pl.col(f"{prefix}_{axis}") + pl.col(f"{prefix}_{length}") for prefix in ("box", "tight")
+        ]
+        starts = [pl.col(f"{prefix}_{axis}") for prefix in ("box", "tight")]
+        return (pl.min_horizontal(*upper_ends) - pl.max_horizontal(*starts)).clip(0.0)
 
-    shared = common("x", "w") * common("y", "h")
-    union = pl.col("box_w") * pl.col("box_h") + pl.col("tight_w") * pl.col("tight_h") - shared
-    rows = rows.with_columns(overlap=(shared / union).fill_nan(0.0))
-    words = pl.format(
+    # Intersection over union of the annotated box and the mask's tight box.
+    intersection = common("x", "w") * common("y", "h")
+    union = pl.col("box_w") * pl.col("box_h") + pl.col("tight_w") * pl.col("tight_h") - intersection
+    rows = rows.with_columns(overlap=(intersection / union).fill_nan(0.0))
+    boxes_text = pl.format(
         "mask at [{}, {}, {}, {}], box at [{}, {}, {}, {}]",
-        *(f"{kind}_{side}" for kind in ("tight", "box") for side in "xywh"),
+        *(f"{prefix}_{edge}" for prefix in ("tight", "box") for edge in "xywh"),
     )
-    apart = "a mask does not touch its person's box"
-    other = "a mask and its person's box are of different parts"
-    wanted = f"an overlap of {_LEAST_OVERLAP:g} or more"
-    some = rows.filter((pl.col("overlap") > 0) & (pl.col("overlap") < _LEAST_OVERLAP))
+    no_overlap_problem = "a mask does not touch its person's box"
+    low_overlap_problem = "a mask and its person's box are of different parts"
+    expected = f"an overlap of {_MIN_BOX_IOU:g} or more"
+    low_overlap = rows.filter((pl.col("overlap") > 0) & (pl.col("overlap") < _MIN_BOX_IOU))
     return [
-        problems_of_people("masks", rows.filter(overlap=0.0), apart, "error", wanted, words),
-        problems_of_people("masks", some, other, "warning", wanted, words),
+        problems_of_people(
+            "masks", rows.filter(overlap=0.0), no_overlap_problem, "error", expected, boxes_text
+        ),
+        problems_of_people(
+            "masks", low_overlap, low_overlap_problem, "warning", expected, boxes_text
+        ),
     ]

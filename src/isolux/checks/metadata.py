@@ -28,7 +28,7 @@ INFO = CheckInfo(
     needs="pixels",
 )
 
-_TOLD: dict[str, tuple[str, Severity]] = {
+_PRIVATE_METADATA: dict[str, tuple[str, Severity]] = {
     "gps": ("EXIF tells where the picture was taken", "error"),
     "serial_number": ("EXIF holds a camera's or lens's serial number", "error"),
     "owner": ("EXIF names the camera's owner", "error"),
@@ -86,6 +86,6 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
                 None,
                 hint,
             )
-            for column, (problem, severity) in _TOLD.items()
+            for column, (problem, severity) in _PRIVATE_METADATA.items()
         )
     )

@@ -65,12 +65,18 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     [("the path leaves the dataset's folder", '1')]
     """
     del dataset  # its images' paths are in pictures
-    wanted, shown = "a path below the dataset's folder", pl.col("uri").str.slice(0, 120)
+    expected, uri_text = "a path below the dataset's folder", pl.col("uri").str.slice(0, 120)
     return together(
         *(
             problems_of_pictures(
-                "paths", pictures.rows.filter(place=place), problem, "error", wanted, shown, hint
+                "paths",
+                pictures.rows.filter(place=place_type),
+                problem,
+                "error",
+                expected,
+                uri_text,
+                hint,
             )
-            for place, (problem, hint) in _PROBLEMS.items()
+            for place_type, (problem, hint) in _PROBLEMS.items()
         )
     )

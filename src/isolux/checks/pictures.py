@@ -39,7 +39,7 @@ _SUFFIXES = {
     "TIFF": ("tif", "tiff"),
     "GIF": ("gif",),
 }
-_TROUBLES: dict[str, tuple[str, Severity, str, str]] = {
+_TROUBLE_PROBLEMS: dict[str, tuple[str, Severity, str, str]] = {
     "unreadable": (
         "the picture cannot be read",
         "error",
@@ -104,7 +104,7 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     """
     del dataset  # its images' files are in pictures
     rows = pictures.rows
-    parts = [
+    problems = [
         problems_of_pictures(
             "pictures",
             rows.filter(trouble=trouble),
@@ -114,23 +114,35 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
             pl.col("said"),
             hint,
         )
-        for trouble, (problem, severity, expected, hint) in _TROUBLES.items()
+        for trouble, (problem, severity, expected, hint) in _TROUBLE_PROBLEMS.items()
     ]
-    several = rows.filter(pl.col("frames") > 1)
-    known = rows.filter(pl.col("format").is_in(list(_SUFFIXES))).with_columns(
+    multi_frame = rows.filter(pl.col("frames") > 1)
+    with_suffix = rows.filter(pl.col("format").is_in(list(_SUFFIXES))).with_columns(
         suffix=pl.col("uri").str.extract(r"(?s)\.([^./\\]*)$").str.to_lowercase(),
         wanted=pl.col("format").replace_strict(_SUFFIXES, return_dtype=pl.List(pl.String)),
     )
-    wrong = known.filter(~pl.col("wanted").list.contains(pl.col("suffix")).fill_null(value=False))
-    wanted = pl.format(".{}", pl.col("wanted").list.join(" or ."))
+    wrong_suffix = with_suffix.filter(
+        ~pl.col("wanted").list.contains(pl.col("suffix")).fill_null(value=False)
+    )
+    expected_suffix = pl.format(".{}", pl.col("wanted").list.join(" or ."))
     suffix = pl.format(".{}", pl.col("suffix").fill_null(""))
     frames = pl.format("{} frames; the first is read", "frames")
     return together(
-        *parts,
+        *problems,
         problems_of_pictures(
-            "pictures", several, "the picture holds several frames", "warning", "one frame", frames
+            "pictures",
+            multi_frame,
+            "the picture holds several frames",
+            "warning",
+            "one frame",
+            frames,
         ),
         problems_of_pictures(
-            "pictures", wrong, "the extension names another format", "warning", wanted, suffix
+            "pictures",
+            wrong_suffix,
+            "the extension names another format",
+            "warning",
+            expected_suffix,
+            suffix,
         ),
     )

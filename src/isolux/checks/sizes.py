@@ -60,36 +60,36 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     ('8 × 6 pixels', '4 × 3')
     """
     sizes = IMAGES.conform(dataset.images).select("image_id", "width", "height").drop_nulls()
-    seen = pictures.rows.drop_nulls("stored_width").join(sizes, on="image_id")
-    turned = pl.col("orientation").is_in([5, 6, 7, 8]).fill_null(value=False)
-    wide = pl.when(turned).then("stored_height").otherwise("stored_width")
-    high = pl.when(turned).then("stored_width").otherwise("stored_height")
-    seen = seen.with_columns(wide=wide, high=high)
-    seen = seen.filter((pl.col("wide") != pl.col("width")) | (pl.col("high") != pl.col("height")))
-    unturned = (pl.col("stored_width") == pl.col("width")) & (
+    sized = pictures.rows.drop_nulls("stored_width").join(sizes, on="image_id")
+    is_rotated = pl.col("orientation").is_in([5, 6, 7, 8]).fill_null(value=False)
+    shown_width = pl.when(is_rotated).then("stored_height").otherwise("stored_width")
+    shown_height = pl.when(is_rotated).then("stored_width").otherwise("stored_height")
+    sized = sized.with_columns(wide=shown_width, high=shown_height)
+    sized = sized.filter((pl.col("wide") != pl.col("width")) | (pl.col("high") != pl.col("height")))
+    is_unrotated_size = (pl.col("stored_width") == pl.col("width")) & (
         pl.col("stored_height") == pl.col("height")
     )
-    wanted = pl.format("{} × {} pixels", "width", "height")
-    shown = pl.format("{} × {}", "wide", "high")
+    annotated_size = pl.format("{} × {} pixels", "width", "height")
+    file_size = pl.format("{} × {}", "wide", "high")
     advice = "take the pictures that were annotated, or scale the annotation"
-    turned_shown = pl.format("{}, turned as its EXIF says", shown)
+    rotated_size = pl.format("{}, turned as its EXIF says", file_size)
     return together(
         problems_of_pictures(
             "sizes",
-            seen.filter(~unturned),
+            sized.filter(~is_unrotated_size),
             "the picture has another size than its annotation",
             "error",
-            wanted,
-            shown,
+            annotated_size,
+            file_size,
             advice,
         ),
         problems_of_pictures(
             "sizes",
-            seen.filter(unturned),
+            sized.filter(is_unrotated_size),
             "the annotation is of the picture before EXIF turns it",
             "warning",
-            wanted,
-            turned_shown,
+            annotated_size,
+            rotated_size,
             "read the pictures without turning them, or turn the boxes",
         ),
     )

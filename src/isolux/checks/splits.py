@@ -59,16 +59,16 @@ def check(dataset: Dataset, *, attribute: str = "split") -> pl.DataFrame:
     """
     people = INSTANCES.conform(dataset.instances)
     owners = people.select("instance_id", "subject_id").drop_nulls()
-    parts = parts_of(dataset, attribute)
-    several = (
-        owners.join(parts.drop_nulls(), on="instance_id")
+    splits = parts_of(dataset, attribute)
+    in_several_splits = (
+        owners.join(splits.drop_nulls(), on="instance_id")
         .group_by("subject_id", maintain_order=True)
         .agg(pl.col("part").unique().sort())
         .filter(pl.col("part").list.len() > 1)
     )
     return problems_of(
         "splits",
-        several,
+        in_several_splits,
         "a person is in several splits",
         severity="error",
         unit_kind="subject",

@@ -30,7 +30,7 @@ INFO = CheckInfo(
 )
 
 _AGE = r"(?i)(^|_)age(_?years)?$"
-_YOUNGEST, _OLDEST = 0.0, 120.0
+_MIN_AGE, _MAX_AGE = 0.0, 120.0
 """In years. The oldest person whose age was proven was 122."""
 
 
@@ -63,31 +63,33 @@ def check(dataset: Dataset) -> pl.DataFrame:
     rows = ATTRIBUTES.conform(dataset.attributes).with_columns(
         as_number=pl.coalesce("number", pl.col("value").cast(pl.Float64, strict=False))
     )
-    endless = rows.filter(pl.col("number").is_finite().not_())
+    not_finite = rows.filter(pl.col("number").is_finite().not_())
     ages = rows.filter(
         pl.col("attribute").str.contains(_AGE)
         & pl.col("as_number").is_finite()
-        & ~pl.col("as_number").is_between(_YOUNGEST, _OLDEST)
+        & ~pl.col("as_number").is_between(_MIN_AGE, _MAX_AGE)
     )
-    shown = pl.format("{} {}", "attribute", pl.coalesce("value", pl.col("number").cast(pl.String)))
+    value_text = pl.format(
+        "{} {}", "attribute", pl.coalesce("value", pl.col("number").cast(pl.String))
+    )
     hint = "leave the value empty if it is not known"
     return together(
         *(
             problems_of(
                 "values",
-                part.filter(unit_kind=kind),
+                problem_rows.filter(unit_kind=unit_type),
                 problem,
                 severity="error",
-                unit_kind=kind,
+                unit_kind=unit_type,
                 unit_id="unit_id",
-                expected=wanted,
-                found=shown.str.slice(0, 120),
+                expected=expected,
+                found=value_text.str.slice(0, 120),
                 hint=hint,
             )
-            for part, problem, wanted in (
-                (ages, "nobody has this age", f"{_YOUNGEST:g} to {_OLDEST:g} years"),
-                (endless, "a number is not finite", "a finite number, or none"),
+            for problem_rows, problem, expected in (
+                (ages, "nobody has this age", f"{_MIN_AGE:g} to {_MAX_AGE:g} years"),
+                (not_finite, "a number is not finite", "a finite number, or none"),
             )
-            for kind in part["unit_kind"].unique(maintain_order=True)
+            for unit_type in problem_rows["unit_kind"].unique(maintain_order=True)
         )
     )

@@ -23,7 +23,7 @@ from isolux.vocabulary.tables import ATTRIBUTES, check
 
 __all__ = ["add", "names", "of_families", "with_captions"]
 
-_REASONS = 6  # of one attribute that a note lists
+_MAX_REASONS = 6  # of one attribute that a note lists
 
 
 def names() -> dict[str, str]:
@@ -31,73 +31,79 @@ def names() -> dict[str, str]:
     return {
         attribute: plugin
         for plugin in registry.names("derive")
-        for attribute, _ in _info(plugin).attributes
+        for attribute, _ in _derived_info(plugin).attributes
     }
 
 
-def of_families(wanted: Sequence[str]) -> list[str]:
-    """Name the attributes of families that are named whole, as ``isolux list attributes`` does."""
-    known = names()
-    families = set(registry.names("derive")) - set(known)
-    found = [
+def of_families(requested: Sequence[str]) -> list[str]:
+    """Replace names of families by the attributes that they compute."""
+    plugin_of = names()
+    families = set(registry.names("derive")) - set(plugin_of)
+    expanded = [
         attribute
-        for name in wanted
+        for name in requested
         for attribute in (
-            [one for one, plugin in known.items() if plugin == name] if name in families else [name]
+            [attribute_name for attribute_name, plugin in plugin_of.items() if plugin == name]
+            if name in families
+            else [name]
         )
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(expanded))
 
 
-def add(dataset: Dataset, wanted: Sequence[str]) -> Dataset:
-    """Compute the attributes that are wanted, that the dataset lacks, and that are known here."""
-    has = set(dataset.attributes["attribute"].unique())
-    if has.issuperset(wanted):
+def add(dataset: Dataset, requested: Sequence[str]) -> Dataset:
+    """Compute the requested attributes that the dataset lacks and that a family computes."""
+    existing = set(dataset.attributes["attribute"].unique())
+    if existing.issuperset(requested):
         return dataset  # and no family of attributes is loaded
-    known = names()
-    missing = [name for name in dict.fromkeys(wanted) if name in known and name not in has]
+    plugin_of = names()
+    missing = [
+        name for name in dict.fromkeys(requested) if name in plugin_of and name not in existing
+    ]
     attributes, notes = [ATTRIBUTES.conform(dataset.attributes)], list(dataset.notes)
-    for plugin in dict.fromkeys(known[name] for name in missing):
-        found = registry.load("derive", plugin).derive(dataset)
-        own = [name for name in missing if known[name] == plugin]
-        found = found.filter(pl.col("attribute").is_in(own))
-        attributes.append(check(found, ATTRIBUTES, where=plugin))
-        meaning = dict(_info(plugin).attributes)
-        notes += [f"{name} was computed: {meaning[name]}" for name in own]
-        if "reason" in found.columns:
+    for plugin in dict.fromkeys(plugin_of[name] for name in missing):
+        computed = registry.load("derive", plugin).derive(dataset)
+        plugin_attributes = [name for name in missing if plugin_of[name] == plugin]
+        computed = computed.filter(pl.col("attribute").is_in(plugin_attributes))
+        attributes.append(check(computed, ATTRIBUTES, where=plugin))
+        meaning = dict(_derived_info(plugin).attributes)
+        notes += [f"{name} was computed: {meaning[name]}" for name in plugin_attributes]
+        if "reason" in computed.columns:
             read = [f"Pictures were read from {dataset.root}."] if dataset.root else []
-            notes += [*read, *_unknown(found, own, dataset.name)]
+            notes += [*read, *_unknown(computed, plugin_attributes, dataset.name)]
     if len(attributes) == 1:
         return dataset
     table = pl.concat(attributes, how="diagonal_relaxed")
     return replace(dataset, attributes=ATTRIBUTES.conform(table), notes=tuple(dict.fromkeys(notes)))
 
 
-def _unknown(found: pl.DataFrame, own: Sequence[str], name: str) -> list[str]:
-    """Count the reasons why values are missing; attributes alike are counted together."""
-    told: dict[str, list[str]] = {}
-    for attribute in own:
+def _unknown(found: pl.DataFrame, names: Sequence[str], name: str) -> list[str]:
+    """Count the reasons of missing values; attributes with equal counts share a note."""
+    names_by_text: dict[str, list[str]] = {}
+    for attribute in names:
         rows = found.filter(attribute=attribute)
-        lacking = rows.filter(pl.col("value").is_null())
-        why = (
-            lacking["reason"]
+        missing = rows.filter(pl.col("value").is_null())
+        reasons = (
+            missing["reason"]
             .fill_null("no reason given")
             .value_counts()
             .sort(["count", "reason"], descending=[True, False])
         )
-        counted = "; ".join(f"{reason} ({n:,})" for reason, n in why.head(_REASONS).iter_rows())
-        if lacking.height and lacking.height == rows.height:
+        reasons_text = "; ".join(
+            f"{reason} ({n:,})" for reason, n in reasons.head(_MAX_REASONS).iter_rows()
+        )
+        if missing.height and missing.height == rows.height:
             raise SpecError(
                 f"{attribute} cannot be computed for anyone",
                 expected="at least one person for whom it is known",
-                found=counted,
+                found=reasons_text,
                 where=name,
             )
-        if lacking.height:
-            said = f"unknown of {lacking.height:,} of {rows.height:,}: {counted}."
-            told.setdefault(said, []).append(attribute)
-    return [f"{', '.join(attributes)}: {said}" for said, attributes in told.items()]
+        if missing.height:
+            text = f"unknown of {missing.height:,} of {rows.height:,}: {reasons_text}."
+            names_by_text.setdefault(text, []).append(attribute)
+    return [f"{', '.join(attributes)}: {text}" for text, attributes in names_by_text.items()]
 
 
-def _info(plugin: str) -> DerivedInfo:
+def _derived_info(plugin: str) -> DerivedInfo:
     return cast("DerivedInfo", registry.info("derive", plugin))

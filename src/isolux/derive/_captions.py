@@ -36,42 +36,44 @@ class _CocoCaptions(msgspec.Struct):
 def with_captions(dataset: Dataset, path: str | Path) -> Dataset:
     """Add the captions of a file to a dataset."""
     path = Path(path).expanduser()
-    found = _of_json(path) if path.suffix.lower() == ".json" else _of_table(path)
+    captions = (
+        _read_coco_captions(path) if path.suffix.lower() == ".json" else _read_caption_table(path)
+    )
     instances = INSTANCES.conform(dataset.instances)
-    for kind, column in (("image", "image_id"), ("instance", "instance_id")):
-        met = found.filter(pl.col("unit_id").is_in(instances[column].implode()))
-        if met.height:
-            rows = met.select("unit_id", value="caption").with_columns(
-                unit_kind=pl.lit(kind), attribute=pl.lit(CAPTION)
+    for owner_type, column in (("image", "image_id"), ("instance", "instance_id")):
+        matched = captions.filter(pl.col("unit_id").is_in(instances[column].implode()))
+        if matched.height:
+            rows = matched.select("unit_id", value="caption").with_columns(
+                unit_kind=pl.lit(owner_type), attribute=pl.lit(CAPTION)
             )
-            own = ATTRIBUTES.conform(dataset.attributes)
-            both = pl.concat([own, ATTRIBUTES.conform(rows)], how="diagonal_relaxed")
-            return replace(dataset, attributes=ATTRIBUTES.conform(both))
+            existing = ATTRIBUTES.conform(dataset.attributes)
+            attributes = pl.concat([existing, ATTRIBUTES.conform(rows)], how="diagonal_relaxed")
+            return replace(dataset, attributes=ATTRIBUTES.conform(attributes))
     raise JoinError(
         "no caption is of an image or a person of the dataset",
         expected="ids such as " + ", ".join(map(repr, instances["image_id"].head(3).to_list())),
-        found=", ".join(map(repr, found["unit_id"].head(3).to_list())) or "no caption",
+        found=", ".join(map(repr, captions["unit_id"].head(3).to_list())) or "no caption",
         where=str(path),
     )
 
 
-def _of_table(path: Path) -> pl.DataFrame:
-    table, where = read_table(path), str(path)
-    require_columns(table, (CAPTION,), where)
+def _read_caption_table(path: Path) -> pl.DataFrame:
+    table, source = read_table(path), str(path)
+    require_columns(table, (CAPTION,), source)
     column = next((name for name in ("image_id", *ID_COLUMNS) if name in table.columns), None)
     if column is None:
         raise SpecError(
             "no column says whose caption it is",
             expected="one of " + ", ".join(ID_COLUMNS),
             found=columns_shown(table.columns),
-            where=where,
+            where=source,
         )
-    ids = ids_of(table, column, where).alias("unit_id")
+    ids = ids_of(table, column, source).alias("unit_id")
     return pl.DataFrame([ids, table[CAPTION].cast(pl.String)])
 
 
-def _of_json(path: Path) -> pl.DataFrame:
+def _read_coco_captions(path: Path) -> pl.DataFrame:
     with open_bytes(path) as stream:
-        read = decode(stream.read(), _CocoCaptions, str(path))
-    rows = [(str(row.image_id), row.caption) for row in read.annotations]
+        decoded = decode(stream.read(), _CocoCaptions, str(path))
+    rows = [(str(row.image_id), row.caption) for row in decoded.annotations]
     return pl.DataFrame(rows, schema={"unit_id": pl.String, "caption": pl.String}, orient="row")

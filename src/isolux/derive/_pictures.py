@@ -26,10 +26,10 @@ from isolux.vocabulary.tables import IMAGES
 LONGEST_PX = 1600
 """A picture is halved (by 2, 4 or 8) as long as its longer side stays as long as this."""
 
-_AT_ONCE = 64  # pictures decoded ahead, so that a large dataset takes little memory
+_BATCH_SIZE = 64  # pictures decoded ahead, so that a large dataset takes little memory
 _WORKERS = max(1, min(4, os.cpu_count() or 1))
 _ADDRESS = r"^[A-Za-z][A-Za-z0-9+.-]+://"
-_OPTION = "name the folder that holds them: --images FOLDER (images=…)"
+_FOLDER_HINT = "name the folder that holds them: --images FOLDER (images=…)"
 OTHER_SIZE = "picture of another size than annotated"
 """Why there is nothing of a person whose picture is there."""
 
@@ -71,7 +71,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _ImageJob:
     path: str | None
     rows: npt.NDArray[np.int64]
     width: int | None
@@ -79,42 +79,45 @@ class _Job:
 
 
 def measure_pictures(
-    dataset: Dataset, people: pl.DataFrame, measure: Measure, k: int, what: str
+    dataset: Dataset, people: pl.DataFrame, measure: Measure, k: int, attribute: str
 ) -> Measured:
     """Open each picture that shows a person, once, and measure them."""
-    found = Measured(np.full((people.height, k), np.nan), np.full(people.height, None, object))
+    measurements = Measured(
+        np.full((people.height, k), np.nan), np.full(people.height, None, object)
+    )
     if not people.height:
-        return found
-    jobs = _jobs(dataset, people, what)
-    folder = PictureFolder(_root(dataset, jobs, what))
+        return measurements
+    jobs = _list_jobs(dataset, people, attribute)
+    folder = PictureFolder(_require_root(dataset, jobs, attribute))
 
-    def one(job: _Job) -> tuple[_Job, FloatArray | str]:
+    def measure_job(job: _ImageJob) -> tuple[_ImageJob, FloatArray | str]:
         try:
-            return job, measure(_opened(job, folder))
+            return job, measure(_open_image(job, folder))
         except IsoluxError as error:
             return job, str(error).splitlines()[0]
 
-    pending, opened = iter(jobs), 0
+    pending, n_opened = iter(jobs), 0
     with ThreadPoolExecutor(_WORKERS) as pool:
-        while chunk := list(islice(pending, _AT_ONCE)):
-            for job, result in pool.map(one, chunk):
-                if isinstance(result, str):
-                    found.reason[job.rows] = result
+        while chunk := list(islice(pending, _BATCH_SIZE)):
+            for job, values_or_error in pool.map(measure_job, chunk):
+                if isinstance(values_or_error, str):
+                    measurements.reason[job.rows] = values_or_error
                 else:
-                    found.values[job.rows] = result
-                    opened += 1
-    if not opened:
+                    measurements.values[job.rows] = values_or_error
+                    n_opened += 1
+    if not n_opened:
         raise SpecError(
-            f"{what} cannot be computed: no picture could be read",
+            f"{attribute} cannot be computed: no picture could be read",
             expected=f"{_first_path(jobs)!r} below {folder.base}",
-            found=f"{len(jobs):,} without a picture; of the first: {found.reason[jobs[0].rows[0]]}",
+            found=f"{len(jobs):,} without a picture; "
+            f"of the first: {measurements.reason[jobs[0].rows[0]]}",
             where=dataset.name,
-            hint=_OPTION,
+            hint=_FOLDER_HINT,
         )
-    return found
+    return measurements
 
 
-def _jobs(dataset: Dataset, people: pl.DataFrame, what: str) -> list[_Job]:
+def _list_jobs(dataset: Dataset, people: pl.DataFrame, attribute: str) -> list[_ImageJob]:
     """List the pictures in the order of their people."""
     images = IMAGES.conform(dataset.images).unique("image_id", keep="first", maintain_order=True)
     rows = (
@@ -125,52 +128,57 @@ def _jobs(dataset: Dataset, people: pl.DataFrame, what: str) -> list[_Job]:
         .join(images, on="image_id", how="left", maintain_order="left")
         .with_columns(path=pl.coalesce("uri", "image_id"))
     )
-    away = rows["path"].str.contains(_ADDRESS)
-    if away.all():
+    is_url = rows["path"].str.contains(_ADDRESS)
+    if is_url.all():
         raise SpecError(
-            f"{what} cannot be computed",
+            f"{attribute} cannot be computed",
             expected="images with paths (uri)",
             found="web addresses, which are not opened",
             where=dataset.name,
         )
-    rows = rows.with_columns(path=pl.when(~away).then("path"))
+    rows = rows.with_columns(path=pl.when(~is_url).then("path"))
     return [
-        _Job(path, np.asarray(own, dtype=np.int64), width, height)
-        for path, own, width, height in rows.select("path", "row", "width", "height").iter_rows()
+        _ImageJob(path, np.asarray(person_rows, dtype=np.int64), width, height)
+        for path, person_rows, width, height in rows.select(
+            "path", "row", "width", "height"
+        ).iter_rows()
     ]
 
 
-def _root(dataset: Dataset, jobs: list[_Job], what: str) -> str:
+def _require_root(dataset: Dataset, jobs: list[_ImageJob], attribute: str) -> str:
     if dataset.root is not None:
         return dataset.root
     raise SpecError(
-        f"{what} cannot be computed: nothing says where the pictures are",
+        f"{attribute} cannot be computed: nothing says where the pictures are",
         expected=f"{_first_path(jobs)!r} with the dataset's files",
         found="no such file there nor in three folders above",
         where=dataset.name,
-        hint=_OPTION,
+        hint=_FOLDER_HINT,
     )
 
 
-def _first_path(jobs: list[_Job]) -> str | None:
+def _first_path(jobs: list[_ImageJob]) -> str | None:
     return next((job.path for job in jobs if job.path), None)
 
 
-def _opened(job: _Job, folder: PictureFolder) -> Seen:
+def _open_image(job: _ImageJob, folder: PictureFolder) -> Seen:
     """Open a picture, turned the way in which it has the annotated size."""
     if job.path is None:
         raise FileError("a web address, which is not opened")
     path = folder.file(job.path)
-    shown = read_shrunk(path, LONGEST_PX)
-    placed = _has_size(shown, job)
-    if not placed:
-        lying = read_shrunk(path, LONGEST_PX, exif_orientation=False)
-        placed = _has_size(lying, job)
-        shown = lying if placed else shown
-    return Seen(shown.pixels, job.rows, 1.0 / shown.factor, placed)
+    image = read_shrunk(path, LONGEST_PX)
+    has_annotated_size = _has_size(image, job)
+    if not has_annotated_size:
+        unrotated = read_shrunk(path, LONGEST_PX, exif_orientation=False)
+        has_annotated_size = _has_size(unrotated, job)
+        image = unrotated if has_annotated_size else image
+    return Seen(image.pixels, job.rows, 1.0 / image.factor, has_annotated_size)
 
 
-def _has_size(shown: Shrunk, job: _Job) -> bool:
+def _has_size(image: Shrunk, job: _ImageJob) -> bool:
     """Tell whether a picture has the annotated size; one that is not annotated is believed."""
-    sides = zip(shown.pixels.shape[:2], (job.height, job.width), strict=True)
-    return all(side is None or has == -(-side // shown.factor) for has, side in sides)
+    side_pairs = zip(image.pixels.shape[:2], (job.height, job.width), strict=True)
+    return all(
+        annotated_px is None or actual_px == -(-annotated_px // image.factor)
+        for actual_px, annotated_px in side_pairs
+    )

@@ -16,13 +16,13 @@ from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 BOX = ("box_x", "box_y", "box_w", "box_h")
 
 
-def people_with(dataset: Dataset, columns: Sequence[str], what: str) -> pl.DataFrame:
+def people_with(dataset: Dataset, columns: Sequence[str], attribute: str) -> pl.DataFrame:
     """Return the instances, or refuse a dataset that lacks what an attribute is computed from."""
     people = INSTANCES.conform(dataset.instances)
     missing = [c for c in columns if c not in people.columns or people[c].is_null().all()]
     if missing and people.height:
         raise SpecError(
-            f"{what} cannot be computed",
+            f"{attribute} cannot be computed",
             expected="instances with " + ", ".join(columns),
             found="nothing in " + ", ".join(missing),
             where=dataset.name,
@@ -30,18 +30,18 @@ def people_with(dataset: Dataset, columns: Sequence[str], what: str) -> pl.DataF
     return people.with_columns(pl.lit(None, dtype=pl.Float64).alias(c) for c in missing)
 
 
-def with_image_size(people: pl.DataFrame, dataset: Dataset, what: str) -> pl.DataFrame:
+def with_image_size(people: pl.DataFrame, dataset: Dataset, attribute: str) -> pl.DataFrame:
     """Add ``width`` and ``height`` of each one's image, in pixels; null where not known."""
     images = dataset.images
-    known = {"width", "height"} <= set(images.columns) and images["width"].is_not_null().any()
-    if people.height and not known:
+    has_sizes = {"width", "height"} <= set(images.columns) and images["width"].is_not_null().any()
+    if people.height and not has_sizes:
         raise SpecError(
-            f"{what} cannot be computed",
+            f"{attribute} cannot be computed",
             expected="images with width and height",
             found="no size of any image",
             where=dataset.name,
         )
-    if not known:
+    if not has_sizes:
         return people.with_columns(
             width=pl.lit(None, dtype=pl.Int64), height=pl.lit(None, dtype=pl.Int64)
         )
@@ -55,15 +55,15 @@ def rows_of(
     people: pl.DataFrame, attribute: str, *, value: pl.Expr | None = None, number: pl.Expr | None
 ) -> pl.DataFrame:
     """Give each person one row of the table ``attributes``."""
-    as_number = pl.lit(None, dtype=pl.Float64) if number is None else number.cast(pl.Float64)
-    found = people.select("instance_id", number=as_number.fill_nan(None), word=value)
+    number_column = pl.lit(None, dtype=pl.Float64) if number is None else number.cast(pl.Float64)
+    rows = people.select("instance_id", number=number_column.fill_nan(None), word=value)
     if value is None:
-        found = found.with_columns(
+        rows = rows.with_columns(
             word=unsigned_zero(pl.col("number").round_sig_figs(4)).cast(pl.String)
         )
-        found = found.with_columns(word=pl.col("word").str.strip_suffix(".0"))
+        rows = rows.with_columns(word=pl.col("word").str.strip_suffix(".0"))
     return ATTRIBUTES.conform(
-        found.select(
+        rows.select(
             unit_kind=pl.lit("instance"),
             unit_id="instance_id",
             attribute=pl.lit(attribute),
@@ -79,20 +79,20 @@ def _rows_with_reason(
     values: npt.NDArray[np.float64],
     reason: npt.NDArray[np.object_],
     *,
-    value: pl.Expr | None = None,
-    only_words: bool = False,
+    text: pl.Expr | None = None,
+    is_text_only: bool = False,
 ) -> pl.DataFrame:
     """Give each person one row; ``reason`` says why there is no number, null where there is one.
 
     Shapes: ``values`` [n], ``reason`` [n].
     """
-    numbered = people.select("instance_id").with_columns(
+    with_numbers = people.select("instance_id").with_columns(
         pl.Series("_number", values, dtype=pl.Float64).fill_nan(None)
     )
-    number = None if only_words else pl.col("_number")
-    rows = rows_of(numbered, attribute, value=value, number=number)
-    why = pl.Series("reason", reason.tolist(), dtype=pl.String)
-    return rows.with_columns(why).with_columns(
+    number = None if is_text_only else pl.col("_number")
+    rows = rows_of(with_numbers, attribute, value=text, number=number)
+    reasons = pl.Series("reason", reason.tolist(), dtype=pl.String)
+    return rows.with_columns(reasons).with_columns(
         reason=pl.when(pl.col("value").is_null()).then("reason")
     )
 
@@ -100,7 +100,7 @@ def _rows_with_reason(
 def rows_of_columns(
     people: pl.DataFrame,
     values: npt.NDArray[np.float64],
-    parts: Iterable[tuple[str, int, pl.Expr | None, npt.NDArray[np.object_]]],
+    columns: Iterable[tuple[str, int, pl.Expr | None, npt.NDArray[np.object_]]],
 ) -> pl.DataFrame:
     """Give each person one row of every attribute.
 
@@ -108,21 +108,22 @@ def rows_of_columns(
     """
     return pl.concat(
         _rows_with_reason(
-            people, name, values[:, column], reason, value=word, only_words=word is not None
+            people, name, values[:, column], reason, text=word, is_text_only=word is not None
         )
-        for name, column, word, reason in parts
+        for name, column, word, reason in columns
     )
 
 
-def boxes_of(people: pl.DataFrame, sides: tuple[str, ...] = BOX) -> npt.NDArray[np.float64]:
+def boxes_of(people: pl.DataFrame, columns: tuple[str, ...] = BOX) -> npt.NDArray[np.float64]:
     """Give each one's box as left, upper, right, lower in annotated pixels: ``[n, 4]``; NaN: none.
 
     Boxes without width or height hold no pixel.
     """
-    if not set(sides) <= set(people.columns):
+    if not set(columns) <= set(people.columns):
         return np.full((people.height, 4), np.nan)
     x, y, w, h = (
-        people[side].cast(pl.Float64).fill_null(np.nan).to_numpy().astype(float) for side in sides
+        people[column].cast(pl.Float64).fill_null(np.nan).to_numpy().astype(float)
+        for column in columns
     )
     boxes = np.column_stack([x, y, x + w, y + h])
     boxes[~np.isfinite(boxes).all(axis=1)] = np.nan

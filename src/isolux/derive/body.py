@@ -16,11 +16,11 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DerivedInfo
 from isolux.vocabulary.tables import INSTANCES
 
-_FACE = ("face_box_w", "face_box_h")
-_PARTS = ("part_masks", "segments")
+_FACE_COLUMNS = ("face_box_w", "face_box_h")
+_PART_COLUMNS = ("part_masks", "segments")
 _HAIR = r"(?i)^(?:\d+\.\s*)?(?:head[ _])?hair$"
 """What datasets call it: FHIBE's ``6. Head hair``, CelebAMask-HQ's and FACET's ``hair``."""
-_NAMES = r"""['"]class_name['"]\s*:\s*['"]([^'"]*)['"]"""
+_CLASS_NAME_PATTERN = r"""['"]class_name['"]\s*:\s*['"]([^'"]*)['"]"""
 
 INFO = DerivedInfo(
     title="Hair and face",
@@ -74,38 +74,46 @@ def derive(dataset: Dataset) -> pl.DataFrame:
      ('face_area', '600'), ('face_area', None)]
     """
     people = INSTANCES.conform(dataset.instances)
-    held = [c for c in (*_PARTS, *_FACE) if c in people.columns and people[c].is_not_null().any()]
-    parts = []
-    if set(_PARTS) & set(held):
-        of = pl.coalesce(*(_names(people, column) for column in _PARTS if column in held))
-        people = people.with_columns(_parts=of)
-        hair = pl.col("_parts").list.eval(pl.element().str.contains(_HAIR)).list.any()
-        word = pl.when(hair).then(pl.lit("no")).when(hair.not_()).then(pl.lit("yes"))
-        parts.append(rows_of(people, "bald", value=word, number=None))
-    if set(_FACE) <= set(held):
-        wide, high = (pl.col(c).cast(pl.Float64) for c in _FACE)
-        there = (wide > 0) & (high > 0)
-        parts.append(rows_of(people, "face_height", number=pl.when(there).then(high)))
-        parts.append(rows_of(people, "face_area", number=pl.when(there).then(wide * high)))
+    available = [
+        c
+        for c in (*_PART_COLUMNS, *_FACE_COLUMNS)
+        if c in people.columns and people[c].is_not_null().any()
+    ]
+    tables = []
+    if set(_PART_COLUMNS) & set(available):
+        part_names = pl.coalesce(
+            *(_names(people, column) for column in _PART_COLUMNS if column in available)
+        )
+        people = people.with_columns(_parts=part_names)
+        has_hair = pl.col("_parts").list.eval(pl.element().str.contains(_HAIR)).list.any()
+        bald_text = pl.when(has_hair).then(pl.lit("no")).when(has_hair.not_()).then(pl.lit("yes"))
+        tables.append(rows_of(people, "bald", value=bald_text, number=None))
+    if set(_FACE_COLUMNS) <= set(available):
+        face_width, face_height = (pl.col(c).cast(pl.Float64) for c in _FACE_COLUMNS)
+        has_face = (face_width > 0) & (face_height > 0)
+        tables.append(rows_of(people, "face_height", number=pl.when(has_face).then(face_height)))
+        tables.append(
+            rows_of(people, "face_area", number=pl.when(has_face).then(face_width * face_height))
+        )
         if "box_h" in people.columns:
-            whole = there & (pl.col("box_h") > 0)
-            share = pl.when(whole).then((high / pl.col("box_h")).clip(0.0, 1.0))
-            parts.append(rows_of(people, "face_to_body", number=share))
-    if not parts and people.height:
+            has_face_and_box = has_face & (pl.col("box_h") > 0)
+            share = pl.when(has_face_and_box).then((face_height / pl.col("box_h")).clip(0.0, 1.0))
+            tables.append(rows_of(people, "face_to_body", number=share))
+    if not tables and people.height:
         raise SpecError(
             "hair and face cannot be looked at",
             expected="instances with part_masks or segments, or with face_box_w and face_box_h",
             found="none of them",
             where=dataset.name,
         )
-    return pl.concat(parts) if parts else rows_of(people, "face_height", number=None)
+    return pl.concat(tables) if tables else rows_of(people, "face_height", number=None)
 
 
 def _names(people: pl.DataFrame, column: str) -> pl.Expr:
     """List the names of each one's parts; null where none is annotated."""
     if people.schema[column] == pl.String:
-        names = pl.col(column).str.extract_all(_NAMES)
-        names = names.list.eval(pl.element().str.extract(_NAMES, 1))
+        names = pl.col(column).str.extract_all(_CLASS_NAME_PATTERN)
+        names = names.list.eval(pl.element().str.extract(_CLASS_NAME_PATTERN, 1))
     else:
         names = pl.col(column).list.eval(pl.element().struct.field("part"))
     return pl.when(names.list.len() > 0).then(names)

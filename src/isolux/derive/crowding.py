@@ -55,13 +55,13 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     people = INSTANCES.conform(dataset.instances)
     crowd = pl.col("is_crowd").fill_null(value=False) if "is_crowd" in people.columns else None
     people = people.with_columns(_one=pl.lit(value=True) if crowd is None else ~crowd)
-    parts = [rows_of(people, "people_in_image", number=pl.col("_one").sum().over("image_id"))]
+    tables = [rows_of(people, "people_in_image", number=pl.col("_one").sum().over("image_id"))]
     if set(BOX) <= set(people.columns):
         overlapped = people.with_columns(_overlap=pl.Series(_highest_overlap(people)))
-        boxed = pl.all_horizontal(pl.col(c).is_not_null() for c in BOX) & pl.col("_one")
-        overlap = pl.when(boxed).then("_overlap")
-        parts.append(rows_of(overlapped, "highest_overlap", number=overlap))
-    return pl.concat(parts)
+        has_box = pl.all_horizontal(pl.col(c).is_not_null() for c in BOX) & pl.col("_one")
+        overlap = pl.when(has_box).then("_overlap")
+        tables.append(rows_of(overlapped, "highest_overlap", number=overlap))
+    return pl.concat(tables)
 
 
 def _highest_overlap(people: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -72,15 +72,15 @@ def _highest_overlap(people: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np
     highest = np.zeros(people.height)
     image = (people["image_id"].rank("dense").cast(pl.Int64) - 1).to_numpy()
     boxes = np.column_stack([people[c].cast(pl.Float64).fill_null(np.nan).to_numpy() for c in BOX])
-    use = np.flatnonzero(~np.isnan(boxes).any(axis=1) & people["_one"].to_numpy())
-    if use.size:
+    usable = np.flatnonzero(~np.isnan(boxes).any(axis=1) & people["_one"].to_numpy())
+    if usable.size:
         pairs = box_pairs_xywh(
-            Detections(image[use], np.zeros(use.size)),
-            Truths(image[use]),
-            boxes[use],
-            boxes[use],
+            Detections(image[usable], np.zeros(usable.size)),
+            Truths(image[usable]),
+            boxes[usable],
+            boxes[usable],
             lowest_iou=1e-9,  # any overlap at all
         )
-        others = pairs.detection != pairs.truth
-        np.maximum.at(highest, use[pairs.detection[others]], pairs.iou[others])
+        is_other_box = pairs.detection != pairs.truth
+        np.maximum.at(highest, usable[pairs.detection[is_other_box]], pairs.iou[is_other_box])
     return highest

@@ -8,7 +8,7 @@ from isolux.derive._rows import BOX, people_with, rows_of, with_image_size
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo, Reference
 
-_TOUCH_PX = 1.0
+_BORDER_TOLERANCE_PX = 1.0
 """How near to the border a box counts as cut off: annotators stop a pixel short of it."""
 
 INFO = DerivedInfo(
@@ -63,20 +63,22 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     ['yes', 'left', '0.5813']
     """
     people = with_image_size(people_with(dataset, BOX, "framing"), dataset, "framing")
-    wide, high = pl.col("width").cast(pl.Float64), pl.col("height").cast(pl.Float64)
+    image_width, image_height = pl.col("width").cast(pl.Float64), pl.col("height").cast(pl.Float64)
     people = people.with_columns(
-        _x=(pl.col("box_x") + pl.col("box_w") / 2) / wide,
-        _y=(pl.col("box_y") + pl.col("box_h") / 2) / high,
-        _wide=wide,
-        _high=high,
+        _x=(pl.col("box_x") + pl.col("box_w") / 2) / image_width,
+        _y=(pl.col("box_y") + pl.col("box_h") / 2) / image_height,
+        _wide=image_width,
+        _high=image_height,
     )
-    cut = (
-        (pl.col("box_x") <= _TOUCH_PX)
-        | (pl.col("box_y") <= _TOUCH_PX)
-        | (pl.col("box_x") + pl.col("box_w") >= pl.col("_wide") - _TOUCH_PX)
-        | (pl.col("box_y") + pl.col("box_h") >= pl.col("_high") - _TOUCH_PX)
+    touches_border = (
+        (pl.col("box_x") <= _BORDER_TOLERANCE_PX)
+        | (pl.col("box_y") <= _BORDER_TOLERANCE_PX)
+        | (pl.col("box_x") + pl.col("box_w") >= pl.col("_wide") - _BORDER_TOLERANCE_PX)
+        | (pl.col("box_y") + pl.col("box_h") >= pl.col("_high") - _BORDER_TOLERANCE_PX)
     )
-    truncated = pl.when(cut.is_null()).then(None).when(cut).then(pl.lit("yes"))
+    truncated = (
+        pl.when(touches_border.is_null()).then(None).when(touches_border).then(pl.lit("yes"))
+    )
     across = (
         pl.when(pl.col("_x") < 1 / 3)
         .then(pl.lit("left"))
@@ -89,10 +91,10 @@ def derive(dataset: Dataset) -> pl.DataFrame:
         (pl.col("_y") - 0.5) * pl.col("_high")
     ).pow(2)
     half_diagonal = (pl.col("_wide").pow(2) + pl.col("_high").pow(2)).sqrt() / 2
-    word = truncated.when(cut.is_not_null()).then(pl.lit("no"))
+    truncated_text = truncated.when(touches_border.is_not_null()).then(pl.lit("no"))
     return pl.concat(
         [
-            rows_of(people, "truncated", value=word, number=None),
+            rows_of(people, "truncated", value=truncated_text, number=None),
             rows_of(people, "across", value=across, number=None),
             rows_of(people, "off_centre", number=from_centre.sqrt() / half_diagonal),
         ]

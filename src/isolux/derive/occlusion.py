@@ -66,21 +66,27 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     [('visible_keypoints', 2.0), ('hidden_share', 0.5)]
     """
     people = INSTANCES.conform(dataset.instances)
-    parts = []
+    tables = []
     if "keypoints_v" in people.columns and people["keypoints_v"].is_not_null().any():
-        seen = pl.col("keypoints_v").list.eval(pl.element() == 2).list.sum()
+        n_visible = pl.col("keypoints_v").list.eval(pl.element() == 2).list.sum()
         count = pl.col("keypoints_v").list.len()
-        some = pl.col("keypoints_v").is_not_null() & (count > 0)
-        parts.append(rows_of(people, "visible_keypoints", number=pl.when(some).then(seen)))
-        hidden = 1.0 - seen.cast(pl.Float64) / count.cast(pl.Float64)
-        parts.append(rows_of(people, "hidden_share", number=pl.when(some).then(hidden)))
+        has_keypoints = pl.col("keypoints_v").is_not_null() & (count > 0)
+        tables.append(
+            rows_of(people, "visible_keypoints", number=pl.when(has_keypoints).then(n_visible))
+        )
+        hidden_share = 1.0 - n_visible.cast(pl.Float64) / count.cast(pl.Float64)
+        tables.append(
+            rows_of(people, "hidden_share", number=pl.when(has_keypoints).then(hidden_share))
+        )
     masks = [c for c in ("mask_counts", "mask_polygons") if c in people.columns]
     if masks and "area" in people.columns:
         people = people_with(dataset, ("area", "box_w", "box_h"), "mask_to_box")
         share = pl.col("area") / (pl.col("box_w") * pl.col("box_h"))
-        whole = pl.any_horizontal(pl.col(c).is_not_null() for c in masks) & share.is_finite()
-        parts.append(rows_of(people, "mask_to_box", number=pl.when(whole).then(share)))
-    if not parts and people.height:
+        has_mask_and_box = (
+            pl.any_horizontal(pl.col(c).is_not_null() for c in masks) & share.is_finite()
+        )
+        tables.append(rows_of(people, "mask_to_box", number=pl.when(has_mask_and_box).then(share)))
+    if not tables and people.height:
         raise SpecError(
             "occlusion cannot be computed",
             expected="instances with keypoints_v, or with a mask and its area",
@@ -88,4 +94,4 @@ def derive(dataset: Dataset) -> pl.DataFrame:
             where=dataset.name,
             hint="many datasets annotate occlusion themselves: look at their own attributes",
         )
-    return pl.concat(parts) if parts else rows_of(people, "visible_keypoints", number=None)
+    return pl.concat(tables) if tables else rows_of(people, "visible_keypoints", number=None)

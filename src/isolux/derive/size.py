@@ -73,8 +73,8 @@ def derive(dataset: Dataset) -> pl.DataFrame:
      ('box_area', '1000'), ('box_height', '50'), ('aspect_ratio', '0.4')]
     """
     people = people_with(dataset, BOX, "size")
-    own = pl.col("box_w") * pl.col("box_h")
-    area = pl.coalesce("area", own) if "area" in people.columns else own
+    box_area = pl.col("box_w") * pl.col("box_h")
+    area = pl.coalesce("area", box_area) if "area" in people.columns else box_area
     people = people.with_columns(_area=area)
     size = (
         pl.when(pl.col("_area") < SIZES_PX["small"])
@@ -84,7 +84,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
         .when(pl.col("_area").is_not_null())
         .then(pl.lit("large"))
     )
-    parts = [
+    tables = [
         rows_of(people, "size", value=size, number=None),
         rows_of(people, "box_size", value=size, number=None),
         rows_of(people, "box_area", number=pl.col("_area")),
@@ -94,11 +94,13 @@ def derive(dataset: Dataset) -> pl.DataFrame:
         "width"
     ].is_not_null().any():
         sized = with_image_size(people, dataset, "box_share")
-        share = own / (pl.col("width") * pl.col("height")).cast(pl.Float64)
-        parts.append(rows_of(sized, "box_share", number=_ratio(share)))
-    parts.append(rows_of(people, "aspect_ratio", number=_ratio(pl.col("box_w") / pl.col("box_h"))))
-    return pl.concat(parts)
+        share = box_area / (pl.col("width") * pl.col("height")).cast(pl.Float64)
+        tables.append(rows_of(sized, "box_share", number=_finite_or_null(share)))
+    tables.append(
+        rows_of(people, "aspect_ratio", number=_finite_or_null(pl.col("box_w") / pl.col("box_h")))
+    )
+    return pl.concat(tables)
 
 
-def _ratio(expression: pl.Expr) -> pl.Expr:
+def _finite_or_null(expression: pl.Expr) -> pl.Expr:
     return pl.when(expression.is_finite()).then(expression)

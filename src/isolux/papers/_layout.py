@@ -35,8 +35,8 @@ def wide(
     """Lay one metric of one attribute or intersection out by group."""
     table = _rows(source, metric)
     names = list(next(iter(columns.values())))
-    entry = _entry(table, names)
-    order = crossed(entry)
+    attribute_key = _require_entry(table, names)
+    order = crossed(attribute_key)
     headings = pl.DataFrame(
         [
             {"_heading": heading, "values": [group[name] for name in order]}
@@ -44,12 +44,14 @@ def wide(
         ],
         schema={"_heading": pl.String, "values": pl.List(pl.String)},
     )
-    found = table.filter(attribute=entry).join(headings, on="values", how="inner")
+    matched = table.filter(attribute=attribute_key).join(headings, on="values", how="inner")
     models = table.select("model").unique(maintain_order=True)
-    cells = found.pivot(on="_heading", index="model", values="value")
-    absent = [pl.lit(None, dtype=pl.Float64).alias(h) for h in columns if h not in cells.columns]
+    cells = matched.pivot(on="_heading", index="model", values="value")
+    missing_columns = [
+        pl.lit(None, dtype=pl.Float64).alias(h) for h in columns if h not in cells.columns
+    ]
     return models.join(
-        cells.with_columns(absent), on="model", how="left", maintain_order="left"
+        cells.with_columns(missing_columns), on="model", how="left", maintain_order="left"
     ).select("model", *columns)
 
 
@@ -71,25 +73,27 @@ def cells(
     ('m', None, '1', 70, 0.9, 0.8)
     """
     table = group_values(source)
-    entry = _known_entry(table, attributes)
+    entry = _find_entry(table, attributes)
     index = ["model", "label", *attributes]
     names = crossed(entry) if entry else list(attributes)
-    asked = pl.DataFrame(
+    requested = pl.DataFrame(
         [(heading, *measure) for heading, measure in measures.items()],
         schema={"_heading": pl.String, "metric": pl.String, "threshold": pl.Float64},
         orient="row",
     )
-    found = (
+    matched = (
         table.filter(pl.col("attribute") == (entry or ""))
-        .join(asked, on=["metric", "threshold"], nulls_equal=True, maintain_order="left")
+        .join(requested, on=["metric", "threshold"], nulls_equal=True, maintain_order="left")
         .with_columns(pl.col("values").list.get(i).alias(n) for i, n in enumerate(names))
     )
-    sizes = found.group_by(index, maintain_order=True).agg(pl.col("n_units").first())
-    made = found.pivot(on="_heading", index=index, values="value", maintain_order=True)
-    absent = [pl.lit(None, dtype=pl.Float64).alias(h) for h in measures if h not in made.columns]
+    sizes = matched.group_by(index, maintain_order=True).agg(pl.col("n_units").first())
+    pivoted = matched.pivot(on="_heading", index=index, values="value", maintain_order=True)
+    missing_columns = [
+        pl.lit(None, dtype=pl.Float64).alias(h) for h in measures if h not in pivoted.columns
+    ]
     return (
-        sizes.join(made, on=index, nulls_equal=True, how="left", maintain_order="left")
-        .with_columns(absent)
+        sizes.join(pivoted, on=index, nulls_equal=True, how="left", maintain_order="left")
+        .with_columns(missing_columns)
         .select(*index, "n_units", *measures)
     )
 
@@ -97,24 +101,24 @@ def cells(
 def groups_of(source: Run | pl.DataFrame, metric: str, attribute: str) -> dict[str, dict[str, str]]:
     """Name the groups of one attribute as columns for ``wide``, those of unknown value left out."""
     table = _rows(source, metric)
-    rows = table.filter(pl.col("attribute") == _entry(table, [attribute]))
+    rows = table.filter(pl.col("attribute") == _require_entry(table, [attribute]))
     values = rows["values"].list.first().unique(maintain_order=True)
-    return {value: {attribute: value} for value in values if value != UNKNOWN}
+    return {group: {attribute: group} for group in values if group != UNKNOWN}
 
 
 def spread_over(frame: pl.DataFrame, headings: Sequence[str]) -> dict[str, pl.Series]:
     """Summarise each row's groups, every group counting once."""
     values: FloatArray = frame.select(headings).to_numpy().astype(np.float64)
-    judged = ~np.isnan(values)
-    n = judged.sum(axis=1)
-    found = {
-        "max": np.max(values, axis=1, where=judged, initial=-np.inf),
-        "min": np.min(values, axis=1, where=judged, initial=np.inf),
-        "mean": formulas.ratio(np.where(judged, values, 0.0).sum(axis=1), n),
+    has_value = ~np.isnan(values)
+    n = has_value.sum(axis=1)
+    summaries = {
+        "max": np.max(values, axis=1, where=has_value, initial=-np.inf),
+        "min": np.min(values, axis=1, where=has_value, initial=np.inf),
+        "mean": formulas.ratio(np.where(has_value, values, 0.0).sum(axis=1), n),
         "sd": formulas.standard_deviation(values, ddof=1),
         "epsilon": formulas.epsilon(values, base=10.0),
     }
-    finite = {name: np.where(np.isfinite(x), x, np.nan) for name, x in found.items()}
+    finite = {name: np.where(np.isfinite(x), x, np.nan) for name, x in summaries.items()}
     series = {name: pl.Series(x).fill_nan(None) for name, x in finite.items()}
     return series | {"n": pl.Series(n, dtype=pl.Int64)}
 
@@ -134,16 +138,16 @@ def _rows(source: Run | pl.DataFrame, metric: str) -> pl.DataFrame:
     return rows
 
 
-def _entry(table: pl.DataFrame, names: Sequence[str]) -> str:
-    """Find the attribute or intersection of these parts, in whatever order they were asked for."""
-    entry = _known_entry(table, names)
+def _require_entry(table: pl.DataFrame, names: Sequence[str]) -> str:
+    """Find the attribute or intersection of these parts, in any order."""
+    entry = _find_entry(table, names)
     if entry is None:
-        known = table["attribute"].drop_nulls().unique().sort().to_list()
-        raise UnknownNameError("attribute", "*".join(names), known, where="group_metrics")
+        available = table["attribute"].drop_nulls().unique().sort().to_list()
+        raise UnknownNameError("attribute", "*".join(names), available, where="group_metrics")
     return entry
 
 
-def _known_entry(table: pl.DataFrame, names: Sequence[str]) -> str | None:
+def _find_entry(table: pl.DataFrame, names: Sequence[str]) -> str | None:
     for entry in table["attribute"].drop_nulls().unique().sort():
         if sorted(crossed(entry)) == sorted(names):
             return str(entry)

@@ -27,8 +27,8 @@ def laid_out(
 ) -> dict[str, pl.DataFrame]:
     """Lay the run of a protocol out by caption; tables without rows are left out."""
     require_protocol(paper, protocols, name)
-    made = {caption: layout(run) for caption, layout in layouts.items()}
-    return {caption: table for caption, table in made.items() if not table.is_empty()}
+    tables = {caption: layout(run) for caption, layout in layouts.items()}
+    return {caption: table for caption, table in tables.items() if not table.is_empty()}
 
 
 def explained_table(run: Run, analysis: str, caption: str = "") -> pl.DataFrame:
@@ -45,14 +45,14 @@ def explained_table(run: Run, analysis: str, caption: str = "") -> pl.DataFrame:
 def why_absent(run: Run) -> str:
     """Say why a table of a run has no rows."""
     groups = run.group_metrics.filter(pl.col("attribute").is_not_null())
-    few = groups.filter(pl.col("status") == Status.INSUFFICIENT_UNITS)
-    if few.is_empty():
+    too_small = groups.filter(pl.col("status") == Status.INSUFFICIENT_UNITS)
+    if too_small.is_empty():
         return "this run does not have its groups or metrics"
-    least = (run.record.get("spec") or {}).get("min_units") or 0
-    largest = few.row(int(few["n_units"].arg_max() or 0), named=True)
-    of = f" of the class {largest['label']}" if largest["label"] is not None else ""
+    min_units = (run.record.get("spec") or {}).get("min_units") or 0
+    largest = too_small.row(int(too_small["n_units"].arg_max() or 0), named=True)
+    class_text = f" of the class {largest['label']}" if largest["label"] is not None else ""
     return (
-        f"{few.height:,} of {groups.height:,} groups have fewer than the {least:,} people that it "
-        f"needs (--min-units), the largest of them {largest['n_units']:,} "
-        f"({largest['group']}{of}), and no two that can be compared are left"
+        f"{too_small.height:,} of {groups.height:,} groups have fewer than the {min_units:,} "
+        f"people that it needs (--min-units), the largest of them {largest['n_units']:,} "
+        f"({largest['group']}{class_text}), and no two that can be compared are left"
     )

@@ -37,7 +37,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.words import OUTSIDE
 
-_HIGHER = ("at_least",)
+_LOWER_LIMIT_KINDS = ("at_least",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What rules are asked of: a run's estimates, its record, and its baseline."""
+    """What rules are evaluated on: a run's estimates, its record, findings and baseline."""
 
     estimates: Estimates
     record: Mapping[str, Any]
@@ -75,7 +75,7 @@ class Measured:
 
 @dataclass(slots=True)
 class Asked:
-    """A rule's cells, what could not be asked, and how many groups of unknown value it leaves."""
+    """A rule's comparisons, unevaluated ones, and the number of groups of unknown value."""
 
     rule: Rule
     cells: list[Cells] = field(default_factory=list)
@@ -83,88 +83,102 @@ class Asked:
     unknown: int = 0
 
 
-def ask(rule: Rule, measured: Measured) -> Asked:
-    """Lay out what one rule asks."""
-    asked = Asked(rule)
+def ask(rule: Rule, inputs: Measured) -> Asked:
+    """Build the comparisons of one rule."""
+    evaluation = Asked(rule)
     if rule.kind == "none_above":
-        _every_gap(asked, measured)
+        _compare_all_groups(evaluation, inputs)
     elif rule.kind == "lost_at_most":
-        _since_baseline(asked, measured)
+        _evaluate_baseline(evaluation, inputs)
     else:
-        _of_run(asked, measured)
-    return asked
+        _evaluate_run(evaluation, inputs)
+    return evaluation
 
 
-def _of_run(asked: Asked, measured: Measured) -> None:
-    """Ask about values and gaps of the run itself."""
-    estimates = measured.estimates
-    for j in _measures(asked, measured, estimates):
-        rows = asked_groups(asked, estimates)
+def _evaluate_run(evaluation: Asked, inputs: Measured) -> None:
+    """Evaluate a rule about values or differences within the run."""
+    estimates = inputs.estimates
+    for j in _find_measures(evaluation, inputs, estimates):
+        rows = asked_groups(evaluation, estimates)
         if rows is None:
             return
-        kept, closed = too_small(estimates, j, rows, measured.least)
-        asked.closed += [_of_measure(one, estimates, j) for one in closed]
-        asked.cells += _cells(asked, estimates, j, kept, {one.who for one in closed})
+        decidable, unevaluated = too_small(estimates, j, rows, inputs.least)
+        evaluation.closed += [
+            _add_measure_name(comparison, estimates, j) for comparison in unevaluated
+        ]
+        evaluation.cells += _build_comparisons(
+            evaluation, estimates, j, decidable, {comparison.who for comparison in unevaluated}
+        )
 
 
-def _cells(
-    asked: Asked, estimates: Estimates, j: int, rows: IntArray, left: set[str]
+def _build_comparisons(
+    evaluation: Asked, estimates: Estimates, j: int, rows: IntArray, excluded_subjects: set[str]
 ) -> list[Cells]:
-    rule, measure = asked.rule, estimates.measures[j]
+    rule, measure = evaluation.rule, estimates.measures[j]
     if rule.kind in ("at_least", "at_most"):
-        limit = _limit(rule, measure)
-        sign = 1.0 if rule.kind in _HIGHER else -1.0
+        limit = _read_limit(rule, measure)
+        sign = 1.0 if rule.kind in _LOWER_LIMIT_KINDS else -1.0
         return [of_values(Side(estimates, j, rows), limit, sign)] if len(rows) else []
     attribute = str(rule.attribute)
     if rule.kind == "worse_by_at_most":
-        return _behind(asked, estimates, j, rows)
+        return _compare_to_reference(evaluation, estimates, j, rows)
     if len(rows) < 2:
-        if not left:  # groups too small are named already
-            asked.closed.append(Closed(attribute, "it has fewer than two groups to compare"))
+        if not excluded_subjects:  # groups too small are named already
+            evaluation.closed.append(Closed(attribute, "it has fewer than two groups to compare"))
         return []
     first, second = both_ways(rows)
-    sides = Side(estimates, j, first), Side(estimates, j, second)
-    apart = pairs_of(estimates, attribute, j, first, second)
+    comparison_sides = Side(estimates, j, first), Side(estimates, j, second)
+    differences = pairs_of(estimates, attribute, j, first, second)
     if rule.kind == "ratio_at_least":
-        return [of_ratios(*sides, apart, float(rule.ratio or 0.0))]
-    return [of_differences(*sides, apart, _margin(rule, measure), -1.0)]
+        return [of_ratios(*comparison_sides, differences, float(rule.ratio or 0.0))]
+    return [of_differences(*comparison_sides, differences, _margin(rule, measure), -1.0)]
 
 
-def _behind(asked: Asked, estimates: Estimates, j: int, rows: IntArray) -> list[Cells]:
-    """Hold groups to everyone else, or to one group."""
-    rule, measure = asked.rule, estimates.measures[j]
+def _compare_to_reference(
+    evaluation: Asked, estimates: Estimates, j: int, rows: IntArray
+) -> list[Cells]:
+    """Compare groups with everyone else, or with one reference group."""
+    rule, measure = evaluation.rule, estimates.measures[j]
     attribute = str(rule.attribute)
-    margin, sign = _margin(rule, measure), _direction(rule, measure)
-    compared = compare_groups(estimates, attribute, j)
+    margin, sign = _margin(rule, measure), _better_sign(rule, measure)
+    comparisons = compare_groups(estimates, attribute, j)
     if rule.than is None:
         if len(estimates.members(attribute)) < 2:
-            asked.closed.append(Closed(attribute, "it has fewer than two groups to compare"))
+            evaluation.closed.append(Closed(attribute, "it has fewer than two groups to compare"))
             return []
         if not is_among(estimates, attribute, j):
-            why = OUTSIDE if measure.info.pooled else "everyone's value is no measure for groups"
-            asked.closed.append(Closed(_called(measure), f"{why}; name a group with `than`"))
+            reason = OUTSIDE if measure.info.pooled else "everyone's value is no measure for groups"
+            evaluation.closed.append(
+                Closed(_format_measure(measure), f"{reason}; name a group with `than`")
+            )
             return []
-        side = Side(estimates, j, rows)
-        rest = "everyone else" if measure.mean is not None else "everyone"
-        apart = compared.rests(rows) if len(rows) else None
-        return [of_differences(side, side, apart, margin, sign, rest)] if apart else []
+        groups_side = Side(estimates, j, rows)
+        reference_name = "everyone else" if measure.mean is not None else "everyone"
+        differences = comparisons.rests(rows) if len(rows) else None
+        return (
+            [of_differences(groups_side, groups_side, differences, margin, sign, reference_name)]
+            if differences
+            else []
+        )
     names = {plain(estimates.groups[g].name): int(g) for g in estimates.members(attribute)}
-    at = names.get(plain(rule.than))
-    if at is None:
-        asked.closed.append(_missing("group", rule.than, names))
+    reference_row = names.get(plain(rule.than))
+    if reference_row is None:
+        evaluation.closed.append(_explain_missing_name("group", rule.than, names))
         return []
-    others = rows[rows != at] if at in rows else rows[:0]  # too small: among what is closed
-    if not len(others):
+    compared_rows = (
+        rows[rows != reference_row] if reference_row in rows else rows[:0]
+    )  # too small: among what is closed
+    if not len(compared_rows):
         return []
-    second = np.full(len(others), at, dtype=np.int64)
-    sides = Side(estimates, j, others), Side(estimates, j, second)
-    apart = pairs_of(estimates, attribute, j, others, second)
-    return [of_differences(*sides, apart, margin, sign)]
+    second = np.full(len(compared_rows), reference_row, dtype=np.int64)
+    comparison_sides = Side(estimates, j, compared_rows), Side(estimates, j, second)
+    differences = pairs_of(estimates, attribute, j, compared_rows, second)
+    return [of_differences(*comparison_sides, differences, margin, sign)]
 
 
-def _every_gap(asked: Asked, measured: Measured) -> None:
-    """Ask of all shares and all attributes of the run that no two groups differ by so much."""
-    estimates = measured.estimates
+def _compare_all_groups(evaluation: Asked, inputs: Measured) -> None:
+    """Compare every two groups of each attribute on each metric that is a fraction."""
+    estimates = inputs.estimates
     for attribute in estimates.domain_of:
         rows = np.array(
             [g for g in estimates.members(attribute) if UNKNOWN not in estimates.groups[g].values],
@@ -173,201 +187,242 @@ def _every_gap(asked: Asked, measured: Measured) -> None:
         for j, measure in enumerate(estimates.measures):
             if not measure.fraction:
                 continue
-            kept, closed = too_small(estimates, j, rows, measured.least)
-            asked.closed += [_of_measure(one, estimates, j) for one in closed]
-            if len(kept) < 2:
+            decidable, unevaluated = too_small(estimates, j, rows, inputs.least)
+            evaluation.closed += [
+                _add_measure_name(comparison, estimates, j) for comparison in unevaluated
+            ]
+            if len(decidable) < 2:
                 continue
-            first, second = both_ways(kept)
-            apart = pairs_of(estimates, attribute, j, first, second)
-            sides = Side(estimates, j, first), Side(estimates, j, second)
-            asked.cells.append(of_differences(*sides, apart, _margin(asked.rule, measure), -1.0))
-    if not asked.cells and not asked.closed:
-        asked.closed.append(Closed("the run", "it compares no groups on any share"))
+            first, second = both_ways(decidable)
+            differences = pairs_of(estimates, attribute, j, first, second)
+            comparison_sides = Side(estimates, j, first), Side(estimates, j, second)
+            evaluation.cells.append(
+                of_differences(
+                    *comparison_sides, differences, _margin(evaluation.rule, measure), -1.0
+                )
+            )
+    if not evaluation.cells and not evaluation.closed:
+        evaluation.closed.append(Closed("the run", "it compares no groups on any share"))
 
 
-def _since_baseline(asked: Asked, measured: Measured) -> None:
-    rule = asked.rule
-    base = measured.baseline(rule)
-    if base.problem:
-        asked.closed.append(Closed("the baseline", base.problem))
+def _evaluate_baseline(evaluation: Asked, inputs: Measured) -> None:
+    rule = evaluation.rule
+    baseline = inputs.baseline(rule)
+    if baseline.problem:
+        evaluation.closed.append(Closed("the baseline", baseline.problem))
         return
-    if base.paired is not None:
-        _paired(asked, measured, base)
-    elif base.other is not None:
-        _of_others(asked, measured, base.other)
+    if baseline.paired is not None:
+        _compare_paired_baseline(evaluation, inputs, baseline)
+    elif baseline.other is not None:
+        _compare_independent_baseline(evaluation, inputs, baseline.other)
 
 
-def _paired(asked: Asked, measured: Measured, base: Baseline) -> None:
-    """Hold a model to the baseline's on the same people."""
-    both, rule = base.paired, asked.rule
-    assert both is not None  # noqa: S101 - the caller asked
-    at = {_key(m): j for j, m in enumerate(both.measures)}
-    for now in _measures(asked, measured, both, base.models[1]):
-        measure = both.measures[now]
-        then = at.get((base.models[0], *_key(measure)[1:]))
-        rows = asked_groups(asked, both)
+def _compare_paired_baseline(evaluation: Asked, inputs: Measured, baseline: Baseline) -> None:
+    """Compare a model with the baseline's on the same people: paired differences."""
+    estimates, rule = baseline.paired, evaluation.rule
+    assert estimates is not None  # noqa: S101 - the caller asked
+    measure_index = {_measure_key(m): j for j, m in enumerate(estimates.measures)}
+    for after in _find_measures(evaluation, inputs, estimates, baseline.models[1]):
+        measure = estimates.measures[after]
+        before = measure_index.get((baseline.models[0], *_measure_key(measure)[1:]))
+        rows = asked_groups(evaluation, estimates)
         if rows is None:
             return
-        if then is None:
-            asked.closed.append(Closed(_called(measure), "the baseline has no such value"))
+        if before is None:
+            evaluation.closed.append(
+                Closed(_format_measure(measure), "the baseline has no such value")
+            )
             continue
-        margin, sign = _margin(rule, measure), _direction(rule, measure)
-        kept, closed = too_small(both, now, rows, measured.least)
-        asked.closed += [_of_measure(one, both, now) for one in closed]
-        kept, closed = too_small(both, then, kept, measured.least)
-        asked.closed += [_of_measure(one, both, then) for one in closed]
-        if len(kept):
-            sides = Side(both, now, kept), Side(both, then, kept)
-            apart = paired_difference(both, kept, then, now)
-            asked.cells.append(of_differences(*sides, apart, margin, sign, "the baseline"))
+        margin, sign = _margin(rule, measure), _better_sign(rule, measure)
+        decidable, unevaluated = too_small(estimates, after, rows, inputs.least)
+        evaluation.closed += [
+            _add_measure_name(comparison, estimates, after) for comparison in unevaluated
+        ]
+        decidable, unevaluated = too_small(estimates, before, decidable, inputs.least)
+        evaluation.closed += [
+            _add_measure_name(comparison, estimates, before) for comparison in unevaluated
+        ]
+        if len(decidable):
+            comparison_sides = Side(estimates, after, decidable), Side(estimates, before, decidable)
+            differences = paired_difference(estimates, decidable, before, after)
+            evaluation.cells.append(
+                of_differences(*comparison_sides, differences, margin, sign, "the baseline")
+            )
 
 
-def _of_others(asked: Asked, measured: Measured, other: Estimates) -> None:
-    """Hold a model to the baseline on other people: two independent samples."""
-    rule, estimates = asked.rule, measured.estimates
-    at = {_key(m)[1:]: j for j, m in enumerate(other.measures)}
-    there = {(g.attribute, g.values): k for k, g in enumerate(other.groups)}
-    for now in _measures(asked, measured, estimates):
-        measure = estimates.measures[now]
-        rows = asked_groups(asked, estimates)
+def _compare_independent_baseline(
+    evaluation: Asked, inputs: Measured, baseline_estimates: Estimates
+) -> None:
+    """Compare a model with the baseline on other people: two independent samples."""
+    rule, estimates = evaluation.rule, inputs.estimates
+    measure_index = {_measure_key(m)[1:]: j for j, m in enumerate(baseline_estimates.measures)}
+    baseline_groups = {(g.attribute, g.values): k for k, g in enumerate(baseline_estimates.groups)}
+    for after in _find_measures(evaluation, inputs, estimates):
+        measure = estimates.measures[after]
+        rows = asked_groups(evaluation, estimates)
         if rows is None:
             return
-        then = at.get(_key(measure)[1:])
-        if then is None:
-            asked.closed.append(Closed(_called(measure), "the baseline has no such value"))
+        before = measure_index.get(_measure_key(measure)[1:])
+        if before is None:
+            evaluation.closed.append(
+                Closed(_format_measure(measure), "the baseline has no such value")
+            )
             continue
-        kept, closed = too_small(estimates, now, rows, measured.least)
-        asked.closed += [_of_measure(one, estimates, now) for one in closed]
+        decidable, unevaluated = too_small(estimates, after, rows, inputs.least)
+        evaluation.closed += [
+            _add_measure_name(comparison, estimates, after) for comparison in unevaluated
+        ]
         pairs = []
-        for g in kept:
+        for g in decidable:
             group = estimates.groups[g]
-            twin = there.get((group.attribute, group.values))
-            if twin is None:
-                asked.closed.append(Closed(group.name, "the baseline has no such group"))
+            baseline_row = baseline_groups.get((group.attribute, group.values))
+            if baseline_row is None:
+                evaluation.closed.append(Closed(group.name, "the baseline has no such group"))
                 continue
-            fit, closed = too_small(other, then, np.array([twin]), measured.least)
-            asked.closed += [replace(one, who=f"{one.who} in the baseline") for one in closed]
-            pairs += [(int(g), twin)] if len(fit) else []
+            decidable_baseline, unevaluated = too_small(
+                baseline_estimates, before, np.array([baseline_row]), inputs.least
+            )
+            evaluation.closed += [
+                replace(comparison, who=f"{comparison.who} in the baseline")
+                for comparison in unevaluated
+            ]
+            pairs += [(int(g), baseline_row)] if len(decidable_baseline) else []
         if pairs:
-            one, two = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
-            sides = Side(estimates, now, one), Side(other, then, two)
-            margin, sign = _margin(rule, measure), _direction(rule, measure)
-            apart = independent(*sides)
-            asked.cells.append(of_differences(*sides, apart, margin, sign, "the baseline"))
+            first_rows, second_rows = (
+                np.array(pair_rows, dtype=np.int64) for pair_rows in zip(*pairs, strict=True)
+            )
+            comparison_sides = (
+                Side(estimates, after, first_rows),
+                Side(baseline_estimates, before, second_rows),
+            )
+            margin, sign = _margin(rule, measure), _better_sign(rule, measure)
+            differences = independent(*comparison_sides)
+            evaluation.cells.append(
+                of_differences(*comparison_sides, differences, margin, sign, "the baseline")
+            )
 
 
-def _measures(
-    asked: Asked, measured: Measured, estimates: Estimates, model: str | None = None
+def _find_measures(
+    evaluation: Asked, inputs: Measured, estimates: Estimates, model: str | None = None
 ) -> list[int]:
-    """Find the measures that a rule is about; what is not there is closed, by name."""
-    rule = asked.rule
-    every = list(enumerate(estimates.measures))
-    found = [(j, m) for j, m in every if m.metric == rule.metric]
-    if not found:
-        asked.closed.append(_no_metric(rule, measured, estimates))
+    """Find the measures of a rule; what the run lacks is added to the unevaluated ones."""
+    rule = evaluation.rule
+    all_measures = list(enumerate(estimates.measures))
+    matches = [(j, m) for j, m in all_measures if m.metric == rule.metric]
+    if not matches:
+        evaluation.closed.append(_explain_missing_metric(rule, inputs, estimates))
         return []
     asked_model = model or rule.model
-    for key, wanted, kind in (
+    for key, requested, description in (
         ("model", asked_model, "model"),
         ("label", rule.label, "class"),
         ("threshold", rule.threshold, "threshold"),
     ):
-        if wanted is None:
+        if requested is None:
             continue
-        known = [getattr(m, key) for _, m in found]
-        found = [(j, m) for j, m in found if getattr(m, key) == wanted]
-        if not found:
-            asked.closed.append(_missing(kind, wanted, known))
+        present_values = [getattr(m, key) for _, m in matches]
+        matches = [(j, m) for j, m in matches if getattr(m, key) == requested]
+        if not matches:
+            evaluation.closed.append(_explain_missing_name(description, requested, present_values))
             return []
-    if rule.label is None and any(m.label is None for _, m in found):
-        found = [(j, m) for j, m in found if m.label is None]
-    return [j for j, _ in found]
+    if rule.label is None and any(m.label is None for _, m in matches):
+        matches = [(j, m) for j, m in matches if m.label is None]
+    return [j for j, _ in matches]
 
 
-def _no_metric(rule: Rule, measured: Measured, estimates: Estimates) -> Closed:
+def _explain_missing_metric(rule: Rule, inputs: Measured, estimates: Estimates) -> Closed:
     name = str(rule.metric)
-    known = sorted({m.metric for m in estimates.measures})
-    if name in measured.absent:
-        return Closed(name, measured.absent[name])
+    metric_names = sorted({m.metric for m in estimates.measures})
+    if name in inputs.absent:
+        return Closed(name, inputs.absent[name])
     tasks = {m.name for task in registry.names("tasks") for m in registry.task_info(task).metrics}
-    if name not in tasks | set(known) | set(measured.record.get("metrics") or ()):
-        raise UnknownNameError("metric", name, known, where=rule.where)
-    has = f"the run has {', '.join(known)}" if known else "the run has none"
-    return Closed(name, f"the run did not measure it ({has})")
+    if name not in tasks | set(metric_names) | set(inputs.record.get("metrics") or ()):
+        raise UnknownNameError("metric", name, metric_names, where=rule.where)
+    available = f"the run has {', '.join(metric_names)}" if metric_names else "the run has none"
+    return Closed(name, f"the run did not measure it ({available})")
 
 
-def asked_groups(asked: Asked, estimates: Estimates) -> IntArray | None:
-    """Find the groups that a rule is about; None: the attribute is not there."""
-    rule = asked.rule
+def asked_groups(evaluation: Asked, estimates: Estimates) -> IntArray | None:
+    """Find the groups of a rule; None: the run lacks the attribute."""
+    rule = evaluation.rule
     if rule.attribute is None:
         return np.zeros(1, dtype=np.int64)
     if rule.attribute not in estimates.domain_of:
-        one = _missing("attribute or intersection", rule.attribute, estimates.domain_of)
-        if one.who not in {c.who for c in asked.closed}:
-            asked.closed.append(one)
+        missing_attribute = _explain_missing_name(
+            "attribute or intersection", rule.attribute, estimates.domain_of
+        )
+        if missing_attribute.who not in {c.who for c in evaluation.closed}:
+            evaluation.closed.append(missing_attribute)
         return None
     rows = estimates.members(rule.attribute)
     names = {plain(estimates.groups[g].name): int(g) for g in rows}
     if rule.groups:
         for name in rule.groups:
-            if plain(name) not in names and name not in {c.who for c in asked.closed}:
-                asked.closed.append(
-                    _missing("group", name, [estimates.groups[g].name for g in rows])
+            if plain(name) not in names and name not in {c.who for c in evaluation.closed}:
+                evaluation.closed.append(
+                    _explain_missing_name("group", name, [estimates.groups[g].name for g in rows])
                 )
-        wanted = [*rule.groups, *([rule.than] if rule.than else [])]
-        kept = dict.fromkeys(names[plain(n)] for n in wanted if plain(n) in names)
-        return np.array(list(kept), dtype=np.int64)
-    known = [int(g) for g in rows if UNKNOWN not in estimates.groups[g].values]
-    asked.unknown = len(rows) - len(known)
-    if not known:
-        asked.closed.append(Closed(rule.attribute, "it has no group whose value is known"))
-    return np.array(known, dtype=np.int64)
+        requested_names = [*rule.groups, *([rule.than] if rule.than else [])]
+        selected_rows = dict.fromkeys(names[plain(n)] for n in requested_names if plain(n) in names)
+        return np.array(list(selected_rows), dtype=np.int64)
+    known_rows = [int(g) for g in rows if UNKNOWN not in estimates.groups[g].values]
+    evaluation.unknown = len(rows) - len(known_rows)
+    if not known_rows:
+        evaluation.closed.append(Closed(rule.attribute, "it has no group whose value is known"))
+    return np.array(known_rows, dtype=np.int64)
 
 
-def _missing(kind: str, name: object, known: Iterable[object]) -> Closed:
-    """Say that something is not in the run, and what is called alike there."""
-    names = sorted({str(one) for one in known if one is not None})
-    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
-    like = f"; did you mean {' or '.join(near)}?" if near else ""
-    has = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
-    return Closed(str(name), f"the run has no such {kind} (it has {has or 'none'}){like}")
+def _explain_missing_name(
+    description: str, name: object, available_names: Iterable[object]
+) -> Closed:
+    """Explain that a name is not in the run, and suggest similar names."""
+    names = sorted(
+        {str(available_name) for available_name in available_names if available_name is not None}
+    )
+    close_names = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
+    suggestion = f"; did you mean {' or '.join(close_names)}?" if close_names else ""
+    listed_names = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
+    return Closed(
+        str(name),
+        f"the run has no such {description} (it has {listed_names or 'none'}){suggestion}",
+    )
 
 
-def _of_measure(one: Closed, estimates: Estimates, j: int) -> Closed:
-    """Name the class or threshold too, where a metric has several."""
+def _add_measure_name(comparison: Closed, estimates: Estimates, j: int) -> Closed:
+    """Add class or threshold to the name, where a metric has several."""
     measure = estimates.measures[j]
-    alike = [m for m in estimates.measures if m.metric == measure.metric]
-    if len(alike) == 1:
-        return one
-    return replace(one, who=f"{one.who} ({_called(measure)})")
+    same_metric_measures = [m for m in estimates.measures if m.metric == measure.metric]
+    if len(same_metric_measures) == 1:
+        return comparison
+    return replace(comparison, who=f"{comparison.who} ({_format_measure(measure)})")
 
 
-def _called(measure: Measure) -> str:
-    parts = [
+def _format_measure(measure: Measure) -> str:
+    components = [
         measure.metric,
         measure.label,
         None if measure.threshold is None else f"{measure.threshold:g}",
     ]
-    return " ".join(part for part in parts if part)
+    return " ".join(component for component in components if component)
 
 
-def _key(measure: Measure) -> tuple[str, str, str | None, float | None]:
+def _measure_key(measure: Measure) -> tuple[str, str, str | None, float | None]:
     return measure.model, measure.metric, measure.label, measure.threshold
 
 
 def plain(name: object) -> str:
-    """Let ``darker * dim`` name the group ``darker × dim``."""
-    return "*".join(part.strip() for part in str(name).replace("×", "*").split("*"))
+    """Normalise a group's name: ``darker * dim`` and ``darker × dim`` are equal."""
+    return "*".join(component.strip() for component in str(name).replace("×", "*").split("*"))
 
 
-def _limit(rule: Rule, measure: Measure) -> float:
+def _read_limit(rule: Rule, measure: Measure) -> float:
     assert rule.amount is not None  # noqa: S101 - the reader asks for one
-    wrong = {"at_least": "lower", "at_most": "higher"}[rule.kind]
-    if measure.info.direction == wrong:
-        better = "less" if wrong == "lower" else "more"
+    wrong_direction = {"at_least": "lower", "at_most": "higher"}[rule.kind]
+    if measure.info.direction == wrong_direction:
+        better = "less" if wrong_direction == "lower" else "more"
         raise SpecError(
             f"of {measure.metric}, {better} is better, so `{rule.kind}` asks for the worse",
-            expected="`at_most`" if wrong == "lower" else "`at_least`",
+            expected="`at_most`" if wrong_direction == "lower" else "`at_least`",
             found=f"{rule.kind}: {rule.amount.text}",
             where=rule.where,
         )
@@ -379,7 +434,7 @@ def _margin(rule: Rule, measure: Measure) -> float:
     return margin_of(rule.amount, measure.info.unit, what=rule.kind, where=rule.where)
 
 
-def _direction(rule: Rule, measure: Measure) -> float:
+def _better_sign(rule: Rule, measure: Measure) -> float:
     if measure.info.direction == "none":
         raise SpecError(
             f"of {measure.metric}, neither more nor less is better: nothing is worse",

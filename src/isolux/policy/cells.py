@@ -35,7 +35,7 @@ Bounds = Callable[[float], Interval]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The groups on one side of some cells: their rows in some estimates, and the measure."""
+    """The groups on one side of some comparisons: rows of estimates, and the measure's index."""
 
     estimates: Estimates
     j: int
@@ -53,12 +53,12 @@ class Side:
 
     @property
     def units(self) -> FloatArray:
-        """How many units each rests on."""
+        """Number of units of each group."""
         return np.asarray(self.estimates.n_units[self.rows, self.j], dtype=np.float64)
 
     @property
     def clusters(self) -> FloatArray:
-        """How many clusters each rests on."""
+        """Number of clusters of each group."""
         return np.asarray(self.estimates.n_clusters[self.rows, self.j], dtype=np.float64)
 
     def means(self) -> ClusterMeans | None:
@@ -67,27 +67,29 @@ class Side:
         return means_of(self.estimates.design, measure, self.rows) if measure.mean else None
 
     def intervals(self) -> Callable[[float], Interval]:
-        """Give the groups' own intervals at any reach: those that are every audit's default."""
-        e, measure, means = self.estimates, self.estimates.measures[self.j], self.means()
+        """Return a function from z to the groups' intervals, by the audit's default methods."""
+        estimates, measure, means = self.estimates, self.estimates.measures[self.j], self.means()
         if is_of_squares(measure):
-            own = roots(e.design, measure, families_of(e.groups)).at(self.rows)
-            return lambda z: own.interval(z, careful=True)
+            rms_estimates = roots(estimates.design, measure, families_of(estimates.groups)).at(
+                self.rows
+            )
+            return lambda z: rms_estimates.interval(z, careful=True)
         if means is not None:
             if means.shares:
                 return means.score_interval
-            every = means_of(e.design, measure, np.arange(len(e.groups)))
-            whole = of_numbers(every, families_of(e.groups), measure)
-            return lambda z: _only(whole(z), self.rows)
-        freedom = np.maximum(effective_clusters(e)[self.rows] - 1.0, 1.0)
-        value, error = self.value, e.standard_error[self.rows, self.j]
-        reach = logit_reach if measure.fraction else student_reach
+            all_means = means_of(estimates.design, measure, np.arange(len(estimates.groups)))
+            all_intervals = of_numbers(all_means, families_of(estimates.groups), measure)
+            return lambda z: _take_interval_rows(all_intervals(z), self.rows)
+        dof = np.maximum(effective_clusters(estimates)[self.rows] - 1.0, 1.0)
+        values, standard_error = self.value, estimates.standard_error[self.rows, self.j]
+        make_interval = logit_reach if measure.fraction else student_reach
         if is_enlarged(measure):
-            added = chance_of(e.design, measure, self.rows).added
-            return lambda z: down_by(reach(value, error, freedom, z), added)
-        return lambda z: reach(value, error, freedom, z)
+            noise_bias = chance_of(estimates.design, measure, self.rows).added
+            return lambda z: down_by(make_interval(values, standard_error, dof, z), noise_bias)
+        return lambda z: make_interval(values, standard_error, dof, z)
 
     def alone(self) -> Callable[[float], Interval]:
-        """Give the ends that a value by itself is held to a limit with."""
+        """Return intervals for comparing a value with a limit; proportions: Clopper-Pearson too."""
         means = self.means()
         if means is None or not means.shares:
             return self.intervals()
@@ -97,27 +99,27 @@ class Side:
 
             from isolux.stats.proportions import clopper_pearson
 
-            score = means.score_interval(z)
-            held = np.isfinite(means.value) & (means.units > 0)
-            n = np.where(held, means.units / means.design_effect(z), 1.0)
-            good = np.where(held, means.value, 0.0) * n
-            ends = clopper_pearson(good, n, 2.0 * float(ndtr(z)) - 1.0)
+            wilson = means.score_interval(z)
+            has_units = np.isfinite(means.value) & (means.units > 0)
+            n = np.where(has_units, means.units / means.design_effect(z), 1.0)
+            successes = np.where(has_units, means.value, 0.0) * n
+            exact_interval = clopper_pearson(successes, n, 2.0 * float(ndtr(z)) - 1.0)
             # The farther end of the two: Wilson's is the wider one now and then.
             return Interval(
-                np.where(held, np.minimum(ends.low, score.low), np.nan),
-                np.where(held, np.maximum(ends.high, score.high), np.nan),
+                np.where(has_units, np.minimum(exact_interval.low, wilson.low), np.nan),
+                np.where(has_units, np.maximum(exact_interval.high, wilson.high), np.nan),
             )
 
         return exact
 
 
-def _only(ends: Interval, rows: IntArray) -> Interval:
-    return Interval(ends.low[rows], ends.high[rows])
+def _take_interval_rows(interval: Interval, rows: IntArray) -> Interval:
+    return Interval(interval.low[rows], interval.high[rows])
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """What a rule asks about and the run cannot answer: it fails, or more people are needed.
+    """What a rule names and the run cannot evaluate: the rule fails, or more people are needed.
 
     Parameters
     ----------
@@ -145,7 +147,7 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Cells of one rule and one measure.
+    """Comparisons of one rule and one measure.
 
     Parameters
     ----------
@@ -173,150 +175,172 @@ class Cells:
     rest: str = ""
 
     def estimate(self, slack: FloatArray) -> FloatArray:
-        """Turn slacks into what was estimated: a value, a difference, a ratio."""
-        found = self.sign * slack + self.offset
-        return np.exp(found) if self.log else np.asarray(found)
+        """Convert slacks to estimates: values, differences or ratios."""
+        estimates = self.sign * slack + self.offset
+        return np.exp(estimates) if self.log else np.asarray(estimates)
 
     def others(self) -> list[str | None]:
-        """Name whom each cell is held to; None: a limit."""
+        """Names of what each comparison's value is compared with; None: a limit."""
         if self.second is None or self.rest:
             return [self.rest or None] * len(self.slack)
         return list(self.second.names)
 
 
-def of_values(side: Side, limit: float, sign: float) -> Cells:
-    """Ask that values lie above (sign 1) or below (sign −1) a limit."""
-    own = side.alone()
+def of_values(subject: Side, limit: float, sign: float) -> Cells:
+    """Compare values with a limit: they must lie above it (sign 1) or below it (sign −1)."""
+    make_interval = subject.alone()
 
     def bounds(z: float) -> Interval:
-        ends = own(z)
-        low, high = (ends.low, ends.high) if sign > 0 else (ends.high, ends.low)
+        interval = make_interval(z)
+        low, high = (interval.low, interval.high) if sign > 0 else (interval.high, interval.low)
         return Interval(sign * (low - limit), sign * (high - limit))
 
-    return Cells(sign * (side.value - limit), bounds, side, None, sign, limit)
+    return Cells(sign * (subject.value - limit), bounds, subject, None, sign, limit)
 
 
 def of_differences(
-    first: Side, second: Side, apart: Difference, margin: float, sign: float, rest: str = ""
+    first: Side,
+    second: Side,
+    difference: Difference,
+    margin: float,
+    sign: float,
+    shared_reference: str = "",
 ) -> Cells:
-    """Ask that ``sign × (first − second)`` lies above −margin."""
+    """Compare differences with a margin: ``sign × (first − second)`` must lie above −margin."""
 
     def bounds(z: float) -> Interval:
-        ends = apart.interval(z, careful=True)
-        low, high = (ends.low, ends.high) if sign > 0 else (-ends.high, -ends.low)
+        interval = difference.interval(z, careful=True)
+        low, high = (interval.low, interval.high) if sign > 0 else (-interval.high, -interval.low)
         return Interval(margin + low, margin + high)
 
-    slack = margin + sign * (apart.a - apart.b)
-    return Cells(slack, bounds, first, second, sign, -sign * margin, rest=rest)
+    slack = margin + sign * (difference.a - difference.b)
+    return Cells(slack, bounds, first, second, sign, -sign * margin, rest=shared_reference)
 
 
-def of_ratios(first: Side, second: Side, apart: Difference, least: float) -> Cells:
-    """Ask that first over second is at least a ratio, with careful ends as of differences."""
-    log = float(np.log(least))
+def of_ratios(first: Side, second: Side, difference: Difference, min_ratio: float) -> Cells:
+    """Compare ratios with a limit on the log scale, with conservative bounds as of differences."""
+    log_limit = float(np.log(min_ratio))
 
     def bounds(z: float) -> Interval:
-        ends = apart.interval(z, log=True, careful=True)
-        return Interval(ends.low - log, ends.high - log)
+        interval = difference.interval(z, log=True, careful=True)
+        return Interval(interval.low - log_limit, interval.high - log_limit)
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        slack = np.log(apart.a / apart.b) - log
-    return Cells(slack, bounds, first, second, 1.0, log, log=True)
+        slack = np.log(difference.a / difference.b) - log_limit
+    return Cells(slack, bounds, first, second, 1.0, log_limit, log=True)
 
 
 def too_small(
-    estimates: Estimates, j: int, rows: IntArray, least: tuple[int, int]
+    estimates: Estimates, j: int, rows: IntArray, min_counts: tuple[int, int]
 ) -> tuple[IntArray, list[Closed]]:
-    """Part groups that may be decided about from those that may not, and say why not.
+    """Split groups into those large enough to decide about and the others, with reasons.
 
     Shapes: ``estimates, j, rows`` [g]; returns [k].
     """
-    kept, closed = [], []
-    worth = _worth(estimates, j)
+    decidable, unevaluated = [], []
+    n_effective = _worth(estimates, j)
     for g in rows:
-        word, why = str(estimates.status[g, j]), str(estimates.reason[g, j] or "")
+        status, reason = str(estimates.status[g, j]), str(estimates.reason[g, j] or "")
         name = estimates.groups[g].name
-        units, clusters = _lacks(estimates, (int(g), j), least)
-        if word == Status.OK.value:
-            kept.append(g)
-        elif word == Status.BOUNDARY.value:
-            more = int(np.ceil(max(KEPT_EFFECTIVE - worth[g], 0.0)))
-            closed.append(Closed(name, why.partition(":")[0], lacks_clusters=more, untold=not more))
-        elif word in (Status.INSUFFICIENT_UNITS.value, Status.INSUFFICIENT_CLUSTERS.value):
+        units, clusters = _count_missing(estimates, (int(g), j), min_counts)
+        if status == Status.OK.value:
+            decidable.append(g)
+        elif status == Status.BOUNDARY.value:
+            n_missing = int(np.ceil(max(KEPT_EFFECTIVE - n_effective[g], 0.0)))
+            unevaluated.append(
+                Closed(
+                    name, reason.partition(":")[0], lacks_clusters=n_missing, untold=not n_missing
+                )
+            )
+        elif status in (Status.INSUFFICIENT_UNITS.value, Status.INSUFFICIENT_CLUSTERS.value):
             # A rarer class may be what is too few: then one more is all that can be told.
-            short = units or clusters
-            closed.append(Closed(name, why, units if short else 1, clusters))
+            lacks_any = units or clusters
+            unevaluated.append(Closed(name, reason, units if lacks_any else 1, clusters))
         else:
-            closed.append(Closed(name, f"{word}: {why}" if why else word))
-    return np.array(kept, dtype=np.int64), closed
+            unevaluated.append(Closed(name, f"{status}: {reason}" if reason else status))
+    return np.array(decidable, dtype=np.int64), unevaluated
 
 
-def _lacks(estimates: Estimates, at: tuple[int, int], least: tuple[int, int]) -> tuple[int, int]:
-    """Count the units and clusters that a group lacks, by what they are worth where they weigh."""
-    there = int(estimates.n_units[at]), int(estimates.n_clusters[at])
-    worth = estimates.worth
-    if worth is None:
-        return max(least[0] - there[0], 0), max(least[1] - there[1], 0)
-    lacks = []
-    for n, own, asked in zip(there, (worth.units[at], worth.clusters[at]), least, strict=True):
+def _count_missing(
+    estimates: Estimates, index: tuple[int, int], min_counts: tuple[int, int]
+) -> tuple[int, int]:
+    """Count the units and clusters that a group lacks; weighted ones by effective size."""
+    counts = int(estimates.n_units[index]), int(estimates.n_clusters[index])
+    effective_sizes = estimates.worth
+    if effective_sizes is None:
+        return max(min_counts[0] - counts[0], 0), max(min_counts[1] - counts[1], 0)
+    missing = []
+    for n, n_effective, required in zip(
+        counts,
+        (effective_sizes.units[index], effective_sizes.clusters[index]),
+        min_counts,
+        strict=True,
+    ):
         # More of such weights: as many times as many as they are worth too little.
-        times = asked / own if own > 0 else max(asked / max(n, 1), 1.0)
-        lacks.append(_two_digits(max(times - 1.0, 0.0) * max(n, 1) - 1e-6))
+        factor = required / n_effective if n_effective > 0 else max(required / max(n, 1), 1.0)
+        missing.append(_round_up_two_digits(max(factor - 1.0, 0.0) * max(n, 1) - 1e-6))
     # Where each unit is a cluster of its own, people are all that is asked for.
-    return lacks[0], 0 if there[0] == there[1] else lacks[1]
+    return missing[0], 0 if counts[0] == counts[1] else missing[1]
 
 
-def _two_digits(number: float) -> int:
+def _round_up_two_digits(number: float) -> int:
     """Round up to two digits: more is not known of weights that are yet to be drawn.
 
     Examples
     --------
-    >>> _two_digits(29_350.2), _two_digits(7.0), _two_digits(-1e-6)
+    >>> _round_up_two_digits(29_350.2), _round_up_two_digits(7.0), _round_up_two_digits(-1e-6)
     (30000, 7, 0)
     """
-    whole = int(np.ceil(number))
-    step = int(10 ** max(len(str(whole)) - 2, 0))
-    return -(-whole // step) * step
+    rounded_up = int(np.ceil(number))
+    step = int(10 ** max(len(str(rounded_up)) - 2, 0))
+    return -(-rounded_up // step) * step
 
 
 def _worth(estimates: Estimates, j: int) -> FloatArray:
-    """Return how many clusters of one size each group is worth on a measure: ``[g]``."""
+    """Return the effective number of equal clusters of each group on a measure: ``[g]``."""
     if estimates.measures[j].mean is None:
         return effective_clusters(estimates)
-    every = np.arange(len(estimates.groups))
-    return means_of(estimates.design, estimates.measures[j], every).effective_clusters
+    all_groups = np.arange(len(estimates.groups))
+    return means_of(estimates.design, estimates.measures[j], all_groups).effective_clusters
 
 
 def pairs_of(
     estimates: Estimates, attribute: str, j: int, first: IntArray, second: IntArray
 ) -> Difference:
-    """Compare groups; of what chance enlarges, either group's interval reaches down by its part.
+    """Compare groups; where a measure has noise bias, lower each group's interval by it.
 
     Shapes: ``first, second`` [h].
     """
-    apart = compare_groups(estimates, attribute, j).pairs(first, second)
+    differences = compare_groups(estimates, attribute, j).pairs(first, second)
     measure = estimates.measures[j]
     if not is_enlarged(measure):
-        return apart
-    one, two = (chance_of(estimates.design, measure, rows).added for rows in (first, second))
+        return differences
+    first_bias, second_bias = (
+        chance_of(estimates.design, measure, rows).added for rows in (first, second)
+    )
 
-    def ends(z: Reach) -> tuple[Interval, Interval]:
-        a, b = apart.ends(z)
-        return down_by(a, one), down_by(b, two)
+    def corrected_bounds(z: Reach) -> tuple[Interval, Interval]:
+        a, b = differences.ends(z)
+        return down_by(a, first_bias), down_by(b, second_bias)
 
-    return replace(apart, ends=ends)
+    return replace(differences, ends=corrected_bounds)
 
 
-def independent(one: Side, two: Side) -> Difference:
-    """Compare values of people who have nothing in common."""
-    none = np.zeros(len(one.rows))
-    measures = [side.estimates.measures[side.j] for side in (one, two)]
-    if all(m.mean is not None for m in measures):
-        a, b = (means_of(s.estimates.design, s.estimates.measures[s.j], s.rows) for s in (one, two))
-        if a.shares == b.shares:
-            return of_means(a, b, none, none)
-    ends = logit_reach if measures[0].fraction else student_reach
-    parts = [
-        (s.value, s.estimates.standard_error[s.rows, s.j], np.maximum(s.clusters - 1.0, 1.0))
-        for s in (one, two)
+def independent(first: Side, second: Side) -> Difference:
+    """Compare values of two independent samples."""
+    zeros = np.zeros(len(first.rows))
+    measures = [
+        comparison_side.estimates.measures[comparison_side.j] for comparison_side in (first, second)
     ]
-    return of_replicates(parts[0], parts[1], none, ends)
+    if all(m.mean is not None for m in measures):
+        a, b = (
+            means_of(s.estimates.design, s.estimates.measures[s.j], s.rows) for s in (first, second)
+        )
+        if a.shares == b.shares:
+            return of_means(a, b, zeros, zeros)
+    make_interval = logit_reach if measures[0].fraction else student_reach
+    estimates = [
+        (s.value, s.estimates.standard_error[s.rows, s.j], np.maximum(s.clusters - 1.0, 1.0))
+        for s in (first, second)
+    ]
+    return of_replicates(estimates[0], estimates[1], zeros, make_interval)

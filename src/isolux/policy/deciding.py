@@ -41,305 +41,331 @@ from isolux.policy.sentences import counted, ruled, title, unasked
 from isolux.stats.multiplicity import weighted_holm
 from isolux.stats.statistic import FloatArray, PairStatistic
 
-_STEPS = np.concatenate([np.arange(1, 41) * 0.1, np.arange(9, 17) * 0.5])
-"""Reaches at which a bound is looked at, up to 8 standard errors; between them it hardly bends."""
-_ROUNDING = 1e-12
+_Z_GRID = np.concatenate([np.arange(1, 41) * 0.1, np.arange(9, 17) * 0.5])
+"""Standard errors at which a bound is evaluated, up to 8; linear interpolation lies between."""
+_TOUCH_TOLERANCE = 1e-12
 """A bound this near its limit touches it."""
-_FACTS = ("covered", "ran")
-_ORDER: dict[Answer, int] = {"fail": 0, "insufficient": 1, "pass": 2}
+_NON_STATISTICAL_KINDS = ("covered", "ran")
+_ANSWER_ORDER: dict[Answer, int] = {"fail": 0, "insufficient": 1, "pass": 2}
 
 
-def decide(policy: Policy, measured: Measured) -> Decision:
+def decide(policy: Policy, inputs: Measured) -> Decision:
     """Answer every rule of a policy."""
-    asked = [None if rule.kind in _FACTS else ask(rule, measured) for rule in policy.rules]
-    for each in asked:
-        if each is not None:
-            each.closed += without_answer(each.rule, measured, policy.unanswered)
-    judged = _judged([one for one in asked if one is not None])
-    m = sum(len(p) for each in judged.values() for p in each.p_fail)
-    answers = [
-        answer_without_cells(rule, measured)
-        if one is None
-        else _ruled(one, policy, measured, judged[rule.place])
-        for rule, one in zip(policy.rules, asked, strict=True)
+    evaluations = [
+        None if rule.kind in _NON_STATISTICAL_KINDS else ask(rule, inputs) for rule in policy.rules
     ]
-    overall = min((one.answer for one in answers), key=lambda answer: _ORDER[answer])
-    about = {
-        "model": measured.record.get("model") or "",
-        "task": measured.record.get("task") or "",
+    for evaluation in evaluations:
+        if evaluation is not None:
+            evaluation.closed += without_answer(evaluation.rule, inputs, policy.unanswered)
+    p_values = _adjust_p_values([evaluated for evaluated in evaluations if evaluated is not None])
+    n_cases = sum(len(p) for evaluation in p_values.values() for p in evaluation.p_fail)
+    answers = [
+        answer_without_cells(rule, inputs)
+        if evaluation_or_none is None
+        else _answer_rule(evaluation_or_none, policy, inputs, p_values[rule.place])
+        for rule, evaluation_or_none in zip(policy.rules, evaluations, strict=True)
+    ]
+    overall = min((answer.answer for answer in answers), key=lambda answer: _ANSWER_ORDER[answer])
+    context = {
+        "model": inputs.record.get("model") or "",
+        "task": inputs.record.get("task") or "",
         "level": policy.level,
         "power": policy.power,
-        "cases": m,
+        "cases": n_cases,
     }
     return Decision(
         overall,
         tuple(answers),
-        notes=_notes(measured, asked),
-        unasked=unasked(policy, measured),
-        about=about,
+        notes=_build_notes(inputs, evaluations),
+        unasked=unasked(policy, inputs),
+        about=context,
     )
 
 
-def p_beyond(cells: Cells) -> FloatArray:
+def p_beyond(comparisons: Cells) -> FloatArray:
     """Return the one-sided p of "this value is on the right side of its limit": ``[h]``."""
     from scipy.special import ndtr
 
-    slack = cells.slack
+    slack = comparisons.slack
     z = np.zeros(len(slack))
-    open_ = np.isfinite(slack) & (slack < 0)
-    before, reached = 0.0, slack.copy()
-    for step in _STEPS:
-        if not open_.any():
+    is_undecided = np.isfinite(slack) & (slack < 0)
+    z_before, bound_before = 0.0, slack.copy()
+    for step in _Z_GRID:
+        if not is_undecided.any():
             break
-        high = np.asarray(cells.bounds(float(step)).high)
-        now = open_ & ~(high < 0)
-        part = -reached / np.maximum(high - reached, 1e-300)
-        z[now] = (before + np.clip(part, 0.0, 1.0) * (step - before))[now]
-        z[open_ & ~now] = step
-        open_ &= ~now
-        before, reached = float(step), high
-    found = np.where(slack < 0, ndtr(-z), 1.0)
-    return np.asarray(np.where(np.isnan(slack), np.nan, found))
+        high = np.asarray(comparisons.bounds(float(step)).high)
+        crosses = is_undecided & ~(high < 0)
+        # Linear interpolation of the z at which the upper bound passes 0.
+        fraction = -bound_before / np.maximum(high - bound_before, 1e-300)
+        z[crosses] = (z_before + np.clip(fraction, 0.0, 1.0) * (step - z_before))[crosses]
+        z[is_undecided & ~crosses] = step
+        is_undecided &= ~crosses
+        z_before, bound_before = float(step), high
+    p = np.where(slack < 0, ndtr(-z), 1.0)
+    return np.asarray(np.where(np.isnan(slack), np.nan, p))
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
-    """A rule's adjusted p of each case, and the p at which the strictest step rejects."""
+class _RulePValues:
+    """The adjusted p-values of a rule's cases, and the Holm weight of each case."""
 
     p_fail: list[FloatArray]
     weight: float
 
 
-def _judged(asked: Sequence[Asked]) -> dict[int, _Judged]:
-    """Adjust over all rules, each with an equal weight that its cases share."""
-    p = [[p_beyond(cells) for cells in each.cells] for each in asked]
-    sizes = [sum(map(len, own)) for own in p]
+def _adjust_p_values(evaluations: Sequence[Asked]) -> dict[int, _RulePValues]:
+    """Adjust p-values by weighted Holm over all rules: equal weight a rule, shared by its cases."""
+    p = [[p_beyond(comparisons) for comparisons in evaluation.cells] for evaluation in evaluations]
+    sizes = [sum(map(len, rule_p)) for rule_p in p]
     rules = max(sum(size > 0 for size in sizes), 1)
     weights = [1.0 / (rules * size) if size else 0.0 for size in sizes]
-    every = [part for own in p for part in own]
-    if not every:
-        return {each.rule.place: _Judged([], 0.0) for each in asked}
+    all_p = [case_p for rule_p in p for case_p in rule_p]
+    if not all_p:
+        return {evaluation.rule.place: _RulePValues([], 0.0) for evaluation in evaluations}
     shares = np.concatenate(
-        [np.full(len(part), w) for own, w in zip(p, weights, strict=True) for part in own]
+        [np.full(len(case_p), w) for rule_p, w in zip(p, weights, strict=True) for case_p in rule_p]
     )
-    adjusted = weighted_holm(np.concatenate(every), shares)
-    parts = iter(np.split(adjusted, np.cumsum([len(part) for part in every])[:-1]))
+    adjusted = weighted_holm(np.concatenate(all_p), shares)
+    adjusted_parts = iter(np.split(adjusted, np.cumsum([len(case_p) for case_p in all_p])[:-1]))
     return {
-        each.rule.place: _Judged([next(parts) for _ in own], weight)
-        for each, own, weight in zip(asked, p, weights, strict=True)
+        evaluation.rule.place: _RulePValues([next(adjusted_parts) for _ in rule_p], weight)
+        for evaluation, rule_p, weight in zip(evaluations, p, weights, strict=True)
     }
 
 
-def _ruled(asked: Asked, policy: Policy, measured: Measured, judged: _Judged) -> RuleAnswer:
-    rule = asked.rule
+def _answer_rule(
+    evaluation: Asked, policy: Policy, inputs: Measured, p_values: _RulePValues
+) -> RuleAnswer:
+    rule = evaluation.rule
     answers = [
-        _answers(one, p, policy.level) for one, p in zip(asked.cells, judged.p_fail, strict=True)
+        _classify_cases(case_answers, p, policy.level)
+        for case_answers, p in zip(evaluation.cells, p_values.p_fail, strict=True)
     ]
-    reach = _z(policy.level), _z(1.0 - (1.0 - policy.level) * judged.weight)
-    more = more_people(
-        asked.cells,
-        [np.flatnonzero(one == "insufficient") for one in answers],
-        [reach] * len(answers),
+    z_pair = (
+        _normal_quantile(policy.level),
+        _normal_quantile(1.0 - (1.0 - policy.level) * p_values.weight),
+    )
+    required = more_people(
+        evaluation.cells,
+        [np.flatnonzero(case_answers == "insufficient") for case_answers in answers],
+        [z_pair] * len(answers),
         policy.power,
     )
-    seen = [
+    ranked_cases = [
         case
-        for parts in zip(asked.cells, answers, judged.p_fail, more, strict=True)
-        for case in _cases(*parts, policy.level)
+        for columns in zip(evaluation.cells, answers, p_values.p_fail, required, strict=True)
+        for case in _describe_cases_by_severity(*columns, policy.level)
     ]
-    cases = [case for _, case in sorted(seen, key=lambda pair: pair[0])]
-    cases += [_closed(one, asked) for one in asked.closed]
+    cases = [case for _, case in sorted(ranked_cases, key=lambda pair: pair[0])]
+    cases += [_case_of_unevaluated(case_answers, evaluation) for case_answers in evaluation.closed]
     if rule.kind == "none_above":
-        cases += vetoes(rule, measured, policy)
+        cases += vetoes(rule, inputs, policy)
     if not cases:
         cases = [Case("fail", reason="there was nothing to check")]
-    cases.sort(key=lambda case: _ORDER[case.answer])
-    text = ruled(rule, cases, measured, policy)
-    named = title(rule, measured)
-    return RuleAnswer(rule.place, rule.kind, named, cases[0].answer, text, tuple(cases))
+    cases.sort(key=lambda case: _ANSWER_ORDER[case.answer])
+    text = ruled(rule, cases, inputs, policy)
+    rule_title = title(rule, inputs)
+    return RuleAnswer(rule.place, rule.kind, rule_title, cases[0].answer, text, tuple(cases))
 
 
-def _answers(cells: Cells, p: FloatArray, level: float) -> npt.NDArray[np.str_]:
-    low = np.asarray(cells.bounds(_z(level)).low)
-    found = np.where(low >= -_ROUNDING, "pass", "insufficient").astype("<U12")
-    found[p <= 1.0 - level + _ROUNDING] = "fail"
-    found[np.isnan(cells.slack) | np.isnan(low)] = "fail"
-    return found
+def _classify_cases(comparisons: Cells, p: FloatArray, level: float) -> npt.NDArray[np.str_]:
+    low = np.asarray(comparisons.bounds(_normal_quantile(level)).low)
+    answers = np.where(low >= -_TOUCH_TOLERANCE, "pass", "insufficient").astype("<U12")
+    answers[p <= 1.0 - level + _TOUCH_TOLERANCE] = "fail"
+    answers[np.isnan(comparisons.slack) | np.isnan(low)] = "fail"
+    return answers
 
 
-def _cases(
-    cells: Cells, answers: npt.NDArray[np.str_], p_fail: FloatArray, more: More, level: float
+def _describe_cases_by_severity(
+    comparisons: Cells,
+    answers: npt.NDArray[np.str_],
+    p_fail: FloatArray,
+    required: More,
+    level: float,
 ) -> list[tuple[float, Case]]:
-    """Describe cases, each with its place among those of its answer, the worst lowest."""
-    measure = cells.first.estimates.measures[cells.first.j]
-    groups = [cells.first.estimates.groups[g] for g in cells.first.rows]
-    ends = cells.bounds(_z(level))
-    one, two = cells.estimate(np.asarray(ends.low)), cells.estimate(np.asarray(ends.high))
-    low, high = np.minimum(one, two), np.maximum(one, two)
-    estimate = cells.estimate(cells.slack)
-    reach = np.maximum(cells.slack - np.asarray(ends.low), _ROUNDING)
-    order = np.where(answers == "fail", cells.slack, cells.slack / reach)
-    order = np.nan_to_num(order, nan=-np.inf)
-    others, units = cells.others(), cells.first.units
-    second = None if cells.second is None or cells.rest else cells.second.units
-    found = []
+    """Describe cases, each with its sort key among those of its answer, the worst lowest."""
+    measure = comparisons.first.estimates.measures[comparisons.first.j]
+    groups = [comparisons.first.estimates.groups[g] for g in comparisons.first.rows]
+    interval = comparisons.bounds(_normal_quantile(level))
+    first_bound, second_bound = (
+        comparisons.estimate(np.asarray(interval.low)),
+        comparisons.estimate(np.asarray(interval.high)),
+    )
+    low, high = np.minimum(first_bound, second_bound), np.maximum(first_bound, second_bound)
+    estimate = comparisons.estimate(comparisons.slack)
+    half_width = np.maximum(comparisons.slack - np.asarray(interval.low), _TOUCH_TOLERANCE)
+    severity = np.where(answers == "fail", comparisons.slack, comparisons.slack / half_width)
+    severity = np.nan_to_num(severity, nan=-np.inf)
+    reference_names, units = comparisons.others(), comparisons.first.units
+    second = None if comparisons.second is None or comparisons.rest else comparisons.second.units
+    ranked_cases = []
     for k, group in enumerate(groups):
-        undecided = answers[k] == "insufficient"
-        found.append(
+        is_undecided = answers[k] == "insufficient"
+        ranked_cases.append(
             (
-                float(order[k]),
+                float(severity[k]),
                 Case(
-                    _word(answers[k]),
+                    _as_answer(answers[k]),
                     measure.model,
                     measure.metric,
                     measure.label,
                     measure.threshold,
                     group.attribute,
                     group.name,
-                    others[k],
-                    _number(estimate[k]),
-                    _number(low[k]),
-                    _number(high[k]),
-                    _number(p_fail[k]),
+                    reference_names[k],
+                    _finite_or_none(estimate[k]),
+                    _finite_or_none(low[k]),
+                    _finite_or_none(high[k]),
+                    _finite_or_none(p_fail[k]),
                     int(units[k]),
                     None if second is None else int(second[k]),
-                    _whole(more[0][k]) if undecided else None,
-                    _whole(more[1][k]) if undecided and second is not None else None,
-                    _whole(more[2][k]) if undecided else None,
-                    None if np.isfinite(cells.slack[k]) else _undefined(cells),
+                    _finite_int_or_none(required[0][k]) if is_undecided else None,
+                    _finite_int_or_none(required[1][k])
+                    if is_undecided and second is not None
+                    else None,
+                    _finite_int_or_none(required[2][k]) if is_undecided else None,
+                    None if np.isfinite(comparisons.slack[k]) else _explain_undefined(comparisons),
                 ),
             )
         )
-    return found
+    return ranked_cases
 
 
-def _word(answer: str) -> Answer:
+def _as_answer(answer: str) -> Answer:
     return "pass" if answer == "pass" else "fail" if answer == "fail" else "insufficient"
 
 
-def _undefined(cells: Cells) -> str:
+def _explain_undefined(cells: Cells) -> str:
     return "a value of 0 leaves their ratio undefined" if cells.log else "it has no value"
 
 
-def _closed(one: Closed, asked: Asked) -> Case:
-    answer: Answer = "fail" if one.fails else "insufficient"
+def _case_of_unevaluated(comparison: Closed, evaluation: Asked) -> Case:
+    answer: Answer = "fail" if comparison.fails else "insufficient"
     return Case(
         answer,
-        metric=asked.rule.metric,
-        attribute=asked.rule.attribute,
-        group=one.who,
-        more=one.lacks_units or None,
-        more_clusters=one.lacks_clusters or None,
-        reason=one.why,
+        metric=evaluation.rule.metric,
+        attribute=evaluation.rule.attribute,
+        group=comparison.who,
+        more=comparison.lacks_units or None,
+        more_clusters=comparison.lacks_clusters or None,
+        reason=comparison.why,
     )
 
 
-def _notes(measured: Measured, asked: Sequence[Asked | None]) -> tuple[str, ...]:
-    told = [f"WARNING of the run: {text}" for text in measured.record.get("warnings") or ()]
-    left = [str(each.rule.attribute) for each in asked if each is not None and each.unknown]
-    if left:
-        names = ", ".join(dict.fromkeys(left))
-        told.append(
+def _build_notes(inputs: Measured, evaluations: Sequence[Asked | None]) -> tuple[str, ...]:
+    notes = [f"WARNING of the run: {text}" for text in inputs.record.get("warnings") or ()]
+    attributes_with_unknown = [
+        str(evaluation.rule.attribute)
+        for evaluation in evaluations
+        if evaluation is not None and evaluation.unknown
+    ]
+    if attributes_with_unknown:
+        names = ", ".join(dict.fromkeys(attributes_with_unknown))
+        notes.append(
             f"people whose value is not known ({names}) are in no group that a rule checks, unless "
             "`groups:` names them"
         )
-    clusters = (measured.record.get("clusters") or {}).get("column")
-    if clusters is None and measured.record:
-        told.append(
+    clusters = (inputs.record.get("clusters") or {}).get("column")
+    if clusters is None and inputs.record:
+        notes.append(
             "the run names no clusters: each row counts as sampled on its own, and several photos "
             "of one person would make bounds too narrow"
         )
-    return tuple(told)
+    return tuple(notes)
 
 
-def _z(level: float) -> float:
+def _normal_quantile(level: float) -> float:
     from scipy.special import ndtri
 
     return float(ndtri(level))
 
 
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def _finite_or_none(number: float) -> float | None:
+    return float(number) if np.isfinite(number) else None
 
 
-def _whole(value: float) -> int | None:
-    return int(value) if np.isfinite(value) else None
+def _finite_int_or_none(number: float) -> int | None:
+    return int(number) if np.isfinite(number) else None
 
 
 # Rules that ask no interval: groups that must be there, analyses that must have run, vetoes.
 
-_GAPS = "group_gaps"
-_EXPLORATORY = "Exploratory"
+_GAP_ANALYSIS = "group_gaps"
+_EXPLORATORY_PREFIX = "Exploratory"
 
 
-def answer_without_cells(rule: Rule, measured: Measured) -> RuleAnswer:
-    """Answer a rule of groups or of analyses."""
-    cases = _covered(rule, measured) if rule.kind == "covered" else _ran(rule, measured)
+def answer_without_cells(rule: Rule, inputs: Measured) -> RuleAnswer:
+    """Answer a rule of required groups or analyses, which needs no interval."""
+    cases = (
+        _check_required_groups(rule, inputs)
+        if rule.kind == "covered"
+        else _check_required_analyses(rule, inputs)
+    )
     order = {"fail": 0, "insufficient": 1, "pass": 2}
     cases = sorted(cases, key=lambda case: order[case.answer])
     text = counted(rule, cases)
-    named = title(rule, measured)
-    return RuleAnswer(rule.place, rule.kind, named, cases[0].answer, text, tuple(cases))
+    rule_title = title(rule, inputs)
+    return RuleAnswer(rule.place, rule.kind, rule_title, cases[0].answer, text, tuple(cases))
 
 
-def _covered(rule: Rule, measured: Measured) -> list[Case]:
-    asked = Asked(rule)
-    rows = asked_groups(asked, measured.estimates)
+def _check_required_groups(rule: Rule, inputs: Measured) -> list[Case]:
+    evaluation = Asked(rule)
+    rows = asked_groups(evaluation, inputs.estimates)
     cases = [
-        Case("fail", attribute=rule.attribute, group=one.who, reason=one.why)
-        for one in asked.closed
+        Case("fail", attribute=rule.attribute, group=comparison.who, reason=comparison.why)
+        for comparison in evaluation.closed
     ]
-    units, clusters = _counts(measured.estimates)
+    units, clusters = _count_people(inputs.estimates)
     for g in () if rows is None else rows:
-        lacks = (
+        missing = (
             max((rule.people or 1) - int(units[g]), 0),
             max((rule.clusters or 1) - int(clusters[g]), 0),
         )
-        none = units[g] == 0
-        answer: Answer = "fail" if none else "insufficient" if any(lacks) else "pass"
+        is_empty = units[g] == 0
+        answer: Answer = "fail" if is_empty else "insufficient" if any(missing) else "pass"
         cases.append(
             Case(
                 answer,
                 attribute=rule.attribute,
-                group=measured.estimates.groups[g].name,
+                group=inputs.estimates.groups[g].name,
                 n=int(units[g]),
-                more=lacks[0] or None,
-                more_clusters=lacks[1] or None,
-                reason=f"{units[g]:,} people{_worth(measured.estimates, int(g))}"
+                more=missing[0] or None,
+                more_clusters=missing[1] or None,
+                reason=f"{units[g]:,} people{_format_effective_size(inputs.estimates, int(g))}"
                 f" in {clusters[g]:,} clusters",
             )
         )
     return cases or [Case("fail", attribute=rule.attribute, reason="it has no group")]
 
 
-def _worth(estimates: Estimates, g: int) -> str:
-    """Say what a group's people are worth, where they weigh differently."""
+def _format_effective_size(estimates: Estimates, g: int) -> str:
+    """Format a group's effective sample size, where its people have unequal weights."""
     if estimates.worth is None:
         return ""
-    worth = round(float(estimates.worth.units[g].max()))
-    alike = worth == int(estimates.n_units[g].max())
-    return "" if alike else f" (worth {worth:,} of one weight)"
+    n_effective = round(float(estimates.worth.units[g].max()))
+    is_unweighted = n_effective == int(estimates.n_units[g].max())
+    return "" if is_unweighted else f" (worth {n_effective:,} of one weight)"
 
 
-def _counts(estimates: Estimates) -> tuple[np.ndarray, np.ndarray]:
-    """Count who is judged at all; a measure of pairs counts pairs, so it does not count."""
-    of_people = [not isinstance(m.info.statistic, PairStatistic) for m in estimates.measures]
-    if not any(of_people):
-        of_people = [True] * len(of_people)
+def _count_people(estimates: Estimates) -> tuple[np.ndarray, np.ndarray]:
+    """Count scored people and clusters of each group; measures of pairs are left out."""
+    counts_people = [not isinstance(m.info.statistic, PairStatistic) for m in estimates.measures]
+    if not any(counts_people):
+        counts_people = [True] * len(counts_people)
     return (
-        estimates.n_units[:, of_people].max(axis=1),
-        estimates.n_clusters[:, of_people].max(axis=1),
+        estimates.n_units[:, counts_people].max(axis=1),
+        estimates.n_clusters[:, counts_people].max(axis=1),
     )
 
 
-def _ran(rule: Rule, measured: Measured) -> list[Case]:
-    ran = _ran_names(measured.record)
+def _check_required_analyses(rule: Rule, inputs: Measured) -> list[Case]:
+    names_that_ran = _names_of_run_analyses(inputs.record)
     return [
         Case(
-            "pass" if name in ran else "fail",
+            "pass" if name in names_that_ran else "fail",
             group=name,
             reason="it ran"
-            if name in ran
+            if name in names_that_ran
             else "it did not run: `isolux explain RUN --analysis "
             f"{name}`, or --explain {name} with the audit",
         )
@@ -347,42 +373,42 @@ def _ran(rule: Rule, measured: Measured) -> list[Case]:
     ]
 
 
-def _ran_names(record: Mapping[str, Any]) -> set[str]:
-    return {str(one.get("name")) for one in record.get("analyses") or ()}
+def _names_of_run_analyses(record: Mapping[str, Any]) -> set[str]:
+    return {str(analysis.get("name")) for analysis in record.get("analyses") or ()}
 
 
-def vetoes(rule: Rule, measured: Measured, policy: Policy) -> list[Case]:
-    """Hold findings of the analyses that a rule names to its margin."""
-    ran = _ran_names(measured.record)
+def vetoes(rule: Rule, inputs: Measured, policy: Policy) -> list[Case]:
+    """Compare findings of the analyses that a rule names with its margin."""
+    names_that_ran = _names_of_run_analyses(inputs.record)
     cases = [
         Case("fail", group=name, reason="this analysis did not run")
         for name in rule.analyses
-        if name not in ran
+        if name not in names_that_ran
     ]
-    shares = {m.metric for m in measured.estimates.measures if m.fraction}
-    named = [name for name in rule.analyses if name != _GAPS]
-    found = measured.findings.filter(
-        pl.col("analysis").is_in(named), pl.col("metric").is_in(list(shares))
+    share_metrics = {m.metric for m in inputs.estimates.measures if m.fraction}
+    names = [name for name in rule.analyses if name != _GAP_ANALYSIS]
+    findings = inputs.findings.filter(
+        pl.col("analysis").is_in(names), pl.col("metric").is_in(list(share_metrics))
     )
     assert rule.amount is not None  # noqa: S101 - the reader asks for one
     margin = margin_of(rule.amount, "fraction", what=rule.kind, where=rule.where)
-    for row in found.drop_nulls("effect").iter_rows(named=True):
-        case = _veto(row, margin, policy)
+    for row in findings.drop_nulls("effect").iter_rows(named=True):
+        case = _check_finding(row, margin, policy)
         cases += [] if case is None else [case]
     return cases
 
 
-def _veto(row: Mapping[str, Any], margin: float, policy: Policy) -> Case | None:
+def _check_finding(row: Mapping[str, Any], margin: float, policy: Policy) -> Case | None:
     low, high = row["low"], row["high"]
-    known = low is not None and high is not None
-    if known and max(abs(low), abs(high)) <= margin:
+    has_interval = low is not None and high is not None
+    if has_interval and max(abs(low), abs(high)) <= margin:
         return None
-    beyond = known and (low > margin or high < -margin)
-    sure = row["p_adjusted"] is not None and row["p_adjusted"] <= 1.0 - policy.level
-    exploratory = str(row["claim"]).startswith(_EXPLORATORY)
-    fails = beyond and sure and not exploratory
+    exceeds_margin = has_interval and (low > margin or high < -margin)
+    is_significant = row["p_adjusted"] is not None and row["p_adjusted"] <= 1.0 - policy.level
+    is_exploratory = str(row["claim"]).startswith(_EXPLORATORY_PREFIX)
+    is_failure = exceeds_margin and is_significant and not is_exploratory
     return Case(
-        "fail" if fails else "insufficient",
+        "fail" if is_failure else "insufficient",
         metric=row["metric"],
         label=row["label"],
         attribute=row["attribute"],
@@ -400,20 +426,22 @@ def _veto(row: Mapping[str, Any], margin: float, policy: Policy) -> Case | None:
 # Rules and people without a prediction: too many of them, and nothing is shown.
 
 
-def without_answer(rule: Rule, measured: Measured, most: float) -> list[Closed]:
-    """Name everyone or each asked group where a larger share than ``most`` has no prediction."""
-    found: dict[str, Closed] = {}
-    wanted = {plain(name) for name in (*rule.groups, *([rule.than] if rule.than else []))}
-    for row in () if measured.silent is None else measured.silent.iter_rows(named=True):
+def without_answer(rule: Rule, inputs: Measured, max_share: float) -> list[Closed]:
+    """List the groups in which a larger share than ``max_share`` has no prediction."""
+    unevaluated: dict[str, Closed] = {}
+    requested_groups = {plain(name) for name in (*rule.groups, *([rule.than] if rule.than else []))}
+    for row in () if inputs.silent is None else inputs.silent.iter_rows(named=True):
         n, missing, group = row["n"], row["missing"], row["group"]
-        ours = rule.kind == "none_above" or row["attribute"] == rule.attribute
-        asked = group is None or (ours and (not wanted or plain(group) in wanted))
-        right_model = rule.model in (None, row["model"])
-        if asked and right_model and n and missing > most * n:
-            who = "everyone" if group is None else str(group)
-            found[who] = Closed(
-                who,
+        concerns_attribute = rule.kind == "none_above" or row["attribute"] == rule.attribute
+        is_requested = group is None or (
+            concerns_attribute and (not requested_groups or plain(group) in requested_groups)
+        )
+        is_rule_model = rule.model in (None, row["model"])
+        if is_requested and is_rule_model and n and missing > max_share * n:
+            subject = "everyone" if group is None else str(group)
+            unevaluated[subject] = Closed(
+                subject,
                 f"{missing:,} of {n:,} people ({100 * missing / n:.1f} %) have no prediction, and "
-                f"the policy allows {100 * most:g} % (unanswered_at_most)",
+                f"the policy allows {100 * max_share:g} % (unanswered_at_most)",
             )
-    return list(found.values())
+    return list(unevaluated.values())

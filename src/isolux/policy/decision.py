@@ -66,8 +66,10 @@ class Case:
     @property
     def record(self) -> dict[str, Any]:
         """The case as JSON has it; what is not known is left out."""
-        every = {name: getattr(self, name) for name in self.__slots__}
-        return {name: value for name, value in every.items() if value is not None}
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return {
+            name: field_value for name, field_value in fields.items() if field_value is not None
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +150,14 @@ class Decision:
             "notes": [*self.notes, *([self.unasked] if self.unasked else [])],
             "rules": [
                 {
-                    "rule": one.place,
-                    "kind": one.kind,
-                    "title": one.title,
-                    "answer": one.answer,
-                    "text": one.text,
-                    "cases": [case.record for case in one.cases],
+                    "rule": rule_answer.place,
+                    "kind": rule_answer.kind,
+                    "title": rule_answer.title,
+                    "answer": rule_answer.answer,
+                    "text": rule_answer.text,
+                    "cases": [case.record for case in rule_answer.cases],
                 }
-                for one in self.rules
+                for rule_answer in self.rules
             ],
         }
 
@@ -181,9 +183,13 @@ class Decision:
         return self.text()
 
 
-_WORD: dict[Answer, str] = {"pass": "PASS", "fail": "FAIL", "insufficient": "INSUFFICIENT"}
-_MARK: dict[Answer, str] = {"pass": "✅ pass", "fail": "❌ fail", "insufficient": "❔ insufficient"}
-_MEANS: dict[Answer, str] = {
+_ANSWER_WORDS: dict[Answer, str] = {"pass": "PASS", "fail": "FAIL", "insufficient": "INSUFFICIENT"}
+_ANSWER_MARKS: dict[Answer, str] = {
+    "pass": "✅ pass",
+    "fail": "❌ fail",
+    "insufficient": "❔ insufficient",
+}
+_ANSWER_MEANINGS: dict[Answer, str] = {
     "pass": "every rule is shown to hold",
     "fail": "a rule is shown not to hold, names something that does not exist, or has no value",
     "insufficient": "no rule is shown not to hold, and not every rule is shown to hold",
@@ -192,46 +198,51 @@ _MEANS: dict[Answer, str] = {
 
 def decision_text(decision: Decision) -> str:
     """Print warnings, what it comes to, each rule and why, those that fail first, and notes."""
-    notes = [f"note: {_one_line(note)}" for note in decision.notes]
+    notes = [f"note: {_join_lines(note)}" for note in decision.notes]
     warnings = [note for note in notes if note.startswith("note: WARNING")]
-    means = f"{_MEANS[decision.answer]} ({_counts(decision)})"
-    lines = [*warnings, f"{_WORD[decision.answer]}: {means}."]
-    lines += [f"{_first_upper(_one_line(decision.unasked))}."] if decision.unasked else []
+    summary = f"{_ANSWER_MEANINGS[decision.answer]} ({_counts(decision)})"
+    lines = [*warnings, f"{_ANSWER_WORDS[decision.answer]}: {summary}."]
+    lines += [f"{_capitalise_first(_join_lines(decision.unasked))}."] if decision.unasked else []
     order = ("fail", "insufficient", "pass")
     lines.append("")
-    for one in sorted(decision.rules, key=lambda rule: order.index(rule.answer)):
-        lines.append(f"{_WORD[one.answer]}  {one.place}. {_one_line(one.title)}")
-        lines.append(f"      {_one_line(one.text)}")
-    return "\n".join([*lines, "", _error(decision), *(n for n in notes if n not in warnings)])
+    for rule_answer in sorted(decision.rules, key=lambda rule: order.index(rule.answer)):
+        word, rule_title = _ANSWER_WORDS[rule_answer.answer], _join_lines(rule_answer.title)
+        lines.append(f"{word}  {rule_answer.place}. {rule_title}")
+        lines.append(f"      {_join_lines(rule_answer.text)}")
+    return "\n".join(
+        [*lines, "", _explain_error_rates(decision), *(n for n in notes if n not in warnings)]
+    )
 
 
 def decision_markdown(decision: Decision) -> str:
     """Write a summary: the answer, a table of rules, notes."""
     lines = [
-        f"## {_MARK[decision.answer]}: {_cell(_subject(decision))}",
+        f"## {_ANSWER_MARKS[decision.answer]}: {_escape_markdown(_format_subject(decision))}",
         "",
-        f"{_MEANS[decision.answer].capitalize()} ({_counts(decision)}).",
+        f"{_ANSWER_MEANINGS[decision.answer].capitalize()} ({_counts(decision)}).",
         "",
-        *_left(decision),
+        *_format_uncovered(decision),
         "| | rule | why |",
         "|---|---|---|",
     ]
     lines += [
-        f"| {_MARK[one.answer]} | {one.place}. {_cell(one.title)} | {_cell(one.text)} |"
-        for one in decision.rules
+        f"| {_ANSWER_MARKS[rule_answer.answer]} "
+        f"| {rule_answer.place}. {_escape_markdown(rule_answer.title)} "
+        f"| {_escape_markdown(rule_answer.text)} |"
+        for rule_answer in decision.rules
     ]
-    lines += ["", _error(decision)]
+    lines += ["", _explain_error_rates(decision)]
     if decision.notes:
-        lines += ["", *(f"- {_cell(note)}" for note in decision.notes)]
+        lines += ["", *(f"- {_escape_markdown(note)}" for note in decision.notes)]
     return "\n".join([*lines, ""])
 
 
-def _left(decision: Decision) -> list[str]:
-    said = _cell(_first_upper(decision.unasked))
-    return [f"**{said}.**", ""] if said else []
+def _format_uncovered(decision: Decision) -> list[str]:
+    text = _escape_markdown(_capitalise_first(decision.unasked))
+    return [f"**{text}.**", ""] if text else []
 
 
-def _subject(decision: Decision) -> str:
+def _format_subject(decision: Decision) -> str:
     model = str(decision.about.get("model") or "")
     run = f" ({decision.run})" if decision.run else ""
     policy = f", by {decision.policy}" if decision.policy else ""
@@ -239,47 +250,47 @@ def _subject(decision: Decision) -> str:
 
 
 def _counts(decision: Decision) -> str:
-    answers = [one.answer for one in decision.rules]
+    answers = [rule_answer.answer for rule_answer in decision.rules]
     words: tuple[tuple[Answer, str], ...] = (
         ("pass", "pass"),
         ("fail", "fail"),
         ("insufficient", "insufficient"),
     )
-    told = [f"{answers.count(key):,} {word}" for key, word in words if key in answers]
-    return f"of {len(answers):,} rule{'s' if len(answers) != 1 else ''}: {', '.join(told)}"
+    counts = [f"{answers.count(key):,} {word}" for key, word in words if key in answers]
+    return f"of {len(answers):,} rule{'s' if len(answers) != 1 else ''}: {', '.join(counts)}"
 
 
-def _error(decision: Decision) -> str:
+def _explain_error_rates(decision: Decision) -> str:
     level = float(decision.about.get("level", 0.95))
     cases = int(decision.about.get("cases", 0))
-    wrong = f"{100 * (1 - level):.4g} %"
-    over = f"Holm over {cases:,} cases, an equal share for each rule"
+    error_rate = f"{100 * (1 - level):.4g} %"
+    correction = f"Holm over {cases:,} cases, an equal share for each rule"
     return (
         f"Bounds are one-sided, each at {100 * level:g} %. Over the whole policy, a rule that does "
-        f"not hold lets it pass in at most {wrong} of audits, and one that holds in all of its "
-        f"rules fails in at most {wrong}" + (f" ({over})." if cases > 1 else ".")
+        f"not hold lets it pass in at most {error_rate} of audits, and one that holds in all of "
+        f"its rules fails in at most {error_rate}" + (f" ({correction})." if cases > 1 else ".")
     )
 
 
-def _first_upper(text: str) -> str:
+def _capitalise_first(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _one_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     return plain(" ".join(text.split()))
 
 
-def _cell(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     """Keep names from ending a cell of a table, and from being read as markup."""
-    safe = _one_line(text)
-    for sign in ("&", "\\", "`", "*", "[", "]", "<", ">", "|", "~", "@"):
-        safe = safe.replace(sign, f"&#{ord(sign)};")
-    return safe
+    escaped = _join_lines(text)
+    for symbol in ("&", "\\", "`", "*", "[", "]", "<", ">", "|", "~", "@"):
+        escaped = escaped.replace(symbol, f"&#{ord(symbol)};")
+    return escaped
 
 
 def decision_junit(decision: Decision) -> str:
     """Write the XML: one suite named by the policy, one case for each rule."""
-    answers = [one.answer for one in decision.rules]
+    answers = [rule_answer.answer for rule_answer in decision.rules]
     counts = {
         "tests": str(len(answers)),
         "failures": str(answers.count("fail")),
@@ -289,30 +300,40 @@ def decision_junit(decision: Decision) -> str:
     }
     root = ET.Element("testsuites", {"name": "isolux gate", **counts})
     suite = ET.SubElement(
-        root, "testsuite", {"name": _text(decision.policy or "isolux gate"), **counts}
+        root, "testsuite", {"name": _printable_text(decision.policy or "isolux gate"), **counts}
     )
-    listed = ET.SubElement(suite, "properties")
-    for name, value in (
+    properties = ET.SubElement(suite, "properties")
+    for name, property_text in (
         ("run", decision.run),
         ("baseline", decision.baseline),
         *([("unasked", decision.unasked)] if decision.unasked else []),
         *((k, str(v)) for k, v in decision.about.items()),
     ):
-        ET.SubElement(listed, "property", {"name": name, "value": _text(value)})
-    for one in decision.rules:
+        ET.SubElement(
+            properties, "property", {"name": name, "value": _printable_text(property_text)}
+        )
+    for rule_answer in decision.rules:
         case = ET.SubElement(
             suite,
             "testcase",
-            {"classname": "isolux.gate", "name": _text(f"{one.place}. {one.title}"), "time": "0"},
+            {
+                "classname": "isolux.gate",
+                "name": _printable_text(f"{rule_answer.place}. {rule_answer.title}"),
+                "time": "0",
+            },
         )
-        if one.answer != "pass":
-            kind = "failure" if one.answer == "fail" else "error"
-            told = ET.SubElement(case, kind, {"type": one.answer, "message": _text(one.text)})
-            told.text = _text(one.text)
-        ET.SubElement(case, "system-out").text = _text(one.text)
+        if rule_answer.answer != "pass":
+            element_name = "failure" if rule_answer.answer == "fail" else "error"
+            problem = ET.SubElement(
+                case,
+                element_name,
+                {"type": rule_answer.answer, "message": _printable_text(rule_answer.text)},
+            )
+            problem.text = _printable_text(rule_answer.text)
+        ET.SubElement(case, "system-out").text = _printable_text(rule_answer.text)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _text(text: str) -> str:
+def _printable_text(text: str) -> str:
     return plain(text)

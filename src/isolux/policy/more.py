@@ -22,11 +22,11 @@ from isolux.stats.statistic import FloatArray
 
 More = tuple[FloatArray, FloatArray, FloatArray]
 """Units of the first side, units of the second, clusters of the first: ``[h]`` each."""
-_MOST_CASES = 400
+_MAX_CASES = 400
 """Cases of a measure that are drawn together; of more, those farthest from passing."""
 
 
-class _Groups:
+class _UndecidedGroups:
     """The groups of a rule's undecided cases, numbered."""
 
     def __init__(self) -> None:
@@ -41,120 +41,160 @@ class _Groups:
 
 
 def more_people(
-    cells: Sequence[Cells],
+    comparison_sets: Sequence[Cells],
     undecided: Sequence[IntArray],
-    reach: Sequence[tuple[float, float]],
+    z_by_set: Sequence[tuple[float, float]],
     power: float,
 ) -> list[More]:
-    """Reckon for one rule how many more people its undecided cases need.
+    """Compute for one rule how many more people its undecided cases need.
 
     Shapes: ``undecided`` [u].
     """
-    groups, parts, at, open_ = _Groups(), [], [], []
-    for one, places, ends in zip(cells, undecided, reach, strict=True):
-        kept = _nearest(one, ends[0])
-        parts.append(_part(one, kept, ends, groups))
-        at.append(kept)
-        open_.append(np.isin(kept, places))
-    asked, first, second = _joined(parts, open_, groups)
-    aim = deciding_error(asked, power) if np.any(asked.grows) else float("nan")
-    found, start = [], 0
-    for one, places, own in zip(cells, at, open_, strict=True):
-        stop = start + len(places)
-        numbers = first[start:stop][own], second[start:stop][own]
-        found.append(_told(one, places[own], numbers, asked.error, aim))
+    groups, case_arrays, selected_cases, undecided_masks = _UndecidedGroups(), [], [], []
+    for comparisons, undecided_rows, z_bounds in zip(
+        comparison_sets, undecided, z_by_set, strict=True
+    ):
+        selected_rows = _nearest(comparisons, z_bounds[0])
+        case_arrays.append(_part(comparisons, selected_rows, z_bounds, groups))
+        selected_cases.append(selected_rows)
+        undecided_masks.append(np.isin(selected_rows, undecided_rows))
+    decision_cases, first, second = _joined(case_arrays, undecided_masks, groups)
+    target_error = (
+        deciding_error(decision_cases, power) if np.any(decision_cases.grows) else float("nan")
+    )
+    required, start = [], 0
+    for comparisons, case_rows, is_undecided in zip(
+        comparison_sets, selected_cases, undecided_masks, strict=True
+    ):
+        stop = start + len(case_rows)
+        numbers = first[start:stop][is_undecided], second[start:stop][is_undecided]
+        required.append(
+            _told(comparisons, case_rows[is_undecided], numbers, decision_cases.error, target_error)
+        )
         start = stop
-    return found
+    return required
 
 
 def _joined(
-    parts: Sequence[tuple[FloatArray, ...]], open_: Sequence[npt.NDArray[np.bool_]], groups: _Groups
+    case_arrays: Sequence[tuple[FloatArray, ...]],
+    undecided_masks: Sequence[npt.NDArray[np.bool_]],
+    groups: _UndecidedGroups,
 ) -> tuple[Cases, IntArray, IntArray]:
-    """Stack cases, and number the first and the second group of each."""
-    joined = [
-        np.concatenate([part[k] for part in parts]) if parts else np.zeros(0) for k in range(7)
+    """Concatenate the cases of all comparisons, with the indices of their two groups."""
+    columns = [
+        np.concatenate([case_array[k] for case_array in case_arrays])
+        if case_arrays
+        else np.zeros(0)
+        for k in range(7)
     ]
-    slack, down, up, scale = joined[:4]
-    first, second = (numbers.astype(np.int64) for numbers in joined[4:6])
-    falls = (joined[6] < 0) & (second >= 0)  # the slack falls with the first group's value
-    grows = np.zeros(len(groups.error), dtype=np.bool_)
-    asked_of = np.concatenate(open_) if open_ else np.zeros(0, dtype=np.bool_)
-    grows[first[asked_of]] = True
-    grows[second[asked_of & (second >= 0)]] = True
-    rising, falling = np.where(falls, second, first), np.where(falls, first, second)
-    error = np.array(groups.error)
-    return Cases(slack, down, up, error, rising, falling, scale, grows), first, second
+    slack, down, up, scale = columns[:4]
+    first, second = (numbers.astype(np.int64) for numbers in columns[4:6])
+    # The slack falls with the first group's value.
+    falls_with_first = (columns[6] < 0) & (second >= 0)
+    can_grow = np.zeros(len(groups.error), dtype=np.bool_)
+    is_undecided = (
+        np.concatenate(undecided_masks) if undecided_masks else np.zeros(0, dtype=np.bool_)
+    )
+    can_grow[first[is_undecided]] = True
+    can_grow[second[is_undecided & (second >= 0)]] = True
+    rising, falling = (
+        np.where(falls_with_first, second, first),
+        np.where(falls_with_first, first, second),
+    )
+    standard_error = np.array(groups.error)
+    return Cases(slack, down, up, standard_error, rising, falling, scale, can_grow), first, second
 
 
-def _nearest(cells: Cells, z: float) -> IntArray:
-    """Keep the cases that can be drawn; where there are very many, those farthest from passing."""
-    slack = cells.slack
-    places = np.flatnonzero(np.isfinite(slack))
-    if len(places) <= _MOST_CASES:
-        return places
-    reach = np.maximum(slack - np.asarray(cells.bounds(z).low), 1e-12)[places]
-    return np.sort(places[np.argsort(slack[places] / reach, kind="stable")[:_MOST_CASES]])
+def _nearest(comparisons: Cells, z: float) -> IntArray:
+    """Select cases with a finite slack; of more than 400, those farthest from passing."""
+    slack = comparisons.slack
+    finite_rows = np.flatnonzero(np.isfinite(slack))
+    if len(finite_rows) <= _MAX_CASES:
+        return finite_rows
+    half_widths = np.maximum(slack - np.asarray(comparisons.bounds(z).low), 1e-12)[finite_rows]
+    return np.sort(
+        finite_rows[np.argsort(slack[finite_rows] / half_widths, kind="stable")[:_MAX_CASES]]
+    )
 
 
 def _part(
-    cells: Cells, places: IntArray, ends: tuple[float, float], groups: _Groups
+    comparisons: Cells, case_rows: IntArray, z_bounds: tuple[float, float], groups: _UndecidedGroups
 ) -> tuple[FloatArray, ...]:
-    """Lay out slack, reaches, scale, the two groups and the sign of some cases."""
-    low, high = cells.bounds(ends[0]).low, cells.bounds(ends[1]).high
-    whole = _half(cells.bounds(1.0))
-    alone = cells.second is None or bool(cells.rest)
+    """Collect slack, half-widths, scale, the two groups and the sign of some cases."""
+    low, high = comparisons.bounds(z_bounds[0]).low, comparisons.bounds(z_bounds[1]).high
+    standard_errors = _half_widths(comparisons.bounds(1.0))
+    has_one_group = comparisons.second is None or bool(comparisons.rest)
     first, second, scale = [], [], []
-    errors = None if alone else tuple(_error(side, log=cells.log) for side in _sides(cells))
-    for k in places:
-        key = (id(cells.first.estimates), cells.first.j)
+    errors = (
+        None
+        if has_one_group
+        else tuple(
+            _error(comparison_side, is_log_ratio=comparisons.log)
+            for comparison_side in _sides(comparisons)
+        )
+    )
+    for k in case_rows:
+        key = (id(comparisons.first.estimates), comparisons.first.j)
         if errors is None:
-            first.append(groups.add((*key, int(cells.first.rows[k]), bool(cells.rest)), whole[k]))
+            first.append(
+                groups.add(
+                    (*key, int(comparisons.first.rows[k]), bool(comparisons.rest)),
+                    standard_errors[k],
+                )
+            )
             second.append(-1)
-            scale.append(float(whole[k]) / groups.error[first[-1]])
+            scale.append(float(standard_errors[k]) / groups.error[first[-1]])
             continue
-        rows = [int(side.rows[k]) for side in _sides(cells)]
-        own = [float(e[k]) for e in errors]
-        first.append(groups.add((*key, rows[0], False), own[0]))
-        second.append(groups.add((*key, rows[1], False), own[1]))
-        scale.append(whole[k] / math.hypot(*own))
+        rows = [int(comparison_side.rows[k]) for comparison_side in _sides(comparisons)]
+        side_errors = [float(e[k]) for e in errors]
+        first.append(groups.add((*key, rows[0], False), side_errors[0]))
+        second.append(groups.add((*key, rows[1], False), side_errors[1]))
+        # Groups with shared clusters correlate: the comparison's error over the independent one.
+        scale.append(standard_errors[k] / math.hypot(*side_errors))
     numbers = np.array(first, dtype=float), np.array(second, dtype=float)
-    slack = cells.slack[places]
-    down, up = slack - low[places], high[places] - slack
-    sign = np.full(len(places), cells.sign)
+    slack = comparisons.slack[case_rows]
+    down, up = slack - low[case_rows], high[case_rows] - slack
+    sign = np.full(len(case_rows), comparisons.sign)
     return slack, down, up, np.array(scale, dtype=float), *numbers, sign
 
 
-def _sides(cells: Cells) -> tuple[Side, Side]:
-    return cells.first, cells.second or cells.first
+def _sides(comparisons: Cells) -> tuple[Side, Side]:
+    return comparisons.first, comparisons.second or comparisons.first
 
 
-def _half(ends: Interval) -> FloatArray:
-    return np.asarray((ends.high - ends.low) / 2.0)
+def _half_widths(interval: Interval) -> FloatArray:
+    return np.asarray((interval.high - interval.low) / 2.0)
 
 
-def _error(side: Side, *, log: bool) -> FloatArray:
-    error = _half(side.intervals()(1.0))
+def _error(comparison_side: Side, *, is_log_ratio: bool) -> FloatArray:
+    half_widths = _half_widths(comparison_side.intervals()(1.0))
+    # Delta method: the standard error of a logarithm is that of the value over the value.
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(error / side.value) if log else error
+        return np.asarray(half_widths / comparison_side.value) if is_log_ratio else half_widths
 
 
 def _told(
-    cells: Cells,
-    places: IntArray,
+    comparisons: Cells,
+    case_rows: IntArray,
     numbers: tuple[IntArray, IntArray],
     error: FloatArray,
-    aim: float,
+    target_error: float,
 ) -> More:
-    n = len(cells.slack)
-    units, other, clusters = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
-    if np.isnan(aim) or not len(places):
-        return units, other, clusters
+    n = len(comparisons.slack)
+    first_units, second_units, clusters = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
+    if np.isnan(target_error) or not len(case_rows):
+        return first_units, second_units, clusters
+    # A standard error falls with the root of the sample size.
     with np.errstate(divide="ignore"):
-        factor = np.maximum((error / aim) ** 2, 1.0) if aim > 0 else np.full(len(error), np.inf)
-    grown = factor[numbers[0]] - 1.0
-    units[places] = np.ceil(grown * cells.first.units[places])
-    clusters[places] = np.ceil(grown * cells.first.clusters[places])
-    if cells.second is not None and not cells.rest:
+        factor = (
+            np.maximum((error / target_error) ** 2, 1.0)
+            if target_error > 0
+            else np.full(len(error), np.inf)
+        )
+    growth = factor[numbers[0]] - 1.0
+    first_units[case_rows] = np.ceil(growth * comparisons.first.units[case_rows])
+    clusters[case_rows] = np.ceil(growth * comparisons.first.clusters[case_rows])
+    if comparisons.second is not None and not comparisons.rest:
         second = factor[np.maximum(numbers[1], 0)] - 1.0
-        other[places] = np.ceil(second * cells.second.units[places])
-    return units, other, clusters
+        second_units[case_rows] = np.ceil(second * comparisons.second.units[case_rows])
+    return first_units, second_units, clusters

@@ -28,24 +28,24 @@ from isolux.vocabulary.printable import escape_json, plain
 from isolux.vocabulary.words import brief
 
 _LEVEL, _POWER = 0.95, 0.8
-_METRICS = 3
-_COLUMN = 46
-_NAMED = 8
-_WIDEST = 30
+_MAX_METRICS = 3
+_COMMENT_COLUMN = 46
+_MAX_LISTED = 8
+_MAX_MARGIN_POINTS = 30
 """Points from which a margin says so little that it is only mentioned."""
-_FOUND_WITHIN = 0.1
+_MAX_MARGIN_OF_FOUND = 0.1
 """The widest margin that is proposed of shares that were found to differ."""
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
-_WORDS = frozenset(("yes", "no", "true", "false", "on", "off", "null", "y", "n"))
+_UNQUOTED_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+_YAML_WORDS = frozenset(("yes", "no", "true", "false", "on", "off", "null", "y", "n"))
 
 
-def proposal(measured: Measured, run: str = "") -> str:
+def proposal(inputs: Measured, run: str = "") -> str:
     """Write a policy as YAML."""
     lines = [
         f"# A policy for {plain(run) or 'this run'}, proposed by isolux gate --init.",
         "# The limits below are what this many people can decide, not what is acceptable:",
         "# that is for you to say. Change them, then: isolux gate RUN --policy THIS_FILE",
-        *_lines(
+        *_align_comments(
             [
                 ("policy: 1", "the version of this format"),
                 (
@@ -57,129 +57,154 @@ def proposal(measured: Measured, run: str = "") -> str:
             ]
         ),
     ]
-    estimates = measured.estimates
-    names, found = _metrics(estimates), found_differences(measured)
+    estimates = inputs.estimates
+    names, found_pairs = _choose_metrics(estimates), found_differences(inputs)
     for name in names:
-        lines += ["", *_everyone(measured, name)]
+        lines += ["", *_propose_overall_limit(inputs, name)]
         for attribute in estimates.domain_of:
-            lines += _apart(measured, name, attribute, found=(attribute, name) in found)
-    lines += _other_differences(measured, found, names)
+            lines += _propose_margin(
+                inputs, name, attribute, is_found=(attribute, name) in found_pairs
+            )
+    lines += _propose_for_other_differences(inputs, found_pairs, names)
     for attribute in estimates.domain_of:
-        lines += ["", *_covered(measured, attribute)]
-    ran = [str(one["name"]) for one in measured.record.get("analyses") or ()]
-    if ran:
+        lines += ["", *_propose_required_groups(inputs, attribute)]
+    run_analyses = [str(analysis["name"]) for analysis in inputs.record.get("analyses") or ()]
+    if run_analyses:
         lines += [
             "",
-            *_lines(
-                [(f"  - ran: [{', '.join(ran)}]", "without them the run is not what was agreed")]
+            *_align_comments(
+                [
+                    (
+                        f"  - ran: [{', '.join(run_analyses)}]",
+                        "without them the run is not what was agreed",
+                    )
+                ]
             ),
         ]
     return "\n".join(lines) + "\n"
 
 
-def _metrics(estimates: Estimates) -> list[str]:
-    """Choose the metrics to ask about: of everyone's answers first, then of classes."""
-    whole = [m.metric for m in estimates.measures if m.label is None]
-    return list(dict.fromkeys([*whole, *(m.metric for m in estimates.measures)]))[:_METRICS]
+def _choose_metrics(estimates: Estimates) -> list[str]:
+    """Choose the metrics of the proposed rules: those over all classes first."""
+    unlabelled = [m.metric for m in estimates.measures if m.label is None]
+    return list(dict.fromkeys([*unlabelled, *(m.metric for m in estimates.measures)]))[
+        :_MAX_METRICS
+    ]
 
 
-def _everyone(measured: Measured, name: str) -> Iterator[str]:
-    estimates = measured.estimates
-    judged = [j for j, m in enumerate(estimates.measures) if m.metric == name and m.label is None]
+def _propose_overall_limit(inputs: Measured, name: str) -> Iterator[str]:
+    estimates = inputs.estimates
+    measure_indices = [
+        j for j, m in enumerate(estimates.measures) if m.metric == name and m.label is None
+    ]
     title = next(m.info.title for m in estimates.measures if m.metric == name)
     yield f"  # {plain(title)}"
-    for j in judged[:1]:
+    for j in measure_indices[:1]:
         measure = estimates.measures[j]
-        kept, _ = too_small(estimates, j, np.zeros(1, dtype=np.int64), measured.least)
-        if not len(kept) or measure.info.direction == "none":
+        decidable, _ = too_small(estimates, j, np.zeros(1, dtype=np.int64), inputs.least)
+        if not len(decidable) or measure.info.direction == "none":
             continue
-        side = Side(estimates, j, kept)
+        comparison_side = Side(estimates, j, decidable)
         # What was measured now, and what will be, each err: hence the root of two.
-        ends = side.alone()(reach_of(1, 2.0**0.5))
-        falls = measure.info.direction == "lower"
-        end = float(np.asarray(ends.high if falls else ends.low)[0])
-        limit = _written(end, measure.info.unit, up=falls, level=True)
+        interval = comparison_side.alone()(reach_of(1, 2.0**0.5))
+        is_lower_better = measure.info.direction == "lower"
+        bound = float(np.asarray(interval.high if is_lower_better else interval.low)[0])
+        limit = _format_limit(bound, measure.info.unit, up=is_lower_better, level=True)
         if limit is None:
             continue
-        today = with_unit(float(side.value[0]), measure.info.unit)
-        yield from _lines(
+        today = with_unit(float(comparison_side.value[0]), measure.info.unit)
+        yield from _align_comments(
             [
-                (f"  - metric: {_quoted(name)}", f"{today} of {int(side.units[0]):,} now"),
                 (
-                    f"    {'at_most' if falls else 'at_least'}: {limit}",
+                    f"  - metric: {_quoted(name)}",
+                    f"{today} of {int(comparison_side.units[0]):,} now",
+                ),
+                (
+                    f"    {'at_most' if is_lower_better else 'at_least'}: {limit}",
                     f"a model that does not change passes with probability {_POWER:g}",
                 ),
             ]
         )
 
 
-def _written(value: float, unit: str, *, up: bool, level: bool = False) -> str | None:
-    """Write a limit or margin on the careful side, with its unit; None: a share that asks nothing.
+def _format_limit(number: float, unit: str, *, up: bool, level: bool = False) -> str | None:
+    """Format a limit or margin, rounded conservatively; None: a share that limits nothing.
 
     Examples
     --------
-    >>> _written(0.8231, "fraction", up=False, level=True), _written(0.041, "fraction", up=True)
-    ('82 %', '5 points')
-    >>> _written(3.214, "years", up=True), _written(0.1234, "", up=True)
+    >>> _format_limit(0.8231, "fraction", up=False, level=True)
+    '82 %'
+    >>> _format_limit(0.041, "fraction", up=True)
+    '5 points'
+    >>> _format_limit(3.214, "years", up=True), _format_limit(0.1234, "", up=True)
     ('3.3 years', '0.13 units')
     """
-    away = math.ceil if up else math.floor
+    round_outward = math.ceil if up else math.floor
     if unit == "fraction":
-        points_of = away(100 * value + (-1e-9 if up else 1e-9))
+        points_of = round_outward(100 * number + (-1e-9 if up else 1e-9))
         if level:
             return f"{points_of} %" if 0 < points_of < 100 else None
         return f"{points_of} point{'s' if points_of != 1 else ''}"
-    step = 10.0 ** (math.floor(math.log10(abs(value))) - 1) if value else 1.0
-    return f"{away(value / step) * step:.6g} {unit or 'units'}"
+    step = 10.0 ** (math.floor(math.log10(abs(number))) - 1) if number else 1.0
+    return f"{round_outward(number / step) * step:.6g} {unit or 'units'}"
 
 
 def reach_of(cases: int, spread: float = 1.0) -> float:
-    """Return how many standard errors a margin needs: the bound's own, and those of the power."""
+    """Return the standard errors of a margin: quantiles of the level and of the power, summed."""
     from scipy.special import ndtri
 
     return float(ndtri(_LEVEL) + spread * ndtri(1.0 - (1.0 - _POWER) / max(cases, 1)))
 
 
-def _apart(measured: Measured, name: str, attribute: str, *, found: bool = False) -> Iterator[str]:
-    kept = _margin(measured, name, attribute, among_large=found)
-    if kept is None:
+def _propose_margin(
+    inputs: Measured, name: str, attribute: str, *, is_found: bool = False
+) -> Iterator[str]:
+    margin_facts = _compute_margin(inputs, name, attribute, among_large=is_found)
+    if margin_facts is None:
         yield (
             f"  # {plain(attribute)}: no rule, because a group is too small for a reliable interval"
         )
         return
-    margin, widest, pair, unit = kept
-    if found:
-        yield from _differs(name, attribute, kept)
+    margin, widest, pair, unit = margin_facts
+    if is_found:
+        yield from _propose_failing_rule(name, attribute, margin_facts)
         return
-    seen = _detectable(measured, name, attribute, unit)
-    told = f"; a gap of {seen} could have been detected" if seen else ""
-    limit = _written(margin, unit, up=True)
-    if unit == "fraction" and 100 * margin > _WIDEST:
+    detectable = _format_detectable(inputs, name, attribute, unit)
+    detectable_text = f"; a gap of {detectable} could have been detected" if detectable else ""
+    limit = _format_limit(margin, unit, up=True)
+    if unit == "fraction" and 100 * margin > _MAX_MARGIN_POINTS:
         yield (
             f"  # {plain(attribute)}: no rule, because this few people cannot decide a margin "
-            f"below {limit}{told}"
+            f"below {limit}{detectable_text}"
         )
         return
-    yield from _lines(
+    yield from _align_comments(
         [
             (f"  - metric: {_quoted(name)}", "no two groups are further apart:"),
             (
                 f"    attribute: {_quoted(attribute)}",
                 f"widest gap now: {points(widest, unit)}, {pair[0]} and {pair[1]}",
             ),
-            (f"    within: {limit}", f"equal groups pass with probability {_POWER:g}{told}"),
+            (
+                f"    within: {limit}",
+                f"equal groups pass with probability {_POWER:g}{detectable_text}",
+            ),
         ]
     )
 
 
-def _differs(
-    name: str, attribute: str, kept: tuple[float, float, tuple[str, str], str]
+def _propose_failing_rule(
+    name: str, attribute: str, margin_facts: tuple[float, float, tuple[str, str], str]
 ) -> list[str]:
-    """Ask about a difference that was found, with a margin below it: the run does not pass now."""
-    margin, widest, pair, unit = kept
-    top = min(margin, _FOUND_WITHIN) if unit == "fraction" else margin
-    least = _written(top, unit, up=True) if top < widest else _below(widest, unit)
-    return _lines(
+    """Propose a rule for a difference that was found, with a margin that the run does not keep."""
+    margin, widest, pair, unit = margin_facts
+    max_margin = min(margin, _MAX_MARGIN_OF_FOUND) if unit == "fraction" else margin
+    proposed_margin = (
+        _format_limit(max_margin, unit, up=True)
+        if max_margin < widest
+        else _format_failing_margin(widest, unit)
+    )
+    return _align_comments(
         [
             (
                 f"  - metric: {_quoted(name)}",
@@ -189,118 +214,129 @@ def _differs(
                 f"    attribute: {_quoted(attribute)}",
                 f"widest gap now: {points(widest, unit)}, {pair[0]} and {pair[1]}",
             ),
-            (f"    within: {least}", "which difference you accept is for you to say"),
+            (f"    within: {proposed_margin}", "which difference you accept is for you to say"),
         ]
     )
 
 
-def _below(widest: float, unit: str) -> str:
-    """Write a margin that is below the widest gap; a share's is 1 point or more, else tenths."""
+def _format_failing_margin(widest: float, unit: str) -> str:
+    """Format a margin below the widest gap: whole points for fractions, else 90 % of the gap."""
     if unit == "fraction":
-        whole = math.floor(100 * widest - 1e-9)
-        return f"{whole} point{'s' if whole != 1 else ''}" if whole else f"{90 * widest:.2g} points"
+        points_below = math.floor(100 * widest - 1e-9)
+        return (
+            f"{points_below} point{'s' if points_below != 1 else ''}"
+            if points_below
+            else f"{90 * widest:.2g} points"
+        )
     return f"{0.9 * widest:.2g} {unit or 'units'}"
 
 
-def _other_differences(
-    measured: Measured, found: Sequence[tuple[str, str]], names: Sequence[str]
+def _propose_for_other_differences(
+    inputs: Measured, found_pairs: Sequence[tuple[str, str]], names: Sequence[str]
 ) -> list[str]:
-    """Ask about differences of attributes that were found on no metric that is asked about."""
+    """Propose rules for differences that were found on other metrics than the proposed ones."""
     lines: list[str] = []
-    seen = {attribute for attribute, metric in found if metric in names}
-    for attribute, metric in found:
-        if attribute in seen or attribute not in measured.estimates.domain_of:
+    seen_attributes = {attribute for attribute, metric in found_pairs if metric in names}
+    for attribute, metric in found_pairs:
+        if attribute in seen_attributes or attribute not in inputs.estimates.domain_of:
             continue
-        seen.add(attribute)
-        lines += ["", *_apart(measured, metric, attribute, found=True)]
+        seen_attributes.add(attribute)
+        lines += ["", *_propose_margin(inputs, metric, attribute, is_found=True)]
     return lines
 
 
-def _margin(
-    measured: Measured, name: str, attribute: str, *, among_large: bool = False
+def _compute_margin(
+    inputs: Measured, name: str, attribute: str, *, among_large: bool = False
 ) -> tuple[float, float, tuple[str, str], str] | None:
-    """Reckon the margin that alike groups would keep; the widest gap now, of whom, its unit."""
-    estimates, unit = measured.estimates, ""
+    """Compute the margin that equal groups would keep, and the widest gap, its pair and unit."""
+    estimates, unit = inputs.estimates, ""
     cases: list[tuple[IntArray, IntArray, int]] = []
     for j, measure in enumerate(estimates.measures):
-        if measure.metric != name or (measure.label is not None and _has_whole(estimates, name)):
+        if measure.metric != name or (
+            measure.label is not None and _has_unlabelled_measure(estimates, name)
+        ):
             continue
         rows = np.array(
             [g for g in estimates.members(attribute) if UNKNOWN not in estimates.groups[g].values],
             dtype=np.int64,
         )
-        kept, small = too_small(estimates, j, rows, measured.least)
-        if (small or len(kept) < 2) and not among_large:
+        decidable, small = too_small(estimates, j, rows, inputs.least)
+        if (small or len(decidable) < 2) and not among_large:
             return None
-        if len(kept) < 2:
+        if len(decidable) < 2:
             continue
-        cases.append((*both_ways(kept), j))
+        cases.append((*both_ways(decidable), j))
         unit = measure.info.unit
     pairs = sum(len(first) for first, _, _ in cases)
     if not pairs:
         return None
-    reach, margin, widest, who = reach_of(pairs), 0.0, -1.0, ("", "")
+    z, margin, widest, widest_pair = reach_of(pairs), 0.0, -1.0, ("", "")
     for first, second, j in cases:
-        apart = compare_groups(estimates, attribute, j).pairs(first, second)
-        gap, ends = apart.a - apart.b, apart.interval(reach)
-        margin = max(margin, float(np.nanmax(np.asarray(ends.high) - gap)))
+        differences = compare_groups(estimates, attribute, j).pairs(first, second)
+        gap, interval = differences.a - differences.b, differences.interval(z)
+        margin = max(margin, float(np.nanmax(np.asarray(interval.high) - gap)))
         k = int(np.nanargmax(gap))
         if gap[k] > widest:
             widest = float(gap[k])
-            named = [brief(estimates.groups[int(side[k])].name) for side in (first, second)]
-            who = (named[0], named[1])
-    return margin, widest, who, unit
+            names = [
+                brief(estimates.groups[int(pair_rows[k])].name) for pair_rows in (first, second)
+            ]
+            widest_pair = (names[0], names[1])
+    return margin, widest, widest_pair, unit
 
 
-def _has_whole(estimates: Estimates, name: str) -> bool:
+def _has_unlabelled_measure(estimates: Estimates, name: str) -> bool:
     return any(m.metric == name and m.label is None for m in estimates.measures)
 
 
-def _detectable(measured: Measured, name: str, attribute: str, unit: str) -> str:
-    """Say what the audit could have detected between the groups that are least sure."""
-    if measured.disparities is None:
+def _format_detectable(inputs: Measured, name: str, attribute: str, unit: str) -> str:
+    """Format the largest minimum detectable difference between two groups of an attribute."""
+    if inputs.disparities is None:
         return ""
-    rows = measured.disparities.filter(
+    rows = inputs.disparities.filter(
         pl.col("metric") == name,
         pl.col("attribute") == attribute,
         pl.col("kind") == "difference",
         ~pl.any_horizontal(
-            pl.col(side).str.split(" × ").list.contains(UNKNOWN) for side in ("group_a", "group_b")
+            pl.col(group_column).str.split(" × ").list.contains(UNKNOWN)
+            for group_column in ("group_a", "group_b")
         ),
     )
-    most = rows["detectable"].max()
-    return points(most, unit) if isinstance(most, float) else ""
+    max_detectable = rows["detectable"].max()
+    return points(max_detectable, unit) if isinstance(max_detectable, float) else ""
 
 
-def _covered(measured: Measured, attribute: str) -> Iterator[str]:
-    estimates = measured.estimates
+def _propose_required_groups(inputs: Measured, attribute: str) -> Iterator[str]:
+    estimates = inputs.estimates
     rows = [g for g in estimates.members(attribute) if UNKNOWN not in estimates.groups[g].values]
     units = estimates.n_units.max(axis=1)
-    large = [g for g in rows if units[g] >= measured.least[0]]
+    large = [g for g in rows if units[g] >= inputs.least[0]]
     if not large:
         return
     smallest = min(large, key=lambda g: int(units[g]))
-    listed = ", ".join(_quoted(estimates.groups[g].name) for g in large)
+    names = ", ".join(_quoted(estimates.groups[g].name) for g in large)
     small = [brief(estimates.groups[g].name) for g in rows if g not in large]
-    more = f" and {len(small) - _NAMED} more" if small[_NAMED:] else ""
-    left = f"; smaller and left out: {', '.join(small[:_NAMED])}{more}" if small else ""
-    least = f"{brief(estimates.groups[smallest].name)}, {int(units[smallest]):,}"
-    now = f"in each of them; the smallest now: {least}"
-    yield from _lines(
+    more_text = f" and {len(small) - _MAX_LISTED} more" if small[_MAX_LISTED:] else ""
+    excluded_text = (
+        f"; smaller and left out: {', '.join(small[:_MAX_LISTED])}{more_text}" if small else ""
+    )
+    smallest_text = f"{brief(estimates.groups[smallest].name)}, {int(units[smallest]):,}"
+    size_text = f"in each of them; the smallest now: {smallest_text}"
+    yield from _align_comments(
         [
             (f"  - covered: {_quoted(attribute)}", "who must be in the data"),
-            (f"    groups: [{listed}]", f"those of {measured.least[0]} people or more{left}"),
-            (f"    people: {measured.least[0]}", now),
+            (f"    groups: [{names}]", f"those of {inputs.least[0]} people or more{excluded_text}"),
+            (f"    people: {inputs.least[0]}", size_text),
         ]
     )
 
 
 def _quoted(name: str) -> str:
     """Write a name so that YAML reads it as that text."""
-    if _PLAIN.fullmatch(name) and name.lower() not in _WORDS:
+    if _UNQUOTED_NAME.fullmatch(name) and name.lower() not in _YAML_WORDS:
         return name
     return escape_json(json.dumps(name, ensure_ascii=False))
 
 
-def _lines(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    return [f"{line:<{_COLUMN}}  # {plain(comment)}" for line, comment in pairs]
+def _align_comments(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    return [f"{line:<{_COMMENT_COLUMN}}  # {plain(comment)}" for line, comment in pairs]

@@ -16,7 +16,7 @@ from isolux.vocabulary.spec import crossed
 
 _KEYS = ("policy", "name", "level", "power", "unanswered_at_most", "rules")
 VERSION = 1
-_MOST_RULES = 1000
+_MAX_RULES = 1000
 
 
 def read_policy(source: Policy | Mapping[str, Any] | str | Path) -> Policy:
@@ -30,278 +30,297 @@ def read_policy(source: Policy | Mapping[str, Any] | str | Path) -> Policy:
     """
     if isinstance(source, Policy):
         return source
-    where = "the policy" if isinstance(source, Mapping) else str(source)
-    said = _plain(dict(source)) if isinstance(source, Mapping) else _of_file(source)
-    for key in said:
+    source_name = "the policy" if isinstance(source, Mapping) else str(source)
+    settings = _plain(dict(source)) if isinstance(source, Mapping) else _read_policy_file(source)
+    for key in settings:
         if key not in _KEYS:
-            raise UnknownNameError("setting of a policy", str(key), _KEYS, where=where)
-    _refuse_version(said.get("policy"), where)
-    listed = said.get("rules")
-    if not isinstance(listed, Sequence) or isinstance(listed, str) or not listed:
+            raise UnknownNameError("setting of a policy", str(key), _KEYS, where=source_name)
+    _refuse_version(settings.get("policy"), source_name)
+    rule_mappings = settings.get("rules")
+    if (
+        not isinstance(rule_mappings, Sequence)
+        or isinstance(rule_mappings, str)
+        or not rule_mappings
+    ):
         raise SpecError(
             "the policy holds no rules",
             expected="a list under `rules:`",
-            found="none" if not listed else type(listed).__name__,
-            where=where,
+            found="none" if not rule_mappings else type(rule_mappings).__name__,
+            where=source_name,
             hint="`isolux gate --init RUN` proposes some",
         )
-    rules = tuple(_rule(one, k, where) for k, one in enumerate(listed[:_MOST_RULES], start=1))
-    if len(listed) > _MOST_RULES:
+    rules = tuple(
+        _read_rule(rule_mapping, k, source_name)
+        for k, rule_mapping in enumerate(rule_mappings[:_MAX_RULES], start=1)
+    )
+    if len(rule_mappings) > _MAX_RULES:
         raise SpecError(
             "the policy holds too many rules",
-            expected=f"at most {_MOST_RULES:,}",
-            found=f"{len(listed):,}",
-            where=where,
+            expected=f"at most {_MAX_RULES:,}",
+            found=f"{len(rule_mappings):,}",
+            where=source_name,
         )
-    refuse_summary_alone(rules, where)
-    name = said.get("name")
+    refuse_summary_alone(rules, source_name)
+    name = settings.get("name")
     return Policy(
         rules,
-        _share(said, "level", 0.95, (0.8, 0.9999), where),
-        _share(said, "power", 0.8, (0.5, 0.99), where),
+        _read_fraction(settings, "level", 0.95, (0.8, 0.9999), source_name),
+        _read_fraction(settings, "power", 0.8, (0.5, 0.99), source_name),
         "" if name is None else str(name),
-        where if where != "the policy" else "in memory",
-        _unanswered(said, where),
+        source_name if source_name != "the policy" else "in memory",
+        _read_max_missing_share(settings, source_name),
     )
 
 
-def _unanswered(said: Mapping[str, Any], where: str) -> float:
+def _read_max_missing_share(settings: Mapping[str, Any], source_name: str) -> float:
     """Read the share of people who may have no prediction; default: 1 %."""
     key = "unanswered_at_most"
-    amount = read_amount(said.get(key, "1 %"), what=key, where=where)
+    amount = read_amount(settings.get(key, "1 %"), what=key, where=source_name)
     share = amount.number if amount.unit == "share" else amount.number / 100.0
     if amount.unit not in ("%", "share") or not 0 <= share < 1:
         raise SpecError(
             f"{key} is not a share of people",
             expected="0 % to less than 100 %, such as `1 %`",
             found=amount.text,
-            where=where,
+            where=source_name,
         )
     return share
 
 
-def _plain(value: Any) -> Any:
-    """Turn numpy's numbers and arrays of a policy in memory into what a file would hold."""
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+def _plain(setting: Any) -> Any:
+    """Convert numpy scalars and arrays of a policy in memory to Python's types."""
+    if isinstance(setting, np.generic | np.ndarray):
+        setting = setting.tolist()
+    if isinstance(setting, Mapping):
+        return {key: _plain(element) for key, element in setting.items()}
+    return (
+        [_plain(element) for element in setting] if isinstance(setting, list | tuple) else setting
+    )
 
 
-def _of_file(path: str | Path) -> dict[str, Any]:
-    found = read_mapping(path)
+def _read_policy_file(path: str | Path) -> dict[str, Any]:
+    settings = read_mapping(path)
     refuse_repeated_keys(path)
-    return found
+    return settings
 
 
-def _refuse_version(said: object, where: str) -> None:
-    if said == VERSION and not isinstance(said, bool):
+def _refuse_version(version: object, source_name: str) -> None:
+    if version == VERSION and not isinstance(version, bool):
         return
     raise SpecError(
         "the policy does not say by which version of policies it is written",
         expected=f"`policy: {VERSION}` as its first line",
-        found="none" if said is None else repr(said),
-        where=where,
+        found="none" if version is None else repr(version),
+        where=source_name,
     )
 
 
-def _share(
-    said: Mapping[str, Any], key: str, default: float, ends: tuple[float, float], where: str
+def _read_fraction(
+    settings: Mapping[str, Any],
+    key: str,
+    default: float,
+    limits: tuple[float, float],
+    source_name: str,
 ) -> float:
-    value = said.get(key, default)
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not ends[0] <= float(value) <= ends[1]:
+    setting = settings.get(key, default)
+    number = isinstance(setting, int | float) and not isinstance(setting, bool)
+    if not number or not limits[0] <= float(setting) <= limits[1]:
         raise SpecError(
             f"the {key} of a policy cannot be that",
-            expected=f"{ends[0]:g} to {ends[1]:g}",
-            found=repr(value),
-            where=where,
+            expected=f"{limits[0]:g} to {limits[1]:g}",
+            found=repr(setting),
+            where=source_name,
         )
-    return float(value)
+    return float(setting)
 
 
-def _rule(said: object, place: int, file: str) -> Rule:
-    where = f"{file}, rule {place}"
-    if not isinstance(said, Mapping) or not said:
+def _read_rule(mapping: object, number: int, file: str) -> Rule:
+    source_name = f"{file}, rule {number}"
+    if not isinstance(mapping, Mapping) or not mapping:
         raise SpecError(
             "a rule is not a mapping",
             expected="lines such as `metric: accuracy`",
-            found=repr(said),
-            where=where,
+            found=repr(mapping),
+            where=source_name,
         )
-    kind = _kind(said, where)
-    for key in said:
-        if key not in takes(kind):
-            raise UnknownNameError(f"key of a rule `{kind}`", str(key), takes(kind), where=where)
-    for key in (kind, *KINDS[kind][0]):
-        value = said.get(key)
-        if value is None or (isinstance(value, str | list) and not value):
-            raise SpecError(
-                f"a rule `{kind}` lacks {key}",
-                expected=f"`{key}:` with a value",
-                found=", ".join(map(str, said)),
-                where=where,
+    rule_kind = _find_kind(mapping, source_name)
+    for key in mapping:
+        if key not in takes(rule_kind):
+            raise UnknownNameError(
+                f"key of a rule `{rule_kind}`", str(key), takes(rule_kind), where=source_name
             )
-    _refuse_groups(said, where)
-    return _filled(cast("Kind", kind), said, place, where)
+    for key in (rule_kind, *KINDS[rule_kind][0]):
+        setting = mapping.get(key)
+        if setting is None or (isinstance(setting, str | list) and not setting):
+            raise SpecError(
+                f"a rule `{rule_kind}` lacks {key}",
+                expected=f"`{key}:` with a value",
+                found=", ".join(map(str, mapping)),
+                where=source_name,
+            )
+    _refuse_groups(mapping, source_name)
+    return _build_rule(cast("Kind", rule_kind), mapping, number, source_name)
 
 
-def _refuse_groups(said: Mapping[Any, Any], where: str) -> None:
-    """Refuse a list of no groups, and a group that is held to itself."""
-    if "groups" in said and not said["groups"]:
+def _refuse_groups(mapping: Mapping[Any, Any], source_name: str) -> None:
+    """Refuse an empty list of groups, and a group that is compared with itself."""
+    if "groups" in mapping and not mapping["groups"]:
         raise SpecError(
             "groups lists none",
             expected="groups by name, or no line `groups:` for every group",
-            found=repr(said["groups"]),
-            where=where,
+            found=repr(mapping["groups"]),
+            where=source_name,
         )
-    than = said.get("than")
-    if than is not None and than in _texts(said.get("groups", ()), "groups", where):
+    reference = mapping.get("than")
+    if reference is not None and reference in _read_texts(
+        mapping.get("groups", ()), "groups", source_name
+    ):
         raise SpecError(
-            f"{than} is held to itself",
+            f"{reference} is held to itself",
             expected="`groups:` without the group of `than:`",
-            found=f"groups: {said['groups']}, than: {than}",
-            where=where,
+            found=f"groups: {mapping['groups']}, than: {reference}",
+            where=source_name,
         )
 
 
-def _kind(said: Mapping[Any, Any], where: str) -> str:
-    asked = [key for key in said if key in KINDS]
-    if len(asked) == 1:
-        return str(asked[0])
-    if len(asked) > 1:
+def _find_kind(mapping: Mapping[Any, Any], source_name: str) -> str:
+    present_kinds = [key for key in mapping if key in KINDS]
+    if len(present_kinds) == 1:
+        return str(present_kinds[0])
+    if len(present_kinds) > 1:
         raise SpecError(
             "a rule asks two things",
             expected="one of them a rule",
-            found=" and ".join(map(str, asked)),
-            where=where,
+            found=" and ".join(map(str, present_kinds)),
+            where=source_name,
         )
-    known = {name for kind in KINDS for name in takes(kind)} - KINDS.keys()
-    strange = next((str(key) for key in said if key not in known), None)
-    if strange is not None:
-        raise UnknownNameError("kind of rule", strange, KINDS, where=where)
+    valid_keys = {name for rule_kind in KINDS for name in takes(rule_kind)} - KINDS.keys()
+    unexpected_key = next((str(key) for key in mapping if key not in valid_keys), None)
+    if unexpected_key is not None:
+        raise UnknownNameError("kind of rule", unexpected_key, KINDS, where=source_name)
     raise SpecError(
         "a rule asks nothing",
         expected="one of " + ", ".join(KINDS),
-        found=", ".join(map(str, said)),
-        where=where,
+        found=", ".join(map(str, mapping)),
+        where=source_name,
     )
 
 
-def _filled(kind: Kind, said: Mapping[str, Any], place: int, where: str) -> Rule:
+def _build_rule(rule_kind: Kind, mapping: Mapping[str, Any], number: int, source_name: str) -> Rule:
     amount, ratio = None, None
     analyses: tuple[str, ...] = ()
-    attribute = said.get("attribute")
-    if kind == "covered":
-        attribute = said["covered"]
-    elif kind == "ran":
-        analyses = _analyses(said["ran"], where)
-    elif kind == "ratio_at_least":
-        ratio = _ratio(said[kind], where)
+    attribute = mapping.get("attribute")
+    if rule_kind == "covered":
+        attribute = mapping["covered"]
+    elif rule_kind == "ran":
+        analyses = _read_analyses(mapping["ran"], source_name)
+    elif rule_kind == "ratio_at_least":
+        ratio = _read_ratio(mapping[rule_kind], source_name)
     else:
-        amount = read_amount(said[kind], what=kind, where=where)
-    if kind == "none_above":
-        analyses = _analyses(said["findings"], where)
-    threshold = said.get("threshold")
+        amount = read_amount(mapping[rule_kind], what=rule_kind, where=source_name)
+    if rule_kind == "none_above":
+        analyses = _read_analyses(mapping["findings"], source_name)
+    threshold = mapping.get("threshold")
     if threshold is not None and (isinstance(threshold, bool) or not _number(threshold)):
-        raise SpecError("a threshold is not a number", found=repr(threshold), where=where)
-    same = "same"
-    if kind == "lost_at_most":
-        same = said.get("people", "same")
-        if same not in ("same", "shared", "different"):
+        raise SpecError("a threshold is not a number", found=repr(threshold), where=source_name)
+    baseline_people = "same"
+    if rule_kind == "lost_at_most":
+        baseline_people = mapping.get("people", "same")
+        if baseline_people not in ("same", "shared", "different"):
             raise SpecError(
                 "the people of a baseline are the same, shared or different",
                 expected="`people: same`, `people: shared` or `people: different`",
-                found=repr(same),
-                where=where,
+                found=repr(baseline_people),
+                where=source_name,
             )
     return Rule(
-        kind,
-        place,
+        rule_kind,
+        number,
         amount,
-        _text(said, "metric", where),
-        _text(said, "label", where),
+        _text(mapping, "metric", source_name),
+        _text(mapping, "label", source_name),
         None if threshold is None else float(threshold),
-        _text(said, "model", where),
-        None if attribute is None else _attribute(attribute, where),
-        _texts(said.get("groups", ()), "groups", where),
-        _text(said, "than", where),
-        _count(said, "people", where) if kind == "covered" else None,
-        _count(said, "clusters", where),
-        cast("Any", same),
+        _text(mapping, "model", source_name),
+        None if attribute is None else _attribute(attribute, source_name),
+        _read_texts(mapping.get("groups", ()), "groups", source_name),
+        _text(mapping, "than", source_name),
+        _read_count(mapping, "people", source_name) if rule_kind == "covered" else None,
+        _read_count(mapping, "clusters", source_name),
+        cast("Any", baseline_people),
         analyses,
         ratio,
-        _text(said, "name", where) or "",
+        _text(mapping, "name", source_name) or "",
     )
 
 
-def _number(value: object) -> bool:
-    return isinstance(value, int | float)
+def _number(setting: object) -> bool:
+    return isinstance(setting, int | float)
 
 
-def _attribute(value: object, where: str) -> str:
-    parts = crossed(value) if isinstance(value, str) else ()
-    if not parts or not all(parts):
+def _attribute(setting: object, source_name: str) -> str:
+    names = crossed(setting) if isinstance(setting, str) else ()
+    if not names or not all(names):
         raise SpecError(
             "an attribute is a name, or names joined by *",
             expected='race, "race*gender"',
-            found=repr(value),
-            where=where,
+            found=repr(setting),
+            where=source_name,
         )
-    return "*".join(parts)
+    return "*".join(names)
 
 
-def _text(said: Mapping[str, Any], key: str, where: str) -> str | None:
-    value = said.get(key)
-    if value is None:
+def _text(mapping: Mapping[str, Any], key: str, source_name: str) -> str | None:
+    setting = mapping.get(key)
+    if setting is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        hint = f"write it in quotes: {key}: 'yes'" if isinstance(value, bool) else None
-        raise SpecError(f"{key} is not text", found=repr(value), where=where, hint=hint)
-    return str(value)
+    if isinstance(setting, bool) or not isinstance(setting, str | int | float):
+        hint = f"write it in quotes: {key}: 'yes'" if isinstance(setting, bool) else None
+        raise SpecError(f"{key} is not text", found=repr(setting), where=source_name, hint=hint)
+    return str(setting)
 
 
-def _texts(value: object, key: str, where: str) -> tuple[str, ...]:
-    listed = [value] if isinstance(value, str) else value
-    if not isinstance(listed, Sequence):
-        raise SpecError(f"{key} is not a list", expected="[a, b]", found=repr(value), where=where)
-    return tuple(_text({key: one}, key, where) or "" for one in listed)
+def _read_texts(setting: object, key: str, source_name: str) -> tuple[str, ...]:
+    items = [setting] if isinstance(setting, str) else setting
+    if not isinstance(items, Sequence):
+        raise SpecError(
+            f"{key} is not a list", expected="[a, b]", found=repr(setting), where=source_name
+        )
+    return tuple(_text({key: element}, key, source_name) or "" for element in items)
 
 
-def _analyses(value: object, where: str) -> tuple[str, ...]:
-    names = _texts(value, "analyses", where)
-    known = registry.names("analyses")
+def _read_analyses(setting: object, source_name: str) -> tuple[str, ...]:
+    names = _read_texts(setting, "analyses", source_name)
+    existing_names = registry.names("analyses")
     for name in names:
-        if name not in known:
-            raise UnknownNameError("analysis", name, known, where=where)
+        if name not in existing_names:
+            raise UnknownNameError("analysis", name, existing_names, where=source_name)
     return names
 
 
-def _count(said: Mapping[str, Any], key: str, where: str) -> int | None:
-    value = said.get(key)
-    if value is None or (key == "people" and isinstance(value, str)):
-        if isinstance(value, str):
-            raise SpecError("people is not a count", found=repr(value), where=where)
+def _read_count(mapping: Mapping[str, Any], key: str, source_name: str) -> int | None:
+    setting = mapping.get(key)
+    if setting is None or (key == "people" and isinstance(setting, str)):
+        if isinstance(setting, str):
+            raise SpecError("people is not a count", found=repr(setting), where=source_name)
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if isinstance(setting, bool) or not isinstance(setting, int) or setting < 1:
         raise SpecError(
             (f"{key} is not a count"),
             expected="a whole number from 1",
-            found=repr(value),
-            where=where,
+            found=repr(setting),
+            where=source_name,
         )
-    return value
+    return setting
 
 
-def _ratio(value: object, where: str) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1:
-        return float(value)
+def _read_ratio(setting: object, source_name: str) -> float:
+    if isinstance(setting, int | float) and not isinstance(setting, bool) and 0 < setting < 1:
+        return float(setting)
     raise SpecError(
         "ratio_at_least is not a ratio",
         expected="a number between 0 and 1, such as 0.8",
-        found=repr(value),
-        where=where,
+        found=repr(setting),
+        where=source_name,
     )
 
 
@@ -321,21 +340,21 @@ SUMMARIES = frozenset(
 )
 """Numbers of an attribute's groups, which are no metric of anyone."""
 
-_OTHER_ERROR = {
-    one: other
+_TRADED_ERROR = {
+    metric_name: traded_metric
     for pair in (
         ("false_match_rate", "false_non_match_rate"),
         ("false_positive_identification_rate", "false_negative_identification_rate"),
         ("challenge_false_positive_rate", "challenge_false_negative_rate"),
     )
-    for one, other in (pair, pair[::-1])
+    for metric_name, traded_metric in (pair, pair[::-1])
 }
 """Two errors of which a threshold trades one for the other."""
-_BETWEEN = ("within", "worse_by_at_most")
-_HINT = "a model that fails everyone fails all groups alike, and would pass"
+_DIFFERENCE_KINDS = ("within", "worse_by_at_most")
+_SUMMARY_HINT = "a model that fails everyone fails all groups alike, and would pass"
 
 
-def refuse_summary_alone(rules: Sequence[Rule], where: str) -> None:
+def refuse_summary_alone(rules: Sequence[Rule], source: str) -> None:
     """Refuse a rule of differences between groups without limits of the errors themselves.
 
     Examples
@@ -346,39 +365,39 @@ def refuse_summary_alone(rules: Sequence[Rule], where: str) -> None:
     Traceback (most recent call last):
     isolux.vocabulary.errors.SpecError: a ratio of groups alone says nothing of how large the ...
     """
-    limited = {
+    limited_metrics = {
         rule.metric
         for rule in rules
         if rule.kind in ("at_least", "at_most") and rule.attribute is None
     }
     for rule in rules:
-        at = f"{where}, rule {rule.place}"
+        rule_source = f"{source}, rule {rule.place}"
         if rule.metric in SUMMARIES:
             raise SpecError(
                 f"{rule.metric!r} is a summary of how groups differ, and decides nothing alone",
                 expected="a rule of each error for everyone (at_most), and of its differences"
                 " between groups (within, worse_by_at_most, ratio_at_least)",
                 found=f"metric: {rule.metric}",
-                where=at,
-                hint=_HINT,
+                where=rule_source,
+                hint=_SUMMARY_HINT,
             )
         metric = str(rule.metric)
-        needed = {metric}
-        if rule.kind == "ratio_at_least" and metric in _OTHER_ERROR:
-            needed.add(_OTHER_ERROR[metric])
+        required_metrics = {metric}
+        if rule.kind == "ratio_at_least" and metric in _TRADED_ERROR:
+            required_metrics.add(_TRADED_ERROR[metric])
         elif rule.kind != "ratio_at_least" and not (
-            rule.kind in _BETWEEN and metric in _OTHER_ERROR
+            rule.kind in _DIFFERENCE_KINDS and metric in _TRADED_ERROR
         ):
             continue
-        missing = sorted(needed - limited)
+        missing = sorted(required_metrics - limited_metrics)
         if missing:
-            what = "a ratio" if rule.kind == "ratio_at_least" else "a difference"
+            comparison_words = "a ratio" if rule.kind == "ratio_at_least" else "a difference"
             raise SpecError(
-                f"{what} of groups alone says nothing of how large the errors are",
+                f"{comparison_words} of groups alone says nothing of how large the errors are",
                 expected="beside it a rule for everyone: "
                 + " and ".join(f"`metric: {name}`" for name in missing)
                 + " with at_least or at_most and no attribute",
                 found=f"{rule.kind} of {metric} alone",
-                where=at,
-                hint=_HINT,
+                where=rule_source,
+                hint=_SUMMARY_HINT,
             )

@@ -9,10 +9,10 @@ from typing import Literal
 
 from isolux.vocabulary.errors import SpecError
 
-_WRITTEN = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)\s*([^\d\s,.].*?)?\s*")
+_AMOUNT_PATTERN = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)\s*([^\d\s,.].*?)?\s*")
 _POINTS = ("point", "points", "percentage points", "pp")
-_SHARE = ("share", "shares", "fraction")
-_PERCENT = ("%", "percent", "per cent")
+_SHARE_WORDS = ("share", "shares", "fraction")
+_PERCENT_WORDS = ("%", "percent", "per cent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Amount:
         return f"{self.number:g} {unit}".strip()
 
 
-def read_amount(value: object, *, what: str, where: str) -> Amount:
+def read_amount(amount: object, *, what: str, where: str) -> Amount:
     """Read a number with its unit.
 
     Examples
@@ -52,49 +52,50 @@ def read_amount(value: object, *, what: str, where: str) -> Amount:
     Amount(number=5.0, unit='points')
     """
     expected = "a number with its unit: `5 points`, `0.05 share`; a level also `80 %`"
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(amount, float) and not math.isfinite(amount):
         raise SpecError(
             f"{what} is not a number",
             expected=expected,
-            found=str(value),
+            found=str(amount),
             where=where,
             hint="without a limit there is nothing to pass: give one, or leave the rule out",
         )
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(amount, int | float) and not isinstance(amount, bool):
         raise SpecError(
             f"{what} has no unit",
             expected=expected,
-            found=f"{value:g}",
+            found=f"{amount:g}",
             where=where,
-            hint=f"write {_likely(what, float(value))}; of another metric its unit, such as `2 dB`",
+            hint=f"write {_suggest_amount(what, float(amount))}; "
+            "of another metric its unit, such as `2 dB`",
         )
-    found = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
-        point = isinstance(value, str) and re.match(r"\s*[-+]?\d+,\d", value)
-        hint = f"with a point: `{what}: {str(value).replace(',', '.').strip()}`" if point else None
+    pattern_match = _AMOUNT_PATTERN.fullmatch(amount) if isinstance(amount, str) else None
+    if pattern_match is None:
+        point = isinstance(amount, str) and re.match(r"\s*[-+]?\d+,\d", amount)
+        hint = f"with a point: `{what}: {str(amount).replace(',', '.').strip()}`" if point else None
         raise SpecError(
-            f"{what} is not a number", expected=expected, found=repr(value), where=where, hint=hint
+            f"{what} is not a number", expected=expected, found=repr(amount), where=where, hint=hint
         )
-    unit = " ".join((found[2] or "").split())
+    unit = " ".join((pattern_match[2] or "").split())
     if not unit:
-        return read_amount(float(found[1]), what=what, where=where)
-    for names, name in ((_POINTS, "points"), (_SHARE, "share"), (_PERCENT, "%")):
+        return read_amount(float(pattern_match[1]), what=what, where=where)
+    for names, name in ((_POINTS, "points"), (_SHARE_WORDS, "share"), (_PERCENT_WORDS, "%")):
         unit = name if unit.lower() in names else unit
-    return Amount(float(found[1]), unit)
+    return Amount(float(pattern_match[1]), unit)
 
 
-def _likely(what: str, value: float) -> str:
-    """Name what a bare number of a share may mean, the likeliest first."""
-    unit = "%" if what in ("at_least", "at_most") else "points"
-    if 0 < abs(value) < 1:
-        return f"`{what}: {100 * value:g} {unit}` or, the same, `{what}: {value:g} share`"
-    return f"`{what}: {value:g} {unit}`" + (
+def _suggest_amount(key: str, number: float) -> str:
+    """Suggest the units that a number without one may have, the likeliest first."""
+    unit = "%" if key in ("at_least", "at_most") else "points"
+    if 0 < abs(number) < 1:
+        return f"`{key}: {100 * number:g} {unit}` or, the same, `{key}: {number:g} share`"
+    return f"`{key}: {number:g} {unit}`" + (
         " if percentage points are meant" if unit == "points" else ""
     )
 
 
 def margin_of(amount: Amount, unit: str, *, what: str, where: str) -> float:
-    """Turn the size of a difference into the metric's unit.
+    """Convert the margin of a difference to the metric's unit.
 
     Examples
     --------
@@ -108,34 +109,34 @@ def margin_of(amount: Amount, unit: str, *, what: str, where: str) -> float:
             found=amount.text,
             where=where,
         )
-    found = _in_unit(amount, unit, what, where)
-    if found <= 0:
+    margin = _convert_to_unit(amount, unit, what, where)
+    if margin <= 0:
         raise SpecError(
             f"{what} leaves no room",
             expected="above 0: no number of people shows that two values are exactly alike",
             found=amount.text,
             where=where,
         )
-    if unit == "fraction" and found >= 1:
+    if unit == "fraction" and margin >= 1:
         raise SpecError(
             f"{what} allows every difference there can be",
             expected="below 100 points",
             found=amount.text,
             where=where,
         )
-    return found
+    return margin
 
 
 def level_of(amount: Amount, unit: str, *, what: str, where: str) -> float:
-    """Turn a value's limit into the metric's unit.
+    """Convert the limit of a value to the metric's unit.
 
     Examples
     --------
     >>> level_of(Amount(80.0, "%"), "fraction", what="at_least", where="rule 1")
     0.8
     """
-    found = _in_unit(amount, unit, what, where)
-    if unit == "fraction" and not 0 < found < 1:
+    limit = _convert_to_unit(amount, unit, what, where)
+    if unit == "fraction" and not 0 < limit < 1:
         raise SpecError(
             f"{what} asks nothing of a share, or what none can show",
             expected="more than 0 % and less than 100 %",
@@ -145,30 +146,30 @@ def level_of(amount: Amount, unit: str, *, what: str, where: str) -> float:
     if what == "at_least" and unit == "fraction" and amount.unit != "share" and amount.number < 1:
         raise SpecError(
             f"{what} asks for less than 1 %, which nearly any model passes",
-            expected=f"`{100 * amount.number:g} %`, or `{found:g} share` if so little is meant",
+            expected=f"`{100 * amount.number:g} %`, or `{limit:g} share` if so little is meant",
             found=amount.text,
             where=where,
             hint=f"did you mean {100 * amount.number:g} %?",
         )
-    return found
+    return limit
 
 
-def _in_unit(amount: Amount, unit: str, what: str, where: str) -> float:
+def _convert_to_unit(amount: Amount, unit: str, key: str, source: str) -> float:
     if unit == "fraction":
         if amount.unit in ("points", "%"):
             return round(amount.number / 100.0, 12)
         if amount.unit == "share":
             return amount.number
-        wanted = "points or a share"
+        expected_unit = "points or a share"
     else:
-        wanted = unit or "units"
-        if amount.unit.lower() in (wanted.lower(), "units", "unit"):
+        expected_unit = unit or "units"
+        if amount.unit.lower() in (expected_unit.lower(), "units", "unit"):
             return amount.number
     raise SpecError(
-        f"{what} is in another unit than the metric",
-        expected=f"{wanted}",
+        f"{key} is in another unit than the metric",
+        expected=f"{expected_unit}",
         found=amount.text,
-        where=where,
+        where=source,
     )
 
 
@@ -185,7 +186,7 @@ Kind = Literal[
 ]
 SamePeople = Literal["same", "shared", "different"]
 
-_OF_METRIC = ("metric", "label", "threshold", "model", "name")
+_METRIC_KEYS = ("metric", "label", "threshold", "model", "name")
 KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     "at_least": (("metric",), ("attribute", "groups"), "the value of everyone, or of each group"),
     "at_most": (("metric",), ("attribute", "groups"), "the value of everyone, or of each group"),
@@ -208,7 +209,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
 """Of each kind of rule: keys that it needs, keys that it may have, what it asks."""
 
 
-def takes(kind: str) -> tuple[str, ...]:
+def takes(rule_kind: str) -> tuple[str, ...]:
     """List the keys that a rule of this kind may have.
 
     Examples
@@ -216,9 +217,17 @@ def takes(kind: str) -> tuple[str, ...]:
     >>> takes("ran")
     ('ran', 'name')
     """
-    needs, may, _ = KINDS[kind]
+    required_keys, optional_keys, _ = KINDS[rule_kind]
     return tuple(
-        dict.fromkeys((kind, *needs, *may, *(_OF_METRIC if "metric" in needs else ()), "name"))
+        dict.fromkeys(
+            (
+                rule_kind,
+                *required_keys,
+                *optional_keys,
+                *(_METRIC_KEYS if "metric" in required_keys else ()),
+                "name",
+            )
+        )
     )
 
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 4
-_OF_DIFFERENCE = ("within", "worse_by_at_most", "lost_at_most", "none_above")
+_DIFFERENCE_KINDS = ("within", "worse_by_at_most", "lost_at_most", "none_above")
 
 
-def title(rule: Rule, measured: Measured) -> str:
+def title(rule: Rule, inputs: Measured) -> str:
     """Return the name that a policy gives a rule, or what it asks in a few words."""
     if rule.title:
         return rule.title
@@ -35,38 +35,38 @@ def title(rule: Rule, measured: Measured) -> str:
     amount = rule.amount.text if rule.amount else f"{rule.ratio:g}"
     if rule.kind == "none_above":
         return f"No gap and no finding of {', '.join(rule.analyses)} above {amount}"
-    name = _metric_title(rule, measured)
-    of = _whom(rule)
-    asked = {
-        "at_least": f"{name} of {of}: at least {amount}",
-        "at_most": f"{name} of {of}: at most {amount}",
-        "within": f"{name}: no two of {of} more than {amount} apart",
-        "worse_by_at_most": f"{name}: none of {of} more than {amount} worse than "
+    name = _metric_title(rule, inputs)
+    groups = _describe_groups(rule)
+    titles = {
+        "at_least": f"{name} of {groups}: at least {amount}",
+        "at_most": f"{name} of {groups}: at most {amount}",
+        "within": f"{name}: no two of {groups} more than {amount} apart",
+        "worse_by_at_most": f"{name}: none of {groups} more than {amount} worse than "
         f"{rule.than or 'everyone else'}",
-        "lost_at_most": f"{name}: {of} lost at most {amount} since the baseline",
-        "ratio_at_least": f"{name}: smallest over largest of {of} at least {amount}",
+        "lost_at_most": f"{name}: {groups} lost at most {amount} since the baseline",
+        "ratio_at_least": f"{name}: smallest over largest of {groups} at least {amount}",
     }
-    return asked[rule.kind]
+    return titles[rule.kind]
 
 
 def _title_covered(rule: Rule) -> str:
-    least = [f"{rule.people:,} people"] if rule.people else []
-    least += [f"{rule.clusters:,} clusters"] if rule.clusters else []
-    return f"Groups covered: {_whom(rule)}" + (
-        f", each with {' and '.join(least)}" if least else ""
+    minimums = [f"{rule.people:,} people"] if rule.people else []
+    minimums += [f"{rule.clusters:,} clusters"] if rule.clusters else []
+    return f"Groups covered: {_describe_groups(rule)}" + (
+        f", each with {' and '.join(minimums)}" if minimums else ""
     )
 
 
-def _metric_title(rule: Rule, measured: Measured) -> str:
-    found = [m.info.title for m in measured.estimates.measures if m.metric == rule.metric]
-    name = found[0] if found else str(rule.metric)
-    more = [rule.label] if rule.label else []
-    more += [f"at {rule.threshold:g}"] if rule.threshold is not None else []
-    more += [f"model {rule.model}"] if rule.model else []
-    return f"{name} ({', '.join(more)})" if more else name
+def _metric_title(rule: Rule, inputs: Measured) -> str:
+    titles = [m.info.title for m in inputs.estimates.measures if m.metric == rule.metric]
+    name = titles[0] if titles else str(rule.metric)
+    details = [rule.label] if rule.label else []
+    details += [f"at {rule.threshold:g}"] if rule.threshold is not None else []
+    details += [f"model {rule.model}"] if rule.model else []
+    return f"{name} ({', '.join(details)})" if details else name
 
 
-def _whom(rule: Rule) -> str:
+def _describe_groups(rule: Rule) -> str:
     if rule.attribute is None:
         return "everyone"
     if len(rule.groups) > _SHOWN:
@@ -76,91 +76,125 @@ def _whom(rule: Rule) -> str:
     return f"the groups of {rule.attribute}"
 
 
-def ruled(rule: Rule, cases: Sequence[Case], measured: Measured, policy: Policy) -> str:
-    """Say what decided a rule, and of one that is not decided, what would."""
-    return _ruled(rule, cases, measured, policy)
+def ruled(rule: Rule, cases: Sequence[Case], inputs: Measured, policy: Policy) -> str:
+    """Describe what decided a rule, or how many more people would decide it."""
+    return _describe_rule_answer(rule, cases, inputs, policy)
 
 
-def _ruled(rule: Rule, cases: Sequence[Case], measured: Measured, policy: Policy) -> str:
+def _describe_rule_answer(
+    rule: Rule, cases: Sequence[Case], inputs: Measured, policy: Policy
+) -> str:
     answer = cases[0].answer
-    told = _once([case for case in cases if case.answer == answer])
+    deciding_cases = _deduplicate_pairs([case for case in cases if case.answer == answer])
     if answer == "pass":
-        lead = "It holds" if len(told) == 1 else f"It holds in all {len(told):,} cases; nearest"
-        n = measured.baseline(rule).people if rule.asks_baseline else 0
-        both = f" {n:,} people are in both runs." if n else ""
-        return f"{lead}: {_measured_ones(rule, told[:1], cases, measured)}.{both}"
-    seen = [case for case in told if not case.reason]
-    parts = [_measured_ones(rule, seen, cases, measured)] if seen else []
-    parts += _by_reason([case for case in told if case.reason])
-    text = "; ".join(parts)
+        opening = (
+            "It holds"
+            if len(deciding_cases) == 1
+            else f"It holds in all {len(deciding_cases):,} cases; nearest"
+        )
+        n = inputs.baseline(rule).people if rule.asks_baseline else 0
+        both_runs_text = f" {n:,} people are in both runs." if n else ""
+        nearest = _describe_measured_cases(rule, deciding_cases[:1], cases, inputs)
+        return f"{opening}: {nearest}.{both_runs_text}"
+    measured_cases = [case for case in deciding_cases if not case.reason]
+    sentences = (
+        [_describe_measured_cases(rule, measured_cases, cases, inputs)] if measured_cases else []
+    )
+    sentences += _group_by_reason([case for case in deciding_cases if case.reason])
+    text = "; ".join(sentences)
     if answer == "fail":
-        also = sum(case.answer == "insufficient" for case in _once(cases))
-        return f"{_ended(text)}" + (f" Also not decided: {also:,}." if also else "")
-    told_more = needed(told, policy, baseline=rule.asks_baseline, noun=noun_of(rule, measured))
-    return f"{_ended(text)} {told_more}".strip()
+        n_undecided = sum(case.answer == "insufficient" for case in _deduplicate_pairs(cases))
+        return f"{_end_sentence(text)}" + (
+            f" Also not decided: {n_undecided:,}." if n_undecided else ""
+        )
+    needed_text = needed(
+        deciding_cases, policy, baseline=rule.asks_baseline, noun=noun_of(rule, inputs)
+    )
+    return f"{_end_sentence(text)} {needed_text}".strip()
 
 
-def _ended(text: str) -> str:
+def _end_sentence(text: str) -> str:
     return text if text.endswith((".", "?")) else f"{text}."
 
 
-def _measured_ones(
-    rule: Rule, told: Sequence[Case], cases: Sequence[Case], measured: Measured
+def _describe_measured_cases(
+    rule: Rule, shown_cases: Sequence[Case], cases: Sequence[Case], inputs: Measured
 ) -> str:
-    """Say the first few cases that have a number."""
-    infos = {m.metric: m.info for m in measured.estimates.measures}
-    several = len({(c.metric, c.label, c.threshold) for c in cases if c.metric}) > 1
-    models = len({c.model for c in cases if c.model}) > 1
-    said = [_case(rule, case, infos, several=several, models=models) for case in told[:_SHOWN]]
-    return "; ".join(said) + _and_more(len(told) - _SHOWN)
-
-
-def _by_reason(cases: Sequence[Case]) -> list[str]:
-    """Name those who could not be asked, by why not."""
-    found: dict[str, list[str]] = {}
-    for case in cases:
-        who = brief(str(case.group or case.attribute or case.metric or "the run"))
-        found.setdefault(str(case.reason), []).append(who)
-    said = [
-        f"{', '.join(who[:_SHOWN])}{_and_more(len(who) - _SHOWN, comma=True)}: {why}"
-        for why, who in found.items()
+    """Describe the first few cases that have an estimate."""
+    infos = {m.metric: m.info for m in inputs.estimates.measures}
+    has_several_measures = len({(c.metric, c.label, c.threshold) for c in cases if c.metric}) > 1
+    has_several_models = len({c.model for c in cases if c.model}) > 1
+    sentences = [
+        _describe_case(
+            rule,
+            case,
+            infos,
+            has_several_measures=has_several_measures,
+            has_several_models=has_several_models,
+        )
+        for case in shown_cases[:_SHOWN]
     ]
-    return said[:_SHOWN]
+    return "; ".join(sentences) + _format_remaining(len(shown_cases) - _SHOWN)
 
 
-def _and_more(n: int, *, comma: bool = False) -> str:
+def _group_by_reason(cases: Sequence[Case]) -> list[str]:
+    """List groups that could not be evaluated, by reason."""
+    subjects_by_reason: dict[str, list[str]] = {}
+    for case in cases:
+        subject = brief(str(case.group or case.attribute or case.metric or "the run"))
+        subjects_by_reason.setdefault(str(case.reason), []).append(subject)
+    sentences = [
+        f"{', '.join(subjects[:_SHOWN])}"
+        f"{_format_remaining(len(subjects) - _SHOWN, comma=True)}: {reason}"
+        for reason, subjects in subjects_by_reason.items()
+    ]
+    return sentences[:_SHOWN]
+
+
+def _format_remaining(n: int, *, comma: bool = False) -> str:
     return "" if n < 1 else f"{'' if comma else ';'} and {n:,} more"
 
 
-def _once(cases: Sequence[Case]) -> list[Case]:
-    """Leave out the second direction of a pair: the worse one stands first."""
-    found: dict[tuple[object, ...], Case] = {}
+def _deduplicate_pairs(cases: Sequence[Case]) -> list[Case]:
+    """Keep one direction of each pair of groups: the worse one, which stands first."""
+    first_cases: dict[tuple[object, ...], Case] = {}
     for case in cases:
         pair = frozenset((case.group, case.other))
         key = (case.model, case.metric, case.label, case.threshold, case.attribute, pair)
-        found.setdefault(key, case)
-    return list(found.values())
+        first_cases.setdefault(key, case)
+    return list(first_cases.values())
 
 
-def _case(rule: Rule, case: Case, infos: dict[str, Metric], *, several: bool, models: bool) -> str:
-    info = infos.get(str(case.metric))
-    at = None if case.threshold is None else f"at {case.threshold:g}"
-    parts = [
-        case.model if models else None,
-        *((info.title if info else None, case.label, at) if several else ()),
+def _describe_case(
+    rule: Rule,
+    case: Case,
+    infos: dict[str, Metric],
+    *,
+    has_several_measures: bool,
+    has_several_models: bool,
+) -> str:
+    metric = infos.get(str(case.metric))
+    threshold_text = None if case.threshold is None else f"at {case.threshold:g}"
+    details = [
+        case.model if has_several_models else None,
+        *(
+            (metric.title if metric else None, case.label, threshold_text)
+            if has_several_measures
+            else ()
+        ),
     ]
-    of = ", ".join(part for part in parts if part)
-    who = brief(case.group or "everyone")
-    who = f"{who} ({of})" if of else who
-    unit = info.unit if info else ""
-    return f"{who} {_measured(rule, case, unit)}{_p(rule, case, unit)}"
+    details_text = ", ".join(detail for detail in details if detail)
+    subject = brief(case.group or "everyone")
+    subject = f"{subject} ({details_text})" if details_text else subject
+    unit = metric.unit if metric else ""
+    return f"{subject} {_format_measured(rule, case, unit)}{_p(rule, case, unit)}"
 
 
 def _p(rule: Rule, case: Case, unit: str) -> str:
-    """Tell the adjusted p of what fails, and of what would fail if it were the only case."""
+    """Format the adjusted p-value of a case that fails, or would fail as the only case."""
     if case.answer == "fail":
         return f", adjusted {p_equals(case.p_fail)}"
-    if not _beyond(rule, case, unit):
+    if not _is_beyond_limit(rule, case, unit):
         return ""
     return (
         ", beyond the limit on its own, but not once corrected for all cases "
@@ -168,91 +202,109 @@ def _p(rule: Rule, case: Case, unit: str) -> str:
     )
 
 
-def _beyond(rule: Rule, case: Case, unit: str) -> bool:
+def _is_beyond_limit(rule: Rule, case: Case, unit: str) -> bool:
     """Whether both bounds of an undecided case lie on the wrong side of its limit."""
     low, high = case.low, case.high
     if case.answer != "insufficient" or case.reason or low is None or high is None:
         return False
     if rule.amount is None:
         return rule.ratio is not None and high < rule.ratio
-    if rule.kind in _OF_DIFFERENCE:
+    if rule.kind in _DIFFERENCE_KINDS:
         margin = margin_of(rule.amount, unit, what=rule.kind, where=rule.where)
         return low > margin or high < -margin
     limit = level_of(rule.amount, unit, what=rule.kind, where=rule.where)
     return high < limit if rule.kind == "at_least" else low > limit
 
 
-def _measured(rule: Rule, case: Case, unit: str) -> str:
-    """Say a value with its bounds: ``77.4 % (74.6 to 80.0)``."""
-    value, low, high = case.estimate, case.low, case.high
+def _format_measured(rule: Rule, case: Case, unit: str) -> str:
+    """Format an estimate with its bounds: ``77.4 % (74.6 to 80.0)``."""
+    estimate, low, high = case.estimate, case.low, case.high
     if rule.kind == "ratio_at_least":
-        return f"has {_three(value)} times that of {case.other} ({_three(low)} to {_three(high)})"
-    ends = f"({value_text(low, unit)} to {value_text(high, unit)})"
-    if rule.kind not in _OF_DIFFERENCE:
-        return f"has {with_unit(value, unit)} {ends}"
+        ratio, low_text, high_text = map(_three_decimals, (estimate, low, high))
+        return f"has {ratio} times that of {case.other} ({low_text} to {high_text})"
+    interval_text = f"({value_text(low, unit)} to {value_text(high, unit)})"
+    if rule.kind not in _DIFFERENCE_KINDS:
+        return f"has {with_unit(estimate, unit)} {interval_text}"
     if rule.kind == "lost_at_most":
-        return f"changed by {_plus(points(value, unit), value)} {_signed(low, high, unit)}"
-    way = "above" if (value or 0) >= 0 else "below"
-    flip = way == "below" and low is not None and high is not None
-    first, last = (-high, -low) if flip else (low, high)  # type: ignore[operator]
-    ends = f"({value_text(first, unit)} to {value_text(last, unit)})"
-    return f"is {points(value, unit)} {way} {brief(str(case.other))} {ends}"
+        return (
+            f"changed by {_add_sign(points(estimate, unit), estimate)} {_signed(low, high, unit)}"
+        )
+    direction = "above" if (estimate or 0) >= 0 else "below"
+    is_flipped = direction == "below" and low is not None and high is not None
+    first_bound, last_bound = (-high, -low) if is_flipped else (low, high)  # type: ignore[operator]
+    interval_text = f"({value_text(first_bound, unit)} to {value_text(last_bound, unit)})"
+    return f"is {points(estimate, unit)} {direction} {brief(str(case.other))} {interval_text}"
 
 
 def _signed(low: float | None, high: float | None, unit: str) -> str:
-    first, last = (value_text(end, unit, sign=True) for end in (low, high))
+    first, last = (value_text(bound, unit, sign=True) for bound in (low, high))
     return f"({first} to {last})"
 
 
-def _plus(text: str, value: float | None) -> str:
-    return f"{'+' if (value or 0) >= 0 else MINUS}{text}"
+def _add_sign(text: str, number: float | None) -> str:
+    return f"{'+' if (number or 0) >= 0 else MINUS}{text}"
 
 
-def _three(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+def _three_decimals(number: float | None) -> str:
+    return "–" if number is None else f"{number:.3f}"
 
 
-def noun_of(rule: Rule, measured: Measured) -> str:
-    """Call what a metric is measured on: people, or pairs."""
-    asked = [m for m in measured.estimates.measures if m.metric == rule.metric]
-    in_pairs = bool(asked) and all(isinstance(m.info.statistic, PairStatistic) for m in asked)
+def noun_of(rule: Rule, inputs: Measured) -> str:
+    """Return the noun of a metric's units: people, or pairs."""
+    rule_measures = [m for m in inputs.estimates.measures if m.metric == rule.metric]
+    in_pairs = bool(rule_measures) and all(
+        isinstance(m.info.statistic, PairStatistic) for m in rule_measures
+    )
     return "pairs" if in_pairs else "people"
 
 
 def needed(
     cases: Sequence[Case], policy: Policy, *, baseline: bool = False, noun: str = "people"
 ) -> str:
-    """Say how many more people of which group would decide what is not decided."""
-    units: dict[str, tuple[int, int | None]] = {}
+    """Describe how many more people of which groups would decide the undecided cases."""
+    needed_by_group: dict[str, tuple[int, int | None]] = {}
     for case in cases:
         for group, n, clusters in (
             (case.group, case.more, case.more_clusters),
             (case.other, case.more_other, None),
         ):
             if n and group is not None and case.reason is None:
-                before = units.get(group, (0, None))
-                units[group] = (n, clusters) if n > before[0] else before
+                previous = needed_by_group.get(group, (0, None))
+                needed_by_group[group] = (n, clusters) if n > previous[0] else previous
     text = []
-    if units:
-        shown = sorted(units.items(), key=lambda item: -item[1][0])
-        listed = [_people(brief(name), *number, noun) for name, number in shown[:_SHOWN]]
-        listed += [f"more of {len(shown) - _SHOWN:,} other groups"] if shown[_SHOWN:] else []
-        both = " in both runs" if baseline else ""
-        text.append(f"About {_and(listed)}{both} would decide it (probability {policy.power:g}).")
-    least = [case for case in cases if case.reason and (case.more or case.more_clusters)]
-    if least:
-        said = [f"{_lacks(case)} of {brief(str(case.group))}" for case in least[:_SHOWN]]
-        cut = f"; and more of {len(least) - _SHOWN:,} others" if least[_SHOWN:] else ""
-        text.append(f"To be judged at all, it takes {'; '.join(said)}{cut}.")
-    untold = [
+    if needed_by_group:
+        largest_first = sorted(needed_by_group.items(), key=lambda entry: -entry[1][0])
+        phrases = [_people(brief(name), *number, noun) for name, number in largest_first[:_SHOWN]]
+        phrases += (
+            [f"more of {len(largest_first) - _SHOWN:,} other groups"]
+            if largest_first[_SHOWN:]
+            else []
+        )
+        both_runs_text = " in both runs" if baseline else ""
+        text.append(
+            f"About {_join_and(phrases)}{both_runs_text} would decide it "
+            f"(probability {policy.power:g})."
+        )
+    too_small = [case for case in cases if case.reason and (case.more or case.more_clusters)]
+    if too_small:
+        missing_phrases = [
+            f"{_format_missing(case)} of {brief(str(case.group))}" for case in too_small[:_SHOWN]
+        ]
+        remaining_text = (
+            f"; and more of {len(too_small) - _SHOWN:,} others" if too_small[_SHOWN:] else ""
+        )
+        text.append(f"To be judged at all, it takes {'; '.join(missing_phrases)}{remaining_text}.")
+    unknown_size = [
         case
         for case in cases
         if case.group and case.reason and not (case.more or case.more_clusters)
     ]
-    if untold:
-        named = _and([brief(str(case.group)) for case in untold[:_SHOWN]])
-        cut = f" and {len(untold) - _SHOWN:,} others" if untold[_SHOWN:] else ""
-        text.append(f"How many more {noun} of {named}{cut} it takes cannot be told.")
+    if unknown_size:
+        names = _join_and([brief(str(case.group)) for case in unknown_size[:_SHOWN]])
+        remaining_text = (
+            f" and {len(unknown_size) - _SHOWN:,} others" if unknown_size[_SHOWN:] else ""
+        )
+        text.append(f"How many more {noun} of {names}{remaining_text} it takes cannot be told.")
     if not text:
         text.append(
             "Even more than a million times as many people would not be sure to decide it."
@@ -263,62 +315,67 @@ def needed(
 
 
 def _people(name: str, n: int, clusters: int | None, noun: str) -> str:
-    within = f" in {_rounded(clusters)} more clusters" if clusters and clusters < n else ""
-    return f"{_rounded(n)} more {noun} of {name}{within}"
+    clusters_text = f" in {_round_up(clusters)} more clusters" if clusters and clusters < n else ""
+    return f"{_round_up(n)} more {noun} of {name}{clusters_text}"
 
 
-def _rounded(n: int) -> str:
-    """Print two digits of a number that is known no better, never less than it is.
+def _round_up(n: int) -> str:
+    """Round a required number up to two digits, as it is an estimate.
 
     Examples
     --------
-    >>> _rounded(14_864), _rounded(86), _rounded(301)
+    >>> _round_up(14_864), _round_up(86), _round_up(301)
     ('15,000', '86', '310')
     """
     step = 10 ** max(len(str(n)) - 2, 0)
     return f"{-(-n // step) * step:,}"
 
 
-def _lacks(case: Case) -> str:
-    parts = [f"{case.more:,} more {'people' if case.more > 1 else 'person'}"] if case.more else []
+def _format_missing(case: Case) -> str:
+    phrases = [f"{case.more:,} more {'people' if case.more > 1 else 'person'}"] if case.more else []
     clusters = case.more_clusters
-    parts += [f"{clusters:,} more cluster{'s' if clusters != 1 else ''}"] if clusters else []
-    return f"at least {' and '.join(parts)}"
+    phrases += [f"{clusters:,} more cluster{'s' if clusters != 1 else ''}"] if clusters else []
+    return f"at least {' and '.join(phrases)}"
 
 
 def counted(rule: Rule, cases: Sequence[Case]) -> str:
-    """Say what decided a rule of groups or analyses."""
+    """Describe what decided a rule of required groups or analyses."""
     answer = cases[0].answer
-    told = [case for case in cases if case.answer == answer]
+    deciding_cases = [case for case in cases if case.answer == answer]
     if answer == "pass":
         if rule.kind == "ran":
-            return "All of them ran." if len(told) > 1 else "It ran."
-        least = min(told, key=lambda case: case.n or 0)
-        number = f"{len(told):,} groups are" if len(told) > 1 else "group is"
-        return f"The {number} there; the smallest is {least.group}: {least.reason}."
-    said = [f"{brief(str(case.group or case.attribute))}: {case.reason}" for case in told[:_SHOWN]]
-    text = _ended("; ".join(said) + _and_more(len(told) - _SHOWN))
+            return "All of them ran." if len(deciding_cases) > 1 else "It ran."
+        smallest = min(deciding_cases, key=lambda case: case.n or 0)
+        number = f"{len(deciding_cases):,} groups are" if len(deciding_cases) > 1 else "group is"
+        return f"The {number} there; the smallest is {smallest.group}: {smallest.reason}."
+    sentences = [
+        f"{brief(str(case.group or case.attribute))}: {case.reason}"
+        for case in deciding_cases[:_SHOWN]
+    ]
+    text = _end_sentence("; ".join(sentences) + _format_remaining(len(deciding_cases) - _SHOWN))
     if answer == "fail":
         return text
-    lacks = [f"{_lacks(case)} of {brief(str(case.group))}" for case in told[:_SHOWN]]
-    return f"{text} It takes {'; '.join(lacks)}."
+    missing_phrases = [
+        f"{_format_missing(case)} of {brief(str(case.group))}" for case in deciding_cases[:_SHOWN]
+    ]
+    return f"{text} It takes {'; '.join(missing_phrases)}."
 
 
-def _and(parts: Sequence[str]) -> str:
-    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
+def _join_and(phrases: Sequence[str]) -> str:
+    return f"{', '.join(phrases[:-1])} and {phrases[-1]}" if len(phrases) > 1 else "".join(phrases)
 
 
-_FACTS = ("covered", "ran")
-_NAMES = 8
-_FOUND = " (a difference was found)"
+_NON_STATISTICAL_KINDS = ("covered", "ran")
+_MAX_ATTRIBUTES = 8
+_FOUND_SUFFIX = " (a difference was found)"
 
 
-def found_differences(measured: Measured) -> list[tuple[str, str]]:
+def found_differences(inputs: Measured) -> list[tuple[str, str]]:
     """List attribute and metric of each difference that the audit itself found."""
-    findings = measured.findings
+    findings = inputs.findings
     if not findings.height:
         return []
-    alpha = 1.0 - recorded_spec(measured.record).statistics.level
+    alpha = 1.0 - recorded_spec(inputs.record).statistics.level
     rows = findings.filter(
         pl.col("analysis") == "group_gaps",
         pl.col("p_adjusted") <= alpha,
@@ -328,42 +385,46 @@ def found_differences(measured: Measured) -> list[tuple[str, str]]:
     return list(dict.fromkeys(rows.select("attribute", "metric").iter_rows()))
 
 
-def unasked(policy: Policy, measured: Measured) -> str:
+def unasked(policy: Policy, inputs: Measured) -> str:
     """Name the attributes of a run whose groups no rule holds to a limit; empty: there are none."""
     if any(rule.kind == "none_above" for rule in policy.rules):
         return ""
-    asked = {
+    limited_attributes = {
         plain(rule.attribute)
         for rule in policy.rules
-        if rule.attribute is not None and rule.kind not in _FACTS
+        if rule.attribute is not None and rule.kind not in _NON_STATISTICAL_KINDS
     }
-    left = [name for name in measured.estimates.domain_of if plain(name) not in asked]
-    if not left:
+    uncovered = [
+        name for name in inputs.estimates.domain_of if plain(name) not in limited_attributes
+    ]
+    if not uncovered:
         return ""
-    differ = {plain(name) for name, _ in found_differences(measured)}
-    found = [f"{name}{_FOUND}" for name in left if plain(name) in differ]
-    named = found + [name for name in left if plain(name) not in differ]
-    counted = {
+    differing = {plain(name) for name, _ in found_differences(inputs)}
+    found_names = [f"{name}{_FOUND_SUFFIX}" for name in uncovered if plain(name) in differing]
+    names = found_names + [name for name in uncovered if plain(name) not in differing]
+    counted_attributes = {
         plain(rule.attribute)
         for rule in policy.rules
         if rule.attribute is not None and rule.kind == "covered"
     }
-    bare = [one for one in named if plain(_name(one)) not in counted]
-    parts = [f"not asked by any rule: {_listed(bare)}"] if bare else []
-    rest = [one for one in named if one not in bare]
-    if rest:
-        parts.append(
+    unmentioned = [
+        entry for entry in names if plain(_strip_suffix(entry)) not in counted_attributes
+    ]
+    sentences = [f"not asked by any rule: {_listed(unmentioned)}"] if unmentioned else []
+    counted_names = [entry for entry in names if entry not in unmentioned]
+    if counted_names:
+        sentences.append(
             "counted by a rule, but no rule checks how well the model "
-            f"works for them: {_listed(rest)}"
+            f"works for them: {_listed(counted_names)}"
         )
-    return "; ".join(parts)
+    return "; ".join(sentences)
 
 
-def _name(entry: str) -> str:
-    return entry.removesuffix(_FOUND)
+def _strip_suffix(entry: str) -> str:
+    return entry.removesuffix(_FOUND_SUFFIX)
 
 
-def _listed(named: list[str]) -> str:
-    shown = max(_NAMES, sum(one.endswith(_FOUND) for one in named))
-    more = f" and {len(named) - shown:,} more" if named[shown:] else ""
-    return ", ".join(named[:shown]) + more
+def _listed(names: list[str]) -> str:
+    n_shown = max(_MAX_ATTRIBUTES, sum(name.endswith(_FOUND_SUFFIX) for name in names))
+    remaining_text = f" and {len(names) - n_shown:,} more" if names[n_shown:] else ""
+    return ", ".join(names[:n_shown]) + remaining_text

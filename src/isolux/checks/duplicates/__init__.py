@@ -127,52 +127,66 @@ def check(
     )
     if pairs.is_empty():
         return together()
-    held = pictures.rows.drop_nulls("thumbnail").sort("thumbnail").select("image_id", "uri")
-    facts = _facts(dataset, split)
-    for side in ("first", "second"):
-        own = held.with_row_index(side).with_columns(pl.col(side).cast(pl.Int64))
-        own = own.join(facts, on="image_id", how="left")
-        named = {name: f"{side}_{name}" for name in own.columns if name != side}
-        pairs = pairs.join(own.rename(named), on=side, how="left", maintain_order="left")
-    return together(*_told(pairs))
-
-
-def _facts(dataset: Dataset, split: str) -> pl.DataFrame:
-    """Whose picture each is, and in which splits: ``image_id, subjects, splits`` (lists)."""
-    people = INSTANCES.conform(dataset.instances)
-    parts = parts_of(dataset, split)
-    joined = people.select("instance_id", "image_id", "subject_id").join(
-        parts, on="instance_id", how="left"
+    hashed_images = (
+        pictures.rows.drop_nulls("thumbnail").sort("thumbnail").select("image_id", "uri")
     )
-    return joined.group_by("image_id").agg(
+    facts = _image_people(dataset, split)
+    for copy_column in ("first", "second"):
+        image_facts = hashed_images.with_row_index(copy_column).with_columns(
+            pl.col(copy_column).cast(pl.Int64)
+        )
+        image_facts = image_facts.join(facts, on="image_id", how="left")
+        renamed = {
+            name: f"{copy_column}_{name}" for name in image_facts.columns if name != copy_column
+        }
+        pairs = pairs.join(
+            image_facts.rename(renamed), on=copy_column, how="left", maintain_order="left"
+        )
+    return together(*_make_problems(pairs))
+
+
+def _image_people(dataset: Dataset, split: str) -> pl.DataFrame:
+    """List the subjects and splits of each image: ``image_id, subjects, splits`` (lists)."""
+    people = INSTANCES.conform(dataset.instances)
+    splits = parts_of(dataset, split)
+    with_splits = people.select("instance_id", "image_id", "subject_id").join(
+        splits, on="instance_id", how="left"
+    )
+    return with_splits.group_by("image_id").agg(
         subjects=pl.col("subject_id").drop_nulls().unique(),
         splits=pl.col("part").drop_nulls().unique(),
     )
 
 
-def _told(pairs: pl.DataFrame) -> list[pl.DataFrame]:
-    def apart(what: str) -> pl.Expr:
-        first, second = pl.col(f"first_{what}"), pl.col(f"second_{what}")
-        both = (first.list.len() > 0) & (second.list.len() > 0)
-        return (both & (first.list.set_intersection(second).list.len() == 0)).fill_null(value=False)
+def _make_problems(pairs: pl.DataFrame) -> list[pl.DataFrame]:
+    def are_disjoint(column: str) -> pl.Expr:
+        first, second = pl.col(f"first_{column}"), pl.col(f"second_{column}")
+        both_known = (first.list.len() > 0) & (second.list.len() > 0)
+        return (both_known & (first.list.set_intersection(second).list.len() == 0)).fill_null(
+            value=False
+        )
 
-    known = (
+    has_subjects = (
         (pl.col("first_subjects").list.len() > 0) & (pl.col("second_subjects").list.len() > 0)
     ).fill_null(value=False)
-    other, moved = apart("subjects"), apart("splits")
-    how = pl.when("mirrored").then(pl.lit(", mirrored")).otherwise(pl.lit(""))
-    found = pl.format(
+    other_subjects, other_splits = are_disjoint("subjects"), are_disjoint("splits")
+    mirrored_text = pl.when("mirrored").then(pl.lit(", mirrored")).otherwise(pl.lit(""))
+    copy_text = pl.format(
         "a copy of {}{}: {} of 64 bits differ, correlation {}",
         "first_uri",
-        how,
+        mirrored_text,
         "bits",
         pl.col("correlation").round(3),
     )
-    kinds: tuple[tuple[str, Severity, pl.Expr], ...] = (
-        ("one photo is of different subjects", "error", other),
-        ("one photo is in different splits", "error", moved & ~other),
-        ("a subject's photo is there twice", "warning", known & ~other & ~moved),
-        ("a photo is there twice", "warning", ~known & ~moved),
+    problem_types: tuple[tuple[str, Severity, pl.Expr], ...] = (
+        ("one photo is of different subjects", "error", other_subjects),
+        ("one photo is in different splits", "error", other_splits & ~other_subjects),
+        (
+            "a subject's photo is there twice",
+            "warning",
+            has_subjects & ~other_subjects & ~other_splits,
+        ),
+        ("a photo is there twice", "warning", ~has_subjects & ~other_splits),
     )
     return [
         problems_of(
@@ -184,8 +198,8 @@ def _told(pairs: pl.DataFrame) -> list[pl.DataFrame]:
             unit_id="second_image_id",
             file="second_uri",
             expected="another photo",
-            found=found,
+            found=copy_text,
             hint=_ADVICE,
         )
-        for problem, severity, test in kinds
+        for problem, severity, test in problem_types
     ]

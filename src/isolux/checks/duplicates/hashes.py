@@ -21,10 +21,10 @@ from isolux.io.images import Pixels
 SIDE = 32
 MOST_BITS, LEAST_CORRELATION, MOST_APART = 18, 0.95, 0.35
 """The check's thresholds, which docs/methods/checks.md measures."""
-_KEPT = 8  # waves a side, imagehash's hash_size
+_HASH_SIDE = 8  # waves a side, imagehash's hash_size
 _BLANK = 2.0  # grey levels: below it a picture shows nothing to tell it by
-_PARTNERS = 8
-_BLOCK = 4096
+_MAX_COPIES = 8
+_BATCH_SIZE = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +47,21 @@ def hash_thumbnails(thumbnails: Pixels) -> Hashes:
     True
     """
     # DCT-II along both sides, unnormalised, as scipy.fftpack has it: one product of matrices.
-    k, x = np.arange(_KEPT)[:, None], np.arange(SIDE)[None]
+    k, x = np.arange(_HASH_SIDE)[:, None], np.arange(SIDE)[None]
     waves = 2 * np.cos(np.pi * k * (2 * x + 1) / (2 * SIDE))
-    strengths = np.empty((len(thumbnails), _KEPT, _KEPT))
-    for at in range(0, len(thumbnails), _BLOCK):
-        strengths[at : at + _BLOCK] = waves @ (thumbnails[at : at + _BLOCK] @ waves.T)
-    turned = strengths * np.where(np.arange(_KEPT) % 2, -1.0, 1.0)
+    strengths = np.empty((len(thumbnails), _HASH_SIDE, _HASH_SIDE))
+    for start in range(0, len(thumbnails), _BATCH_SIZE):
+        strengths[start : start + _BATCH_SIZE] = waves @ (
+            thumbnails[start : start + _BATCH_SIZE] @ waves.T
+        )
+    mirrored_strengths = strengths * np.where(np.arange(_HASH_SIDE) % 2, -1.0, 1.0)
     blank = thumbnails.std(axis=(1, 2)) < _BLANK
-    return Hashes(_packed(strengths), _packed(turned), blank)
+    return Hashes(_pack_hash_bits(strengths), _pack_hash_bits(mirrored_strengths), blank)
 
 
-def _packed(strengths: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
-    flat = strengths.reshape(len(strengths), _KEPT * _KEPT)
-    bits = flat > np.median(flat, axis=1, keepdims=True)
+def _pack_hash_bits(strengths: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
+    coefficients = strengths.reshape(len(strengths), _HASH_SIDE * _HASH_SIDE)
+    bits = coefficients > np.median(coefficients, axis=1, keepdims=True)
     return np.packbits(bits, axis=1).view(">u8").astype(np.uint64).ravel()
 
 
@@ -83,33 +85,44 @@ def find_copies(
     rows = np.flatnonzero(~hashes.blank)
     thumbs = thumbnails[rows].astype(np.float32)
     halves = thumbs.reshape(-1, SIDE // 2, 2, SIDE // 2, 2).mean(axis=(2, 4))
-    partner = np.full((len(rows), _PARTNERS), np.iinfo(np.int32).min, dtype=np.int32)
-    measured = np.zeros((len(rows), _PARTNERS, 3), dtype=np.float32)
+    partner = np.full((len(rows), _MAX_COPIES), np.iinfo(np.int32).min, dtype=np.int32)
+    measurements = np.zeros((len(rows), _MAX_COPIES, 3), dtype=np.float32)
     straight, mirrored = hashes.straight[rows], hashes.mirrored[rows]
-    thumbs, halves = _unit(thumbs), _unit(halves)
+    thumbs, halves = _standardise(thumbs), _standardise(halves)
     limits = np.array([least_correlation, most_apart], dtype=np.float32)
     # Interleaved: later pictures have more before them to look at.
-    parts = max(1, min(os.cpu_count() or 1, 8, len(rows)))
-    with ThreadPoolExecutor(parts) as pool:
-        given = (straight, mirrored, thumbs, halves, most_bits, limits, partner, measured)
-        for done in [pool.submit(earlier_copies, k, parts, *given) for k in range(parts)]:
-            done.result()
-    second, place = np.nonzero(partner != np.iinfo(np.int32).min)
-    found = partner[second, place]
-    over = found < 0
+    n_workers = max(1, min(os.cpu_count() or 1, 8, len(rows)))
+    with ThreadPoolExecutor(n_workers) as pool:
+        shared_arrays = (
+            straight,
+            mirrored,
+            thumbs,
+            halves,
+            most_bits,
+            limits,
+            partner,
+            measurements,
+        )
+        for future in [
+            pool.submit(earlier_copies, k, n_workers, *shared_arrays) for k in range(n_workers)
+        ]:
+            future.result()
+    second, slot = np.nonzero(partner != np.iinfo(np.int32).min)
+    codes = partner[second, slot]
+    is_mirrored = codes < 0
     return pl.DataFrame(
         {
-            "first": rows[np.where(over, -1 - found, found)],
+            "first": rows[np.where(is_mirrored, -1 - codes, codes)],
             "second": rows[second],
-            "bits": measured[second, place, 0].astype(np.int64),
-            "correlation": measured[second, place, 1].astype(np.float64),
-            "apart": measured[second, place, 2].astype(np.float64),
-            "mirrored": over,
+            "bits": measurements[second, slot, 0].astype(np.int64),
+            "correlation": measurements[second, slot, 1].astype(np.float64),
+            "apart": measurements[second, slot, 2].astype(np.float64),
+            "mirrored": is_mirrored,
         }
     )
 
 
-def copies_of(theirs: Pixels, others: Pixels) -> npt.NDArray[np.intp]:
+def copies_of(reference_images: Pixels, candidates: Pixels) -> npt.NDArray[np.intp]:
     """Find the pictures that are copies of some given ones, with the check's own thresholds.
 
     Examples
@@ -119,27 +132,32 @@ def copies_of(theirs: Pixels, others: Pixels) -> npt.NDArray[np.intp]:
     >>> copies_of(three[:1], three[[1, 0, 2]]).tolist()
     [1]
     """
-    if not len(theirs) or not len(others):
+    if not len(reference_images) or not len(candidates):
         return np.empty(0, np.intp)
-    ours, near = hash_thumbnails(theirs), hash_thumbnails(others)
-    least = np.full(len(others), 64)
-    for one in (*ours.straight, *ours.mirrored):
-        least = np.minimum(least, np.bitwise_count(near.straight ^ one))
-    rows = np.flatnonzero((least <= MOST_BITS) & ~near.blank)
+    reference_hashes, candidate_hashes = (
+        hash_thumbnails(reference_images),
+        hash_thumbnails(candidates),
+    )
+    min_bits = np.full(len(candidates), 64)
+    for reference_hash in (*reference_hashes.straight, *reference_hashes.mirrored):
+        min_bits = np.minimum(
+            min_bits, np.bitwise_count(candidate_hashes.straight ^ reference_hash)
+        )
+    rows = np.flatnonzero((min_bits <= MOST_BITS) & ~candidate_hashes.blank)
     if not len(rows):
         return rows
     pairs = find_copies(
-        np.concatenate([theirs, others[rows]]),
+        np.concatenate([reference_images, candidates[rows]]),
         most_bits=MOST_BITS,
         least_correlation=LEAST_CORRELATION,
         most_apart=MOST_APART,
-    ).filter(pl.col("first") < len(theirs), pl.col("second") >= len(theirs))
-    copies = np.unique(pairs["second"].to_numpy() - len(theirs))
+    ).filter(pl.col("first") < len(reference_images), pl.col("second") >= len(reference_images))
+    copies = np.unique(pairs["second"].to_numpy() - len(reference_images))
     return np.asarray(rows[copies], np.intp)
 
 
-def _unit(pictures: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Take each one's mean off and make its length 1."""
-    level = pictures - pictures.mean(axis=(1, 2), keepdims=True)
-    length = np.sqrt((level * level).sum(axis=(1, 2), keepdims=True))
-    return np.asarray(level / np.maximum(length, 1e-6), dtype=np.float32)
+def _standardise(pictures: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Centre each thumbnail and scale it to unit length."""
+    centred = pictures - pictures.mean(axis=(1, 2), keepdims=True)
+    length = np.sqrt((centred * centred).sum(axis=(1, 2), keepdims=True))
+    return np.asarray(centred / np.maximum(length, 1e-6), dtype=np.float32)

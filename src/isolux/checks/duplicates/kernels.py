@@ -20,9 +20,9 @@ HALF = 16
 _Bits = npt.NDArray[np.uint64]
 _Floats = npt.NDArray[np.float32]
 
-_GLIMPSE = np.float32(0.6)  # correlation of thumbnails as they lie, 16 × 16
-_LOOK = np.float32(0.8)  # the same, laid over one another roughly
-_WIDEST = np.float32(0.12)  # of a side, that a cut may have taken at one edge
+_MIN_UNALIGNED_CORRELATION = np.float32(0.6)  # correlation of thumbnails as they lie, 16 × 16
+_MIN_ROUGH_CORRELATION = np.float32(0.8)  # the same, laid over one another roughly
+_MAX_TRIM = np.float32(0.12)  # of a side, that a cut may have taken at one edge
 _TRIMS = np.array(
     [(0, 0), (0.025, 0.025), (0.05, 0), (0, 0.05), (0.05, 0.05)], dtype=np.float32
 )  # of a side, at both its ends; a photo is cut at its sides independently
@@ -39,34 +39,36 @@ def _differing_bits(a: np.uint64, b: np.uint64) -> int:
 
 
 @njit(nogil=True, fastmath=True)
-def _cut(a: _Floats, trim: _Floats, out: _Floats) -> None:
-    """Fill ``out`` with ``a`` cut at left, right, top, bottom, brought back to its size."""
-    side, one, half = a.shape[0], np.float32(1.0), np.float32(0.5)
-    last = np.float32(side - 1.001)  # just inside, so that the pixel after it is there to read
-    at, part = np.empty((2, SIDE), np.int64), np.empty((2, SIDE), np.float32)
+def _crop_and_standardise(a: _Floats, trim: _Floats, out: _Floats) -> None:
+    """Crop ``a`` by ``trim`` (left, right, top, bottom), resample to its size, standardise."""
+    side_px, unit, half = a.shape[0], np.float32(1.0), np.float32(0.5)
+    last = np.float32(side_px - 1.001)  # just inside, so that the pixel after it is there to read
+    pixel_index, fraction = np.empty((2, SIDE), np.int64), np.empty((2, SIDE), np.float32)
     for axis in range(2):
-        begin = trim[2 * axis] * np.float32(side)
-        step = one - trim[2 * axis] - trim[2 * axis + 1]
-        for k in range(side):
+        begin = trim[2 * axis] * np.float32(side_px)
+        step = unit - trim[2 * axis] - trim[2 * axis + 1]
+        for k in range(side_px):
             x = min(max(begin + (np.float32(k) + half) * step - half, np.float32(0.0)), last)
-            at[axis, k] = np.int64(x)
-            part[axis, k] = x - np.float32(at[axis, k])
+            pixel_index[axis, k] = np.int64(x)
+            fraction[axis, k] = x - np.float32(pixel_index[axis, k])
     # a picture of one grey has no length to divide by
-    total, squares = np.float32(0.0), np.float32(1e-9)
-    for r in range(side):
-        top, v = at[1, r], part[1, r]
-        for c in range(side):
-            left, u = at[0, c], part[0, c]
-            upper = a[top, left] + u * (a[top, left + 1] - a[top, left])
-            lower = a[top + 1, left] + u * (a[top + 1, left + 1] - a[top + 1, left])
-            value = upper + v * (lower - upper)
-            out[r, c] = value
-            total += value
-            squares += value * value
-    mean = total / np.float32(side * side)
-    scale = one / np.sqrt(max(squares - mean * total, np.float32(1e-9)))
-    for r in range(side):
-        for c in range(side):
+    total, squared_sum = np.float32(0.0), np.float32(1e-9)
+    for r in range(side_px):
+        top, v = pixel_index[1, r], fraction[1, r]
+        for c in range(side_px):
+            left_column, u = pixel_index[0, c], fraction[0, c]
+            upper = a[top, left_column] + u * (a[top, left_column + 1] - a[top, left_column])
+            lower = a[top + 1, left_column] + u * (
+                a[top + 1, left_column + 1] - a[top + 1, left_column]
+            )
+            pixel = upper + v * (lower - upper)
+            out[r, c] = pixel
+            total += pixel
+            squared_sum += pixel * pixel
+    mean = total / np.float32(side_px * side_px)
+    scale = unit / np.sqrt(max(squared_sum - mean * total, np.float32(1e-9)))
+    for r in range(side_px):
+        for c in range(side_px):
             out[r, c] = (out[r, c] - mean) * scale
 
 
@@ -80,87 +82,87 @@ def _dot(a: _Floats, b: _Floats) -> np.float32:
 
 
 @njit(nogil=True)
-def _rough(a: _Floats, b: _Floats, trim: _Floats, out: _Floats) -> np.float32:
-    """Try each of a few cuts of ``a``; leave the one most like ``b`` in ``trim``."""
+def _search_trims(a: _Floats, b: _Floats, trim: _Floats, out: _Floats) -> np.float32:
+    """Search a grid of crops of ``a`` for the best correlation with ``b``; write to ``trim``."""
     best = np.float32(-1.0)
-    tried = np.empty(4, np.float32)
+    candidate_trim = np.empty(4, np.float32)
     for p in range(len(_TRIMS)):
         for q in range(len(_TRIMS)):
-            tried[0], tried[1] = _TRIMS[p, 0], _TRIMS[p, 1]
-            tried[2], tried[3] = _TRIMS[q, 0], _TRIMS[q, 1]
-            _cut(a, tried, out)
-            found = _dot(out, b)
-            if found > best:
-                best = found
-                trim[:] = tried
+            candidate_trim[0], candidate_trim[1] = _TRIMS[p, 0], _TRIMS[p, 1]
+            candidate_trim[2], candidate_trim[3] = _TRIMS[q, 0], _TRIMS[q, 1]
+            _crop_and_standardise(a, candidate_trim, out)
+            correlation = _dot(out, b)
+            if correlation > best:
+                best = correlation
+                trim[:] = candidate_trim
     return best
 
 
 @njit(nogil=True)
-def _fine(a: _Floats, b: _Floats, trim: _Floats, out: _Floats) -> np.float32:
-    """Move the cut's four edges in ever smaller steps as long as ``a`` gets more like ``b``."""
-    _cut(a, trim, out)
+def _refine_trim(a: _Floats, b: _Floats, trim: _Floats, out: _Floats) -> np.float32:
+    """Refine ``trim`` by coordinate ascent on the correlation with ``b``, halving the step."""
+    _crop_and_standardise(a, trim, out)
     best = _dot(out, b)
     # half of the finest trim of _TRIMS; steps are halved down to a twentieth of a pixel of 32
     step = np.float32(0.0125)
     while step > np.float32(0.0015):
-        better = False
+        improved = False
         for edge in range(4):
-            for way in range(2):
-                was = trim[edge]
-                now = was + step if way == 0 else was - step
-                trim[edge] = min(max(now, np.float32(0)), _WIDEST)
-                _cut(a, trim, out)
-                found = _dot(out, b)
-                if found > best + np.float32(1e-5):
-                    best, better = found, True
+            for direction in range(2):
+                previous = trim[edge]
+                trial_trim = previous + step if direction == 0 else previous - step
+                trim[edge] = min(max(trial_trim, np.float32(0)), _MAX_TRIM)
+                _crop_and_standardise(a, trim, out)
+                correlation = _dot(out, b)
+                if correlation > best + np.float32(1e-5):
+                    best, improved = correlation, True
                 else:
-                    trim[edge] = was
-        if not better:
+                    trim[edge] = previous
+        if not improved:
             step *= np.float32(0.5)
-    _cut(a, trim, out)
+    _crop_and_standardise(a, trim, out)
     return best
 
 
 @njit(nogil=True)
-def _worst_part(a: _Floats, b: _Floats) -> np.float32:
-    """Largest difference of two laid over one another, of 64 parts, in standard deviations."""
+def _max_block_difference(a: _Floats, b: _Floats) -> np.float32:
+    """Return the largest mean difference of the 8 × 8 blocks, in standard deviations."""
     worst = np.float32(0.0)
-    parts, step = 8, SIDE // 8
-    for r in range(parts):
-        for c in range(parts):
-            apart = np.float32(0.0)
+    n_blocks, step = 8, SIDE // 8
+    for r in range(n_blocks):
+        for c in range(n_blocks):
+            block_difference = np.float32(0.0)
             for y in range(r * step, (r + 1) * step):
                 for x in range(c * step, (c + 1) * step):
-                    apart += a[y, x] - b[y, x]
-            worst = max(worst, abs(apart) / (step * step))
+                    block_difference += a[y, x] - b[y, x]
+            worst = max(worst, abs(block_difference) / (step * step))
     return worst * SIDE  # of unit length over SIDE² pixels: a standard deviation is 1 / SIDE
 
 
 @njit(nogil=True)
-def _laid_over(
-    a: _Floats, a_half: _Floats, b: _Floats, b_half: _Floats, limits: _Floats, found: _Floats
+def _matches_when_cropped(
+    a: _Floats, a_half: _Floats, b: _Floats, b_half: _Floats, limits: _Floats, measurement: _Floats
 ) -> bool:
-    """Tell whether ``a``, cut as it fits best, is ``b``; leave correlation and difference."""
+    """Test whether the best crop of ``a`` matches ``b``; write correlation and difference."""
     trim, out_half = np.empty(4, np.float32), np.empty((HALF, HALF), np.float32)
-    if _rough(a_half, b_half, trim, out_half) < _LOOK:
+    if _search_trims(a_half, b_half, trim, out_half) < _MIN_ROUGH_CORRELATION:
         return False
     out = np.empty((SIDE, SIDE), np.float32)
-    found[1] = _fine(a, b, trim, out)
-    found[2] = _worst_part(out, b)
-    return bool(found[1] >= limits[0] and found[2] <= limits[1])
+    measurement[1] = _refine_trim(a, b, trim, out)
+    measurement[2] = _max_block_difference(out, b)
+    return bool(measurement[1] >= limits[0] and measurement[2] <= limits[1])
 
 
 @njit(nogil=True)
 def _is_copy(
-    a: _Floats, a_half: _Floats, b: _Floats, b_half: _Floats, limits: _Floats, found: _Floats
+    a: _Floats, a_half: _Floats, b: _Floats, b_half: _Floats, limits: _Floats, measurement: _Floats
 ) -> bool:
-    """Tell whether one of two thumbnails is the other, whole or cut at its edges."""
-    if _dot(a_half, b_half) < _GLIMPSE:
+    """Test whether either thumbnail is the other one, whole or cropped."""
+    if _dot(a_half, b_half) < _MIN_UNALIGNED_CORRELATION:
         return False
-    return _laid_over(a, a_half, b, b_half, limits, found) or _laid_over(
-        b, b_half, a, a_half, limits, found
-    )
+    return _matches_when_cropped(
+        a, a_half, b, b_half, limits, measurement
+    ) or _matches_when_cropped(b, b_half, a, a_half, limits, measurement)
 
 
 @njit(nogil=True)
@@ -174,36 +176,36 @@ def earlier_copies(
     most_bits: int,
     limits: _Floats,
     partner: npt.NDArray[np.int32],
-    measured: _Floats,
+    measurements: _Floats,
 ) -> None:
     """For pictures ``first``, ``first + step``, … find those before them of which they are copies.
 
-    Shapes: ``thumbs`` [n, 32, 32], ``limits`` [2], ``partner`` [n, k], ``measured`` [n, k, 3].
+    Shapes: ``thumbs`` [n, 32, 32], ``limits`` [2], ``partner`` [n, k], ``measurements`` [n, k, 3].
     """
-    room, said = partner.shape[1], np.empty(3, np.float32)
+    max_copies, measurement = partner.shape[1], np.empty(3, np.float32)
     for j in range(first, len(hashes), step):
-        own, found = hashes[j], 0
+        own_hash, n_found = hashes[j], 0
         for i in range(j):
-            straight = _differing_bits(own, hashes[i])
-            over = _differing_bits(own, mirrored[i])
-            if straight > most_bits and over > most_bits:
+            upright_bits = _differing_bits(own_hash, hashes[i])
+            mirrored_bits = _differing_bits(own_hash, mirrored[i])
+            if upright_bits > most_bits and mirrored_bits > most_bits:
                 continue
-            said[0], at = straight, i
-            if straight > most_bits or not _is_copy(
-                thumbs[i], halves[i], thumbs[j], halves[j], limits, said
+            measurement[0], code = upright_bits, i
+            if upright_bits > most_bits or not _is_copy(
+                thumbs[i], halves[i], thumbs[j], halves[j], limits, measurement
             ):
-                said[0], at = over, -1 - i
-                if over > most_bits or not _is_copy(
+                measurement[0], code = mirrored_bits, -1 - i
+                if mirrored_bits > most_bits or not _is_copy(
                     np.ascontiguousarray(thumbs[i][:, ::-1]),
                     np.ascontiguousarray(halves[i][:, ::-1]),
                     thumbs[j],
                     halves[j],
                     limits,
-                    said,
+                    measurement,
                 ):
                     continue
-            partner[j, found] = at
-            measured[j, found] = said
-            found += 1
-            if found == room:
+            partner[j, n_found] = code
+            measurements[j, n_found] = measurement
+            n_found += 1
+            if n_found == max_copies:
                 break

@@ -84,32 +84,36 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     [('a', 'France'), ('a', 'Kenya'), ('b', None)]
     """
     people = INSTANCES.conform(dataset.instances).select("instance_id")
-    found = _named(_captions(dataset))
-    parts = []
+    place_names = _find_place_names(_captions(dataset))
+    tables = []
     for attribute, column in (("caption_country", "country"), ("caption_region", "region")):
-        own = found.select("instance_id", value=column).drop_nulls().unique()
-        rows = people.join(own.sort("value"), on="instance_id", how="left", maintain_order="left")
+        named_values = place_names.select("instance_id", value=column).drop_nulls().unique()
+        rows = people.join(
+            named_values.sort("value"), on="instance_id", how="left", maintain_order="left"
+        )
         words = {"unit_kind": "instance", "attribute": attribute}
-        named = [pl.lit(word).alias(name) for name, word in words.items()]
-        parts.append(ATTRIBUTES.conform(rows.select("value", *named, unit_id="instance_id")))
-    return pl.concat(parts)
+        literals = [pl.lit(word).alias(name) for name, word in words.items()]
+        tables.append(ATTRIBUTES.conform(rows.select("value", *literals, unit_id="instance_id")))
+    return pl.concat(tables)
 
 
 def _captions(dataset: Dataset) -> pl.DataFrame:
     """Gather what captions there are: ``instance_id, text``."""
     people = INSTANCES.conform(dataset.instances)
-    found = [
+    tables = [
         dataset.instance_attributes()
         .filter(pl.col("attribute") == CAPTION)
         .select(instance_id="unit_id", text="value")
     ]
     if CAPTION in people.columns:
-        found.append(people.select("instance_id", text=pl.col(CAPTION).cast(pl.String)))
+        tables.append(people.select("instance_id", text=pl.col(CAPTION).cast(pl.String)))
     if CAPTION in dataset.images.columns:
-        own = dataset.images.select("image_id", text=pl.col(CAPTION).cast(pl.String))
-        joined = people.select("instance_id", "image_id").join(own, on="image_id")
-        found.append(joined.select("instance_id", "text"))
-    captions = pl.concat(found).drop_nulls()
+        image_captions = dataset.images.select("image_id", text=pl.col(CAPTION).cast(pl.String))
+        person_captions = people.select("instance_id", "image_id").join(
+            image_captions, on="image_id"
+        )
+        tables.append(person_captions.select("instance_id", "text"))
+    captions = pl.concat(tables).drop_nulls()
     if captions.is_empty() and people.height:
         raise SpecError(
             "places in captions cannot be computed",
@@ -121,41 +125,45 @@ def _captions(dataset: Dataset) -> pl.DataFrame:
     return captions
 
 
-def _named(captions: pl.DataFrame) -> pl.DataFrame:
+def _find_place_names(captions: pl.DataFrame) -> pl.DataFrame:
     """Find the names in texts: ``instance_id, country, region``, a row a name."""
-    anyhow, exact = places()
-    known = anyhow | exact
+    any_case, capitalised = places()
+    all_places = any_case | capitalised
     # Each text once: five people of one image share its captions. Accents are taken off.
     texts = captions.select("text").unique()
-    plain = pl.col("text").str.normalize("NFKD").str.replace_all(r"\p{M}", "")
+    unaccented = pl.col("text").str.normalize("NFKD").str.replace_all(r"\p{M}", "")
     words = texts.select(
-        "text", name=plain.str.replace_all("[’ʼ]", "'").str.extract_all(_pattern())
+        "text", name=unaccented.str.replace_all("[’ʼ]", "'").str.extract_all(_build_name_pattern())
     )
     words = words.explode("name").drop_nulls()
-    small = pl.col("name").str.to_lowercase().str.replace_all(r"\s+", " ")
-    single = pl.when(small.is_in(list(known))).then(small).otherwise(small.str.strip_suffix("s"))
-    countries, regions = ({k: v[i] for k, v in known.items()} for i in (0, 1))
+    lower_name = pl.col("name").str.to_lowercase().str.replace_all(r"\s+", " ")
+    singular = (
+        pl.when(lower_name.is_in(list(all_places)))
+        .then(lower_name)
+        .otherwise(lower_name.str.strip_suffix("s"))
+    )
+    countries, regions = ({k: v[i] for k, v in all_places.items()} for i in (0, 1))
     name = pl.col("name")
-    found = words.with_columns(name=single).with_columns(
+    matches = words.with_columns(name=singular).with_columns(
         country=name.replace_strict(countries, default=None, return_dtype=pl.String),
         region=name.replace_strict(regions, default=None, return_dtype=pl.String),
     )
-    return captions.join(found.select("text", "country", "region"), on="text")
+    return captions.join(matches.select("text", "country", "region"), on="text")
 
 
 @cache
-def _pattern() -> str:
+def _build_name_pattern() -> str:
     """Write all names as one expression, longest first: New Mexico is no Mexico."""
-    anyhow, exact = places()
-    spelled = [(name, f"(?i:{_written(name)})") for name in anyhow]
-    spelled += [(name, _written(_capital(name))) for name in exact]
-    spelled.sort(key=lambda pair: -len(pair[0]))
-    return rf"\b(?:{'|'.join(text for _, text in spelled)})[sS]?\b"
+    any_case, capitalised = places()
+    patterns = [(name, f"(?i:{_to_pattern(name)})") for name in any_case]
+    patterns += [(name, _to_pattern(_capitalise(name))) for name in capitalised]
+    patterns.sort(key=lambda pair: -len(pair[0]))
+    return rf"\b(?:{'|'.join(text for _, text in patterns)})[sS]?\b"
 
 
-def _capital(name: str) -> str:
+def _capitalise(name: str) -> str:
     return name.upper() if name in _INITIALS else name.title()
 
 
-def _written(name: str) -> str:
+def _to_pattern(name: str) -> str:
     return re.escape(name).replace(r"\ ", r"\s+")

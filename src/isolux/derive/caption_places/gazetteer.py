@@ -145,7 +145,7 @@ United Arab Emirates; ^UAE, Emirati, Dubai, Abu Dhabi
 Western Sahara; Sahrawi
 Yemen; Yemeni, Sanaa, Aden
 """
-_AFRICA = """
+_SUB_SAHARAN_AFRICA = """
 Angola; Angolan, Luanda
 Benin; Beninese, Cotonou
 Botswana; Botswanan, Gaborone
@@ -258,7 +258,7 @@ REGIONS = {
     "Northern America": _NORTH_AMERICA,
     "Latin America and the Caribbean": _LATIN_AMERICA,
     "Northern Africa and Western Asia": _NORTH_AFRICA_WEST_ASIA,
-    "Sub-Saharan Africa": _AFRICA,
+    "Sub-Saharan Africa": _SUB_SAHARAN_AFRICA,
     "Central and Southern Asia": _CENTRAL_SOUTH_ASIA,
     "Eastern and South-Eastern Asia": _EAST_ASIA,
     "Oceania": _OCEANIA,
@@ -282,7 +282,7 @@ _REGION_NAMES = {
 }
 """Names that tell a region and no country. ``Africa`` and ``Asia`` alone tell neither."""
 
-_NO_PLACE = """
+_OTHER_MEANINGS = """
 french fries, french fry, french toast, french horn, french door, french doors, french press,
 french window, french windows, french bulldog, french braid, swiss cheese, swiss army knife,
 german shepherd, german shepherds, danish pastry, dutch oven, dutch angle, english bulldog,
@@ -304,17 +304,17 @@ virginia creeper
 @cache
 def places() -> tuple[Places, Places]:
     """Return the names in any spelling, and those that need their capital letter."""
-    anyhow: Places = {}
-    exact: Places = {}
+    any_case: Places = {}
+    capitalised: Places = {}
     for region, lines in REGIONS.items():
         for line in lines.replace("\n  ", " ").strip().splitlines():
-            country, _, others = line.partition(";")
-            for written in [country, *others.split(",")]:
-                name = written.strip()
-                table = exact if name.startswith("^") else anyhow
+            country, _, other_names = line.partition(";")
+            for spelling in [country, *other_names.split(",")]:
+                name = spelling.strip()
+                table = capitalised if name.startswith("^") else any_case
                 table[name.lstrip("^").rstrip(".").lower()] = (country.lstrip("^"), region)
         for name in _REGION_NAMES[region].split(","):
-            anyhow[name.strip().lower()] = (None, region)
-    for phrase in _NO_PLACE.replace("\n", " ").split(","):
-        anyhow[phrase.strip()] = (None, None)
-    return anyhow, exact
+            any_case[name.strip().lower()] = (None, region)
+    for phrase in _OTHER_MEANINGS.replace("\n", " ").split(","):
+        any_case[phrase.strip()] = (None, None)
+    return any_case, capitalised

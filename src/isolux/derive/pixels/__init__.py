@@ -94,13 +94,21 @@ INFO = DerivedInfo(
     ),
 )
 
-_LUMINANCE, _CONTRAST, _SHARPNESS, _OWN, _OWN_LIGHTNESS, _OWN_SHARPNESS, _AROUND, _STEP, _PLACED = (
-    range(9)
-)
+(
+    _LUMINANCE,
+    _CONTRAST,
+    _SHARPNESS,
+    _OWN,
+    _PERSON_LIGHTNESS,
+    _PERSON_SHARPNESS,
+    _AROUND,
+    _CONTRAST_TO_SURROUNDINGS,
+    _HAS_ANNOTATED_SIZE,
+) = range(9)
 _NO_BOX = "no box"
-_OUTSIDE = "no pixel of the picture inside the box"
+_OUTSIDE_IMAGE = "no pixel of the picture inside the box"
 _FILLED = "no pixel of the picture around the box"
-_SMALL = "picture of fewer than 3 pixels a side"
+_TOO_SMALL = "picture of fewer than 3 pixels a side"
 
 
 def derive(dataset: Dataset) -> pl.DataFrame:
@@ -144,50 +152,55 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     people = INSTANCES.conform(dataset.instances)
     boxes, masks = boxes_of(people), person_masks(people)
 
-    def measure(seen: Seen) -> FloatArray:
-        return _measured(seen, boxes, masks)
+    def measure(image: Seen) -> FloatArray:
+        return _measured(image, boxes, masks)
 
-    found = measure_pictures(dataset, people, measure, 9, "light and sharpness")
-    own = _reason_of_person(found, boxes, masks)
-    light = _light(pl.col("_number"))
-    parts = [
-        ("luminance", _LUMINANCE, None, found.reason),
-        ("light", _LUMINANCE, light, found.reason),
-        ("contrast", _CONTRAST, None, found.reason),
-        ("sharpness", _SHARPNESS, None, _else(found.reason, _SMALL)),
-        ("person_luminance", _OWN, None, _else(own, _OUTSIDE)),
-        ("person_light", _OWN, light, _else(own, _OUTSIDE)),
-        ("person_sharpness", _OWN_SHARPNESS, None, _else(own, _OUTSIDE)),
-        ("surroundings_luminance", _AROUND, None, _else(own, _FILLED)),
-        ("contrast_to_surroundings", _STEP, None, _else(own, _FILLED)),
+    measurements = measure_pictures(dataset, people, measure, 9, "light and sharpness")
+    person_reason = _reasons_of_people(measurements, boxes, masks)
+    light = _classify_light(pl.col("_number"))
+    columns = [
+        ("luminance", _LUMINANCE, None, measurements.reason),
+        ("light", _LUMINANCE, light, measurements.reason),
+        ("contrast", _CONTRAST, None, measurements.reason),
+        ("sharpness", _SHARPNESS, None, _fill_reason(measurements.reason, _TOO_SMALL)),
+        ("person_luminance", _OWN, None, _fill_reason(person_reason, _OUTSIDE_IMAGE)),
+        ("person_light", _OWN, light, _fill_reason(person_reason, _OUTSIDE_IMAGE)),
+        ("person_sharpness", _PERSON_SHARPNESS, None, _fill_reason(person_reason, _OUTSIDE_IMAGE)),
+        ("surroundings_luminance", _AROUND, None, _fill_reason(person_reason, _FILLED)),
+        (
+            "contrast_to_surroundings",
+            _CONTRAST_TO_SURROUNDINGS,
+            None,
+            _fill_reason(person_reason, _FILLED),
+        ),
     ]
-    return rows_of_columns(people, found.values, parts)
+    return rows_of_columns(people, measurements.values, columns)
 
 
-def _measured(seen: Seen, boxes: FloatArray, masks: PersonMasks) -> FloatArray:
+def _measured(image: Seen, boxes: FloatArray, masks: PersonMasks) -> FloatArray:
     """Measure one picture and its people: ``[n, 9]``."""
     from isolux.derive.pixels.light_kernels import light_maps, people_light, picture_light
 
-    found = np.full((len(seen.rows), 9), np.nan)
-    luminance, lightness = light_maps(seen.pixels, *_tables())
-    found[:, :3] = picture_light(luminance, lightness)
-    found[:, _PLACED] = float(seen.placed)
-    if seen.placed:
-        factor = round(1 / seen.scale)
-        size = seen.pixels.shape[0] * factor, seen.pixels.shape[1] * factor
-        runs = masks.of(seen.rows, size)
-        of_people = people_light(
+    values = np.full((len(image.rows), 9), np.nan)
+    luminance, lightness = light_maps(image.pixels, *_tables())
+    values[:, :3] = picture_light(luminance, lightness)
+    values[:, _HAS_ANNOTATED_SIZE] = float(image.placed)
+    if image.placed:
+        factor = round(1 / image.scale)
+        size = image.pixels.shape[0] * factor, image.pixels.shape[1] * factor
+        runs = masks.of(image.rows, size)
+        people_values = people_light(
             luminance,
             lightness,
-            boxes[seen.rows] * seen.scale,
+            boxes[image.rows] * image.scale,
             runs.edges,
             runs.starts,
             runs.height,
             factor,
         )
-        found[:, _OWN : _OWN + 4] = of_people[:, :4]
-        found[:, _STEP] = of_people[:, 1] - of_people[:, 4]
-    return found
+        values[:, _OWN : _OWN + 4] = people_values[:, :4]
+        values[:, _CONTRAST_TO_SURROUNDINGS] = people_values[:, 1] - people_values[:, 4]
+    return values
 
 
 @cache
@@ -199,7 +212,7 @@ def _tables() -> tuple[Map, Map]:
     return linear.astype(np.float32), lightness_of_luminance(steps).astype(np.float32)
 
 
-def _light(number: pl.Expr) -> pl.Expr:
+def _classify_light(number: pl.Expr) -> pl.Expr:
     return (
         pl.when(number < LIGHT["dark"])
         .then(pl.lit("dark"))
@@ -210,18 +223,18 @@ def _light(number: pl.Expr) -> pl.Expr:
     )
 
 
-def _reason_of_person(
-    found: Measured, boxes: FloatArray, masks: PersonMasks
+def _reasons_of_people(
+    measurements: Measured, boxes: FloatArray, masks: PersonMasks
 ) -> npt.NDArray[np.object_]:
     """Say why nothing was measured of a person whose picture is there, if that is the reason."""
-    reason = found.reason.copy()
-    unseen = reason != None  # noqa: E711  (element by element)
-    reason[~unseen & np.isnan(boxes).any(axis=1) & ~masks.has] = _NO_BOX
-    reason[~unseen & (found.values[:, _PLACED] == 0.0)] = OTHER_SIZE
+    reason = measurements.reason.copy()
+    has_reason = reason != None  # noqa: E711  (element by element)
+    reason[~has_reason & np.isnan(boxes).any(axis=1) & ~masks.has] = _NO_BOX
+    reason[~has_reason & (measurements.values[:, _HAS_ANNOTATED_SIZE] == 0.0)] = OTHER_SIZE
     return reason
 
 
-def _else(reason: npt.NDArray[np.object_], otherwise: str) -> npt.NDArray[np.object_]:
+def _fill_reason(reason: npt.NDArray[np.object_], otherwise: str) -> npt.NDArray[np.object_]:
     return np.where(reason == None, otherwise, reason)  # noqa: E711
 
 
@@ -255,10 +268,10 @@ class PersonMasks:
         for k, row in enumerate(rows.tolist()):
             if not self.has[row]:
                 continue
-            found = self._read(row, size)
-            if found is not None:
-                edges.append(found[0])
-                counts[k + 1], height[k] = len(found[0]), found[1]
+            mask_runs = self._read(row, size)
+            if mask_runs is not None:
+                edges.append(mask_runs[0])
+                counts[k + 1], height[k] = len(mask_runs[0]), mask_runs[1]
         return Runs(np.concatenate(edges), np.cumsum(counts), height)
 
     def _read(self, row: int, size: tuple[int, int]) -> tuple[npt.NDArray[np.int32], int] | None:
@@ -272,7 +285,7 @@ class PersonMasks:
                 return None
             masks = masks_from_counts([text], np.array([height]), np.array([width]))
         elif self.polygons is not None:
-            masks = _of_polygons(self.polygons[row], size)
+            masks = _decode_polygons(self.polygons[row], size)
         else:
             return None
         return masks.edges, int(masks.height[0])
@@ -291,7 +304,7 @@ def person_masks(people: pl.DataFrame) -> PersonMasks:
     return PersonMasks(counts, polygons, has)
 
 
-def _of_polygons(text: str, size: tuple[int, int]) -> Masks:
+def _decode_polygons(text: str, size: tuple[int, int]) -> Masks:
     try:
         return masks_from_coco([json.loads(text)], np.array([size[0]]), np.array([size[1]]))
     except (ValueError, TypeError, KeyError, RecursionError) as error:

@@ -58,10 +58,10 @@ CLASSES = (
 )
 """Degrees above which ITA has each class; at or below the last it is dark."""
 
-_LEAST_PIXELS, _LEAST_SHARE = 20, 0.2  # fewer, and a median is that of noise or of hair
-_BIN, _WINDOW = 1.0, 5  # degrees; bins that are averaged before the peak is looked for
-_BLUISH = "bluish light: b* is not above 0"
-_LITTLE = "too little skin where the face should be"
+_MIN_PIXELS, _MIN_SHARE = 20, 0.2  # fewer, and a median is that of noise or of hair
+_BIN_DEGREES, _WINDOW_BINS = 1.0, 5  # degrees; bins that are averaged before the peak is looked for
+_BLUISH_LIGHT = "bluish light: b* is not above 0"
+_TOO_LITTLE_SKIN = "too little skin where the face should be"
 
 _FAIRFACE = works.FAIRFACE.at("section 2: skin color or race?; Figures 5 and 6")
 
@@ -162,27 +162,27 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     """
     people = INSTANCES.conform(dataset.instances)
     faces = faces_of(dataset)
-    why = np.full(people.height, None, dtype=object)
+    face_reason = np.full(people.height, None, dtype=object)
 
-    def measure(seen: Seen) -> FloatArray:
-        found = np.full((len(seen.rows), 3), np.nan)
-        for k, row in enumerate(seen.rows.tolist()):
-            skin = faces.skin(seen, row)
+    def measure(image: Seen) -> FloatArray:
+        values = np.full((len(image.rows), 3), np.nan)
+        for k, row in enumerate(image.rows.tolist()):
+            skin = faces.skin(image, row)
             if isinstance(skin, str):
-                why[row] = skin
+                face_reason[row] = skin
             else:
-                found[k], why[row] = _angles(skin)
-        return found
+                values[k], face_reason[row] = _summarise_skin(skin)
+        return values
 
-    measured = measure_pictures(dataset, people, measure, 3, "skin tone")
-    reason = np.where(measured.reason == None, why, measured.reason)  # noqa: E711
-    parts = [
+    measurements = measure_pictures(dataset, people, measure, 3, "skin tone")
+    reason = np.where(measurements.reason == None, face_reason, measurements.reason)  # noqa: E711
+    columns = [
         ("ita", 0, None, reason),
         ("ita_class", 0, _class(pl.col("_number")), reason),
         ("ita_peak", 1, None, reason),
         ("skin_share", 2, None, reason),
     ]
-    return rows_of_columns(people, measured.values, parts)
+    return rows_of_columns(people, measurements.values, columns)
 
 
 def ita_of_light(light: FloatArray) -> FloatArray:
@@ -194,30 +194,34 @@ def ita_of_light(light: FloatArray) -> FloatArray:
     return np.degrees(np.arctan2(lab[..., 0] - 50.0, lab[..., 2]))
 
 
-def _angles(skin: Skin) -> tuple[FloatArray, str | None]:
+def _summarise_skin(skin: Skin) -> tuple[FloatArray, str | None]:
     """Give median, averaged peak and share of one face's skin; NaN with a reason."""
-    if skin.n < _LEAST_PIXELS or skin.share < _LEAST_SHARE:
-        return np.array([np.nan, np.nan, skin.share]), _LITTLE
+    if skin.n < _MIN_PIXELS or skin.share < _MIN_SHARE:
+        return np.array([np.nan, np.nan, skin.share]), _TOO_LITTLE_SKIN
     angles = [ita_of_light(region) for region in skin.regions]
-    middle = float(np.median(np.concatenate(angles)))
-    peak = float(np.mean([_peak(of_region) for of_region in angles]))
-    both = [np.nan if abs(angle) >= 90.0 else angle for angle in (middle, peak)]
-    return np.array([*both, skin.share]), _BLUISH if np.isnan(both).any() else None
+    median_angle = float(np.median(np.concatenate(angles)))
+    peak = float(np.mean([_histogram_peak(region_angles) for region_angles in angles]))
+    angle_pair = [np.nan if abs(angle) >= 90.0 else angle for angle in (median_angle, peak)]
+    return np.array([*angle_pair, skin.share]), _BLUISH_LIGHT if np.isnan(
+        angle_pair
+    ).any() else None
 
 
-def _peak(angles: FloatArray) -> float:
+def _histogram_peak(angles: FloatArray) -> float:
     """Find the peak of a region's histogram: the mean of the angles in its highest five bins."""
-    bins = np.floor(angles / _BIN).astype(np.int64) + 180  # angles lie from −180 to 180 degrees
-    counts = np.convolve(np.bincount(bins, minlength=361), np.ones(_WINDOW), "same")
-    middle = (np.argmax(counts) - 180 + 0.5) * _BIN
-    near = angles[np.abs(angles - middle) <= _WINDOW * _BIN / 2]
-    return float(near.mean())
+    bins = (
+        np.floor(angles / _BIN_DEGREES).astype(np.int64) + 180
+    )  # angles lie from −180 to 180 degrees
+    counts = np.convolve(np.bincount(bins, minlength=361), np.ones(_WINDOW_BINS), "same")
+    peak_centre = (np.argmax(counts) - 180 + 0.5) * _BIN_DEGREES
+    angles_near_peak = angles[np.abs(angles - peak_centre) <= _WINDOW_BINS * _BIN_DEGREES / 2]
+    return float(angles_near_peak.mean())
 
 
 def _class(number: pl.Expr) -> pl.Expr:
     word: pl.Expr = pl.when(number.is_not_null()).then(pl.lit("dark"))
-    for above, name in reversed(CLASSES):
-        word = pl.when(number > above).then(pl.lit(name)).otherwise(word)
+    for min_angle, name in reversed(CLASSES):
+        word = pl.when(number > min_angle).then(pl.lit(name)).otherwise(word)
     return word
 
 
@@ -225,7 +229,7 @@ def _class(number: pl.Expr) -> pl.Expr:
 
 _FACE_BOX = ("face_box_x", "face_box_y", "face_box_w", "face_box_h")
 _SKIN = re.compile(r"(?i)(?:\d+\.\s*)?(?:face[ _])?skin")
-_NOTHING = "no face's box and no mask of skin"
+_NO_FACE = "no face's box and no mask of skin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,31 +254,31 @@ class Faces:
     files: list[str | None]
     root: Path | None
 
-    def skin(self, seen: Seen, row: int) -> Skin | str:
+    def skin(self, image: Seen, row: int) -> Skin | str:
         """Take the skin of one person from their picture, or say why there is none."""
         mask = self._mask(row)
         if mask is not None:
-            return skin_in_mask(seen.pixels, mask)
+            return skin_in_mask(image.pixels, mask)
         if self.whole[row]:
-            height, width = seen.pixels.shape[:2]
+            height, width = image.pixels.shape[:2]
             left, upper, right, lower = FACE_IN_PICTURE
             box = (left * width, upper * height, right * width, lower * height)
-            return skin_in_box(seen.pixels, box)
+            return skin_in_box(image.pixels, box)
         if np.isnan(self.boxes[row]).any():
-            return _NOTHING
-        if not seen.placed:
+            return _NO_FACE
+        if not image.placed:
             return OTHER_SIZE
-        return skin_in_box(seen.pixels, self.boxes[row] * seen.scale)
+        return skin_in_box(image.pixels, self.boxes[row] * image.scale)
 
     def _mask(self, row: int) -> npt.NDArray[np.bool_] | None:
-        held, file = self.runs[row], self.files[row]
-        if held is not None:
-            sides = np.array([held["height"]]), np.array([held["width"]])
-            masks = masks_from_counts([held["counts"]], *sides)
-            flat = np.zeros(int(sides[0][0] * sides[1][0]), dtype=np.bool_)
+        skin_runs, file = self.runs[row], self.files[row]
+        if skin_runs is not None:
+            shape = np.array([skin_runs["height"]]), np.array([skin_runs["width"]])
+            masks = masks_from_counts([skin_runs["counts"]], *shape)
+            flat = np.zeros(int(shape[0][0] * shape[1][0]), dtype=np.bool_)
             for first, end in masks.edges.reshape(-1, 2):
                 flat[first:end] = True
-            return flat.reshape(int(sides[1][0]), int(sides[0][0])).T
+            return flat.reshape(int(shape[1][0]), int(shape[0][0])).T
         if file is not None and self.root is not None:
             return np.asarray(read_image(inside(self.root, file)).max(axis=2) > 0)
         return None
@@ -283,46 +287,53 @@ class Faces:
 def faces_of(dataset: Dataset) -> Faces:
     """Find where the skin of each one's face is."""
     people = INSTANCES.conform(dataset.instances)
-    boxes = _face_boxes(people)
+    boxes = _read_face_boxes(people)
     runs, files = _runs(people), _files(people)
     root = None if dataset.root is None else Path(dataset.root)
     if root is not None:
         files = [file if file is None or _is_there(root, file) else None for file in files]
-    masked = np.array([r is not None or f is not None for r, f in zip(runs, files, strict=True)])
-    found = bool(masked.any() or not np.isnan(boxes).all())
-    alone = not found and _one_face_a_picture(people)
-    if people.height and not found and not alone:
+    has_mask = np.array([r is not None or f is not None for r, f in zip(runs, files, strict=True)])
+    has_regions = bool(has_mask.any() or not np.isnan(boxes).all())
+    fills_image = not has_regions and _has_one_face_per_image(people)
+    if people.height and not has_regions and not fills_image:
         raise SpecError(
             "skin tone cannot be computed: nothing says where the faces are",
             expected="boxes of faces, masks of their skin, or pictures of one face each",
             found="none of these",
             where=dataset.name,
         )
-    return Faces(boxes, np.full(people.height, alone), runs, files, root)
+    return Faces(boxes, np.full(people.height, fills_image), runs, files, root)
 
 
-def _face_boxes(people: pl.DataFrame) -> npt.NDArray[np.float64]:
+def _read_face_boxes(people: pl.DataFrame) -> npt.NDArray[np.float64]:
     """Take the face's own box; the box of an instance whose class is face in its place."""
-    own = boxes_of(people, _FACE_BOX)
+    face_boxes = boxes_of(people, _FACE_BOX)
     is_face = people["classes"].list.contains("face").fill_null(value=False).to_numpy()
-    lacking = np.isnan(own).any(axis=1) & is_face
-    own[lacking] = boxes_of(people, BOX)[lacking]
-    return own
+    lacks_face_box = np.isnan(face_boxes).any(axis=1) & is_face
+    face_boxes[lacks_face_box] = boxes_of(people, BOX)[lacks_face_box]
+    return face_boxes
 
 
-def _one_face_a_picture(people: pl.DataFrame) -> bool:
+def _has_one_face_per_image(people: pl.DataFrame) -> bool:
     """Tell whether pictures are faces: no boxes, one person a picture, no class but ``face``."""
-    boxed = not np.isnan(boxes_of(people, BOX)).all()
-    other = people["classes"].drop_nulls().list.contains("face").not_().any()
-    return not boxed and not other and not people["image_id"].is_duplicated().any()
+    has_boxes = not np.isnan(boxes_of(people, BOX)).all()
+    has_other_class = people["classes"].drop_nulls().list.contains("face").not_().any()
+    return not has_boxes and not has_other_class and not people["image_id"].is_duplicated().any()
 
 
 def _runs(people: pl.DataFrame) -> list[dict[str, Any] | None]:
     if "part_masks" not in people.columns:
         return [None] * people.height
     return [
-        next((part for part in held or () if _SKIN.fullmatch(str(part["part"]))), None)
-        for held in people["part_masks"].to_list()
+        next(
+            (
+                mask_part
+                for mask_part in parts_of_person or ()
+                if _SKIN.fullmatch(str(mask_part["part"]))
+            ),
+            None,
+        )
+        for parts_of_person in people["part_masks"].to_list()
     ]
 
 
@@ -330,14 +341,18 @@ def _files(people: pl.DataFrame) -> list[str | None]:
     """Name the picture of the part ``skin``; FHIBE's lies next to the one that holds all parts."""
     files: list[str | None] = [None] * people.height
     if "part_mask_uri" in people.columns:
-        held = people["part_mask_uri"].to_list()
+        uris = people["part_mask_uri"].to_list()
         files = [
-            None if uri is None else str(PurePosixPath(uri).with_name("skin.png")) for uri in held
+            None if uri is None else str(PurePosixPath(uri).with_name("skin.png")) for uri in uris
         ]
     if "part_mask_files" in people.columns:
-        for row, held in enumerate(people["part_mask_files"].to_list()):
-            own = (part["uri"] for part in held or () if _SKIN.fullmatch(str(part["part"])))
-            files[row] = next(own, files[row])
+        for row, parts_of_person in enumerate(people["part_mask_files"].to_list()):
+            skin_uris = (
+                mask_part["uri"]
+                for mask_part in parts_of_person or ()
+                if _SKIN.fullmatch(str(mask_part["part"]))
+            )
+            files[row] = next(skin_uris, files[row])
     return files
 
 

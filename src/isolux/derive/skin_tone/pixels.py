@@ -35,9 +35,9 @@ FACE_IN_PICTURE = (1 / 6, 1 / 6, 5 / 6, 5 / 6)
 """The box of the face in a picture that is nothing but a face: FairFace's are padded by a quarter
 of the face on each side, and UTKFace, CelebA, LFW and IMDB-WIKI centre it as well."""
 
-_SQUARES = 100  # of a region, about; fewer where it has fewer pixels
-_DARKEST = 8  # of 255: below it, steps of the 8 bits are larger than what tells skin tones apart
-_CLIPPED = 255  # a highlight: what was brighter is lost
+_N_SQUARES = 100  # of a region, about; fewer where it has fewer pixels
+_MIN_LEVEL = 8  # of 255: below it, steps of the 8 bits are larger than what tells skin tones apart
+_CLIPPED_LEVEL = 255  # a highlight: what was brighter is lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +62,23 @@ class Skin:
 def skin_in_box(pixels: Pixels, box: Sequence[float]) -> Skin:
     """Take the skin of both cheeks and the chin: squares with red > green ≥ blue."""
     left, upper, right, lower = box
-    wide, high = right - left, lower - upper
-    parts = []
+    box_width, box_height = right - left, lower - upper
+    regions = []
     for x0, y0, x1, y1 in REGIONS:
-        own = _cut(
-            pixels, (left + x0 * wide, upper + y0 * high, left + x1 * wide, upper + y1 * high)
+        crop = _cut(
+            pixels,
+            (
+                left + x0 * box_width,
+                upper + y0 * box_height,
+                left + x1 * box_width,
+                upper + y1 * box_height,
+            ),
         )
-        light, count, looked_at = _squares(own, np.ones(own.shape[:2], dtype=np.bool_))
+        light, count, n_examined = _average_squares(crop, np.ones(crop.shape[:2], dtype=np.bool_))
         red, green, blue = light.T
-        skin = (red > green) & (green >= blue)
-        parts.append((light[skin], int(count[skin].sum()), looked_at))
-    return _together(parts)
+        is_skin = (red > green) & (green >= blue)
+        regions.append((light[is_skin], int(count[is_skin].sum()), n_examined))
+    return _combine_regions(regions)
 
 
 def skin_in_mask(pixels: Pixels, mask: npt.NDArray[np.bool_]) -> Skin:
@@ -80,42 +86,47 @@ def skin_in_mask(pixels: Pixels, mask: npt.NDArray[np.bool_]) -> Skin:
     height, width = pixels.shape[:2]
     y = ((np.arange(height) + 0.5) * mask.shape[0] / height).astype(np.int64)
     x = ((np.arange(width) + 0.5) * mask.shape[1] / width).astype(np.int64)
-    fitted = mask[np.ix_(y, x)]
-    rows, columns = np.flatnonzero(fitted.any(axis=1)), np.flatnonzero(fitted.any(axis=0))
+    resized_mask = mask[np.ix_(y, x)]
+    rows, columns = (
+        np.flatnonzero(resized_mask.any(axis=1)),
+        np.flatnonzero(resized_mask.any(axis=0)),
+    )
     if not len(rows):
         return Skin((), 0, 0.0)
-    inside = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
-    light, count, looked_at = _squares(pixels[inside], fitted[inside])
-    return _together([(light, int(count.sum()), looked_at)])
+    bounds = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+    light, count, n_examined = _average_squares(pixels[bounds], resized_mask[bounds])
+    return _combine_regions([(light, int(count.sum()), n_examined)])
 
 
-def _together(parts: Sequence[tuple[FloatArray, int, int]]) -> Skin:
-    """Put regions together: light of squares, pixels that they are of, pixels looked at."""
-    n, looked_at = sum(part[1] for part in parts), sum(part[2] for part in parts)
-    return Skin(tuple(p[0] for p in parts if len(p[0])), n, n / looked_at if looked_at else 0.0)
+def _combine_regions(regions: Sequence[tuple[FloatArray, int, int]]) -> Skin:
+    """Combine regions: light of squares, numbers of skin pixels and of examined pixels."""
+    n, n_examined = sum(region[1] for region in regions), sum(region[2] for region in regions)
+    return Skin(tuple(p[0] for p in regions if len(p[0])), n, n / n_examined if n_examined else 0.0)
 
 
-def _squares(own: Pixels, wanted: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, int]:
+def _average_squares(
+    crop: Pixels, is_region: npt.NDArray[np.bool_]
+) -> tuple[FloatArray, FloatArray, int]:
     """Average light over squares ``[m, 3]``; of how many pixels each is ``[m]``, and of how many.
 
     Squares begin at the upper left; what is left over at the other sides is not looked at.
     """
-    height, width = own.shape[:2]
-    side = int(np.sqrt(wanted.sum() / _SQUARES))
-    side = max(1, min(side, height, width))
-    height, width = height // side * side, width // side * side
-    own, wanted = own[:height, :width], wanted[:height, :width]
-    highest = own.max(axis=2, initial=0)
-    use = wanted & (highest < _CLIPPED) & (highest >= _DARKEST)
-    blocks = height // side, side, width // side, side
-    count = use.reshape(blocks).sum(axis=(1, 3)).astype(np.float64)
-    total = (LINEAR[own] * use[:, :, None]).reshape(*blocks, 3).sum(axis=(1, 3))
-    kept = count >= np.maximum(side * side / 2, 1)
-    return total[kept] / count[kept][:, None], count[kept], int(wanted.sum())
+    height, width = crop.shape[:2]
+    square_px = int(np.sqrt(is_region.sum() / _N_SQUARES))
+    square_px = max(1, min(square_px, height, width))
+    height, width = height // square_px * square_px, width // square_px * square_px
+    crop, is_region = crop[:height, :width], is_region[:height, :width]
+    max_channel = crop.max(axis=2, initial=0)
+    is_usable = is_region & (max_channel < _CLIPPED_LEVEL) & (max_channel >= _MIN_LEVEL)
+    blocks = height // square_px, square_px, width // square_px, square_px
+    count = is_usable.reshape(blocks).sum(axis=(1, 3)).astype(np.float64)
+    total = (LINEAR[crop] * is_usable[:, :, None]).reshape(*blocks, 3).sum(axis=(1, 3))
+    is_filled = count >= np.maximum(square_px * square_px / 2, 1)
+    return total[is_filled] / count[is_filled][:, None], count[is_filled], int(is_region.sum())
 
 
 def _cut(pixels: Pixels, box: tuple[float, float, float, float]) -> Pixels:
-    """Cut out the pixels whose middle lies in a box: ``[h, w, 3]``."""
+    """Crop to the pixels whose centre lies in a box: ``[h, w, 3]``."""
     height, width = pixels.shape[:2]
     left, right = (int(np.ceil(min(max(s, -1.0), width + 1.0) - 0.5)) for s in (box[0], box[2]))
     upper, lower = (int(np.ceil(min(max(s, -1.0), height + 1.0) - 0.5)) for s in (box[1], box[3]))

@@ -36,39 +36,41 @@ __all__ = ["DISAGREEMENTS"]
 
 _POINTS = 100.0
 _GENDER, _AGE = "gender_presentation", "age_presentation"
-_PAIR = ("masc", "fem")
+_GENDER_PAIR = ("masc", "fem")
 
 
 def differences_by_class(source: Run | pl.DataFrame, metric: str = "recall") -> pl.DataFrame:
     """Take one group from the other, class by class (equation 1)."""
-    wide = _side_by_side(source, metric, _GENDER, _PAIR)
-    judged = wide.drop_nulls(_PAIR)
-    return judged.with_columns(difference=pl.col("masc") - pl.col("fem"))
+    wide = _pivot_classes(source, metric, _GENDER, _GENDER_PAIR)
+    compared = wide.drop_nulls(_GENDER_PAIR)
+    return compared.with_columns(difference=pl.col("masc") - pl.col("fem"))
 
 
 def largest_differences(source: Run | pl.DataFrame, *, rows: int = 10) -> pl.DataFrame:
     """Lay the largest differences in recall out as Table 4 does, both directions side by side."""
-    every = differences_by_class(source)
+    differences = differences_by_class(source)
     halves = []
     for sign, name in ((1.0, "m_f"), (-1.0, "f_m")):
-        value = name.replace("_", "_minus_")
-        half = every.select(
+        difference_column = name.replace("_", "_minus_")
+        half = differences.select(
             "model",
             pl.col("person_class").alias(f"person_class_{name}"),
-            (pl.col("difference") * sign).alias(value),
-        ).filter(pl.col(value) > 0)
-        half = half.sort("model", value, f"person_class_{name}", descending=[False, True, False])
-        place = pl.int_range(pl.len()).over("model").alias("_place")
-        halves.append(half.with_columns(place).filter(pl.col("_place") < rows))
-    both = halves[0].join(halves[1], on=["model", "_place"], how="full", coalesce=True)
-    return both.sort("model", "_place").select(
+            (pl.col("difference") * sign).alias(difference_column),
+        ).filter(pl.col(difference_column) > 0)
+        half = half.sort(
+            "model", difference_column, f"person_class_{name}", descending=[False, True, False]
+        )
+        place_in_model = pl.int_range(pl.len()).over("model").alias("_place")
+        halves.append(half.with_columns(place_in_model).filter(pl.col("_place") < rows))
+    both_directions = halves[0].join(halves[1], on=["model", "_place"], how="full", coalesce=True)
+    return both_directions.sort("model", "_place").select(
         "model", "person_class_m_f", "m_minus_f", "person_class_f_m", "f_minus_m"
     )
 
 
 def gaps_by_class(source: Run | pl.DataFrame) -> pl.DataFrame:
     """Rank classes by the gap in recall between perceived age groups, as Tables 11 and 12 do."""
-    wide = _side_by_side(source, "recall", _AGE, tuple(AGES))
+    wide = _pivot_classes(source, "recall", _AGE, tuple(AGES))
     compared = wide.filter(pl.sum_horizontal(pl.col(list(AGES)).is_not_null()) >= 2)
     gap = pl.max_horizontal(list(AGES)) - pl.min_horizontal(list(AGES))
     ranked = compared.with_columns(gap=gap).sort(
@@ -85,35 +87,37 @@ def largest_gaps(source: Run | pl.DataFrame, *, rows: int = 5) -> pl.DataFrame:
         pl.format("Top for {}", "model").alias("section"), "person_class"
     )
     for model in models:
-        own = ranked.filter(pl.col("model") == model).select(
+        model_gaps = ranked.filter(pl.col("model") == model).select(
             "person_class", *(pl.col(n).alias(f"{model}_{n}") for n in ("rank", *AGES))
         )
-        top = top.join(own, on="person_class", how="left", maintain_order="left")
+        top = top.join(model_gaps, on="person_class", how="left", maintain_order="left")
     return top
 
 
 def true_negatives_by_class(source: Run | pl.DataFrame, *, rows: int = 10) -> pl.DataFrame:
     """List the largest differences in the true negative rate, as appendix A.5.2 quotes two."""
-    every = differences_by_class(source, "true_negative_rate")
-    ordered = every.with_columns(_size=pl.col("difference").abs()).sort(
+    differences = differences_by_class(source, "true_negative_rate")
+    ordered = differences.with_columns(_size=pl.col("difference").abs()).sort(
         "model", "_size", "person_class", descending=[False, True, False]
     )
     return ordered.group_by("model", maintain_order=True).head(rows).drop("_size")
 
 
-def _side_by_side(
+def _pivot_classes(
     source: Run | pl.DataFrame, metric: str, attribute: str, groups: tuple[str, ...]
 ) -> pl.DataFrame:
     """Give every class its values in some groups: ``model, person_class, <group>, …``."""
-    found = cells(source, {"value": (metric, None)}, [attribute]).drop_nulls("label")
+    values = cells(source, {"value": (metric, None)}, [attribute]).drop_nulls("label")
     key = ["model", "person_class"]
-    named = found.select(
+    named_values = values.select(
         "model", pl.col("label").alias("person_class"), attribute, pl.col("value") * _POINTS
     )
-    wide = named.select(key).unique(maintain_order=True)
+    wide = named_values.select(key).unique(maintain_order=True)
     for group in groups:
-        own = named.filter(pl.col(attribute) == group).select(*key, pl.col("value").alias(group))
-        wide = wide.join(own, on=key, how="left", maintain_order="left")
+        group_values = named_values.filter(pl.col(attribute) == group).select(
+            *key, pl.col("value").alias(group)
+        )
+        wide = wide.join(group_values, on=key, how="left", maintain_order="left")
     return wide
 
 
@@ -147,8 +151,11 @@ _COMMON: dict[str, object] = {
     "unknown": "keep",
     "absent_values": "note",  # a part of FACET may lack a tone
 }
-_FOUND = {"metric": ("average_recall", "recall_at_iou"), "option": ("iou_thresholds=0.5,0.75",)}
-_MASKED = {"by": ("gender_presentation",), **_EVERY_GROUP}
+_RECALL_METRICS = {
+    "metric": ("average_recall", "recall_at_iou"),
+    "option": ("iou_thresholds=0.5,0.75",),
+}
+_MASK_PROTOCOL = {"by": ("gender_presentation",), **_EVERY_GROUP}
 _BY_CLASS: dict[str, object] = {
     "by": ("age_presentation",),
     "metric": (
@@ -172,7 +179,7 @@ PROTOCOLS: dict[str, dict[str, object]] = {
         "min_units": 50,
     },
     "detection": _COMMON
-    | _FOUND
+    | _RECALL_METRICS
     | {
         "task": "detection",
         "by": ("skin_tone", "gender_presentation", "age_presentation", "hairtype*skin_tone"),
@@ -181,10 +188,13 @@ PROTOCOLS: dict[str, dict[str, object]] = {
         "max_detections": None,
         "min_units": 50,
     },
-    "segmentation": _COMMON | _FOUND | _MASKED | {"task": "segmentation", "max_detections": None},
+    "segmentation": _COMMON
+    | _RECALL_METRICS
+    | _MASK_PROTOCOL
+    | {"task": "segmentation", "max_detections": None},
     "segmentation_boxes": _COMMON
-    | _FOUND
-    | _MASKED
+    | _RECALL_METRICS
+    | _MASK_PROTOCOL
     | {
         "task": "detection",
         "max_detections": None,
@@ -213,22 +223,22 @@ PROTOCOLS: dict[str, dict[str, object]] = {
 BESIDE = {"segmentation": "segmentation_boxes"}
 """Table 7 lays masks and boxes of the same people side by side: one command makes both halves."""
 
-_DETECTION: dict[str, Layout] = {
+_DETECTION_TABLES: dict[str, Layout] = {
     "Table 5 (and 14): recall by perceived skin tone (Monk scale), percent": recall_by_tone,
     "Table 6: recall by perceived hair type, lighter and darker skin, percent": recall_by_hair_tone,
     "Table 13: recall by perceived gender presentation and age group, percent": (
         recall_by_gender_age
     ),
 }
-_MASKS: dict[str, Layout] = {
+_MASK_TABLES: dict[str, Layout] = {
     "Table 7: recall of boxes and masks by perceived gender presentation, people with a person "
     "mask, percent": recall_of_boxes_masks
 }
 
 
-def _per_class(half: str, what: str) -> dict[str, Layout]:
+def _class_tables(half: str, task_name: str) -> dict[str, Layout]:
     return {
-        f"Table 8, {what}: the classes with the largest gaps between perceived age groups, "
+        f"Table 8, {task_name}: the classes with the largest gaps between perceived age groups, "
         "percent": recall_where_gaps_are_largest,
         f"Table 15{half}: recall by class and perceived age group, percent": recall_by_class_age,
     }
@@ -243,11 +253,11 @@ _TABLES: dict[str, dict[str, Layout]] = {
         "Appendix A.5.2: the largest differences in true negative rate between perceived gender "
         "presentations, points": true_negatives_by_class,
     },
-    "detection": _DETECTION,
-    "segmentation": _MASKS,
-    "segmentation_boxes": _MASKS,
-    "open_vocabulary": _per_class("a", "detection"),
-    "grounding": _per_class("b", "visual grounding"),
+    "detection": _DETECTION_TABLES,
+    "segmentation": _MASK_TABLES,
+    "segmentation_boxes": _MASK_TABLES,
+    "open_vocabulary": _class_tables("a", "detection"),
+    "grounding": _class_tables("b", "visual grounding"),
 }
 
 

@@ -16,19 +16,19 @@ from isolux.papers.facet.words import AGES, GENDERS, HAIR_TYPES, RECALLS, TONES
 from isolux.vocabulary.containers import Run
 
 _POINTS = 100.0
-_LEAST = 50
+_MIN_PEOPLE = 50
 
 
 def recall_by_tone(source: Run | pl.DataFrame) -> pl.DataFrame:
     """Lay recall by perceived skin tone out as Tables 5 and 14 do."""
-    found = _of_groups(source, "skin_tone", {tone: tone for tone in TONES})
-    return found.rename({"group": "mst"})
+    recalls = _recall_by_group(source, "skin_tone", {tone: tone for tone in TONES})
+    return recalls.rename({"group": "mst"})
 
 
 def recall_by_gender_age(source: Run | pl.DataFrame) -> pl.DataFrame:
     """Lay recall by perceived gender presentation and perceived age group out as Table 13 does."""
-    parts = [
-        _of_groups(source, name, words).select(
+    tables = [
+        _recall_by_group(source, name, words).select(
             "model", pl.lit(title).alias("attribute"), pl.exclude("model")
         )
         for name, title, words in (
@@ -36,48 +36,52 @@ def recall_by_gender_age(source: Run | pl.DataFrame) -> pl.DataFrame:
             ("age_presentation", "perceived age group", AGES),
         )
     ]
-    return pl.concat(parts).sort("model", maintain_order=True)
+    return pl.concat(tables).sort("model", maintain_order=True)
 
 
 def recall_by_hair_tone(source: Run | pl.DataFrame) -> pl.DataFrame:
     """Lay recall by perceived hair type, lighter and darker skin, out as Table 6 does."""
-    found = _points(cells(source, RECALLS, ["hairtype", "skin_tone"])).filter(
+    recalls = _to_percent(cells(source, RECALLS, ["hairtype", "skin_tone"])).filter(
         pl.col("skin_tone").is_in(["lighter", "darker"])
     )
-    wide = _spread(found, ["model", "hairtype"], "skin_tone", ("lighter", "darker"))
-    return _worded(wide, "hairtype", HAIR_TYPES).rename({"hairtype": "hair_type"})
+    wide = _pivot_recalls(recalls, ["model", "hairtype"], "skin_tone", ("lighter", "darker"))
+    return _order_and_name_groups(wide, "hairtype", HAIR_TYPES).rename({"hairtype": "hair_type"})
 
 
 def recall_of_boxes_masks(*sources: Run | pl.DataFrame) -> pl.DataFrame:
     """Lay recall of boxes and of masks by perceived gender presentation out as Table 7 does."""
     shapes = {"detection": "box", "segmentation": "mask"}
     tables = [s.group_metrics if isinstance(s, Run) else s for s in sources]
-    parts = [
-        _of_groups(table.filter(pl.col("task") == task), "gender_presentation", GENDERS)
+    shape_tables = [
+        _recall_by_group(table.filter(pl.col("task") == task), "gender_presentation", GENDERS)
         .rename({heading: f"{heading}_{shape}" for heading in RECALLS})
         .rename({"group": "gender_presentation"})
         for task, shape in shapes.items()
         for table in tables
         if (table["task"] == task).any()
     ]
-    if not parts:
-        return _of_groups(tables[0].head(0), "gender_presentation", GENDERS)
-    whole = parts[0]
-    for part in parts[1:]:
-        on = ["model", "gender_presentation"]
-        whole = whole.join(part, on=on, how="full", coalesce=True, maintain_order="left_right")
+    if not shape_tables:
+        return _recall_by_group(tables[0].head(0), "gender_presentation", GENDERS)
+    joined_tables = shape_tables[0]
+    for shape_table in shape_tables[1:]:
+        join_keys = ["model", "gender_presentation"]
+        joined_tables = joined_tables.join(
+            shape_table, on=join_keys, how="full", coalesce=True, maintain_order="left_right"
+        )
     headings = [f"{heading}_{shape}" for heading in RECALLS for shape in shapes.values()]
-    return whole.select(
-        "model", "gender_presentation", *(h for h in headings if h in whole.columns)
+    return joined_tables.select(
+        "model", "gender_presentation", *(h for h in headings if h in joined_tables.columns)
     )
 
 
 def recall_by_class_age(source: Run | pl.DataFrame) -> pl.DataFrame:
     """Lay recall by class and perceived age group out as half of Table 15 does."""
-    wide = _spread(_by_class(source), ["model", "person_class"], "age_presentation", tuple(AGES))
+    wide = _pivot_recalls(
+        _by_class(source), ["model", "person_class"], "age_presentation", tuple(AGES)
+    )
     wide = wide.sort("model", "person_class")
-    both = [wide.with_columns(_last=0), average(wide).with_columns(_last=1)]
-    return pl.concat(both).sort("model", "_last", maintain_order=True).drop("_last")
+    classes_and_average = [wide.with_columns(_last=0), average(wide).with_columns(_last=1)]
+    return pl.concat(classes_and_average).sort("model", "_last", maintain_order=True).drop("_last")
 
 
 def average(wide: pl.DataFrame) -> pl.DataFrame:
@@ -101,10 +105,10 @@ def recall_where_gaps_are_largest(source: Run | pl.DataFrame, *, classes: int = 
     for classification alone, Table 15's largest gaps are of the three classes that section 6.3.1
     names.
     """
-    found = _by_class(source).filter(pl.col("age_presentation").is_in(list(AGES)))
+    recalls = _by_class(source).filter(pl.col("age_presentation").is_in(list(AGES)))
     key = ["model", "person_class"]
     gaps = (
-        found.filter(pl.col("n_units") >= _LEAST, pl.col("mAR").is_not_null())
+        recalls.filter(pl.col("n_units") >= _MIN_PEOPLE, pl.col("mAR").is_not_null())
         .group_by(key)
         .agg(n=pl.len(), gap=pl.col("mAR").max() - pl.col("mAR").min())
         .filter(pl.col("n") == len(AGES))
@@ -113,48 +117,50 @@ def recall_where_gaps_are_largest(source: Run | pl.DataFrame, *, classes: int = 
     largest = gaps.group_by("model", maintain_order=True).head(classes).with_row_index("_place")
     order = pl.DataFrame({"age_presentation": list(AGES), "_age": range(len(AGES))})
     return (
-        found.join(largest, on=key)
+        recalls.join(largest, on=key)
         .join(order, on="age_presentation")
         .sort("_place", "_age")
         .select(*key, pl.col("age_presentation").alias("age"), *RECALLS)
     )
 
 
-def _of_groups(
+def _recall_by_group(
     source: Run | pl.DataFrame, attribute: str, words: Mapping[str, str]
 ) -> pl.DataFrame:
     """Give the groups of one attribute, for all classes together: ``model, group, mAR, …``."""
-    found = _points(cells(source, RECALLS, [attribute])).filter(pl.col("label").is_null())
-    named = _worded(found, attribute, words).rename({attribute: "group"})
-    return named.select("model", "group", *RECALLS)
+    recalls = _to_percent(cells(source, RECALLS, [attribute])).filter(pl.col("label").is_null())
+    named_groups = _order_and_name_groups(recalls, attribute, words).rename({attribute: "group"})
+    return named_groups.select("model", "group", *RECALLS)
 
 
 def _by_class(source: Run | pl.DataFrame) -> pl.DataFrame:
-    found = _points(cells(source, RECALLS, ["age_presentation"]))
-    return found.filter(pl.col("label").is_not_null()).rename({"label": "person_class"})
+    recalls = _to_percent(cells(source, RECALLS, ["age_presentation"]))
+    return recalls.filter(pl.col("label").is_not_null()).rename({"label": "person_class"})
 
 
-def _points(found: pl.DataFrame) -> pl.DataFrame:
-    return found.with_columns(pl.col(heading) * _POINTS for heading in RECALLS)
+def _to_percent(recalls: pl.DataFrame) -> pl.DataFrame:
+    return recalls.with_columns(pl.col(heading) * _POINTS for heading in RECALLS)
 
 
-def _worded(found: pl.DataFrame, column: str, words: Mapping[str, str]) -> pl.DataFrame:
+def _order_and_name_groups(
+    recalls: pl.DataFrame, column: str, words: Mapping[str, str]
+) -> pl.DataFrame:
     """Keep the groups that ``words`` names, in its order and words; who is not there is null."""
     names = pl.DataFrame({column: list(words), "_word": list(words.values())})
-    every = found.select("model").unique(maintain_order=True).join(names, how="cross")
-    joined = every.join(found, on=["model", column], how="left", maintain_order="left")
-    return joined.with_columns(pl.col("_word").alias(column)).drop("_word")
+    all_groups = recalls.select("model").unique(maintain_order=True).join(names, how="cross")
+    ordered = all_groups.join(recalls, on=["model", column], how="left", maintain_order="left")
+    return ordered.with_columns(pl.col("_word").alias(column)).drop("_word")
 
 
-def _spread(
-    found: pl.DataFrame, index: list[str], column: str, groups: tuple[str, ...]
+def _pivot_recalls(
+    recalls: pl.DataFrame, index: list[str], column: str, groups: tuple[str, ...]
 ) -> pl.DataFrame:
     """Put the groups of ``column`` side by side under each heading: ``mAR_young``, …."""
     headings = [f"{heading}_{group}" for heading in RECALLS for group in groups]
-    whole = found.select(index).unique(maintain_order=True)
+    pivoted = recalls.select(index).unique(maintain_order=True)
     for group in groups:
-        own = found.filter(pl.col(column) == group).select(
+        group_recalls = recalls.filter(pl.col(column) == group).select(
             *index, *(pl.col(heading).alias(f"{heading}_{group}") for heading in RECALLS)
         )
-        whole = whole.join(own, on=index, how="left", maintain_order="left")
-    return whole.select(*index, *headings)
+        pivoted = pivoted.join(group_recalls, on=index, how="left", maintain_order="left")
+    return pivoted.select(*index, *headings)

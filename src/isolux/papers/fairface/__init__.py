@@ -94,21 +94,21 @@ PROTOCOLS: dict[str, dict[str, object]] = {
 }
 """Settings of ``fairface:gender`` (Tables 4 and 5) and ``fairface:services`` (Tables 6 and 8)."""
 
-_BASES = (
+_LOG_BASE_AND_DDOF = (
     "The text gives neither the base of ε's logarithm nor the degrees of freedom of the standard "
     "deviations: the printed tables obey base 10 and one degree of freedom less than groups, and "
     "so does this audit."
 )
 DISAGREEMENTS: dict[str, tuple[str, ...]] = {
     "gender": (
-        _BASES,
+        _LOG_BASE_AND_DDOF,
         (
             "Table 5's mean across races (94.89 % for the paper's own model) is not the mean of "
             "Table 4's groups (94.4 %): it counts each race once, Table 4 each race and gender."
         ),
     ),
     "services": (
-        _BASES,
+        _LOG_BASE_AND_DDOF,
         (
             "In Table 8 the printed means of Microsoft, Face++ and IBM are not those of the "
             "printed cells (0.812, 0.993 and 0.991 instead of 0.827, 0.994 and 0.989); the cells "
@@ -133,7 +133,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     >>> tables("gender", Run({}, *(table.empty() for table in tables_of_a_run)))
     {}
     """
-    drawn: dict[str, dict[str, Callable[[Run], pl.DataFrame]]] = {
+    layouts: dict[str, dict[str, Callable[[Run], pl.DataFrame]]] = {
         "gender": {
             "Table 4: accuracy by race and perceived gender": accuracy_by_race_gender,
             "Table 5: mean and standard deviation across races and ages": mean_and_sd,
@@ -145,11 +145,11 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
             "Table 8: share of faces detected": detection_rates,
         },
     }
-    found = {}
-    for caption, draw in drawn[name].items():
+    laid_out_tables = {}
+    for caption, layout in layouts[name].items():
         with suppress(UnknownNameError):
-            found[caption] = draw(run)
-    return found
+            laid_out_tables[caption] = layout(run)
+    return laid_out_tables
 
 
 def accuracy_by_race_gender(
@@ -188,11 +188,11 @@ def accuracy_by_race_gender(
     >>> found.select("Black_M", "Black_F", "avg").row(0), round(found["epsilon"][0], 4)
     ((0.75, 0.375, 0.5625), 0.301)
     """
-    columns = _by_race_gender(races, GENDERS)
+    columns = _race_gender_columns(races, GENDERS)
     frame = wide(source, "accuracy", columns)
     names = {"mean": "avg", "sd": "stdv", "n": "n_groups"}
-    over = spread_over(frame, list(columns)).items()
-    return frame.with_columns(**{names.get(name, name): values for name, values in over})
+    summary = spread_over(frame, list(columns)).items()
+    return frame.with_columns(**{names.get(name, name): values for name, values in summary})
 
 
 def mean_and_sd(source: Run | pl.DataFrame) -> pl.DataFrame:
@@ -207,14 +207,14 @@ def mean_and_sd(source: Run | pl.DataFrame) -> pl.DataFrame:
         ``model``, ``mean_across_races``, ``sd_across_races`` (ddof 1), ``mean_across_ages``,
         ``sd_across_ages``: 0 to 1, where the paper prints percent.
     """
-    found = []
+    summaries = []
     for attribute, plural in (("race", "races"), ("age", "ages")):
         columns = groups_of(source, "accuracy", attribute)
         frame = wide(source, "accuracy", columns)
-        over = spread_over(frame, list(columns))
-        means = {f"mean_across_{plural}": over["mean"], f"sd_across_{plural}": over["sd"]}
-        found.append(frame.select("model").with_columns(**means))
-    return found[0].join(found[1], on="model", how="left", maintain_order="left")
+        summary = spread_over(frame, list(columns))
+        means = {f"mean_across_{plural}": summary["mean"], f"sd_across_{plural}": summary["sd"]}
+        summaries.append(frame.select("model").with_columns(**means))
+    return summaries[0].join(summaries[1], on="model", how="left", maintain_order="left")
 
 
 def service_accuracy(
@@ -230,10 +230,10 @@ def service_accuracy(
         ``White_F``, ``White_M``, … per group, ``mean`` and ``std`` (ddof 1): 0 to 1, higher is
         better. ``n_groups``: how many groups have a value.
     """
-    table = _services(source, "accuracy", races)
+    table = _service_table(source, "accuracy", races)
     if "accuracy_on_detected" not in group_values(source)["metric"]:
         return table
-    starred = _services(source, "accuracy_on_detected", races)
+    starred = _service_table(source, "accuracy_on_detected", races)
     return pl.concat([table, starred.with_columns(service=pl.format("*{}", "service"))])
 
 
@@ -248,20 +248,22 @@ def detection_rates(
         Columns as of ``service_accuracy``. Not a detector's accuracy: what it finds where no face
         is, no people counted (the paper's footnote 1).
     """
-    return _services(source, "detection_rate", races)
+    return _service_table(source, "detection_rate", races)
 
 
-def _services(source: Run | pl.DataFrame, metric: str, races: Mapping[str, str]) -> pl.DataFrame:
+def _service_table(
+    source: Run | pl.DataFrame, metric: str, races: Mapping[str, str]
+) -> pl.DataFrame:
     # Table 6 names women first, Table 4 men.
-    columns = _by_race_gender(races, dict(reversed(GENDERS.items())))
+    columns = _race_gender_columns(races, dict(reversed(GENDERS.items())))
     frame = wide(source, metric, columns)
-    over = spread_over(frame, list(columns))
+    summary = spread_over(frame, list(columns))
     return frame.rename({"model": "service"}).with_columns(
-        mean=over["mean"], std=over["sd"], n_groups=over["n"]
+        mean=summary["mean"], std=summary["sd"], n_groups=summary["n"]
     )
 
 
-def _by_race_gender(
+def _race_gender_columns(
     races: Mapping[str, str], genders: Mapping[str, str]
 ) -> dict[str, dict[str, str]]:
     return {

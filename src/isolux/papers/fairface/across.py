@@ -34,7 +34,7 @@ from isolux.vocabulary.tables import ATTRIBUTES, SCORES
 HEADS = ("race", "gender", "age")
 AVERAGE = "Average"
 
-_FOUR = {
+_FOUR_RACES = {
     "White": "White",
     "Black": "Black",
     "Indian": "Indian",
@@ -53,7 +53,7 @@ _AGES = {
     "60-69": "50+",
     "more than 70": "50+",
 }
-_STARTS = (10, 30, 50)  # years with which the last three of the four ranges begin
+_RANGE_START_YEARS = (10, 30, 50)  # years with which the last three of the four ranges begin
 _COLUMNS: dict[str, tuple[str | None, str | None]] = {
     "All": (None, None),
     "Female": ("gender", "Female"),
@@ -74,10 +74,15 @@ _COLUMNS: dict[str, tuple[str | None, str | None]] = {
 }
 _RACES = ("White", "Black", "E Asian", "SE Asian", "Latino", "Indian", "Mid-East")
 _RANGES = ("0-9", "10-29", "30-49", "50+")
-_NOT_COARSE = ("E Asian", "SE Asian", "Latino", "Mid-East")  # no class of a model of four races
-_MERGED = "four races"
-_OTHERS = "Non-White, four races"
-_VALUES = {
+_SEVEN_RACE_COLUMNS = (
+    "E Asian",
+    "SE Asian",
+    "Latino",
+    "Mid-East",
+)  # no class of a model of four races
+_FOUR_RACES_LABEL = "four races"
+_NON_WHITE_FOUR_RACES = "Non-White, four races"
+_VALUES_SCHEMA = {
     "head": pl.String,
     "dataset": pl.String,
     "model": pl.String,
@@ -92,8 +97,8 @@ _VALUES = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
-    """One run: whom it judged, and whether each answer was right."""
+class _DatasetAccuracy:
+    """One run of a model on a dataset: its people, and whether each prediction is correct."""
 
     head: str
     model: str
@@ -111,25 +116,25 @@ def across(runs: Mapping[str, Sequence[Run]], average: Sequence[str] = ()) -> pl
             expected=", ".join(runs),
             found=unknown[0],
         )
-    frames, seen = [pl.DataFrame(schema=_VALUES)], set()
-    for dataset, own in runs.items():
-        for run in own:
-            judged = _judged(run, dataset)
-            key = (dataset, judged.head, judged.model)
-            if key in seen:
+    frames, seen_keys = [pl.DataFrame(schema=_VALUES_SCHEMA)], set()
+    for dataset, dataset_runs in runs.items():
+        for run in dataset_runs:
+            accuracy = _judged(run, dataset)
+            key = (dataset, accuracy.head, accuracy.model)
+            if key in seen_keys:
                 raise SpecError(
-                    f"two runs are of {judged.model!r} asked for {judged.head} on {dataset}",
+                    f"two runs are of {accuracy.model!r} asked for {accuracy.head} on {dataset}",
                     expected="one run of each model, question and dataset",
                     found="two",
                     hint="--model-name tells models apart in their audits",
                 )
-            seen.add(key)
-            frames.append(_measured(judged, dataset))
+            seen_keys.add(key)
+            frames.append(_measured(accuracy, dataset))
     values = pl.concat(frames)
     return pl.concat([values, averaged(values, tuple(average) or tuple(runs))])
 
 
-def _judged(run: Run, dataset: str) -> _Judged:
+def _judged(run: Run, dataset: str) -> _DatasetAccuracy:
     spec = recorded_spec(run.record)
     answers = run.evidence.get("classification")
     head = str(spec.task.settings.get("target"))
@@ -148,115 +153,132 @@ def _judged(run: Run, dataset: str) -> _Judged:
             found=", ".join(map(str, models)) or "none",
             where=dataset,
         )
-    said = (
+    labels = (
         answers.with_columns(truth=pl.col("truth").list.first())
         if (answers.schema["truth"] == pl.List(pl.String))
         else answers
     )
     correct = pl.col("correct").cast(pl.Float64)
-    four = [pl.col(c).replace_strict(_FOUR, default=None) for c in ("truth", "prediction")]
-    coarse = head == "race" and bool(
-        (pl.concat([said["truth"], said["prediction"]]) == "Asian").any()
+    race_pair = [
+        pl.col(c).replace_strict(_FOUR_RACES, default=None) for c in ("truth", "prediction")
+    ]
+    has_four_races = head == "race" and bool(
+        (pl.concat([labels["truth"], labels["prediction"]]) == "Asian").any()
     )
-    merged = pl.when(four[0].is_not_null() & correct.is_not_null()).then(
-        (four[0] == four[1]).fill_null(value=False).cast(pl.Float64)
+    merged_correct = pl.when(race_pair[0].is_not_null() & correct.is_not_null()).then(
+        (race_pair[0] == race_pair[1]).fill_null(value=False).cast(pl.Float64)
     )
-    right = pl.coalesce(merged, correct) if coarse else correct
-    rows = said.select(
+    is_correct = pl.coalesce(merged_correct, correct) if has_four_races else correct
+    rows = labels.select(
         "unit_id",
         "cluster_id",
-        right.alias("own"),
-        (merged if head == "race" else correct).alias("merged"),
+        is_correct.alias("own"),
+        (merged_correct if head == "race" else correct).alias("merged"),
     )
-    return _Judged(head, str(models[0]), coarse, rows, _people(run.attributes), run)
+    return _DatasetAccuracy(
+        head, str(models[0]), has_four_races, rows, _list_groups_of_people(run.attributes), run
+    )
 
 
-def _people(attributes: pl.DataFrame) -> pl.DataFrame:
+def _list_groups_of_people(attributes: pl.DataFrame) -> pl.DataFrame:
     """List the groups of the paper's columns: ``unit_id, attribute, value``, of one value each."""
-    one = attributes.filter(pl.col("attribute").is_in(HEADS)).drop_nulls("value")
-    one = one.unique(["unit_id", "attribute", "value"], maintain_order=True)
-    one = one.filter(pl.len().over("unit_id", "attribute") == 1).select(
+    single_values = attributes.filter(pl.col("attribute").is_in(HEADS)).drop_nulls("value")
+    single_values = single_values.unique(["unit_id", "attribute", "value"], maintain_order=True)
+    single_values = single_values.filter(pl.len().over("unit_id", "attribute") == 1).select(
         "unit_kind", "unit_id", "attribute", "value"
     )
-    race, age = one.filter(attribute="race"), one.filter(attribute="age")
+    race, age = single_values.filter(attribute="race"), single_values.filter(attribute="age")
     years = pl.col("value").cast(pl.Float64, strict=False)
-    ranges = pl.sum_horizontal([years >= start for start in _STARTS]).cast(pl.Int64)
+    ranges = pl.sum_horizontal([years >= start for start in _RANGE_START_YEARS]).cast(pl.Int64)
     by_years = pl.when(years.is_not_null()).then(
         ranges.replace_strict(dict(enumerate(_RANGES)), default=None, return_dtype=pl.String)
     )
-    own = pl.col("value")
+    group_value = pl.col("value")
     return pl.concat(
         [
-            one.filter(pl.col("attribute") != "age"),
+            single_values.filter(pl.col("attribute") != "age"),
             race.with_columns(
-                pl.when(own == "White").then(own).otherwise(pl.lit("Non-White")).alias("value"),
+                pl.when(group_value == "White")
+                .then(group_value)
+                .otherwise(pl.lit("Non-White"))
+                .alias("value"),
                 attribute=pl.lit("white"),
             ),
             race.with_columns(
-                own.replace_strict(_FOUR, default=None), attribute=pl.lit("four")
+                group_value.replace_strict(_FOUR_RACES, default=None), attribute=pl.lit("four")
             ).drop_nulls("value"),
             age.with_columns(
-                pl.coalesce(own.replace_strict(_AGES, default=None), by_years).alias("value"),
+                pl.coalesce(group_value.replace_strict(_AGES, default=None), by_years).alias(
+                    "value"
+                ),
                 attribute=pl.lit("ages"),
             ).drop_nulls("value"),
         ]
     )
 
 
-def _measured(judged: _Judged, dataset: str) -> pl.DataFrame:
+def _measured(accuracy: _DatasetAccuracy, dataset: str) -> pl.DataFrame:
     """Measure one run's columns by the statistics of its own audit."""
-    info = registry.task_info("classification")
-    info = replace(info, metrics=tuple(m for m in info.metrics if m.name == "accuracy"))
+    task_info = registry.task_info("classification")
+    task_info = replace(
+        task_info, metrics=tuple(m for m in task_info.metrics if m.name == "accuracy")
+    )
     units = pl.concat(
         [
-            judged.scores.select(
-                "unit_id", "cluster_id", value=kind, label=pl.lit(label, dtype=pl.String)
+            accuracy.scores.select(
+                "unit_id", "cluster_id", value=column, label=pl.lit(label, dtype=pl.String)
             )
-            for kind, label in (("own", None), ("merged", _MERGED))
+            for column, label in (("own", None), ("merged", _FOUR_RACES_LABEL))
         ]
     )
     reason = pl.when(pl.col("value").is_null()).then(pl.lit("not scored"))
     units = units.with_columns(
-        model=pl.lit(judged.model),
+        model=pl.lit(accuracy.model),
         task=pl.lit("classification"),
         metric=pl.lit("accuracy"),
         unit_kind=pl.lit("instance"),
         reason=reason,
     )
-    sample = {name: judged.run.evidence[name] for name in {SAMPLE} & judged.run.evidence.keys()}
-    scores = Scores(SCORES.conform(units), info, sample)  # people weigh what they do in the audit
-    people = judged.people.join(units.select("unit_id").unique(), on="unit_id", how="semi")
-    there = people["attribute"].unique(maintain_order=True).to_list()
-    members = membership(ATTRIBUTES.conform(people), there, {}, units=scores.judged_units())
-    spec = recorded_spec(judged.run.record).statistics
+    sample = {name: accuracy.run.evidence[name] for name in {SAMPLE} & accuracy.run.evidence.keys()}
+    scores = Scores(
+        SCORES.conform(units), task_info, sample
+    )  # people weigh what they do in the audit
+    people = accuracy.people.join(units.select("unit_id").unique(), on="unit_id", how="semi")
+    present_attributes = people["attribute"].unique(maintain_order=True).to_list()
+    members = membership(
+        ATTRIBUTES.conform(people), present_attributes, {}, units=scores.judged_units()
+    )
+    spec = recorded_spec(accuracy.run.record).statistics
     table = measure_groups(scores, members, spec).table()
-    return _columns_of(table, judged, dataset)
+    return _select_columns(table, accuracy, dataset)
 
 
-def _columns_of(table: pl.DataFrame, judged: _Judged, dataset: str) -> pl.DataFrame:
-    asked = {**_COLUMNS, _OTHERS: _COLUMNS["Non-White"]}
+def _select_columns(table: pl.DataFrame, accuracy: _DatasetAccuracy, dataset: str) -> pl.DataFrame:
+    requested = {**_COLUMNS, _NON_WHITE_FOUR_RACES: _COLUMNS["Non-White"]}
     rows = []
-    for column, (attribute, value) in asked.items():
-        lost = judged.head == "race" and judged.coarse and column in _NOT_COARSE
-        merged = column in ("Asian", _OTHERS) and judged.head == "race"
-        own = table.filter(
+    for column, (attribute, group) in requested.items():
+        has_no_class = accuracy.head == "race" and accuracy.coarse and column in _SEVEN_RACE_COLUMNS
+        uses_four_races = column in ("Asian", _NON_WHITE_FOUR_RACES) and accuracy.head == "race"
+        group_rows = table.filter(
             pl.col("attribute").eq_missing(pl.lit(attribute, dtype=pl.String)),
-            pl.col("label").eq_missing(pl.lit(_MERGED if merged else None, dtype=pl.String)),
-            pl.lit(value is None) | (pl.col("values").list.first() == pl.lit(value or "")),
+            pl.col("label").eq_missing(
+                pl.lit(_FOUR_RACES_LABEL if uses_four_races else None, dtype=pl.String)
+            ),
+            pl.lit(group is None) | (pl.col("values").list.first() == pl.lit(group or "")),
         )
-        start = (judged.head, dataset, judged.model, column)
-        if lost or not own.height:
-            why = "the model has no such class" if lost else "no such group"
-            rows.append((*start, 0, None, None, None, "not scored", why))
+        start = (accuracy.head, dataset, accuracy.model, column)
+        if has_no_class or not group_rows.height:
+            reason = "the model has no such class" if has_no_class else "no such group"
+            rows.append((*start, 0, None, None, None, "not scored", reason))
             continue
-        cell = own.row(0, named=True)
+        cell = group_rows.row(0, named=True)
         rows.append(
             (
                 *start,
                 *(cell[name] for name in ("n_units", "value", "low", "high", "status", "reason")),
             )
         )
-    return pl.DataFrame(rows, schema=_VALUES, orient="row")
+    return pl.DataFrame(rows, schema=_VALUES_SCHEMA, orient="row")
 
 
 def averaged(values: pl.DataFrame, datasets: Sequence[str]) -> pl.DataFrame:
@@ -274,25 +296,29 @@ def averaged(values: pl.DataFrame, datasets: Sequence[str]) -> pl.DataFrame:
     (0.625, 0.5625, 200)
     """
     if len(datasets) < 2:
-        return pl.DataFrame(schema=_VALUES)
+        return pl.DataFrame(schema=_VALUES_SCHEMA)
     k = len(datasets)
-    own = values.filter(pl.col("dataset").is_in(list(datasets)))
-    below = ((pl.col("value") - pl.col("low")) ** 2).sum().sqrt() / k
-    above = ((pl.col("high") - pl.col("value")) ** 2).sum().sqrt() / k
-    known = pl.col("value").is_not_null().all()
-    sure = (pl.col("low").is_not_null() & pl.col("high").is_not_null()).all()
-    found = (
-        own.group_by("head", "model", "column", maintain_order=True)
+    averaged_rows = values.filter(pl.col("dataset").is_in(list(datasets)))
+    lower_half_width = ((pl.col("value") - pl.col("low")) ** 2).sum().sqrt() / k
+    upper_half_width = ((pl.col("high") - pl.col("value")) ** 2).sum().sqrt() / k
+    has_all_values = pl.col("value").is_not_null().all()
+    has_all_bounds = (pl.col("low").is_not_null() & pl.col("high").is_not_null()).all()
+    averages = (
+        averaged_rows.group_by("head", "model", "column", maintain_order=True)
         .agg(
             pl.col("dataset").n_unique().alias("sets"),
             pl.col("n").sum(),
-            value=pl.when(known).then(pl.col("value").mean()),
-            low=pl.when(known & sure).then(pl.col("value").mean() - below),
-            high=pl.when(known & sure).then(pl.col("value").mean() + above),
+            value=pl.when(has_all_values).then(pl.col("value").mean()),
+            low=pl.when(has_all_values & has_all_bounds).then(
+                pl.col("value").mean() - lower_half_width
+            ),
+            high=pl.when(has_all_values & has_all_bounds).then(
+                pl.col("value").mean() + upper_half_width
+            ),
         )
         .filter(pl.col("sets") == k)
     )
-    return found.select(
+    return averages.select(
         "head",
         pl.lit(AVERAGE).alias("dataset"),
         "model",
@@ -306,7 +332,7 @@ def averaged(values: pl.DataFrame, datasets: Sequence[str]) -> pl.DataFrame:
         .otherwise(pl.lit("ok"))
         .alias("status"),
         pl.when(pl.col("value").is_null()).then(pl.lit("not of every dataset")).alias("reason"),
-    ).cast(_VALUES)  # type: ignore[arg-type]
+    ).cast(_VALUES_SCHEMA)  # type: ignore[arg-type]
 
 
 def laid_out(values: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -326,48 +352,57 @@ def laid_out(values: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 def _crossed(values: pl.DataFrame, column: str) -> pl.DataFrame:
     """Lay one column out by question and dataset."""
-    kept = values.filter(pl.col("dataset") != AVERAGE)
-    found = kept.select("model").unique(maintain_order=True).rename({"model": "trained_on"})
-    for heading, cells in _headings(kept, column):
-        own = cells.select(trained_on="model", **{heading: "value"})
-        found = found.join(own, on="trained_on", how="left", maintain_order="left")
-    return found
+    single_datasets = values.filter(pl.col("dataset") != AVERAGE)
+    table = (
+        single_datasets.select("model").unique(maintain_order=True).rename({"model": "trained_on"})
+    )
+    for heading, cells in _list_headings(single_datasets, column):
+        column_values = cells.select(trained_on="model", **{heading: "value"})
+        table = table.join(column_values, on="trained_on", how="left", maintain_order="left")
+    return table
 
 
-def _headings(kept: pl.DataFrame, column: str) -> Iterator[tuple[str, pl.DataFrame]]:
+def _list_headings(
+    single_datasets: pl.DataFrame, column: str
+) -> Iterator[tuple[str, pl.DataFrame]]:
     for head in HEADS:
-        for dataset in kept.filter(head=head)["dataset"].unique(maintain_order=True):
-            own = kept.filter(head=head, dataset=dataset)
-            without = own.filter(column="White", reason="no such group").height > 0
-            asked = _OTHERS if head == "race" and column == "Non-White" else column
+        for dataset in single_datasets.filter(head=head)["dataset"].unique(maintain_order=True):
+            dataset_rows = single_datasets.filter(head=head, dataset=dataset)
+            lacks_white = dataset_rows.filter(column="White", reason="no such group").height > 0
+            requested_column = (
+                _NON_WHITE_FOUR_RACES if head == "race" and column == "Non-White" else column
+            )
             yield (
-                f"{head}_{dataset}{'*' if without else ''}",
-                own.filter(column="All" if without else asked),
+                f"{head}_{dataset}{'*' if lacks_white else ''}",
+                dataset_rows.filter(column="All" if lacks_white else requested_column),
             )
 
 
 def _by_group(values: pl.DataFrame) -> pl.DataFrame:
-    kept = values.filter(pl.col("column") != _OTHERS)
-    found = kept.pivot(
+    paper_columns = values.filter(pl.col("column") != _NON_WHITE_FOUR_RACES)
+    table = paper_columns.pivot(
         on="column", index=["head", "dataset", "model"], values="value", maintain_order=True
     )
     order = {name: k for k, name in enumerate(HEADS)}
     sorting = pl.col("head").replace_strict(order, default=len(order))
-    return found.sort(sorting, maintain_order=True).rename({"model": "trained_on"})
+    return table.sort(sorting, maintain_order=True).rename({"model": "trained_on"})
 
 
 def _spread(values: pl.DataFrame) -> pl.DataFrame:
     """Give mean and SD of the averages over races and over ages, of the gender head."""
-    table = _by_group(values.filter(head="gender", dataset=AVERAGE))
-    if not table.height:
+    averages = _by_group(values.filter(head="gender", dataset=AVERAGE))
+    if not averages.height:
         return pl.DataFrame()
-    found = table.select(model="trained_on")
+    summary = averages.select(model="trained_on")
     for plural, columns in (("races", _RACES), ("ages", _RANGES)):
-        over = spread_over(table, list(columns))
-        whole = np.asarray(over["n"].to_numpy() == len(columns))
+        group_summary = spread_over(averages, list(columns))
+        has_all_groups = np.asarray(group_summary["n"].to_numpy() == len(columns))
         for name, key in (("mean", "mean"), ("sd", "sd")):
-            cells = [v if w else None for v, w in zip(over[key].to_list(), whole, strict=True)]
-            found = found.with_columns(
+            cells = [
+                v if w else None
+                for v, w in zip(group_summary[key].to_list(), has_all_groups, strict=True)
+            ]
+            summary = summary.with_columns(
                 pl.Series(f"{name}_across_{plural}", cells, dtype=pl.Float64)
             )
-    return found
+    return summary

@@ -31,12 +31,12 @@ INFO = Info(
 )
 
 _TONES = as_settings({"lighter": ("1", "2", "3"), "darker": ("4", "5", "6")}, "skin_type")
-_EVERY_SIZE: dict[str, object] = {
+_ANY_SIZE: dict[str, object] = {
     "min_units": 1,
     "min_clusters": 1,
     "absent_values": "note",  # a part of a dataset may lack a skin type
 }
-_LABELS: dict[str, object] = {
+_LABEL_PROTOCOL: dict[str, object] = {
     "task": "label_association",
     "metric": (
         "harmful",
@@ -46,18 +46,18 @@ _LABELS: dict[str, object] = {
         "possibly_non_human",
         "crime",
     ),
-    **_EVERY_SIZE,
+    **_ANY_SIZE,
 }
-_OF_QUERIES = ("gender", "skin_type", "age_group", "gender*skin_type")
+_QUERY_ATTRIBUTES = ("gender", "skin_type", "age_group", "gender*skin_type")
 
 PROTOCOLS: dict[str, dict[str, object]] = {
-    "label_association_faces": _LABELS
+    "label_association_faces": _LABEL_PROTOCOL
     | {
-        "by": _OF_QUERIES,
+        "by": _QUERY_ATTRIBUTES,
         "group": _TONES,
         "option": ("taxonomy=casual_conversations", "score_threshold=0.1", "top_k=5"),
     },
-    "label_association_scenes": _LABELS
+    "label_association_scenes": _LABEL_PROTOCOL
     | {
         "by": ("gender_presentation", "age_presentation"),
         "option": ("taxonomy=miap", "score_threshold=0.1", "top_k=5"),
@@ -67,15 +67,15 @@ PROTOCOLS: dict[str, dict[str, object]] = {
         "by": ("income_bucket", "region", "income_bucket*region"),
         "metric": ("household_hit_rate",),
         "option": ("top_k=5",),
-        **_EVERY_SIZE,
+        **_ANY_SIZE,
     },
     "same_attribute": {
         "task": "retrieval",
         "target": "gender",
-        "by": _OF_QUERIES,
+        "by": _QUERY_ATTRIBUTES,
         "group": _TONES,
         "option": ("top_k=1,5,10,50",),
-        **_EVERY_SIZE,
+        **_ANY_SIZE,
     },
 }
 """Settings by protocol.
@@ -129,22 +129,29 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     require_protocol("fairness_indicators", PROTOCOLS, name)
     terms = dict(run.record.get("dataset", {}).get("terms", {}))
     entries = run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
-    words = {one: " × ".join(terms.get(part, part) for part in crossed(one)) for one in entries}
-    figure, what, first = _HEADINGS[name]
-    made: dict[str, pl.DataFrame] = {}
+    words = {
+        entry_name: " × ".join(terms.get(attribute, attribute) for attribute in crossed(entry_name))
+        for entry_name in entries
+    }
+    figure, measure_name, first = _HEADINGS[name]
+    laid_out_tables: dict[str, pl.DataFrame] = {}
     for entry in entries:
         if name != "geodiversity":
-            made[f"Table 4: units and clusters of each group, by {words[entry]}"] = counts_by_group(
-                run, entry
+            laid_out_tables[f"Table 4: units and clusters of each group, by {words[entry]}"] = (
+                counts_by_group(run, entry)
             )
-        made[f"{figure}: {what} by {words[entry]}, percent"] = rates_by_group(run, entry, first)
-    if name == "geodiversity":
-        made["Table 5: homes by income bucket and region"] = homes_by_bucket_and_region(run)
-    if name.startswith("label_association"):
-        made[f"{figure.split(',')[0]}, last row: rates of labels at each confidence, percent"] = (
-            rates_by_confidence(run)
+        laid_out_tables[f"{figure}: {measure_name} by {words[entry]}, percent"] = rates_by_group(
+            run, entry, first
         )
-    return {caption: table for caption, table in made.items() if not table.is_empty()}
+    if name == "geodiversity":
+        laid_out_tables["Table 5: homes by income bucket and region"] = homes_by_bucket_and_region(
+            run
+        )
+    if name.startswith("label_association"):
+        laid_out_tables[
+            f"{figure.split(',')[0]}, last row: rates of labels at each confidence, percent"
+        ] = rates_by_confidence(run)
+    return {caption: table for caption, table in laid_out_tables.items() if not table.is_empty()}
 
 
 _HEADINGS = {
@@ -175,27 +182,31 @@ def rates_by_group(run: Run, entry: str, threshold: str = "threshold") -> pl.Dat
         pl.col("attribute").is_null() | (pl.col("attribute") == entry)
     ).with_columns(pl.col("value") * _PERCENT, group=pl.col("group").fill_null("everyone"))
     index = ["model", "metric", "threshold"]
-    found = rows.pivot(
+    pivoted = rows.pivot(
         on="group", index=index, values="value", aggregate_function="first", maintain_order=True
     )
     names = dict(rows.drop_nulls("values").select("group", "values").rows())
-    ranked = sorted(names, key=lambda group: [_place(value) for value in names[group]])
-    shown = found.select(*index, pl.col("everyone", *ranked).round(_DIGITS))
+    ranked = sorted(
+        names, key=lambda group: [_sort_key(group_value) for group_value in names[group]]
+    )
+    rounded = pivoted.select(*index, pl.col("everyone", *ranked).round(_DIGITS))
     if not threshold:
-        return shown.drop("threshold")
-    whole = shown.with_columns(pl.col("threshold").cast(pl.Int64)) if threshold == "K" else shown
-    return whole.rename({"threshold": threshold})
+        return rounded.drop("threshold")
+    with_threshold = (
+        rounded.with_columns(pl.col("threshold").cast(pl.Int64)) if threshold == "K" else rounded
+    )
+    return with_threshold.rename({"threshold": threshold})
 
 
-def _place(value: str) -> tuple[int, str]:
+def _sort_key(group_value: str) -> tuple[int, str]:
     """Rank a value: income buckets from the lowest, all others by their names."""
-    return (_BUCKETS.index(value) if value in _BUCKETS else len(_BUCKETS), value)
+    return (_BUCKETS.index(group_value) if group_value in _BUCKETS else len(_BUCKETS), group_value)
 
 
 def counts_by_group(run: Run, entry: str) -> pl.DataFrame:
     """Count who was judged in each group: ``group, units, clusters``."""
-    own = run.group_metrics.filter(attribute=entry)
-    return own.group_by("group", maintain_order=True).agg(
+    group_rows = run.group_metrics.filter(attribute=entry)
+    return group_rows.group_by("group", maintain_order=True).agg(
         units=pl.col("n_units").max(), clusters=pl.col("n_clusters").max()
     )
 
@@ -230,8 +241,10 @@ def homes_by_bucket_and_region(run: Run) -> pl.DataFrame:
     wide = cells.pivot(on="region", index="income_bucket", values="n_clusters").with_columns(
         pl.exclude("income_bucket").fill_null(0)
     )
-    known = [bucket for bucket in _BUCKETS if bucket in wide["income_bucket"].to_list()]
-    ranked = pl.DataFrame({"income_bucket": known}).join(wide, on="income_bucket", how="left")
+    present_buckets = [bucket for bucket in _BUCKETS if bucket in wide["income_bucket"].to_list()]
+    ranked = pl.DataFrame({"income_bucket": present_buckets}).join(
+        wide, on="income_bucket", how="left"
+    )
     regions = [name for name in ranked.columns if name != "income_bucket"]
     total = ranked.select(pl.lit("total").alias("income_bucket"), pl.col(regions).sum())
     return pl.concat([ranked, total]).with_columns(Global=pl.sum_horizontal(regions))
@@ -249,8 +262,8 @@ def rates_by_confidence(run: Run) -> pl.DataFrame:
     curves = explained_table(run, "confidence_curves")
     if curves.is_empty():
         return curves
-    everyone = curves.filter(pl.col("attribute").is_null())
-    return everyone.pivot(
+    overall = curves.filter(pl.col("attribute").is_null())
+    return overall.pivot(
         on="labels", index=["model", "confidence"], values="rate", maintain_order=True
     ).with_columns((pl.exclude("model", "confidence") * _PERCENT).round(_DIGITS))
 

@@ -38,26 +38,35 @@ __all__ = ["DISAGREEMENTS"]
 
 # FHIBE's tables: of each group how many scores and people it has, their median and mean.
 
-_KEY = ("model", "metric", "label", "threshold")
+_METRIC_KEY = ("model", "metric", "label", "threshold")
 _PERCENT, _DIGITS = 100.0, 1
-_CLUSTERS = {"subject": "n_subjects", "image": "n_images"}
+_CLUSTER_COLUMNS = {"subject": "n_subjects", "image": "n_images"}
 
 
 def scores_by_group(run: Run) -> dict[str, pl.DataFrame]:
     """Lay scores out by the groups of each attribute."""
-    shown = _cells(run, run.scores["metric"].unique().to_list())
-    if shown.is_empty():
+    group_rows = _cells(run, run.scores["metric"].unique().to_list())
+    if group_rows.is_empty():
         return {}
-    found = shown.join(
-        _medians(run),
-        on=[*_KEY, "attribute", "group"],
+    with_medians = group_rows.join(
+        _median_scores(run),
+        on=[*_METRIC_KEY, "attribute", "group"],
         how="left",
         nulls_equal=True,
         maintain_order="left",
     ).with_columns(median=pl.when(pl.col("value").is_not_null()).then(pl.col("median")))
-    at = [name for name in ("label", "threshold") if found[name].is_not_null().any()]
-    columns = ["model", "metric", *at, "group", "n_scores", _clusters(run), "median", "mean"]
-    return _by_attribute(found.rename({"value": "mean"}), columns)
+    used_keys = [name for name in ("label", "threshold") if with_medians[name].is_not_null().any()]
+    columns = [
+        "model",
+        "metric",
+        *used_keys,
+        "group",
+        "n_scores",
+        _cluster_column(run),
+        "median",
+        "mean",
+    ]
+    return _by_attribute(with_medians.rename({"value": "mean"}), columns)
 
 
 def verification_by_group(run: Run) -> dict[str, pl.DataFrame]:
@@ -65,41 +74,43 @@ def verification_by_group(run: Run) -> dict[str, pl.DataFrame]:
     of_group = ["model", "attribute", "values"]
     # The rate's own n are its genuine pairs; whether a face could be compared is told of each.
     faces = _cells(run, ["failure_rate"]).select(*of_group, n_faces="n_scores")
-    found = _cells(run, ["tar_at_far"]).rename({"value": "tar"})
-    found = found.join(faces, on=of_group, how="left", maintain_order="left")
-    columns = ["model", "group", "n_faces", _clusters(run), "tar", "low", "high"]
-    return _by_attribute(found, columns)
+    accept_rates = _cells(run, ["tar_at_far"]).rename({"value": "tar"})
+    accept_rates = accept_rates.join(faces, on=of_group, how="left", maintain_order="left")
+    columns = ["model", "group", "n_faces", _cluster_column(run), "tar", "low", "high"]
+    return _by_attribute(accept_rates, columns)
 
 
 def answers_by_group(run: Run) -> dict[str, pl.DataFrame]:
-    """Lay out what a model says by the groups of each attribute, a column a group."""
-    found = _cells(run, run.scores["metric"].unique().to_list())
-    made = {}
-    for (attribute,), rows in found.group_by("attribute", maintain_order=True):
-        told = rows.with_columns((pl.col("value") * _PERCENT).round(_DIGITS))
-        made[str(attribute)] = told.pivot(
+    """Pivot the shares of a model's answers by the groups of each attribute, a column a group."""
+    group_rows = _cells(run, run.scores["metric"].unique().to_list())
+    tables = {}
+    for (attribute,), rows in group_rows.group_by("attribute", maintain_order=True):
+        percentages = rows.with_columns((pl.col("value") * _PERCENT).round(_DIGITS))
+        tables[str(attribute)] = percentages.pivot(
             on="group", index=["model", "metric", "label"], values="value", maintain_order=True
         )
-    return made
+    return tables
 
 
 def _cells(run: Run, metrics: Sequence[str]) -> pl.DataFrame:
-    """Take the groups of these metrics; everyone is not a group."""
+    """Select the rows of groups of these metrics, without the overall rows."""
     rows = run.group_metrics.filter(
         pl.col("attribute").is_not_null(), pl.col("metric").is_in(metrics)
     )
     # Groups of fewer subjects than the minimum have a value in the run; FHIBE looks at none such.
-    told = pl.col("status").is_in([Status.OK.value, Status.BOUNDARY.value])
-    rows = rows.with_columns(pl.when(told).then(pl.col("value", "low", "high")).name.keep())
-    return rows.rename({"n_units": "n_scores", "n_clusters": _clusters(run)})
+    has_published_value = pl.col("status").is_in([Status.OK.value, Status.BOUNDARY.value])
+    rows = rows.with_columns(
+        pl.when(has_published_value).then(pl.col("value", "low", "high")).name.keep()
+    )
+    return rows.rename({"n_units": "n_scores", "n_clusters": _cluster_column(run)})
 
 
-def _clusters(run: Run) -> str:
+def _cluster_column(run: Run) -> str:
     """Name the column that counts what was sampled independently."""
-    return _CLUSTERS.get(run.record.get("clusters", {}).get("column"), "n_clusters")
+    return _CLUSTER_COLUMNS.get(run.record.get("clusters", {}).get("column"), "n_clusters")
 
 
-def _medians(run: Run) -> pl.DataFrame:
+def _median_scores(run: Run) -> pl.DataFrame:
     """Compute the median score of every group: the key, ``attribute, group, median``."""
     scored = run.scores.filter(pl.col("value").is_not_null())
     settings = recorded_spec(run.record).groups
@@ -108,16 +119,16 @@ def _medians(run: Run) -> pl.DataFrame:
         run.attributes, settings.by, groupings(settings, run.attributes), units=people
     ).frame.select("attribute", "group", "unit_id")
     return (
-        scored.select(*_KEY, "unit_id", "value")
+        scored.select(*_METRIC_KEY, "unit_id", "value")
         .join(members, on="unit_id")
-        .group_by(*_KEY, "attribute", "group")
+        .group_by(*_METRIC_KEY, "attribute", "group")
         .agg(median=pl.col("value").median())
     )
 
 
-def _by_attribute(found: pl.DataFrame, columns: Sequence[str]) -> dict[str, pl.DataFrame]:
-    names = found["attribute"].unique(maintain_order=True)
-    return {name: found.filter(pl.col("attribute") == name).select(columns) for name in names}
+def _by_attribute(group_rows: pl.DataFrame, columns: Sequence[str]) -> dict[str, pl.DataFrame]:
+    names = group_rows["attribute"].unique(maintain_order=True)
+    return {name: group_rows.filter(pl.col("attribute") == name).select(columns) for name in names}
 
 
 INFO = Info(
@@ -178,7 +189,12 @@ _VERIFICATION: dict[str, object] = _FACE | {
     "data_option": _FACES,
     "explain": (),  # a rate of pairs is no person's score
 }
-_SAID: dict[str, object] = {"task": "answers", "by": DEMOGRAPHIC, "nested": NESTED, **_EVERY_SIZE}
+_ANSWER_PROTOCOLS: dict[str, object] = {
+    "task": "answers",
+    "by": DEMOGRAPHIC,
+    "nested": NESTED,
+    **_EVERY_SIZE,
+}
 _OF_FACET: dict[str, object] = {
     "by": ("skin_tone", "gender_presentation", "age_presentation"),
     "votes": "any+unknown",
@@ -237,8 +253,8 @@ PROTOCOLS: dict[str, dict[str, object]] = {
         "data_option": _FACES,
         "option": ("size_px=256",),
     },
-    "zero_shot": _SAID | {"option": ("prompts=fhibe_scene",)},
-    "question_answering": _SAID | {"option": ("prompts=fhibe_questions",)},
+    "zero_shot": _ANSWER_PROTOCOLS | {"option": ("prompts=fhibe_scene",)},
+    "question_answering": _ANSWER_PROTOCOLS | {"option": ("prompts=fhibe_questions",)},
     "face_detection_on_widerface": {
         "task": "face_detection",
         "by": ("perceived_gender", "perceived_age", "perceived_skin"),
@@ -326,16 +342,24 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     """
     require_protocol("fhibe", PROTOCOLS, name)
     laid_out = _LAYOUTS.get(str(PROTOCOLS[name]["task"]), scores_by_group)
-    made = laid_out(run)
-    words = _words(list(made), run.record.get("dataset", {}).get("terms", {}))
-    return {f"{words[entry]}: {_HEADINGS[name]}": table for entry, table in made.items()}
-
-
-def _words(entries: Sequence[str], terms: Mapping[str, str]) -> dict[str, str]:
-    """Start a caption for each attribute or intersection in the dataset's terms for them."""
-    called = {e: " and ".join(terms.get(part, part) for part in crossed(e)) for e in entries}
-    times = Counter(called.values())
-    plain = {
-        e: (words if times[words] == 1 else e).replace("_", " ") for e, words in called.items()
+    tables_by_attribute = laid_out(run)
+    words = _caption_starts(
+        list(tables_by_attribute), run.record.get("dataset", {}).get("terms", {})
+    )
+    return {
+        f"{words[entry]}: {_HEADINGS[name]}": table for entry, table in tables_by_attribute.items()
     }
-    return {e: words[:1].upper() + words[1:] for e, words in plain.items()}
+
+
+def _caption_starts(entries: Sequence[str], terms: Mapping[str, str]) -> dict[str, str]:
+    """Start a caption for each attribute or intersection in the dataset's terms for them."""
+    terms_by_entry = {
+        e: " and ".join(terms.get(attribute, attribute) for attribute in crossed(e))
+        for e in entries
+    }
+    n_uses = Counter(terms_by_entry.values())
+    readable = {
+        e: (words if n_uses[words] == 1 else e).replace("_", " ")
+        for e, words in terms_by_entry.items()
+    }
+    return {e: words[:1].upper() + words[1:] for e, words in readable.items()}

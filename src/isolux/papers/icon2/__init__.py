@@ -66,8 +66,8 @@ PROTOCOLS: dict[str, dict[str, object]] = {
 ``by`` and ``confounders.explanatory``.
 """
 
-_LINE = ("model", "class", "attribute")
-_POINTS = 100.0
+_ROW_KEYS = ("model", "class", "attribute")
+_PERCENT = 100.0
 
 
 def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
@@ -98,7 +98,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     >>> tables("detection", Run({}, *(part.empty() for part in parts)))
     {}
     """
-    drawn: dict[str, Layout] = {
+    layouts: dict[str, Layout] = {
         "Table 1: average precision by group, and its standard deviation, points": (
             precision_by_group
         ),
@@ -111,7 +111,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
         ),
         "Figure 6: instances of each class and group": instance_counts,
     }
-    return laid_out("icon2", PROTOCOLS, drawn, name, run)
+    return laid_out("icon2", PROTOCOLS, layouts, name, run)
 
 
 def precision_by_group(run: Run) -> pl.DataFrame:
@@ -124,41 +124,43 @@ def precision_by_group(run: Run) -> pl.DataFrame:
         overall average precision, not normalised, where the run has it; of all classes the mean of
         the classes), a column a group (points), ``dispersion`` (of the groups; points).
     """
-    rows = _explained(run, "Values by group")
+    rows = _confounder_table(run, "Values by group")
     if rows.is_empty():
         return rows
-    values, index = _by_group(rows, _LINE, "value")
-    spread = rows.unique(index, keep="first", maintain_order=True).select(*index, "dispersion")
-    joined = values.join(spread, on=index, nulls_equal=True, maintain_order="left")
-    overall = _overall(run)
+    values, index = _pivot_groups(rows, _ROW_KEYS, "value")
+    dispersion = rows.unique(index, keep="first", maintain_order=True).select(*index, "dispersion")
+    with_dispersion = values.join(dispersion, on=index, nulls_equal=True, maintain_order="left")
+    overall = _overall_precision(run)
     if overall.height:
-        keys = [c for c in ("model", "class") if c in joined.columns]
-        found = overall if "model" in keys else overall.unique("class", keep="first")
-        joined = joined.join(
-            found.select(*keys, "everyone") if keys else found.head(1).select("everyone"),
+        keys = [c for c in ("model", "class") if c in with_dispersion.columns]
+        overall_rows = overall if "model" in keys else overall.unique("class", keep="first")
+        with_dispersion = with_dispersion.join(
+            overall_rows.select(*keys, "everyone")
+            if keys
+            else overall_rows.head(1).select("everyone"),
             on=keys or None,
             how="left" if keys else "cross",
             nulls_equal=bool(keys),
             maintain_order="left",
         )
-        rest = [c for c in joined.columns if c not in (*index, "everyone")]
-        joined = joined.select(*index, "everyone", *rest)
-    return _as_points(joined, [c for c in joined.columns if c not in index])
+        other_columns = [c for c in with_dispersion.columns if c not in (*index, "everyone")]
+        with_dispersion = with_dispersion.select(*index, "everyone", *other_columns)
+    return _to_percent(with_dispersion, [c for c in with_dispersion.columns if c not in index])
 
 
-def _overall(run: Run) -> pl.DataFrame:
+def _overall_precision(run: Run) -> pl.DataFrame:
     """Read everyone's plain average precision: ``model``, ``class``, ``everyone``."""
     rows = run.group_metrics.filter(
         pl.col("attribute").is_null(), pl.col("metric") == "average_precision"
     ).select("model", pl.col("label").alias("class"), everyone="value")
     classes = rows.drop_nulls("class")
-    whole = (
+    class_means = (
         classes.group_by("model", maintain_order=True)
         .agg(pl.col("everyone").mean())
         .with_columns(pl.lit(None, pl.String).alias("class"))
         .select(rows.columns)
     )
-    return pl.concat([classes, whole]) if classes.height else rows
+    return pl.concat([classes, class_means]) if classes.height else rows
 
 
 def precision_by_value(run: Run) -> pl.DataFrame:
@@ -171,9 +173,13 @@ def precision_by_value(run: Run) -> pl.DataFrame:
         everyone at that value; points), and a column a group: the share of it at that value, in
         percent.
     """
-    rows = _explained(run, "Values and shares").rename({"value of everyone": "AP"}, strict=False)
-    shares, index = _by_group(rows, (*_LINE, "explanatory", "at", "AP"), "share of the group")
-    return _as_points(shares, [c for c in shares.columns if c not in index or c == "AP"])
+    rows = _confounder_table(run, "Values and shares").rename(
+        {"value of everyone": "AP"}, strict=False
+    )
+    shares, index = _pivot_groups(
+        rows, (*_ROW_KEYS, "explanatory", "at", "AP"), "share of the group"
+    )
+    return _to_percent(shares, [c for c in shares.columns if c not in index or c == "AP"])
 
 
 def ranking(run: Run) -> pl.DataFrame:
@@ -185,36 +191,38 @@ def ranking(run: Run) -> pl.DataFrame:
         ``model`` (with several), ``class``, ``attribute``, ``rank``, ``explanatory``,
         ``σ(ProxyAP)``, ``μ(σ(AP))`` (after control), ``Δ``, all in points.
     """
-    rows = _explained(run, "Explanatory attributes by the dispersion")
+    rows = _confounder_table(run, "Explanatory attributes by the dispersion")
     if rows.is_empty():
         return rows
-    index = [c for c in (*_LINE, "rank", "explanatory") if c in rows.columns]
-    named = {
+    index = [c for c in (*_ROW_KEYS, "rank", "explanatory") if c in rows.columns]
+    paper_names = {
         "proxy_dispersion": "σ(ProxyAP)",
         "controlled_dispersion": "μ(σ(AP))",
         "reduction": "Δ",
     }
-    return _as_points(rows.select(*index, *named).rename(named), list(named.values()))
+    return _to_percent(
+        rows.select(*index, *paper_names).rename(paper_names), list(paper_names.values())
+    )
 
 
 def controlled_precision(run: Run) -> pl.DataFrame:
     """Lay controlled average precision out as Figures 4 and 5: a row a value, a column a group."""
-    rows = _explained(run, "Groups within each value")
-    values, index = _by_group(rows, (*_LINE, "explanatory", "at"), "value")
-    return _as_points(values, [c for c in values.columns if c not in index])
+    rows = _confounder_table(run, "Groups within each value")
+    values, index = _pivot_groups(rows, (*_ROW_KEYS, "explanatory", "at"), "value")
+    return _to_percent(values, [c for c in values.columns if c not in index])
 
 
 def instance_counts(run: Run) -> pl.DataFrame:
     """Lay the counts of instances out as Figure 6: a row a class, a column a group."""
-    rows = _explained(run, "People by class and group")
-    return _by_group(rows, ("class", "attribute"), "n")[0]
+    rows = _confounder_table(run, "People by class and group")
+    return _pivot_groups(rows, ("class", "attribute"), "n")[0]
 
 
-def _explained(run: Run, caption: str) -> pl.DataFrame:
+def _confounder_table(run: Run, caption: str) -> pl.DataFrame:
     return explained_table(run, "confounders", caption).rename({"label": "class"}, strict=False)
 
 
-def _by_group(
+def _pivot_groups(
     rows: pl.DataFrame, names: Sequence[str], values: str
 ) -> tuple[pl.DataFrame, list[str]]:
     """Lay rows out, a column a group; also return the columns that name a row."""
@@ -227,8 +235,8 @@ def _by_group(
     return table, index
 
 
-def _as_points(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
-    return frame.with_columns(pl.col(columns).cast(pl.Float64) * _POINTS)
+def _to_percent(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
+    return frame.with_columns(pl.col(columns).cast(pl.Float64) * _PERCENT)
 
 
 # Where ICON²'s text, equations and tables disagree, and what is done here.
