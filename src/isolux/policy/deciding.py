@@ -164,8 +164,8 @@ def _answer_rule(
         cases = [Case("fail", reason="there was nothing to check")]
     cases.sort(key=lambda case: _ANSWER_ORDER[case.answer])
     text = ruled(rule, cases, inputs, policy)
-    rule_title = title(rule, inputs)
-    return RuleAnswer(rule.place, rule.kind, rule_title, cases[0].answer, text, tuple(cases))
+    title_text = title(rule, inputs)
+    return RuleAnswer(rule.place, rule.kind, title_text, cases[0].answer, text, tuple(cases))
 
 
 def _classify_cases(comparisons: Cells, p: FloatArray, level: float) -> npt.NDArray[np.str_]:
@@ -304,8 +304,8 @@ def answer_without_cells(rule: Rule, inputs: Measured) -> RuleAnswer:
     order = {"fail": 0, "insufficient": 1, "pass": 2}
     cases = sorted(cases, key=lambda case: order[case.answer])
     text = counted(rule, cases)
-    rule_title = title(rule, inputs)
-    return RuleAnswer(rule.place, rule.kind, rule_title, cases[0].answer, text, tuple(cases))
+    title_text = title(rule, inputs)
+    return RuleAnswer(rule.place, rule.kind, title_text, cases[0].answer, text, tuple(cases))
 
 
 def _check_required_groups(rule: Rule, inputs: Measured) -> list[Case]:
