@@ -22,29 +22,38 @@ import polars as pl
 
 from benchmarks._timing import cpu_seconds, last_line, quick
 from benchmarks.normalised_ap import World, judged, world
-from isolux.analyses.confounders.cases import case_of
-from isolux.analyses.confounders.cells import Cells, Layout, laid_out
-from isolux.analyses.confounders.detections import Boxes, Precision, boxes_of, precision_of_cells
-from isolux.analyses.confounders.facts import Rules, facts_of
-from isolux.analyses.confounders.groups import Sensitive, Strata
-from isolux.analyses.confounders.tables import tables_of
-from isolux.analyses.confounders.tests import Family
+from isolux.analyses.confounders.cases import build_case
+from isolux.analyses.confounders.cells import StratumEstimates, StratumLayout, build_layout
+from isolux.analyses.confounders.detections import (
+    ModelDetectionTable,
+    PrecisionSettings,
+    build_detection_tables,
+    estimate_precision,
+)
+from isolux.analyses.confounders.facts import AdjustmentSettings, estimate_effects
+from isolux.analyses.confounders.groups import ExplanatoryStrata, SensitiveAttribute
+from isolux.analyses.confounders.tables import build_tables
+from isolux.analyses.confounders.tests import MaxStatistic
 from isolux.vocabulary.registry import task_info
 
 GROUPS, EXPLANATORY, VALUES, REPLICATES = 3, 5, 3, 200
 
 
-def made(share: float) -> tuple[Layout, pl.DataFrame, int]:
+def made(share: float) -> tuple[StratumLayout, pl.DataFrame, int]:
     """Make a world: its people in groups and at values, and a run's table of its detections."""
     drawn = world(share)
     n = len(drawn.truth_label)
     rng = np.random.default_rng(4)
-    sensitive = Sensitive("income", ("low", "middle", "high"), np.arange(n), rng.integers(0, 3, n))
+    sensitive = SensitiveAttribute(
+        "income", ("low", "middle", "high"), np.arange(n), rng.integers(0, 3, n)
+    )
     strata = [
-        Strata((f"e{k}",), ("x", "y", "z"), rng.integers(0, VALUES, n), of_images=False)
+        ExplanatoryStrata(
+            (f"e{k}",), ("x", "y", "z"), rng.integers(0, VALUES, n), is_image_level=False
+        )
         for k in range(EXPLANATORY)
     ]
-    return laid_out(sensitive, strata), _table(drawn), int(drawn.box_image.max()) + 1
+    return build_layout(sensitive, strata), _table(drawn), int(drawn.box_image.max()) + 1
 
 
 def _table(drawn: World) -> pl.DataFrame:
@@ -57,7 +66,7 @@ def _table(drawn: World) -> pl.DataFrame:
     at, who = outcomes.detection, outcomes.person
     seen = pl.DataFrame(
         {"unit": who, "cluster": drawn.box_image[at], "image": drawn.box_image[at],
-         "class": drawn.box_label[at], "score": drawn.score[at], "at": outcomes.at}
+         "class": drawn.box_label[at], "score": drawn.score[at], "at": outcomes.iou_bits}
     )  # fmt: skip
     nobody = pl.col("unit") < 0
     seen = seen.with_columns(
@@ -71,17 +80,22 @@ def _table(drawn: World) -> pl.DataFrame:
     return named.drop("image", "class")
 
 
-def ours(layout: Layout, boxes: tuple[Boxes, ...], n_clusters: int, how: Precision) -> list[Cells]:
+def ours(
+    layout: StratumLayout,
+    boxes: tuple[ModelDetectionTable, ...],
+    n_clusters: int,
+    how: PrecisionSettings,
+) -> list[StratumEstimates]:
     """Measure with replicates, and lay everything out as the report prints it."""
-    measured = precision_of_cells(layout, boxes, n_clusters, (REPLICATES, 0, "multinomial"), how)
-    family = Family()
+    measured = estimate_precision(layout, boxes, n_clusters, (REPLICATES, 0, "multinomial"), how)
+    family = MaxStatistic()
     metric = task_info("detection").metric("normalised_average_precision")
     cases = []
     for label, cells in zip([*(b.label for b in boxes), None], measured, strict=True):
         row = {"model": "m", "metric": metric.name, "label": label, "threshold": None}
-        facts = facts_of(layout, cells, Rules())
-        cases.append(case_of(row, metric, layout, cells, facts, family, 0.95))
-    tables = tables_of(cases, family)
+        facts = estimate_effects(layout, cells, AdjustmentSettings())
+        cases.append(build_case(row, metric, layout, cells, facts, family, 0.95))
+    tables = build_tables(cases, family)
     if not all(isinstance(table, pl.DataFrame) for table in tables.values()):
         raise SystemExit("no tables")
     return measured
@@ -91,15 +105,19 @@ def main() -> None:
     every = "--every-image" in sys.argv
     sys.argv = [a for a in sys.argv if a != "--every-image"]
     few = quick()
-    how = Precision() if every else Precision(alarms="class and value", count="mean of peers")
+    how = (
+        PrecisionSettings()
+        if every
+        else PrecisionSettings(false_alarm_scope="class and value", count_method="mean of peers")
+    )
     layout, table, n_clusters = made(0.002)
-    ours(layout, boxes_of(table), n_clusters, how)  # compiled code is read
+    ours(layout, build_detection_tables(table), n_clusters, how)  # compiled code is read
     shares = [0.02, 0.05] if few else [0.125, 1.0]
     for share in shares:
         layout, table, n_clusters = made(share)
-        read_s, boxes = cpu_seconds(lambda table=table: boxes_of(table))
+        read_s, boxes = cpu_seconds(lambda table=table: build_detection_tables(table))
         cells_s, plain = cpu_seconds(
-            lambda p=(layout, boxes, n_clusters): precision_of_cells(*p, None, how)
+            lambda p=(layout, boxes, n_clusters): estimate_precision(*p, None, how)
         )
         drawn_s, found = cpu_seconds(lambda p=(layout, boxes, n_clusters): ours(*p, how))
         for with_, without in zip(found, plain, strict=True):
@@ -118,7 +136,7 @@ def main() -> None:
         "confounders", all_s, "one pass without replicates", one_s, passes=all_s / one_s,
         passes_without_reading=drawn_s / cells_s, boxes=n_boxes,
         truths=n_truths, cells=layout.n_cells * 8, replicates=REPLICATES,
-        false_alarms=how.alarms,
+        false_alarms=how.false_alarm_scope,
     )  # fmt: skip
 
 

@@ -18,13 +18,13 @@ import polars as pl
 
 import isolux
 from benchmarks._timing import cpu_seconds, last_line, quick
-from isolux.stats.annotators import Answers, dawid_skene_of_answers
+from isolux.stats.annotators import AnnotatorLabels, fit_dawid_skene
 
 ITEMS, EACH, ANNOTATORS, CLASSES, REPLICATES = 200_000, 5, 1_000, 4, 1_000
 CLOSE, SAME = 1e-5, 0.995
 
 
-def world(items: int) -> Answers:
+def world(items: int) -> AnnotatorLabels:
     """Annotators who are right 50 to 95 % of the time, and guess else."""
     rng = np.random.default_rng(0)
     item = np.repeat(np.arange(items, dtype=np.int32), EACH)
@@ -33,14 +33,14 @@ def world(items: int) -> Answers:
     true = rng.choice(CLASSES, items, p=[0.4, 0.3, 0.2, 0.1])
     right = rng.random(len(item)) < rng.uniform(0.5, 0.95, ANNOTATORS)[who]
     said = np.where(right, true[item], rng.integers(0, CLASSES, len(item))).astype(np.int32)
-    return Answers(item, who, said, items, ANNOTATORS, CLASSES)
+    return AnnotatorLabels(item, who, said, items, ANNOTATORS, CLASSES)
 
 
-def rounds_needed(answers: Answers) -> int:
+def rounds_needed(answers: AnnotatorLabels) -> int:
     """Count the rounds of plain EM until no chance moves by more than ``CLOSE``."""
-    from isolux.stats.annotators import _em_step, _first_counts, _Point, answer_shares
+    from isolux.stats.annotators import _em_step, _first_counts, _Point, label_shares
 
-    chance, own = answer_shares(answers), np.ones(answers.items)
+    chance, own = label_shares(answers), np.ones(answers.n_items)
     step = _em_step(answers, own, chance, 0.01)
     at = _Point(_first_counts(answers, own, chance, 0.01), own @ chance)
     for n in range(1, 2_000):
@@ -50,24 +50,26 @@ def rounds_needed(answers: Answers) -> int:
     return 2_000
 
 
-def crowd_kit(answers: Answers, rounds: int) -> tuple[float, np.ndarray]:
+def crowd_kit(answers: AnnotatorLabels, rounds: int) -> tuple[float, np.ndarray]:
     import pandas as pd
     from crowdkit.aggregation import DawidSkene
 
-    table = pd.DataFrame({"task": answers.item, "worker": answers.who, "label": answers.said})
+    table = pd.DataFrame(
+        {"task": answers.item_index, "worker": answers.annotator_index, "label": answers.label}
+    )
     model = DawidSkene(n_iter=rounds, tol=0.0)
     seconds, found = cpu_seconds(lambda: model.fit_predict_proba(table))
     return seconds, found.sort_index()[sorted(found.columns)].to_numpy()
 
 
-def agreement(answers: Answers, folder: Path) -> tuple[float, float]:
+def agreement(answers: AnnotatorLabels, folder: Path) -> tuple[float, float]:
     """Time ``isolux.audit`` from a file to alpha with its interval."""
-    half = np.where(answers.item % 2, "odd", "even")
+    half = np.where(answers.item_index % 2, "odd", "even")
     columns = {
-        "photo": answers.item,
+        "photo": answers.item_index,
         "half": half,
-        "annotator": answers.who,
-        "answer": answers.said,
+        "annotator": answers.annotator_index,
+        "answer": answers.label,
     }
     pl.DataFrame(columns).write_parquet(folder / "ratings.parquet")
     seconds, run = cpu_seconds(
@@ -82,11 +84,11 @@ def agreement(answers: Answers, folder: Path) -> tuple[float, float]:
 
 def main() -> None:
     items = 20_000 if quick() else ITEMS
-    dawid_skene_of_answers(world(100), rounds=3)
+    fit_dawid_skene(world(100), rounds=3)
     sizes = []
     for part in (items // 8, items // 4, items // 2, items):
         answers = world(part)
-        ours_s, fitted = cpu_seconds(lambda a=answers: dawid_skene_of_answers(a, close=CLOSE))
+        ours_s, fitted = cpu_seconds(lambda a=answers: fit_dawid_skene(a, close=CLOSE))
         sizes.append([part * EACH, ours_s])
         print(f"Dawid-Skene, {part * EACH:>9,} answers: {ours_s:.2f} s")
     rounds = rounds_needed(answers)
@@ -108,7 +110,7 @@ def main() -> None:
         import krippendorff
 
         table = np.full((ANNOTATORS, items), np.nan)
-        table[answers.who, answers.item] = answers.said
+        table[answers.annotator_index, answers.item_index] = answers.label
         one_s, theirs_alpha = cpu_seconds(
             lambda: krippendorff.alpha(table, level_of_measurement="nominal")
         )

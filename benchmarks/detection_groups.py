@@ -1,7 +1,7 @@
 """Recall at ten overlaps of 206 groups, beside one pass of pycocotools and 206 of hotcoco.
 
-From columns, as a user calls it: ``isolux.score`` and ``group_means``. The values for everyone are
-compared with pycocotools', those of groups with hotcoco's, before a ratio is given.
+From columns, as a user calls it: ``isolux.score`` and ``average_groups``. The values for everyone
+are compared with pycocotools', those of groups with hotcoco's, before a ratio is given.
 ``--end-to-end``: a fresh process from COCO's JSON to the 206 groups, kernels and bytecode cached
 and the collector set as the command line sets it, beside pycocotools' load and pass, whose
 process is not counted. One thread.
@@ -32,8 +32,8 @@ import polars as pl
 import isolux
 from benchmarks._facet_peers import hotcoco, pycocotools
 from benchmarks._facet_scale import BY, GROUPS, World, make
-from isolux.groups import membership
-from isolux.groups.measure import group_means
+from isolux.groups import build_membership
+from isolux.groups.measure import average_groups
 from isolux.vocabulary.containers import Dataset
 
 OVERLAPS = tuple(np.linspace(0.5, 0.95, 10).tolist())
@@ -85,12 +85,12 @@ class Columns:
             "detection", self.people, self.boxes, metrics=["recall_at_iou"],
             iou_thresholds=OVERLAPS,
         )  # fmt: skip
-        return group_means(scores, self.members)
+        return average_groups(scores, self.members)
 
 
 def columns_of(world: World) -> Columns:
     people = world.dataset()
-    return Columns(people, world.predictions(), membership(people.attributes, BY).frame)
+    return Columns(people, world.predictions(), build_membership(people.attributes, BY).frame)
 
 
 def best(work: Any, times: int = 3) -> tuple[float, Any]:

@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from benchmarks._timing import cpu_seconds, last_line, quick
 from isolux.checks.duplicates.hashes import (
-    LEAST_CORRELATION,
-    MOST_APART,
-    MOST_BITS,
+    MAX_BLOCK_DIFFERENCE,
+    MAX_DIFFERING_BITS,
+    MIN_CORRELATION,
     SIDE,
-    find_copies,
+    find_duplicate_pairs,
     hash_thumbnails,
 )
 
@@ -56,20 +56,25 @@ def by_faiss(thumbnails: Bytes) -> tuple[float, int]:
     faiss.omp_set_num_threads(1)
     hashes = hash_thumbnails(thumbnails)
     held, turned = (np.ascontiguousarray(h).view(np.uint8).reshape(-1, 8)
-                    for h in (hashes.straight, hashes.mirrored))  # fmt: skip
+                    for h in (hashes.upright, hashes.mirrored))  # fmt: skip
     index = faiss.IndexBinaryFlat(64)
     index.add(held)
 
     def search() -> int:
-        return sum(int(index.range_search(one, MOST_BITS + 1)[0][-1]) for one in (held, turned))
+        return sum(
+            int(index.range_search(one, MAX_DIFFERING_BITS + 1)[0][-1]) for one in (held, turned)
+        )
 
     return cpu_seconds(search)
 
 
 def search(thumbnails: Bytes) -> npt.NDArray[np.int64]:
     """Find copies by the thresholds of ``isolux check``: rows of (first, second)."""
-    found = find_copies(
-        thumbnails, most_bits=MOST_BITS, least_correlation=LEAST_CORRELATION, most_apart=MOST_APART
+    found = find_duplicate_pairs(
+        thumbnails,
+        most_bits=MAX_DIFFERING_BITS,
+        least_correlation=MIN_CORRELATION,
+        most_apart=MAX_BLOCK_DIFFERENCE,
     )
     return found.select("first", "second").to_numpy()
 
@@ -95,7 +100,10 @@ def main() -> None:
     peer_s = float("nan")
     if importlib.util.find_spec("faiss"):
         peer_s, near = by_faiss(thumbnails)
-        print(f"faiss, hashes alone: {peer_s:.2f} s for {near:,} pairs within {MOST_BITS} bits")
+        print(
+            f"faiss, hashes alone: {peer_s:.2f} s for {near:,} pairs within {MAX_DIFFERING_BITS}"
+            " bits"
+        )
     else:
         print("faiss is not installed: no comparison")
     last_line("duplicates", ours_s, "faiss IndexBinaryFlat, hashes alone", peer_s, sizes=sizes,

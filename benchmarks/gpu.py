@@ -190,7 +190,7 @@ def ours(contest: Contest, folder: Path, n: int, **settings: Any) -> pl.DataFram
             f"table:{folder / f'people{n}.csv'}", contest.spec, out=Path(out) / "answers",
             images=str(folder), model_option=contest.options, **settings,
         )  # fmt: skip
-    if found.looks["reason"].null_count() < n:
+    if found.inferences["reason"].null_count() < n:
         raise SystemExit(f"some picture has no answer: {found.record['unanswered']}")
     return found.predictions
 

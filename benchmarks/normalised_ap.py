@@ -25,8 +25,8 @@ from pycocotools.cocoeval import COCOeval
 from benchmarks._timing import cpu_seconds, last_line, quick
 from isolux.geometry.boxes import BoxColumns, box_pairs_xywh
 from isolux.geometry.matching import Detections, Truths, match
-from isolux.stats.cells import Outcomes, Places, rank_cells
-from isolux.stats.precision_recall import people_of_classes, precision_table
+from isolux.stats.cells import DetectionIndex, DetectionOutcomes, rank_detection_cells
+from isolux.stats.precision_recall import class_weights, precision_table
 
 CLASSES, VALUES = 8, 8
 CELLS = CLASSES * VALUES * VALUES
@@ -85,7 +85,7 @@ def world(share: float) -> World:
     )
 
 
-def judged(world: World) -> Outcomes:
+def judged(world: World) -> DetectionOutcomes:
     """Match class by class."""
     found = Detections(world.box_image, world.score, world.box_label)
     truths = Truths(world.truth_image, label=world.truth_label)
@@ -103,7 +103,7 @@ def judged(world: World) -> Outcomes:
     person = np.concatenate([pair % len(truths), np.full(len(alarm), -1)])
     bits = np.concatenate([right, wrong[alarm].astype(np.uint16)])
     order = np.argsort(detection, kind="stable")
-    return Outcomes(detection[order], person[order], bits[order])
+    return DetectionOutcomes(detection[order], person[order], bits[order])
 
 
 def ours(world: World) -> np.ndarray:
@@ -112,22 +112,28 @@ def ours(world: World) -> np.ndarray:
 
 
 def _table(
-    world: World, outcomes: Outcomes, cell: np.ndarray, n: int, *, by_image: bool, normalised: bool
+    world: World,
+    outcomes: DetectionOutcomes,
+    cell: np.ndarray,
+    n: int,
+    *,
+    by_image: bool,
+    normalised: bool,
 ) -> np.ndarray:
     """``by_image`` false: the false alarms of every image, as COCO has them."""
     step = CLASSES if by_image else 0
-    places = Places(
+    places = DetectionIndex(
         world.box_image * step + world.box_label, world.truth_image * step + world.truth_label,
         world.box_image, world.truth_image,
     )  # fmt: skip
-    ranking = rank_cells(outcomes, world.score, places, np.arange(len(cell)), cell, n)
+    ranking = rank_detection_cells(outcomes, world.score, places, np.arange(len(cell)), cell, n)
     weights = np.ones(int(world.truth_image.max()) + 1)
     weights = np.ones(max(len(weights), int(world.box_image.max()) + 1))
     common = None
     if normalised:
-        counts = people_of_classes(ranking, weights)[0].reshape(CLASSES, VALUES, VALUES)
+        counts = class_weights(ranking, weights)[0].reshape(CLASSES, VALUES, VALUES)
         common = np.broadcast_to(counts.mean(axis=1, keepdims=True), counts.shape).reshape(-1)
-    return precision_table(ranking, weights, common=common)[0]
+    return precision_table(ranking, weights, common_count=common)[0]
 
 
 def theirs(world: World) -> COCOeval:
@@ -169,7 +175,7 @@ def peer_pass(run: COCOeval) -> np.ndarray:
     return run.eval["precision"][:, :, :, 0, 0].mean(axis=1).T
 
 
-def slow_cell(world: World, outcomes: Outcomes, cell: int, overlap: int) -> float:
+def slow_cell(world: World, outcomes: DetectionOutcomes, cell: int, overlap: int) -> float:
     """Normalised AP of one cell by its definition."""
     label, inner = cell // VALUES**2, cell % VALUES
     inside = world.cell == cell
@@ -177,7 +183,7 @@ def slow_cell(world: World, outcomes: Outcomes, cell: int, overlap: int) -> floa
     common = np.mean([(world.cell == c).sum() for c in peers])
     images = set(world.truth_image[inside].tolist())
     rows = []
-    for d, p, at in zip(outcomes.detection, outcomes.person, outcomes.at, strict=True):
+    for d, p, at in zip(outcomes.detection, outcomes.person, outcomes.iou_bits, strict=True):
         if not (int(at) >> overlap) & 1 or world.box_label[d] != label:
             continue
         if (p >= 0 and inside[p]) or (p < 0 and world.box_image[d] in images):

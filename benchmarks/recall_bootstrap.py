@@ -18,8 +18,8 @@ import numpy as np
 import isolux
 from benchmarks._facet_scale import BY, make
 from benchmarks.detection_groups import SHARES, best, growth
-from isolux.groups import membership
-from isolux.groups.measure import group_means, measure_groups
+from isolux.groups import build_membership
+from isolux.groups.measure import average_groups, measure_groups
 from isolux.vocabulary.spec import Statistics
 
 REPLICATES = 2_000
@@ -32,12 +32,12 @@ def main() -> None:
     for share in (largest / 64, *(s * largest for s in SHARES)):
         world = make(share)
         people, boxes = world.dataset(), world.predictions()
-        members = membership(people.attributes, BY).frame
+        members = build_membership(people.attributes, BY).frame
 
         def score() -> isolux.Scores:
             return isolux.score("detection", people, boxes, metrics=["average_recall"])  # noqa: B023
 
-        recall_s, means = best(lambda: group_means(score(), members))  # noqa: B023
+        recall_s, means = best(lambda: average_groups(score(), members))  # noqa: B023
         scores = score()
         boot_s, estimates = best(lambda: measure_groups(scores, members, SPEC), 2)  # noqa: B023
         if share == largest / 64:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks._timing import cpu_seconds, last_line, quick
-from isolux.tasks._embeddings.vectors import nearest
+from isolux.tasks._embeddings.vectors import find_nearest
 
 ENTRIES, QUERIES, WIDTH, K = 24_000, 3_000, 2_048, 50
 Vectors = npt.NDArray[np.float32]
@@ -24,7 +24,7 @@ def vectors(n: int, seed: int) -> Vectors:
 
 def ours(queries: Vectors, entries: Vectors) -> npt.NDArray[np.int64]:
     n, q = len(entries), len(queries)
-    return nearest(queries, entries, K, query_key=np.full(q, -1), entry_key=np.full(n, -2))
+    return find_nearest(queries, entries, K, query_key=np.full(q, -1), entry_key=np.full(n, -2))
 
 
 def theirs(queries: Vectors, entries: Vectors) -> npt.NDArray[np.int64]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from benchmarks._timing import cpu_seconds, last_line, quick
-from isolux.groups.measure.pair_rows import pair_rows
+from isolux.groups.measure.pair_rows import build_pair_rows
 from isolux.groups.measure.pairs import group_rates
 from isolux.stats.verification import tar_at_far
 from isolux.tasks.face_verification import score
@@ -83,7 +83,7 @@ def ours(
     dataset: Dataset, vectors: pl.DataFrame, units: pl.DataFrame, members: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.float64]:
     scores = score(dataset, vectors, impostors="hard", far=FAR, metrics=["tar_at_far"])
-    return group_rates(tar_at_far(), pair_rows(scores.evidence["pairs"], units), members)
+    return group_rates(tar_at_far(), build_pair_rows(scores.evidence["pairs"], units), members)
 
 
 def theirs(faces: Faces) -> tuple[npt.NDArray[np.float64], int]:

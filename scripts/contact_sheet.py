@@ -19,9 +19,9 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux_worlds.drawing.anatomy import Figure, figure_of
+from isolux_worlds.drawing.anatomy import PersonFigure, build_figure
 from isolux_worlds.drawing.painting import render
-from isolux_worlds.photo_world.vocabulary import DRAWN, MONK_TONES
+from isolux_worlds.photo_world.vocabulary import BUILT_IN_ATTRIBUTES, MONK_TONES
 from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["contact_sheet"]
@@ -84,7 +84,7 @@ def contact_sheet(
 
 
 def _in_order(by: str, values: list[str]) -> list[str]:
-    known = list(DRAWN[by].shares) if by in DRAWN else []
+    known = list(BUILT_IN_ATTRIBUTES[by].shares) if by in BUILT_IN_ATTRIBUTES else []
     return [v for v in known if v in values] + sorted(v for v in values if v not in known)
 
 
@@ -121,20 +121,20 @@ def _portraits(
     for row in chosen.iter_rows(named=True):
         of_image.setdefault(row["image_id"], []).append(row)
     return [
-        (_cut(photo.pixels, figure_of(row, 1, world.seed)), row)
+        (_cut(photo.pixels, build_figure(row, 1, world.seed)), row)
         for photo in render(world, list(of_image))
         for row in of_image[photo.image_id]
     ]
 
 
-def _cut(pixels: npt.NDArray[np.uint8], figure: Figure) -> npt.NDArray[np.uint8]:
+def _cut(pixels: npt.NDArray[np.uint8], figure: PersonFigure) -> npt.NDArray[np.uint8]:
     """Cut head and chest from a photo, as far as it reaches, at the size of a tile."""
     from PIL import Image
 
     height, width = pixels.shape[:2]
     wide = min(_HEADS_WIDE * figure.u, float(width), height * _TILE[0] / _TILE[1])
     tall = wide * _TILE[1] / _TILE[0]
-    x, y = figure.face.at(0.0, 0.0)
+    x, y = figure.face.to_pixel(0.0, 0.0)
     left = min(max(0.0, x - wide / 2), width - wide)
     top = min(max(0.0, y - 0.40 * tall), height - tall)
     box = (left, top, left + wide, top + tall)

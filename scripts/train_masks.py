@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from isolux.io.images import read_image
-from isolux.io.picture_folder import PictureFolder
+from isolux.io.picture_folder import ImageFolder
 from isolux_worlds.networks.audit import TONES, overlooked, paint_photos
 from scripts.onnx_file import Node, onnx_bytes
 
@@ -70,8 +70,8 @@ def main() -> int:
 def photos(out: Path, n: int, seed: int) -> tuple[np.ndarray[Any, Any], pl.DataFrame]:
     """Paint photos and read them: ``[n, 96, 96, 3]``, and the table of who is in them."""
     people = pl.read_csv(paint_photos(out, n, seed), infer_schema=False)
-    folder = PictureFolder(out / "data")
-    return np.stack([read_image(folder.file(name)) for name in people["id"]]), people
+    folder = ImageFolder(out / "data")
+    return np.stack([read_image(folder.find_file(name)) for name in people["id"]]), people
 
 
 def trained(pictures: np.ndarray[Any, Any], wearing: np.ndarray[Any, Any]) -> dict[str, Any]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from isolux.stats.sequences import schedule
+from isolux.stats.sequences import schedule_starts
 from isolux.stats.sequences.kernels import capitals
 
 
 def e_values(difference, look, n_looks):
     ends = np.searchsorted(look, np.arange(n_looks), side="right").astype(np.int64)
     values = np.ascontiguousarray(difference, dtype=np.float64)
-    return capitals(values, ends, *schedule(n_looks), np.zeros(1))[0][:, 0]
+    return capitals(values, ends, *schedule_starts(n_looks), np.zeros(1))[0][:, 0]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from isolux.stats.statistic import Pairs
-from isolux.stats.verification import falling_order
+from isolux.stats.statistic import UnitPairs
+from isolux.stats.verification import sort_pairs
 
 
 def sorted_pairs(similarity, genuine, first, second, *, far=np.nan, threshold=np.nan):
-    order, falls, kind = falling_order(similarity, genuine)
-    return Pairs(falls, kind, first[order], second[order], far, threshold)
+    order, falls, kind = sort_pairs(similarity, genuine)
+    return UnitPairs(falls, kind, first[order], second[order], far, threshold)

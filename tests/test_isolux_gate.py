@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 @pytest.fixture
 def gated(tmp_path):
     def make(rule, *args: str):
-        run_directory.save(run("alike"), tmp_path / "run")
+        run_directory.save_run(run("alike"), tmp_path / "run")
         (tmp_path / "policy.yaml").write_text(yaml.safe_dump(policy_of(rule)), "utf-8")
         (tmp_path / "test_release.py").write_text(
             "def test_release(isolux_gate):\n    isolux_gate('run', 'policy.yaml')\n", "utf-8"

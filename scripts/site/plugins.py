@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from isolux.cli.listing import FLAGS, KINDS, room_of
+from isolux.cli.listing import LISTABLE_KINDS, SETTING_FLAGS, package_of_kind
 from isolux.vocabulary import registry
 from isolux.vocabulary.info import (
     CardInfo,
@@ -15,13 +15,13 @@ from isolux.vocabulary.info import (
     DatasetInfo,
     DerivedInfo,
     FormatInfo,
-    Info,
     MeasureInfo,
     ModelInfo,
+    PluginInfo,
     TaskInfo,
 )
-from isolux.vocabulary.plugin_options import described_options
-from isolux.vocabulary.words import wanted
+from isolux.vocabulary.plugin_options import list_options
+from isolux.vocabulary.words import describe_type
 from scripts.site.words import code, plain, table
 
 __all__ = ["write_plugins"]
@@ -41,24 +41,29 @@ _USE = {
 
 def write_plugins(source: Path) -> None:
     """Write ``plugins.md``, a page for each kind, and a page for each plugin."""
-    for kind in KINDS:
-        names = registry.names(room_of(kind))
+    for kind in LISTABLE_KINDS:
+        names = registry.names(package_of_kind(kind))
         folder = source / "plugins" / kind
         folder.mkdir(parents=True)
         for name in names:
             (folder / f"{name}.md").write_text(_page(kind, name), encoding="utf-8")
-        rows = [[f"[`{name}`]({kind}/{name}.md)", plain(registry.info(room_of(kind), name).summary)]
+        rows = [[f"[`{name}`]({kind}/{name}.md)", plain(registry.load_info(package_of_kind(kind), name).summary)]
                 for name in names]  # fmt: skip
         menu = _menu(f"{kind}/{name}" for name in names)
-        text = f"# {kind.capitalize()}\n\n{KINDS[kind]}\n\n{table(['name', 'what it is'], rows)}\n"
+        text = (
+            "#"
+            f" {kind.capitalize()}\n\n{LISTABLE_KINDS[kind]}\n\n{table(['name', 'what it is'], rows)}\n"
+        )
         (source / "plugins" / f"{kind}.md").write_text(text + menu, encoding="utf-8")
-    listed = [[f"[{kind}](plugins/{kind}.md)", KINDS[kind]] for kind in KINDS]
+    listed = [[f"[{kind}](plugins/{kind}.md)", LISTABLE_KINDS[kind]] for kind in LISTABLE_KINDS]
     text = (
         "# Plugins\n\nEach page is made of what the plugin says of itself; `isolux list KIND NAME` "
         "prints the same. [Adding one](CONTRIBUTING.md#add-a-plugin) is a new file.\n\n"
         f"{table(['kind', 'what it is'], listed)}\n"
     )
-    (source / "plugins.md").write_text(text + _menu(f"plugins/{k}" for k in KINDS), "utf-8")
+    (source / "plugins.md").write_text(
+        text + _menu(f"plugins/{k}" for k in LISTABLE_KINDS), "utf-8"
+    )
 
 
 def _menu(pages: Iterable[str]) -> str:
@@ -66,8 +71,8 @@ def _menu(pages: Iterable[str]) -> str:
 
 
 def _page(kind: str, name: str) -> str:
-    room = room_of(kind)
-    info = registry.info(room, name)
+    room = package_of_kind(kind)
+    info = registry.load_info(room, name)
     use = _USE.get(kind, "").format(name=name)
     parts = [f"# {name}", f"**{plain(info.title)}.** {plain(info.summary)}"]
     if use:
@@ -86,7 +91,7 @@ def _reference(one: Any) -> str:
     return said + (f" <{one.url}>" if one.url else "")
 
 
-def _own(info: Info) -> str:
+def _own(info: PluginInfo) -> str:
     """Say what a plugin of this kind says beside what all of them say."""
     return next((say(info) for kind, say in _OWN.items() if isinstance(info, kind)), "")
 
@@ -97,7 +102,7 @@ def _attributes(info: DerivedInfo) -> str:
 
 
 def _facts(info: CardInfo) -> str:
-    rows = [[code(ask.key), plain(ask.question)] for ask in info.asks]
+    rows = [[code(ask.key), plain(ask.question)] for ask in info.facts]
     return f"{plain(info.statement)}\n\n## Facts\n\n" + table(["key", "what it is"], rows)
 
 
@@ -136,8 +141,8 @@ def _index(info: TaskInfo) -> str:
 
 def _measure(info: MeasureInfo) -> str:
     return (
-        f"Groups that are alike have {info.alike:g}. Range: {plain(_range(info.low, info.high))}."
-        f" Interval: {info.interval}."
+        f"Groups that are alike have {info.parity_value:g}. Range:"
+        f" {plain(_range(info.low, info.high))}. Interval: {info.interval}."
     )
 
 
@@ -157,7 +162,7 @@ def _dataset(info: DatasetInfo) -> str:
     return table(["of the data", "what is said"], [row for row in rows if row[1]])
 
 
-_OWN: dict[type[Info], Any] = {
+_OWN: dict[type[PluginInfo], Any] = {
     TaskInfo: _metrics,
     DatasetInfo: _dataset,
     DerivedInfo: _attributes,
@@ -182,12 +187,17 @@ def _protocols(room: str, name: str) -> str:
 
 def _settings(room: str, name: str) -> str:
     """List the settings of the plugin's own, with the flag that sets them."""
-    function, flag = registry.CONTRACTS[room][1], FLAGS.get(room)
+    function, flag = registry.CONTRACTS[room][1], SETTING_FLAGS.get(room)
     if function is None or flag is None:
         return ""
     rows = [
-        [code(one.name), plain(wanted(one.kind)), _default(one.default), plain(one.description)]
-        for one in described_options(getattr(registry.load(room, name), function)).values()
+        [
+            code(one.name),
+            plain(describe_type(one.type_hint)),
+            _default(one.default),
+            plain(one.description),
+        ]
+        for one in list_options(getattr(registry.load(room, name), function)).values()
     ]
     if not rows:
         return ""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from isolux.policy import Decision
     from isolux.predictions import read_predictions
     from isolux.tasks import score
-    from isolux.verbs.across import Across, across
+    from isolux.verbs.across import CrossDatasetTables, across
     from isolux.verbs.audit import Audit, audit
     from isolux.verbs.audit_estimator import answers_of, audit_estimator
     from isolux.verbs.card import card
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from isolux.verbs.metric_frame import MetricFrame, metric_frame
     from isolux.verbs.monitor import Monitoring, monitor
     from isolux.verbs.plot import plot
-    from isolux.verbs.predict import Predicted, predict
+    from isolux.verbs.predict import PredictionResult, predict
     from isolux.verbs.sample import sample
     from isolux.verbs.side_by_side import SideBySide, side_by_side
     from isolux.verbs.synthesize import synthesize
@@ -46,16 +46,16 @@ if TYPE_CHECKING:
     from isolux.vocabulary.spec import AuditSpec
 
 __all__ = [
-    "Across",
     "Audit",
     "AuditSpec",
     "Card",
     "Comparison",
+    "CrossDatasetTables",
     "Dataset",
     "Decision",
     "MetricFrame",
     "Monitoring",
-    "Predicted",
+    "PredictionResult",
     "Run",
     "Scores",
     "SideBySide",
@@ -88,7 +88,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "Across": "verbs.across",
+    "CrossDatasetTables": "verbs.across",
     "Audit": "verbs.audit",
     "AuditSpec": "vocabulary.spec",
     "Card": "cards",
@@ -97,7 +97,7 @@ _HOME = {
     "Decision": "policy.decision",
     "MetricFrame": "verbs.metric_frame",
     "Monitoring": "verbs.monitor",
-    "Predicted": "verbs.predict",
+    "PredictionResult": "verbs.predict",
     "Run": "vocabulary.containers",
     "Scores": "vocabulary.containers",
     "SideBySide": "verbs.side_by_side",
@@ -138,9 +138,9 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         value = getattr(importlib.import_module(f"isolux.{_HOME[name]}"), name)
         if not isinstance(value, type):
-            from isolux.vocabulary.arguments import told_of_arguments
+            from isolux.vocabulary.arguments import explain_argument_errors
 
-            value = told_of_arguments(value)
+            value = explain_argument_errors(value)
             value.__module__ = __name__  # where it is found again, by pickle too
         globals()[name] = value
         return value

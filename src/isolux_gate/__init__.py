@@ -46,7 +46,7 @@ def isolux_gate(pytestconfig: pytest.Config) -> Callable[..., Decision]:
         found = isolux.gate(run, policy, baseline=baseline)
         if not found.passed:
             pytest.fail(found.text(), pytrace=False)
-        if found.notes or found.unasked:
+        if found.notes or found.uncovered_attributes:
             pytestconfig.stash.setdefault(_TOLD, []).append(found.text())
         return found
 
@@ -94,7 +94,7 @@ class _Gate(pytest.Collector):
             raise pytest.UsageError(f"isolux: {error}") from error
         self.config.stash.setdefault(_TOLD, []).append(found.text())
         for one in found.rules:
-            item = _Rule.from_parent(self, name=f"{one.place}. {one.title}")
+            item = _Rule.from_parent(self, name=f"{one.number}. {one.title}")
             item.rule = one
             yield item
 

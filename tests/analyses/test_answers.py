@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from isolux.analyses._answers import answer_columns
+from isolux.analyses._answers import find_prediction_columns
 from isolux.io import run_directory
 from isolux.vocabulary.spec import Predictions
 from tests.cli._run import isolux
@@ -15,7 +15,7 @@ DEMO = ["tone", "job", "prediction_aurora", "score_aurora", "prediction_borealis
 
 
 def found(columns, **settings):
-    return answer_columns(Predictions(**settings), columns)
+    return find_prediction_columns(Predictions(**settings), columns)
 
 
 def test_all_models_answers_and_scores_are_found_by_one_models_name():
@@ -63,7 +63,7 @@ def test_the_demonstration_is_not_explained_by_what_models_said(tmp_path, monkey
         "error_model.check_trees=8",
     )  # fmt: skip
     assert ran.code == 0, ran.err
-    run = run_directory.load("demo")
+    run = run_directory.load_run("demo")
     claims = " ".join(run.findings.filter(analysis="error_model")["claim"])
     claims += " ".join(run.findings.filter(analysis="slices")["claim"])
     drawn = json.dumps(run.record["explained"], default=str)

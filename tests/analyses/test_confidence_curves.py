@@ -9,7 +9,7 @@ import pytest
 
 from isolux.analyses import confidence_curves
 from isolux.analyses.confidence_curves import CAPTION, explain
-from isolux.verbs.explain import first_analyses
+from isolux.verbs.explain import list_first_analyses
 from isolux.vocabulary.errors import SpecError
 from tests.contracts import _runs
 
@@ -46,7 +46,7 @@ def test_shares_fall_as_the_confidence_rises(table):
 
 
 def test_the_largest_groups_are_kept_and_the_others_counted(monkeypatch):
-    monkeypatch.setattr(confidence_curves, "MOST_GROUPS", 1)
+    monkeypatch.setattr(confidence_curves, "MAX_GROUPS", 1)
     made = explain(_runs.associations())
     kept = made.tables[CAPTION].filter(attribute="light")["group"].unique().to_list()
     assert kept == ["bright"]  # six of ten people
@@ -65,5 +65,5 @@ def test_another_task_is_refused():
 
 
 def test_it_runs_with_every_audit_of_the_task():
-    assert "confidence_curves" in first_analyses(_runs.associations())
-    assert "confidence_curves" not in first_analyses(_runs.labels())
+    assert "confidence_curves" in list_first_analyses(_runs.associations())
+    assert "confidence_curves" not in list_first_analyses(_runs.labels())

@@ -11,10 +11,10 @@ import pytest
 
 import isolux
 from isolux.analyses import confounders
-from isolux.analyses.confounders.facts import Estimate
-from isolux.analyses.confounders.tests import Family, standard_error
+from isolux.analyses.confounders.facts import ReplicatedValue
+from isolux.analyses.confounders.tests import MaxStatistic, standard_error
 from isolux.tasks import score
-from isolux.verbs.explain import explain_run
+from isolux.verbs.explain import run_analyses
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.tables import DISPARITIES, FINDINGS, check
 from isolux_worlds import confounded_scene, simulate_scene
@@ -220,7 +220,7 @@ def test_a_true_accept_rate_by_the_same_road():
 
 
 def test_through_the_front_door():
-    found = explain_run(
+    found = run_analyses(
         made(SIZE_ONLY),
         ["confounders"],
         ["explanatory=size", "min_cell=10", "dispersion=variance", "ddof=0", "regression=no"],
@@ -510,21 +510,21 @@ def test_the_family_is_all_gaps_at_once():
     rng = np.random.default_rng(0)
     clusters = np.full(3, 400.0)
     drawn = rng.normal(size=(2000, 3))
-    one, all_three = Family(), Family()
-    alone = Estimate(np.array([2.4]), drawn[:, :1] + 2.4)
-    together = Estimate(np.array([2.4, 0.0, 0.0]), drawn + np.array([2.4, 0.0, 0.0]))
-    p_one = one.p(one.add(alone, clusters[:1]))[0]
-    p_all = all_three.p(all_three.add(together, clusters))[0]
+    one, all_three = MaxStatistic(), MaxStatistic()
+    alone = ReplicatedValue(np.array([2.4]), drawn[:, :1] + 2.4)
+    together = ReplicatedValue(np.array([2.4, 0.0, 0.0]), drawn + np.array([2.4, 0.0, 0.0]))
+    p_one = one.adjust_p(one.add(alone, clusters[:1]))[0]
+    p_all = all_three.adjust_p(all_three.add(together, clusters))[0]
     # Normal tails: .0164 alone; 1 - (1 - .0164)³ = .048 of three.
     assert p_one == pytest.approx(0.0164, abs=0.006)
     assert p_all == pytest.approx(0.048, abs=0.012)
-    assert np.isnan(one.p(np.array([np.nan]))).all()
+    assert np.isnan(one.adjust_p(np.array([np.nan]))).all()
 
 
 def test_an_error_needs_replicates_with_values():
     drawn = np.full((100, 1), np.nan)
     drawn[:80, 0] = np.arange(80.0)
-    assert np.isnan(standard_error(Estimate(np.array([1.0]), drawn), np.array([50.0]))).all()
+    assert np.isnan(standard_error(ReplicatedValue(np.array([1.0]), drawn), np.array([50.0]))).all()
 
 
 @pytest.mark.parametrize(
@@ -540,5 +540,5 @@ def test_a_standard_error_is_as_large_as_chance_asks_for(spread, rare, pooled, f
     clusters = np.array([1000.0])
     drawn = np.array([[1.0], [-1.0]] * 500) * spread
     least = np.array([[rare], [pooled]])
-    estimate = Estimate(np.array([0.1]), 0.1 + drawn, least)
+    estimate = ReplicatedValue(np.array([0.1]), 0.1 + drawn, least)
     assert standard_error(estimate, clusters) == pytest.approx([found], rel=2e-3)

@@ -8,19 +8,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolux.analyses.confounders.cells import laid_out, means_of_cells
-from isolux.analyses.confounders.detections import Precision, boxes_of, precision_of_cells
-from isolux.analyses.confounders.groups import Sensitive, Strata, crossed
-from isolux.analyses.confounders.tests import Audited
+from isolux.analyses.confounders.cells import build_layout, estimate_means
+from isolux.analyses.confounders.detections import (
+    PrecisionSettings,
+    build_detection_tables,
+    estimate_precision,
+)
+from isolux.analyses.confounders.groups import ExplanatoryStrata, SensitiveAttribute, cross_strata
+from isolux.analyses.confounders.tests import AuditTestResults
 from tests.analyses._confounded import evidence_of, slow_precision
 
-PLAIN = Precision(overlaps=(0,), normalised=False, alarms="class and value")
+PLAIN = PrecisionSettings(overlaps=(0,), normalised=False, false_alarm_scope="class and value")
 
 
 def boxes(people, found):
     """Number evidence: units p0, p1, … and clusters by image."""
     table = evidence_of(people, found)
-    return boxes_of(
+    return build_detection_tables(
         table.with_columns(
             unit=pl.col("unit_id").str.strip_prefix("p").cast(pl.Int64),
             cluster=pl.col("image_id").cast(pl.Int64),
@@ -31,9 +35,9 @@ def boxes(people, found):
 def layout_of(group, value, n_groups=2, n_values=2):
     group, value = np.array(group), np.array(value)
     known = np.flatnonzero(group >= 0)
-    tone = Sensitive("tone", tuple("abc"[:n_groups]), known, group[known])
+    tone = SensitiveAttribute("tone", tuple("abc"[:n_groups]), known, group[known])
     names = tuple(f"v{e}" for e in range(n_values))
-    return laid_out(tone, [Strata(("size",), names, value, of_images=False)])
+    return build_layout(tone, [ExplanatoryStrata(("size",), names, value, is_image_level=False)])
 
 
 def test_a_cell_by_hand():
@@ -49,11 +53,18 @@ def test_a_cell_by_hand():
     layout = layout_of([0, 0, 1], [0, 1, 1])
     for how, expected in (
         (PLAIN, [5 / 6, 1 / 2]),
-        (Precision((0,), "area", alarms="class and value"), [7 / 8, 3 / 4]),
-        (Precision((0,), "area", alarms="class and value", count="mean of peers"), [0.8, 0.6]),
+        (PrecisionSettings((0,), "area", false_alarm_scope="class and value"), [7 / 8, 3 / 4]),
+        (
+            PrecisionSettings(
+                (0,), "area", false_alarm_scope="class and value", count_method="mean of peers"
+            ),
+            [0.8, 0.6],
+        ),
     ):
-        asked = Precision((0,), "area", how.normalised, how.alarms, how.count)
-        (cells,) = precision_of_cells(layout, boxes(people, found), 2, None, asked)
+        asked = PrecisionSettings(
+            (0,), "area", how.normalised, how.false_alarm_scope, how.count_method
+        )
+        (cells,) = estimate_precision(layout, boxes(people, found), 2, None, asked)
         assert layout.of_groups(cells.value).tolist() == pytest.approx(expected), how
         assert layout.of_groups(cells.units).tolist() == [2, 1]
         assert layout.of_groups(cells.clusters).tolist() == [2, 1]
@@ -64,10 +75,10 @@ def test_whose_false_alarms_count():
     people = [(0, None), (1, None)]
     found = [(1, None, 0.9, None, 1), (0, None, 0.8, 0, 1), (1, None, 0.7, 1, 1)]
     layout = layout_of([0, 1], [0, 1])
-    own = Precision((0,), "area", normalised=False, alarms="class and value")
-    every = Precision((0,), "area", normalised=False)
+    own = PrecisionSettings((0,), "area", normalised=False, false_alarm_scope="class and value")
+    every = PrecisionSettings((0,), "area", normalised=False)
     for how, expected in ((own, 1.0), (every, 0.5)):
-        (cells,) = precision_of_cells(layout, boxes(people, found), 2, None, how)
+        (cells,) = estimate_precision(layout, boxes(people, found), 2, None, how)
         assert layout.of_groups(cells.value)[0] == expected
 
 
@@ -99,10 +110,10 @@ def test_every_cell_against_a_slow_reading(scene, alarms, count, area):
     people, found, group, value = scene
     found = [(*row[:2], row[2] + 1e-3 * i, *row[3:]) for i, row in enumerate(found)]  # no ties
     layout = layout_of(group, value)
-    how = Precision(
+    how = PrecisionSettings(
         (0, 1), "area" if area else "101 points", count is not None, alarms, count or "everyone"
     )
-    cells = precision_of_cells(layout, boxes(people, found), 4, None, how)
+    cells = estimate_precision(layout, boxes(people, found), 4, None, how)
     members = [
         {u for u, c in zip(layout.unit.tolist(), layout.cell.tolist(), strict=True) if c == cell}
         for cell in range(layout.n_cells)
@@ -113,7 +124,11 @@ def test_every_cell_against_a_slow_reading(scene, alarms, count, area):
     for label, own in zip(labels, cells, strict=False):
         size = [sum(people[u][1] == label for u in inside) for inside in members]
         for cell, inside in enumerate(members):
-            peers = [s for s, p in zip(size, layout.peers, strict=True) if p == layout.peers[cell]]
+            peers = [
+                s
+                for s, p in zip(size, layout.peer_sets, strict=True)
+                if p == layout.peer_sets[cell]
+            ]
             held = [s for s in peers if s]
             n = {
                 None: None,
@@ -145,9 +160,9 @@ def test_equal_to_plain_precision_where_n_is_the_groups_own():
     found += [(int(i), None, float(rng.random()), None, 1) for i in rng.integers(0, 20, 40)]
     layout = layout_of([k % 2 for k in range(60)], [0] * 60, n_values=1)
     plain, normal = (
-        precision_of_cells(
+        estimate_precision(
             layout, boxes(people, found), 20, None,
-            Precision((0,), "101 points", normalised, "class and value", "mean of peers"),
+            PrecisionSettings((0,), "101 points", normalised, "class and value", "mean of peers"),
         )[0]
         for normalised in (False, True)
     )  # fmt: skip
@@ -160,44 +175,44 @@ def test_replicates_are_the_statistic_of_weighted_images(monkeypatch):
     layout = layout_of([0, 0, 0, 1], [0, 0, 0, 0], n_values=1)
     weights = np.array([[2.0, 1.0], [0.0, 1.0], [1.0, 1.0]])
     law = {"multinomial": lambda rng, copies, size: weights}
-    monkeypatch.setattr("isolux.analyses.confounders.cells._WEIGHTS", law)
-    how = Precision((0,), "area", normalised=False)
-    (cells,) = precision_of_cells(layout, boxes(people, found), 3, (2, 0, "multinomial"), how)
+    monkeypatch.setattr("isolux.analyses.confounders.cells._WEIGHT_FUNCTIONS", law)
+    how = PrecisionSettings((0,), "area", normalised=False)
+    (cells,) = estimate_precision(layout, boxes(people, found), 3, (2, 0, "multinomial"), how)
     # Image 0 twice, image 1 not: a's people weigh 2 + 1, the alarm nothing: precision 1, recall 1.
     assert cells.replicates[:, 0].tolist() == pytest.approx([1.0, 1 / 3 + 1 / 3 * 2 / 3])
-    assert cells.weight[:, 0].tolist() == [3.0, 3.0]
+    assert cells.replicate_counts[:, 0].tolist() == [3.0, 3.0]
 
 
 def test_means_of_cells_and_their_replicates():
     layout = layout_of([0, 0, 1, -1], [0, 1, 1, 0])
     scored = pl.DataFrame({"unit": [0, 1, 2, 3], "cluster": [0, 0, 1, 1],
                            "value": [1.0, 0.0, 1.0, 0.0]})  # fmt: skip
-    cells = means_of_cells(layout, scored, 2, (100, 0, "multinomial"))
+    cells = estimate_means(layout, scored, 2, (100, 0, "multinomial"))
     assert layout.of_groups(cells.value).tolist() == [0.5, 1.0]
     # Person 3 is of no group, and so not at the first value either.
-    assert layout.of_values(cells.value, 0).tolist() == [1.0, 0.5]
-    both = layout.of_both(cells.value, 0)
+    assert layout.take_values(cells.value, 0).tolist() == [1.0, 0.5]
+    both = layout.take_groups_by_value(cells.value, 0)
     assert both[0].tolist() == [1.0, 0.0]
     assert np.isnan(both[1, 0])
     assert layout.of_groups(cells.clusters).tolist() == [1, 1]
     # A replicate without cluster 1 has nobody of the second group.
-    lost = cells.weight[:, 1] == 0
+    lost = cells.replicate_counts[:, 1] == 0
     assert lost.any()
     assert np.isnan(cells.replicates[lost, 1]).all()
 
 
 def test_crossing_keeps_unknown_out():
-    one = Strata(("size",), ("s", "l"), np.array([0, 1, -1]), of_images=False)
-    two = Strata(("light",), ("d",), np.array([0, 0, 0]), of_images=True)
-    both = crossed([one, two])
+    one = ExplanatoryStrata(("size",), ("s", "l"), np.array([0, 1, -1]), is_image_level=False)
+    two = ExplanatoryStrata(("light",), ("d",), np.array([0, 0, 0]), is_image_level=True)
+    both = cross_strata([one, two])
     assert both.code.tolist() == [0, 1, -1]
-    assert both.parts == ("size", "light")
-    assert not both.of_images
+    assert both.attributes == ("size", "light")
+    assert not both.is_image_level
 
 
 def test_the_worst_groups_pair_speaks_as_it_does_in_the_audits_findings():
     # Pairs of A .93, B .60, C .95: A−B, A−C, B−C. All differ; B is worst, and C farthest from it.
     gap, worst = np.array([0.33, 0.02, 0.35]), np.array([0.60, 0.93, 0.60])
-    assert Audited(np.array([0.01, 0.01, 0.01]), worst, gap).leading(0.05) == 2
+    assert AuditTestResults(np.array([0.01, 0.01, 0.01]), worst, gap).find_leading_pair(0.05) == 2
     # Of B nothing is established: A speaks, however far B seems to be.
-    assert Audited(np.array([0.2, 0.01, 0.3]), worst, gap).leading(0.05) == 1
+    assert AuditTestResults(np.array([0.2, 0.01, 0.3]), worst, gap).find_leading_pair(0.05) == 1

@@ -41,7 +41,7 @@ def test_paths_say_what_separation_says():
         )
         graph = Graph(arrows)
         given = [name for name in "abcd" if rng.random() < 0.4]
-        any_open = any(graph.is_open(path, given) for path in graph.paths("tone"))
+        any_open = any(graph.is_open(path, given) for path in graph.list_paths("tone"))
         apart = separated(arrows, "tone", "score", given)
         assert any_open != apart, (arrows, given)
         seen[apart] += 1
@@ -65,10 +65,10 @@ def test_paths_say_what_separation_says():
     ],
 )  # fmt: skip
 def test_what_a_mix_does(text, given, blocks, opens, leaves, cuts, holds):
-    found = read_graph(text).adjustment("tone", given)
+    found = read_graph(text).describe_adjustment("tone", given)
     assert (list(found.blocks), list(found.opens)) == (blocks, opens)
-    assert (list(found.leaves), list(found.cuts)) == (leaves, cuts)
-    assert found.holds is holds
+    assert (list(found.leaves), list(found.cuts_causal)) == (leaves, cuts)
+    assert found.meets_backdoor is holds
 
 
 def test_the_smallest_set_that_is_enough():
@@ -79,15 +79,15 @@ def test_the_smallest_set_that_is_enough():
     )
     graph = read_graph(text)
     names = ["x1", "x2", "x3", "x4", "x5", "x6"]
-    assert not graph.adjustment("tone", ["x4"]).holds
-    assert graph.adjustment("tone", ["x3", "x4"]).holds
-    assert graph.adjustment("tone", ["x4", "x5"]).holds
-    found = graph.enough("tone", names)
+    assert not graph.describe_adjustment("tone", ["x4"]).meets_backdoor
+    assert graph.describe_adjustment("tone", ["x3", "x4"]).meets_backdoor
+    assert graph.describe_adjustment("tone", ["x4", "x5"]).meets_backdoor
+    found = graph.find_adjustment_set("tone", names)
     assert found is not None
     assert "x4" in found
     assert len(found) == 2
-    assert graph.enough("tone", ["x3", "x5"]) is None
-    assert read_graph("tone -> score").enough("tone", names) == ()
+    assert graph.find_adjustment_set("tone", ["x3", "x5"]) is None
+    assert read_graph("tone -> score").find_adjustment_set("tone", names) == ()
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_the_smallest_set_that_is_enough():
 def test_what_is_refused(text, message):
     if message is None:  # 12 names, nearly all of them joined
         with pytest.raises(SpecError, match=r"(?s)too dense.*more than 300"):
-            read_graph(text).paths("x10")
+            read_graph(text).list_paths("x10")
         return
     with pytest.raises(SpecError, match=f"(?s){message}"):
         read_graph(text)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from isolux.analyses import confounders
-from isolux.verbs.explain import explain_run
+from isolux.verbs.explain import run_analyses
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from tests.analyses._confounded import attributes, run_of
 from tests.laws._causes import run_of as world
@@ -171,11 +171,11 @@ def test_what_is_refused(masked, settings, error, text):
 
 
 def test_roles_through_the_front_door(masked):
-    found = explain_run(masked, ["confounders"], ["roles={light: before}", "regression=no"])
+    found = run_analyses(masked, ["confounders"], ["roles={light: before}", "regression=no"])
     assert found.findings.filter(analysis="confounders")["p_adjusted"].min() <= 0.05
     with pytest.raises(SpecError, match=r"(?s)'collider' is not a role.*found: light: collider"):
-        explain_run(masked, ["confounders"], ["roles={light: collider}"])
-    drawn = explain_run(masked, ["confounders"], ["dag=light->tone, light->score"])
+        run_analyses(masked, ["confounders"], ["roles={light: collider}"])
+    drawn = run_analyses(masked, ["confounders"], ["dag=light->tone, light->score"])
     assert "tone ← light → score" in "".join(drawn.findings["claim"])
 
 

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from isolux.analyses._contrasts import Sums, adjusted_p, cluster_sums, contrast, of_known_value
-from isolux.stats.nulls import sign_flip
+from isolux.analyses._contrasts import (
+    ContrastSums,
+    adjust_contrasts,
+    compare_means,
+    mask_known_values,
+    sum_by_cluster,
+)
+from isolux.stats.nulls import sign_flip_test
 
 
 def drawn(seed=0, clusters=40, sets=3):
@@ -19,9 +25,9 @@ def drawn(seed=0, clusters=40, sets=3):
 
 
 def of(value, inside, cluster, clusters):
-    own = cluster_sums(value, inside, cluster, clusters)
-    everyone = cluster_sums(value, np.ones((len(value), 1), dtype=bool), cluster, clusters)
-    return contrast(own, everyone.less(own))
+    own = sum_by_cluster(value, inside, cluster, clusters)
+    everyone = sum_by_cluster(value, np.ones((len(value), 1), dtype=bool), cluster, clusters)
+    return compare_means(own, everyone.subtract(own))
 
 
 def test_means_lift_and_counts_by_hand():
@@ -41,11 +47,11 @@ def test_t_is_that_of_the_audits_own_test():
     value, inside, cluster, clusters = drawn()
     mine = of(value, inside, cluster, clusters)
     for k in range(inside.shape[1]):
-        own = cluster_sums(value, np.stack([inside[:, k], ~inside[:, k]], 1), cluster, clusters)
+        own = sum_by_cluster(value, np.stack([inside[:, k], ~inside[:, k]], 1), cluster, clusters)
         sums = csr_array(np.vstack([own.total.T, own.total.sum(axis=1)]))
         counts = csr_array(np.vstack([own.count.T, own.count.sum(axis=1)]))
         ones = np.ones(clusters, dtype=np.int64)
-        theirs = sign_flip(sums, counts, ones, np.array([[0, 1]]), np.ones((6, 1)))
+        theirs = sign_flip_test(sums, counts, ones, np.array([[0, 1]]), np.ones((6, 1)))
         assert mine.t[k] == pytest.approx(theirs.t[0])
 
 
@@ -74,12 +80,12 @@ def test_p_is_adjusted_for_the_largest_of_the_family():
     found = of(value, inside, cluster, clusters)
     every = np.ones(6, dtype=bool)
     how = {"replicates": 999, "seed": 1, "one_sided": False}
-    whole = adjusted_p([found], tested=every, **how)
+    whole = adjust_contrasts([found], tested=every, **how)
     for k in range(6):
-        alone = adjusted_p([found], tested=np.arange(6) == k, **how)
+        alone = adjust_contrasts([found], tested=np.arange(6) == k, **how)
         assert np.isnan(np.delete(alone, k)).all()
         assert alone[k] <= whole[k]
-    one_sided = adjusted_p([found], tested=every, **(how | {"one_sided": True}))
+    one_sided = adjust_contrasts([found], tested=every, **(how | {"one_sided": True}))
     assert (one_sided[found.t < 0] == 1.0).all()
     assert (one_sided[found.t > 0] <= whole[found.t > 0]).all()
 
@@ -93,8 +99,8 @@ def test_p_and_interval_are_one_statement(seed):
     low, high = found.interval(0.95)
     lift_low, lift_high = found.ratio_interval(0.95)
     for k in range(30):
-        one = contrast(*(part.at(np.array([k])) for part in found.sums))
-        (p,) = adjusted_p(
+        one = compare_means(*(part.at(np.array([k])) for part in found.sums))
+        (p,) = adjust_contrasts(
             [one], replicates=99, seed=0, one_sided=False, tested=np.ones(1, dtype=bool)
         )
         assert (p <= 0.05) == bool(low[k] > 0 or high[k] < 0)
@@ -110,7 +116,9 @@ def test_a_set_without_an_error_is_not_a_finding():
     inside = np.zeros((400, 1), dtype=bool)
     inside[np.arange(16) * 24 + 3] = True
     found = of(value, inside, cluster, 50)
-    p = adjusted_p([found], replicates=999, seed=0, one_sided=False, tested=np.ones(1, dtype=bool))
+    p = adjust_contrasts(
+        [found], replicates=999, seed=0, one_sided=False, tested=np.ones(1, dtype=bool)
+    )
     low, high = found.interval(0.95)
     assert found.mean.item() == 1.0
     assert p.item() > 0.4
@@ -120,17 +128,17 @@ def test_a_set_without_an_error_is_not_a_finding():
 def test_several_parts_are_one_family():
     value, inside, cluster, clusters = drawn(sets=4)
     found = of(value, inside, cluster, clusters)
-    alone = [contrast(*(s.at(np.array([k])) for s in found.sums)) for k in range(4)]
+    alone = [compare_means(*(s.at(np.array([k])) for s in found.sums)) for k in range(4)]
     how = {"replicates": 499, "seed": 3, "one_sided": False, "tested": np.ones(4, dtype=bool)}
-    assert adjusted_p(alone, **how) == pytest.approx(adjusted_p([found], **how))
+    assert adjust_contrasts(alone, **how) == pytest.approx(adjust_contrasts([found], **how))
 
 
 def test_what_does_not_vary_or_is_empty_is_not_tested():
     one = np.ones((4, 1))
-    same = contrast(Sums(one, one), Sums(one, one))
-    empty = contrast(Sums(0 * one, 0 * one), Sums(one, one))
+    same = compare_means(ContrastSums(one, one), ContrastSums(one, one))
+    empty = compare_means(ContrastSums(0 * one, 0 * one), ContrastSums(one, one))
     for found in (same, empty):
-        p = adjusted_p(
+        p = adjust_contrasts(
             [found], replicates=99, seed=0, one_sided=True, tested=np.ones(1, dtype=bool)
         )
         assert np.isnan(p).all()
@@ -140,5 +148,5 @@ def test_what_does_not_vary_or_is_empty_is_not_tested():
 def test_whose_value_is_unknown_is_no_other():
     # tone of the first three units, light of the first and the last; the third has both tones.
     inside = np.array([[1, 0, 1], [0, 1, 0], [1, 1, 0], [0, 0, 1]], dtype=bool)
-    known = of_known_value(inside, ("tone", "tone", "light"))
+    known = mask_known_values(inside, ("tone", "tone", "light"))
     assert known.astype(int).tolist() == [[1, 1, 1], [1, 1, 0], [1, 1, 0], [0, 0, 1]]

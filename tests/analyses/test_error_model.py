@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 
 from isolux.analyses import error_model
-from isolux.analyses._contrasts import Sums, contrast
+from isolux.analyses._contrasts import ContrastSums, compare_means
 from isolux.analyses._features import Features
-from isolux.analyses.error_model.forest import elbow, folds_of, permuted_target
-from isolux.analyses.error_model.groups import Tree, bootstrap_error
-from isolux.analyses.error_model.words import Told
-from isolux.statements.words import Words
+from isolux.analyses.error_model.forest import assign_folds, permute_clusters, select_by_elbow
+from isolux.analyses.error_model.groups import ErrorTree, estimate_bootstrap_se
+from isolux.analyses.error_model.words import ErrorModelContext
+from isolux.statements.words import RunTerms
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import Bootstrap
 from isolux.vocabulary.tables import ATTRIBUTES, COMPARISONS, FINDINGS, check
@@ -87,9 +87,9 @@ def test_bootstrap_errors_agree_with_the_formula():
     rng = np.random.default_rng(0)
     count = rng.integers(1, 6, (200, 2)).astype(float)
     total = count * rng.normal(0.5, 0.1, (200, 1)) + rng.normal(0, 0.2, (200, 2))
-    a, b = Sums(total[:, :1], count[:, :1]), Sums(total[:, 1:], count[:, 1:])
-    drawn = bootstrap_error(a, b, Bootstrap(replicates=5000, seed=1))
-    assert drawn == pytest.approx(contrast(a, b).standard_error, rel=0.06)
+    a, b = ContrastSums(total[:, :1], count[:, :1]), ContrastSums(total[:, 1:], count[:, 1:])
+    drawn = estimate_bootstrap_se(a, b, Bootstrap(replicates=5000, seed=1))
+    assert drawn == pytest.approx(compare_means(a, b).standard_error, rel=0.06)
 
 
 def test_nothing_is_said_as_such():
@@ -106,7 +106,7 @@ def test_a_permuted_target_deals_whole_clusters():
     size = rng.integers(3, 6, 90)
     cluster = np.repeat(np.arange(90), size)
     y = cluster.astype(float)
-    moved = permuted_target(y, cluster, rng)
+    moved = permute_clusters(y, cluster, rng)
     assert sorted(moved) == sorted(y)
     held = pl.DataFrame({"cluster": cluster, "y": moved}).group_by("cluster").agg(pl.col("y"))
     assert (held["y"].list.n_unique() == 1).all()
@@ -116,14 +116,14 @@ def test_a_permuted_target_deals_whole_clusters():
 def test_sizes_that_few_clusters_have_are_pooled():
     size = np.arange(1, 31)  # every size once
     cluster = np.repeat(np.arange(30), size)
-    moved = permuted_target(cluster.astype(float), cluster, np.random.default_rng(0))
+    moved = permute_clusters(cluster.astype(float), cluster, np.random.default_rng(0))
     assert sorted(moved) == sorted(cluster)
     assert (moved == cluster).mean() < 0.3
 
 
 def test_folds_never_part_a_cluster():
     cluster = np.random.default_rng(0).integers(0, 40, 500)
-    fold = folds_of(cluster, 5, 3)
+    fold = assign_folds(cluster, 5, 3)
     assert pl.DataFrame({"c": cluster, "f": fold}).group_by("c").n_unique()["f"].max() == 1
     assert sorted(set(fold.tolist())) == [0, 1, 2, 3, 4]
 
@@ -140,7 +140,7 @@ def test_folds_never_part_a_cluster():
     ],
 )
 def test_the_elbow(importance, most, chosen):
-    assert elbow(np.array(importance), most).tolist() == chosen
+    assert select_by_elbow(np.array(importance), most).tolist() == chosen
 
 
 def test_one_attribute_numbers_with_gaps_and_the_published_importance():
@@ -260,10 +260,10 @@ def test_what_was_held_out_is_called_by_its_name():
 
 
 def test_the_tree_names_each_value_once_by_its_way():
-    words = Words()
-    told = Told(None, words, None)
+    words = RunTerms()
+    told = ErrorModelContext(None, words, None)
     columns = Features(("b", "b", "b", "c"), ("none", "light", "heavy", None), np.zeros((0, 4)))
-    tree = Tree({0: 0.2, 1: 0.1, 2: -0.3}, pl.DataFrame())
-    said = told._direction("b", columns, tree)
+    tree = ErrorTree({0: 0.2, 1: 0.1, 2: -0.3}, pl.DataFrame())
+    said = told._describe_direction("b", columns, tree)
     assert said == " In the shallow tree, higher scores go with none and light, lower with heavy."
-    assert told._direction("c", columns, tree) == " The shallow tree does not use it."
+    assert told._describe_direction("c", columns, tree) == " The shallow tree does not use it."

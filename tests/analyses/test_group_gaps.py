@@ -9,7 +9,7 @@ import pytest
 import isolux
 from isolux.analyses.group_gaps import INFO, explain
 from isolux.statements.answer import answer_of
-from isolux.stats.references import of_methods
+from isolux.stats.references import list_method_references
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import (
     ATTRIBUTES,
@@ -168,7 +168,7 @@ def test_the_order_of_rows_does_not_matter_and_inputs_stay_as_they_were():
 @pytest.mark.parametrize("correction", ["max-t", "holm", "bh"])
 def test_the_sources_of_the_corrections_are_those_that_the_report_lists(correction):
     key = found_in(SEX, correction=correction)["reference"][0]
-    assert key in {r.key for r in of_methods("logit-t", correction)}
+    assert key in {r.key for r in list_method_references("logit-t", correction)}
 
 
 def test_info_cites_and_assumes():

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from isolux.analyses import label_errors
-from isolux.verbs.explain import explain_run
+from isolux.verbs.explain import run_analyses
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
 from tests.analyses._confounded import attributes, run_of
@@ -187,7 +187,7 @@ def _copied():
     ],
 )
 def test_annotators_who_are_not_to_be_relied_on_are_a_warning_and_in_the_sentence(said, told):
-    run = explain_run(annotated(said), ["label_errors"])
+    run = run_analyses(annotated(said), ["label_errors"])
     own = run.findings.filter(reference="dawid-skene-1979").row(0, named=True)
     assert own["status"] == "boundary"
     assert re.search(f"This is not to be relied on: .*{told}", own["claim"])
@@ -196,7 +196,7 @@ def test_annotators_who_are_not_to_be_relied_on_are_a_warning_and_in_the_sentenc
 
 
 def test_one_of_five_who_turns_groups_round_is_a_warning_alone():
-    run = explain_run(annotated(_said(0.85, 0.85, 0.85, 0.85, 0.15)), ["label_errors"])
+    run = run_analyses(annotated(_said(0.85, 0.85, 0.85, 0.85, 0.15)), ["label_errors"])
     assert run.findings.filter(reference="dawid-skene-1979")["status"].to_list() == ["ok"]
     (warned,) = [w for w in run.record["warnings"] if w.startswith("label_errors, tone: ")]
     assert "r4 named the right group less often than chance" in warned
@@ -214,7 +214,7 @@ def test_an_answer_that_is_written_down_twice_counts_once():
 
 
 def test_annotators_who_never_disagree_are_in_doubt():
-    run = explain_run(annotated(np.tile(_said(0.8), 3)), ["label_errors"])
+    run = run_analyses(annotated(np.tile(_said(0.8), 3)), ["label_errors"])
     own = run.findings.filter(reference="dawid-skene-1979").row(0, named=True)
     assert own["status"] == "boundary"
     assert "never wrong or wrong together" in own["claim"]
@@ -237,7 +237,7 @@ def test_labels_that_do_not_enter_the_correction_are_counted():
 
 
 def test_annotators_who_agree_by_chance_alone_correct_nothing():
-    run = explain_run(annotated(_said(0.5, 0.5, 0.5)), ["label_errors"])
+    run = run_analyses(annotated(_said(0.5, 0.5, 0.5)), ["label_errors"])
     own = run.findings.filter(reference="dawid-skene-1979").row(0, named=True)
     assert own["claim"].endswith(
         "cannot be corrected: the annotators agree no more often than by chance, so their labels "
@@ -349,7 +349,7 @@ def test_settings_that_are_refused():
 
 
 def test_through_the_front_door(tmp_path):
-    found = explain_run(
+    found = run_analyses(
         made(), ["label_errors"], [f"matrix={written(tmp_path, MATRIX)}", "wrong=0.2"]
     )
     assert found.findings["analysis"].unique().to_list() == ["label_errors"]
@@ -359,7 +359,7 @@ def test_through_the_front_door(tmp_path):
 def test_a_matrix_that_turns_judgements_round_is_a_warning_and_its_findings_are_in_doubt(tmp_path):
     turned = "true,labelled,count\na,a,30\na,b,270\nb,a,270\nb,b,30\n"
     matrix = f"label_errors.matrix={written(tmp_path, turned)}"
-    run = explain_run(made(), ["label_errors"], [matrix])
+    run = run_analyses(made(), ["label_errors"], [matrix])
     (told,) = [w for w in run.record["warnings"] if "turns judgements round" in w]
     assert "swapped in the file?" in told
     assert told not in run.record["notes"]

@@ -9,7 +9,7 @@ import pytest
 
 from isolux.analyses import overlap_curves
 from isolux.analyses.overlap_curves import CAPTION, explain
-from isolux.verbs.explain import explain_run
+from isolux.verbs.explain import run_analyses
 from isolux.vocabulary.errors import SpecError
 from tests.analyses._scene import scene_run
 
@@ -57,7 +57,7 @@ def test_intervals_hold_the_value_and_are_fractions(table):
 
 
 def test_only_the_groups_furthest_from_everyone_are_kept_and_the_rest_counted(ran, monkeypatch):
-    monkeypatch.setattr(overlap_curves, "MOST_GROUPS", 2)
+    monkeypatch.setattr(overlap_curves, "MAX_GROUPS", 2)
     made = explain(ran[0])
     kept = made.tables[CAPTION].filter(attribute="tone")["group"].unique()
     assert len(kept) == 2
@@ -78,7 +78,7 @@ def test_groups_below_the_minimum_have_no_curve():
 
 
 def test_it_is_stored_with_the_run_and_claims_nothing(ran):
-    run = explain_run(ran[0], ["overlap_curves"])
+    run = run_analyses(ran[0], ["overlap_curves"])
     stored = run.record["explained"]["overlap_curves"][CAPTION]
     assert stored["columns"][:5] == ["model", "attribute", "group", "measure", "overlap"]
     assert run.findings["analysis"].unique().to_list() == ["group_gaps"]

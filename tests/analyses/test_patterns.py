@@ -10,16 +10,22 @@ import polars as pl
 import pytest
 
 from isolux.analyses import patterns
-from isolux.analyses.patterns.rules import Half, Limits, Mined, halves, mine
-from isolux.analyses.patterns.words import nothing_claim
-from isolux.statements.words import Words
-from isolux.verbs.explain import explain_run
+from isolux.analyses.patterns.rules import (
+    ItemSample,
+    MinedRules,
+    RuleLimits,
+    mine_rules,
+    split_clusters,
+)
+from isolux.analyses.patterns.words import format_no_pattern
+from isolux.statements.words import RunTerms
+from isolux.verbs.explain import run_analyses
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.tables import ATTRIBUTES, COMPARISONS, FINDINGS, SCORES, check
 from tests.laws._discovery import a_run, a_world
 
-LIMITS = Limits(0.05, 3, 10, 5)
+LIMITS = RuleLimits(0.05, 3, 10, 5)
 
 
 def planted(subjects=200, **more):
@@ -57,16 +63,16 @@ def test_numbers_are_those_of_the_half_that_did_not_choose(found):
     low = (wide["value"] == 0).to_numpy()
     cluster = (wide["cluster_id"].rank("dense").cast(pl.Int64) - 1).to_numpy()
     hit = ((wide["light"] == "dim") & (wide["size"] == "small")).to_numpy()
-    _, second = halves(hit[:, None], low, cluster, 0)
+    _, second = split_clusters(hit[:, None], low, cluster, 0)
     inside = second.items[:, 0]
     row = table(found, "Patterns that").row(0, named=True)
     assert row["pattern"] == "light dim and size small"
     assert row["units"] == inside.sum()
-    assert row["confidence"] == pytest.approx(second.low[inside].mean())
-    assert row["of all others"] == pytest.approx(second.low[~inside].mean())
-    assert row["lift"] == pytest.approx(second.low[inside].mean() / second.low.mean())
-    assert row["support"] == pytest.approx((second.low & inside).mean())
-    assert row["share of the low-performing"] == pytest.approx(inside[second.low].mean())
+    assert row["confidence"] == pytest.approx(second.is_low[inside].mean())
+    assert row["of all others"] == pytest.approx(second.is_low[~inside].mean())
+    assert row["lift"] == pytest.approx(second.is_low[inside].mean() / second.is_low.mean())
+    assert row["support"] == pytest.approx((second.is_low & inside).mean())
+    assert row["share of the low-performing"] == pytest.approx(inside[second.is_low].mean())
 
 
 def test_values_and_groups_of_what_was_confirmed_are_laid_out(found):
@@ -108,7 +114,7 @@ def test_redundant_rules_are_left_out():
     items = rng.random((4000, 2)) < 0.5
     items = np.column_stack([items, items[:, 0]])
     low = rng.random(4000) < np.where(items[:, 0], 0.5, 0.2)
-    mined = mine(Half(items, low, np.repeat(np.arange(400), 10)), LIMITS)
+    mined = mine_rules(ItemSample(items, low, np.repeat(np.arange(400), 10)), LIMITS)
     assert mined.members[:, 0].tolist() == [0]
     assert (mined.members[:, 1:] == -1).all()
     assert mined.n_itemsets == 7
@@ -236,7 +242,7 @@ def test_through_the_command_and_unknown_words_are_no_values():
     odd = run.attributes.with_columns(
         value=pl.when(pl.col("value") == "bright").then(pl.lit("Unknown")).otherwise("value")
     )
-    found = explain_run(replace(run, attributes=odd), ["patterns"], ["max_length=2"])
+    found = run_analyses(replace(run, attributes=odd), ["patterns"], ["max_length=2"])
     assert "Unknown" not in str(found.record["explained"]["patterns"])
     assert found.findings["group_a"][0] == "light dim and size small"
 
@@ -285,10 +291,10 @@ def test_scores_of_two_values_at_a_threshold_are_said_in_words():
     ],
 )
 def test_what_could_have_been_shown_is_never_more_than_is_possible(smallest, told):
-    mined = Mined(np.empty((2, 3), np.int32), 9, 4)
+    mined = MinedRules(np.empty((2, 3), np.int32), 9, 4)
     about = SimpleNamespace(mined=mined, low=SimpleNamespace(words="accuracy of 0"),
-                            words=Words(), judged=SimpleNamespace(model="m"))  # fmt: skip
-    assert nothing_claim(about, 2, smallest).endswith(told)
+                            words=RunTerms(), judged=SimpleNamespace(model="m"))  # fmt: skip
+    assert format_no_pattern(about, 2, smallest).endswith(told)
 
 
 def test_p_values_of_patterns_are_called_adjusted_whatever_the_audit_does():

@@ -9,7 +9,7 @@ from scipy.stats import mannwhitneyu
 
 import isolux
 from isolux.analyses.rank_tests import explain
-from isolux.verbs.explain import explain_run
+from isolux.verbs.explain import run_analyses
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import (
@@ -300,7 +300,7 @@ def test_an_audit_takes_it_by_name():
                            "cluster_id": [f"s{c}" for c in owner]})  # fmt: skip
     who = pl.DataFrame({"unit_id": units, "hair": hair})
     run = isolux.audit(scores, who, by="hair", cluster="subject", replicates=100).run
-    after = explain_run(run, ["rank_tests"], ["test=naive"])
+    after = run_analyses(run, ["rank_tests"], ["test=naive"])
     assert "rank_tests" in after.findings["analysis"].to_list()
     assert "rank_tests" in after.record["explained"]
 

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from isolux.analyses.slices import CAPTION, explain, searching
-from isolux.analyses.slices.searching import held_out_rows
-from isolux.verbs.explain import explain_run
+from isolux.analyses.slices.searching import choose_held_out_rows
+from isolux.verbs.explain import run_analyses
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.tables import COMPARISONS, FINDINGS, check
 from tests.laws._discovery import a_run
@@ -52,7 +52,7 @@ def test_its_numbers_are_those_of_the_half_that_chose_nothing(found):
     made, who, value, subject = found
     # Judged numbers clusters in the order of their names.
     names = np.unique([f"s{s}" for s in subject], return_inverse=True)[1]
-    second = held_out_rows(names, 0.5, seed=0)
+    second = choose_held_out_rows(names, 0.5, seed=0)
     hit = (who["tone"] == "dark") & (who["light"] == "dim") & (who["angle"] == "above")
     row = made.tables[CAPTION].row(0, named=True)
     assert row["units"] == (hit & second).sum()
@@ -147,7 +147,7 @@ def test_two_models_share_one_family():
 def test_slices_that_are_one_finding_again_are_left_out(monkeypatch):
     run, *_ = planted_run()
     apart = explain(run, worse="lower", most=8).tables[CAPTION]["slice"].to_list()
-    monkeypatch.setattr(searching, "_OVERLAP", 1.0)
+    monkeypatch.setattr(searching, "_MAX_JACCARD", 1.0)
     wide = explain(run, worse="lower", most=8).tables[CAPTION]["slice"].to_list()
     assert wide[0] == apart[0]
     assert set(apart) != set(wide)
@@ -173,7 +173,7 @@ def test_what_the_model_answered_is_no_slice():
 
 def test_settings_come_as_text_and_the_tables_are_stored():
     run, *_ = planted_run()
-    done = explain_run(run, ["slices"], ["worse=lower", "most=2"])
+    done = run_analyses(run, ["slices"], ["worse=lower", "most=2"])
     assert len(done.record["explained"]["slices"][CAPTION]["rows"]) == 2
 
 

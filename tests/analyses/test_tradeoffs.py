@@ -10,19 +10,24 @@ import pytest
 from scipy.stats import t
 
 import isolux
-from isolux.analyses.tradeoffs import COVERAGE, MATCHES, RATES, explain, meets_at
-from isolux.analyses.tradeoffs.curves import Rows, kept_by_group, meeting_thresholds, rows_of_groups
-from isolux.analyses.tradeoffs.kernels import kept_at, meeting
+from isolux.analyses.tradeoffs import COVERAGE, MATCHES, RATES, explain, format_thresholds_caption
+from isolux.analyses.tradeoffs.curves import (
+    SortedScoreRows,
+    build_score_rows,
+    estimate_coverage_curves,
+    find_equal_rate_thresholds,
+)
+from isolux.analyses.tradeoffs.kernels import accumulate_coverage, find_equal_rates
 from isolux.tasks import score
-from isolux.verbs.explain import explain_run
+from isolux.verbs.explain import run_analyses
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import COMPARISONS, FINDINGS, check
 from tests.analyses._scene import scene_run
 
-SPEC = Comparing(replicates=200, min_units=1, min_clusters=1)
+SPEC = ComparisonSettings(replicates=200, min_units=1, min_clusters=1)
 
 
 def small(seed, n=60):
@@ -63,8 +68,8 @@ def slow_rates(people, threshold):
 @pytest.mark.parametrize("operating", [0.25, 0.5, 0.8])
 def test_thresholds_are_the_highest_at_which_a_group_fares_as_everyone_does(seed, operating):
     people, members = small(seed)
-    rows = rows_of_groups(people, members)
-    found = meeting_thresholds(rows, operating, SPEC)
+    rows = build_score_rows(people, members)
+    found = find_equal_rate_thresholds(rows, operating, SPEC)
     target = slow_rates(people, operating)[1]
     for g, name in enumerate(rows.names):
         own = in_group(people, members, name)
@@ -74,15 +79,15 @@ def test_thresholds_are_the_highest_at_which_a_group_fares_as_everyone_does(seed
         candidates = sorted(own.filter("mark")["score"].to_list(), reverse=True)
         wanted = next(t for t in candidates if slow_rates(own, t)[1] >= target - 1e-12)
         assert found.threshold[g, 0] == wanted
-        assert found.false_there[g, 0] == pytest.approx(slow_rates(own, wanted)[0])
+        assert found.false_rate_at_threshold[g, 0] == pytest.approx(slow_rates(own, wanted)[0])
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_who_remains_at_each_coverage_is_counted_one_by_one(seed):
     people, members = small(seed)
-    rows = rows_of_groups(people, members)
+    rows = build_score_rows(people, members)
     coverages = (0.9, 0.7, 0.5, 0.1)
-    found = kept_by_group(rows, coverages, SPEC)
+    found = estimate_coverage_curves(rows, coverages, SPEC)
     for k, coverage in enumerate((1.0, *coverages)):
         falling = sorted(people["score"].to_list(), reverse=True)
         cut = falling[int(np.ceil(coverage * len(falling) - 1e-9)) - 1]  # ties are kept together
@@ -104,20 +109,22 @@ def repeated(rows, weight):
     lists = [rows.group[rows.start[i] : rows.start[i + 1]] for i in held]
     start = np.concatenate([[0], np.cumsum([len(x) for x in lists])]).astype(np.int64)
     group = np.concatenate(lists)
-    return Rows(rows.score[held], rows.mark[held], rows.cluster[held], start, group, rows.names)
+    return SortedScoreRows(
+        rows.score[held], rows.mark[held], rows.cluster[held], start, group, rows.names
+    )
 
 
 def test_a_weight_of_two_is_two_rows():
-    rows = rows_of_groups(*small(1))
+    rows = build_score_rows(*small(1))
     g, n = len(rows.names), int(rows.cluster.max()) + 1
     weights = np.random.default_rng(0).integers(0, 3, (5, n)).astype(float)
 
     def both(own, w):
         arrays = (w, own.cluster, own.score, own.mark, own.start, own.group)
         kept = np.zeros((2, 2, g, len(w)))
-        kept_at(*arrays, np.array([0.4, 1.0]), kept)
+        accumulate_coverage(*arrays, np.array([0.4, 1.0]), kept)
         out = np.empty((2, g, len(w))), np.empty((g, len(w))), np.empty((g, len(w)))
-        meeting(*arrays, 0.5, *out)
+        find_equal_rates(*arrays, 0.5, *out)
         return kept, *out
 
     for j in range(5):
@@ -171,7 +178,7 @@ def made(run):
 
 
 def test_rates_at_the_operating_threshold_are_the_audits(run, made):
-    table = made.tables[meets_at(0.5)]
+    table = made.tables[format_thresholds_caption(0.5)]
     wanted = run.group_metrics.filter(pl.col("metric") == "true_positive_rate")
     own = dict(table.select("group", "true positive rate of yes").rows())
     assert own == pytest.approx(dict(wanted.select("group", "value").rows()))
@@ -183,7 +190,7 @@ def test_rates_at_the_operating_threshold_are_the_audits(run, made):
 
 
 def test_scores_that_are_too_low_are_met_by_a_lower_threshold(made):
-    row = made.tables[meets_at(0.5)].filter(group="dark").row(0, named=True)
+    row = made.tables[format_thresholds_caption(0.5)].filter(group="dark").row(0, named=True)
     assert row["from"] < row["threshold"] < row["to"] < 0.5
     assert row["status"] == "ok"
     first = made.findings.row(0, named=True)
@@ -216,7 +223,9 @@ def test_a_gap_that_abstaining_widens_is_found_once():
     sure = rng.random(table.height)
     chance = np.where(dark, 0.75, 0.5 + 0.5 * sure)
     right = rng.random(table.height) < chance
-    evidence = table.drop("tone").with_columns(confidence=pl.Series(sure), correct=pl.Series(right))
+    evidence = table.drop("tone").with_columns(
+        confidence=pl.Series(sure), correct=pl.Series(right)
+    )
     changed = explain(replace(run, evidence={"classification": evidence}))
     told = changed.findings.filter(reference="jones-2021")
     assert told.height == 1
@@ -265,16 +274,16 @@ def test_the_seed_repeats_the_result(run, made):
 
 
 def test_it_is_stored_with_the_run(run):
-    done = explain_run(run, ["tradeoffs"], ["operating=0.4"])
+    done = run_analyses(run, ["tradeoffs"], ["operating=0.4"])
     stored = done.record["explained"]["tradeoffs"]
-    assert set(stored) == {RATES, COVERAGE, meets_at(0.4)}
+    assert set(stored) == {RATES, COVERAGE, format_thresholds_caption(0.4)}
     assert len(stored[COVERAGE]["rows"]) == 18
 
 
 def test_detectors_have_the_share_found_by_threshold():
     run, _ = scene_run(metrics=("average_precision", "recall_at_iou"))
     made = explain(run, operating=0.0)
-    table = made.tables[meets_at(0.0)]
+    table = made.tables[format_thresholds_caption(0.0)]
     recall = run.group_metrics.filter(
         (pl.col("metric") == "recall_at_iou") & (pl.col("threshold") == 0.5)
     )
@@ -286,7 +295,7 @@ def test_detectors_have_the_share_found_by_threshold():
 
 def test_a_group_that_is_never_found_so_often_has_no_threshold():
     run, _ = scene_run(metrics=("average_precision",))
-    table = explain(run, operating=0.0).tables[meets_at(0.0)]
+    table = explain(run, operating=0.0).tables[format_thresholds_caption(0.0)]
     least = table.sort("share found").row(0, named=True)
     assert least["threshold"] is None
     assert least["status"] == "undefined"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from urllib.parse import urlencode
 
-from isolux.viewer import Shown, bundle, contents_of
+from isolux.viewer import DisplayedRun, build_contents, bundle
 from tests.report import _runs as runs
 from tests.viewer._node import viewer_folder
 from tests.viewer._runs import audited, crowd, many_groups
@@ -36,16 +36,18 @@ def printed_run():
 
 
 MAKERS = {
-    "printed": lambda: [Shown(printed_run(), "a")],
-    "digits": lambda: [Shown(digits_run(), "a")],
-    "audit": lambda: [Shown(audited(), "a")],
-    "people": lambda: [Shown(audited(), "a")],
-    "crowd": lambda: [Shown(crowd(), "a")],
-    "two": lambda: [Shown(audited(0), "may"), Shown(audited(1), "june")],
-    "thousand": lambda: [Shown(many_groups(), "a")],
-    "hostile": lambda: [Shown(runs.hostile_run(), "a")],
-    "full": lambda: [Shown(runs.full_run(warnings=["Half of the people are missing."]), "a")],
-    "comparison": lambda: [Shown(runs.comparison_run(), "a")],
+    "printed": lambda: [DisplayedRun(printed_run(), "a")],
+    "digits": lambda: [DisplayedRun(digits_run(), "a")],
+    "audit": lambda: [DisplayedRun(audited(), "a")],
+    "people": lambda: [DisplayedRun(audited(), "a")],
+    "crowd": lambda: [DisplayedRun(crowd(), "a")],
+    "two": lambda: [DisplayedRun(audited(0), "may"), DisplayedRun(audited(1), "june")],
+    "thousand": lambda: [DisplayedRun(many_groups(), "a")],
+    "hostile": lambda: [DisplayedRun(runs.hostile_run(), "a")],
+    "full": lambda: [
+        DisplayedRun(runs.full_run(warnings=["Half of the people are missing."]), "a")
+    ],
+    "comparison": lambda: [DisplayedRun(runs.comparison_run(), "a")],
 }
 
 
@@ -53,7 +55,7 @@ def written(folder, name):
     """Write a page of one kind."""
     people = name in ("people", "crowd", "printed")
     figures = name in ("full", "comparison", "hostile")
-    held = contents_of(MAKERS[name](), people=people, figures=figures)
+    held = build_contents(MAKERS[name](), people=people, figures=figures)
     path = folder / f"{name}.html"
     path.write_text(bundle(held), encoding="utf-8")
     return path

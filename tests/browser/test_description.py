@@ -22,7 +22,7 @@ from tests.report.test_description import (
 def test_the_browser_is_silent_and_the_page_fits(tab, tmp_path):
     tables = {"Sizes": SIZES, f"By {HOSTILE}": TONES, "Side by side": SIDE, **DIVERSE}
     infos = {"one": INFO, "two": INFO}
-    path = write_description(tmp_path / "page.html", tables, infos, drawn=DRAWN)
+    path = write_description(tmp_path / "page.html", tables, infos, figure_data=DRAWN)
     page, watch = tab.open(path.as_uri())
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 900})

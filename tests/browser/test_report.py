@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from isolux.statements.numbers import interval
+from isolux.statements.numbers import format_interval
 from tests.browser._viewing import CUT, violations
 from tests.browser.conftest import watched
 from tests.report import _runs as runs
@@ -260,7 +260,7 @@ def test_a_reader_chooses_the_group_that_others_are_compared_with(open_report):
         low, high = sorted((sign * row["low"], sign * row["high"]))
         _, gap, ends, mark = found[other]
         assert float(gap.replace("−", "-")) == pytest.approx(100 * sign * row["value"], abs=0.051)
-        assert ends == interval(low, high)
+        assert ends == format_interval(low, high)
         assert (mark == "~") == (row["p_adjusted"] > 0.05)
     assert found["White × Male"][1:] == ("", "", "")
     table.get_by_label("Compare with").select_option("everyone")

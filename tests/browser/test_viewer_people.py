@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from isolux.report.wording import unbroken
-from isolux.statements.numbers import with_unit
+from isolux.report.wording import keep_units_together
+from isolux.statements.numbers import format_with_unit
 from tests.viewer._runs import people
 
 pytestmark = pytest.mark.browser
@@ -30,7 +30,7 @@ def test_choosing_by_several_attributes_counts_as_polars_does(look):
     chosen = frame.filter(light, size)
     said = page.get_by_role("status").inner_text()
     assert said.startswith(f"{chosen.height:,} units of 3,000 chosen")
-    assert unbroken(with_unit(chosen["value"].mean())) in said
+    assert keep_units_together(format_with_unit(chosen["value"].mean())) in said
     assert "Descriptive." in page.locator(".selection").inner_text()
     # An attribute's own counts leave out its own choice, so that one sees what else there is.
     for title, rows in (
@@ -41,7 +41,10 @@ def test_choosing_by_several_attributes_counts_as_polars_does(look):
         shown = facet(page, title)
         scored = rows.drop_nulls("value")
         for (group,), part in scored.group_by(title):
-            assert shown[group] == (f"{part.height:,}", unbroken(with_unit(part["value"].mean())))
+            assert shown[group] == (
+                f"{part.height:,}",
+                keep_units_together(format_with_unit(part["value"].mean())),
+            )
     assert "pick=light%3Ddusk" in page.url
     page.get_by_role("button", name="Choose everyone again").click()
     assert page.get_by_role("status").inner_text().startswith("3,000 units of 3,000")
@@ -58,7 +61,9 @@ def test_from_a_group_to_its_people_and_to_one_of_them(look):
     row = people().filter(unit_id=page.locator(".detail h2").inner_text())
     assert row["tone"][0] == "4-6"
     assert (
-        unbroken(with_unit(row["value"][0])) if row["value"][0] is not None else "no score"
+        keep_units_together(format_with_unit(row["value"][0]))
+        if row["value"][0] is not None
+        else "no score"
     ) in told
     again = page.context.new_page()
     again.goto(page.url)

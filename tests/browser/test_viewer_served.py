@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from isolux.verbs.view.pictures import Drawn, RunPictures
-from isolux.viewer import Shown, Site, contents_of, serve
+from isolux.verbs.view.pictures import PredictedBoxes, RunImages
+from isolux.viewer import DisplayedRun, Site, build_contents, serve
 from tests.browser._viewing import violations
 from tests.browser.conftest import Watch
 from tests.viewer._runs import audited
@@ -39,9 +39,9 @@ def address(tmp_path_factory):
     }  # fmt: skip
     drawn = {"model": "eyes", "image_id": "i0", "label": "person", "score": 0.875,
              "box_x": 12.0, "box_y": 22.0, "box_w": 28.0, "box_h": 30.0}  # fmt: skip
-    boxes = Drawn(lambda: pl.DataFrame([drawn]))
-    pictures = RunPictures(folder, [pl.DataFrame([person])], drawn=[boxes])
-    held = contents_of([Shown(audited(), "a")], people=True)
+    boxes = PredictedBoxes(lambda: pl.DataFrame([drawn]))
+    pictures = RunImages(folder, [pl.DataFrame([person])], predicted_boxes=[boxes])
+    held = build_contents([DisplayedRun(audited(), "a")], people=True)
     holds = {**held.manifest["holds"], "served": True, "pictures": True}
     site = Site(type(held)({**held.manifest, "holds": holds}, held.tables), pictures)
     found, told, done = [], threading.Event(), threading.Event()

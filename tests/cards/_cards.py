@@ -12,7 +12,7 @@ import pytest
 
 import isolux
 from isolux.cards import Card
-from isolux.cards._document import Table
+from isolux.cards._document import CardTable
 from isolux.vocabulary.containers import Run
 
 NO_HUB = "HUGGINGFACE_HUB ABSENT: no metadata of a card was written or read back; isolux[cards]"
@@ -43,15 +43,15 @@ def run_of_people(night: str = "night") -> Run:
     ).run  # fmt: skip
 
 
-def tables_of(card: Card) -> Iterator[Table]:
+def tables_of(card: Card) -> Iterator[CardTable]:
     """Give every table of a card."""
     for part in card.parts:
-        yield from (block for block in part.blocks if isinstance(block, Table))
+        yield from (block for block in part.blocks if isinstance(block, CardTable))
 
 
 def traced(card: Card, run: Run) -> int:
     """Hold each row of a group table to the row of the run that its source names; count them."""
-    from isolux.statements.numbers import interval, value_text
+    from isolux.statements.numbers import format_interval, format_value
 
     seen = 0
     for table in tables_of(card):
@@ -66,7 +66,7 @@ def traced(card: Card, run: Run) -> int:
         for cells in table.rows:
             (row,) = rows.filter(pl.col("group") == cells[0]).iter_rows(named=True)
             assert cells[1:4] == (
-                value_text(row["value"]), interval(row["low"], row["high"]), f"{row['n_units']:,}",
+                format_value(row["value"]), format_interval(row["low"], row["high"]), f"{row['n_units']:,}",
             )  # fmt: skip
             seen += 1
     return seen

@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from isolux.cards import facts_schema, known_asks, read_facts
+from isolux.cards import all_fact_fields, facts_schema, read_facts
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, UnknownNameError
 
@@ -24,15 +24,20 @@ def test_a_fact_has_its_source_and_lists_stay_lists(tmp_path):
     )
     facts = read_facts(path)
     assert facts.texts["out_of_scope"] == ("police", "hiring")
-    assert facts.source("contact") == "stated by the user in facts.yaml"
-    assert facts.source("developers") == "stated by the user in facts.yaml, from the contract"
+    assert facts.describe_source("contact") == "stated by the user in facts.yaml"
+    assert (
+        facts.describe_source("developers") == "stated by the user in facts.yaml, from the contract"
+    )
     assert len(facts.sha256) == 64
-    assert str(tmp_path) not in facts.source("contact")
+    assert str(tmp_path) not in facts.describe_source("contact")
 
 
 def test_nothing_is_said_where_nothing_stands():
     facts = read_facts({"facts": 1, "contact": None, "developers": "  ", "out_of_scope": []})
-    blanks = [facts.said(known_asks()[key]) for key in ("contact", "developers", "out_of_scope")]
+    blanks = [
+        facts.stated_fact(all_fact_fields()[key])
+        for key in ("contact", "developers", "out_of_scope")
+    ]
     assert [one.texts for one in blanks] == [(), (), ()]
     assert read_facts(None).texts == {}
 
@@ -92,5 +97,5 @@ def test_the_published_schema_is_what_cards_ask_for(tmp_path):
 def test_one_key_asks_one_thing_of_all_kinds():
     """A file may hold the facts of several kinds: a key means the same in each."""
     for kind in registry.names("cards"):
-        keys = [ask.key for ask in registry.info("cards", kind).asks]
+        keys = [ask.key for ask in registry.load_info("cards", kind).asks]
         assert len(keys) == len(set(keys))

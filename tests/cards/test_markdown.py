@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import isolux
-from isolux.cards._document import escaped
+from isolux.cards._document import escape_markdown
 from tests.cards._cards import HOSTILE, run_of_people
 
 
@@ -38,5 +38,5 @@ def test_facts_are_escaped_too():
 def test_only_what_markdown_lets_be_escaped_is():
     """CommonMark 2.4: a backslash before a letter or a digit is printed."""
     starts = ("1. a", "12) b", "# c", "- d", "===", "2024 photos")
-    told = [escaped(text) for text in starts]
+    told = [escape_markdown(text) for text in starts]
     assert told == [r"1\. a", r"12\) b", r"\# c", r"\- d", r"\===", "2024 photos"]

@@ -182,7 +182,7 @@ def test_a_subject_in_two_splits():
 def test_pillow_is_what_turns_a_thumbnail():
     from PIL import ImageOps
 
-    from isolux.checks._inspection import _turn
+    from isolux.checks._inspection import _apply_orientation
 
     square = np.random.default_rng(0).integers(0, 255, (32, 32), dtype=np.uint8)
     for orientation in range(1, 9):
@@ -191,4 +191,4 @@ def test_pillow_is_what_turns_a_thumbnail():
         picture = Image.fromarray(square)
         picture.info["exif"] = exif.tobytes()
         expected = np.array(ImageOps.exif_transpose(picture))
-        assert np.array_equal(_turn(square, orientation), expected), orientation
+        assert np.array_equal(_apply_orientation(square, orientation), expected), orientation

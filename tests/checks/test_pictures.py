@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 
 from isolux.checks import duplicates, files, metadata, paths, pictures, sizes
-from isolux.checks._inspection import inspect
-from isolux.checks._pictures import WithoutPictures, located
-from isolux.checks.duplicates.hashes import find_copies, hash_thumbnails
+from isolux.checks._inspection import inspect_images
+from isolux.checks._pictures import NoImages, locate_images
+from isolux.checks.duplicates.hashes import find_duplicate_pairs, hash_thumbnails
 from isolux.vocabulary.errors import SpecError
 from tests.checks._dataset import dataset, picture, with_files
 from tests.laws import _photographs as made
@@ -24,7 +24,7 @@ def told(problems):
 
 
 def seen(data, root):
-    return inspect(located(data, root))
+    return inspect_images(locate_images(data, root))
 
 
 def test_missing_and_unnamed_files(tmp_path):
@@ -34,7 +34,7 @@ def test_missing_and_unnamed_files(tmp_path):
     picture(3).save(tmp_path / "elsewhere.jpg")  # in a folder of no picture
     (tmp_path / "in" / "notes.txt").touch()
     data = with_files(tmp_path, ["in/a.jpg", "in/b.jpg", "in/folder.jpg"])
-    found = files.check(data, pictures=located(data, tmp_path))
+    found = files.check(data, pictures=locate_images(data, tmp_path))
     assert told(found) == [
         ("error", "the file is missing", "i1"),
         ("error", "the file is missing", "i2"),
@@ -45,14 +45,14 @@ def test_missing_and_unnamed_files(tmp_path):
 
 def test_no_file_at_all_is_one_problem(tmp_path):
     data = with_files(tmp_path, ["a.jpg", "b.jpg"])
-    found = files.check(data, pictures=located(data, tmp_path))
+    found = files.check(data, pictures=locate_images(data, tmp_path))
     assert told(found) == [("error", "none of the pictures is there", "made up")]
     assert "--no-images" in found["hint"][0]
 
 
 def test_addresses_are_not_looked_for(tmp_path):
-    with pytest.raises(WithoutPictures, match="addresses, which are not opened"):
-        located(with_files(tmp_path, ["http://x.org/a.jpg"]), tmp_path)
+    with pytest.raises(NoImages, match="addresses, which are not opened"):
+        locate_images(with_files(tmp_path, ["http://x.org/a.jpg"]), tmp_path)
 
 
 def test_paths_that_lead_out_are_errors_and_not_opened(tmp_path):
@@ -85,7 +85,7 @@ def test_a_folder_beside_the_annotation_is_found(tmp_path):
     picture(1).save(tmp_path / "val2017" / "a.jpg")
     data = with_files(tmp_path, ["a.jpg"])
     data.inputs[str(tmp_path / "annotations" / "x.json")] = "0"
-    assert located(data, None).root == (tmp_path / "val2017").resolve()
+    assert locate_images(data, None).root == (tmp_path / "val2017").resolve()
 
 
 def broken(folder):
@@ -181,7 +181,7 @@ def test_the_hash_is_imagehashs():
     photos = [made.photograph(rng) for _ in range(12)]
     small = [p.convert("L").resize((32, 32), Image.Resampling.LANCZOS) for p in photos]
     ours = hash_thumbnails(np.stack([np.array(p) for p in small]))
-    assert [f"{h:016x}" for h in ours.straight] == [str(imagehash.phash(p)) for p in photos]
+    assert [f"{h:016x}" for h in ours.upright] == [str(imagehash.phash(p)) for p in photos]
     mirrored = [str(imagehash.phash(made.mirror(p))) for p in small]
     assert [f"{h:016x}" for h in ours.mirrored] == mirrored
 
@@ -193,7 +193,7 @@ def test_a_jpeg_read_small_hashes_as_read_whole(tmp_path):
         photo.save(tmp_path / f"{k}.jpg", quality=90)
     found = seen(with_files(tmp_path, [f"{k}.jpg" for k in range(6)]), tmp_path)
     whole = [int(str(imagehash.phash(Image.open(tmp_path / f"{k}.jpg"))), 16) for k in range(6)]
-    ours = hash_thumbnails(found.thumbnails).straight
+    ours = hash_thumbnails(found.thumbnails).upright
     assert max(int(a ^ np.uint64(b)).bit_count() for a, b in zip(ours, whole, strict=True)) <= 2
 
 
@@ -246,13 +246,13 @@ def test_thresholds_of_duplicates_have_ranges(copies):
 def test_pictures_that_show_nothing_are_copies_of_none():
     black = np.zeros((40, 32, 32), np.uint8)
     limits = {"most_bits": 18, "least_correlation": 0.95, "most_apart": 0.35}
-    assert find_copies(black, **limits).is_empty()
-    assert find_copies(black[:0], **limits).is_empty()
+    assert find_duplicate_pairs(black, **limits).is_empty()
+    assert find_duplicate_pairs(black[:0], **limits).is_empty()
 
 
 def test_many_copies_of_one_picture_make_few_rows():
     one = np.array(picture(1).convert("L").resize((32, 32)))
-    found = find_copies(
+    found = find_duplicate_pairs(
         np.stack([one] * 300), most_bits=18, least_correlation=0.95, most_apart=0.35
     )
     assert found.group_by("second").len()["len"].max() == 8
@@ -276,9 +276,9 @@ def test_the_kernel_is_what_it_says_in_plain_numpy():
         for i in range(j)
         if alike(small[i], small[j]) or alike(small[i][:, ::-1], small[j])
     }
-    found = find_copies(small, most_bits=18, least_correlation=0.95, most_apart=0.35)
+    found = find_duplicate_pairs(small, most_bits=18, least_correlation=0.95, most_apart=0.35)
     assert set(found.select("first", "second").rows()) == expected
     for i, j, bits, mirrored in found.select("first", "second", "bits", "mirrored").rows():
-        of = hashes.mirrored if mirrored else hashes.straight
-        assert bits == int(of[i] ^ hashes.straight[j]).bit_count()
+        of = hashes.mirrored if mirrored else hashes.upright
+        assert bits == int(of[i] ^ hashes.upright[j]).bit_count()
     assert found.schema["correlation"] == pl.Float64

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from isolux.cli.group_table import draw_interval
-from isolux.cli.widths import cut
+from isolux.cli.widths import cut_middle
 from isolux.report.document import Estimate
 from tests.cli._run import isolux
 
@@ -177,7 +177,7 @@ def test_names_are_cut_in_the_middle_by_what_they_take_on_a_screen():
     from rich.cells import cell_len
 
     for name in ("Latino_Hispanic × Female", "李明李明李明李明李明", "a\u0301" * 30):
-        short = cut(name, 12)
+        short = cut_middle(name, 12)
         assert cell_len(short) <= 12
         assert short[0] == name[0]
         assert short[-1] == name[-1]

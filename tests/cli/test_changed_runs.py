@@ -12,7 +12,7 @@ import pytest
 
 import isolux as isolux_library
 from isolux.io import run_directory
-from isolux.io.run_changes import changed_files
+from isolux.io.run_changes import list_changed_files
 from isolux.vocabulary.errors import RunError
 from tests.cli._run import isolux
 from tests.viewer._runs import audited
@@ -22,7 +22,7 @@ SOURCES = Path(isolux_library.__file__).parent
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
-    return run_directory.save(audited(), tmp_path_factory.mktemp("runs") / "kept")
+    return run_directory.save_run(audited(), tmp_path_factory.mktemp("runs") / "kept")
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_no_command_uses_it(monkeypatch, capsys, tmp_path, whole, changed, name)
 
 def test_nor_does_a_chart(changed):
     with pytest.raises(RunError, match="not as they were written"):
-        run_directory.load(changed)
+        run_directory.load_run(changed)
     pytest.importorskip("altair")
     with pytest.raises(RunError, match="not as they were written"):
         isolux_library.plot(changed, "score", "light")
@@ -114,7 +114,7 @@ def test_every_sort_of_change_counts(whole, kind):
         text = (whole / "audit.json").read_text().replace('"seed": 0', '"seed": 1')
         (whole / "audit.json").write_text(text, encoding="utf-8")
     with pytest.raises(RunError, match="not as they were written"):
-        run_directory.load(whole)
+        run_directory.load_run(whole)
 
 
 def test_what_isolux_and_the_system_write_is_no_change(monkeypatch, capsys, tmp_path, whole):
@@ -122,10 +122,10 @@ def test_what_isolux_and_the_system_write_is_no_change(monkeypatch, capsys, tmp_
     (whole / "evidence").mkdir(exist_ok=True)
     (whole / "evidence" / ".DS_Store").write_text("")
     (whole / "notes.txt").write_text("mine")
-    assert changed_files(whole) == []
+    assert list_changed_files(whole) == []
     ran = isolux(monkeypatch, capsys, "report", whole)
     assert ran.code == 0
-    assert "power" in run_directory.load(whole).findings["analysis"].to_list()
+    assert "power" in run_directory.load_run(whole).findings["analysis"].to_list()
 
 
 def test_a_run_without_hashes_is_not_used(whole):
@@ -133,4 +133,4 @@ def test_a_run_without_hashes_is_not_used(whole):
     del record["files"]
     (whole / "audit.json").write_text(json.dumps(record), encoding="utf-8")
     with pytest.raises(RunError, match="not as they were written"):
-        run_directory.load(whole)
+        run_directory.load_run(whole)

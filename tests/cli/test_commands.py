@@ -9,29 +9,40 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.cli.audit import audit_command
-from isolux.cli.listing import KINDS, room_of
-from isolux.verbs.audit.inputs import asked_for
+from isolux.cli.audit import build_audit_command
+from isolux.cli.listing import LISTABLE_KINDS, package_of_kind
+from isolux.verbs.audit.inputs import read_audit_settings
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import FLAT, declared, flat_name, has_flag, task_parameters, validated
+from isolux.vocabulary.spec import (
+    SETTING_BY_FLAT_NAME,
+    flat_name,
+    get_declaration,
+    has_flag,
+    task_parameters,
+    validate_settings,
+)
 from tests.cli._run import isolux as run
 
 
 @pytest.mark.parametrize("task", registry.names("tasks"))
 def test_every_setting_has_a_flag_and_every_flag_a_setting(task):
-    flags = set(inspect.signature(audit_command(["--task", task], everything=True)).parameters)
+    flags = set(inspect.signature(build_audit_command(["--task", task], shows_all=True)).parameters)
     own = {flat_name(name) for name in task_parameters(task)}
-    ours = {name for name in FLAT if has_flag(name)}
+    ours = {name for name in SETTING_BY_FLAT_NAME if has_flag(name)}
     assert flags == {*ours, "protocol", "option", "notes", *(n for n in own if "." not in n)}
 
 
 def test_an_audit_has_sixty_flags_and_every_other_setting_is_an_option(monkeypatch, capsys):
-    flags = inspect.signature(audit_command([], everything=True)).parameters
+    flags = inspect.signature(build_audit_command([], shows_all=True)).parameters
     n_flags = len(flags) - 1  # the data is no flag
     assert n_flags <= 60, "decision 15: give another setting flag=False, or this one"
     ran = run(monkeypatch, capsys, "audit", "--help-all")
-    assert [name for name in FLAT if not has_flag(name) and f"  {name}=VALUE" not in ran.out] == []
+    assert [
+        name
+        for name in SETTING_BY_FLAT_NAME
+        if not has_flag(name) and f"  {name}=VALUE" not in ran.out
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -47,7 +58,7 @@ def test_an_audit_has_sixty_flags_and_every_other_setting_is_an_option(monkeypat
     ],
 )
 def test_an_option_sets_what_has_no_flag(items, found):
-    values = validated({"data": "table:people.csv", "option": items}).said()
+    values = validate_settings({"data": "table:people.csv", "option": items}).said()
     assert {name: values[name] for name in found} == found
 
 
@@ -62,14 +73,14 @@ def test_an_option_sets_what_has_no_flag(items, found):
 )
 def test_an_option_is_refused_as_a_flag_is(items, words):
     with pytest.raises(SpecError, match=words):
-        validated({"data": "table:people.csv", "option": items})
+        validate_settings({"data": "table:people.csv", "option": items})
 
 
 def test_an_option_overrides_a_file_as_a_flag_does(tmp_path):
     file = tmp_path / "audit.yaml"
     file.write_text("data: table:people.csv\nddof: 0\nmetric: [accuracy]\nunknown_values: [x, y]\n")
     given = {"option": ["ddof=1", "metric=recall", "unknown_values=z", "unknown_values=w"]}
-    spec = asked_for(file, given)
+    spec = read_audit_settings(file, given)
     assert (spec.disparity.ddof, spec.task.metrics, spec.groups.unknown_values) == (
         1,
         ("recall",),
@@ -108,7 +119,7 @@ def test_a_command_of_a_command_is_named_as_it_is_typed(monkeypatch, capsys):
 @pytest.mark.parametrize("task", registry.names("tasks"))
 def test_every_setting_is_explained(task):
     said = {
-        **{n: declared(n).description for n in FLAT},
+        **{n: get_declaration(n).description for n in SETTING_BY_FLAT_NAME},
         **{n: option.description for n, option in task_parameters(task).items()},
     }
     assert [name for name, text in said.items() if not text] == []
@@ -145,16 +156,16 @@ def test_everything_can_be_listed(monkeypatch, capsys, kind):
 def test_the_kinds_are_named_with_how_many_there_are(monkeypatch, capsys):
     ran = run(monkeypatch, capsys, "list", width=80)
     assert ran.code == 0, ran.err
-    lines = dict(line.split(maxsplit=1) for line in ran.out.splitlines()[: len(KINDS)])
-    assert list(lines) == list(KINDS)
+    lines = dict(line.split(maxsplit=1) for line in ran.out.splitlines()[: len(LISTABLE_KINDS)])
+    assert list(lines) == list(LISTABLE_KINDS)
     assert lines["tasks"].split()[0] == str(len(registry.names("tasks")))
     assert "…" not in ran.out
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LISTABLE_KINDS)
 def test_a_kind_is_listed_in_a_line_for_each(monkeypatch, capsys, kind):
     ran = run(monkeypatch, capsys, "list", kind, width=80)
-    names = registry.names(room_of(kind))
+    names = registry.names(package_of_kind(kind))
     assert [line.split()[0] for line in ran.out.splitlines()[: len(names)]] == names
     assert max(len(line) for line in ran.out.splitlines()) <= 80
 

@@ -36,7 +36,7 @@ def test_findings_and_report_are_written_anew_and_the_rest_stays(run, monkeypatc
     (run / "link").symlink_to("/etc/hostname")
     ran = run_cli(monkeypatch, capsys, "explain", run, "--analysis", "power")
     assert ran.code == 0, ran.err
-    found = run_directory.load(run)
+    found = run_directory.load_run(run)
     assert "power" in found.findings["analysis"].to_list()
     assert "What could be detected" in (run / "report.html").read_text()
     assert (run / "notes.txt").read_text() == "mine"
@@ -51,14 +51,14 @@ def test_another_directory_leaves_the_run_as_it_is(run, tmp_path, monkeypatch, c
                   "--analysis-option", "targets=0.1", "--out", tmp_path / "new")  # fmt: skip
     assert ran.code == 0, ran.err
     assert (run / "audit.json").read_bytes() == before
-    record = run_directory.load(tmp_path / "new").record
+    record = run_directory.load_run(tmp_path / "new").record
     assert record["analyses"][-1]["options"] == ["targets=0.1"]
 
 
 def test_without_a_name_every_analysis_that_fits_runs(run, monkeypatch, capsys):
     ran = run_cli(monkeypatch, capsys, "explain", run)
     assert ran.code == 0, ran.err
-    assert "power" in run_directory.load(run).findings["analysis"].to_list()
+    assert "power" in run_directory.load_run(run).findings["analysis"].to_list()
     assert "tradeoffs did not run: " in ran.out  # no scores of answers were kept
 
 
@@ -99,12 +99,12 @@ def lit(tmp_path) -> Path:
 
 
 def test_a_role_reaches_the_analysis_and_the_record(lit, monkeypatch, capsys):
-    claims = run_directory.load(lit).findings.filter(analysis="confounders")["claim"]
+    claims = run_directory.load_run(lit).findings.filter(analysis="confounders")["claim"]
     assert claims.str.contains("Light was stated to lie between tone and accuracy").any()
     ran = run_cli(monkeypatch, capsys, "explain", lit, "--analysis", "confounders",
                   "--role", "light=before")  # fmt: skip
     assert ran.code == 0, ran.err
-    record = run_directory.load(lit).record
+    record = run_directory.load_run(lit).record
     assert record["analyses"][-1]["options"] == ['roles={"light": "before"}']
 
 
@@ -152,7 +152,7 @@ def test_an_analysis_without_a_finding_prints_its_tables(
     assert caption in ran.out
     assert "false match rate" in ran.out
     assert "not measured" not in ran.out
-    record = run_directory.load(run).record["explained"][analysis]
+    record = run_directory.load_run(run).record["explained"][analysis]
     more = [len(table["rows"]) - 12 for table in record.values()]
     told = [f"… and {n} more rows in the report." for n in more if n > 0]
     assert [line for line in ran.out.splitlines() if "more rows" in line] == told

@@ -53,10 +53,10 @@ def test_a_runs_people_come_with_their_scores_and_computed_groups(
 
 
 def test_who_is_in_no_table_of_the_run_is_not_shown(monkeypatch, capsys, tmp_path, audited):
-    whole = run_directory.load(audited)
+    whole = run_directory.load_run(audited)
     scores = whole.scores.filter(pl.col("unit_id") != "3")
     left = replace(whole, scores=scores, evidence={}, record={**whole.record, "evidence": []})
-    run_directory.save(left, audited, overwrite=True)
+    run_directory.save_run(left, audited, overwrite=True)
     ran = run(monkeypatch, capsys, "export", audited, "--out", tmp_path / "seen")
     assert ran.code == 0, ran.err
     assert fiftyone.load(tmp_path / "seen").instances["instance_id"].to_list() == ["1"]
@@ -87,7 +87,9 @@ def test_what_cannot_be_exported(monkeypatch, capsys, tmp_path, audited):
     assert "exists already" in ask(audited, "--out", tmp_path)
     assert "the data are not named" in ask("nothing", *out)
     assert "no such folder of pictures" in ask(audited, *out, "--images", tmp_path / "absent")
-    whole = run_directory.load(audited)
-    run_directory.save(replace(whole, record={**whole.record, "spec": {}}), audited, overwrite=True)
+    whole = run_directory.load_run(audited)
+    run_directory.save_run(
+        replace(whole, record={**whole.record, "spec": {}}), audited, overwrite=True
+    )
     assert "does not say which dataset it is about" in ask(audited, *out)
     assert not (tmp_path / "seen").exists()

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.predictions import output_format, read_labels, read_outputs, read_predictions
+from isolux.predictions import detect_output_format, read_labels, read_outputs, read_predictions
 from isolux.vocabulary.errors import FileError, SpecError, TableError
 from tests.cli._run import isolux as run
 from tests.contracts._samples import FORMATS, OUTPUTS, N
@@ -177,12 +177,12 @@ def test_json_is_told_apart_by_its_names(tmp_path):
         ('{"frames": []}', "scalabel"),
     ):
         path.write_text(text)
-        assert output_format(path) == name
+        assert detect_output_format(path) == name
     path.write_text('{"a": 1}')
     with pytest.raises(
         FileError, match=r"(?s)no format of predictions fits.*not coco_results: .*not scalabel: "
     ):
-        output_format(path)
+        detect_output_format(path)
 
 
 def test_boxes_are_no_labels(tmp_path):

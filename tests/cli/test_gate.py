@@ -30,7 +30,7 @@ CODES = {"pass": 0, "fail": 1, "misuse": 2, "insufficient": 3, "broken": 4}
 def folder(tmp_path_factory):
     """A run, a policy for each answer, and the command by its name."""
     folder = tmp_path_factory.mktemp("ci")
-    run_directory.save(run("alike"), folder / "a run")
+    run_directory.save_run(run("alike"), folder / "a run")
     for name, rule in RULES.items():
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(policy_of(rule)), encoding="utf-8")
     (folder / "back.yaml").write_text(

@@ -19,10 +19,10 @@ import yaml
 from PIL import Image
 
 from isolux import cli
-from isolux.cli.progress import Teller
-from isolux.cli.streams import lenient
-from isolux.policy.proposal import _quoted as quoted
-from isolux.vocabulary.printable import plain
+from isolux.cli.progress import ProgressLine
+from isolux.cli.streams import guard_streams
+from isolux.policy.proposal import _quote_name as quoted
+from isolux.vocabulary.printable import clean_line
 from isolux_curate import commands
 from tests.cli._run import isolux
 from tests.cli.test_json import every_command
@@ -217,8 +217,8 @@ def test_a_document_holds_the_names_themselves(monkeypatch, capsys, tmp_path):
 
 
 def test_names_of_every_script_are_printed_as_they_are():
-    assert plain(KEPT) == KEPT
-    assert plain(BAD).endswith(f" {KEPT} FORGED")
+    assert clean_line(KEPT) == KEPT
+    assert clean_line(BAD).endswith(f" {KEPT} FORGED")
 
 
 @pytest.mark.parametrize(("traceback", "code"), [("", 70), ("1", 1)])
@@ -226,7 +226,7 @@ def test_what_an_exception_says_is_printed_as_text(monkeypatch, capsys, tracebac
     def fail() -> None:
         raise RuntimeError(bad("lost").replace("\r\n", ""))
 
-    monkeypatch.setattr("isolux.cli._program", fail)
+    monkeypatch.setattr("isolux.cli._run_command", fail)
     monkeypatch.setenv("ISOLUX_TRACEBACK", traceback)
     ran = isolux(monkeypatch, capsys, "list", "tasks")
     assert_printable(ran.err)
@@ -237,14 +237,14 @@ def test_what_an_exception_says_is_printed_as_text(monkeypatch, capsys, tracebac
 
 def test_a_step_at_hand_is_printed_as_text():
     stream, seconds = io.StringIO(), iter(range(0, 1000, 100))
-    teller = Teller(stream, terminal=True, clock=lambda: next(seconds))
-    teller.hear(bad("reading"))
-    teller.tick()
+    teller = ProgressLine(stream, is_terminal=True, clock=lambda: next(seconds))
+    teller.set_step(bad("reading"))
+    teller.update()
     assert_printable(stream.getvalue().removeprefix("\r"))
 
 
 def test_what_a_library_prints_cannot_steer_a_terminal(capsys):
-    with lenient():
+    with guard_streams():
         print("a\x1b[31mb\x9bc\u202ed\ne")
         sys.stderr.write("\rhalf of it\x1b[A")
     seen = capsys.readouterr()

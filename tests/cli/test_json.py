@@ -16,7 +16,7 @@ import pytest
 
 from isolux import cli
 from isolux.cli import document
-from isolux.cli.app import WITH_JSON, is_group, program
+from isolux.cli.app import WITH_JSON, build_program, is_group
 from isolux_curate import commands
 from tests.cli._run import isolux as run
 
@@ -87,8 +87,8 @@ def called(monkeypatch, capsys, folder, tmp_path, command, *more):
 
 def every_command():
     """Walk the program as help does; a group stands for those below it."""
-    for name in program([]).commands:
-        below = program([name]).commands[name].commands if is_group(name) else {}
+    for name in build_program([]).commands:
+        below = build_program([name]).commands[name].commands if is_group(name) else {}
         yield from (f"{name} {one}" for one in below) if below else [name]
 
 
@@ -199,15 +199,15 @@ def test_what_json_cannot_hold_is_null_and_columns_of_one_name_are_numbered(caps
     odd = pl.DataFrame({"a": [float("nan"), float("inf"), 1.5], "b": [["x"], None, ["y"]]})
 
     def command() -> int:
-        document.give("odd", odd)
-        document.give_words("twice", ["gap", "", "gap"], [["1", "2", "3"]])
+        document.add_table("odd", odd)
+        document.add_text_table("twice", ["gap", "", "gap"], [["1", "2", "3"]])
         return 0
 
-    assert document.answered(["list", "--json"], command) == 0
+    assert document.run_with_json(["list", "--json"], command) == 0
     tables = json.loads(capsys.readouterr().out)["tables"]
     assert [row["a"] for row in tables[0]["rows"]] == [None, None, 1.5]
     assert tables[1]["rows"] == [{"gap": "1", "name": "2", "gap (2)": "3"}]
-    assert not document.giving()
+    assert not document.is_json_active()
 
 
 def test_a_terminal_of_ascii_gets_whole_names():

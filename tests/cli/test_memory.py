@@ -10,10 +10,10 @@ from tests.cli._run import isolux
 
 def test_a_library_that_cannot_be_loaded_under_a_limit_is_no_bug(monkeypatch):
     failed = ImportError("libopenblas.so: failed to map segment from shared object")
-    monkeypatch.setattr(memory, "allowed_addresses", lambda: None)
-    assert memory.too_little_memory(failed) is None
-    monkeypatch.setattr(memory, "allowed_addresses", lambda: 2 << 30)
-    said = memory.too_little_memory(failed)
+    monkeypatch.setattr(memory, "address_space_limit", lambda: None)
+    assert memory.explain_memory_error(failed) is None
+    monkeypatch.setattr(memory, "address_space_limit", lambda: 2 << 30)
+    said = memory.explain_memory_error(failed)
     assert said is not None
     assert "there is not enough memory\n  found: libopenblas.so: failed to map" in said
     assert "what to do: ask for less" in said
@@ -21,8 +21,8 @@ def test_a_library_that_cannot_be_loaded_under_a_limit_is_no_bug(monkeypatch):
 
 @pytest.mark.parametrize(("mib", "says"), [(1439, "1,473,536 KiB"), (1440, None)])
 def test_a_limit_that_is_too_low_to_start_is_named(monkeypatch, mib, says):
-    monkeypatch.setattr(memory, "allowed_addresses", lambda: mib << 20)
-    said = memory.too_few_addresses()
+    monkeypatch.setattr(memory, "address_space_limit", lambda: mib << 20)
+    said = memory.check_address_limit()
     assert said is None if says is None else says in (said or "")
 
 

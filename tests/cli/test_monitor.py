@@ -14,7 +14,7 @@ def folders(tmp_path):
     made = []
     for d in range(5):
         made.append(tmp_path / f"day{d}")
-        run_directory.save(day(d, b=0.9 if d < 2 else 0.4), made[-1])
+        run_directory.save_run(day(d, b=0.9 if d < 2 else 0.4), made[-1])
     return made
 
 

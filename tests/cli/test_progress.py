@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 
 from isolux.cli import progress
-from isolux.cli.progress import Teller
-from isolux.vocabulary.progress import heard_by
+from isolux.cli.progress import ProgressLine
+from isolux.vocabulary.progress import listen_to_steps
 from tests.cli._run import isolux as run
 
 
@@ -19,20 +19,20 @@ class Clock:
 
 def teller(*, terminal):
     clock, stream = Clock(), io.StringIO()
-    return Teller(stream, terminal=terminal, clock=clock), clock, stream
+    return ProgressLine(stream, is_terminal=terminal, clock=clock), clock, stream
 
 
 def test_on_a_terminal_one_line_from_three_seconds_on_and_none_is_left():
     told, clock, stream = teller(terminal=True)
-    told.hear("reading the people")
+    told.set_step("reading the people")
     clock.now = 2.9
-    told.tick()
+    told.update()
     assert stream.getvalue() == ""
     clock.now = progress.ON_TERMINAL_S
-    told.tick()
-    told.hear("scoring detection")
+    told.update()
+    told.set_step("scoring detection")
     clock.now = 65.0
-    told.tick()
+    told.update()
     lines = stream.getvalue().split("\r")[1:]
     assert lines[0] == "reading the people … 3 s"
     assert lines[1].rstrip() == "scoring detection … 65 s"
@@ -45,8 +45,8 @@ def test_in_a_log_a_line_after_ten_seconds_and_again_each_half_minute():
     told, clock, stream = teller(terminal=False)
     for now in range(60):
         clock.now = float(now)
-        told.hear(f"painting: {now} of 100")
-        told.tick()
+        told.set_step(f"painting: {now} of 100")
+        told.update()
     assert stream.getvalue().splitlines() == [
         "isolux: painting: 10 of 100 … 10 s so far",
         "isolux: painting: 40 of 100 … 40 s so far",
@@ -55,16 +55,16 @@ def test_in_a_log_a_line_after_ten_seconds_and_again_each_half_minute():
 
 def test_what_shows_itself_is_not_shown_twice():
     told, clock, stream = teller(terminal=False)
-    told.hear("reading")
-    told.hear("")
+    told.set_step("reading")
+    told.set_step("")
     clock.now = 100.0
-    told.tick()
+    told.update()
     assert stream.getvalue() == ""
 
 
 def test_an_audit_names_its_steps_and_a_world_how_far_it_is(monkeypatch, capsys, tmp_path):
     steps = []
-    with heard_by(steps.append):
+    with listen_to_steps(steps.append):
         done = run(monkeypatch, capsys, "synthesize", "fair", "--out", tmp_path / "fair",
                    "--layout", "coco", "--households", 5)  # fmt: skip
         assert done.code == 0, done.err

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.cli.screen import show_table
+from isolux.cli.screen import print_table
 from tests.cli._run import isolux as run
 
 
@@ -68,7 +68,7 @@ def test_that_nothing_could_be_compared_is_said_with_the_reason(monkeypatch, cap
 def test_a_rate_at_a_rate_is_said_in_english():
     from isolux.vocabulary import registry
 
-    found = registry.task_info("face_verification").metric("tar_at_far").titled(0.001)
+    found = registry.task_info("face_verification").metric("tar_at_far").format_title(0.001)
     assert found == "True accept rate at a false accept rate of 0.001"
 
 
@@ -108,12 +108,12 @@ def test_a_table_never_breaks_a_word_on_eighty_columns(monkeypatch, capsys):
     words = ["prediction_borealis", "gap, points", "an_unbroken_name_of_a_class"]
     columns = ["class", "#\nprediction_aurora", *words]
     rows = [["gardener", "1", "2", "17.0 (dim < bright)", "2.0 (dim < even)"]] * 2
-    show_table("", columns, rows)
+    print_table("", columns, rows)
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     for word in [*words[::2], "bright)", "even)", "prediction_aurora"]:
         assert word in out
-    show_table("", ["file", "found"], [["a/" * 60, "nothing"]])
+    print_table("", ["file", "found"], [["a/" * 60, "nothing"]])
     assert "a/" * 60 in capsys.readouterr().out
 
 

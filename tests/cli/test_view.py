@@ -19,7 +19,7 @@ from tests.viewer._runs import audited, people
 
 
 def test_it_writes_a_page_and_says_where_and_how_large(monkeypatch, capsys, tmp_path):
-    run_directory.save(audited(), tmp_path / "run")
+    run_directory.save_run(audited(), tmp_path / "run")
     page = tmp_path / "page.html"
     ran = isolux(monkeypatch, capsys, "view", tmp_path / "run", "--bundle", page)
     assert ran.code == 0
@@ -28,7 +28,7 @@ def test_it_writes_a_page_and_says_where_and_how_large(monkeypatch, capsys, tmp_
 
 
 def test_bad_input_is_a_sentence(monkeypatch, capsys, tmp_path):
-    run_directory.save(audited(), tmp_path / "run")
+    run_directory.save_run(audited(), tmp_path / "run")
     for flags, said in (
         (["--bundle", tmp_path / "x.txt"], "a page is an HTML file"),
         (["--bundle", tmp_path / "x.html", "--metric", "scor"], "did you mean 'score'"),
@@ -51,7 +51,7 @@ def test_bad_input_is_a_sentence(monkeypatch, capsys, tmp_path):
     ],
 )
 def test_what_does_not_fit_together_is_refused(monkeypatch, capsys, tmp_path, flags, said):
-    run_directory.save(audited(), tmp_path / "run")
+    run_directory.save_run(audited(), tmp_path / "run")
     monkeypatch.chdir(tmp_path)
     ran = isolux(monkeypatch, capsys, "view", tmp_path / "run", *flags)
     assert ran.code == 2
@@ -60,14 +60,14 @@ def test_what_does_not_fit_together_is_refused(monkeypatch, capsys, tmp_path, fl
 
 
 def test_a_page_with_people_says_so(monkeypatch, capsys, tmp_path):
-    run_directory.save(audited(), tmp_path / "run")
+    run_directory.save_run(audited(), tmp_path / "run")
     page = tmp_path / "page.html"
     ran = isolux(monkeypatch, capsys, "view", tmp_path / "run", "--bundle", page, "--people")
     assert "It contains single people" in ran.out
 
 
 def test_people_who_withdrew_since_are_in_no_table(monkeypatch, capsys, tmp_path):
-    run_directory.save(audited(), tmp_path / "run")
+    run_directory.save_run(audited(), tmp_path / "run")
     (tmp_path / "gone.txt").write_text("p7\n", encoding="utf-8")
     page = tmp_path / "page.html"
     flags = ["--bundle", page, "--withdrawn", tmp_path / "gone.txt"]
@@ -81,7 +81,7 @@ def test_the_list_of_all_others_beside_values_that_count_everyone_is_refused(
     monkeypatch, capsys, tmp_path
 ):
     """3,000 people less the 2,999 of a list would be the one who withdrew, group and score."""
-    run_directory.save(audited(), tmp_path / "run")
+    run_directory.save_run(audited(), tmp_path / "run")
     (tmp_path / "gone.txt").write_text("p7\n", encoding="utf-8")
     page = tmp_path / "page.html"
     flags = ["--bundle", page, "--people", "--withdrawn", tmp_path / "gone.txt"]
@@ -96,7 +96,7 @@ def test_runs_before_and_after_a_withdrawal_are_no_page_together(monkeypatch, ca
     whole = people().filter(pl.col("light") != "dawn")
     for name, frame in (("before", whole), ("after", whole.filter(pl.col("unit_id") != "p7"))):
         run = isolux_library.audit(frame, by=["light"], replicates=100).run
-        run_directory.save(run, tmp_path / name)
+        run_directory.save_run(run, tmp_path / name)
     (tmp_path / "gone.txt").write_text("p7\n", encoding="utf-8")
     gone = ["--withdrawn", tmp_path / "gone.txt"]
     ran = isolux(
@@ -113,8 +113,8 @@ def test_runs_before_and_after_a_withdrawal_are_no_page_together(monkeypatch, ca
 def test_a_page_cannot_be_subtracted_from_its_values_to_find_who_withdrew(
     monkeypatch, capsys, tmp_path
 ):
-    run_directory.save(audited(), tmp_path / "run")
-    run_directory.save(audited(1), tmp_path / "other")
+    run_directory.save_run(audited(), tmp_path / "run")
+    run_directory.save_run(audited(1), tmp_path / "other")
     (tmp_path / "gone.txt").write_text("p7\n", encoding="utf-8")
     flags = ["--bundle", tmp_path / "page.html", "--withdrawn", tmp_path / "gone.txt"]
     ran = isolux(monkeypatch, capsys, "view", tmp_path / "run", tmp_path / "other", *flags)
@@ -124,7 +124,7 @@ def test_a_page_cannot_be_subtracted_from_its_values_to_find_who_withdrew(
 
 
 def test_a_page_that_is_there_is_not_replaced_unasked(monkeypatch, capsys, tmp_path):
-    run_directory.save(audited(), tmp_path / "run")
+    run_directory.save_run(audited(), tmp_path / "run")
     page = tmp_path / "page.html"
     page.write_text("another's", encoding="utf-8")
     ran = isolux(monkeypatch, capsys, "view", tmp_path / "run", "--bundle", page)
@@ -140,7 +140,7 @@ def test_a_page_that_is_there_is_not_replaced_unasked(monkeypatch, capsys, tmp_p
 def test_a_list_that_names_no_one_of_the_run_takes_nothing_from_its_page(
     monkeypatch, capsys, tmp_path
 ):
-    run_directory.save(audited(), tmp_path / "run")
+    run_directory.save_run(audited(), tmp_path / "run")
     (tmp_path / "gone.txt").write_text("stranger\n", encoding="utf-8")
     page = tmp_path / "page.html"
     flags = ["--bundle", page, "--withdrawn", tmp_path / "gone.txt", "--allow-unmatched"]
@@ -151,7 +151,7 @@ def test_a_list_that_names_no_one_of_the_run_takes_nothing_from_its_page(
 
 def test_the_server_starts_answers_and_ends_by_ctrl_c(tmp_path):
     pytest.importorskip("uvicorn", reason="EXTRA view ABSENT: the local server was NOT started")
-    run_directory.save(audited(), tmp_path / "run")
+    run_directory.save_run(audited(), tmp_path / "run")
     started = subprocess.Popen(
         [sys.executable, "-u", "-m", "isolux", "view", str(tmp_path / "run")],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ),

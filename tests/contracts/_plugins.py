@@ -10,14 +10,14 @@ from typing import Never
 import pytest
 
 from isolux.vocabulary import registry
-from isolux.vocabulary.info import Info
+from isolux.vocabulary.info import PluginInfo
 
 
 @dataclass(frozen=True)
 class Room:
     """What the plugins of a room declare, the function they hold, and what it takes by place."""
 
-    info: type[Info]
+    info: type[PluginInfo]
     function: str | None
     by_place: int
 

@@ -26,8 +26,8 @@ import pytest
 from PIL import Image
 
 from isolux.io.image_tables import IMAGE_FILES, UNIT_VALUES
-from isolux.models.fairface import Heads, heads_text, resnet34
-from isolux.predictions._outputs import reads_labels
+from isolux.models.fairface import Heads, build_resnet34, write_heads
+from isolux.predictions._outputs import is_label_format
 from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import (
@@ -358,7 +358,7 @@ TASKS: dict[str, Callable[[], TaskSample]] = {
     "geodiversity": lambda: TaskSample(
         people(), labels(), {"top_k": 1, "metrics": ("household_hit_rate", "hit_rate")}
     ),
-    "counts": lambda: TaskSample(people().clustered_by("instance_id"), cells()[:-1]),
+    "counts": lambda: TaskSample(people().with_clusters("instance_id"), cells()[:-1]),
     "number": lambda: TaskSample(people(), numbers()),
     "regression": lambda: TaskSample(aged(), numbers(), {"target": "age", "within": (1.5,)}),
     "age_estimation": lambda: TaskSample(
@@ -1066,8 +1066,8 @@ def _of_torchvision(folder: Path) -> tuple[str, dict[str, object]]:
 def _of_fairface(folder: Path) -> tuple[str, dict[str, str]]:
     torch = pytest.importorskip("torch", reason="PYTORCH IS ABSENT: FairFace's net was NOT run")
     file = pytest.importorskip("safetensors.torch", reason="SAFETENSORS IS ABSENT: no weights")
-    heads = heads_text(Heads({"light": ("day", "night")}, 32))
-    net = resnet34(torch, 2)
+    heads = write_heads(Heads({"light": ("day", "night")}, 32))
+    net = build_resnet34(torch, 2)
     file.save_file(net.state_dict(), folder / "fairface.safetensors", metadata=heads)
     return str(folder), {"answers": "light"}
 
@@ -1138,7 +1138,7 @@ def outputs_of(plugin: Plugin) -> tuple[Table, Callable[[Path], Path]]:
 
 def answers_file(plugin: Plugin, folder: Path) -> Path:
     """Write a file of a format of predictions, and give its path."""
-    if not reads_labels(plugin.module):
+    if not is_label_format(plugin.module):
         return outputs_of(plugin)[1](folder)
     path = folder / f"net.{plugin.name}"
     sample_of(plugin, "FORMATS", "a function that writes the sample's answers to a path")(path)

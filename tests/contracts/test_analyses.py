@@ -17,9 +17,9 @@ from polars.testing import assert_frame_equal
 
 from isolux.report.html import render, render_comparison
 from isolux.report.summary import summarise
-from isolux.verbs.explain import explain_run
-from isolux.verbs.ledger import judged
-from isolux.vocabulary.containers import Run, printed
+from isolux.verbs.explain import run_analyses
+from isolux.verbs.ledger import label_exploratory
+from isolux.vocabulary.containers import Run, tables_to_json
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES, check
 from tests.contracts._plugins import Plugin, of_room
@@ -77,7 +77,7 @@ def _sample(plugin: Plugin) -> AnalysisSample:
 @cache
 def _explained(name: str) -> Run:
     sample = _sample(Plugin("analyses", name))
-    return explain_run(sample.run(), [name], sample.options)
+    return run_analyses(sample.run(), [name], sample.options)
 
 
 def _tables(run: Run, name: str) -> dict[str, dict[str, Any]]:
@@ -131,9 +131,11 @@ def test_the_same_run_explained_again_says_the_same(plugin: Plugin) -> None:
     untouched = {table: getattr(run, table).clone() for table in TABLES}
     again = plugin.module.explain(run, **settings)
     own = first.findings.filter(analysis=plugin.name)
-    said = judged(again.findings, run.record, plugin.name, ())  # nothing was planned: exploratory
+    said = label_exploratory(
+        again.findings, run.record, plugin.name, ()
+    )  # nothing was planned: exploratory
     assert said["claim"].to_list() == own["claim"].to_list()
-    assert json.loads(json.dumps(printed(again.tables))) == json.loads(
+    assert json.loads(json.dumps(tables_to_json(again.tables))) == json.loads(
         json.dumps(_tables(first, plugin.name))
     )
     for table, before in untouched.items():

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from isolux.checks._inspection import inspect as opened
-from isolux.checks._pictures import located
+from isolux.checks._inspection import inspect_images as opened
+from isolux.checks._pictures import locate_images
 from isolux.checks._problems import PROBLEMS
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.schema import check
@@ -61,7 +61,7 @@ def given(tmp_path: Path) -> tuple[Dataset, Path]:
 
 def run(plugin: Plugin, data: Dataset, root: Path) -> pl.DataFrame:
     needs = plugin.module.INFO.needs
-    pictures = {} if needs == "tables" else {"pictures": opened(located(data, root))}
+    pictures = {} if needs == "tables" else {"pictures": opened(locate_images(data, root))}
     return check(plugin.module.check(data, **pictures), PROBLEMS)
 
 

@@ -12,8 +12,8 @@ from collections import defaultdict
 import pytest
 
 from isolux.vocabulary import registry
-from isolux.vocabulary.info import Info, Metric, TaskInfo
-from isolux.vocabulary.plugin_options import described_options
+from isolux.vocabulary.info import Metric, PluginInfo, TaskInfo
+from isolux.vocabulary.plugin_options import list_options
 from tests.contracts._plugins import PLUGINS, ROOMS, Plugin, of_room
 from tests.contracts._samples import sample_of
 
@@ -82,7 +82,7 @@ def test_one_key_means_one_work() -> None:
     """The report lists each key once; two texts under one key would drop one of them."""
     texts: dict[str, set[str]] = defaultdict(set)
     for plugin in PLUGINS:
-        info: Info = plugin.module.INFO
+        info: PluginInfo = plugin.module.INFO
         references = list(info.references)
         if isinstance(info, TaskInfo):
             references += [m.reference for m in info.metrics if m.reference]
@@ -183,6 +183,6 @@ def test_a_dataset_says_whose_judgement_it_holds(plugin: Plugin) -> None:
 @with_function
 def test_every_setting_says_what_it_means(plugin: Plugin) -> None:
     """In a sentence of its own: ``isolux list KIND NAME`` prints it, with type and default."""
-    said = described_options(_function(plugin))  # type: ignore[arg-type]
+    said = list_options(_function(plugin))  # type: ignore[arg-type]
     assert [name for name, option in said.items() if len(option.description.split()) < 3] == []
     assert [name for name, option in said.items() if option.text.startswith("As in ")] == []

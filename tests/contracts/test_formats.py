@@ -12,9 +12,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.predictions import Seen, output_format, read_outputs
-from isolux.predictions._outputs import reads_labels
-from isolux.predictions._seen import look
+from isolux.predictions import FileProbe, detect_output_format, read_outputs
+from isolux.predictions._outputs import is_label_format
+from isolux.predictions._seen import probe_path
 from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 from tests.contracts._plugins import PLUGINS, Plugin
@@ -23,10 +23,10 @@ from tests.contracts._samples import CLASSES, N, answers_file, outputs_of
 ALL = [p for p in PLUGINS if p.room == "predictions"]
 every_format = pytest.mark.parametrize("plugin", ALL, ids=str)
 every_label_format = pytest.mark.parametrize(
-    "plugin", [p for p in ALL if reads_labels(p.module)], ids=str
+    "plugin", [p for p in ALL if is_label_format(p.module)], ids=str
 )
 every_other_format = pytest.mark.parametrize(
-    "plugin", [p for p in ALL if not reads_labels(p.module)], ids=str
+    "plugin", [p for p in ALL if not is_label_format(p.module)], ids=str
 )
 
 
@@ -63,8 +63,8 @@ def test_it_says_what_its_files_are_called_and_knows_its_own(
     assert info.suffixes or info.folders or info.columns, "how may a file of it be called?"
     assert all(re.fullmatch(r"(\.[a-z0-9]+)+", suffix) for suffix in info.suffixes)
     path = outputs_of(plugin)[1](tmp_path)
-    assert plugin.module.misfit(look(path)) is None
-    assert output_format(path) == plugin.name
+    assert plugin.module.misfit(probe_path(path)) is None
+    assert detect_output_format(path) == plugin.name
 
 
 @pytest.mark.parametrize("head", [b"\x00\x01\x02", b"<html>", b"1 2 3\n4 5 6\n", b'{"a": 1}'])
@@ -73,11 +73,11 @@ def test_it_says_why_another_file_is_none_of_its_own(
     plugin: Plugin, head: bytes, tmp_path: Path
 ) -> None:
     info = plugin.module.INFO
-    others = [Seen(tmp_path / f"net{suffix}", "file", head) for suffix in info.suffixes]
+    others = [FileProbe(tmp_path / f"net{suffix}", "file", head) for suffix in info.suffixes]
     if info.folders:
-        others.append(Seen(tmp_path / "net", "folder", head, ("readme.md",)))
+        others.append(FileProbe(tmp_path / "net", "folder", head, ("readme.md",)))
     if info.columns:
-        others.append(Seen(tmp_path / "net.csv", "table", columns=("a", "b")))
+        others.append(FileProbe(tmp_path / "net.csv", "table", columns=("a", "b")))
     for seen in others:
         why = plugin.module.misfit(seen)
         assert why, "a file that is none of its own would be read as one"

@@ -30,7 +30,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from isolux.io.images import LARGEST_PIXELS, read_image
+from isolux.io.images import MAX_PIXELS, read_image
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, InputError, IsoluxError
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
@@ -308,7 +308,7 @@ def test_a_picture_that_is_none_is_refused(kind: str, text: str, tmp_path: Path)
 
 @pytest.mark.parametrize(("kind", "shape"), [("one pixel", (1, 1)), ("50,000 wide", (4, 50_000))])
 def test_a_picture_of_an_odd_shape_is_read(kind: str, shape: tuple, tmp_path: Path) -> None:
-    assert shape[0] * shape[1] < LARGEST_PIXELS
+    assert shape[0] * shape[1] < MAX_PIXELS
     assert read_image(_picture(tmp_path, kind)).shape[:2] == shape
 
 

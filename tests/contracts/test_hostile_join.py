@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.predictions import join
+from isolux.predictions import join_predictions
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.notes import Caution
@@ -30,7 +30,7 @@ def scored(name, case):
     task = CASES[name][0]
     predictions, notes = case.predictions, ()
     if task == "classification":
-        predictions, notes = join(case.dataset, predictions)
+        predictions, notes = join_predictions(case.dataset, predictions)
     scores = isolux.score(task, case.dataset, predictions, **case.options)
     return scores, [n for n in (*notes, *scores.notes) if isinstance(n, Caution)]
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import isolux
-from isolux.disparity.kinds import kind_info, measures
+from isolux.disparity.kinds import describe_disparity_kind, load_measures
 from isolux.report.html import render
 from isolux.report.summary import summarise
 from tests.contracts._plugins import Plugin, of_room
@@ -28,10 +28,10 @@ SETTINGS = {"ddof": 1, "log_base": 10.0}
 
 
 def _measured(plugin: Plugin, values: np.ndarray) -> np.ndarray:
-    (measure,) = (one for one in measures() if one.name == plugin.name)
+    (measure,) = (one for one in load_measures() if one.name == plugin.name)
     everyone = np.ma.masked_invalid(values).mean(axis=-1)
-    overall = np.ma.filled(np.ma.asarray(everyone, dtype=np.float64), np.nan)
-    return measure.value(values, {"overall": overall, **SETTINGS})
+    overall = np.ma.n_filled(np.ma.asarray(everyone, dtype=np.float64), np.nan)
+    return measure.evaluate(values, {"overall": overall, **SETTINGS})
 
 
 @every_measure
@@ -87,13 +87,13 @@ def test_its_ends_are_in_order_and_hold_what_they_bound(plugin: Plugin) -> None:
     if info.interval == "percentile":
         assert not hasattr(plugin.module, "ends"), "percentiles have no other ends"
         return
-    (measure,) = (one for one in measures() if one.name == plugin.name)
+    (measure,) = (one for one in load_measures() if one.name == plugin.name)
     values = np.array([0.5, 0.75, 0.9])
     gap = 0.4 if info.interval == "largest difference" else math.log(0.9 / 0.5)
-    value = measure.value(values, SETTINGS).item()
-    low, high = measure.ends((0.5 * gap, 1.5 * gap), SETTINGS)
+    value = measure.evaluate(values, SETTINGS).item()
+    low, high = measure.convert_bounds((0.5 * gap, 1.5 * gap), SETTINGS)
     assert low < value < high
-    at, same = measure.ends((gap, gap), SETTINGS)
+    at, same = measure.convert_bounds((gap, gap), SETTINGS)
     assert (at, same) == (pytest.approx(value), pytest.approx(value)), "bounds that meet are it"
 
 
@@ -130,12 +130,12 @@ def test_every_kind_of_row_has_words() -> None:
     kinds, page = _audited()
     assert {"difference", "any_difference", "equalized_odds_difference"} <= kinds
     for kind in kinds:
-        info = kind_info(kind)
+        info = describe_disparity_kind(kind)
         assert "not installed" not in info.summary, kind
         assert info.title.strip()
         assert info.summary.endswith(".")
     of_many = {"noise_corrected_sd"}  # of five groups or more: not said of these
     other_words = {"log_ratio", "any_difference", "within"}
     for kind in kinds - other_words - of_many:
-        assert _is_said(kind_info(kind).title, page), kind
-    assert not _is_said(kind_info(*of_many).title, page)
+        assert _is_said(describe_disparity_kind(kind).title, page), kind
+    assert not _is_said(describe_disparity_kind(*of_many).title, page)

@@ -80,11 +80,11 @@ def test_each_metric_can_be_asked_for_alone(plugin: Plugin) -> None:
         except IsoluxError as error:  # a setting or a column is missing, and named
             refused[name] = str(error)
             continue
-        units = alone.judged_units().select(
+        units = alone.evaluated_units().select(
             "unit_id", attribute=pl.lit("all"), group=pl.lit("one"), values=pl.lit(["one"])
         )
         membership = MEMBERSHIP.conform(units)
-        measured = measure_groups(alone, membership, Statistics(replicates=100)).table()
+        measured = measure_groups(alone, membership, Statistics(replicates=100)).to_table()
         assert name in measured["metric"].unique().to_list(), name
     assert all("expected" in told for told in refused.values())
     assert all("--" in refused[name] for name in refused.keys() & set(info.defaults))

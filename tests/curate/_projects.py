@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux_curate.intake.arrival import bring_in
-from isolux_curate.project.folder import Project, create
+from isolux_curate.intake.arrival import write_photos
+from isolux_curate.project.folder import Project, create_project
 
 
 def project_of(
@@ -18,9 +18,9 @@ def project_of(
     database: str = "sqlite",
 ) -> Project:
     """Make a project of photos without files, each of a subject (default: of one of its own)."""
-    project = create(folder, database=database, who="ada")
+    project = create_project(folder, database=database, curator="ada")
     who = list(subjects or [f"s-{photo}" for photo in photos])
-    bring_in(
+    write_photos(
         project,
         pl.DataFrame({"image_id": list(photos)}),
         pl.DataFrame({"instance_id": list(photos), "image_id": list(photos), "subject_id": who}),

@@ -80,7 +80,7 @@ def test_models_weigh_annotators_and_say_how_sure(method):
 
 
 def test_what_is_not_sure_has_no_label(monkeypatch):
-    monkeypatch.setattr("isolux_curate.labels.SURE", 0.99999)
+    monkeypatch.setattr("isolux_curate.labels.MIN_LABEL_CHANCE", 0.99999)
     rng = np.random.default_rng(1)
     rows = [f"i{k} {who} {rng.integers(2)}" for k in range(60) for who in "xy"]
     found = find_consensus(said(*rows), method="dawid-skene")
@@ -118,7 +118,7 @@ def test_an_answer_named_as_the_item_keeps_its_column():
 
 @pytest.mark.parametrize("method", ["dawid-skene", "glad"])
 def test_a_tie_of_two_answers_goes_to_neither(monkeypatch, method):
-    monkeypatch.setattr("isolux_curate.labels.SURE", 0.3)
+    monkeypatch.setattr("isolux_curate.labels.MIN_LABEL_CHANCE", 0.3)
     # x and y agree on 20 items; on t x says cat and y dog, on u the other way round: 1/2 each.
     rows = [(f"i{k}", who, ("cat", "dog")[k % 2]) for k in range(20) for who in "xy"]
     rows += [("t", "x", "cat"), ("t", "y", "dog"), ("u", "x", "dog"), ("u", "y", "cat")]

@@ -13,18 +13,18 @@ import pytest
 import sqlalchemy as sa
 
 import isolux_curate
-from isolux.io.consent import append
+from isolux.io.consent import append_consent
 from isolux.vocabulary.errors import FileError, TableError
 from isolux_curate.annotation.answers import read_answers
-from isolux_curate.annotation.exchange import pull, push
-from isolux_curate.annotation.server import Server
-from isolux_curate.annotation.sheets import read_given, write_tasks
+from isolux_curate.annotation.exchange import import_answers, upload_tasks
+from isolux_curate.annotation.server import LabelStudioServer
+from isolux_curate.annotation.sheets import import_sheet, write_tasks
 from isolux_curate.commands.curate import STEPS
-from isolux_curate.intake.arrival import add
-from isolux_curate.intake.judging import judge
-from isolux_curate.project.database import writing
-from isolux_curate.project.folder import Project, check_journal, create, open_project
-from isolux_curate.project.reading import funnel, left_out, read_images, read_instances
+from isolux_curate.intake.arrival import ingest_photos
+from isolux_curate.intake.judging import apply_rules
+from isolux_curate.project.database import write_transaction
+from isolux_curate.project.folder import Project, check_journal, create_project, open_project
+from isolux_curate.project.reading import read_exclusions, read_funnel, read_images, read_instances
 from isolux_curate.project.tables import settings
 from tests.cli._run import Ran
 from tests.cli._run import isolux as command
@@ -47,12 +47,12 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = annotated_project(folder, N)
     rows = "".join(f"{k}.jpg,s{k},black,grey\n" for k in range(N))
     (folder / "photos.csv").write_text("file,subject_id,hair,colour\n" + rows)
-    add(project, folder / "photos.csv", photos=folder / "in")
-    append(project.consent, "grant", "subject", [f"s{k}" for k in range(N)], SCOPES)
+    ingest_photos(project, folder / "photos.csv", photos=folder / "in")
+    append_consent(project.consent_path, "grant", "subject", [f"s{k}" for k in range(N)], SCOPES)
     write_tasks(project, "boxes", folder / "boxes")
     rows = "".join(f"{k},nurse,10,20,100,200\n" for k in range(N))
     (folder / "boxes.csv").write_text("image_id,label,x,y,w,h\n" + rows)
-    read_given(project, "boxes", folder / "boxes.csv", annotator="ada")
+    import_sheet(project, "boxes", folder / "boxes.csv", annotator="ada")
     return folder
 
 
@@ -60,7 +60,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def lab(drawn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     shutil.copytree(drawn, tmp_path / "lab")
     monkeypatch.chdir(tmp_path / "lab")
-    return open_project(tmp_path / "lab/p", who="ada")
+    return open_project(tmp_path / "lab/p", curator="ada")
 
 
 @pytest.fixture
@@ -232,8 +232,8 @@ def test_a_step_with_a_ledger_that_does_not_verify(
     step: str, lab: Project, run: Run, fake: Fake
 ) -> None:
     def edit() -> None:
-        append(lab.consent, "revoke", "subject", ["s2"], SCOPES)
-        lab.consent.write_text(lab.consent.read_text().replace('"revoke"', '"grant"'))
+        append_consent(lab.consent_path, "revoke", "subject", ["s2"], SCOPES)
+        lab.consent_path.write_text(lab.consent_path.read_text().replace('"revoke"', '"grant"'))
 
     with pytest.raises(AssertionError, match="this row was changed after it was written"):
         USE_PHOTOS[step](run, edit, fake)
@@ -244,52 +244,52 @@ def test_a_step_with_a_ledger_that_does_not_verify(
 def test_a_step_with_a_ledger_that_lost_rows(
     step: str, has_rows: bool, lab: Project, run: Run, fake: Fake
 ) -> None:
-    append(lab.consent, "revoke", "subject", ["s2"], SCOPES)
+    append_consent(lab.consent_path, "revoke", "subject", ["s2"], SCOPES)
     assert run("intake", "p", "--only", "consent").code == 0
-    rows = lab.consent.read_text().splitlines(keepends=True)
+    rows = lab.consent_path.read_text().splitlines(keepends=True)
 
     def lose() -> None:
-        lab.consent.write_text("".join(rows[:-1]))
+        lab.consent_path.write_text("".join(rows[:-1]))
         if not has_rows:
-            for file in (lab.consent, Path(f"{lab.consent}.key")):
+            for file in (lab.consent_path, Path(f"{lab.consent_path}.key")):
                 file.unlink()
 
-    key = Path(f"{lab.consent}.key").read_bytes()
+    key = Path(f"{lab.consent_path}.key").read_bytes()
     with pytest.raises(AssertionError, match="lost rows" if has_rows else "is not there"):
         USE_PHOTOS[step](run, lose, fake)
-    Path(f"{lab.consent}.key").write_bytes(key)
-    lab.consent.write_text("".join(rows))
-    append(lab.consent, "grant", "subject", ["s2"], SCOPES)
+    Path(f"{lab.consent_path}.key").write_bytes(key)
+    lab.consent_path.write_text("".join(rows))
+    append_consent(lab.consent_path, "grant", "subject", ["s2"], SCOPES)
     assert read_images(lab).height == N - 1  # until intake asks again: later rows are fine
     assert _intake(run, lambda: None, fake) == N
 
 
 def test_another_ledger_in_place_of_the_one_that_was_read(lab: Project) -> None:
-    lab.consent.unlink()
-    append(lab.consent, "grant", "subject", [f"s{k}" for k in range(2 * N)], SCOPES)
+    lab.consent_path.unlink()
+    append_consent(lab.consent_path, "grant", "subject", [f"s{k}" for k in range(2 * N)], SCOPES)
     with pytest.raises(TableError, match="lost rows"):
         read_images(lab)
 
 
 def test_intake_that_changes_nothing_remembers_the_ledger(lab: Project) -> None:
-    judge(lab, only=["consent"])
-    append(lab.consent, "revoke", "subject", ["s9"], SCOPES)
-    assert judge(lab, only=["consent"]) is not None
-    rows = lab.consent.read_text().splitlines(keepends=True)
-    lab.consent.write_text("".join(rows[:-1]))
+    apply_rules(lab, rules_to_apply=["consent"])
+    append_consent(lab.consent_path, "revoke", "subject", ["s9"], SCOPES)
+    assert apply_rules(lab, rules_to_apply=["consent"]) is not None
+    rows = lab.consent_path.read_text().splitlines(keepends=True)
+    lab.consent_path.write_text("".join(rows[:-1]))
     with pytest.raises(TableError, match="lost rows"):
         read_images(lab)
 
 
 def test_a_ledger_that_was_deleted_is_missed(lab: Project) -> None:
-    lab.consent.unlink()
+    lab.consent_path.unlink()
     with pytest.raises(FileError, match="ledger of consent is not there"):
         read_images(lab)
 
 
 @pytest.mark.parametrize("scope", ["training", "publication"])
 def test_one_scope_blocks_what_it_covers(scope: str, lab: Project, run: Run, fake: Fake) -> None:
-    append(lab.consent, "revoke", "subject", ["s2"], [scope])  # type: ignore[list-item]
+    append_consent(lab.consent_path, "revoke", "subject", ["s2"], [scope])  # type: ignore[list-item]
     assert _push(run, lambda: None, fake) == N
     assert _publish(run, lambda: None, fake) == (N - 1 if scope == "publication" else N)
 
@@ -297,32 +297,37 @@ def test_one_scope_blocks_what_it_covers(scope: str, lab: Project, run: Run, fak
 def test_one_of_two_in_a_photo_is_enough(tmp_path: Path) -> None:
     project = annotated_project(tmp_path, 2)
     (tmp_path / "more.csv").write_text("file,subject_id,copyright_holder\n0.jpg,t,h\n1.jpg,s1,h2\n")
-    add(project, tmp_path / "more.csv", photos=tmp_path / "in")
-    append(project.consent, "revoke", "subject", ["t"], SCOPES)
+    ingest_photos(project, tmp_path / "more.csv", photos=tmp_path / "in")
+    append_consent(project.consent_path, "revoke", "subject", ["t"], SCOPES)
     assert read_images(project)["image_id"].to_list() == ["1"]
-    append(project.consent, "grant", "subject", ["t"], SCOPES)
+    append_consent(project.consent_path, "grant", "subject", ["t"], SCOPES)
     assert read_images(project).height == 2
-    append(project.consent, "revoke", "copyright", ["h2"], SCOPES)
+    append_consent(project.consent_path, "revoke", "copyright", ["h2"], SCOPES)
     assert read_images(project)["image_id"].to_list() == ["0"]
-    assert left_out(project).select("step", "rule").row(0) == ("consent", "copyright")
+    assert read_exclusions(project).select("step", "rule").row(0) == ("consent", "copyright")
 
 
 def test_a_revocation_alone_takes_no_one_else_along(tmp_path: Path) -> None:
     """Sheets say who agreed; the ledger was made by the first who took it back."""
     project = annotated_project(tmp_path, 3)
     (tmp_path / "who.csv").write_text("subject_id,consent\ns0,form 1\ns1,form 2\ns2,form 3\n")
-    add(project, tmp_path / "photos.csv", photos=tmp_path / "in", subjects=tmp_path / "who.csv")
-    append(project.consent, "revoke", "subject", ["s1"], SCOPES)
-    judge(project, only=["consent"])
+    ingest_photos(
+        project, tmp_path / "photos.csv", photos=tmp_path / "in", subjects=tmp_path / "who.csv"
+    )
+    append_consent(project.consent_path, "revoke", "subject", ["s1"], SCOPES)
+    apply_rules(project, rules_to_apply=["consent"])
     assert read_images(project)["image_id"].to_list() == ["0", "2"]
-    assert dict(funnel(project).select("rule", "left").iter_rows()) == {"came in": 0, "consent": 1}
+    assert dict(read_funnel(project).select("rule", "left").iter_rows()) == {
+        "came in": 0,
+        "consent": 1,
+    }
 
 
 def test_the_funnel_counts_a_revocation_once(lab: Project) -> None:
-    append(lab.consent, "revoke", "subject", ["s2"], SCOPES)
-    before = funnel(lab)
-    judge(lab, only=["consent"])
-    assert funnel(lab).equals(before)
+    append_consent(lab.consent_path, "revoke", "subject", ["s2"], SCOPES)
+    before = read_funnel(lab)
+    apply_rules(lab, rules_to_apply=["consent"])
+    assert read_funnel(lab).equals(before)
     assert before["remain"][-1] == N - 1
 
 
@@ -333,7 +338,7 @@ def test_tasks_that_were_sent_before(
     assert _push(run, lambda: None, fake) == N
     for task in fake.tasks:
         fake.annotate(task, chosen(people=["1"]))
-    append(lab.consent, "revoke", "subject", ["s2"], SCOPES)
+    append_consent(lab.consent_path, "revoke", "subject", ["s2"], SCOPES)
     for ran in (run("push", "p", "--stage", "count", "--server", fake.url),
                 run("pull", "p", "--stage", "count", "--server", fake.url)):  # fmt: skip
         assert "still shows people who took their consent back, in 1 task" in ran.out
@@ -342,7 +347,7 @@ def test_tasks_that_were_sent_before(
     assert (
         run("grant", "p/consent.jsonl", "--who", "s2", "--scope", "evaluation", "--again").code == 0
     )
-    assert pull(lab, "count", Server.from_environment(fake.url)).new == 1
+    assert import_answers(lab, "count", LabelStudioServer.from_environment(fake.url)).n_new == 1
     for path in ("in", "boxes"):
         shutil.rmtree(path)
     # What is advised deletes the task.
@@ -363,16 +368,16 @@ def test_whoever_withdrew_is_not_brought_back(
         path = Path(name)
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     if not has_ledger:
-        for file in (lab.consent, Path(f"{lab.consent}.key")):
+        for file in (lab.consent_path, Path(f"{lab.consent_path}.key")):
             file.unlink()
-        with writing(lab.engine) as connection:  # as of a project that never had a ledger
+        with write_transaction(lab.engine) as connection:  # as of a project that never had a ledger
             connection.execute(sa.delete(settings).where(settings.c.name.contains("ledger")))
     shutil.copytree("in", "old")
     assert _withdraw(monkeypatch, capsys, "p", "--who", "s2").code == 0
-    assert "s2" not in lab.consent.read_text()
+    assert "s2" not in lab.consent_path.read_text()
     told = run("add", "p", "photos.csv", "--photos", "old")
     assert "1 photo left out: people in them took their consent back" in told.out
-    assert read_images(lab, everything=True).height == N - 1
+    assert read_images(lab, include_excluded=True).height == N - 1
     assert b"s2" not in (lab.folder / "project.sqlite").read_bytes()
     assert len(list((lab.folder / "photos").glob("*/*"))) == N - 1
     old = run("grant", "p/consent.jsonl", "--who", "s2", "--scope", "evaluation")
@@ -387,26 +392,26 @@ def test_a_project_remembers_who_withdrew_by_another_ledger(
     scope: tuple[str, ...], lab: Project, run: Run, monkeypatch: Any, capsys: Any
 ) -> None:
     """Of two projects the ledger is named; both know the person from then on, and never by id."""
-    create("q", who="ada")
-    append("all.jsonl", "grant", "subject", [f"s{k}" for k in range(N)], SCOPES)
+    create_project("q", curator="ada")
+    append_consent("all.jsonl", "grant", "subject", [f"s{k}" for k in range(N)], SCOPES)
     done = _withdraw(monkeypatch, capsys, "p", "q", "--who", "s2", "--ledger", "all.jsonl", *scope)
     assert done.code == 0, done.plain
     for name in ("p", "q"):
         assert ("s2" in (Path(name) / "consent.jsonl").read_text()) is bool(scope)
         assert "1 photo left out" in run("add", name, "photos.csv", "--photos", "in").out
-        assert read_images(open_project(name), everything=True).height == N - 1
+        assert read_images(open_project(name), include_excluded=True).height == N - 1
 
 
 def test_a_subject_of_the_sheet_of_subjects_alone_stays_out(lab: Project, run: Run) -> None:
-    append(lab.consent, "revoke", "subject", ["s9"], SCOPES)
+    append_consent(lab.consent_path, "revoke", "subject", ["s9"], SCOPES)
     Path("subjects.csv").write_text("subject_id,age\ns1,30\ns9,40\n")
     run("add", "p", "photos.csv", "--photos", "in", "--subjects", "subjects.csv")
     assert b"s9" not in (lab.folder / "project.sqlite").read_bytes()
 
 
 def test_white_space_around_an_id_brings_no_one_back(lab: Project, run: Run) -> None:
-    append(lab.consent, "revoke", "subject", ["s9"], SCOPES)
-    append(lab.consent, "revoke", "copyright", ["h9"], SCOPES)
+    append_consent(lab.consent_path, "revoke", "subject", ["s9"], SCOPES)
+    append_consent(lab.consent_path, "revoke", "copyright", ["h9"], SCOPES)
     shutil.copy("in/1.jpg", "in/9.jpg")
     Path("more.csv").write_text(
         "file,image_id,subject_id,copyright_holder\n"
@@ -416,31 +421,31 @@ def test_white_space_around_an_id_brings_no_one_back(lab: Project, run: Run) -> 
     told = run("add", "p", "more.csv", "--photos", "in", "--subjects", "who.csv")
     assert "3 photos left out" in told.out, told.plain
     assert b"s9" not in (lab.folder / "project.sqlite").read_bytes()
-    photos = read_images(lab, everything=True)["image_id"].to_list()
+    photos = read_images(lab, include_excluded=True)["image_id"].to_list()
     assert photos == ["0", "1", "2", "3", "d"]
     assert read_instances(lab).filter(image_id="d")["subject_id"].to_list() == ["s1"]
 
 
 def test_a_project_without_a_ledger_asks_no_one(tmp_path: Path, fake: Fake) -> None:
     project = annotated_project(tmp_path, 2)
-    assert push(project, "boxes", Server.from_environment(fake.url)).sent == 2
+    assert upload_tasks(project, "boxes", LabelStudioServer.from_environment(fake.url)).n_sent == 2
     fake.annotate(1, [*box("nurse", 10, 20, 30, 40), *box("nurse", 50, 20, 30, 40)])
-    done = pull(project, "boxes", Server.from_environment(fake.url))
+    done = import_answers(project, "boxes", LabelStudioServer.from_environment(fake.url))
     assert done.notes == ()
     assert read_images(project).height == 2
 
 
 def test_in_postgresql(tmp_path: Path, postgres: Postgres, fake: Fake) -> None:
     project = annotated_project(tmp_path, 3, database=postgres.address)
-    append(project.consent, "grant", "subject", ["s0", "s1", "s2"], SCOPES)
-    server = Server.from_environment(fake.url)
-    assert push(project, "boxes", server).sent == 3
+    append_consent(project.consent_path, "grant", "subject", ["s0", "s1", "s2"], SCOPES)
+    server = LabelStudioServer.from_environment(fake.url)
+    assert upload_tasks(project, "boxes", server).n_sent == 3
     for task in fake.tasks:
         fake.annotate(task, [*box("nurse", 10, 20, 30, 40), *box("nurse", 50, 20, 30, 40)])
-    append(project.consent, "revoke", "subject", ["s1"], SCOPES)
-    assert pull(project, "boxes", server).new == 2
-    assert left_out(project)["rule"].to_list() == ["consent", "bystander", "bystander"]
+    append_consent(project.consent_path, "revoke", "subject", ["s1"], SCOPES)
+    assert import_answers(project, "boxes", server).n_new == 2
+    assert read_exclusions(project)["rule"].to_list() == ["consent", "bystander", "bystander"]
     lab = tmp_path / "p/consent.jsonl"
     lab.write_text(lab.read_text().replace('"revoke"', '"grant"'))
     with pytest.raises(TableError, match="this row was changed"):
-        push(project, "boxes", server)
+        upload_tasks(project, "boxes", server)

@@ -11,8 +11,8 @@ from isolux.geometry.masks import masks_from_counts
 from isolux.geometry.rle import masks_to_coco
 from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.shapes import find_shapes, gathered
-from isolux_curate.shapes.merging import merged_masks, robust_pose
+from isolux_curate.shapes import find_shapes, group_drawings
+from isolux_curate.shapes.merging import merge_masks, merge_poses
 
 
 def drawn(tmp_path, *rows: str, name: str = "drawn.csv"):
@@ -47,8 +47,8 @@ def test_no_annotator_is_twice_in_an_object():
     first, second = np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3])
     alike = np.array([0.9, 0.8, 0.7, 0.6])
     who = np.array([0, 1, 1, 2])
-    assert gathered(first, second, alike, who, 0.3).tolist() == [0, 0, 1, 0]
-    assert gathered(first, second, alike, who, 0.5).tolist() == [0, 0, 1, 1]
+    assert group_drawings(first, second, alike, who, 0.3).tolist() == [0, 0, 1, 0]
+    assert group_drawings(first, second, alike, who, 0.5).tolist() == [0, 0, 1, 1]
 
 
 def test_each_annotator_is_judged_by_the_others_alone(tmp_path):
@@ -94,7 +94,7 @@ MASKS = [[0, 6, 10], [0, 8, 8], [8, 8]]
 )
 def test_masks_by_hand(rows, rule, runs):
     masks = masks_from_counts(MASKS, np.full(3, 4), np.full(3, 4))
-    merged = merged_masks(masks, [np.array(rows)], rule)
+    merged = merge_masks(masks, [np.array(rows)], rule)
     expected = masks_from_counts([runs], np.array([4]), np.array([4]))
     assert masks_to_coco(merged) == masks_to_coco(expected)
 
@@ -109,7 +109,7 @@ def test_a_vote_of_masks_is_the_vote_of_their_pixels(seed):
         runs.append(np.diff(np.concatenate([[0], turns])).tolist())
     masks = masks_from_counts(runs, np.full(5, 6), np.full(5, 10))
     assert masks.area_px.tolist() == bits.sum(axis=1).tolist()
-    merged = merged_masks(masks, [np.arange(5), np.arange(3)], "vote")
+    merged = merge_masks(masks, [np.arange(5), np.arange(3)], "vote")
     assert merged.area_px.tolist() == [
         int((bits.sum(axis=0) > 2).sum()), int((bits[:3].sum(axis=0) > 1).sum())
     ]  # fmt: skip
@@ -117,14 +117,14 @@ def test_a_vote_of_masks_is_the_vote_of_their_pixels(seed):
 
 def test_a_keypoint_that_most_left_out_is_left_out():
     pose = np.array([[[1.0, 1, 2], [5, 5, 2]], [[1, 1, 1], [0, 0, 0]], [[1, 1, 1], [0, 0, 0]]])
-    assert robust_pose(pose, 50.0, np.array([0.05, 0.05])).tolist() == [[1, 1, 1], [0, 0, 0]]
+    assert merge_poses(pose, 50.0, np.array([0.05, 0.05])).tolist() == [[1, 1, 1], [0, 0, 0]]
 
 
 def test_one_far_off_hardly_moves_a_pose():
     """Huber: five at 10, one at 1,000; the mean would be 175."""
     pose = np.full((6, 1, 3), 10.0)
     pose[..., 2], pose[5, 0, 0] = 2, 1000
-    x = robust_pose(pose, 100.0, np.array([0.05]))[0, 0]
+    x = merge_poses(pose, 100.0, np.array([0.05]))[0, 0]
     assert 10 <= x < 13
 
 

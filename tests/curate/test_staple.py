@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux_curate.shapes.staple import staple
+from isolux_curate.shapes.staple import fit_staple
 
 
 def by_the_pixel(drew: np.ndarray, rounds: int = 400) -> np.ndarray:
@@ -33,7 +33,7 @@ def drawings(seed: int, annotators: int = 5) -> tuple[np.ndarray, np.ndarray]:
 
 def fitted(drew: np.ndarray) -> np.ndarray:
     patterns, which, counts = np.unique(drew, axis=0, return_inverse=True, return_counts=True)
-    return staple(patterns, counts).chance[which.ravel()]
+    return fit_staple(patterns, counts).probability[which.ravel()]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -52,23 +52,23 @@ def test_it_finds_how_well_each_annotator_draws():
     miss, invent = np.array([0.3, 0.05, 0.05, 0.05]), np.array([0.02, 0.2, 0.02, 0.02])
     drew = rng.random((len(true), 4)) < np.where(true[:, None], 1 - miss, invent)
     patterns, counts = np.unique(drew, axis=0, return_counts=True)
-    fit = staple(patterns, counts)
-    assert fit.settled
-    np.testing.assert_allclose(fit.found, 1 - miss, atol=0.02)
-    np.testing.assert_allclose(fit.spared, 1 - invent, atol=0.02)
+    fit = fit_staple(patterns, counts)
+    assert fit.has_converged
+    np.testing.assert_allclose(fit.sensitivity, 1 - miss, atol=0.02)
+    np.testing.assert_allclose(fit.specificity, 1 - invent, atol=0.02)
 
 
 def test_one_who_never_errs_does_not_break_it():
     """Two of three are without fault on their side: their logarithms would be infinite."""
     drew = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1]], dtype=bool)
-    chance = staple(drew, [3182, 2, 112, 28, 172, 728]).chance
+    chance = fit_staple(drew, [3182, 2, 112, 28, 172, 728]).probability
     assert chance[0] < 1e-6
     assert chance[5] > 1 - 1e-6
 
 
 def test_nothing_drawn_is_nothing_found():
-    fit = staple(np.zeros((1, 3), dtype=bool), [100])
-    assert fit.chance.tolist() == pytest.approx([0.0])
+    fit = fit_staple(np.zeros((1, 3), dtype=bool), [100])
+    assert fit.probability.tolist() == pytest.approx([0.0])
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -15,7 +15,7 @@ TABLES = {"votes": pl.DataFrame({"item": ["=1+1"], "n": [2]})}
 
 
 def written(folder: Path, *, overwrite: bool = False) -> Path:
-    return write_tables(folder, TABLES, {"notes": ["é"]}, mark="votes.json", what="folder of votes",
+    return write_tables(folder, TABLES, {"notes": ["é"]}, record_file="votes.json", description="folder of votes",
                         texts={"more.txt": "x"}, overwrite=overwrite)  # fmt: skip
 
 

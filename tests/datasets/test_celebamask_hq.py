@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from isolux.datasets.celebamask_hq import INFO, PARTS, load
+from isolux.datasets.celebamask_hq import INFO, MASKED_PARTS, load
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from tests.cli._run import isolux
 
@@ -72,7 +72,7 @@ def test_masks_are_listed_by_part_and_not_opened(folder):
         None,
         [{"part": "hair", "uri": f"{at}/1/02000_hair.png"}],
     ]
-    assert len(PARTS) == 18
+    assert len(MASKED_PARTS) == 18
 
 
 def test_faces_without_masks_and_strange_files_are_counted(folder):
@@ -189,7 +189,7 @@ def test_label_pictures_are_compared_by_face_parsing(folder, monkeypatch, capsys
         "--replicates", 100, "--min-units", 1, "--out", folder / "run",
     )  # fmt: skip
     assert ran.code == 0, ran.err
-    from isolux.io.run_directory import load as load_run
+    from isolux.io.run_directory import load_run
 
     scores = load_run(folder / "run").scores.sort("unit_id")["value"].to_list()
     assert scores == pytest.approx([2 / 3, 1, 1])

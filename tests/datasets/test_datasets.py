@@ -17,7 +17,7 @@ def people(tmp_path):
 def test_a_dataset_is_found_by_its_files_name(people):
     dataset = datasets.load("table", people)
     assert dataset.name == "table"
-    assert dataset.info is registry.info("datasets", "table")
+    assert dataset.info is registry.load_info("datasets", "table")
 
 
 def test_an_unknown_dataset_names_near_ones(people):

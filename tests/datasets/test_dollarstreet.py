@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets import by_cluster
-from isolux.datasets.dollarstreet import BUCKETS, INFO, load
-from isolux.datasets.dollarstreet.releases import region_of_country
+from isolux.datasets import apply_cluster
+from isolux.datasets.dollarstreet import INCOME_BUCKETS, INFO, load
+from isolux.datasets.dollarstreet.releases import read_region_by_country
 from isolux.groups.binning import income_bins, parse_bins
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.notes import Caution
@@ -105,11 +105,11 @@ def test_a_home_is_a_cluster(tmp_path):
     dataset = load(factors(tmp_path))
     assert dataset.instances["cluster_id"].to_list() == ["Peru, 80.5"] * 2 + ["Chad, 1963.25"]
     assert dataset.instances["household_id"].equals(dataset.instances["cluster_id"])
-    by_country = by_cluster(load(factors(tmp_path)), "country").instances["cluster_id"]
+    by_country = apply_cluster(load(factors(tmp_path)), "country").instances["cluster_id"]
     assert by_country.to_list() == ["Peru", "Peru", "Chad"]
-    assert by_cluster(load(factors(tmp_path)), "row").instances["cluster_id"].null_count() == 3
+    assert apply_cluster(load(factors(tmp_path)), "row").instances["cluster_id"].null_count() == 3
     with pytest.raises(UnknownNameError, match=r"(?s)no cluster named 'city'.*household"):
-        by_cluster(load(factors(tmp_path)), "city")
+        apply_cluster(load(factors(tmp_path)), "city")
 
 
 def test_homes_of_one_income_may_be_told_apart_by_their_place(tmp_path):
@@ -159,9 +159,11 @@ def test_buckets_are_those_of_the_income_rule(incomes):
         "income_bucket"
     ].to_list()
     edges = parse_bins(income_bins("fairness-indicators")).edges
-    assert found == [BUCKETS[k] for k in np.searchsorted(edges, incomes, side="right")]
+    assert found == [INCOME_BUCKETS[k] for k in np.searchsorted(edges, incomes, side="right")]
     # Table 5: 27 to 90 are low, 93 to 1,700 medium, 1,700 (1,890 in the data) to 10,000 high.
-    by_hand = [BUCKETS[min(max(round(float(np.log(i)) / 3), 0), 4)] for i in incomes]
+    by_hand = [
+        INCOME_BUCKETS[min(max(round(float(np.log(i)) / 3), 0), 4)] for i in incomes
+    ]
     assert found == by_hand
 
 
@@ -367,7 +369,7 @@ def test_an_income_that_is_none_is_refused_with_its_row(tmp_path, income):
 
 
 def test_regions_of_countries_are_those_of_the_release_with_addresses():
-    known = region_of_country()
+    known = read_region_by_country()
     real = pl.read_csv(shared_data("dollarstreet/dollarstreet_factors_metadata.csv"))
     assert set(real.select("country", "region").unique().rows()) <= set(known.items())
     clip = pl.read_csv(shared_data("dollarstreet/CLIP_results_df.csv"))

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets import by_cluster
+from isolux.datasets import apply_cluster
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.facet import INFO, load
-from isolux.predictions import with_own_image_ids
+from isolux.predictions import match_image_ids
 from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
 from isolux.vocabulary.tables import INSTANCES, check
 
@@ -201,13 +201,13 @@ def test_results_may_name_images_by_their_coco_numbers(folder):
     assert numbered.height > 0
     file_name, number = numbered.row(0)
     boxes = pl.DataFrame({"image_id": [number], "score": [0.5]})
-    found = with_own_image_ids(load(folder), boxes)
+    found = match_image_ids(load(folder), boxes)
     assert found.frame["image_id"].to_list() == [file_name]
     assert found.notes == (
         "The predictions name images by the numbers of the dataset's COCO file.",
     )
     by_name = pl.DataFrame({"image_id": [file_name]})
-    assert with_own_image_ids(load(folder), by_name).frame is by_name
+    assert match_image_ids(load(folder), by_name).frame is by_name
 
 
 def test_masks_of_strangers_and_second_masks_are_counted(folder):
@@ -246,9 +246,9 @@ def test_further_columns_are_documented(folder):
 
 
 def test_people_may_be_clusters(folder):
-    assert by_cluster(load(folder), "person").instances["cluster_id"].null_count() == 3
+    assert apply_cluster(load(folder), "person").instances["cluster_id"].null_count() == 3
     with pytest.raises(UnknownNameError, match=r"(?s)no cluster named 'photo'.*image"):
-        by_cluster(load(folder), "photo")
+        apply_cluster(load(folder), "photo")
 
 
 def test_empty_cells_are_no_votes_and_are_said(folder):

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets import by_cluster
+from isolux.datasets import apply_cluster
 from isolux.datasets._columns import INSTANCE_COLUMNS
-from isolux.datasets.fhibe import INFO, NESTED, load
+from isolux.datasets.fhibe import INFO, NESTED_ATTRIBUTES, load
 from isolux.datasets.fhibe.words import KEYPOINTS
 from isolux.geometry.keypoints import COCO_KEYPOINTS
-from isolux.tasks._parts import parts_named
+from isolux.tasks._parts import list_part_names
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.spec import Grouping
 from isolux.vocabulary.tables import INSTANCES, check
@@ -113,13 +113,13 @@ def test_rows_are_people_in_photos_and_people_are_clusters(release):
     assert rows["image_id"].to_list() == ["i1", "i1", "i2"]
     assert rows["subject_id"].to_list() == rows["cluster_id"].to_list() == ["s1", "s2", "s1"]
     assert rows["is_primary"].to_list() == [True, False, True]
-    assert by_cluster(load(release), "image").instances["cluster_id"].to_list() == [
+    assert apply_cluster(load(release), "image").instances["cluster_id"].to_list() == [
         "i1",
         "i1",
         "i2",
     ]
     with pytest.raises(UnknownNameError, match=r"(?s)no cluster named 'photo'.*subject"):
-        by_cluster(load(release), "photo")
+        apply_cluster(load(release), "photo")
 
 
 def test_boxes_are_of_people_and_of_faces(release):
@@ -200,7 +200,7 @@ def test_ancestry_is_kept_as_given_and_by_region(release):
 
 
 def test_the_nesting_is_what_a_grouping_takes():
-    tree = NESTED["ancestry"]
+    tree = NESTED_ATTRIBUTES["ancestry"]
     assert {region: len(parts) for region, parts in tree.items()} == {
         "Africa": 5, "Americas": 4, "Asia": 5, "Europe": 4, "Oceania": 4,
     }  # fmt: skip
@@ -239,7 +239,7 @@ def test_what_is_said_of_photos_is_of_images(release):
 def test_part_polygons_are_kept_as_text_when_asked_for(release):
     assert "segments" not in load(release).instances.columns
     cells = load(release, segments=True).instances["segments"]
-    assert parts_named(cells[:1]) == ["Face skin", "Head hair"]
+    assert list_part_names(cells[:1]) == ["Face skin", "Head hair"]
 
 
 def test_json_files_hold_the_same(tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import savemat
 
-from isolux.datasets import by_cluster
+from isolux.datasets import apply_cluster
 from isolux.datasets._mat import files as _mat_files
 from isolux.datasets.lfwa import INFO, load
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
@@ -135,9 +135,9 @@ def test_minus_one_is_no_as_in_celeba(tmp_path):
 
 def test_clusters(tmp_path):
     written(tmp_path, old())
-    assert by_cluster(load(tmp_path), "image").instances["cluster_id"].null_count() == 3
+    assert apply_cluster(load(tmp_path), "image").instances["cluster_id"].null_count() == 3
     with pytest.raises(UnknownNameError, match="no cluster named 'photo'"):
-        by_cluster(load(tmp_path), "photo")
+        apply_cluster(load(tmp_path), "photo")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_objects_are_refused(tmp_path, monkeypatch):
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(_mat_files, "LARGEST", 1 << 24)
+    monkeypatch.setattr(_mat_files, "MAX_ANNOTATION_BYTES", 1 << 24)
     packed = zlib.compress(bytes(1 << 26))
     tag = (15).to_bytes(4, "little") + len(packed).to_bytes(4, "little")
     written(tmp_path, old()[:128] + tag + packed)

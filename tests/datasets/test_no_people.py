@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from isolux.datasets import load
-from isolux.datasets._no_people import on_blocks, on_dots
+from isolux.datasets._no_people import caution_on_dots, caution_on_merged_cells
 from isolux.datasets.counts import load as load_counts
 from isolux.io.cells import as_numbers
 from isolux.io.frames import read_table
@@ -61,8 +61,8 @@ def blocks(*sizes):
 
 
 def test_a_value_in_the_first_row_of_each_block_alone_is_told_first():
-    assert isinstance(on_blocks(blocks(15, 15), ["race"])[0], Caution)
-    assert "empty in 20 of 30 rows" in on_blocks(blocks(*[3] * 10), ["race"])[0]
+    assert isinstance(caution_on_merged_cells(blocks(15, 15), ["race"])[0], Caution)
+    assert "empty in 20 of 30 rows" in caution_on_merged_cells(blocks(*[3] * 10), ["race"])[0]
 
 
 def test_cells_that_are_missing_here_and_there_are_no_blocks():
@@ -72,13 +72,13 @@ def test_cells_that_are_missing_here_and_there_are_no_blocks():
         known = draw.random(40) < 0.5
         known[0] = True
         column = pl.Series("race", ["a" if k else None for k in known])
-        said += len(on_blocks(column.to_frame(), ["race"]))
+        said += len(caution_on_merged_cells(column.to_frame(), ["race"]))
     assert said == 0
 
 
 def test_cells_that_are_no_text_are_passed_over():
     bytes_ = pl.DataFrame({"race": [b"a", *[None] * 14, b"b", *[None] * 14]})
-    assert on_blocks(bytes_, ["race"]) == []
+    assert caution_on_merged_cells(bytes_, ["race"]) == []
 
 
 def test_cells_merged_over_rows_give_each_row_their_value(tmp_path):
@@ -145,7 +145,7 @@ def test_dots_that_may_part_thousands_are_told_first(tmp_path, cells, warned):
 )  # fmt: skip
 def test_numbers_as_others_write_them_are_refused_with_how_to_write_them(cell, hint):
     with pytest.raises(TableError) as caught:
-        as_numbers(pl.Series([cell]), where="p.csv", column="score")
+        as_numbers(pl.Series([cell]), source="p.csv", column="score")
     assert (hint in (caught.value.hint or "")) if hint else caught.value.hint is None
 
 
@@ -160,6 +160,6 @@ def test_a_wide_frame_is_not_asked_for_each_column_by_name(monkeypatch):
 
     monkeypatch.setattr(pl.DataFrame, "schema", property(counted(schema)))
     monkeypatch.setattr(pl.DataFrame, "__getitem__", counted(item))
-    assert len(on_dots(frame, frame.columns[1:])) == 39
-    assert on_blocks(frame, frame.columns) == []
+    assert len(caution_on_dots(frame, frame.columns[1:])) == 39
+    assert caution_on_merged_cells(frame, frame.columns) == []
     assert len(asked) < 5

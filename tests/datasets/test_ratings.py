@@ -85,7 +85,7 @@ def test_what_does_not_fit_is_refused(tmp_path, text, settings, error, words):
 
 def test_a_cluster_is_chosen_of_the_items_columns(tmp_path):
     text = LONG.replace("photo,tone", "photo,subject").replace("a,3", "a,s").replace("b,9", "b,s")
-    found = load(written(tmp_path, text)).clustered_by("subject")
+    found = load(written(tmp_path, text)).with_clusters("subject")
     assert found.instances["cluster_id"].to_list() == ["s", "s"]
     assert isinstance(found.outputs, pl.DataFrame)
 

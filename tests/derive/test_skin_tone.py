@@ -15,8 +15,8 @@ from PIL import Image
 
 from isolux import derive
 from isolux.derive import skin_tone
-from isolux.derive._colour import LINEAR, lab_of_light, lightness_of_luminance
-from isolux.derive.skin_tone import ita_of_light
+from isolux.derive._colour import LINEAR_LIGHT, lab_of_light, lightness_of_luminance
+from isolux.derive.skin_tone import compute_ita
 from isolux.derive.skin_tone.pixels import skin_in_box, skin_in_mask
 from isolux.vocabulary.errors import SpecError
 from tests._shared import CHECKOUT
@@ -27,7 +27,7 @@ PAGE = CHECKOUT / "docs" / "methods" / "pixels.md"
 
 
 def ita_of_skin(rgb):
-    return ita_of_light(LINEAR[rgb])
+    return compute_ita(LINEAR_LIGHT[rgb])
 
 
 def picture(rgb, size=(90, 90)):
@@ -77,7 +77,7 @@ def test_monk_tones_as_faces_have_the_angles_and_classes_of_their_colours(tmp_pa
 def test_an_angle_at_a_threshold_is_in_the_darker_class():
     # Very light is above 55, light above 41 and so on; dark is −30 and below.
     angles = pl.DataFrame({"_number": [55.1, 55.0, 41.0, 28.0, 10.0, -29.9, -30.0, None]})
-    assert angles.select(skin_tone._class(pl.col("_number"))).to_series().to_list() == [
+    assert angles.select(skin_tone._classify_ita(pl.col("_number"))).to_series().to_list() == [
         "very light", "light", "intermediate", "tan", "brown", "brown", "dark", None,
     ]  # fmt: skip
 
@@ -107,7 +107,7 @@ def test_the_page_prints_these_angles():
 @settings(max_examples=300, deadline=None)
 @given(st.tuples(*[st.integers(0, 255)] * 3))
 def test_every_colour_agrees_with_a_second_cielab(rgb):
-    found = lab_of_light(LINEAR[np.array(rgb, dtype=np.uint8)])
+    found = lab_of_light(LINEAR_LIGHT[np.array(rgb, dtype=np.uint8)])
     assert found == pytest.approx(lab(rgb), abs=0.02)
     luminance = np.array([((lab(rgb)[0] + 16) / 116) ** 3])
     if lab(rgb)[0] > 8:
@@ -116,7 +116,7 @@ def test_every_colour_agrees_with_a_second_cielab(rgb):
 
 def test_greys_have_no_colour():
     greys = np.repeat(np.arange(256, dtype=np.uint8)[:, None], 3, axis=1)
-    assert np.abs(lab_of_light(LINEAR[greys])[:, 1:]).max() < 1e-9
+    assert np.abs(lab_of_light(LINEAR_LIGHT[greys])[:, 1:]).max() < 1e-9
 
 
 # Tungsten light on a camera that is set for daylight, mildly: a third more red, a third less blue.
@@ -170,7 +170,7 @@ def test_cheeks_and_chin_count_and_nothing_else_of_the_box():
     skin = skin_in_box(canvas, (20, 10, 120, 110))
     colours = [(200, 150, 120), (180, 130, 100), (160, 110, 80)]
     for region, colour in zip(skin.regions, colours, strict=True):
-        assert region == pytest.approx(np.tile(LINEAR[list(colour)], (len(region), 1)))
+        assert region == pytest.approx(np.tile(LINEAR_LIGHT[list(colour)], (len(region), 1)))
     # Of 506 pixels 100 squares have a side of ⌊√5.06⌋ = 2 (11 x 11 of them), of 360 of 1.
     assert (skin.share, skin.n) == (1.0, 22 * 22 * 2 + 12 * 30)
 
@@ -197,7 +197,7 @@ def test_squares_that_are_mostly_highlights_are_left_out():
     face[:, np.arange(200) % 4 == 0] = 255
     skin = skin_in_box(face, (0, 0, 200, 200))
     assert np.concatenate(skin.regions) == pytest.approx(
-        np.tile(LINEAR[[160, 126, 86]], (sum(map(len, skin.regions)), 1))
+        np.tile(LINEAR_LIGHT[[160, 126, 86]], (sum(map(len, skin.regions)), 1))
     )
     assert 0.7 < skin.share < 0.8
 
@@ -216,7 +216,7 @@ def test_light_is_averaged_over_about_a_hundred_squares():
     noisy = np.clip(rng.normal((160, 126, 86), 10, (1400, 1400, 3)), 0, 254).astype(np.uint8)
     skin = skin_in_box(noisy, (0, 0, 1400, 1400))
     assert [len(region) for region in skin.regions] == [10 * 9, 10 * 9, 16 * 6]
-    mean = LINEAR[noisy].mean(axis=(0, 1))
+    mean = LINEAR_LIGHT[noisy].mean(axis=(0, 1))
     assert np.concatenate(skin.regions).mean(axis=0) == pytest.approx(mean, rel=0.01)
     masked = skin_in_mask(noisy, np.ones((700, 700), dtype=np.bool_))
     assert len(masked.regions[0]) == 10 * 10  # ⌊1400 / 140⌋ a side
@@ -329,7 +329,9 @@ def test_people_without_faces_are_refused(tmp_path):
 
 
 def test_the_note_says_that_it_is_light_as_much_as_skin(tmp_path):
-    found = derive.add(pictured(tmp_path, {"a.png": picture((160, 126, 86))}), ["ita", "ita_class"])
+    found = derive.add_derived_attributes(
+        pictured(tmp_path, {"a.png": picture((160, 126, 86))}), ["ita", "ita_class"]
+    )
     assert sum("the light as much as" in note for note in found.notes) == 1
     assert any("light as much as" in note for note in found.notes if note.startswith("ita_class"))
     assert any("light decides as much as" in said for said in skin_tone.INFO.assumptions)
@@ -376,4 +378,4 @@ def test_files_of_masks_that_are_missing_or_outside_are_no_masks(tmp_path):
     dataset = pictured(tmp_path / "in", face, part_mask_uri=["../../combined.png"])
     Image.new("L", (9, 9)).save(tmp_path / "skin.png")
     assert of(skin_tone.derive(dataset), "ita") == [pytest.approx(10.9, abs=0.1)]
-    assert json.dumps(skin_tone.CLASSES)
+    assert json.dumps(skin_tone.ITA_CLASSES)

@@ -11,11 +11,11 @@ from isolux.disparity import family as families
 from isolux.disparity import observed
 from isolux.groups.measure import measure_groups
 from isolux.stats.multiplicity import bonferroni, holm, max_t
-from isolux.stats.nulls import REST
+from isolux.stats.nulls import COMPLEMENT
 from isolux.stats.statistic import SumStatistic
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import members, scored
 
 # Eight subjects of two photos, four to a group.
@@ -27,14 +27,14 @@ WITHIN = ["dark", "light"] * 8
 
 
 def _spec(**more):
-    return Comparing(**{"min_units": 1, "min_clusters": 1, "replicates": 2000, **more})
+    return ComparisonSettings(**{"min_units": 1, "min_clusters": 1, "replicates": 2000, **more})
 
 
 def _family(membership, references=None, scores=None, **more):
     spec = _spec(**more)
     scores = scored(VALUES, SUBJECTS) if scores is None else scores
     estimates = measure_groups(scores, membership, spec)
-    return estimates, families.test_family(estimates, spec, references or {})
+    return estimates, families.run_family_tests(estimates, spec, references or {})
 
 
 def test_p_is_at_most_five_percent_just_where_the_interval_leaves_zero_out():
@@ -75,7 +75,14 @@ def test_contrasts_are_all_pairs_and_each_group_against_the_rest():
     three = ["a"] * 4 + ["b"] * 6 + ["c"] * 6
     _, found = _family(members(g=three))
     tested = found.tested["g", 0]
-    assert tested.contrasts.tolist() == [[0, 1], [0, 2], [1, 2], [0, REST], [1, REST], [2, REST]]
+    assert tested.contrasts.tolist() == [
+        [0, 1],
+        [0, 2],
+        [1, 2],
+        [0, COMPLEMENT],
+        [1, COMPLEMENT],
+        [2, COMPLEMENT],
+    ]
     assert found.size == 6
     assert "m = 6" in found.name
     assert found.name.startswith("all pairs and groups against the rest")
@@ -221,7 +228,7 @@ def test_attributes_compared_together_say_what_each_says_alone(monkeypatch, prod
     right = (rng.random(n) < 0.8).astype(float).tolist()
     scores = scored(right, subjects, evidence=evidence)
     _, together = _family(groups, scores=scores)
-    monkeypatch.setattr(observed, "_PRODUCTS", products)
+    monkeypatch.setattr(observed, "_MAX_PRODUCTS", products)
     _, alone = _family(groups, scores=scores)
     assert list(together.tested) == list(alone.tested)
     assert {name for name, _ in together.tested} == {"g", "h", "tone", "light"}
@@ -232,6 +239,6 @@ def test_attributes_compared_together_say_what_each_says_alone(monkeypatch, prod
         ends = [x.compared.pairs(x.members[:1], x.members[1:2]).interval(Z) for x in (one, other)]
         np.testing.assert_allclose(ends[0].low, ends[1].low, rtol=1e-9)
         np.testing.assert_allclose(ends[0].high, ends[1].high, rtol=1e-9)
-        own = other.compared.share_of_others(other.members)
-        np.testing.assert_allclose(one.compared.share_of_others(one.members), own, rtol=1e-12)
+        own = other.compared.complement_share(other.members)
+        np.testing.assert_allclose(one.compared.complement_share(one.members), own, rtol=1e-12)
         assert one.compared.overlap == other.compared.overlap == (key[0] == "h")

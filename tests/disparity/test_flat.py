@@ -10,11 +10,11 @@ import isolux
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.statements.answer import answer_of
-from isolux.statements.numbers import points
-from isolux.stats.detectable import smallest_detectable
-from isolux.stats.intervals import difference_interval, wilson_at_edge
+from isolux.statements.numbers import format_points
+from isolux.stats.detectable import minimum_detectable_difference
+from isolux.stats.intervals import difference_interval, wilson_cluster_interval
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import ACCURACY, members, scored
 
 N = 400
@@ -24,7 +24,7 @@ YEARS = Metric(name="age", title="Age", definition="x", direction="higher", low=
 
 
 def _rows(values, metric=ACCURACY):
-    spec = Comparing(replicates=300)
+    spec = ComparisonSettings(replicates=300)
     estimates = measure_groups(
         scored(values, [f"s{k // 4}" for k in range(N)], metric=metric), members(g=GROUPS), spec
     )
@@ -38,7 +38,7 @@ def test_equal_shares_are_one_observation_a_person(share):
     estimates, rows = _rows([share] * N)
     pair = rows["difference"]
     assert (pair["value"], pair["p_value"], pair["detectable"]) == (0.0, None, None)
-    edge = wilson_at_edge(np.array([share]), np.array([100.0]), 0.95)
+    edge = wilson_cluster_interval(np.array([share]), np.array([100.0]), 0.95)
     assert estimates.interval.low[1] == pytest.approx(edge.low, abs=1e-9)
     assert estimates.interval.high[1] == pytest.approx(edge.high, abs=1e-9)
     value = np.array([share])
@@ -64,8 +64,8 @@ def test_of_numbers_without_a_range_nothing_is_said():
 
 
 def test_what_is_left_of_equal_numbers_detects_nothing():
-    assert np.isnan(smallest_detectable(1e-17, 1.96))
-    assert smallest_detectable(1e-6, 1.96) > 0
+    assert np.isnan(minimum_detectable_difference(1e-17, 1.96))
+    assert minimum_detectable_difference(1e-6, 1.96) > 0
 
 
 def test_no_sentence_could_have_seen_nothing():
@@ -77,7 +77,7 @@ def test_no_sentence_could_have_seen_nothing():
     claim = answer_of(found.run).first
     assert "nothing varies within them" in claim
     high = found.disparities.filter(kind="difference")["simultaneous_high"][0]
-    assert f"up to {points(high)} cannot be ruled out" in claim
+    assert f"up to {format_points(high)} cannot be ruled out" in claim
 
 
 @pytest.mark.parametrize("value", [0.0, 2.0])

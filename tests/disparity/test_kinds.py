@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from isolux.disparity.kinds import PlainMeasure, kind_info, measures
+from isolux.disparity.kinds import PluginMeasure, describe_disparity_kind, load_measures
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.info import MeasureInfo
@@ -18,25 +18,25 @@ from isolux.vocabulary.info import MeasureInfo
 INFO = MeasureInfo(title="Gini coefficient", summary="Half the relative mean gap.", references=())
 
 
-def _plugin(function) -> PlainMeasure:
+def _plugin(function) -> PluginMeasure:
     module = ModuleType("theirs")
     module.measure = function
-    return PlainMeasure("gini", INFO, module)
+    return PluginMeasure("gini", INFO, module)
 
 
 def test_a_measure_is_given_the_settings_that_it_names():
     two = _plugin(lambda values, *, ddof, log_base: np.asarray(values[..., 0] * ddof + log_base))
     one = _plugin(lambda values, *, overall: np.asarray(overall))
     chosen = {"overall": np.array(7.0), "ddof": 3, "log_base": 10.0}
-    assert two.value(np.array([2.0, 9.0]), chosen) == 16.0
-    assert one.value(np.array([2.0, 9.0]), chosen) == 7.0
-    assert (two.of_centre, one.of_centre) == (False, True)
+    assert two.evaluate(np.array([2.0, 9.0]), chosen) == 16.0
+    assert one.evaluate(np.array([2.0, 9.0]), chosen) == 7.0
+    assert (two.needs_centre, one.needs_centre) == (False, True)
 
 
 def test_a_measure_along_the_wrong_axis_is_refused():
     wrong = _plugin(lambda values: np.asarray(values).max(axis=0))
     with pytest.raises(IsoluxError, match=r"(?s)'gini' does not give one number.*\(5,\).*\(3,\)"):
-        wrong.value(np.zeros((5, 3)), {})
+        wrong.evaluate(np.zeros((5, 3)), {})
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_measure_is_for_the_metrics_that_it_says(metric, low, fits):
     info = MeasureInfo(
         title="t", summary="s.", references=(), metrics=("recall",), nonnegative=True
     )
-    assert PlainMeasure("one", info, ModuleType("theirs")).fits(metric, low) is fits
+    assert PluginMeasure("one", info, ModuleType("theirs")).is_applicable(metric, low) is fits
 
 
 def test_a_measure_cannot_take_the_name_of_a_kind(monkeypatch):
@@ -59,17 +59,17 @@ def test_a_measure_cannot_take_the_name_of_a_kind(monkeypatch):
         registry, "entry_points", lambda group: [point] if group == point.group else []
     )
     with pytest.raises(IsoluxError, match="as one of isolux, 'any_difference'"):
-        measures()
+        load_measures()
 
 
 def test_measures_stand_in_the_order_in_which_they_are_read():
-    names = [measure.name for measure in measures()]
+    names = [measure.name for measure in load_measures()]
     assert names[0] == "range"
     assert names[-2:] == ["standard_deviation", "mean_absolute_gap"]
     assert sorted(names) == registry.names("measures")
 
 
 def test_a_kind_of_a_package_that_is_gone_is_called_by_its_name():
-    info = kind_info("theil_ratio")
+    info = describe_disparity_kind("theil_ratio")
     assert (info.title, info.unit) == ("theil ratio", "")
     assert re.search("not installed here", info.summary)

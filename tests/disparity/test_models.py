@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.disparity.class_rankings import class_rankings
+from isolux.disparity.class_rankings import rank_classes
 from isolux.disparity.models import compare_models
 from isolux.groups.measure import measure_groups
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import COMPARISONS, check
 from tests._scored import members, scored, stacked
 
@@ -24,7 +24,7 @@ Y[:2], Y[60:70] = 0.0, 1.0
 
 
 def _compare(x=X, y=Y, clusters=None, **more):
-    spec = Comparing(**{"min_units": 1, "replicates": 1000, **more})
+    spec = ComparisonSettings(**{"min_units": 1, "replicates": 1000, **more})
     scores = stacked(scored(x, clusters, model="x"), scored(y, clusters, model="y"))
     estimates = measure_groups(scores, members(g=GROUP), spec)
     return estimates, compare_models(estimates, spec, ("x", "y"))
@@ -59,7 +59,7 @@ def test_the_first_model_does_not_choose_the_pair():
     groups = ["a"] * 40 + ["b"] * 40 + ["c"] * 40
     right = [(38, 18, 16), (38, 18, 32)]
     x, y = (np.concatenate([np.arange(40) < n for n in of]).astype(float) for of in right)
-    spec = Comparing(min_units=1, replicates=400)
+    spec = ComparisonSettings(min_units=1, replicates=400)
     scores = stacked(scored(x, None, model="x"), scored(y, None, model="y"))
     estimates = measure_groups(scores, members(g=groups), spec)
     found = compare_models(estimates, spec, ("x", "y"), {"g": "c"})
@@ -124,7 +124,7 @@ def test_clusters_that_change_together_count_once():
 
 
 def test_swapping_the_models_mirrors_everything():
-    spec = Comparing(min_units=1, replicates=1000)
+    spec = ComparisonSettings(min_units=1, replicates=1000)
     estimates, found = _compare()
     back = compare_models(estimates, spec, ("y", "x"))
     one, two = _rows(found)["g", "b"], _rows(back)["g", "b"]
@@ -137,7 +137,7 @@ def test_swapping_the_models_mirrors_everything():
 
 def test_models_that_share_no_metric_have_nothing_to_compare():
     estimates, _ = _compare()
-    spec = Comparing(replicates=100)
+    spec = ComparisonSettings(replicates=100)
     found = compare_models(estimates, spec, ("x", "no such model"))
     assert found.table.is_empty()
     assert found.table.schema == pl.Schema(COMPARISONS.schema)
@@ -157,7 +157,7 @@ def test_classes_are_ranked_by_their_largest_gap_side_by_side():
             for m, c, g, v in rows
         ]
     )
-    ranked = class_rankings(table, ("x", "y"))
+    ranked = rank_classes(table, ("x", "y"))
     assert ranked["label"].to_list() == ["cook", "nurse"], "one group is no gap: no pilot"
     by_label = {r["label"]: r for r in ranked.iter_rows(named=True)}
     nurse = by_label["nurse"]
@@ -178,7 +178,7 @@ def test_each_threshold_has_classes_of_its_own():
             for t, g, v in ((0.5, "f", 0.9), (0.5, "m", 0.8), (0.75, "f", 0.4), (0.75, "m", 0.3))
         ]
     )  # fmt: skip
-    ranked = class_rankings(table, ("x", "y"))
+    ranked = rank_classes(table, ("x", "y"))
     assert ranked["threshold"].to_list() == [0.5, 0.75]
     assert ranked["gap_a"].to_list() == pytest.approx([0.1, 0.1])
 
@@ -192,4 +192,4 @@ def test_the_worst_group_goes_by_the_metrics_direction():
             for g, v in rows
         ]
     )  # fmt: skip
-    assert class_rankings(table, ("x", "x")).select("worst_a", "best_a").row(0) == ("m", "f")
+    assert rank_classes(table, ("x", "x")).select("worst_a", "best_a").row(0) == ("m", "f")

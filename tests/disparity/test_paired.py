@@ -10,12 +10,12 @@ import pytest
 from scipy.special import expit, logit
 
 from isolux.disparity.models import compare_models
-from isolux.groups.interval_methods.noisy import chance_of
+from isolux.groups.interval_methods.noisy import estimate_noise_bias
 from isolux.groups.measure import measure_groups
 from isolux.stats.numbers import root_mean_square
 from isolux.tasks.classification import INFO
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import members, scored
 
 ECE = next(m for m in INFO.metrics if m.name == "calibration_error")
@@ -37,7 +37,7 @@ def compared(metric, evidence, columns, groups, seed=0):
         units=pl.concat([part.units for part in parts]),
         evidence={evidence: pl.concat([part.evidence[evidence] for part in parts])},
     )
-    spec = Comparing(replicates=199, seed=seed)
+    spec = ComparisonSettings(replicates=199, seed=seed)
     found = measure_groups(both, members(g=groups), spec)
     table = compare_models(found, spec, ("a", "b")).table.filter(metric=metric.name)
     return found, table
@@ -64,8 +64,8 @@ def test_a_model_that_is_surer_is_not_better_calibrated_for_it():
     assert row["low"] < 0.0 < row["high"]
     assert row["detectable"] is None
     # With as much chance in both: b has more noise in each bin, and a is given what it lacks.
-    one, two = (chance_of(found.design, found.measures[j], np.array([0])) for j in (b, a))
-    given = two.with_noise(np.maximum(one.noise - two.noise, 0.0))
+    one, two = (estimate_noise_bias(found.design, found.measures[j], np.array([0])) for j in (b, a))
+    given = two.expected_value(np.maximum(one.noise_variance - two.noise_variance, 0.0))
     assert given.item() > found.value[0, a]
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.disparity.detectable import least_detectable
+from isolux.disparity.detectable import find_detectable_difference
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.stats.intervals import Interval, difference_interval
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import DISPARITIES, check
 from tests._scored import ACCURACY, ERROR, SELECTION, members, scored
 
@@ -21,7 +21,7 @@ GROUPS = [g for g in RATES for _ in range(SIZE)]
 
 
 def _measured(metric=ACCURACY, references=None, groups=GROUPS, values=VALUES, **more):
-    spec = Comparing(**{"min_units": 1, "replicates": 500, **more})
+    spec = ComparisonSettings(**{"min_units": 1, "replicates": 500, **more})
     estimates = measure_groups(scored(values, metric=metric), members(g=groups), spec)
     return estimates, measure_disparities(estimates, spec, references)
 
@@ -114,8 +114,12 @@ def test_detectable_is_where_reach_and_power_add_up_to_it():
     _, measured = _measured()
     least = _pairs(measured.table)["b", "a"]["detectable"]
     apart = measured.family.tested["g", 0].compared.pairs(np.array([2]), np.array([1]))
-    sure = least_detectable(apart, measured.family.critical, worse_is_lower=True, power=0.95)
-    even = least_detectable(apart, measured.family.critical, worse_is_lower=True, power=0.5)
+    sure = find_detectable_difference(
+        apart, measured.family.critical, worse_is_lower=True, power=0.95
+    )
+    even = find_detectable_difference(
+        apart, measured.family.critical, worse_is_lower=True, power=0.5
+    )
     assert even.item() < least < sure.item() < 1
     ratio = _pairs(measured.table, "ratio")["b", "a"]["detectable"]
     assert ratio == pytest.approx(1 - least / 0.625), "beside the mean of .5 and .75"
@@ -195,7 +199,7 @@ def test_a_ratio_to_nothing_has_no_interval_and_says_so():
 def test_a_group_is_not_held_to_a_handful_of_others():
     both = [["a"]] * 37 + [["a", "b"]] * 40 + [["b"]] * 43
     values = [1.0, 1.0, 0.0, 1.0] * 30
-    spec = Comparing(min_units=43, replicates=300)
+    spec = ComparisonSettings(min_units=43, replicates=300)
     estimates = measure_groups(scored(values), members(g=both), spec)
     rows = _pairs(measure_disparities(estimates, spec).table, "difference_to_overall")
     # 83 are b, so 37 are not: too few; 77 are a, and 43 are not.
@@ -211,7 +215,7 @@ def test_of_two_groups_the_rest_is_as_much_in_doubt_as_the_other():
         ["a"] * 60 + ["b"] * 60,
         [f"h{k}" if k < 60 else f"i{k // 5}" for k in range(120)],
     )
-    spec = Comparing(min_units=1, replicates=300)
+    spec = ComparisonSettings(min_units=1, replicates=300)
     values = [1.0, 0.0, 1.0, 1.0] * 30
     estimates = measure_groups(scored(values, homes), members(g=groups), spec)
     rows = _pairs(measure_disparities(estimates, spec).table, "difference_to_overall")

@@ -7,17 +7,17 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.disparity.paired import relative_changes
+from isolux.disparity.paired import compute_relative_changes
 from isolux.groups.measure import measure_groups
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Metric, TaskInfo
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import COMPARISONS, MEMBERSHIP, SCORES, check
 from tests.cli._run import isolux as run
 
 RIGHT = Metric(name="right", title="Right", definition="Share.", direction="higher")
 TASK = TaskInfo(title="t", summary="s", references=(), metrics=(RIGHT,), defaults=("right",))
-SPEC = Comparing(replicates=200)
+SPEC = ComparisonSettings(replicates=200)
 
 
 def estimates(first, second, clusters=None, spec=SPEC):
@@ -32,7 +32,7 @@ def estimates(first, second, clusters=None, spec=SPEC):
 
 
 def only(first, second, **more):
-    table = relative_changes(estimates(first, second, **more), SPEC, ("old", "new"))
+    table = compute_relative_changes(estimates(first, second, **more), SPEC, ("old", "new"))
     return check(table, COMPARISONS).row(0, named=True)
 
 

@@ -7,19 +7,19 @@ import polars as pl
 import pytest
 
 from isolux.disparity.comparisons import compare_groups
-from isolux.disparity.detectable import least_detectable
+from isolux.disparity.detectable import find_detectable_difference
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
-from isolux.stats.deviates import deviates
+from isolux.stats.deviates import z_statistics
 from isolux.stats.roc import roc_auc
 from isolux.stats.statistic import SumStatistic, ratio_of_sums
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import members, scored
 
-SPEC = Comparing(min_units=1, min_clusters=1, replicates=500)
+SPEC = ComparisonSettings(min_units=1, min_clusters=1, replicates=500)
 Z = 1.959964
 
 
@@ -79,13 +79,13 @@ def test_two_groups_are_everyone(weighted):
     compared = compare_groups(estimates, "g", j)
     whole = np.ones(400) if weight is None else weight
     others = whole[~first].sum() / whole.sum()
-    rest, pair = compared.rests(a), compared.pairs(a, b)
+    rest, pair = compared.compare_with_complement(a), compared.compare_pairs(a, b)
     assert rest.a - rest.b == pytest.approx(others * (pair.a - pair.b))
     for z in (1.0, Z, 4.0):
         one, two = rest.interval(z), pair.interval(z)
         assert one.low == pytest.approx(others * two.low, rel=1e-6)
         assert one.high == pytest.approx(others * two.high, rel=1e-6)
-    assert deviates(rest) == pytest.approx(deviates(pair), rel=1e-6)
+    assert z_statistics(rest) == pytest.approx(z_statistics(pair), rel=1e-6)
     assert rest.standard_error == pytest.approx(others * pair.standard_error, rel=1e-6)
 
 
@@ -96,8 +96,8 @@ def test_three_groups_and_everyone_but_one():
     estimates, j = _measured(SHARE, groups, right, clusters, h=rest)
     names = [(g.attribute, g.name) for g in estimates.groups]
     a, not_a = (np.array([names.index(k)]) for k in (("g", "a"), ("h", "not a")))
-    found = compare_groups(estimates, "g", j).rests(a).interval(Z)
-    pair = compare_groups(estimates, "h", j).pairs(a, not_a).interval(Z)
+    found = compare_groups(estimates, "g", j).compare_with_complement(a).interval(Z)
+    pair = compare_groups(estimates, "h", j).compare_pairs(a, not_a).interval(Z)
     assert found.low == pytest.approx(0.1 * pair.low, rel=1e-6)
     assert found.high == pytest.approx(0.1 * pair.high, rel=1e-6)
 
@@ -155,13 +155,16 @@ def test_others_without_an_error_are_not_known_to_the_last_digit(statistic):
     a, b = _at(estimates, "a"), _at(estimates, "b")
     compared = compare_groups(estimates, "g", j)
     assert estimates.value[b, j] == 1.0
-    rest, pair = deviates(compared.rests(a)), deviates(compared.pairs(a, b))
+    rest, pair = (
+        z_statistics(compared.compare_with_complement(a)),
+        z_statistics(compared.compare_pairs(a, b)),
+    )
     assert abs(pair) < Z
     assert rest == pytest.approx(pair, rel=0.1)
     # What a group without an error could have shown is no less than what its interval cannot tell.
-    apart = compared.pairs(a, b)
+    apart = compared.compare_pairs(a, b)
     reach = np.maximum(apart.a - apart.b - apart.interval(Z).low, 0.0)
-    seen = least_detectable(apart, Z, worse_is_lower=True)
+    seen = find_detectable_difference(apart, Z, worse_is_lower=True)
     assert seen > reach, (seen, reach)
 
 
@@ -175,4 +178,7 @@ def test_a_group_that_is_everyone_differs_by_nothing():
     assert (row["status"], row["reason"]) == (
         "insufficient units", f"everyone else: fewer than {SPEC.min_units} units",
     )  # fmt: skip
-    assert deviates(compare_groups(estimates, "g", j).rests(_at(estimates, "a"))) == 0.0
+    assert (
+        z_statistics(compare_groups(estimates, "g", j).compare_with_complement(_at(estimates, "a")))
+        == 0.0
+    )

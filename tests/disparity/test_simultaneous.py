@@ -13,7 +13,7 @@ from isolux.disparity import family as families
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import DISPARITIES, check
 from tests._scored import members, scored
 
@@ -24,7 +24,7 @@ POINTS = Metric(
 
 
 def _measured(scores, membership, references=None, *, share=1.0, **more):
-    spec = Comparing(**{"min_units": 1, "min_clusters": 1, "replicates": 300, **more})
+    spec = ComparisonSettings(**{"min_units": 1, "min_clusters": 1, "replicates": 300, **more})
     estimates = measure_groups(scores, membership, spec)
     return measure_disparities(estimates, spec, references, share=share)
 
@@ -155,7 +155,7 @@ def test_deviates_next_to_the_critical_value_are_not_interpolated():
     for critical in np.linspace(z - 0.003, z + 0.003, 61):
         ends = apart.interval(critical)
         outside = bool(ends.low[0] > 0 or ends.high[0] < 0)
-        settled = families._settled(tested, Comparing(), critical)
+        settled = families._refine_near_critical(tested, ComparisonSettings(), critical)
         assert (abs(settled.null.t[0]) > critical) == outside
         parted += (z > critical) != outside
     assert parted, "the test must see what interpolation does"
@@ -192,7 +192,9 @@ def test_everyone_else_times_their_share():
     found = _shares((30, 40), (20, 40), (36, 120))
     tested = found.family.tested["g", 0]
     for k, name in enumerate("abc"):
-        ends = tested.compared.rests(tested.members[k : k + 1]).interval(found.family.critical)
+        ends = tested.compared.compare_with_complement(tested.members[k : k + 1]).interval(
+            found.family.critical
+        )
         others = 1.0 - [40, 40, 120][k] / 200
         row = next(r for r in _rows(found, "difference_to_overall") if r["group_a"] == name)
         assert row["simultaneous_low"] == pytest.approx(others * ends.low.item())

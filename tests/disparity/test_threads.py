@@ -40,12 +40,14 @@ def test_threads_change_nothing(monkeypatch, interval):
         return compare(*args)
 
     monkeypatch.setattr(observed, "compare_groups", seen)
-    monkeypatch.setattr(family, "_LONG", 1)
-    monkeypatch.setattr(threads, "cores", lambda: 4)
+    monkeypatch.setattr(family, "_MIN_THREADED_CONTRASTS", 1)
+    monkeypatch.setattr(threads, "count_cores", lambda: 4)
     assert _table(interval=interval).equals(one, null_equal=True)
     assert any("isolux-piece" in name for name in used)
 
 
 def test_few_groups_are_compared_one_metric_after_the_other():
-    assert family.at_once([np.zeros((3, 2), int), np.zeros((19_900, 2), int)]) > 1
-    assert family.at_once([np.zeros((1_953, 2), int)]) == family.at_once([]) == 1
+    assert family.choose_max_workers([np.zeros((3, 2), int), np.zeros((19_900, 2), int)]) > 1
+    assert (
+        family.choose_max_workers([np.zeros((1_953, 2), int)]) == family.choose_max_workers([]) == 1
+    )

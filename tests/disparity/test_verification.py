@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 
 from isolux.disparity.measured import measure_disparities
-from isolux.disparity.verification import BOTH
+from isolux.disparity.verification import COMBINED_METRIC
 from isolux.groups.measure import measure_groups
 from isolux.tasks.face_verification import score
 from isolux.verbs.audit import audit
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import DISPARITIES, INSTANCES, MEMBERSHIP, check
 
 INFO = DatasetInfo(title="Made up", summary="Faces that a test made up.", references=())
@@ -58,9 +58,9 @@ def judged(
 
 
 def summaries(scores: Scores, members: pl.DataFrame, **settings: object) -> dict[str, dict]:
-    spec = Comparing(**{"min_units": 1, "min_clusters": 1, "replicates": 200, **settings})
+    spec = ComparisonSettings(**{"min_units": 1, "min_clusters": 1, "replicates": 200, **settings})
     found = measure_disparities(measure_groups(scores, members, spec), spec)
-    rows = check(found.table, DISPARITIES).filter(pl.col("metric") == BOTH)
+    rows = check(found.table, DISPARITIES).filter(pl.col("metric") == COMBINED_METRIC)
     assert rows["kind"].to_list() == KINDS * (rows.height // len(KINDS))
     return {row["kind"]: row for row in rows.iter_rows(named=True)}
 

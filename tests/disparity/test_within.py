@@ -8,7 +8,7 @@ import pytest
 
 import isolux
 from isolux.statements.answer import answer_of
-from isolux.statements.numbers import points
+from isolux.statements.numbers import format_points
 from isolux.vocabulary.errors import SpecError
 
 N = 400
@@ -55,7 +55,7 @@ def test_a_margin_is_tested_and_said():
     assert "m = 1" in within(shown)["family"]
     assert told(shown).startswith("That no two groups of tone differ by more than 6 points")
     assert "is shown" in told(shown)
-    assert f"at most {points(within(shown)['high'])}" in told(shown)
+    assert f"at most {format_points(within(shown)['high'])}" in told(shown)
     not_shown = audited([0.9, 0.91, 0.86], margin=3)
     assert within(not_shown)["p_adjusted"] > 0.5
     assert "is not shown (adjusted p = 0.8" in told(not_shown)
@@ -72,7 +72,7 @@ def test_where_no_difference_is_established_its_size_is_bounded(reference):
     found = audited([0.9, 0.91], reference=reference)
     row = found.disparities.filter(kind="difference").row(0, named=True)
     largest = max(abs(row["simultaneous_low"]), abs(row["simultaneous_high"]))
-    assert f"up to {points(largest)} cannot be ruled out" in found.findings["claim"][0]
+    assert f"up to {format_points(largest)} cannot be ruled out" in found.findings["claim"][0]
     assert "ruled out" not in " ".join(audited([0.98, 0.8], reference=reference).findings["claim"])
 
 

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from isolux.vocabulary import registry
-from isolux.vocabulary.spec import FLAT, flat_name, task_parameters
+from isolux.vocabulary.spec import SETTING_BY_FLAT_NAME, flat_name, task_parameters
 from tests.docs import _pages as pages
 from tests.docs._people import write_people
 
 OF_TASKS = [flat_name(n) for task in registry.names("tasks") for n in task_parameters(task)]
-FLAGS = {"--" + name.replace("_", "-") for name in [*FLAT, "protocol", "option", *OF_TASKS]} | {
+FLAGS = {"--" + name.replace("_", "-") for name in [*SETTING_BY_FLAT_NAME, "protocol", "option", *OF_TASKS]} | {
     "--help", "--help-all", "--json",
 }  # fmt: skip
 

@@ -8,8 +8,15 @@ import numpy as np
 import polars as pl
 from PIL import Image
 
-from isolux.engine import PictureOf, Settings, Store, list_pictures, run_local, shards_of
-from isolux.engine.pictures import picture_folder
+from isolux.engine import (
+    InputUnit,
+    PredictionSettings,
+    ShardStore,
+    list_source_images,
+    run_in_process,
+    split_into_shards,
+)
+from isolux.engine.pictures import image_folder
 from isolux.models import callable_model
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
@@ -49,18 +56,18 @@ class Counting:
 
 
 def run(dataset, folder, function=brightness, *, version="1", shard_size=4, run_key="k",
-        picture_of: PictureOf = "image", stop=None, tell=None, **settings):  # fmt: skip
+        picture_of: InputUnit = "image", stop=None, tell=None, **settings):  # fmt: skip
     """Predict a dataset with a callable; give the store, what ran and what was gathered."""
     model = callable_model(function, name="net", version=version)
-    pictures = list_pictures(dataset, model.predicts, picture_of)
-    shards = shards_of(pictures, shard_size)
-    how = Settings(**{"batch": 3, "max_failures": 1.0, **settings})
-    store = Store(folder)
-    with store.opened():
+    pictures = list_source_images(dataset, model.predicts, picture_of)
+    shards = split_into_shards(pictures, shard_size)
+    how = PredictionSettings(**{"batch": 3, "max_failures": 1.0, **settings})
+    store = ShardStore(folder)
+    with store.lock():
         store.write_record({"state": "unfinished", "shards": len(shards)})
-        ran = run_local(
-            model, shards, picture_folder(dataset), store, run_key + model.key, how,
+        ran = run_in_process(
+            model, shards, image_folder(dataset), store, run_key + model.key, how,
             stop=stop, report=tell,
         )  # fmt: skip
-        gathered = store.gather(model.predicts, ran.keys, "net") if ran.whole else None
+        gathered = store.collect(model.predicts, ran.keys, "net") if ran.is_complete else None
     return store, ran, gathered

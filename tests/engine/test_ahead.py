@@ -14,12 +14,12 @@ import pytest
 from PIL import Image
 
 from isolux.engine import looking as ahead
-from isolux.engine.looking import Ahead, process_count
-from isolux.engine.pictures import Picture, Unit
-from isolux.engine.reading import read_picture
-from isolux.engine.settings import Settings
-from isolux.io.picture_folder import PictureFolder
-from isolux.models import Prepared, Preprocessing, callable_model
+from isolux.engine.looking import ImagePrefetcher, choose_process_count
+from isolux.engine.pictures import SourceImage, Unit
+from isolux.engine.reading import prefetch_image
+from isolux.engine.settings import PredictionSettings
+from isolux.io.picture_folder import ImageFolder
+from isolux.models import ModelInput, Preprocessing, callable_model
 from isolux.vocabulary.errors import SpecError
 from tests.engine._painted import paint, run
 
@@ -43,19 +43,19 @@ class Net:
 @pytest.fixture
 def torch_is_there(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())
-    monkeypatch.setattr(ahead, "cores", lambda: 16)
+    monkeypatch.setattr(ahead, "count_cores", lambda: 16)
 
 
 def of(name, *units, **more):
     settings = {"width": None, "height": None, "placed": False, **more}
-    return Picture(name, name, units=units or (Unit(name),), **settings)
+    return SourceImage(name, name, units=units or (Unit(name),), **settings)
 
 
 PICTURES = [
     *(of(f"{k}.{'jpg' if k % 2 else 'png'}") for k in range(12)),
     of("broken.png"), of("empty.jpg"), of("absent.png"),
-    Picture("away", None, None, None, (Unit("away"),), placed=False, reason="on the web"),
-    of("0.png", Unit("a", whole=False, box=(2.5, 3.0, 20.0, 11.0)), Unit("b", whole=False)),
+    SourceImage("away", None, None, None, (Unit("away"),), needs_annotated_size=False, reason="on the web"),
+    of("0.png", Unit("a", is_full_image=False, box=(2.5, 3.0, 20.0, 11.0)), Unit("b", is_full_image=False)),
     of("1.jpg", width=7, height=7, placed=True),
 ]  # fmt: skip
 
@@ -69,15 +69,15 @@ def folder(tmp_path_factory):
         Image.fromarray(pixels).save(path / f"{k}.{'jpg' if k % 2 else 'png'}")
     (path / "broken.png").write_text("no picture")
     (path / "empty.jpg").write_bytes(b"")
-    return PictureFolder(path)
+    return ImageFolder(path)
 
 
 def check(read, picture, folder):
-    right = read_picture(picture, folder, PREPARE, 1.0)
-    assert (read.opened, read.said, read.n_bytes) == (right.opened, right.said, right.n_bytes)
-    for one, other in zip(read.shown, right.shown, strict=True):
+    right = prefetch_image(picture, folder, PREPARE, 1.0)
+    assert (read.opened, read.said, read.n_bytes) == (right.decoded, right.responses, right.n_bytes)
+    for one, other in zip(read.shown, right.model_inputs, strict=True):
         assert (one is None) == (other is None)
-        if isinstance(one, Prepared):
+        if isinstance(one, ModelInput):
             assert (one.scale, one.offset, one.size) == (other.scale, other.offset, other.size)
             assert np.array_equal(one.values, other.values)
 
@@ -85,8 +85,10 @@ def check(read, picture, folder):
 @pytest.mark.parametrize("batch", [1, 16])
 def test_threads_read_in_order_and_a_bounded_number_ahead(folder, batch):
     taken = []
-    reads = Ahead(callable_model(Net(), version="1"), folder, Settings(batch, readers=2))
-    reads.follow(taken.append(p) or p for p in PICTURES)
+    reads = ImagePrefetcher(
+        callable_model(Net(), version="1"), folder, PredictionSettings(batch, readers=2)
+    )
+    reads.start(taken.append(p) or p for p in PICTURES)
     for n, picture in enumerate(PICTURES):
         assert len(taken) <= n + batch + 4
         check(reads.next(picture, FAR), picture, folder)
@@ -100,13 +102,15 @@ def test_a_picture_that_hangs_is_late_and_those_behind_it_are_read(folder, monke
     def hangs(picture, *rest):
         if picture is PICTURES[0]:
             free.wait(60)
-        return read_picture(picture, *rest)
+        return prefetch_image(picture, *rest)
 
-    monkeypatch.setattr(ahead, "read_picture", hangs)
-    reads = Ahead(callable_model(Net(), version="1"), folder, Settings(2, readers=1))
-    reads.follow(iter(PICTURES))
+    monkeypatch.setattr(ahead, "prefetch_image", hangs)
+    reads = ImagePrefetcher(
+        callable_model(Net(), version="1"), folder, PredictionSettings(2, readers=1)
+    )
+    reads.start(iter(PICTURES))
     late = reads.next(PICTURES[0], 0.0)
-    assert late.said[0].fault == "time"
+    assert late.responses[0].fault == "time"
     for picture in PICTURES[1:4]:
         check(reads.next(picture, FAR), picture, folder)
     free.set()
@@ -116,9 +120,9 @@ def test_a_picture_that_hangs_is_late_and_those_behind_it_are_read(folder, monke
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_processes_of_torch_read_what_threads_read(folder, is_lost):
     torch = pytest.importorskip("torch", reason="PyTorch is not among the pins")
-    settings = Settings(2, reader_processes=2)
-    reads = Ahead(callable_model(Net(), version="1"), folder, settings)
-    reads.follow(iter(PICTURES))
+    settings = PredictionSettings(2, reader_processes=2)
+    reads = ImagePrefetcher(callable_model(Net(), version="1"), folder, settings)
+    reads.start(iter(PICTURES))
     assert torch is not None
     for n, picture in enumerate(PICTURES):
         if is_lost and n == 3:
@@ -137,23 +141,23 @@ def test_processes_of_torch_read_what_threads_read(folder, is_lost):
 )  # fmt: skip
 @pytest.mark.usefixtures("torch_is_there")
 def test_how_many_processes_read(monkeypatch, device, cores, asked, count):
-    monkeypatch.setattr(ahead, "cores", lambda: cores)
-    assert process_count(callable_model(Net(device), version="1"), asked) == count
+    monkeypatch.setattr(ahead, "count_cores", lambda: cores)
+    assert choose_process_count(callable_model(Net(device), version="1"), asked) == count
 
 
 @pytest.mark.usefixtures("torch_is_there")
 def test_processes_are_refused_for_a_model_that_prepares_pictures_itself():
     own = type("Own", (), {"identity": {"device": "cuda"}, "__call__": lambda self, _: []})
     model = callable_model(own(), version="1")
-    assert process_count(model, None) == 0
+    assert choose_process_count(model, None) == 0
     with pytest.raises(SpecError, match="no processes can read pictures for this model"):
-        process_count(model, 2)
+        choose_process_count(model, 2)
 
 
 def test_threads_read_where_the_model_is_not_of_torch(monkeypatch):
-    monkeypatch.setattr(ahead, "cores", lambda: 16)
+    monkeypatch.setattr(ahead, "count_cores", lambda: 16)
     monkeypatch.delitem(sys.modules, "torch", raising=False)
-    assert process_count(callable_model(Net("cuda"), version="1"), None) == 0
+    assert choose_process_count(callable_model(Net("cuda"), version="1"), None) == 0
 
 
 @pytest.mark.usefixtures("torch_is_there")

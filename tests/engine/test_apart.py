@@ -8,10 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from isolux.engine import Settings, Store, apart, list_pictures, run_apart, run_local, shards_of
+from isolux.engine import (
+    PredictionSettings,
+    ShardStore,
+    apart,
+    list_source_images,
+    run_in_process,
+    run_remotely,
+    split_into_shards,
+)
 from isolux.engine import apart as work
-from isolux.engine.pictures import picture_folder
-from isolux.engine.pieces.processes import Processes
+from isolux.engine.pictures import image_folder
+from isolux.engine.pieces.processes import ProcessExecutor
 from isolux.models import callable_model, open_model
 from isolux.vocabulary.errors import InputError, IsoluxError, SpecError, TableError
 from tests.engine._painted import brightness, paint
@@ -70,19 +78,19 @@ def people(tmp_path, monkeypatch):
 def run(people, out, factory="net", *, workers=2, retries=2, stop=None, tell=None, **settings):
     """Predict; with 0 workers in this process."""
     model = open_model(f"python:isolux_apart_nets:{factory}", name="net")
-    shards = shards_of(list_pictures(people, "labels", "image"), 4)
-    how = Settings(**{"batch": 3, "max_failures": 1.0, **settings})
-    store, folder = Store(out), picture_folder(people)
-    with store.opened():
+    shards = split_into_shards(list_source_images(people, "labels", "image"), 4)
+    how = PredictionSettings(**{"batch": 3, "max_failures": 1.0, **settings})
+    store, folder = ShardStore(out), image_folder(people)
+    with store.lock():
         store.write_record({"state": "unfinished", "shards": len(shards)})
         if workers:
-            ran = run_apart(
-                Processes(workers), model, (), shards, folder, store, "k" + model.key, how,
+            ran = run_remotely(
+                ProcessExecutor(workers), model, (), shards, folder, store, "k" + model.key, how,
                 retries=retries, stop=stop, report=tell,
             )  # fmt: skip
         else:
-            ran = run_local(model, shards, folder, store, "k" + model.key, how)
-        gathered = store.gather("labels", ran.keys, "net") if ran.whole else None
+            ran = run_in_process(model, shards, folder, store, "k" + model.key, how)
+        gathered = store.collect("labels", ran.keys, "net") if ran.is_complete else None
     return ran, gathered
 
 
@@ -101,7 +109,7 @@ def test_files_are_those_of_one_process_and_a_model_is_opened_once_a_worker(peop
     told = []
     ran, _ = run(people, tmp_path / "there", tell=lambda *now: told.append(now))
     assert everything(tmp_path / "here") == everything(tmp_path / "there")
-    assert (ran.computed, ran.pictures, ran.whole) == (3, 12, True)
+    assert (ran.n_computed, ran.pictures, ran.whole) == (3, 12, True)
     assert told[-1] == (12, 12, 12)
     assert 1 <= len(list(tmp_path.glob("opened-*"))) - here <= 2
     assert [p.name for p in (tmp_path / "there").iterdir() if p.name.startswith(".")] == []
@@ -111,19 +119,19 @@ def test_what_is_there_is_not_done_again_and_a_changed_pixel_redoes_its_shard(pe
     run(people, tmp_path / "out")
     before = everything(tmp_path / "out")
     ran, _ = run(people, tmp_path / "out")
-    assert (ran.computed, ran.pictures, ran.whole) == (0, 0, True)
+    assert (ran.n_computed, ran.pictures, ran.whole) == (0, 0, True)
     assert everything(tmp_path / "out") == before
     whole = (tmp_path / "in" / "001.png").read_bytes()
     (tmp_path / "in" / "005.png").write_bytes(whole)
     ran, found = run(people, tmp_path / "out")
-    assert ran.computed == 1
+    assert ran.n_computed == 1
     assert found.predictions["label"].to_list()[4:7] == ["20", "5", "30"]
 
 
 def test_a_killed_worker_is_replaced_and_its_shard_done_again(people, tmp_path):
     ran, found = run(people, tmp_path / "out", "killed")
     assert (tmp_path / "killed-0").exists()
-    assert (ran.computed, reasons(found)) == (3, {})
+    assert (ran.n_computed, reasons(found)) == (3, {})
     assert found.predictions["label"].to_list() == [str(5 * k) for k in range(12)]
 
 
@@ -134,7 +142,7 @@ def test_a_picture_that_kills_each_worker_is_a_reason_and_asked_again(people, tm
     assert found.looks.drop_nulls("fault")["fault"].unique().to_list() == ["model"]
     assert len(list(tmp_path.glob("killed-*"))) == 2  # a try, and one more
     ran, _ = run(people, tmp_path / "out", "deadly", retries=0)
-    assert ran.computed == 1
+    assert ran.n_computed == 1
     with pytest.raises(InputError, match=r"(?s)too many pictures.*4 × its worker was lost"):
         run(people, tmp_path / "few", "deadly", retries=0, max_failures=0.3)
 
@@ -165,12 +173,12 @@ def test_answers_that_do_not_fit_end_the_work(people, tmp_path):
 
 
 def test_a_worker_with_another_model_refuses_to_answer(people, tmp_path, monkeypatch):
-    real = work.Asked
+    real = work.ModelRequest
 
     def told(*given):
         return real(*given[:3], "0" * 64, {**given[4], "numpy": "1.0"}, *given[5:])
 
-    monkeypatch.setattr(apart, "Asked", told)
+    monkeypatch.setattr(apart, "ModelRequest", told)
     with pytest.raises(IsoluxError, match="a worker has another model, or other code") as caught:
         run(people, tmp_path / "out")
     assert "not 1.0" in str(caught.value)
@@ -179,24 +187,26 @@ def test_a_worker_with_another_model_refuses_to_answer(people, tmp_path, monkeyp
 def test_to_stop_finishes_the_shards_at_hand_and_the_next_command_goes_on(people, tmp_path):
     asked = iter([False, True, True, True, True, True])
     ran, found = run(people, tmp_path / "a", workers=1, stop=lambda: next(asked))
-    assert (ran.whole, found, ran.computed) == (False, None, 1)
+    assert (ran.whole, found, ran.n_computed) == (False, None, 1)
     ran, _ = run(people, tmp_path / "a")
-    assert ran.computed == 2
+    assert ran.n_computed == 2
     run(people, tmp_path / "b", workers=0)
     assert everything(tmp_path / "a") == everything(tmp_path / "b")
 
 
 def test_a_callable_in_memory_is_refused(people, tmp_path):
     model = callable_model(brightness, name="net", version="1")
-    store = Store(tmp_path / "out")
-    with store.opened(), pytest.raises(SpecError, match="in memory cannot be given to other"):
-        run_apart(
-            Processes(1), model, (), [], picture_folder(people), store, "k", Settings()
+    store = ShardStore(tmp_path / "out")
+    with store.lock(), pytest.raises(SpecError, match="in memory cannot be given to other"):
+        run_remotely(
+            ProcessExecutor(1), model, (), [], image_folder(people), store, "k", PredictionSettings()
         )  # fmt: skip
 
 
 def test_a_worker_without_the_commands_folder_says_so(tmp_path):
-    asked = work.Asked("python:x:y", (), "n", "k", {}, "c", "r", "p", str(tmp_path / "no"), {})
+    asked = work.ModelRequest(
+        "python:x:y", (), "n", "k", {}, "c", "r", "p", str(tmp_path / "no"), {}
+    )
     here = Path.cwd()
     with pytest.raises(IsoluxError, match=r"(?s)does not see the folder.*all nodes share"):
         work.open_shard_model(asdict(asked))
@@ -209,11 +219,11 @@ def test_pictures_come_back_from_json_as_they_were():
     import msgspec
 
     from isolux.engine import Shard
-    from isolux.engine.pictures import Picture, Unit
+    from isolux.engine.pictures import SourceImage, Unit
 
-    unit = Unit("u", whole=False, box=(1.5, 2.0, 3.0, 4.25))
-    picture = Picture("i", "a/b.jpg", 10, None, (unit, Unit("v")), placed=True, reason=None,
+    unit = Unit("u", is_full_image=False, box=(1.5, 2.0, 3.0, 4.25))
+    picture = SourceImage("i", "a/b.jpg", 10, None, (unit, Unit("v")), needs_annotated_size=True, reason=None,
                       boxes=((0.0, 1.0, 2.0, 3.0),))  # fmt: skip
-    sent = json.loads(json.dumps(work.given(Shard(3, (picture,)))))
+    sent = json.loads(json.dumps(work.shard_to_json(Shard(3, (picture,)))))
     assert sent["index"] == 3
-    assert msgspec.convert(sent["shard"], tuple[Picture, ...]) == (picture,)
+    assert msgspec.convert(sent["shard"], tuple[SourceImage, ...]) == (picture,)

@@ -37,7 +37,7 @@ def test_each_picture_gets_its_own_answer_in_the_datasets_order(tmp_path):
     _, ran, found = run(people, tmp_path / "out")
     assert found.predictions["instance_id"].to_list() == people.instances["instance_id"].to_list()
     assert answers(found) == {f"{k:03}.png": str(5 * k) for k in range(10)}
-    assert (ran.computed, ran.pictures) == (3, 10)
+    assert (ran.n_computed, ran.pictures) == (3, 10)
     assert found.looks["width"].to_list() == [8] * 10
     assert found.looks["height"].to_list() == [6] * 10
 
@@ -48,7 +48,7 @@ def test_what_is_there_is_not_done_again(tmp_path):
     before = everything(tmp_path / "out")
     assert net.shown == 10
     _, ran, _ = run(people, tmp_path / "out", net)
-    assert (net.shown, ran.computed, ran.pictures) == (10, 0, 0)
+    assert (net.shown, ran.n_computed, ran.pictures) == (10, 0, 0)
     assert everything(tmp_path / "out") == before
 
 
@@ -60,7 +60,7 @@ def test_a_changed_pixel_redoes_its_shard_alone(tmp_path):
     Image.fromarray(pixels).save(tmp_path / "in" / "005.png")
     net.batches.clear()
     _, ran, found = run(people, tmp_path / "out", net)
-    assert (ran.computed, net.shown) == (1, 4)  # pictures 4 to 7
+    assert (ran.n_computed, net.shown) == (1, 4)  # pictures 4 to 7
     assert len(list((tmp_path / "out" / "shards").iterdir())) == 3  # the old shard is gone
     assert answers(found)["004.png"] == "20"
 
@@ -70,7 +70,7 @@ def test_another_model_never_meets_the_answers_of_the_one_before(tmp_path):
     run(people, tmp_path / "out", version="1")
     other = Counting(lambda pictures: ["other"] * len(pictures))
     _, ran, found = run(people, tmp_path / "out", other, version="2")
-    assert ran.computed == 2
+    assert ran.n_computed == 2
     assert set(answers(found).values()) == {"other"}
 
 
@@ -86,18 +86,18 @@ def test_people_who_are_added_leave_earlier_shards_as_they_are(tmp_path):
     run(paint(tmp_path / "in", 8), tmp_path / "out", net)
     net.batches.clear()
     _, ran, found = run(paint(tmp_path / "in", 9), tmp_path / "out", net)
-    assert (ran.computed, net.shown, found.predictions.height) == (1, 1, 9)
+    assert (ran.n_computed, net.shown, found.predictions.height) == (1, 1, 9)
 
 
 def test_a_run_that_is_stopped_goes_on_and_ends_in_the_same_bytes(tmp_path):
     people, net = paint(tmp_path / "in", 12), Counting()
     asked = iter([False, True])
     _, ran, found = run(people, tmp_path / "a", net, stop=lambda: next(asked))
-    assert (ran.whole, found, ran.computed) == (False, None, 1)
+    assert (ran.whole, found, ran.n_computed) == (False, None, 1)
     assert not (tmp_path / "a" / "predictions.parquet").exists()
     net.batches.clear()
     _, ran, _ = run(people, tmp_path / "a", net)
-    assert (ran.computed, net.shown) == (2, 8)
+    assert (ran.n_computed, net.shown) == (2, 8)
     run(people, tmp_path / "b")
     assert everything(tmp_path / "a") == everything(tmp_path / "b")
 
@@ -155,7 +155,7 @@ def test_a_model_that_raises_loses_that_picture_alone_and_is_asked_again(tmp_pat
     assert len(answers(found)) == 7
     angry[0] = False
     _, ran, found = run(people, tmp_path / "out", net)
-    assert (ran.computed, reasons(found), len(answers(found))) == (1, {}, 8)
+    assert (ran.n_computed, reasons(found), len(answers(found))) == (1, {}, 8)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_too_many_failures_end_the_run_and_what_was_answered_stays(tmp_path):
     assert len(list((tmp_path / "out" / "shards").iterdir())) == 2
     net = Counting()
     _, ran, found = run(people, tmp_path / "out", net, max_failures=0.2)
-    assert (net.shown, ran.computed, len(answers(found))) == (4, 1, 10)
+    assert (net.shown, ran.n_computed, len(answers(found))) == (4, 1, 10)
 
 
 @pytest.mark.parametrize(

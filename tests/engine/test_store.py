@@ -8,7 +8,7 @@ import sys
 import polars as pl
 import pytest
 
-from isolux.engine import Store
+from isolux.engine import ShardStore
 from isolux.vocabulary.errors import FileError, OutputError
 from tests.engine._painted import Counting, paint, run
 
@@ -21,14 +21,14 @@ def test_something_else_is_left_as_it_is(tmp_path):
 
 
 def test_two_commands_cannot_fill_one_directory(tmp_path):
-    store = Store(tmp_path / "out")
+    store = ShardStore(tmp_path / "out")
     with (
-        store.opened(),
+        store.lock(),
         pytest.raises(OutputError, match="another command is predicting into this directory"),
-        Store(tmp_path / "out").opened(),
+        ShardStore(tmp_path / "out").lock(),
     ):
         pass
-    with Store(tmp_path / "out").opened():
+    with ShardStore(tmp_path / "out").lock():
         pass  # once the first has let go
 
 
@@ -40,11 +40,11 @@ def test_a_shard_that_lost_its_bytes_is_done_again(tmp_path):
     shard.write_bytes(whole[: len(whole) // 2])
     net.batches.clear()
     _, ran, _ = run(people, tmp_path / "out", net)
-    assert (ran.computed, net.shown) == (1, 4)
+    assert (ran.n_computed, net.shown) == (1, 4)
     assert shard.read_bytes() == whole
     shard.write_bytes(whole.replace(b"\x28\xb5\x2f\xfd", bytes(4)))  # no frame of zstd is one
     _, ran, _ = run(people, tmp_path / "out", net)
-    assert ran.computed == 1
+    assert ran.n_computed == 1
     assert shard.read_bytes() == whole
 
 
@@ -62,24 +62,24 @@ def test_answers_that_are_not_complete_are_not_read(tmp_path):
     asked = iter([False, True])
     run(people, tmp_path / "out", stop=lambda: next(asked))
     with pytest.raises(FileError, match=r"(?s)not complete.*1 of 2 shards.*predict --resume"):
-        Store(tmp_path / "out").whole()
+        ShardStore(tmp_path / "out").read_all()
     with pytest.raises(FileError, match="no answers were predicted here"):
-        Store(tmp_path / "nowhere").record()
+        ShardStore(tmp_path / "nowhere").read_record()
 
 
 @pytest.mark.parametrize("name", ["predictions.parquet", "looks.parquet"])
 def test_damaged_answers_are_refused_by_name(tmp_path, name):
-    Store(tmp_path).write_record({"state": "finished", "shards": 1})
+    ShardStore(tmp_path).write_record({"state": "finished", "shards": 1})
     for one in ("predictions.parquet", "looks.parquet"):
         pl.DataFrame({"image_id": ["a"]}).write_parquet(tmp_path / one)
-    assert Store(tmp_path).whole().predictions.height == 1
+    assert ShardStore(tmp_path).read_all().predictions.height == 1
     (tmp_path / name).write_bytes(b"PAR1 and nothing more")
     with pytest.raises(FileError, match=name):
-        Store(tmp_path).whole()
+        ShardStore(tmp_path).read_all()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a pipe of POSIX")
 def test_a_record_that_is_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "predict.json")
     with pytest.raises(FileError, match="neither a file nor a folder"):
-        Store(tmp_path).record()
+        ShardStore(tmp_path).read_record()

@@ -19,31 +19,31 @@ from PIL import Image
 from isolux.cards import read_facts
 from isolux.datasets import load
 from isolux.datasets._files import Inputs
-from isolux.datasets._image_sizes import read_sizes
+from isolux.datasets._image_sizes import read_image_sizes
 from isolux.datasets.bdd100k.districts import read_districts
-from isolux.engine.store import Store
+from isolux.engine.store import ShardStore
 from isolux.io import run_directory
-from isolux.io.consent import append, read_ledger
+from isolux.io.consent import append_consent, read_ledger
 from isolux.io.images import read_image
 from isolux.io.settings_files import read_label_map_file
 from isolux.models._classes import read_names
 from isolux.models._prompts import read_prompts
 from isolux.models.onnx import load as load_model
-from isolux.people.joined import with_attributes
+from isolux.people.joined import join_attributes
 from isolux.people.population import read_population
-from isolux.people.withdrawn_lists import read_withdrawn
+from isolux.people.withdrawn_lists import read_withdrawn_list
 from isolux.policy.reading import read_policy
 from isolux.predictions import read_predictions, read_scores
-from isolux.stats.confusion import read_matrix
+from isolux.stats.confusion import read_confusion_matrix
 from isolux.tasks import score
 from isolux.tasks._words.lists import read_word_list
 from isolux.tasks.caption_gender.objects import read_object_words
 from isolux.tasks.label_association.sureness import read_taxonomy
 from isolux.verbs.audit import audit
-from isolux.verbs.audit.inputs import read_settings
-from isolux.verbs.audit.planted import read_planted
+from isolux.verbs.audit.inputs import read_settings_file
+from isolux.verbs.audit.planted import read_injected_effects
 from isolux.verbs.card import card
-from isolux.verbs.crop.kept import CROPS, MARK, read_crops
+from isolux.verbs.crop.kept import CROP_RECORD, CROP_TABLE, read_crops
 from isolux.verbs.describe.balance import read_target
 from isolux.verbs.train_probe.features import read_features
 from isolux.verbs.view import view
@@ -61,7 +61,9 @@ Reader = tuple[Callable[[Path], Path], Callable[[Path], object]]
 def _run(folder: Path) -> Path:
     who = pl.DataFrame({"unit_id": [f"p{i}" for i in range(40)], "light": ["day", "dusk"] * 20})
     scores = who.select("unit_id", value=pl.Series([1.0, 0.0, 1.0, 1.0] * 10))
-    return run_directory.save(audit(scores, who, by="light", replicates=100).run, folder / "run")
+    return run_directory.save_run(
+        audit(scores, who, by="light", replicates=100).run, folder / "run"
+    )
 
 
 def _text(name: str, text: str) -> Callable[[Path], Path]:
@@ -97,8 +99,8 @@ def _table(ending: str) -> Reader:
 
 
 def _answers(folder: Path) -> Path:
-    store = Store(folder / "net")
-    with store.opened():
+    store = ShardStore(folder / "net")
+    with store.lock():
         store.write_record({"state": "finished", "shards": 1})
     for name in ("predictions", "looks"):
         _PEOPLE.write_parquet(folder / "net" / f"{name}.parquet")
@@ -126,8 +128,8 @@ _PLANTED = {
 
 
 def _ledger(folder: Path) -> Path:
-    append(folder / "consent.jsonl", "grant", "subject", ["s1", "s2"], ["evaluation"])
-    append(folder / "consent.jsonl", "revoke", "subject", ["s2"], ["evaluation"])
+    append_consent(folder / "consent.jsonl", "grant", "subject", ["s1", "s2"], ["evaluation"])
+    append_consent(folder / "consent.jsonl", "revoke", "subject", ["s2"], ["evaluation"])
     return folder / "consent.jsonl"
 
 
@@ -150,8 +152,8 @@ def _searched(path: Path) -> object:
 
 def _crops(folder: Path) -> Path:
     (folder / "crops").mkdir()
-    (folder / "crops" / MARK).write_text(json.dumps({"state": "finished", "data": {}}))
-    (folder / "crops" / CROPS).write_text(
+    (folder / "crops" / CROP_RECORD).write_text(json.dumps({"state": "finished", "data": {}}))
+    (folder / "crops" / CROP_TABLE).write_text(
         "id,image_id,subject_id,file,width,height,sha256,reason\n"
         "p1,i1,,p1.png,64,64,0f,\np2,i2,s2,,,,,no box\n"
     )
@@ -231,7 +233,7 @@ LISTS: dict[str, Reader] = {
     ),
     "confusions": (
         _text("confusions.csv", _OF_WHOM),
-        lambda path: read_matrix(str(path), None, None, without="without"),
+        lambda path: read_confusion_matrix(str(path), None, None, alternative="without"),
     ),
     "districts": (
         _text("districts.json", json.dumps(_DISTRICTS)),
@@ -239,11 +241,11 @@ LISTS: dict[str, Reader] = {
     ),
     "sizes": (
         _text("sizes.csv", "image_id,width,height\ni1,64,48\ni2,64,48\n"),
-        lambda path: read_sizes(path, _IMAGES, Inputs()),
+        lambda path: read_image_sizes(path, _IMAGES, Inputs()),
     ),
     "attributes": (
         _text("light.csv", "instance_id,light\n" + "".join(f"p{i:02},day\n" for i in range(40))),
-        lambda path: with_attributes(people(), path),
+        lambda path: join_attributes(people(), path),
     ),
     "scores": (
         _text("scores.csv", "id,score\n" + "".join(f"p{i},0.{i:02}\n" for i in range(40))),
@@ -257,15 +259,15 @@ LISTS: dict[str, Reader] = {
     "card of a run": (_run, lambda path: card(path, kind="model_card")),
 }
 OTHERS: dict[str, Reader] = LISTS | {
-    "run": (_run, run_directory.load),
-    "withdrawn": (_text("gone.csv", "subject_id\ns1\ns2\n"), read_withdrawn),
-    "withdrawn text": (_text("gone.txt", "# since May\ns1\ns2\n"), read_withdrawn),
+    "run": (_run, run_directory.load_run),
+    "withdrawn": (_text("gone.csv", "subject_id\ns1\ns2\n"), read_withdrawn_list),
+    "withdrawn text": (_text("gone.txt", "# since May\ns1\ns2\n"), read_withdrawn_list),
     "settings": (
         _text("audit.yaml", "data: table:a.csv\nby: [race]\nstatistics: {level: 0.9}\n"),
-        lambda path: parse_spec(read_settings(path)),
+        lambda path: parse_spec(read_settings_file(path)),
     ),
     "policy": (_text("policy.yaml", _POLICY), read_policy),
-    "answers of a model": (_answers, lambda path: Store(path).whole()),
+    "answers of a model": (_answers, lambda path: ShardStore(path).read_all()),
     **{f"table {ending}": _table(ending) for ending in _ENDINGS},
     **(
         {"network": (_network, lambda path: load_model(str(path)))}
@@ -274,7 +276,7 @@ OTHERS: dict[str, Reader] = LISTS | {
     ),
     "planted": (
         _text("planted.json", json.dumps(_PLANTED)),
-        lambda path: read_planted(path, task="classification", by=["tone"], model=None),
+        lambda path: read_injected_effects(path, task="classification", by=["tone"], model=None),
     ),
 }
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from isolux.io import run_directory
-from isolux.io.stages import is_stage
+from isolux.io.stages import is_staging_name
 
 SERVER = Path(__file__).with_name("_server.py")
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -133,7 +133,7 @@ def kill_once(
     expected = {0, 128 + number, -number} if number != signal.SIGKILL else {0, -9}
     if done["code"] not in expected or "Traceback" in done["err"]:
         tally.odd += (f"{command.name} {number} {when}: {done['code']} {done['err'][-300:]}",)
-    stages = [path for path in target.parent.rglob(".*") if is_stage(path.name)]
+    stages = [path for path in target.parent.rglob(".*") if is_staging_name(path.name)]
     if number == signal.SIGKILL:
         tally.left_by_kill_9 += len(stages)
     elif stages:
@@ -143,7 +143,7 @@ def kill_once(
         server.run("explain", target, "--analysis", "no-such-analysis")
     else:
         server.run(*command.argv)
-    tally.left_after_next += sum(is_stage(path.name) for path in target.parent.rglob(".*"))
+    tally.left_after_next += sum(is_staging_name(path.name) for path in target.parent.rglob(".*"))
     tally.lost += stood and not target.exists()
     tally.partial += target.exists() and not whole(target, command)
 
@@ -153,7 +153,7 @@ def whole(target: Path, command: Command) -> bool:
     if not all((target / name).is_file() for name in command.files):
         return False
     if command.files is RUN:
-        run_directory.load(target)
+        run_directory.load_run(target)
         return (target / "report.html").read_text().endswith("</html>")
     if command.name == "export":
         json.loads((target / "samples.json").read_text())

@@ -56,9 +56,9 @@ def strike(point: str, number: int) -> None:
     if where == "rename":  # of the old result, then of the new one
         Path.rename = struck(Path.rename, before=when == "before")  # type: ignore[method-assign]
     elif where == "remove":
-        stages.remove = struck(stages.remove, before=when == "before")
+        stages.remove_path = struck(stages.remove_path, before=when == "before")
     else:
-        stages.Stage._make = struck(stages.Stage._make, before=when == "before")  # type: ignore[method-assign]
+        stages.StagingPath._create = struck(stages.StagingPath._create, before=when == "before")  # type: ignore[method-assign]
 
 
 def child(told: dict[str, Any], err: Path) -> None:
@@ -78,7 +78,8 @@ def child(told: dict[str, Any], err: Path) -> None:
     except SystemExit as done:
         code = done.code if isinstance(done.code, int) else 98
     finally:
-        stages.discard_all()  # as Python does when a process ends; a fork may not end that way
+        # as Python does when a process ends; a fork may not end that way
+        stages.discard_all_staging()
         os._exit(code)
 
 

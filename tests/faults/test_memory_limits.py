@@ -41,7 +41,7 @@ def test_a_limit_of_memory_is_named_and_spares_the_tables(tmp_path, prepared):
             continue
         assert "the report's figures cannot be drawn" in done.stderr, (gib, done.stderr)
         assert f"then `isolux report {out}` makes its page" in done.stderr
-        run = run_directory.load(out)
+        run = run_directory.load_run(out)
         assert run.group_metrics.height > 0
         assert not (out / "report.html").exists()
     assert [p.name for p in (tmp_path / "out").iterdir() if p.name.startswith(".")] == []

@@ -37,7 +37,7 @@ def test_two_writers_leave_one_whole_run(tmp_path, server, prepared):
                 assert codes == [0, 0] if n % 2 else sorted(codes) == [0, 2], done
                 assert [p.name for p in (tmp_path / "out").iterdir()] == ["run"], done
                 assert whole(tmp_path / "out/run", audit)
-                run = run_directory.load(tmp_path / "out/run")
+                run = run_directory.load_run(tmp_path / "out/run")
                 (model,) = run.scores["model"].unique()
                 assert run.record["model"] == model  # tables of one writer, not of both
                 page = (tmp_path / "out/run/report.html").read_text()

@@ -48,7 +48,7 @@ def detection_ignored(found, outside=None):
     if outside is not None:
         dense |= outside[:, None]
         dense[found.candidate] &= found.candidate_truth < 0
-    dense[found.candidate] |= found.candidate_ignored
+    dense[found.candidate] |= found.is_candidate_ignored
     return dense
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from isolux.geometry.matching import (
     Detections,
-    Pairs,
+    OverlapPairs,
     Truths,
     limit_detections,
     match,
@@ -22,7 +22,9 @@ from tests.geometry._coco import detection_ignored, detection_truth
 def pairs_of(rows, n_detections, n_truths, lowest=0.5):
     """Pairs of one image from ``(detection, truth, iou)``."""
     d, t, iou = (np.array(column) for column in zip(*rows, strict=True))
-    return Pairs(np.zeros(len(d), int), d, t, iou.astype(float), lowest, n_detections, n_truths)
+    return OverlapPairs(
+        np.zeros(len(d), int), d, t, iou.astype(float), lowest, n_detections, n_truths
+    )
 
 
 def one_image(scores, n_truths, **flags):
@@ -37,7 +39,7 @@ def test_the_surer_detection_takes_its_best_person_and_the_other_what_is_left():
     found = match(pairs, *one_image([0.6, 0.9], 2), max_detections=None, thresholds=(0.5, 0.75))
     assert detection_truth(found).tolist() == [[1, -1], [0, 0]]
     assert found.truth_detection.tolist() == [[1, 1], [0, -1]]
-    assert found.truth_found.tolist() == [[True, True], [True, False]]
+    assert found.is_truth_detected.tolist() == [[True, True], [True, False]]
 
 
 def test_equal_scores_keep_their_order_and_of_equal_overlaps_the_last_is_taken():
@@ -71,7 +73,7 @@ def test_an_ignored_person_is_taken_last_and_a_crowd_again_and_again():
 def test_a_threshold_of_one_accepts_what_rounding_spoiled():
     pairs = pairs_of([(0, 0, 1 - 1e-12)], 1, 1)
     found = match(pairs, *one_image([0.9], 1), max_detections=None, thresholds=(1.0,))
-    assert found.truth_found.all()
+    assert found.is_truth_detected.all()
 
 
 def test_a_detection_outside_the_range_is_ignored_unless_it_found_someone():
@@ -156,18 +158,18 @@ def test_best_overlap_finds_everyone_whom_a_one_to_one_match_finds(tangle):
         iou, detection = max(own, default=(0.0, 1))
         assert (best.truth_iou[person], best.truth_detection[person]) == (iou, -detection)
     greedy = match(pairs, *one_image(scores, m), max_detections=None)
-    assert (best.truth_found(greedy.thresholds) | ~greedy.truth_found).all()
+    assert (best.is_truth_detected(greedy.thresholds) | ~greedy.is_truth_detected).all()
 
 
 def test_nobody_found_is_no_error():
-    empty = Pairs(*(np.empty(0, int),) * 3, np.empty(0), 0.5, 2, 3)
+    empty = OverlapPairs(*(np.empty(0, int),) * 3, np.empty(0), 0.5, 2, 3)
     found = match(empty, *one_image([0.5, 0.6], 3), max_detections=1)
     assert detection_truth(found).shape == (2, 10)
-    assert not found.truth_found.any()
+    assert not found.is_truth_detected.any()
     assert detection_ignored(found, np.array([True, False])).sum() == 10
     assert match_best_overlap(empty).truth_iou.tolist() == [0, 0, 0]
-    nothing = Pairs(*(np.empty(0, int),) * 3, np.empty(0), 0.5, 0, 0)
-    assert match(nothing, *one_image([], 0), max_detections=100).truth_found.shape == (0, 10)
+    nothing = OverlapPairs(*(np.empty(0, int),) * 3, np.empty(0), 0.5, 0, 0)
+    assert match(nothing, *one_image([], 0), max_detections=100).is_truth_detected.shape == (0, 10)
     assert ranks_in_image(Detections(np.empty(0, int), np.empty(0))).shape == (0,)
 
 

@@ -9,10 +9,10 @@ from pycocotools import mask as coco
 from scipy.ndimage import gaussian_filter
 
 from isolux.geometry.variants import (
-    background_black,
-    mask_of,
-    person_black,
-    person_blurred,
+    black_out_background,
+    black_out_person,
+    blur_person,
+    decode_mask,
 )
 from isolux.io.images import read_image
 from isolux.vocabulary.errors import SpecError
@@ -25,13 +25,13 @@ def test_a_mask_is_drawn_as_pycocotools_draws_it(seed):
     rng = np.random.default_rng(seed)
     bitmap = (rng.random((17, 23)) < 0.3).astype(np.uint8)
     counts = coco.encode(np.asfortranarray(bitmap))["counts"].decode()
-    assert (mask_of(counts, 17, 23) == bitmap.astype(bool)).all()
+    assert (decode_mask(counts, 17, 23) == bitmap.astype(bool)).all()
 
 
 def test_inside_and_outside_of_a_mask():
     pixels = np.arange(12, dtype=np.uint8).reshape(2, 2, 3) + 1
     mask = np.array([[True, False], [False, True]])
-    black, bare = person_black(pixels, mask), background_black(pixels, mask)
+    black, bare = black_out_person(pixels, mask), black_out_background(pixels, mask)
     assert (black[mask] == 0).all()
     assert (black[~mask] == pixels[~mask]).all()
     assert (bare[mask] == pixels[mask]).all()
@@ -43,14 +43,14 @@ def test_the_blur_is_gaussian_with_the_radius_as_standard_deviation():
     """A step of brightness, far from all edges: scipy's filter with sigma 6, near enough."""
     pixels = np.zeros((101, 201, 3), dtype=np.uint8)
     pixels[:, 100:] = 200
-    blurred = person_blurred(pixels, np.ones((101, 201), dtype=bool), 6.0)[50, 60:141, 0]
+    blurred = blur_person(pixels, np.ones((101, 201), dtype=bool), 6.0)[50, 60:141, 0]
     wanted = gaussian_filter(pixels[50, :, 0].astype(float), 6.0)[60:141]
     assert np.abs(blurred.astype(float) - wanted).max() < 3.0
 
 
 def test_a_mask_of_another_size_is_refused():
     with pytest.raises(SpecError, match="of a picture of another size"):
-        person_black(np.zeros((4, 5, 3), dtype=np.uint8), np.zeros((5, 4), dtype=bool))
+        black_out_person(np.zeros((4, 5, 3), dtype=np.uint8), np.zeros((5, 4), dtype=bool))
 
 
 def test_a_contact_sheet_of_painted_people(tmp_path):
@@ -63,7 +63,7 @@ def test_a_contact_sheet_of_painted_people(tmp_path):
         mask = photo.owner == 1
         if mask.mean() < 0.03 or n == 4:
             continue
-        made = (person_black, person_blurred, background_black)
+        made = (black_out_person, blur_person, black_out_background)
         variants = (photo.pixels, *(one(photo.pixels, mask) for one in made))
         for k, one in enumerate(variants):
             sheet[n * 124 : n * 124 + 120, k * 164 : k * 164 + 160] = one

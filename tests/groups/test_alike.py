@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.groups.measure.alike import AlikeRows
+from isolux.groups.measure.alike import DistinctRows
 
 
 def _added(seed, n_units, *, repeated, many):
     """Add random blocks, and to a dense table by the definition: ``rows, dense, first columns``."""
     rng = np.random.default_rng(seed)
-    rows, dense, firsts = AlikeRows(n_units), [np.ones((n_units, 1))], []
+    rows, dense, firsts = DistinctRows(n_units), [np.ones((n_units, 1))], []
     for _ in range(3):
         units = (
             rng.integers(0, n_units, 8) if repeated else rng.permutation(n_units)[: n_units // 2]
@@ -35,7 +35,7 @@ def test_each_unit_adds_what_was_added_for_it(seed, repeated, many):
 
 
 def test_people_who_were_judged_alike_are_one_row():
-    rows = AlikeRows(6)
+    rows = DistinctRows(6)
     rows.add(np.arange(6), np.array([[1.0], [0.0], [1.0], [1.0], [0.0], [1.0]]))
     rows.add(np.array([0, 1, 2]), np.ones((3, 1)))
     matrix, row_of = rows.matrix()
@@ -45,14 +45,14 @@ def test_people_who_were_judged_alike_are_one_row():
 
 @pytest.mark.parametrize("n_units", [0, 1])
 def test_hardly_any_people(n_units):
-    rows = AlikeRows(n_units)
+    rows = DistinctRows(n_units)
     rows.add(np.arange(n_units), np.ones((n_units, 1)))
     matrix, row_of = rows.matrix()
     np.testing.assert_array_equal(matrix.toarray()[row_of], np.ones((n_units, 2)))
 
 
 def test_nan_is_kept():
-    rows = AlikeRows(2)
+    rows = DistinctRows(2)
     rows.add(np.arange(2), np.array([[np.nan], [1.0]]))
     matrix, row_of = rows.matrix()
     assert np.isnan(matrix.toarray()[row_of][0, 1])

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolux.groups import membership
-from isolux.groups.binning import OTHERS, Bins, bin_labels, binned, parse_bins, quantile_edges
+from isolux.groups import build_membership
+from isolux.groups.binning import ALL_OTHERS, Bins, bin_labels, bin_rows, parse_bins, quantile_edges
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.spec import Grouping
 
@@ -25,7 +25,7 @@ def ages(values, numbers=None, units=None):
 
 def groups_of(attributes, bins, **how):
     grouping = {"age": Grouping(attribute="age", bins=bins, **how)}
-    return membership(attributes, ["age"], grouping)
+    return build_membership(attributes, ["age"], grouping)
 
 
 def pairs(attributes, bins, **how):
@@ -168,7 +168,7 @@ def test_the_first_row_that_is_no_number_is_named_in_whatever_order_rows_come():
         }
     )
     with pytest.raises(TableError, match=r"found: 'y' of unit 'a'\n  where: column 'age'"):
-        binned(rows, Bins(edges=(1.0,)), "age")
+        bin_rows(rows, Bins(edges=(1.0,)), "age")
 
 
 def test_infinity_is_in_no_bin():
@@ -198,9 +198,9 @@ def test_bins_are_read():
 
 def test_more_than_thirty_numbers_want_bins():
     thirty = ages(range(30))
-    assert len(membership(thirty, ["age"]).frame) == 30
+    assert len(build_membership(thirty, ["age"]).frame) == 30
     with pytest.raises(SpecError) as error:
-        membership(ages(range(31)), ["age"])
+        build_membership(ages(range(31)), ["age"])
     assert str(error.value) == (
         "'age' has 31 different numbers, too many to be groups\n"
         "  expected: at most 30, or bins\n"
@@ -208,7 +208,7 @@ def test_more_than_thirty_numbers_want_bins():
     )
     # Unless a merge leaves few enough.
     merge = Grouping(attribute="age", merge={"young": ("0", "1")}, rest="drop")
-    assert len(membership(ages(range(31)), ["age"], {"age": merge}).frame) == 2
+    assert len(build_membership(ages(range(31)), ["age"], {"age": merge}).frame) == 2
 
 
 NUMBERS = st.lists(st.integers(-20, 20), min_size=1, max_size=60)
@@ -257,7 +257,7 @@ def test_bystanders_do_not_move_the_edges_of_quantiles():
     )  # fmt: skip
     units = pl.DataFrame({"unit_id": ids, "scored": [True] * 4 + [False] * 100})
     how = {"height": Grouping(attribute="height", bins="quantile:2")}
-    frame = membership(attributes, ["height"], how, units=units).frame
+    frame = build_membership(attributes, ["height"], how, units=units).frame
     of = dict(frame.select("unit_id", "group").iter_rows())
     assert [of[f"s{i}"] for i in range(4)] == ["<30", "<30", "30+", "30+"]
     assert of["b99"] == "<30"
@@ -271,7 +271,7 @@ def test_closed_on_the_right_quantiles_are_those_of_numpy_and_an_edge_is_in_the_
         edges = bins.edges_for(pl.Series(numbers))
         expected = np.unique(np.quantile(numbers, [0.25, 0.5, 0.75]))
         assert edges == pytest.approx(tuple(expected[expected < numbers.max()]))
-        code = bins.places(numbers, edges)
+        code = bins.bin_index(numbers, edges)
         assert [numbers[code == k].max() <= edges[k] for k in range(len(edges))]
         assert all(numbers[code == k + 1].min() > e for k, e in enumerate(edges))
 
@@ -279,12 +279,12 @@ def test_closed_on_the_right_quantiles_are_those_of_numpy_and_an_edge_is_in_the_
 def test_of_given_edges_the_closed_side_is_a_choice():
     rows = pl.DataFrame({"row": [0, 1, 2], "unit_id": ["a", "b", "c"], "unit": [0, 1, 2],
                          "value": ["17", "18", "19"], "number": [17.0, 18.0, 19.0]})  # fmt: skip
-    assert binned(rows, parse_bins("edges:18"), "age").rows["value"].to_list() == [
+    assert bin_rows(rows, parse_bins("edges:18"), "age").rows["value"].to_list() == [
         "<18",
         "18+",
         "18+",
     ]
-    right = binned(rows, parse_bins("edges:18:right"), "age")
+    right = bin_rows(rows, parse_bins("edges:18:right"), "age")
     assert right.rows["value"].to_list() == ["≤18", "≤18", ">18"]
     with pytest.raises(SpecError, match="':right' at the end"):
         parse_bins("edges:18:rigth")
@@ -295,7 +295,7 @@ def test_the_commonest_values_stay_and_all_others_are_one_group():
     cities = ["Lima"] * 4 + ["Cork", "Bonn"] * 2 + ["Oslo", None]
     found = groups_of(ages(cities), "top:2")
     sizes = found.frame.group_by("group", maintain_order=True).len().rows()
-    assert dict(sizes) == {"Lima": 4, "Bonn": 2, OTHERS: 3, "unknown": 1}
+    assert dict(sizes) == {"Lima": 4, "Bonn": 2, ALL_OTHERS: 3, "unknown": 1}
     assert "age: 2 values that are not among the 2 most common are 'all others'" in found.notes
     few = groups_of(ages(cities), "top:4").frame
     assert few["group"].unique().sort().to_list() == ["Bonn", "Cork", "Lima", "Oslo", "unknown"]
@@ -309,13 +309,13 @@ def test_how_common_a_value_is_goes_by_units_not_by_rows():
 def test_an_attribute_of_too_many_values_is_refused_with_what_to_do():
     many = ages([f"name {i}" for i in range(12)])
     with pytest.raises(SpecError) as caught:
-        membership(many, ["age"], most=11)
+        build_membership(many, ["age"], max_values=11)
     assert "'age' has 12 different values, too many to compare their groups" in str(caught.value)
     assert "expected: at most 11" in str(caught.value)
     assert '--bins "age=top:50"' in str(caught.value)
-    assert membership(many, ["age"], most=12).groups.height == 12
+    assert build_membership(many, ["age"], max_values=12).groups.height == 12
     few = {"age": Grouping(attribute="age", bins="top:3")}
-    assert membership(many, ["age"], few, most=11).groups.height == 4
+    assert build_membership(many, ["age"], few, max_values=11).groups.height == 4
     numbers = ages(range(40))
     with pytest.raises(SpecError, match="40 different numbers, too many to be groups"):
-        membership(numbers, ["age"], most=11)
+        build_membership(numbers, ["age"], max_values=11)

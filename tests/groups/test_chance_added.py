@@ -10,11 +10,11 @@ import pytest
 
 from isolux.disparity.comparisons import compare_groups
 from isolux.disparity.measured import measure_disparities
-from isolux.groups.interval_methods.noisy import chance_alike, chance_of
+from isolux.groups.interval_methods.noisy import equalise_noise_bias, estimate_noise_bias
 from isolux.groups.measure import measure_groups
-from isolux.stats.calibration import mean_of_folded
+from isolux.stats.calibration import folded_normal_mean
 from isolux.tasks.classification import INFO
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import members, scored
 
 METRIC = next(m for m in INFO.metrics if m.name == "calibration_error")
@@ -29,7 +29,7 @@ def measured(sure, right, groups, clusters=None, **settings):
     table = pl.DataFrame({**evidence, "correct": right})
     scores = scored([float(r) for r in right], clusters, evidence={"classification": table},
                     others=(METRIC,))  # fmt: skip
-    spec = Comparing(
+    spec = ComparisonSettings(
         **{"replicates": 199, "seed": 3, "min_units": 2, "min_clusters": 2, **settings}
     )
     found = measure_groups(scores, members(g=groups), spec)
@@ -39,7 +39,9 @@ def measured(sure, right, groups, clusters=None, **settings):
 
 
 def alike(found, measure, rows):
-    return chance_alike(*(chance_of(found.design, measure, rows[name]) for name in "ab"))
+    return equalise_noise_bias(
+        *(estimate_noise_bias(found.design, measure, rows[name]) for name in "ab")
+    )
 
 
 def test_the_surer_group_is_given_the_chance_that_it_lacks():
@@ -56,17 +58,17 @@ def test_the_surer_group_is_given_the_chance_that_it_lacks():
     assert (a.item(), b.item()) == pytest.approx((0.0, 0.26438), abs=2e-5)
     # b's gap of .125 is .7 of its standard error of .17678: it may be 0, and all of it chance's:
     # .17678 x sqrt(2 / pi) = .14105. Its answers vary as true confidences of .5 would: times 1.
-    chance = chance_of(found.design, measure, rows["b"])
-    assert (chance.added.item(), chance.times.item()) == pytest.approx((0.14105, 1.0), abs=1e-5)
+    chance = estimate_noise_bias(found.design, measure, rows["b"])
+    assert (chance.bias.item(), chance.se_factor.item()) == pytest.approx((0.14105, 1.0), abs=1e-5)
 
 
 def test_a_group_without_a_wrong_answer_is_not_sure_of_its_error():
     # Ten answers of confidence .9, all right: every gap is .1, squares are 10 x .01 = .1. True
     # confidences would let them vary by 10 x .9 x .1 = .9: nine times as much, errors three times.
     found, j, rows = measured([0.9] * 20, [True] * 18 + [False] * 2, ["a"] * 10 + ["b"] * 10)
-    chance = chance_of(found.design, found.measures[j], rows["a"])
-    assert chance.times.item() == pytest.approx(3.0)
-    assert chance.noise.sum().item() == pytest.approx(0.9 / 100)
+    chance = estimate_noise_bias(found.design, found.measures[j], rows["a"])
+    assert chance.se_factor.item() == pytest.approx(3.0)
+    assert chance.noise_variance.sum().item() == pytest.approx(0.9 / 100)
     assert found.interval.low[rows["a"], j].item() == 0.0
 
 
@@ -98,7 +100,7 @@ def test_it_is_the_mean_of_values_with_noise_added():
         assert value[g].item() == pytest.approx(expected, abs=5e-4)
     narrow = np.maximum(np.abs(gap[0]) - 2 * np.sqrt(noise[0]), 0.0)
     again = np.abs(narrow + drawn * np.sqrt(noise[0])).sum(axis=1).mean() - narrow.sum()
-    found_added = chance_of(found.design, found.measures[j], rows["a"]).added.item()
+    found_added = estimate_noise_bias(found.design, found.measures[j], rows["a"]).bias.item()
     assert found_added == pytest.approx(again, abs=5e-4)
 
 
@@ -107,7 +109,7 @@ def test_groups_are_held_to_one_another_and_never_to_everyone():
     groups = np.repeat(["a", "b", "c"], [80, 400, 400])
     sure = rng.random(880)
     found, j, rows = measured(sure, rng.random(880) < sure, groups.tolist())
-    spec = Comparing(replicates=199, seed=3)
+    spec = ComparisonSettings(replicates=199, seed=3)
     table = measure_disparities(found, spec).table.filter(pl.col("metric") == METRIC.name)
     assert "difference_to_overall" not in table["kind"].to_list()
     between = pl.concat_list("group_a", "group_b").list.sort() == ["a", "b"]
@@ -117,9 +119,9 @@ def test_groups_are_held_to_one_another_and_never_to_everyone():
     assert pair["value"] == pytest.approx(raw)
     assert pair["group_a"] == "a"
     one, two = alike(found, found.measures[j], rows)
-    apart = compare_groups(found, "g", j).pairs(rows["a"], rows["b"])
+    apart = compare_groups(found, "g", j).compare_pairs(rows["a"], rows["b"])
     less = raw - (one - two).item()
-    as_is = replace(apart, also=None).interval(Z).low.item()
+    as_is = replace(apart, alternative_values=None).interval(Z).low.item()
     assert less > 0.03
     assert pair["low"] == pytest.approx(as_is - less)
     assert pair["low"] < 0.0 < pair["high"]
@@ -132,5 +134,5 @@ def test_groups_are_held_to_one_another_and_never_to_everyone():
 
 def test_a_mean_size_is_what_many_draws_have():
     drawn = np.abs(np.random.default_rng(3).normal(0.4, 0.7, 400_000)).mean()
-    found = mean_of_folded(np.array([0.4, -0.4]), np.array([0.7, 0.7]))
+    found = folded_normal_mean(np.array([0.4, -0.4]), np.array([0.7, 0.7]))
     assert found == pytest.approx([drawn, drawn], abs=0.004)

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.groups.interval_methods.class_mean import ClassShares
+from isolux.groups.interval_methods.class_mean import MacroAverages
 from isolux.stats.shares import ClusterMeans
 
 
@@ -54,5 +54,5 @@ def test_the_mean_is_of_the_classes_that_occur():
         return ClusterMeans(np.array(values), 60 * one, 0 * one, 59 * one, one, 9 * one, 0.0)
 
     # .9 and .7 make .8; of the second group the second class has nobody: .5 alone.
-    held = ClassShares([shares(0.9, 0.5), shares(0.7, np.nan)], np.zeros(2))
+    held = MacroAverages([shares(0.9, 0.5), shares(0.7, np.nan)], np.zeros(2))
     assert held.mean() == pytest.approx([0.8, 0.5])

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from isolux.groups.measure.drawn import apply_survey_weights
 
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
-from isolux.groups.measure.drawn import drawn
 from isolux.stats.roc import auc, roc_auc
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.vocabulary.containers import Scores
@@ -52,8 +52,8 @@ def test_equal_weights_give_the_table_that_no_weights_give():
     groups = ["a", "b"] * 60
     clusters = [f"c{k // 4}" for k in range(120)]
     right = [float(k % 3 != 0) for k in range(120)]
-    plain = measure_groups(scored(right, clusters), members(tone=groups), SPEC).table()
-    found = _measured(_sampled([2.5] * 120, clusters=clusters), groups).table()
+    plain = measure_groups(scored(right, clusters), members(tone=groups), SPEC).to_table()
+    found = _measured(_sampled([2.5] * 120, clusters=clusters), groups).to_table()
     assert found["n_effective"].to_list() == pytest.approx([120.0, 60.0, 60.0])
     for name in ("n_units", "n_clusters", "status", "reason", "method", "group"):
         assert found[name].to_list() == plain[name].to_list(), name
@@ -67,14 +67,14 @@ def test_a_rate_is_that_of_the_people_for_whom_others_stand():
     found = _measured(_sampled(weight, values=values), ["a"] * 40)
     # 10 of weight 4 are wrong, 30 of weight 1 right: 30 / 70; worth 70² / (10 · 16 + 30).
     assert found.value[0, 0] == pytest.approx(30 / 70)
-    assert found.worth.units[0, 0] == pytest.approx(4900 / 190)
+    assert found.n_effective.n_units[0, 0] == pytest.approx(4900 / 190)
     assert found.n_units[0, 0] == 40
 
 
 def test_a_group_whose_people_are_worth_too_few_is_not_judged():
     weight = [100.0] * 2 + [1.0] * 58
     spec = Statistics(min_units=50, min_clusters=5, replicates=200)
-    found = _measured(_sampled(weight), ["a"] * 60, spec).table()
+    found = _measured(_sampled(weight), ["a"] * 60, spec).to_table()
     row = found.row(1, named=True)
     assert row["status"] == "insufficient units"
     assert row["reason"] == "fewer than 50 units: 60 units are worth 3 of one weight"
@@ -84,7 +84,7 @@ def test_clusters_of_which_few_weigh_are_too_few():
     weight = [300.0] * 40 + [1.0] * 160
     clusters = [f"c{k // 10}" for k in range(200)]
     spec = Statistics(min_units=20, min_clusters=10, replicates=200)
-    found = _measured(_sampled(weight, clusters=clusters), ["a"] * 200, spec).table()
+    found = _measured(_sampled(weight, clusters=clusters), ["a"] * 200, spec).to_table()
     row = found.row(1, named=True)
     assert row["status"] == "insufficient clusters"
     assert row["reason"] == "fewer than 10 clusters: 20 clusters are worth 4 of one weight"
@@ -143,7 +143,7 @@ def test_detections_take_no_weights_and_say_what_can_be_had():
     judged = SimpleNamespace(measures=measures, detected={1: None})
     none = np.zeros(0, dtype=np.int64)
     with pytest.raises(SpecError, match=r"(?s)average_precision takes no weights.*--metric acc"):
-        drawn(None, judged, (none, none), {"sample": pl.DataFrame()}, Statistics())
+        apply_survey_weights(None, judged, (none, none), {"sample": pl.DataFrame()}, Statistics())
 
 
 @pytest.mark.parametrize("more", [{"interval": "bca"}, {"weights": "poisson"}])
@@ -165,6 +165,6 @@ def test_other_intervals_hold_the_weighted_rate(interval):
 @pytest.mark.parametrize("clusters", [None, [f"c{k // 3}" for k in range(120)]])
 def test_groups_that_are_reduced_in_turns_are_those_of_one_go(monkeypatch, clusters):
     weight, groups = [1.0 + k % 5 for k in range(120)], list("abcbab") * 20
-    whole = _measured(_sampled(weight, clusters=clusters), groups).table()
-    monkeypatch.setattr("isolux.groups.means.AT_ONCE", 50)
-    assert _measured(_sampled(weight, clusters=clusters), groups).table().equals(whole)
+    whole = _measured(_sampled(weight, clusters=clusters), groups).to_table()
+    monkeypatch.setattr("isolux.groups.means.MAX_ENTRIES_PER_BATCH", 50)
+    assert _measured(_sampled(weight, clusters=clusters), groups).to_table().equals(whole)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolux.groups import membership
-from isolux.groups.intersections import display, entries, parts
+from isolux.groups import build_membership
+from isolux.groups.intersections import group_name, split_entries, split_entry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import Grouping
 
@@ -28,20 +28,20 @@ def test_two_tones_and_one_gender_are_two_groups():
             ("q", "tone", "4"), ("q", "gender", "M"),
         ]
     )  # fmt: skip
-    found = membership(rows, ["tone*gender", "gender*tone"][:1])
+    found = build_membership(rows, ["tone*gender", "gender*tone"][:1])
     assert found.frame.rows() == [
         ("tone*gender", "3 × F", ["3", "F"], "p"),
         ("tone*gender", "4 × F", ["4", "F"], "p"),
         ("tone*gender", "4 × M", ["4", "M"], "q"),
     ]
-    turned = membership(rows, ["gender*tone"]).frame
+    turned = build_membership(rows, ["gender*tone"]).frame
     assert turned["values"].to_list() == [["F", "3"], ["F", "4"], ["M", "4"]]
     assert turned["attribute"].unique().to_list() == ["gender*tone"]
 
 
 def test_intersections_stand_beside_their_attributes_in_the_order_given():
     rows = attributes_of([("p", "race", "W"), ("p", "gender", "F")])
-    frame = membership(rows, ["race*gender", "gender", " race ", "race"]).frame
+    frame = build_membership(rows, ["race*gender", "gender", " race ", "race"]).frame
     assert frame["attribute"].to_list() == ["race*gender", "gender", "race"]
 
 
@@ -59,7 +59,7 @@ def test_merges_and_bins_hold_inside_an_intersection():
         "tone": Grouping(attribute="tone", merge={"lighter": ("1", "2")}, rest="drop"),
         "age": Grouping(attribute="age", bins="edges:18"),
     }
-    frame = membership(rows, ["tone*age"], how).frame
+    frame = build_membership(rows, ["tone*age"], how).frame
     assert frame.select("group", "unit_id").rows() == [("lighter × <18", "p")]
 
 
@@ -67,19 +67,19 @@ def test_groups_that_look_alike_are_still_told_apart():
     rows = attributes_of(
         [("p", "a", "x × y"), ("p", "b", "z"), ("q", "a", "x"), ("q", "b", "y × z")]
     )
-    frame = membership(rows, ["a*b"]).frame
+    frame = build_membership(rows, ["a*b"]).frame
     assert sorted(frame["group"]) == ['"x × y" × z', 'x × "y × z"']
-    assert display(["x × y"]) == "x × y"
+    assert group_name(["x × y"]) == "x × y"
 
 
 def test_an_attribute_whose_name_holds_a_star_stays_whole():
-    assert parts("a*b", KNOWN) == ("a*b",)
-    assert parts(" race*gender * age", KNOWN) == ("race", "gender", "age")
+    assert split_entry("a*b", KNOWN) == ("a*b",)
+    assert split_entry(" race*gender * age", KNOWN) == ("race", "gender", "age")
 
 
 def test_an_attribute_that_does_not_exist_is_refused_with_the_nearest_names():
     with pytest.raises(UnknownNameError) as error:
-        parts("race*gendre", KNOWN)
+        split_entry("race*gendre", KNOWN)
     assert str(error.value) == (
         "there is no attribute named 'gendre'\n"
         "  expected: one of a*b, age, gender, race\n"
@@ -90,7 +90,7 @@ def test_an_attribute_that_does_not_exist_is_refused_with_the_nearest_names():
 @pytest.mark.parametrize("entry", ["race*race", "race*", "*", ""])
 def test_an_intersection_that_cannot_be_read_is_refused(entry):
     with pytest.raises(SpecError) as error:
-        parts(entry, KNOWN)
+        split_entry(entry, KNOWN)
     assert str(error.value) == (
         "an intersection cannot be read\n"
         "  expected: different attributes joined by *, as in 'race*gender'\n"
@@ -100,7 +100,7 @@ def test_an_intersection_that_cannot_be_read_is_refused(entry):
 
 def test_the_same_groups_in_another_order_are_refused():
     with pytest.raises(SpecError) as error:
-        entries(["race*gender", "gender*race"], KNOWN)
+        split_entries(["race*gender", "gender*race"], KNOWN)
     assert str(error.value) == (
         "two intersections have the same groups\n"
         "  expected: each intersection once\n"
@@ -120,14 +120,18 @@ ROWS = st.lists(
 ALL = [("w", name, values[0]) for name, values in VALUES.items()]
 
 
-@given(ROWS, st.permutations(sorted(VALUES)), st.integers(1, 4), st.sampled_from(["keep", "drop"]))
+@given(
+    ROWS, st.permutations(sorted(VALUES)), st.integers(1, 4), st.sampled_from(["keep", "drop"])
+)
 @settings(max_examples=100, deadline=None)
 def test_membership_is_the_set_product_recomputed_in_plain_python(rows, order, k, unknown):
     rows = [*rows, *ALL]
     names = order[:k]
     units = sorted({u for u, _, _ in rows})
     how = {name: Grouping(attribute=name, unknown=unknown) for name in names}
-    frame = membership(attributes_of(rows), ["*".join(names)], how, units=pl.Series(units)).frame
+    frame = build_membership(
+        attributes_of(rows), ["*".join(names)], how, units=pl.Series(units)
+    ).frame
 
     expected = set()
     for unit in units:

@@ -16,15 +16,15 @@ from isolux.stats.statistic import MEAN, RankStatistic, SumStatistic
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import GROUP_METRICS, check
 from tests._scored import ACCURACY, members, scored
 
-SMALL = Comparing(min_units=1, min_clusters=1, replicates=500)
+SMALL = ComparisonSettings(min_units=1, min_clusters=1, replicates=500)
 
 
 def _rows(scores, membership, spec=SMALL):
-    return measure_groups(scores, membership, spec).table()
+    return measure_groups(scores, membership, spec).to_table()
 
 
 def _people(seed=0, people=60, photos=3):
@@ -79,7 +79,7 @@ def test_the_standard_error_is_the_clusters_not_the_rows():
 
 @pytest.mark.parametrize("name", ["score", "wilson"])
 def test_independent_rows_have_the_textbooks_interval(name):
-    spec = Comparing(interval=name)
+    spec = ComparisonSettings(interval=name)
     row = _rows(scored([1.0] * 41 + [0.0] * 19), members(g=["a"] * 60), spec).row(1, named=True)
     assert (round(row["low"], 4), round(row["high"], 4)) == (0.5577, 0.7869)
 
@@ -87,7 +87,7 @@ def test_independent_rows_have_the_textbooks_interval(name):
 @pytest.mark.parametrize("name", ["wilson", "clopper-pearson"])
 def test_closed_intervals_use_the_design_effect_of_the_standard_error(name):
     values, clusters, group = _people()
-    spec = Comparing(interval=name)
+    spec = ComparisonSettings(interval=name)
     row = _rows(scored(values, clusters), members(g=group), spec).row(1, named=True)
     p, n = row["value"], row["n_units"]
     effect = max(row["standard_error"] ** 2 / (p * (1 - p) / (n - 1)), 1.0)
@@ -128,7 +128,7 @@ def test_statuses_and_reasons(case):
     n, each, more, status, has_value, has_interval, reason = case
     values = np.tile([1.0, 0.0, 0.0], n * each)[: n * each]
     clusters = [f"s{k}" for k in np.repeat(np.arange(n), each)]
-    spec = Comparing(replicates=200, **more)
+    spec = ComparisonSettings(replicates=200, **more)
     row = _rows(scored(values, clusters), members(g=["a"] * (n * each)), spec).row(1, named=True)
     assert row["status"] == status
     assert (row["value"] is not None) is has_value
@@ -190,10 +190,10 @@ def test_attributes_with_unknown_people_have_their_own_domain():
     made = measure_groups(
         scored([1, 0, 1, 1]), members(g=["a", "b", None, None], h=["x", "x", "y", "y"]), SMALL
     )
-    assert made.domain_of["h"] == 0, "its groups unite everyone"
-    domain = made.domain_of["g"]
+    assert made.domain_rows["h"] == 0, "its groups unite everyone"
+    domain = made.domain_rows["g"]
     assert domain >= len(made.groups)
-    np.testing.assert_array_equal(made.design.totals()[domain, 0], 2)
+    np.testing.assert_array_equal(made.cluster_sums.totals()[domain, 0], 2)
     assert made.value.shape[0] == len(made.groups) == 5
 
 

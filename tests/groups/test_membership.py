@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolux.groups import membership
+from isolux.groups import build_membership
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import Grouping
@@ -24,7 +24,7 @@ def test_ages_come_in_the_order_of_age_with_unknown_last_and_units_as_given():
     ages = ["more than 70", "10-19", None, "3-9", "0-2", "3-9"]
     rows = attributes_of([(f"u{i}", "age", age) for i, age in enumerate(ages)])
     units = pl.Series(["u5", "u4", "u3", "u2", "u1", "u0"])
-    assert membership(rows, ["age"], units=units).frame.select("group", "unit_id").rows() == [
+    assert build_membership(rows, ["age"], units=units).frame.select("group", "unit_id").rows() == [
         ("0-2", "u4"),
         ("3-9", "u5"),
         ("3-9", "u3"),
@@ -36,7 +36,9 @@ def test_ages_come_in_the_order_of_age_with_unknown_last_and_units_as_given():
 
 def test_names_come_by_falling_size():
     rows = attributes_of([("a", "race", "B"), ("b", "race", "C"), ("c", "race", "C")])
-    assert membership(rows, ["race"]).frame["group"].unique(maintain_order=True).to_list() == [
+    assert build_membership(rows, ["race"]).frame["group"].unique(
+        maintain_order=True
+    ).to_list() == [
         "C",
         "B",
     ]
@@ -44,20 +46,22 @@ def test_names_come_by_falling_size():
 
 def test_a_repeated_row_is_one_membership():
     rows = attributes_of([("a", "race", "B")] * 3 + [("b", "race", "C")])
-    assert membership(rows, ["race"]).frame.height == 2
+    assert build_membership(rows, ["race"]).frame.height == 2
 
 
 def test_units_that_are_not_judged_are_left_out_and_do_not_count_for_quantiles():
     rows = attributes_of([(f"u{i}", "income", str(i)) for i in range(8)])
     how = {"income": Grouping(attribute="income", bins="quantile:2")}
-    frame = membership(rows, ["income"], how, units=pl.DataFrame({"unit_id": ["u0", "u1"]})).frame
+    frame = build_membership(
+        rows, ["income"], how, units=pl.DataFrame({"unit_id": ["u0", "u1"]})
+    ).frame
     assert frame.select("group", "unit_id").rows() == [("<1", "u0"), ("1+", "u1")]
 
 
 def test_a_value_that_only_unjudged_units_have_may_be_merged():
     rows = attributes_of([("a", "tone", "1"), ("b", "tone", "2")])
     how = {"tone": Grouping(attribute="tone", merge={"lighter": ("1", "2")})}
-    frame = membership(rows, ["tone"], how, units=pl.Series(["a"])).frame
+    frame = build_membership(rows, ["tone"], how, units=pl.Series(["a"])).frame
     assert frame.select("group", "unit_id").rows() == [("lighter", "a")]
 
 
@@ -68,32 +72,32 @@ def test_without_units_those_of_the_attributes_kind_are_judged():
             attributes_of([("image 1", "weather", "rain")], "image"),
         ]
     )
-    frame = membership(rows, ["race"]).frame
+    frame = build_membership(rows, ["race"]).frame
     assert frame.select("group", "unit_id").rows() == [("B", "a"), ("unknown", "b")]
 
 
 def test_one_value_only_is_noted():
-    found = membership(attributes_of([("a", "race", "B"), ("b", "race", None)]), ["race"])
+    found = build_membership(attributes_of([("a", "race", "B"), ("b", "race", None)]), ["race"])
     assert found.notes == (
         "race: 1 of 2 unit(s) unknown (not annotated), kept as a separate group",
         "race: 'B' is the only known group, so there is nothing to compare it with",
     )
-    nobody = membership(attributes_of([("a", "race", None)]), ["race"])
+    nobody = build_membership(attributes_of([("a", "race", None)]), ["race"])
     assert nobody.frame["group"].to_list() == ["unknown"]
     assert nobody.notes[-1] == "race: every unit is unknown or left out"
 
 
 def test_notes_come_once_for_an_attribute_however_often_it_is_crossed():
     rows = attributes_of([("a", "race", "B"), ("a", "race", "C"), ("a", "gender", "F")])
-    found = membership(rows, ["race", "race*gender"])
+    found = build_membership(rows, ["race", "race*gender"])
     assert found.notes.count("race: 1 of 1 unit(s) are in more than one group") == 1
 
 
 def test_no_attributes_asked_for_or_no_units_judged_give_an_empty_table():
     rows = attributes_of([("a", "race", "B")])
     for found in (
-        membership(rows, []),
-        membership(rows, ["race"], units=pl.Series([], dtype=pl.String)),
+        build_membership(rows, []),
+        build_membership(rows, ["race"], units=pl.Series([], dtype=pl.String)),
     ):
         assert found.frame.equals(MEMBERSHIP.empty())
         assert found.frame.schema == MEMBERSHIP.empty().schema
@@ -102,13 +106,13 @@ def test_no_attributes_asked_for_or_no_units_judged_give_an_empty_table():
 def test_the_attributes_are_not_changed():
     rows = attributes_of([("a", "race", "n/a"), ("b", "race", "B")])
     before = rows.clone()
-    membership(rows, ["race"])
+    build_membership(rows, ["race"])
     assert rows.equals(before)
 
 
 def test_an_attribute_that_does_not_exist_is_refused_with_near_names():
     with pytest.raises(UnknownNameError) as error:
-        membership(attributes_of([("a", "gender", "F")]), ["gendr"])
+        build_membership(attributes_of([("a", "gender", "F")]), ["gendr"])
     assert str(error.value) == (
         "there is no attribute named 'gendr'\n"
         "  expected: one of gender\n"
@@ -119,7 +123,7 @@ def test_an_attribute_that_does_not_exist_is_refused_with_near_names():
 def test_an_attribute_of_other_units_than_those_judged_is_refused_with_ids_of_both():
     rows = attributes_of([(f"image {i}", "weather", "rain") for i in range(5)], "image")
     with pytest.raises(JoinError) as error:
-        membership(rows, ["weather"], units=pl.Series(["face 1", "face 2"]))
+        build_membership(rows, ["weather"], units=pl.Series(["face 1", "face 2"]))
     assert str(error.value) == (
         "no judged unit has a value of 'weather'\n"
         "  expected: unit ids such as 'face 1', 'face 2'\n"
@@ -131,20 +135,20 @@ def test_an_attribute_of_other_units_than_those_judged_is_refused_with_ids_of_bo
 def test_units_without_ids_are_refused():
     rows = attributes_of([("a", "race", "B")])
     with pytest.raises(UnknownNameError, match="there is no column named 'unit_id'"):
-        membership(rows, ["race"], units=pl.DataFrame({"id": ["a"]}))
+        build_membership(rows, ["race"], units=pl.DataFrame({"id": ["a"]}))
     with pytest.raises(TableError, match="a judged unit has no identifier"):
-        membership(rows, ["race"], units=pl.Series(["a", None]))
+        build_membership(rows, ["race"], units=pl.Series(["a", None]))
 
 
 def test_a_table_that_is_no_attributes_table_is_refused():
     with pytest.raises(UnknownNameError, match="there is no column named 'attribute'"):
-        membership(pl.DataFrame({"unit_id": ["a"], "unit_kind": ["instance"]}), ["race"])
+        build_membership(pl.DataFrame({"unit_id": ["a"], "unit_kind": ["instance"]}), ["race"])
 
 
 @pytest.mark.parametrize(("unknown", "warned"), [(19, False), (20, True), (80, True)])
 def test_many_unknown_units_are_a_caution_and_few_a_note(unknown, warned):
     rows = [(f"u{i}", "race", "unknown" if i < unknown else "ab"[i % 2]) for i in range(100)]
-    (said,) = membership(attributes_of(rows), ["race"]).notes
+    (said,) = build_membership(attributes_of(rows), ["race"]).notes
     assert said.startswith(f"race: {unknown} of 100 unit(s) unknown")
     assert isinstance(said, Caution) == warned
 
@@ -171,8 +175,8 @@ def how(rule, unknown="keep"):
 @settings(max_examples=60, deadline=None)
 def test_the_order_of_rows_does_not_matter(rows, rule, rng):
     shuffled = rng.sample(rows, len(rows))
-    first = membership(attributes_of(rows), BY, how(rule))
-    second = membership(attributes_of(shuffled), BY, how(rule))
+    first = build_membership(attributes_of(rows), BY, how(rule))
+    second = build_membership(attributes_of(shuffled), BY, how(rule))
     assert first.frame.equals(second.frame)
     assert first.notes == second.notes
 
@@ -182,8 +186,8 @@ def test_the_order_of_rows_does_not_matter(rows, rule, rng):
 def test_the_names_of_groups_do_not_matter(rows, rule):
     names = {"1": "zebra", "2": "-", "3": "70+", None: None, "unknown": "N/A"}
     renamed = [(unit, attribute, names[value]) for unit, attribute, value in rows]
-    first = membership(attributes_of(rows), BY, how(rule)).frame
-    second = membership(attributes_of(renamed), BY, how(rule)).frame
+    first = build_membership(attributes_of(rows), BY, how(rule)).frame
+    second = build_membership(attributes_of(renamed), BY, how(rule)).frame
     new = {**names, "unknown": "unknown"}
     expected = {(a, tuple(new[v] for v in vs), u) for a, _, vs, u in first.rows()}
     assert {(a, tuple(vs), u) for a, _, vs, u in second.rows()} == expected
@@ -193,7 +197,7 @@ def test_the_names_of_groups_do_not_matter(rows, rule):
 @settings(max_examples=60, deadline=None)
 def test_every_unit_is_in_a_group_when_unknown_is_kept(rows, rule):
     units = pl.Series(["p", "q", "r", "s", "t", "u", "w", "nobody wrote a row about me"])
-    frame = membership(attributes_of(rows), BY, how(rule), units=units).frame
+    frame = build_membership(attributes_of(rows), BY, how(rule), units=units).frame
     check(frame, MEMBERSHIP)
     for entry in BY:
         assert set(frame.filter(pl.col("attribute") == entry)["unit_id"]) == set(units)
@@ -204,7 +208,7 @@ def test_every_unit_is_in_a_group_when_unknown_is_kept(rows, rule):
 def test_both_is_keep_and_drop_side_by_side(rows, rule):
     table = attributes_of([*rows, ("v", "race", None)])
     frames = {
-        policy: membership(table, ["race"], how(rule, policy)).frame
+        policy: build_membership(table, ["race"], how(rule, policy)).frame
         for policy in ("keep", "drop", "both")
     }
     both = frames["both"].partition_by("attribute", as_dict=True)
@@ -234,7 +238,7 @@ def test_fifty_thousand_units_by_twenty_attributes_take_little_time():
     ]
     table = pl.concat(frames)
     start = time.process_time()
-    found = membership(table, [f"a{i}" for i in range(k)], units=ids)
+    found = build_membership(table, [f"a{i}" for i in range(k)], units=ids)
     assert time.process_time() - start < 8.0
     assert found.frame["unit_id"].n_unique() == n
 
@@ -245,12 +249,12 @@ def test_groups_that_differ_by_case_alone_are_refused_with_their_sizes():
          "value": ["Male", "male", "Male"]}
     )  # fmt: skip
     with pytest.raises(SpecError, match="differ by case or blanks alone") as caught:
-        membership(rows, ["gender"])
+        build_membership(rows, ["gender"])
     assert "'Male' (2), 'male' (1)" in str(caught.value)
     hint = '--group "gender:Male=Male,male"'
     assert hint in str(caught.value)
     merged = Grouping(attribute="gender", merge={"Male": ("Male", "male")})
-    found = membership(rows, ["gender"], {"gender": merged}).frame
+    found = build_membership(rows, ["gender"], {"gender": merged}).frame
     assert found["group"].to_list() == ["Male"] * 3
 
 
@@ -260,10 +264,13 @@ def test_a_group_may_not_have_the_name_of_all_people_together(taken):
         {"unit_kind": "instance", "unit_id": ["a", "b"], "attribute": "who", "value": [taken, "b"]}
     )
     with pytest.raises(SpecError, match="as all people together are") as caught:
-        membership(rows, ["who"])
+        build_membership(rows, ["who"])
     assert f'--group "who:all={taken}"' in str(caught.value)
     renamed = Grouping(attribute="who", merge={"all": (taken,)})
-    assert membership(rows, ["who"], {"who": renamed}).frame["group"].to_list() == ["all", "b"]
+    assert build_membership(rows, ["who"], {"who": renamed}).frame["group"].to_list() == [
+        "all",
+        "b",
+    ]
 
 
 def test_combinations_that_hold_no_one_are_named():
@@ -271,13 +278,13 @@ def test_combinations_that_hold_no_one_are_named():
         {"unit_kind": "instance", "unit_id": ["a", "a", "b", "b", "c", "c"],
          "attribute": ["tone", "light"] * 3, "value": ["1", "day", "2", "night", "1", None]}
     )  # fmt: skip
-    told = [n for n in membership(rows, ["tone", "tone*light"]).notes if "no one" in n]
+    told = [n for n in build_membership(rows, ["tone", "tone*light"]).notes if "no one" in n]
     assert told == ["2 of 4 combinations of tone × light hold no one: 1 × night, 2 × day."]
     others = pl.DataFrame(
         {"unit_kind": "instance", "unit_id": ["x", "x", "y", "y"],
          "attribute": ["tone", "light"] * 2, "value": ["1", "night", "2", "day"]}
     )  # fmt: skip
-    every = membership(pl.concat([rows, others]), ["tone*light"]).notes
+    every = build_membership(pl.concat([rows, others]), ["tone*light"]).notes
     assert not [n for n in every if "no one" in n]
 
 
@@ -291,7 +298,7 @@ def test_people_whom_no_score_is_about_are_not_counted_as_unknown() -> None:
         {"unit_id": ["a", "b", "c", "d", "e"], "scored": [True, True, True, False, False]}
     )
     words = {"tone": Grouping(attribute="tone", unknown_values=("not sure",))}
-    found = membership(rows, ["tone"], words, units=units)
-    assert found.accounts == {"tone": {"n_units": 3, "n_unknown": 2, "n_unannotated": 1}}
+    found = build_membership(rows, ["tone"], words, units=units)
+    assert found.unit_counts == {"tone": {"n_units": 3, "n_unknown": 2, "n_unannotated": 1}}
     text = "tone: 2 of 3 unit(s) unknown (1 of them not annotated), kept as a separate group"
     assert text in found.notes

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolux.groups import membership
-from isolux.groups.merging import merged
+from isolux.groups import build_membership
+from isolux.groups.merging import merge_values
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import Grouping
 
@@ -25,7 +25,7 @@ def everyone(*values):
 
 def groups_of(attributes, merge, rest="keep", **how):
     grouping = {"tone": Grouping(attribute="tone", merge=merge, rest=rest, **how)}
-    return membership(attributes, ["tone"], grouping)
+    return build_membership(attributes, ["tone"], grouping)
 
 
 def test_facets_lighter_and_darker_may_share_a_person():
@@ -157,6 +157,6 @@ def test_a_merge_is_the_union_of_its_values_and_the_rest_stays_as_it_was(rows, m
 def test_a_protocols_merge_may_name_values_that_nobody_here_has():
     found = pl.DataFrame({"unit": [0, 1], "value": ["1", "5"]})
     how = Grouping(attribute="tone", merge={"lighter": ("1", "2", "3")}, absent="note")
-    rows, notes = merged(found, how, ["1", "5"])
+    rows, notes = merge_values(found, how, ["1", "5"])
     assert sorted(rows.rows()) == [(0, "lighter"), (1, "5")]
     assert notes == ("tone: nobody here is '2', '3', which the merge 'lighter' names",)

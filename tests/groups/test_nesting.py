@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from isolux.groups import membership
-from isolux.groups.merging import leaves, nested
+from isolux.groups import build_membership
+from isolux.groups.merging import expand_nested_values, list_leaves
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import Grouping
 
@@ -22,7 +22,7 @@ def people(*values):
 
 def groups_of(attributes, tree, **how):
     grouping = {"ancestry": Grouping(attribute="ancestry", nested=tree, **how)}
-    found = membership(attributes, ["ancestry"], grouping)
+    found = build_membership(attributes, ["ancestry"], grouping)
     by_unit: dict[str, set[str]] = {}
     for group, unit in found.frame.select("group", "unit_id").rows():
         by_unit.setdefault(unit, set()).add(group)
@@ -66,7 +66,7 @@ def test_nesting_goes_as_deep_as_it_is_given():
         "p2": {"Kenya", "Ghana"},
         "p3": {"Kenya", "Ghana"},
     }
-    assert leaves(tree, "World") == ["Kenya", "Ghana", "Europe"]
+    assert list_leaves(tree, "World") == ["Kenya", "Ghana", "Europe"]
 
 
 def test_the_order_of_the_settings_does_not_matter():
@@ -114,12 +114,12 @@ def test_a_circle_is_refused():
 
 def test_without_nesting_the_rows_come_back_as_they_are():
     rows = pl.DataFrame({"unit": [0], "value": ["Africa"]})
-    assert nested(rows, Grouping(attribute="ancestry"), ["Africa"]) == (rows, ())
+    assert expand_nested_values(rows, Grouping(attribute="ancestry"), ["Africa"]) == (rows, ())
 
 
 def test_a_protocols_nesting_may_name_a_continent_that_nobody_here_named():
     found = pl.DataFrame({"unit": [0], "value": ["Kenya"]})
     how = Grouping(attribute="ancestry", nested={"Africa": ("Kenya",)}, absent="note")
-    rows, notes = nested(found, how, ["Kenya"])
+    rows, notes = expand_nested_values(found, how, ["Kenya"])
     assert rows.rows() == [(0, "Kenya")]
     assert notes == ("ancestry: nobody here is 'Africa', which the nesting names",)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.groups import natural_order
+from isolux.groups import sort_for_display
 
 FAIRFACE_AGES = [
     "0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", "more than 70",
@@ -33,35 +33,35 @@ FAIRFACE_AGES = [
 )
 def test_numbers_ages_and_bins_come_in_the_order_of_their_numbers(ordered):
     shuffled = [*ordered[1::2], *reversed(ordered[::2])]
-    assert natural_order(shuffled) == ordered
+    assert sort_for_display(shuffled) == ordered
     # A group's size does not disturb an order that its name gives.
-    assert natural_order(shuffled, {v: i for i, v in enumerate(ordered)}) == ordered
+    assert sort_for_display(shuffled, {v: i for i, v in enumerate(ordered)}) == ordered
 
 
 def test_unknown_is_last_among_numbers_and_among_names():
-    assert natural_order(["unknown", "2", "1"]) == ["1", "2", "unknown"]
-    assert natural_order(["zebra", "unknown", "ant"]) == ["ant", "zebra", "unknown"]
-    assert natural_order(["unknown", "a"], {"unknown": 99, "a": 1}) == ["a", "unknown"]
+    assert sort_for_display(["unknown", "2", "1"]) == ["1", "2", "unknown"]
+    assert sort_for_display(["zebra", "unknown", "ant"]) == ["ant", "zebra", "unknown"]
+    assert sort_for_display(["unknown", "a"], {"unknown": 99, "a": 1}) == ["a", "unknown"]
 
 
 def test_a_value_that_is_no_range_stands_behind_the_ranges():
-    assert natural_order(["Not listed", "3-9", "0-2"]) == ["0-2", "3-9", "Not listed"]
+    assert sort_for_display(["Not listed", "3-9", "0-2"]) == ["0-2", "3-9", "Not listed"]
 
 
 def test_one_number_among_many_words_is_a_word():
     values = ["White", "Black", "Asian", "2 or more"]
-    assert natural_order(values) == ["2 or more", "Asian", "Black", "White"]
-    assert natural_order(values, {"White": 5, "Black": 9, "Asian": 7, "2 or more": 1}) == [
+    assert sort_for_display(values) == ["2 or more", "Asian", "Black", "White"]
+    assert sort_for_display(values, {"White": 5, "Black": 9, "Asian": 7, "2 or more": 1}) == [
         "Black", "Asian", "White", "2 or more",
     ]  # fmt: skip
 
 
 def test_words_go_by_falling_size_then_by_name():
-    assert natural_order(["b", "c", "a"], {"a": 1, "b": 1, "c": 2}) == ["c", "a", "b"]
+    assert sort_for_display(["b", "c", "a"], {"a": 1, "b": 1, "c": 2}) == ["c", "a", "b"]
 
 
 def test_nothing_in_nothing_out():
-    assert natural_order([]) == []
+    assert sort_for_display([]) == []
 
 
 VALUES = st.lists(
@@ -73,5 +73,5 @@ VALUES = st.lists(
 @given(VALUES, st.randoms())
 def test_the_order_depends_on_the_values_alone(values, rng):
     shuffled = rng.sample(values, len(values))
-    assert natural_order(shuffled) == natural_order(values)
-    assert sorted(natural_order(values)) == sorted(values)
+    assert sort_for_display(shuffled) == sort_for_display(values)
+    assert sorted(sort_for_display(values)) == sorted(values)

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.groups.measure.pair_rows import pair_rows
-from isolux.groups.measure.pairs import group_rates, needed
+from isolux.groups.measure.pair_rows import build_pair_rows
+from isolux.groups.measure.pairs import group_rates, required_impostors
 from isolux.stats.verification import (
     area,
     false_match_rate,
@@ -39,26 +39,26 @@ def nested(dtype):
 )
 def test_pairs_that_cannot_be_judged_are_left_out_however_they_are_laid_out(evidence):
     # Left: a-b (genuine, .9), b-c (.6), a-c (.4). Failed, of unknown truth, or of x: none.
-    rows = pair_rows(evidence, UNITS)
+    rows = build_pair_rows(evidence, UNITS)
     assert rows.pairs.similarity.tolist() == [0.9, 0.6, 0.4]
-    assert rows.pairs.genuine.tolist() == [True, False, False]
+    assert rows.pairs.is_genuine.tolist() == [True, False, False]
     ends = [sorted(p) for p in zip(rows.pairs.first.tolist(), rows.pairs.second.tolist(), strict=True)]  # noqa: E501  # fmt: skip
     assert ends == [[0, 1], [1, 2], [0, 2]]
     assert rows.units.tolist() == [0, 1, 2]
-    own = rows.within(np.array([True, False, True, True]))
+    own = rows.select_pairs(np.array([True, False, True, True]))
     assert own.similarity.tolist() == [0.4]
     assert (own.first.tolist(), own.second.tolist()) == ([0], [1])  # clusters
 
 
 def test_nobody_is_a_table_too():
-    rows = pair_rows(FLAT.clear(), UNITS)
-    assert len(rows.pairs.genuine) == len(rows.units) == 0
+    rows = build_pair_rows(FLAT.clear(), UNITS)
+    assert len(rows.pairs.is_genuine) == len(rows.units) == 0
     assert np.isnan(group_rates(tar_at_far(), rows, np.ones((4, 2), dtype=bool))).all()
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 100])
 def test_many_groups_in_one_pass_are_each_group_alone(monkeypatch, at_once):
-    monkeypatch.setattr("isolux.groups.measure.pairs._BYTES", 8 * 30 * at_once)
+    monkeypatch.setattr("isolux.groups.measure.pairs._MAX_BYTES", 8 * 30 * at_once)
     rng = np.random.default_rng(0)
     first, second = np.triu_indices(30, 1)
     ids = pl.Series([f"u{i:02}" for i in range(30)])
@@ -74,7 +74,7 @@ def test_many_groups_in_one_pass_are_each_group_alone(monkeypatch, at_once):
     )
     units = pl.DataFrame({"unit_id": ids, "unit": range(30), "cluster": np.arange(30) // 2})
     members = rng.random((30, 7)) < np.linspace(0.05, 1.0, 7)
-    rows = pair_rows(evidence, units)
+    rows = build_pair_rows(evidence, units)
     similarity, genuine = evidence["similarity"].to_numpy(), evidence["genuine"].to_numpy()
     for statistic in (tar_at_far(), false_match_rate(), false_non_match_rate(), area()):
         expected = []
@@ -87,5 +87,5 @@ def test_many_groups_in_one_pass_are_each_group_alone(monkeypatch, at_once):
 
 
 def test_impostor_pairs_needed_are_whole_whatever_the_far_is_in_binary():
-    assert [needed(far) for far in (0.001, 0.01, 0.07, 1 / 3)] == [1000, 100, 15, 3]
-    assert needed(0.001, 30) == 30_000
+    assert [required_impostors(far) for far in (0.001, 0.01, 0.07, 1 / 3)] == [1000, 100, 15, 3]
+    assert required_impostors(0.001, 30) == 30_000

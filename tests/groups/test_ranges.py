@@ -8,31 +8,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.groups.ordering import Range, read_range
+from isolux.groups.ordering import NumberRange, read_range
 
 
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("3-9", Range(3, 9)),
-        ("18 to 29 years", Range(18, 29)),
-        (" 1,000–2,000 ", Range(1000, 2000)),
-        ("-5–0", Range(-5, 0)),
-        ("[18, 30)", Range(18, 30, high_open=True)),
-        ("(18, 30]", Range(18, 30, low_open=True)),
-        ("<18", Range(-inf, 18, high_open=True)),
-        ("Under 18", Range(-inf, 18, high_open=True)),
-        ("<=18", Range(-inf, 18)),
-        ("up to 18", Range(-inf, 18)),
-        (">70", Range(70, inf, low_open=True)),
-        ("more than 70", Range(70, inf, low_open=True)),
-        ("at least 70", Range(70, inf)),
-        ("≥ 70", Range(70, inf)),
-        ("70+", Range(70, inf)),
-        ("70 and over", Range(70, inf)),
-        ("2 or more", Range(2, inf)),
-        ("34", Range(34, 34)),
-        ("2.5 m", Range(2.5, 2.5)),
+        ("3-9", NumberRange(3, 9)),
+        ("18 to 29 years", NumberRange(18, 29)),
+        (" 1,000–2,000 ", NumberRange(1000, 2000)),
+        ("-5–0", NumberRange(-5, 0)),
+        ("[18, 30)", NumberRange(18, 30, is_high_open=True)),
+        ("(18, 30]", NumberRange(18, 30, is_low_open=True)),
+        ("<18", NumberRange(-inf, 18, is_high_open=True)),
+        ("Under 18", NumberRange(-inf, 18, is_high_open=True)),
+        ("<=18", NumberRange(-inf, 18)),
+        ("up to 18", NumberRange(-inf, 18)),
+        (">70", NumberRange(70, inf, is_low_open=True)),
+        ("more than 70", NumberRange(70, inf, is_low_open=True)),
+        ("at least 70", NumberRange(70, inf)),
+        ("≥ 70", NumberRange(70, inf)),
+        ("70+", NumberRange(70, inf)),
+        ("70 and over", NumberRange(70, inf)),
+        ("2 or more", NumberRange(2, inf)),
+        ("34", NumberRange(34, 34)),
+        ("2.5 m", NumberRange(2.5, 2.5)),
     ],
 )
 def test_a_range_is_read(text, found):
@@ -46,7 +46,7 @@ def test_what_is_no_range_is_none(text):
 
 @given(st.text(max_size=20))
 def test_any_text_is_read_without_a_crash(text):
-    assert read_range(text) is None or isinstance(read_range(text), Range)
+    assert read_range(text) is None or isinstance(read_range(text), NumberRange)
 
 
 @pytest.mark.parametrize("relation", [">=", ">", "<=", "<"])
@@ -56,6 +56,6 @@ def test_a_range_passes_where_every_number_in_it_does(relation, low, width, numb
 
     compare = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}[relation]
     inside = [low + k for k in range(width + 1)]
-    assert Range(low, low + width).passes(relation, number) == all(
+    assert NumberRange(low, low + width).satisfies(relation, number) == all(
         compare(n, number) for n in inside
     )

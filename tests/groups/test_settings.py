@@ -5,7 +5,7 @@ import math
 import polars as pl
 import pytest
 
-from isolux.groups import check_references, groupings, membership, references
+from isolux.groups import build_membership, check_references, read_groupings, read_references
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import UNKNOWN_VALUES, Grouping, Groups, name_as_typed
 
@@ -35,7 +35,7 @@ def spec(**fields):
 
 
 def test_every_attribute_that_by_uses_has_a_grouping_with_the_audits_settings():
-    found = groupings(
+    found = read_groupings(
         spec(
             by=("gender", "tone*income", "gender"),
             group=("tone:lighter=1, 2 ,3", "darker=9"),
@@ -62,28 +62,28 @@ def test_every_attribute_that_by_uses_has_a_grouping_with_the_audits_settings():
 
 
 def test_no_settings_are_the_defaults():
-    assert groupings(spec(by=("gender",)), TABLE) == {
+    assert read_groupings(spec(by=("gender",)), TABLE) == {
         "gender": Grouping(attribute="gender", unknown_values=UNKNOWN_VALUES)
     }
-    assert groupings(spec(), TABLE) == {}
+    assert read_groupings(spec(), TABLE) == {}
 
 
 def test_a_value_with_a_comma_stands_in_quotes():
     text = 'ancestry:East="Korea, Republic of",Japan'
-    found = groupings(spec(by=("ancestry",), group=(text,)), TABLE)
+    found = read_groupings(spec(by=("ancestry",), group=(text,)), TABLE)
     assert found["ancestry"].merge == {"East": ("Korea, Republic of", "Japan")}
 
 
 def test_nesting_is_read_with_and_without_its_attribute():
     for text in ("ancestry:Africa=Kenya,Ghana", "Africa=Kenya,Ghana"):
-        found = groupings(spec(by=("ancestry", "gender"), nested=(text,)), TABLE)
+        found = read_groupings(spec(by=("ancestry", "gender"), nested=(text,)), TABLE)
         assert found["ancestry"].nested == {"Africa": ("Kenya", "Ghana")}
         assert found["gender"].nested == {}
 
 
 def test_names_may_hold_colons_and_equals_signs():
     table = attributes_of(**{"skin:tone": ["1", "2"], "a=b": ["1", "2"]})
-    how = groupings(
+    how = read_groupings(
         spec(by=("skin:tone", "a=b"), group=("skin:tone:low=1",), bins=("a=b=edges:2",)), table
     )
     assert how["skin:tone"].merge == {"low": ("1",)}
@@ -92,14 +92,14 @@ def test_names_may_hold_colons_and_equals_signs():
 
 def test_a_group_without_an_attribute_goes_to_the_one_that_holds_its_values():
     # Tones 1 and 2 are also levels, but 9 is not.
-    found = groupings(spec(by=("tone", "level"), group=("some=2,9",)), TABLE)
+    found = read_groupings(spec(by=("tone", "level"), group=("some=2,9",)), TABLE)
     assert found["tone"].merge == {"some": ("2", "9")}
     assert found["level"].merge == {}
 
 
 def test_a_group_that_fits_several_attributes_is_refused_naming_them():
     with pytest.raises(SpecError) as error:
-        groupings(spec(by=("tone", "gender", "level"), group=("low=1,2",)), TABLE)
+        read_groupings(spec(by=("tone", "gender", "level"), group=("low=1,2",)), TABLE)
     assert str(error.value) == (
         "--group 'low=1,2' does not say which attribute it is about\n"
         "  expected: ATTRIBUTE:low=1,2\n"
@@ -109,7 +109,7 @@ def test_a_group_that_fits_several_attributes_is_refused_naming_them():
 
 def test_a_group_that_fits_no_attribute_is_refused_naming_those_there_are():
     with pytest.raises(SpecError) as error:
-        groupings(spec(by=("tone", "gender"), group=("x=1,F",)), TABLE)
+        read_groupings(spec(by=("tone", "gender"), group=("x=1,F",)), TABLE)
     assert str(error.value) == (
         "--group 'x=1,F' does not say which attribute it is about\n"
         "  expected: ATTRIBUTE:x=1,F\n"
@@ -119,7 +119,7 @@ def test_a_group_that_fits_no_attribute_is_refused_naming_those_there_are():
 
 def test_a_word_that_means_unknown_is_no_value_to_find_an_attribute_by():
     with pytest.raises(SpecError, match="no attribute of --by holds 'unknown': 'level'"):
-        groupings(spec(by=("level",), group=("x=unknown",)), TABLE)
+        read_groupings(spec(by=("level",), group=("x=unknown",)), TABLE)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_word_that_means_unknown_is_no_value_to_find_an_attribute_by():
 )
 def test_a_setting_for_an_attribute_that_does_not_exist_is_refused(field, text):
     with pytest.raises(UnknownNameError) as error:
-        groupings(spec(by=("tone",), **{field: (text,)}), TABLE)
+        read_groupings(spec(by=("tone",), **{field: (text,)}), TABLE)
     assert str(error.value) == (
         "there is no attribute named 'tne'\n"
         "  expected: one of ancestry, gender, income, level, tone\n"
@@ -143,7 +143,7 @@ def test_a_setting_for_an_attribute_that_does_not_exist_is_refused(field, text):
 )
 def test_a_setting_for_an_attribute_that_is_not_audited_is_refused(field, text):
     with pytest.raises(SpecError) as error:
-        groupings(spec(by=("gender",), **{field: (text,)}), TABLE)
+        read_groupings(spec(by=("gender",), **{field: (text,)}), TABLE)
     assert str(error.value) == (
         f"{name_as_typed(field)} {text!r} is about 'tone', which is not audited\n"
         "  expected: one of gender\n"
@@ -154,7 +154,7 @@ def test_a_setting_for_an_attribute_that_is_not_audited_is_refused(field, text):
 @pytest.mark.parametrize("text", ["lighter", "lighter=", "=1,2", "tone:=1", "tone:x=,"])
 def test_a_group_that_cannot_be_read_is_refused(text):
     with pytest.raises(SpecError) as error:
-        groupings(spec(by=("tone",), group=(text,)), TABLE)
+        read_groupings(spec(by=("tone",), group=(text,)), TABLE)
     assert str(error.value) == (
         "the setting --group cannot be read\n"
         "  expected: NAME=VALUE,VALUE or ATTRIBUTE:NAME=VALUE,VALUE\n"
@@ -164,15 +164,15 @@ def test_a_group_that_cannot_be_read_is_refused(text):
 
 def test_bins_that_cannot_be_read_are_refused_before_any_data_is():
     with pytest.raises(SpecError, match="the bins cannot be used"):
-        groupings(spec(by=("income",), bins=("income=quarters",)), TABLE)
+        read_groupings(spec(by=("income",), bins=("income=quarters",)), TABLE)
     with pytest.raises(SpecError, match="the setting --bins cannot be read"):
-        groupings(spec(by=("income",), bins=("income",)), TABLE)
+        read_groupings(spec(by=("income",), bins=("income",)), TABLE)
     with pytest.raises(SpecError, match="the vote rule cannot be used"):
-        groupings(spec(by=("income",), votes="most"), TABLE)
+        read_groupings(spec(by=("income",), votes="most"), TABLE)
 
 
 def test_a_papers_rule_of_incomes_is_called_by_its_name():
-    found = groupings(spec(by=("income",), bins=("income=fairness-indicators",)), TABLE)
+    found = read_groupings(spec(by=("income",), bins=("income=fairness-indicators",)), TABLE)
     edges = [float(e) for e in found["income"].bins.removeprefix("edges:").split(",")]
     assert edges == pytest.approx(
         [math.exp(x) for x in (1.5, 4.5, 7.5, 10.5)]
@@ -181,14 +181,14 @@ def test_a_papers_rule_of_incomes_is_called_by_its_name():
 
 def test_a_setting_given_twice_is_refused():
     with pytest.raises(SpecError, match="--group names 'low' of 'tone' twice"):
-        groupings(spec(by=("tone",), group=("low=1", "tone:low=2")), TABLE)
+        read_groupings(spec(by=("tone",), group=("low=1", "tone:low=2")), TABLE)
     with pytest.raises(SpecError, match="'income' has bins twice"):
-        groupings(spec(by=("income",), bins=("income=quantile:2", "income=edges:5")), TABLE)
+        read_groupings(spec(by=("income",), bins=("income=quantile:2", "income=edges:5")), TABLE)
 
 
 def test_by_names_that_do_not_exist_are_refused():
     with pytest.raises(UnknownNameError, match="did you mean 'gender'"):
-        groupings(spec(by=("gendre",)), TABLE)
+        read_groupings(spec(by=("gendre",)), TABLE)
 
 
 def test_settings_reach_the_membership_table():
@@ -196,17 +196,17 @@ def test_settings_reach_the_membership_table():
         by=("tone*gender",),
         group=("lighter=1,2,3", "tone:darker=9"),
     )
-    frame = membership(TABLE, audit.by, groupings(audit, TABLE)).frame
+    frame = build_membership(TABLE, audit.by, read_groupings(audit, TABLE)).frame
     assert frame.select("group", "unit_id").rows() == [
         ("lighter × F", "u0"), ("lighter × F", "u2"), ("lighter × M", "u1"), ("darker × M", "u3"),
     ]  # fmt: skip
-    against = references(audit, ["tone*gender=lighter*F"])
+    against = read_references(audit, ["tone*gender=lighter*F"])
     assert against == {"tone*gender": "lighter × F"}
     check_references(against, frame)
 
 
 def test_references_name_a_group_of_an_attribute_or_an_intersection():
-    found = references(
+    found = read_references(
         spec(by=("race", "race * gender", "income")),
         ("race=White", "race*gender=White * Female", "income=<=5"),
     )
@@ -214,7 +214,7 @@ def test_references_name_a_group_of_an_attribute_or_an_intersection():
 
 
 def test_references_hold_with_and_without_unknown():
-    found = references(spec(by=("race*gender",), unknown="both"), ["race*gender=White*Female"])
+    found = read_references(spec(by=("race*gender",), unknown="both"), ["race*gender=White*Female"])
     assert found == {
         "race*gender": "White × Female",
         "race (known)*gender (known)": "White × Female",
@@ -241,17 +241,17 @@ def test_references_hold_with_and_without_unknown():
 )
 def test_a_reference_that_cannot_be_used_is_refused(text, problem, expected, found):
     with pytest.raises(SpecError) as error:
-        references(spec(by=("race", "race*gender")), [text])
+        read_references(spec(by=("race", "race*gender")), [text])
     assert str(error.value) == f"{problem}\n  expected: {expected}\n  found: {found}"
 
 
 def test_two_references_for_one_attribute_are_refused():
     with pytest.raises(SpecError, match="'race' has two references"):
-        references(spec(by=("race",)), ["race=White", "race=Black"])
+        read_references(spec(by=("race",)), ["race=White", "race=Black"])
 
 
 def test_a_reference_that_nobody_is_in_is_refused_with_the_nearest():
-    frame = membership(TABLE, ["ancestry"]).frame
+    frame = build_membership(TABLE, ["ancestry"]).frame
     with pytest.raises(UnknownNameError) as error:
         check_references({"ancestry": "Japn", "ancestry (known)": "Japan"}, frame)
     assert str(error.value) == (
@@ -263,5 +263,5 @@ def test_a_reference_that_nobody_is_in_is_refused_with_the_nearest():
 
 
 def test_a_handle_without_unknown_that_does_not_stand_there_is_passed_over():
-    frame = membership(TABLE, ["ancestry"]).frame
+    frame = build_membership(TABLE, ["ancestry"]).frame
     check_references({"ancestry": "Japan", "ancestry (known)": "Japan"}, frame)

@@ -10,12 +10,12 @@ from scipy.stats import gamma, t
 from isolux.disparity.comparisons import compare_groups
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
-from isolux.policy.cells import Side
-from isolux.stats.deviates import deviates
+from isolux.policy.cells import ComparisonSide
+from isolux.stats.deviates import z_statistics
 from isolux.stats.numbers import root_mean_square
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import members, scored
 
 Z = 1.959963984540054
@@ -35,7 +35,7 @@ def measured(error, groups, clusters=None, weight=None):
             "stratum_clusters": pl.Series([None] * n, dtype=pl.Int64),
         })  # fmt: skip
     scores = scored((error**2).tolist(), clusters, metric=SQUARE, evidence=evidence, others=(ROOT,))
-    spec = Comparing(replicates=200, seed=3)
+    spec = ComparisonSettings(replicates=200, seed=3)
     found = measure_groups(scores, members(g=groups), spec)
     square, root = ([m.metric for m in found.measures].index(x) for x in ("square", "root"))
     return found, square, root, spec
@@ -57,7 +57,10 @@ def test_a_root_is_tested_as_its_square_is(kind):
     assert np.all((over > 1 - 1e-9) & (over < (1.01 if kind == "clusters" else 1 + 1e-9)))
     a, b = (np.array([k]) for k, g in enumerate(found.groups) if g.name in "ab")
     one, two = (compare_groups(found, "g", j) for j in (root, square))
-    z, of_square = deviates(one.pairs(a, b), (Z,)), deviates(two.pairs(a, b), (Z,))
+    z, of_square = (
+        z_statistics(one.compare_pairs(a, b), (Z,)),
+        z_statistics(two.compare_pairs(a, b), (Z,)),
+    )
     # Another scale: the intervals reach 0 at nearly the same deviate.
     assert z == pytest.approx(of_square, rel=0.15)
     table = measure_disparities(found, spec).table.filter(metric="root")
@@ -116,7 +119,7 @@ def test_the_upper_end_is_where_the_tail_may_lead():
     assert found.interval.high[0, square] < 0.9 * far
     assert np.sqrt(2.0) < found.interval.high[0, root]
     # A gate asks one end at 1.645 standard errors, and looks for far errors as far as at 1.96.
-    gate = Side(found, root, np.array([0])).alone()(1.6448536269514722)
+    gate = ComparisonSide(found, root, np.array([0])).one_sample_intervals()(1.6448536269514722)
     assert gate.high.item() == pytest.approx(np.sqrt(far), rel=1e-6)
 
 

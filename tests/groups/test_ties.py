@@ -7,29 +7,31 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.groups.measure import are_tied
+from isolux.groups.measure import has_quantile_ties
 from tests.tasks._people import people
 
 
 def test_a_median_is_tied_where_it_can_be_another_value_that_many_hold():
     # Of 100 ranks the standard error is 5: the median comes from the ranks 35 to 65.
-    assert are_tied(np.repeat([0.0, 1.0], [48, 52]), 0.5, 100)
-    assert are_tied(np.repeat([0.0, 1.0], [36, 64]), 0.5, 100)
-    assert not are_tied(np.repeat([0.0, 1.0], [30, 70]), 0.5, 100)
+    assert has_quantile_ties(np.repeat([0.0, 1.0], [48, 52]), 0.5, 100)
+    assert has_quantile_ties(np.repeat([0.0, 1.0], [36, 64]), 0.5, 100)
+    assert not has_quantile_ties(np.repeat([0.0, 1.0], [30, 70]), 0.5, 100)
     # A tenth percentile comes from the ranks 1 to 19.
-    assert are_tied(np.repeat([0.0, 1.0], [15, 85]), 0.1, 100)
-    assert not are_tied(np.repeat([0.0, 1.0], [48, 52]), 0.1, 100)
+    assert has_quantile_ties(np.repeat([0.0, 1.0], [15, 85]), 0.1, 100)
+    assert not has_quantile_ties(np.repeat([0.0, 1.0], [48, 52]), 0.1, 100)
 
 
 def test_few_clusters_leave_the_rank_open():
     held = np.repeat([0.0, 1.0], [30, 70])
-    assert not are_tied(held, 0.5, 100)
-    assert are_tied(held, 0.5, 20)
+    assert not has_quantile_ties(held, 0.5, 100)
+    assert has_quantile_ties(held, 0.5, 20)
 
 
 def test_values_that_few_share_are_not_tied():
-    assert not are_tied(np.arange(1000.0), 0.5, 1000)
-    assert not are_tied(np.repeat(np.arange(100.0), 3), 0.5, 300)  # three of 300, error 8.7
+    assert not has_quantile_ties(np.arange(1000.0), 0.5, 1000)
+    assert not has_quantile_ties(
+        np.repeat(np.arange(100.0), 3), 0.5, 300
+    )  # three of 300, error 8.7
 
 
 @pytest.mark.parametrize(("values", "status"), [(4, "boundary"), (4000, "ok")])

@@ -8,10 +8,10 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
+from isolux.groups.membership import build_membership
 
 import isolux
-from isolux.groups.membership import membership
-from isolux.groups.unanswered import cautions, unanswered
+from isolux.groups.unanswered import caution_on_missing_scores, count_missing_predictions
 from tests.cli._run import isolux as run
 
 
@@ -33,7 +33,7 @@ def counted(*groups: pl.DataFrame) -> pl.DataFrame:
     who = people.select(
         "unit_id", unit_kind=pl.lit("instance"), attribute=pl.lit("light"), value="light"
     )
-    return unanswered(scores, membership(who, ["light"]))
+    return count_missing_predictions(scores, build_membership(who, ["light"]))
 
 
 def test_each_group_is_counted_with_what_its_others_got() -> None:
@@ -43,7 +43,9 @@ def test_each_group_is_counted_with_what_its_others_got() -> None:
 
 
 def test_a_group_without_answers_is_named_with_how_far_its_value_could_move() -> None:
-    (told,) = cautions(counted(rows("day", 100, wrong=10), rows("night", 50, wrong=5, silent=20)))
+    (told,) = caution_on_missing_scores(
+        counted(rows("day", 100, wrong=10), rows("night", 50, wrong=5, silent=20))
+    )
     assert told.startswith(
         "Missing predictions are uneven (light, model 'm'): night lacks 20 of 50"
     )
@@ -56,7 +58,9 @@ def test_a_group_without_answers_is_named_with_how_far_its_value_could_move() ->
      (12, 12, None)],
 )  # fmt: skip
 def test_it_is_said_from_5_percent_or_a_clear_difference_on(day, night, lead) -> None:
-    told = cautions(counted(rows("day", 500, silent=day), rows("night", 500, silent=night)))
+    told = caution_on_missing_scores(
+        counted(rows("day", 500, silent=day), rows("night", 500, silent=night))
+    )
     assert [one[: len(lead or "")] for one in told] == ([lead] if lead else [])
 
 
@@ -100,7 +104,9 @@ def test_how_far_a_value_could_move_counts_those_whom_the_metric_is_about() -> N
         "unit_id", unit_kind=pl.lit("instance"), attribute=pl.lit("light"), value="light"
     )
     both = pl.concat([first, scores.with_columns(metric=pl.lit("agreement"))])
-    (told,) = cautions(unanswered(both, membership(who, ["light"])))
+    (told,) = caution_on_missing_scores(
+        count_missing_predictions(both, build_membership(who, ["light"]))
+    )
     assert "day lacks 20 of 100 (20 %)" in told
     assert (
         "accuracy of 87.5 % would be 77.8 % if the 10 of them whom it is about were wrong, 88.9 %"
@@ -291,7 +297,7 @@ def test_a_gate_counts_given_scores_that_are_null_as_unanswered():
     scores = people.select("unit_id", "value", model=pl.lit("m"), metric=pl.lit("score"),
                            label=pl.lit(None, pl.String), threshold=pl.lit(None, pl.Float64),
                            reason=pl.lit(None, pl.String))  # fmt: skip
-    counted = unanswered(scores, membership(who, ["group"]))
+    counted = count_missing_predictions(scores, build_membership(who, ["group"]))
     lost = int(people["lost"].sum())
     assert counted.select("group", "missing").rows() == [(None, lost), ("a", lost), ("b", 0)]
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from isolux.groups import membership
-from isolux.groups.unknown import is_unknown_word, known_handle, mark_unknown
+from isolux.groups import build_membership
+from isolux.groups.unknown import is_unknown_word, mark_handle_known, null_unknown_words
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import UNKNOWN_VALUES, Grouping
 
@@ -43,7 +43,7 @@ def how(unknown, *names):
 
 
 def test_kept_they_are_a_group_and_a_unit_without_a_row_is_among_them():
-    found = membership(RACE, ["race"], how("keep", "race"), units=UNITS)
+    found = build_membership(RACE, ["race"], how("keep", "race"), units=UNITS)
     assert pairs(found, "race") == [
         ("Black", "d"), ("White", "a"), ("unknown", "b"), ("unknown", "c"), ("unknown", "e"),
     ]  # fmt: skip
@@ -56,7 +56,7 @@ def test_kept_they_are_a_group_and_a_unit_without_a_row_is_among_them():
 @pytest.mark.parametrize("word", ["None", "<NA>", "?", "missing"])
 def test_a_word_for_nothing_that_is_read_as_a_group_is_asked_about_first(word):
     rows = attributes_of([("a", "race", word), ("b", "race", "Black"), ("c", "race", "no")])
-    found = membership(rows, ["race"], how("keep", "race"), units=UNITS[:3])
+    found = build_membership(rows, ["race"], how("keep", "race"), units=UNITS[:3])
     assert (word, "a") in pairs(found, "race")
     (told,) = found.notes
     assert isinstance(told, Caution) == (word != "None")  # which may well be a group
@@ -65,21 +65,21 @@ def test_a_word_for_nothing_that_is_read_as_a_group_is_asked_about_first(word):
     told_so = {"race": Grouping(attribute="race", unknown_values=(*UNKNOWN_VALUES, word))}
     alone = {"race": Grouping(attribute="race", unknown_values=("x",))}
     usual = attributes_of([("a", "race", "nan"), ("b", "race", "Black"), ("c", "race", "no")])
-    (told,) = membership(usual, ["race"], alone, units=UNITS[:3]).notes
+    (told,) = build_membership(usual, ["race"], alone, units=UNITS[:3]).notes
     assert told.startswith("race: 'nan' is read as a group")  # naming others took its place
-    found = membership(rows, ["race"], told_so, units=UNITS[:3])
+    found = build_membership(rows, ["race"], told_so, units=UNITS[:3])
     assert found.notes == ("race: 1 of 3 unit(s) unknown, kept as a separate group",)
     assert ("unknown", "a") in pairs(found, "race")
 
 
 def test_dropped_they_are_nowhere():
-    found = membership(RACE, ["race"], how("drop", "race"), units=UNITS)
+    found = build_membership(RACE, ["race"], how("drop", "race"), units=UNITS)
     assert pairs(found, "race") == [("Black", "d"), ("White", "a")]
     assert found.notes == ("race: 3 of 5 unit(s) unknown (2 of them not annotated), left out",)
 
 
 def test_both_reports_the_attribute_twice():
-    found = membership(RACE, ["race"], how("both", "race"), units=UNITS)
+    found = build_membership(RACE, ["race"], how("both", "race"), units=UNITS)
     assert found.frame["attribute"].unique(maintain_order=True).to_list() == [
         "race",
         "race (known)",
@@ -95,13 +95,13 @@ def test_both_reports_the_attribute_twice():
 
 
 def test_both_reports_it_once_where_nobody_is_unknown():
-    found = membership(RACE, ["race"], how("both", "race"), units=pl.Series(["a", "d"]))
+    found = build_membership(RACE, ["race"], how("both", "race"), units=pl.Series(["a", "d"]))
     assert found.frame["attribute"].unique().to_list() == ["race"]
     assert found.notes == ()
 
 
 def test_in_an_intersection_a_unit_unknown_in_any_part_is_in_a_group_with_unknown():
-    found = membership(RACE, ["race*gender"], how("keep", "race", "gender"), units=UNITS)
+    found = build_membership(RACE, ["race*gender"], how("keep", "race", "gender"), units=UNITS)
     assert found.frame.select("values", "unit_id").rows() == [
         (["Black", "unknown"], "d"),
         (["White", "F"], "a"),
@@ -112,19 +112,19 @@ def test_in_an_intersection_a_unit_unknown_in_any_part_is_in_a_group_with_unknow
 
 
 def test_in_an_intersection_dropped_leaves_out_who_is_unknown_in_any_part():
-    found = membership(RACE, ["race*gender"], how("drop", "race", "gender"), units=UNITS)
+    found = build_membership(RACE, ["race*gender"], how("drop", "race", "gender"), units=UNITS)
     assert pairs(found, "race*gender") == [("White × F", "a")]
 
 
 def test_both_reports_an_intersection_with_every_unknown_and_with_none():
-    found = membership(RACE, ["race*gender"], how("both", "race", "gender"), units=UNITS)
+    found = build_membership(RACE, ["race*gender"], how("both", "race", "gender"), units=UNITS)
     assert len(pairs(found, "race*gender")) == 5
     assert pairs(found, "race (known)*gender (known)") == [("White × F", "a")]
 
 
 def test_attributes_may_differ_in_what_becomes_of_unknown():
     rules = how("both", "race") | how("drop", "gender")
-    found = membership(RACE, ["race*gender"], rules, units=UNITS)
+    found = build_membership(RACE, ["race*gender"], rules, units=UNITS)
     assert pairs(found, "race*gender") == [
         ("White × F", "a"), ("unknown × F", "b"), ("unknown × M", "c"),
     ]  # fmt: skip
@@ -133,7 +133,7 @@ def test_attributes_may_differ_in_what_becomes_of_unknown():
 
 def test_the_words_are_the_users_to_choose():
     words = Grouping(attribute="race", unknown_values=("white",))
-    found = membership(RACE, ["race"], {"race": words})
+    found = build_membership(RACE, ["race"], {"race": words})
     assert ("unknown", "a") in pairs(found, "race")
     assert ("Not Sure", "b") in pairs(found, "race")
 
@@ -141,10 +141,10 @@ def test_the_words_are_the_users_to_choose():
 def test_the_word_unknown_declared_known_is_one_group_with_the_nulls():
     rows = attributes_of([("a", "race", "unknown"), ("b", "race", None), ("b", "race", "unknown")])
     known = Grouping(attribute="race", unknown_values=(), votes="any+unknown")
-    found = membership(rows, ["race"], {"race": known})
+    found = build_membership(rows, ["race"], {"race": known})
     assert pairs(found, "race") == [("unknown", "a"), ("unknown", "b")]
     dropped = replace(known, unknown="drop")
-    assert pairs(membership(rows, ["race"], {"race": dropped}), "race") == [
+    assert pairs(build_membership(rows, ["race"], {"race": dropped}), "race") == [
         ("unknown", "a"),
         ("unknown", "b"),
     ]
@@ -154,22 +154,22 @@ def test_the_word_unknown_declared_known_is_one_group_with_the_nulls():
 def test_default_words_mean_unknown_in_any_case(word):
     assert is_unknown_word(word, UNKNOWN_VALUES)
     rows = pl.DataFrame({"value": [word, "Kenya"], "number": [None, None]})
-    assert mark_unknown(rows, UNKNOWN_VALUES)["value"].to_list() == [None, "Kenya"]
+    assert null_unknown_words(rows, UNKNOWN_VALUES)["value"].to_list() == [None, "Kenya"]
 
 
 def test_a_number_without_text_is_its_own_text_and_nan_is_unknown():
     rows = pl.DataFrame({"value": [None, None, None, "unknown"], "number": [34.0, 2.5, None, 7.0]})
-    marked = mark_unknown(rows, UNKNOWN_VALUES)
+    marked = null_unknown_words(rows, UNKNOWN_VALUES)
     assert marked["value"].to_list() == ["34", "2.5", None, None]
     assert marked["number"].to_list() == [34.0, 2.5, None, None]
     zeros = pl.DataFrame(
         {"value": [None, None], "number": [0.0, -0.0]}, schema_overrides={"value": str}
     )
-    assert mark_unknown(zeros, ())["value"].to_list() == ["0", "0"]
+    assert null_unknown_words(zeros, ())["value"].to_list() == ["0", "0"]
     nan = pl.DataFrame({"value": [None], "number": [float("nan")]}, schema_overrides={"value": str})
-    assert mark_unknown(nan, ())["value"].to_list() == [None]
+    assert null_unknown_words(nan, ())["value"].to_list() == [None]
 
 
 def test_handles_without_unknown_mark_every_part():
-    assert known_handle("race") == "race (known)"
-    assert known_handle("a*b*c") == "a (known)*b (known)*c (known)"
+    assert mark_handle_known("race") == "race (known)"
+    assert mark_handle_known("a*b*c") == "a (known)*b (known)*c (known)"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolux.groups import membership
+from isolux.groups import build_membership
 from isolux.groups.votes import VoteRule, distinct, parse_votes
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.spec import Grouping
@@ -26,7 +26,7 @@ def votes(rows, **extra):
 
 def groups_of(attributes, rule, units=None, **how):
     grouping = {"tone": Grouping(attribute="tone", votes=rule, **how)}
-    frame = membership(attributes, ["tone"], grouping, units=units).frame
+    frame = build_membership(attributes, ["tone"], grouping, units=units).frame
     found: dict[str, list[str]] = {}
     for group, unit in frame.select("group", "unit_id").rows():
         found.setdefault(unit, []).append(group)
@@ -116,7 +116,9 @@ def test_a_tie_never_goes_to_the_lighter_tone_and_is_counted(rule, sizes, fate):
     rows = [("a", "1", 2), ("a", "2", 1), ("b", "2", 2), ("b", "1", 1), ("c", "1", 1),
             ("c", "10", 1), ("d", "2", 1), ("d", "10", 1), ("e", "1", 3),
             ("e", "2", 3)]  # fmt: skip
-    found = membership(votes(rows), ["tone"], {"tone": Grouping(attribute="tone", votes=rule)})
+    found = build_membership(
+        votes(rows), ["tone"], {"tone": Grouping(attribute="tone", votes=rule)}
+    )
     assert dict(found.frame["group"].value_counts().rows()) == sizes
     said = f"tone: 3 of 5 unit(s) have a tie for the most votes and {fate} (--votes {rule})"
     assert said in found.notes

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from isolux.io.alongside import alongside
+from isolux.io.alongside import run_in_background
 
 
 def slow(done, started):
@@ -19,14 +19,14 @@ def slow(done, started):
 
 def test_the_block_runs_while_the_work_is_done():
     started, seen = threading.Event(), []
-    with alongside(started.set):
+    with run_in_background(started.set):
         seen.append(started.wait(30))
     assert seen == [True]
 
 
 def test_an_error_of_the_work_is_raised_when_the_block_has_ended():
     seen = []
-    with pytest.raises(OSError, match="full"), alongside(lambda: open_none("full")):
+    with pytest.raises(OSError, match="full"), run_in_background(lambda: open_none("full")):
         seen.append("block")
     assert seen == ["block"]
 
@@ -37,7 +37,7 @@ def open_none(why):
 
 def test_an_error_of_the_block_comes_first_and_the_work_is_waited_for():
     done, started = [], threading.Event()
-    with pytest.raises(ValueError, match="block"), alongside(lambda: slow(done, started)):
+    with pytest.raises(ValueError, match="block"), run_in_background(lambda: slow(done, started)):
         raise ValueError("block")
     assert done == ["done"]
 
@@ -52,7 +52,7 @@ def test_a_signal_during_the_wait_is_raised_after_it():
         slow(done, started)
 
     try:
-        with pytest.raises(KeyboardInterrupt), alongside(work):
+        with pytest.raises(KeyboardInterrupt), run_in_background(work):
             pass
     finally:
         signal.signal(signal.SIGINT, before)
@@ -60,7 +60,7 @@ def test_a_signal_during_the_wait_is_raised_after_it():
 
 
 def test_under_a_limit_of_addresses_the_work_comes_first_and_in_no_thread(monkeypatch):
-    monkeypatch.setattr("isolux.io.alongside.allowed_addresses", lambda: 1 << 31)
+    monkeypatch.setattr("isolux.io.alongside.address_space_limit", lambda: 1 << 31)
     seen = []
-    with alongside(lambda: seen.append(threading.current_thread())):
+    with run_in_background(lambda: seen.append(threading.current_thread())):
         assert seen == [threading.main_thread()]

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from isolux.io import staged_directory, write_parquet, write_text
-from isolux.io.atomic import in_plain_words, refuse_existing, write_texts
+from isolux.io.atomic import explain_os_errors, refuse_existing, write_texts
 from isolux.vocabulary.errors import OutputError
 
 
@@ -79,7 +79,7 @@ def test_a_folder_that_may_not_be_written_to_is_named(tmp_path):
     hidden = str(tmp_path / ".a.txt.new-1-2-3")
     with (
         pytest.raises(OutputError, match="may not be written to") as caught,
-        in_plain_words(target),
+        explain_os_errors(target),
     ):
         raise PermissionError(errno.EACCES, "Permission denied", hidden)
     assert f"found: the folder {tmp_path}\n" in str(caught.value)
@@ -200,7 +200,7 @@ def test_a_run_with_files_of_others_is_never_overwritten(tmp_path):
     with pytest.raises(OutputError, match=told):
         make_run(tmp_path / "run", "new")
     assert listing(tmp_path) == before
-    with staged_directory(tmp_path / "run", overwrite=True, carried=True) as stage:
+    with staged_directory(tmp_path / "run", overwrite=True, keeps_other_files=True) as stage:
         write_text(stage / "audit.json", "new")  # whoever says so has brought them over
     assert listing(tmp_path) == ["run", "run/audit.json"]
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from isolux.io import background_packing, run_directory
-from isolux.io.background_packing import begin_packing, packed_bytes
+from isolux.io.background_packing import begin_packing, take_packed_bytes
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
@@ -17,7 +17,7 @@ from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_ME
 @pytest.fixture(autouse=True)
 def _worth_it(monkeypatch):
     monkeypatch.setattr(background_packing, "_MIN_TABLE_BYTES", 1)
-    monkeypatch.setattr(background_packing, "cores", lambda: 2)
+    monkeypatch.setattr(background_packing, "count_cores", lambda: 2)
     yield
     background_packing._packing.clear()
 
@@ -49,10 +49,10 @@ def _files(folder) -> dict[str, bytes]:
 
 def test_a_run_whose_scores_were_packed_ahead_has_the_same_bytes(tmp_path):
     run = _run(_scores())
-    plain = _files(run_directory.save(run, tmp_path / "plain"))
+    plain = _files(run_directory.save_run(run, tmp_path / "plain"))
     begin_packing(run.scores, SCORES)
     packing = background_packing._packing[0][1]
-    assert _files(run_directory.save(run, tmp_path / "packed")) == plain
+    assert _files(run_directory.save_run(run, tmp_path / "packed")) == plain
     assert packing.result() == plain["scores.parquet"]
     assert not background_packing._packing  # nothing of it is held
 
@@ -60,7 +60,7 @@ def test_a_run_whose_scores_were_packed_ahead_has_the_same_bytes(tmp_path):
 def test_another_runs_scores_are_not_taken_for_it(tmp_path):
     run, other = _run(_scores()), _run(_scores().head(10))
     begin_packing(run.scores, SCORES)
-    saved = run_directory.load(run_directory.save(other, tmp_path / "other"))
+    saved = run_directory.load_run(run_directory.save_run(other, tmp_path / "other"))
     assert saved.scores.height == 10
 
 
@@ -68,7 +68,7 @@ def test_what_is_wrong_with_a_table_is_said_where_the_run_is_saved(tmp_path):
     run = _run(_scores().drop("metric"))
     begin_packing(run.scores, SCORES)
     with pytest.raises(IsoluxError, match="metric"):
-        run_directory.save(run, tmp_path / "run")
+        run_directory.save_run(run, tmp_path / "run")
     assert not list(tmp_path.iterdir())
 
 
@@ -83,11 +83,11 @@ def test_where_it_is_not_worth_it_or_cannot_be_nothing_is_begun(monkeypatch, why
         case "large":
             monkeypatch.setattr(background_packing, "_MAX_TABLE_BYTES", 2)
         case "one core":
-            monkeypatch.setattr(background_packing, "cores", lambda: 1)
+            monkeypatch.setattr(background_packing, "count_cores", lambda: 1)
         case "few addresses":
-            monkeypatch.setattr(background_packing, "allowed_addresses", lambda: 1 << 30)
+            monkeypatch.setattr(background_packing, "address_space_limit", lambda: 1 << 30)
         case "no thread":
             monkeypatch.setattr(threading.Thread, "start", refuse)
     scores = _scores()
     begin_packing(scores, SCORES)
-    assert packed_bytes(scores) is None
+    assert take_packed_bytes(scores) is None

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from isolux.io.binary_tables import schema_of
+from isolux.io.binary_tables import read_table_schema
 from isolux.io.frames import read_table
-from isolux.io.shard_files import shard_files
+from isolux.io.shard_files import list_shard_files
 from isolux.vocabulary.errors import FileError
 
 WIDE = pa.array([Decimal("1.2")] * 2, pa.decimal256(50, 2))
@@ -94,7 +94,7 @@ def test_a_shard_says_which_column_it_is(tmp_path: Path) -> None:
     path = tmp_path / "0.parquet"
     pq.write_table(pa.table({"id": ["a", "b"], "odd": VIEWS}), path)
     with pytest.raises(FileError, match="the column 'odd' is list_view"):
-        shard_files(str(tmp_path))
+        list_shard_files(str(tmp_path))
 
 
 def test_a_schema_is_told_without_values(tmp_path: Path) -> None:
@@ -102,11 +102,11 @@ def test_a_schema_is_told_without_values(tmp_path: Path) -> None:
     frame.write_parquet(tmp_path / "a.parquet")
     frame.write_ipc(tmp_path / "a.arrow")
     for form in ("parquet", "arrow"):
-        assert schema_of(tmp_path / f"a.{form}", form) == dict(frame.schema)
+        assert read_table_schema(tmp_path / f"a.{form}", form) == dict(frame.schema)
         whole = (tmp_path / f"a.{form}").read_bytes()
         (tmp_path / f"a.{form}").write_bytes(whole[:-20] + whole[-19:])
         with pytest.raises(
             (ValueError, pl.exceptions.PolarsError),
             match=r"(?i)footer|thrift",
         ):
-            schema_of(tmp_path / f"a.{form}", form)
+            read_table_schema(tmp_path / f"a.{form}", form)

@@ -12,10 +12,10 @@ from isolux.io.cells import (
     as_lists,
     as_numbers,
     as_text,
-    filled,
-    first_of,
+    fill_empty_lists,
+    first_as_text,
     is_duration,
-    is_plain,
+    is_readable_dtype,
     numbers_if_all,
 )
 from isolux.vocabulary.errors import SpecError, TableError
@@ -60,7 +60,7 @@ SECONDS = [timedelta(seconds=90), timedelta(milliseconds=-1500), None]
 def test_lengths_of_time_are_seconds(unit):
     cells = pl.Series("wait", SECONDS, dtype=pl.Duration(unit))
     assert as_text(cells).to_list() == ["90.0", "-1.5", None]
-    assert as_numbers(cells, where="p", column="wait").to_list() == [90.0, -1.5, None]
+    assert as_numbers(cells, source="p", column="wait").to_list() == [90.0, -1.5, None]
     assert as_text(cells.head(1)).to_list() == ["90"]  # as any whole numbers
     lists = pl.Series([SECONDS[:2], [], None], dtype=pl.List(pl.Duration(unit)))
     assert as_text(lists).to_list() == [["90.0", "-1.5"], [], None]
@@ -74,7 +74,7 @@ def test_lengths_of_time_are_seconds(unit):
     "cells", [pl.Series("box", [{"x": 1}]), pl.Series("box", [b"x"]), pl.Series("box", [[[1]]])]
 )
 def test_structures_are_no_values(cells):
-    assert not is_plain(cells.dtype)
+    assert not is_readable_dtype(cells.dtype)
     with pytest.raises(TableError, match=r"(?s)cannot be read as text.*column 'box'"):
         as_text(cells)
 
@@ -101,30 +101,30 @@ def test_a_separator_is_taken_literally():
 
 def test_empty_lists_keep_their_row_when_exploded():
     lists = pl.Series([["a"], [], None], dtype=pl.List(pl.String))
-    assert filled(lists).to_list() == [["a"], [None], [None]]
-    assert filled(pl.Series([[], [1.0]])).to_list() == [[None], [1.0]]
+    assert fill_empty_lists(lists).to_list() == [["a"], [None], [None]]
+    assert fill_empty_lists(pl.Series([[], [1.0]])).to_list() == [[None], [1.0]]
 
 
 def test_the_first_of_a_cell():
-    assert first_of(pl.Series([["a", "b"], [], None])).to_list() == ["a", None, None]
-    assert first_of(pl.Series([1.0, None])).to_list() == ["1", None]
+    assert first_as_text(pl.Series([["a", "b"], [], None])).to_list() == ["a", None, None]
+    assert first_as_text(pl.Series([1.0, None])).to_list() == ["1", None]
 
 
 def test_numbers_are_read_where_asked():
     cells = pl.Series([" 0.5", "1e-3", "", None, "-2", "NaN", "inf", "Unknown"])
-    numbers = as_numbers(cells, where="p.csv", column="s", unknown=["unknown"]).to_list()
+    numbers = as_numbers(cells, source="p.csv", column="s", unknown=["unknown"]).to_list()
     assert numbers[:5] == [0.5, 0.001, None, None, -2.0]
     assert str(numbers[5:]) == "[nan, inf, None]"
-    assert as_numbers(pl.Series([1, None]), where="", column="s").to_list() == [1.0, None]
+    assert as_numbers(pl.Series([1, None]), source="", column="s").to_list() == [1.0, None]
 
 
 def test_a_cell_that_is_no_number_is_named():
     with pytest.raises(
         TableError, match=r"(?s)2 cell\(s\) are not numbers.*'high'.*p\.csv, row 2, column 's'"
     ):
-        as_numbers(pl.Series(["1", "high", "0,5"]), where="p.csv", column="s")
+        as_numbers(pl.Series(["1", "high", "0,5"]), source="p.csv", column="s")
     with pytest.raises(TableError, match="a column of numbers holds lists"):
-        as_numbers(pl.Series([["1"]]), where="p.csv", column="s")
+        as_numbers(pl.Series([["1"]]), source="p.csv", column="s")
 
 
 def test_a_column_is_numeric_only_if_every_known_cell_is():
@@ -137,7 +137,7 @@ def test_a_column_is_numeric_only_if_every_known_cell_is():
 @given(st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False), max_size=8))
 def test_a_number_written_as_text_is_the_same_number(values):
     cells = pl.Series(values, dtype=pl.Float64)
-    back = as_numbers(as_text(cells), where="", column="x")
+    back = as_numbers(as_text(cells), source="", column="x")
     assert back.to_list() == values
 
 

@@ -12,7 +12,13 @@ import time
 
 import pytest
 
-from isolux.io.consent import append, is_ledger, read_ledger, revoked, standing
+from isolux.io.consent import (
+    append_consent,
+    compute_current_consent,
+    is_ledger,
+    list_revoked,
+    read_ledger,
+)
 from isolux.vocabulary.errors import FileError, OutputError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
 
@@ -20,9 +26,9 @@ from isolux.vocabulary.notes import Caution
 @pytest.fixture
 def ledger(tmp_path):
     path = tmp_path / "consent.jsonl"
-    append(path, "grant", "subject", ["s1", "s2", "s3"], ["evaluation", "training"])
-    append(path, "revoke", "subject", ["s2"], ["training"], note="form 12")
-    append(path, "grant", "copyright", ["p1"], ["publication"])
+    append_consent(path, "grant", "subject", ["s1", "s2", "s3"], ["evaluation", "training"])
+    append_consent(path, "revoke", "subject", ["s2"], ["training"], note="form 12")
+    append_consent(path, "grant", "copyright", ["p1"], ["publication"])
     return path
 
 
@@ -31,22 +37,22 @@ def lines(path):
 
 
 def test_the_last_act_of_each_scope_stands(ledger):
-    append(ledger, "revoke", "subject", ["s3"], ["evaluation", "training", "publication"])
-    append(ledger, "grant", "subject", ["s3"], ["evaluation"])
+    append_consent(ledger, "revoke", "subject", ["s3"], ["evaluation", "training", "publication"])
+    append_consent(ledger, "grant", "subject", ["s3"], ["evaluation"])
     rows = read_ledger(ledger).rows
-    assert standing(rows).rows() == [
+    assert compute_current_consent(rows).rows() == [
         ("subject", "s1", True, True, None), ("subject", "s2", True, False, None),
         ("subject", "s3", True, False, False), ("copyright", "p1", None, None, True),
     ]  # fmt: skip
-    assert revoked(rows) == frozenset()
-    assert revoked(rows, "training") == {"s2", "s3"}
+    assert list_revoked(rows) == frozenset()
+    assert list_revoked(rows, "training") == {"s2", "s3"}
 
 
 def test_an_annotator_who_revokes_takes_no_photo_along(tmp_path):
     path = tmp_path / "c.jsonl"
-    append(path, "grant", "annotator", ["w1"], ["evaluation"])
-    append(path, "revoke", "annotator", ["w1"], ["evaluation"])
-    assert revoked(read_ledger(path).rows) == frozenset()
+    append_consent(path, "grant", "annotator", ["w1"], ["evaluation"])
+    append_consent(path, "revoke", "annotator", ["w1"], ["evaluation"])
+    assert list_revoked(read_ledger(path).rows) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -63,12 +69,12 @@ def test_a_row_that_was_changed_is_found(ledger, field, value):
 
 
 def test_a_row_that_is_changed_and_hashed_anew_is_found_by_its_signature(ledger):
-    from isolux.io.consent.rows import parsed, signed
+    from isolux.io.consent.rows import parse_row, sign_row
 
     rows = lines(ledger)
     last = json.loads(rows[-1]) | {"who": "p9"}
-    forged = signed(parsed(json.dumps(last), 5, ""), b"another key")
-    ledger.write_text("\n".join([*rows[:-1], forged.line()]) + "\n")
+    forged = sign_row(parse_row(json.dumps(last), 5, ""), b"another key")
+    ledger.write_text("\n".join([*rows[:-1], forged.to_json_line()]) + "\n")
     with pytest.raises(TableError, match=r"(?s)signature does not verify.*row 5"):
         read_ledger(ledger)
 
@@ -80,7 +86,7 @@ def test_rows_moved_taken_out_or_put_in_are_found(ledger, order):
     with pytest.raises(TableError, match="taken out, put in or moved"):
         read_ledger(ledger)
     with pytest.raises(TableError):  # and nothing is added to it
-        append(ledger, "grant", "subject", ["s7"], ["training"])
+        append_consent(ledger, "grant", "subject", ["s7"], ["training"])
 
 
 def test_a_writer_that_was_stopped_in_a_row_leaves_what_was_there(ledger):
@@ -90,9 +96,9 @@ def test_a_writer_that_was_stopped_in_a_row_leaves_what_was_there(ledger):
     found = read_ledger(ledger)
     assert len(found.rows) == 5
     assert any(isinstance(note, Caution) and "middle of row 6" in note for note in found.notes)
-    append(ledger, "revoke", "subject", ["s1"], ["evaluation"])
+    append_consent(ledger, "revoke", "subject", ["s1"], ["evaluation"])
     assert lines(ledger)[:5] == whole
-    assert revoked(read_ledger(ledger).rows) == {"s1"}
+    assert list_revoked(read_ledger(ledger).rows) == {"s1"}
 
 
 def test_without_the_key_the_chain_is_checked_and_that_is_said(ledger):
@@ -100,20 +106,20 @@ def test_without_the_key_the_chain_is_checked_and_that_is_said(ledger):
     assert key.stat().st_mode & 0o077 == 0
     key.rename(ledger.with_name("elsewhere"))
     found = read_ledger(ledger)
-    assert not found.signatures
+    assert not found.has_checked_signatures
     assert any("Signatures were not checked" in note for note in found.notes)
     with pytest.raises(OutputError, match="key that signed this ledger"):
-        append(ledger, "grant", "subject", ["s9"], ["training"])
-    assert read_ledger(ledger, key=ledger.with_name("elsewhere")).signatures
+        append_consent(ledger, "grant", "subject", ["s9"], ["training"])
+    assert read_ledger(ledger, key=ledger.with_name("elsewhere")).has_checked_signatures
 
 
 def _add(path, who):
-    append(path, "grant", "subject", [f"{who}-{k}" for k in range(5)], ["evaluation"])
+    append_consent(path, "grant", "subject", [f"{who}-{k}" for k in range(5)], ["evaluation"])
 
 
 def test_writers_at_once_lose_nothing(tmp_path):
     path = tmp_path / "c.jsonl"
-    append(path, "grant", "subject", ["first"], ["evaluation"])
+    append_consent(path, "grant", "subject", ["first"], ["evaluation"])
     with multiprocessing.get_context("spawn").Pool(4) as pool:
         pool.starmap(_add, [(path, f"w{i}") for i in range(12)])
     rows = read_ledger(path).rows
@@ -124,7 +130,7 @@ def test_writers_at_once_lose_nothing(tmp_path):
 def test_killed_writers_leave_a_whole_ledger(tmp_path):
     """A writer is killed in the middle of its work, five times; the chain verifies each time."""
     path = tmp_path / "c.jsonl"
-    append(path, "grant", "subject", ["first"], ["evaluation"])
+    append_consent(path, "grant", "subject", ["first"], ["evaluation"])
     code = (
         "from isolux.io.consent import append\n"
         f"for k in range(10_000): append({str(path)!r}, 'grant', 'subject', [f's{{k}}'],"
@@ -141,7 +147,7 @@ def test_killed_writers_leave_a_whole_ledger(tmp_path):
         now = len(read_ledger(path).rows)
         assert now >= seen + 3
         seen = now
-        append(path, "grant", "subject", ["next"], ["training"])
+        append_consent(path, "grant", "subject", ["next"], ["training"])
         seen += 1
     assert len(read_ledger(path).rows) == seen
 
@@ -154,7 +160,7 @@ def test_a_full_disk_adds_nothing(ledger, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OutputError, match="No space left"):
-        append(ledger, "revoke", "subject", ["s1"], ["evaluation"])
+        append_consent(ledger, "revoke", "subject", ["s1"], ["evaluation"])
     assert ledger.read_bytes() == before
 
 
@@ -177,7 +183,7 @@ def test_what_is_no_ledger_is_refused(tmp_path, text, error, words):
 def test_a_row_names_a_person_and_a_scope(tmp_path):
     for who, scopes in (([], ["training"]), ([" "], ["training"]), (["s1"], [])):
         with pytest.raises(SpecError, match="a person and a scope"):
-            append(tmp_path / "c.jsonl", "grant", "subject", who, scopes)
+            append_consent(tmp_path / "c.jsonl", "grant", "subject", who, scopes)
     assert not (tmp_path / "c.jsonl").exists()
 
 
@@ -188,13 +194,13 @@ def test_a_pipe_is_no_ledger_and_is_not_waited_for(tmp_path):
 
 
 def test_a_whole_last_row_counts_though_its_line_does_not_end(ledger):
-    append(ledger, "revoke", "subject", ["s3"], ["evaluation"])
+    append_consent(ledger, "revoke", "subject", ["s3"], ["evaluation"])
     ledger.write_text(ledger.read_text().removesuffix("\n"))
     found = read_ledger(ledger)
-    assert revoked(found.rows) == {"s3"}
-    assert not found.unfinished
-    append(ledger, "grant", "subject", ["s4"], ["training"])
-    assert revoked(read_ledger(ledger).rows) == {"s3"}
+    assert list_revoked(found.rows) == {"s3"}
+    assert not found.has_unfinished_row
+    append_consent(ledger, "grant", "subject", ["s4"], ["training"])
+    assert list_revoked(read_ledger(ledger).rows) == {"s3"}
     assert len(lines(ledger)) == 7
 
 
@@ -218,7 +224,7 @@ def test_a_row_that_only_reads_the_same_is_found(ledger, old, new):
 def test_characters_behind_the_last_row_are_found(ledger):
     with ledger.open("a") as file:
         file.write("x}")
-    assert read_ledger(ledger).unfinished
+    assert read_ledger(ledger).has_unfinished_row
     with ledger.open("a") as file:
         file.write("\n")
     with pytest.raises(TableError, match="not one of a ledger"):

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from isolux.cli import check
-from isolux.io.csv_text import csv_text
+from isolux.io.csv_text import to_safe_csv
 from tests.cli._run import isolux
 
 NAMES = ["=cmd|x", "@one", "-two", "+three"]
@@ -33,7 +33,7 @@ NAMES = ["=cmd|x", "@one", "-two", "+three"]
     ],
 )
 def test_a_formula_becomes_text(cell, written):
-    text = csv_text(pl.DataFrame({"id": ["x", cell]}))
+    text = to_safe_csv(pl.DataFrame({"id": ["x", cell]}))
     assert [row[0] if row else "" for row in csv.reader(io.StringIO(text, newline=""))][
         2
     ] == written
@@ -41,7 +41,7 @@ def test_a_formula_becomes_text(cell, written):
 
 def test_names_of_columns_are_escaped_and_numbers_are_not():
     table = pl.DataFrame({"=a": [-1], "b": [-0.5], "c": pl.Series(["=x"], dtype=pl.Categorical)})
-    assert csv_text(table) == "'=a,b,c\n-1,-0.5,'=x\n"
+    assert to_safe_csv(table) == "'=a,b,c\n-1,-0.5,'=x\n"
 
 
 def test_a_drawn_set_runs_nothing(tmp_path, monkeypatch, capsys):

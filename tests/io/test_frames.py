@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolux.io import delimited as _delimited
-from isolux.io import format_of, read_table
-from isolux.io.frames import LONGEST_CELL, open_bytes
+from isolux.io import detect_table_format, read_table
+from isolux.io.frames import MAX_CELL_BYTES, open_bytes
 from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
 
 SMALL = pl.DataFrame({"id": ["007", "8"], "age": [31, None], "tones": [["3", "4"], []]})
@@ -252,8 +252,8 @@ def test_an_unknown_suffix_lists_the_known_ones(tmp_path, name):
 
 
 def test_suffixes_are_read_without_case():
-    assert format_of("A.CSV") == "csv"
-    assert format_of(Path("x/b.Parquet")) == "parquet"
+    assert detect_table_format("A.CSV") == "csv"
+    assert detect_table_format(Path("x/b.Parquet")) == "parquet"
 
 
 def test_a_damaged_gzip_is_said(tmp_path):
@@ -389,7 +389,7 @@ def test_a_file_that_was_cut_off_is_said(tmp_path, name, share):
 
 @pytest.mark.parametrize("as_list", [False, True])
 def test_a_cell_as_long_as_a_book_is_refused_with_its_place(tmp_path, as_list):
-    cells = ["short", "x" * (LONGEST_CELL + 1)]
+    cells = ["short", "x" * (MAX_CELL_BYTES + 1)]
     frame = pl.DataFrame({"id": ["a", "b"], "note": [[c] for c in cells] if as_list else cells})
     frame.write_parquet(tmp_path / "long.parquet")
     with pytest.raises(FileError) as caught:

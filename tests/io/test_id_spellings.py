@@ -6,15 +6,15 @@ import polars as pl
 import pytest
 
 from isolux.io.id_spellings import (
-    Sides,
-    counts_from,
-    other_spelling,
-    refuse_counted_from_elsewhere,
+    JoinSides,
+    find_consecutive_start,
+    find_spelling_match,
+    refuse_different_numbering,
     refuse_other_spelling,
 )
 from isolux.vocabulary.errors import JoinError
 
-SIDES = Sides("the dataset", "the answers", "net.csv")
+SIDES = JoinSides("the dataset", "the answers", "net.csv")
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ SIDES = Sides("the dataset", "the answers", "net.csv")
     ],
 )
 def test_what_parts_two_ids_is_named(ours, theirs, words):
-    n, said, _, example = other_spelling(pl.Series([ours, "x"]), pl.Series(["y", theirs]))
+    n, said, _, example = find_spelling_match(pl.Series([ours, "x"]), pl.Series(["y", theirs]))
     assert (n, said, example) == (1, words, (ours, theirs))
 
 
@@ -44,7 +44,7 @@ def test_what_parts_two_ids_is_named(ours, theirs, words):
     ],
 )
 def test_other_ids_are_not_the_same(ours, theirs):
-    assert other_spelling(pl.Series(ours), pl.Series(theirs)) is None
+    assert find_spelling_match(pl.Series(ours), pl.Series(theirs)) is None
 
 
 def test_the_spelling_that_joins_most_is_told_with_its_cure():
@@ -60,7 +60,9 @@ def test_the_spelling_that_joins_most_is_told_with_its_cure():
 def test_ids_are_not_quoted_where_people_withdrew():
     with pytest.raises(JoinError) as caught:
         refuse_other_spelling(
-            pl.Series(["001"]), pl.Series(["1"]), Sides("the dataset", "the answers", named=False)
+            pl.Series(["001"]),
+            pl.Series(["1"]),
+            JoinSides("the dataset", "the answers", shows_ids=False),
         )
     assert "'001'" not in str(caught.value)
     assert "1 of the dataset without a partner" in str(caught.value)
@@ -77,7 +79,7 @@ def numbers(start, n=20):
 
 def test_rows_that_are_numbered_from_elsewhere_are_refused():
     with pytest.raises(JoinError, match=r"(?s)20 rows from different starts.*1 to 20, and 0 to 19"):
-        refuse_counted_from_elsewhere(numbers(1), numbers(0), SIDES)
+        refuse_different_numbering(numbers(1), numbers(0), SIDES)
 
 
 @pytest.mark.parametrize(
@@ -91,11 +93,11 @@ def test_rows_that_are_numbered_from_elsewhere_are_refused():
     ],
 )
 def test_other_numbers_are_ids(given):
-    refuse_counted_from_elsewhere(numbers(1), given, SIDES)
-    refuse_counted_from_elsewhere(numbers(1, 5), numbers(0, 5), SIDES)
+    refuse_different_numbering(numbers(1), given, SIDES)
+    refuse_different_numbering(numbers(1, 5), numbers(0, 5), SIDES)
 
 
 def test_a_run_of_numbers_has_no_gap():
-    assert counts_from(numbers(3)) == 3
-    assert counts_from(pl.Series(["1", "2", "4"])) is None
-    assert counts_from(pl.Series(["1", "b"])) is None
+    assert find_consecutive_start(numbers(3)) == 3
+    assert find_consecutive_start(pl.Series(["1", "2", "4"])) is None
+    assert find_consecutive_start(pl.Series(["1", "b"])) is None

@@ -7,31 +7,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.io.ids import ids_of, reduced
+from isolux.io.ids import read_ids, reduce_ids
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 
 FRAME = pl.DataFrame({"file": ["a", " ", None], "tags": [["x"], ["y"], ["z"]], "n": [1.0, 2, 3]})
 
 
 def test_ids_are_text_whatever_they_were():
-    assert ids_of(FRAME, "n", "p.csv").to_list() == ["1", "2", "3"]
+    assert read_ids(FRAME, "n", "p.csv").to_list() == ["1", "2", "3"]
 
 
 def test_rows_without_an_id_are_refused():
     with pytest.raises(
         TableError, match=r"(?s)2 row\(s\) have no id.*p\.csv, row 2, column 'file'.*--id"
     ):
-        ids_of(FRAME, "file", "p.csv")
+        read_ids(FRAME, "file", "p.csv")
 
 
 def test_ids_are_single_values():
     with pytest.raises(TableError, match="the column of ids holds lists"):
-        ids_of(FRAME, "tags", "p.csv")
+        read_ids(FRAME, "tags", "p.csv")
 
 
 def test_an_unknown_id_column_names_near_ones():
     with pytest.raises(UnknownNameError, match=r"(?s)no column named 'files'.*'file'"):
-        ids_of(FRAME, "files", "p.csv")
+        read_ids(FRAME, "files", "p.csv")
 
 
 @pytest.mark.parametrize(
@@ -48,14 +48,14 @@ def test_an_unknown_id_column_names_near_ones():
 )
 def test_parts_of_an_id(whole, base, stem):
     ids = pl.Series([whole])
-    assert reduced(ids, "column").to_list() == [whole]
-    assert reduced(ids, "basename").to_list() == [base]
-    assert reduced(ids, "stem").to_list() == [stem]
+    assert reduce_ids(ids, "column").to_list() == [whole]
+    assert reduce_ids(ids, "basename").to_list() == [base]
+    assert reduce_ids(ids, "stem").to_list() == [stem]
 
 
 def test_another_way_is_refused():
     with pytest.raises(SpecError, match=r"(?s)cannot be taken that way.*column, basename, stem"):
-        reduced(pl.Series(["a"]), "suffix")
+        reduce_ids(pl.Series(["a"]), "suffix")
 
 
 @given(st.lists(st.text("ab./", max_size=8), min_size=1))
@@ -63,8 +63,8 @@ def test_parts_agree_with_posixpath(ids):
     # posixpath is the independent implementation; it knows no backslash.
     bases = [posixpath.basename(i) for i in ids]
     stems = [posixpath.splitext(b)[0] for b in bases]
-    assert reduced(pl.Series(ids), "basename").to_list() == bases
-    found = reduced(pl.Series(ids), "stem").to_list()
+    assert reduce_ids(pl.Series(ids), "basename").to_list() == bases
+    found = reduce_ids(pl.Series(ids), "stem").to_list()
     # splitext keeps leading dots ("..a" has no suffix); here only the first character is kept.
     assert [f for f, b in zip(found, bases, strict=True) if not b.startswith(".")] == [
         s for s, b in zip(stems, bases, strict=True) if not b.startswith(".")

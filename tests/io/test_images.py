@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from PIL import Image, ImageOps
 
 from isolux.io.images import (
-    LARGEST_PIXELS,
+    MAX_PIXELS,
     decode_image,
+    read_downscaled,
     read_image,
-    read_shrunk,
     resize_image,
 )
 from isolux.vocabulary.errors import FileError, IsoluxError
@@ -110,7 +110,7 @@ def test_a_damaged_jpeg_is_judged_by_pillow():
 def test_pictures_are_halved_while_they_stay_long_enough(tmp_path, form, longest, factor, shape):
     even = np.full((60, 101, 3), (90, 130, 70), dtype=np.uint8)
     (tmp_path / "a").write_bytes(encoded(even, form))
-    found = read_shrunk(tmp_path / "a", longest)
+    found = read_downscaled(tmp_path / "a", longest)
     assert (found.factor, found.pixels.shape[:2]) == (factor, shape)
     assert np.abs(found.pixels.astype(int) - (90, 130, 70)).max() <= 4
 
@@ -121,14 +121,14 @@ def test_halving_averages_squares_of_pixels(tmp_path, form):
     (tmp_path / "a").write_bytes(
         encoded(smooth, form, **({"quality": 98} if form == "JPEG" else {}))
     )
-    found = read_shrunk(tmp_path / "a", 80).pixels.astype(float)
+    found = read_downscaled(tmp_path / "a", 80).pixels.astype(float)
     squares = smooth.astype(float).reshape(60, 2, 80, 2, 3).mean(axis=(1, 3))
     assert np.abs(found - squares).mean() < (2.5 if form == "JPEG" else 0.51)
     exif = Image.Exif()
     exif[0x0112] = 8
     (tmp_path / "b").write_bytes(encoded(smooth, form, exif=exif.tobytes()))
-    assert read_shrunk(tmp_path / "b", 80).pixels.shape == (80, 60, 3)
-    lying = read_shrunk(tmp_path / "b", 80, exif_orientation=False)
+    assert read_downscaled(tmp_path / "b", 80).pixels.shape == (80, 60, 3)
+    lying = read_downscaled(tmp_path / "b", 80, exif_orientation=False)
     assert lying.pixels.shape == (60, 80, 3)
 
 
@@ -137,7 +137,7 @@ def test_a_bomb_that_is_a_jpeg_is_refused_before_it_is_unpacked(tmp_path):
     at = data.index(b"\xff\xc0") + 5  # the frame's height and width
     data[at : at + 4] = struct.pack(">HH", 65_000, 65_000)
     (tmp_path / "bomb.jpg").write_bytes(data)
-    for read in (read_image, lambda path: read_shrunk(path, 10)):
+    for read in (read_image, lambda path: read_downscaled(path, 10)):
         with pytest.raises(
             FileError, match=r"like a decompression bomb(.|\n)*89,478,485(.|\n)*bomb\.jpg"
         ):
@@ -162,10 +162,10 @@ def test_a_bomb_is_refused_by_its_header(tmp_path):
 
 def test_what_pillow_only_warns_of_is_refused_too(monkeypatch):
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)  # someone else's setting
-    monkeypatch.setattr("isolux.io.images.LARGEST_PIXELS", 19)
+    monkeypatch.setattr("isolux.io.images.MAX_PIXELS", 19)
     with pytest.raises(FileError, match=r"at most 19 pixels(.|\n)*5 × 4"):
         decode_image(encoded(GRADIENT), "a.png")
-    assert LARGEST_PIXELS == 89_478_485
+    assert MAX_PIXELS == 89_478_485
 
 
 @pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP"])

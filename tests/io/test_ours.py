@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.io.ours import foreign_files
+from isolux.io.ours import list_foreign_files
 from isolux.vocabulary.errors import OutputError
 
 N = 120
@@ -26,13 +26,13 @@ def audits():
 def test_what_audits_write_is_ours(audits, tmp_path):
     runs, made = audits
     made[0].report(tmp_path / "run")
-    isolux.compare(runs[0], runs[1]).report(tmp_path / "two")
+    isolux.compare_images(runs[0], runs[1]).report(tmp_path / "two")
     isolux.side_by_side(runs).report(tmp_path / "three")
     for folder, what in (("run", "run"), ("two", "run"), ("three", "comparison of models")):
         assert any((tmp_path / folder).rglob("*"))
-        assert foreign_files(tmp_path / folder, what) == []
+        assert list_foreign_files(tmp_path / folder, what) == []
         (tmp_path / folder / "mine.csv").write_text("1")
-        assert foreign_files(tmp_path / folder, what) == ["mine.csv"]
+        assert list_foreign_files(tmp_path / folder, what) == ["mine.csv"]
 
 
 def test_a_run_with_a_file_of_mine_is_left_as_it_is(audits, tmp_path):
@@ -48,11 +48,11 @@ def test_a_run_with_a_file_of_mine_is_left_as_it_is(audits, tmp_path):
 def test_what_a_demonstration_lays_into_its_run_is_ours(tmp_path):
     for name in ("audit.json", "people.csv"):
         (tmp_path / name).write_text("")
-    assert foreign_files(tmp_path, "run") == ["people.csv"]  # anybody's, until it is said
+    assert list_foreign_files(tmp_path, "run") == ["people.csv"]  # anybody's, until it is said
     (tmp_path / "SYNTHETIC.txt").write_text("")
-    assert foreign_files(tmp_path, "run") == []
+    assert list_foreign_files(tmp_path, "run") == []
 
 
 def test_a_kind_that_is_not_listed_is_not_looked_at(tmp_path):
     (tmp_path / "a.txt").write_text("")
-    assert foreign_files(tmp_path, "world") == []
+    assert list_foreign_files(tmp_path, "world") == []

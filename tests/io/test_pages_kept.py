@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from isolux.io import run_directory
-from isolux.io.ours import is_file_of_run
-from isolux.io.run_changes import changed_files
+from isolux.io.ours import is_run_file
+from isolux.io.run_changes import list_changed_files
 from tests.cli._run import isolux
 from tests.policy._table import run
 
 
 @pytest.fixture
 def saved(tmp_path):
-    return run_directory.save(run("alike"), tmp_path / "run")
+    return run_directory.save_run(run("alike"), tmp_path / "run")
 
 
 @pytest.mark.parametrize("name", ["run/audit.json", "run/scores.parquet", "thesis.md", "mine.html"])
@@ -25,7 +25,7 @@ def test_a_report_is_written_over_no_other_file(monkeypatch, capsys, tmp_path, s
     assert ran.code == 2
     assert "a page is an HTML file" in ran.plain or "not a page written by isolux" in ran.plain
     assert (tmp_path / name).read_bytes() == before
-    assert changed_files(saved) == []
+    assert list_changed_files(saved) == []
 
 
 def test_its_own_pages_are_made_again(monkeypatch, capsys, tmp_path, saved):
@@ -55,16 +55,16 @@ def test_no_decision_is_written_over_a_run(monkeypatch, capsys, tmp_path, saved,
         ran = isolux(monkeypatch, capsys, "gate", saved, "--policy", policy, flag, saved / name)
         assert ran.code == 2
         assert "this file is needed for something else" in ran.plain
-    assert changed_files(saved) == []
+    assert list_changed_files(saved) == []
     assert isolux(
         monkeypatch, capsys, "gate", saved, "--policy", policy, flag, saved / "gate.out"
     ).code in (0, 1, 3)  # fmt: skip
     assert (saved / "gate.out").is_file()
-    assert changed_files(saved) == []
+    assert list_changed_files(saved) == []
 
 
 def test_what_is_a_run_s_own(saved, tmp_path):
     names = ["audit.json", "scores.parquet", "evidence/any.parquet", "gallery.html"]
-    assert all(is_file_of_run(saved / name) for name in names)
-    assert not is_file_of_run(saved / "notes" / "audit.txt")
-    assert not is_file_of_run(tmp_path / "scores.parquet")
+    assert all(is_run_file(saved / name) for name in names)
+    assert not is_run_file(saved / "notes" / "audit.txt")
+    assert not is_run_file(tmp_path / "scores.parquet")

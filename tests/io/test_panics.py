@@ -8,7 +8,7 @@ import sys
 
 import polars as pl
 
-from isolux.io.panics import panics_unprinted
+from isolux.io.panics import silence_panics
 
 READ = (
     "import sys\n"
@@ -42,7 +42,7 @@ def test_damaged_arrow_and_parquet_print_no_panic(tmp_path):
 
 
 def test_what_is_printed_after_it_is_seen_again(capfd):
-    with panics_unprinted():
+    with silence_panics():
         os.write(2, b"thread 'main' panicked")
     os.write(2, b"after")
     assert capfd.readouterr().err == "after"

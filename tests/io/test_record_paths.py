@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from isolux.io.record_paths import unrooted
+from isolux.io.record_paths import make_paths_relative
 from tests.cli._run import isolux
 
 
@@ -29,18 +29,20 @@ from tests.cli._run import isolux
     ],
 )
 def test_absolute_paths_become_relative(text, short):
-    assert unrooted(text, here="/usr/anna/work", home="/usr/anna") == short
+    assert make_paths_relative(text, working_dir="/usr/anna/work", home="/usr/anna") == short
 
 
 def test_a_folder_named_after_the_user_is_not_named():
     user = getpass.getuser()
     text = f"/usr/{user}/faces/a.csv"
-    assert unrooted(text, here="/usr/elsewhere", home="/nowhere/at-all") == "a.csv"
+    assert (
+        make_paths_relative(text, working_dir="/usr/elsewhere", home="/nowhere/at-all") == "a.csv"
+    )
 
 
 def test_every_text_of_a_record_is_looked_at():
     record = {"inputs": {Path("/usr/a.csv"): "1f"}, "notes": ("at /usr/b", ["/usr/c"]), "n": 3}
-    found = unrooted(record, here="/usr/x", home="/usr/anna")
+    found = make_paths_relative(record, working_dir="/usr/x", home="/usr/anna")
     assert found == {
         "inputs": {"../a.csv": "1f"},
         "notes": ("at ../b", ["../c"]),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from isolux.io.resizing import resized_part
+from isolux.io.resizing import resize_and_crop
 
 
 @pytest.mark.parametrize("name", ["nearest", "bilinear", "bicubic", "lanczos"])
@@ -15,5 +15,5 @@ def test_a_part_is_of_what_pillow_gives(name, size):
     pixels = np.random.default_rng(0).integers(0, 256, (48, 64, 3)).astype(np.uint8)
     how = Image.Resampling[name.upper()]
     resized = np.asarray(Image.fromarray(pixels).resize((size[1], size[0]), how))
-    found = resized_part(pixels, size, slice(1, 8), slice(2, 19), name)
+    found = resize_and_crop(pixels, size, slice(1, 8), slice(2, 19), name)
     assert np.array_equal(found, resized[1:8, 2:19])

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.io.run_directory import carry_over, load, save
-from isolux.io.stages import Stage
+from isolux.io.run_directory import carry_over_other_files, load_run, save_run
+from isolux.io.stages import StagingPath
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import (
     DrawingError,
@@ -76,8 +76,8 @@ def listing(folder: Path) -> list[str]:
 
 
 def test_a_run_comes_back_as_it_was(tmp_path, run):
-    assert save(run, tmp_path / "run") == tmp_path / "run"
-    back = load(tmp_path / "run")
+    assert save_run(run, tmp_path / "run") == tmp_path / "run"
+    back = load_run(tmp_path / "run")
     assert listing(tmp_path / "run") == FILES
     assert back.record == {"isolux": "0.1.0", "notes": ["ä <script>"], "families": {"all": 3}}
     for name in ("scores", "attributes", "group_metrics", "disparities", "findings"):
@@ -90,15 +90,15 @@ def test_a_comparison_keeps_both_models(tmp_path, run):
     both = table(
         COMPARISONS, model_a="erm", model_b="arl", task="t", metric="m", kind="gap", status="ok"
     )
-    save(replace(run, disparities=both), tmp_path / "run")
-    assert load(tmp_path / "run").disparities.equals(both)
+    save_run(replace(run, disparities=both), tmp_path / "run")
+    assert load_run(tmp_path / "run").disparities.equals(both)
 
 
 def test_what_is_written_besides_belongs_to_the_run(tmp_path, run):
     def report(stage: Path) -> None:
         (stage / "report.html").write_text("<html>")
 
-    save(run, tmp_path / "run", extra=report)
+    save_run(run, tmp_path / "run", extra=report)
     assert (tmp_path / "run" / "report.html").read_text() == "<html>"
 
 
@@ -107,109 +107,109 @@ def test_no_run_remains_if_its_report_fails(tmp_path, run):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        save(run, tmp_path / "run", extra=report)
+        save_run(run, tmp_path / "run", extra=report)
     assert listing(tmp_path) == []
 
 
 def test_an_existing_run_is_replaced_only_on_request(tmp_path, run):
-    save(run, tmp_path / "run")
+    save_run(run, tmp_path / "run")
     with pytest.raises(OutputError, match="this directory exists already"):
-        save(run, tmp_path / "run")
-    save(replace(run, evidence={}), tmp_path / "run", overwrite=True)
+        save_run(run, tmp_path / "run")
+    save_run(replace(run, evidence={}), tmp_path / "run", overwrite=True)
     assert "evidence/bins.parquet" not in listing(tmp_path / "run")
 
 
 def test_evidence_cannot_leave_the_directory(tmp_path, run):
     with pytest.raises(OutputError, match="cannot be a file's name"):
-        save(replace(run, evidence={"../x": run.scores}), tmp_path / "run")
+        save_run(replace(run, evidence={"../x": run.scores}), tmp_path / "run")
     assert listing(tmp_path) == []
 
 
 def test_a_table_that_is_none_is_refused_before_anything_is_kept(tmp_path, run):
     broken = run.scores.with_columns(value=pl.lit(float("nan")))
     with pytest.raises(TableError, match=r"(?s)of scores cannot be used.*a finite number"):
-        save(replace(run, scores=broken), tmp_path / "run")
+        save_run(replace(run, scores=broken), tmp_path / "run")
     assert listing(tmp_path) == []
 
 
 def test_a_record_that_json_cannot_hold_fails_at_once(tmp_path, run):
     with pytest.raises(ValueError, match="not JSON compliant"):
-        save(replace(run, record={"seed": float("nan")}), tmp_path / "run")
+        save_run(replace(run, record={"seed": float("nan")}), tmp_path / "run")
     with pytest.raises(TypeError, match=r"object cannot be stored in audit\.json"):
-        save(replace(run, record={"seed": object()}), tmp_path / "run")
+        save_run(replace(run, record={"seed": object()}), tmp_path / "run")
     assert listing(tmp_path) == []
 
 
 def test_paths_and_tuples_of_a_record_are_written(tmp_path, run):
-    save(
+    save_run(
         replace(run, record={"out": Path("a/b"), "by": ("race",), "in": MappingProxyType({})}),
         tmp_path / "run",
     )
-    assert load(tmp_path / "run").record == {"out": "a/b", "by": ["race"], "in": {}}
+    assert load_run(tmp_path / "run").record == {"out": "a/b", "by": ["race"], "in": {}}
 
 
 def test_what_is_no_run_directory_is_said(tmp_path):
     with pytest.raises(FileError, match=r"(?s)no run directory here.*nothing"):
-        load(tmp_path / "none")
+        load_run(tmp_path / "none")
     (tmp_path / "people.csv").write_text("a\n1\n")
     with pytest.raises(FileError, match=r"(?s)no run directory here.*a file.*audit the table"):
-        load(tmp_path / "people.csv")
+        load_run(tmp_path / "people.csv")
     with pytest.raises(FileError, match=r"(?s)not a run of isolux.*audit\.json in it"):
-        load(tmp_path)
+        load_run(tmp_path)
 
 
 def test_a_folder_of_runs_names_them(tmp_path, run):
-    save(run, tmp_path / "erm")
+    save_run(run, tmp_path / "erm")
     with pytest.raises(FileError, match="there are runs inside it: erm"):
-        load(tmp_path)
+        load_run(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["scores", "attributes", "group_metrics", "findings"])
 def test_a_missing_table_is_named(tmp_path, run, name):
-    path = save(run, tmp_path / "run")
+    path = save_run(run, tmp_path / "run")
     (path / f"{name}.parquet").unlink()
     with pytest.raises(FileError, match=f"this run has no {name} table"):
-        load(path)
+        load_run(path)
 
 
 @pytest.mark.parametrize("name", ["scores.parquet", "evidence/bins.parquet"])
 def test_a_damaged_table_is_named(tmp_path, run, name):
-    path = save(run, tmp_path / "run")
+    path = save_run(run, tmp_path / "run")
     (path / name).write_bytes((path / name).read_bytes()[:20])
     with pytest.raises(FileError, match=f"(?s)a table of this run is damaged.*{name}"):
-        load(path)
+        load_run(path)
 
 
 def test_a_table_of_another_kind_is_refused(tmp_path, run):
-    path = save(run, tmp_path / "run")
+    path = save_run(run, tmp_path / "run")
     pl.DataFrame({"a": [1]}).write_parquet(path / "scores.parquet")
     with pytest.raises(UnknownNameError, match=r"(?s)no column named 'model'.*scores\.parquet"):
-        load(path)
+        load_run(path)
 
 
 @pytest.mark.parametrize("named", [3, "boxes", [["boxes"]], [None], {"boxes": 1, "more": 2}])
 def test_evidence_that_is_named_by_no_list_of_texts_is_damage(tmp_path, run, named):
-    path = save(run, tmp_path / "run")
+    path = save_run(run, tmp_path / "run")
     record = json.loads((path / "audit.json").read_text()) | {"evidence": named}
     (path / "audit.json").write_text(json.dumps(record))
     # Of names alone it is said which table is missing.
     said = "is missing" if isinstance(named, dict) else "the record of this run is damaged"
     with pytest.raises(FileError, match=said):
-        load(path)
+        load_run(path)
 
 
 @pytest.mark.parametrize(
     "text", ["{", "[1]", "", "\xff", "[" * 100_000, '{"a": NaN}', '{"a": 1e999}']
 )
 def test_a_damaged_record_is_said(tmp_path, run, text):
-    path = save(run, tmp_path / "run")
+    path = save_run(run, tmp_path / "run")
     (path / "audit.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(FileError, match="the record of this run is damaged"):
-        load(path)
+        load_run(path)
 
 
 def test_the_record_is_strict_json(tmp_path, run):
-    path = save(run, tmp_path / "run")
+    path = save_run(run, tmp_path / "run")
     assert json.loads((path / "audit.json").read_text())["families"] == {"all": 3}
 
 
@@ -218,26 +218,26 @@ def test_a_run_without_its_figures_is_written_and_said(tmp_path, run):
         raise DrawingError("the figures cannot be drawn", found="it ended", hint="raise the limit")
 
     with pytest.raises(DrawingError, match=r"(?s)found: it ended.*isolux report .*makes its page"):
-        save(run, tmp_path / "run", extra=undrawn)
+        save_run(run, tmp_path / "run", extra=undrawn)
     assert listing(tmp_path / "run") == FILES
-    assert load(tmp_path / "run").scores.equals(run.scores)
+    assert load_run(tmp_path / "run").scores.equals(run.scores)
 
 
 def test_loading_removes_what_a_killed_command_left(tmp_path, run):
-    save(run, tmp_path / "run")
+    save_run(run, tmp_path / "run")
     (tmp_path / "run" / ".report.html.new-0a1b2c3d").write_text("people")
     (tmp_path / ".run.new-0a1b2c3d").mkdir()
-    load(tmp_path / "run")
+    load_run(tmp_path / "run")
     assert listing(tmp_path / "run") == FILES
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 def test_a_page_that_another_process_still_writes_is_not_carried_over(tmp_path, run):
-    save(run, tmp_path / "run")
-    writing = Stage(tmp_path / "run" / "report.html", folder=False)
+    save_run(run, tmp_path / "run")
+    writing = StagingPath(tmp_path / "run" / "report.html", is_folder=False)
     (tmp_path / "run" / "notes.txt").write_text("mine")
     (tmp_path / "stage").mkdir()
-    carry_over(tmp_path / "run", tmp_path / "stage")
+    carry_over_other_files(tmp_path / "run", tmp_path / "stage")
     assert listing(tmp_path / "stage") == ["notes.txt"]
     writing.discard()
 
@@ -247,4 +247,4 @@ def test_a_folder_of_models_side_by_side_is_told_as_what_it_is(tmp_path):
         (tmp_path / name).write_text("{}", encoding="utf-8")
     said = r"(?s)not a run.*found: several models side by side.*open its report.html.*the runs that"
     with pytest.raises(FileError, match=said):
-        load(tmp_path)
+        load_run(tmp_path)

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.io.shard_files import is_in_shards, read_shard, shard_files
+from isolux.io.shard_files import is_sharded_path, list_shard_files, read_shard
 from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
 
 A = pl.DataFrame({"id": ["1", "2"], "race": ["A", "B"]})
@@ -28,26 +28,26 @@ def test_a_folder_a_pattern_and_a_list_name_the_same_shards(tmp_path: Path) -> N
     names = ["0.parquet", "1.parquet"]
     listed = ",".join(str(folder / name) for name in names)
     for said in (str(folder), f"{folder}/*.parquet", listed):
-        assert is_in_shards(said)
-        found = shard_files(said)
+        assert is_sharded_path(said)
+        found = list_shard_files(said)
         assert [path.name for path in found.paths] == names
-        assert found.rows == (2, 1)
+        assert found.n_rows == (2, 1)
         assert found.height == 3
 
 
 def test_a_file_is_one_table_whatever_its_name_holds(tmp_path: Path) -> None:
     A.write_parquet(tmp_path / "a[1],b.parquet")
-    assert not is_in_shards(str(tmp_path / "a[1],b.parquet"))
-    assert not is_in_shards(str(tmp_path / "people.csv"))
+    assert not is_sharded_path(str(tmp_path / "a[1],b.parquet"))
+    assert not is_sharded_path(str(tmp_path / "people.csv"))
     (tmp_path / "csv").mkdir()
     (tmp_path / "csv" / "a.csv").touch()
-    assert not is_in_shards(str(tmp_path / "csv"))
+    assert not is_sharded_path(str(tmp_path / "csv"))
 
 
 def test_words_of_a_dictionary_are_text_in_every_shard(tmp_path: Path) -> None:
     coded = B.with_columns(pl.col("race").cast(pl.Categorical))
     folder = _written(tmp_path / "people", A, coded)
-    assert shard_files(str(folder)).schema == {"id": pl.String(), "race": pl.String()}
+    assert list_shard_files(str(folder)).schema == {"id": pl.String(), "race": pl.String()}
     assert read_shard(folder / "1.parquet", ["race"]).schema["race"] == pl.String
 
 
@@ -64,7 +64,7 @@ def test_a_shard_that_does_not_fit_is_refused(
 ) -> None:
     folder = _written(tmp_path / "people", A, other)
     with pytest.raises(kind, match=words) as caught:
-        shard_files(str(folder))
+        list_shard_files(str(folder))
     assert "1.parquet" in str(caught.value)
 
 
@@ -73,7 +73,7 @@ def test_a_damaged_shard_is_named(tmp_path: Path) -> None:
     path = folder / "1.parquet"
     path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(FileError, match="not a Parquet file, or it is damaged") as caught:
-        shard_files(str(folder))
+        list_shard_files(str(folder))
     assert str(path) in str(caught.value)
 
 
@@ -92,12 +92,12 @@ def test_what_is_no_shard_is_refused_by_name(tmp_path: Path) -> None:
     (folder / "more").mkdir()
     (folder / "README.md").touch()
     with pytest.raises(FileError, match=r"found: README\.md, more/") as caught:
-        shard_files(str(folder))
+        list_shard_files(str(folder))
     assert '/people/*.parquet"' in str(caught.value)
     with pytest.raises(FileError, match="no file has such a name"):
-        shard_files(f"{tmp_path}/none/*.parquet")
+        list_shard_files(f"{tmp_path}/none/*.parquet")
     with pytest.raises(FileError, match="a shard is named twice"):
-        shard_files(f"{folder / '0.parquet'},{folder / '0.parquet'}")
+        list_shard_files(f"{folder / '0.parquet'},{folder / '0.parquet'}")
 
 
 @pytest.mark.parametrize("key", ["dataset", "version"])
@@ -107,13 +107,13 @@ def test_shards_of_two_datasets_or_versions_are_refused(tmp_path: Path, key: str
         tmp_path / "1.parquet", metadata={"dataset": "faces", "version": "1"} | {key: "other"}
     )
     with pytest.raises(TableError, match="of another dataset or version") as caught:
-        shard_files(f"{tmp_path}/*.parquet")
+        list_shard_files(f"{tmp_path}/*.parquet")
     assert f"expected: {key}" in str(caught.value)
 
 
 def test_columns_in_another_order_are_the_same_columns(tmp_path: Path) -> None:
     folder = _written(tmp_path / "people", A, B.select("race", "id"))
-    assert read_shard(shard_files(str(folder)).paths[1], ["id", "race"]).rows() == [("3", "A")]
+    assert read_shard(list_shard_files(str(folder)).paths[1], ["id", "race"]).rows() == [("3", "A")]
 
 
 def test_a_cell_that_is_no_value_is_refused(tmp_path: Path) -> None:

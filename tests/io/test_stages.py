@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from isolux.io import staged_directory, write_text
-from isolux.io.stages import Stage, left_below, sweep
+from isolux.io.stages import StagingPath, remove_stale_staging, settle_staging_below
 from isolux.vocabulary.errors import OutputError
 
 WRITER = (
@@ -42,15 +42,15 @@ def writer(target: Path, kind: str) -> tuple[subprocess.Popen[str], Path]:
 def test_a_living_process_keeps_its_stage_and_a_killed_one_does_not(tmp_path, caplog, kind):
     process, stage = writer(tmp_path / "run", kind)
     try:
-        assert sweep(tmp_path / "run") == []
-        assert [left.live for left in left_below(tmp_path)] == [True]
+        assert remove_stale_staging(tmp_path / "run") == []
+        assert [left.is_active for left in settle_staging_below(tmp_path)] == [True]
         assert stage.exists()
     finally:
         process.send_signal(signal.SIGKILL)
         process.communicate()
     assert stage.exists()  # nobody can clean up after kill -9 but the next command
-    (left,) = sweep(tmp_path / "run")
-    assert (left.path, left.live) == (stage, False)
+    (left,) = remove_stale_staging(tmp_path / "run")
+    assert (left.path, left.is_active) == (stage, False)
     assert list(tmp_path.iterdir()) == []
     assert f"removed {stage}: left by a command that was stopped" in caplog.text
 
@@ -76,8 +76,8 @@ def test_a_refused_command_removes_it_too(tmp_path):
 def test_an_old_result_without_a_successor_is_put_back(tmp_path, caplog):
     (tmp_path / ".run.old-0a1b2c3d").mkdir()
     (tmp_path / ".run.old-0a1b2c3d" / "audit.json").write_text("{}")
-    (left,) = sweep(tmp_path / "run")
-    assert left.restored
+    (left,) = remove_stale_staging(tmp_path / "run")
+    assert left.is_restored
     assert (tmp_path / "run" / "audit.json").read_text() == "{}"
     assert "put back" in caplog.text
 
@@ -85,7 +85,7 @@ def test_an_old_result_without_a_successor_is_put_back(tmp_path, caplog):
 def test_an_old_result_with_a_successor_is_removed(tmp_path):
     for name in (".run.old-0a1b2c3d", "run"):
         (tmp_path / name).mkdir()
-    assert [left.restored for left in sweep(tmp_path / "run")] == [False]
+    assert [left.is_restored for left in remove_stale_staging(tmp_path / "run")] == [False]
     assert names(tmp_path) == ["run"]
 
 
@@ -95,16 +95,16 @@ def test_what_only_looks_like_a_stage_is_not_touched(tmp_path):
     others = [".run.new-draft", "run.new-0a1b2c3d", ".run.new-0a1b2c3d.txt", ".run.next-0a1b2c3d"]
     for name in others:
         (tmp_path / name).write_text("mine")
-    assert sweep(tmp_path / "run") == []
-    assert list(left_below(tmp_path)) == []
+    assert remove_stale_staging(tmp_path / "run") == []
+    assert list(settle_staging_below(tmp_path)) == []
     assert names(tmp_path) == sorted([*others, ".run.new-0a1b2c3d", "elsewhere"])
 
 
 def test_a_dry_look_changes_nothing(tmp_path):
     (tmp_path / "deep" / ".run.new-0a1b2c3d").mkdir(parents=True)
     (tmp_path / "deep" / ".run.old-0a1b2c3d").mkdir()
-    found = list(left_below(tmp_path, dry=True))
-    assert [(left.path.name, left.restored) for left in found] == [
+    found = list(settle_staging_below(tmp_path, dry=True))
+    assert [(left.path.name, left.is_restored) for left in found] == [
         (".run.new-0a1b2c3d", False),
         (".run.old-0a1b2c3d", True),
     ]
@@ -114,13 +114,13 @@ def test_a_dry_look_changes_nothing(tmp_path):
 def test_without_locks_nothing_is_swept(tmp_path, monkeypatch):
     monkeypatch.setattr("isolux.io.stages._acquire_lock", lambda _: None)
     (tmp_path / ".run.new-0a1b2c3d").mkdir()
-    assert sweep(tmp_path / "run") == []
+    assert remove_stale_staging(tmp_path / "run") == []
     assert names(tmp_path) == [".run.new-0a1b2c3d"]
 
 
 def test_two_threads_of_one_process_do_not_sweep_each_other(tmp_path):
-    first = Stage(tmp_path / "run", folder=True)
-    assert sweep(tmp_path / "run") == []
+    first = StagingPath(tmp_path / "run", is_folder=True)
+    assert remove_stale_staging(tmp_path / "run") == []
     with staged_directory(tmp_path / "run") as second:
         assert first.path.is_dir()
         assert second.is_dir()

@@ -12,13 +12,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from isolux.groups.estimates import Estimates
-from isolux.groups.interval_methods import intervals
+from isolux.groups.interval_methods import compute_intervals
 from isolux.groups.means import all_means
-from isolux.stats.constants import KEPT_EFFECTIVE
+from isolux.stats.constants import MIN_EFFECTIVE_CLUSTERS
 from isolux.stats.deviates import Difference
-from isolux.stats.differences import of_means, paired_means
-from isolux.stats.shares import ClusterMeans, cluster_means, pooled_correlation
-from isolux.vocabulary.spec import Comparing
+from isolux.stats.differences import mean_difference, paired_mean_difference
+from isolux.stats.shares import ClusterMeans, cluster_means, pooled_intracluster_correlation
+from isolux.vocabulary.spec import ComparisonSettings
 from tests.laws._grid import Cell, draw
 
 _LEAST = 50, 10  # units and clusters of a group that is judged at all
@@ -50,7 +50,7 @@ def reduced(photos: np.ndarray, right: np.ndarray) -> tuple[ClusterMeans, Cluste
     """Reduce both groups of every world."""
     copies = np.ones(photos.shape[0] * photos.shape[2], dtype=np.int64)
     whole = [_rows(x.sum(axis=1, keepdims=True)) for x in (right, photos)]
-    rho = np.repeat(pooled_correlation(*whole, copies), 2)
+    rho = np.repeat(pooled_intracluster_correlation(*whole, copies), 2)
     both = cluster_means(_rows(right), _rows(photos), copies, rho)
     a, b = (np.arange(k, 2 * len(photos), 2) for k in (0, 1))
     return at(both, a), at(both, b)
@@ -58,19 +58,26 @@ def reduced(photos: np.ndarray, right: np.ndarray) -> tuple[ClusterMeans, Cluste
 
 def at(means: ClusterMeans, rows: np.ndarray) -> ClusterMeans:
     """Return some rows, each with its own world's correlation."""
-    part = means.at(rows)
-    rho = np.asarray(means.correlation)[rows]
-    arrays = part.value, part.units, part.variance, part.freedom, part.size, part.rare
-    return ClusterMeans(*arrays, rho, part.shares)
+    part = means.take(rows)
+    rho = np.asarray(means.intracluster_correlation)[rows]
+    arrays = (
+        part.value,
+        part.n_units,
+        part.variance,
+        part.dof,
+        part.kish_cluster_size,
+        part.n_clusters_with_event,
+    )
+    return ClusterMeans(*arrays, rho, part.is_proportion)
 
 
 def apart(photos: np.ndarray, right: np.ndarray) -> Difference:
     """Compare the two groups of every world."""
     a, b = reduced(photos, right)
     left = right - np.stack([a.value, b.value], axis=1)[:, :, None] * photos
-    units = a.units * b.units
+    units = a.n_units * b.n_units
     shared = (photos[:, 0] * photos[:, 1]).sum(axis=1) / units
-    return of_means(a, b, (left[:, 0] * left[:, 1]).sum(axis=1) / units, shared)
+    return mean_difference(a, b, (left[:, 0] * left[:, 1]).sum(axis=1) / units, shared)
 
 
 def paired(photos: np.ndarray, right: tuple[np.ndarray, np.ndarray]) -> Difference:
@@ -80,21 +87,21 @@ def paired(photos: np.ndarray, right: tuple[np.ndarray, np.ndarray]) -> Differen
     models = []
     for own in right:
         sums = _rows(own[:, None])
-        rho = pooled_correlation(sums, counts, copies)
+        rho = pooled_intracluster_correlation(sums, counts, copies)
         models.append(cluster_means(sums, counts, copies, rho))
     first, second = models
     left = [r - m.value[:, None] * photos for r, m in zip(right, models, strict=True)]
-    covariance = (left[0] * left[1]).sum(axis=1) / (first.units * second.units)
-    return paired_means(second, first, covariance)
+    covariance = (left[0] * left[1]).sum(axis=1) / (first.n_units * second.n_units)
+    return paired_mean_difference(second, first, covariance)
 
 
-def measured_estimates(estimates: Estimates, spec: Comparing) -> Estimates:
+def measured_estimates(estimates: Estimates, spec: ComparisonSettings) -> Estimates:
     """Add standard errors, intervals and statuses as ``measure_groups`` does."""
     measures = estimates.measures
-    means = all_means(estimates.design, measures, len(estimates.groups))
+    means = all_means(estimates.cluster_sums, measures, len(estimates.groups))
     se = np.stack([np.sqrt(m.variance) for m in means if m is not None], axis=1)
-    ends, method = intervals(
-        estimates.design, measures, estimates.value, estimates.replicates, se,
+    ends, method = compute_intervals(
+        estimates.cluster_sums, measures, estimates.value, estimates.replicates, se,
         estimates.n_clusters, spec, means,
     )  # fmt: skip
     return replace(estimates, standard_error=se, interval=ends, method=method)
@@ -140,7 +147,7 @@ def judge(cell: Cell, worlds: int, seed: int = 0) -> dict[str, object]:
         row[name] = float(((ends.low > 0) | (ends.high < 0)).mean())
     ok = np.zeros((2, 2))  # of each group, intervals called ok and those that hold the rate
     for again in range(1, _DRAWS + 1):
-        ok += [_held(group, cell.rate) for group in found.groups or ()]
+        ok += [_held(group, cell.rate) for group in found.group_means or ()]
         if ((ok[:, 0] >= worlds) | (ok[:, 0] < _SELDOM * again * worlds)).all():
             break
         photos, right = worlds_of(cell, worlds, seed + again)
@@ -153,6 +160,6 @@ def judge(cell: Cell, worlds: int, seed: int = 0) -> dict[str, object]:
 def _held(group: ClusterMeans, rate: float) -> tuple[int, int]:
     """Count the intervals that are called ok, and those of them that hold the rate."""
     ends = group.score_interval(Z)
-    ok = group.effective_clusters >= KEPT_EFFECTIVE
+    ok = group.n_effective_clusters >= MIN_EFFECTIVE_CLUSTERS
     held = ok & (ends.low <= rate) & (rate <= ends.high)
     return int(ok.sum()), int(held.sum())

@@ -15,7 +15,7 @@ import polars as pl
 from isolux.analyses import confounders
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
-from isolux_worlds import Detector, Effect, confounded_scene, planted_detection
+from isolux_worlds import Detector, Effect, confounded_scene, injected_recall
 from tests.laws._measured import boxes_of, measured, scored
 
 BY_SIZE = (Effect({"size": "small"}, -1.0), Effect({"size": "large"}, 0.8))
@@ -88,7 +88,7 @@ def ranks_first(metric, *, worlds, replicates, clusters):
 
 def planted_gap(scene, detector):
     """Truth at everyone's mix of sizes: tone b less tone a."""
-    truth = planted_detection(replace(scene, by=("size", "tone*size")), detector)
+    truth = injected_recall(replace(scene, by=("size", "tone*size")), detector)
     recall = truth.filter(metric="recall_at_iou")
     mix = dict(recall.filter(attribute="size").select("group", "share").iter_rows())
     within = {tuple(v): x for v, x in recall.filter(attribute="tone*size")
@@ -121,7 +121,7 @@ def cover(matters, varies, *, worlds, replicates, clusters=150):
 def left_within_bins(bins, *, worlds, replicates):
     """Measure what bins of size leave where every doubling of it counts and tone does not."""
     scene, detector = confounded_scene("size", clusters=400, images=2, people=(2, 5))
-    truth = planted_detection(replace(scene, by=("tone",)), detector)
+    truth = injected_recall(replace(scene, by=("tone",)), detector)
     recall = truth.filter(metric="recall_at_iou", attribute="tone")["value"].to_list()
     covered, left = dict.fromkeys(bins, 0), dict.fromkeys(bins, 0.0)
     for seed in range(worlds):

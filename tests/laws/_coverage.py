@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from isolux.groups.interval_methods import closed_form
+from isolux.groups.interval_methods import closed_form_interval
 from isolux.stats.intervals import (
     Interval,
-    bca,
+    bca_interval,
     difference_interval,
-    keeps_promise,
+    has_nominal_coverage,
     log_ratio_interval,
-    logit_t,
+    logit_interval_at_level,
     percentile,
 )
 from isolux.stats.resampling.sums import jackknife_acceleration
@@ -61,12 +61,12 @@ def cover(
 
 def _hits(drawn: Batch, rates: np.ndarray, *, methods: bool) -> dict[str, np.ndarray]:
     value, clusters = drawn.value, drawn.clusters.astype(float)
-    ends = logit_t(value, drawn.se, clusters, LEVEL)
+    ends = logit_interval_at_level(value, drawn.se, clusters, LEVEL)
     zero = np.zeros(len(value))
     one, two = (Interval(ends.low[:, k], ends.high[:, k]) for k in (0, 1))
     gap = difference_interval(value[:, 0], one, value[:, 1], two, zero)
     logs = log_ratio_interval(value[:, 0], one, value[:, 1], two, zero)
-    kept = keeps_promise(value, drawn.se, clusters)
+    kept = has_nominal_coverage(value, drawn.se, clusters)
     inside = _inside(ends, rates)
     found = {
         "rates": inside,
@@ -86,13 +86,13 @@ def _others(drawn: Batch, rates: np.ndarray) -> dict[str, np.ndarray]:
     speed = jackknife_acceleration(drawn.design, drawn.measure.columns, np.arange(flat.size))
     gaps = percentile(drawn.replicates[:, 0] - drawn.replicates[:, 1], LEVEL)
     rows = np.arange(flat.size)
-    held = drawn.design.rows(rows, 0), drawn.design.rows(rows, 1)
-    means = cluster_means(*held, drawn.design.copies, 0.0)
+    held = drawn.design.group_rows(rows, 0), drawn.design.group_rows(rows, 1)
+    means = cluster_means(*held, drawn.design.multiplicity, 0.0)
     names = ("wilson", "clopper-pearson")
-    closed = {name: closed_form(name, means, clusters, LEVEL) for name in names}
+    closed = {name: closed_form_interval(name, means, clusters, LEVEL) for name in names}
     return {
         "percentile": _inside(percentile(replicates, LEVEL), truth),
-        "bca": _inside(bca(flat, replicates, speed, LEVEL), truth),
+        "bca": _inside(bca_interval(flat, replicates, speed, LEVEL), truth),
         **{name: _inside(ends, truth) for name, ends in closed.items()},
         "percentile differences": _inside(gaps, rates[0] - rates[1]),
     }

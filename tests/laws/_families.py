@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from isolux.disparity.family import Tested
-from isolux.disparity.family import test_family as run_family
+from isolux.disparity.family import AttributeTests
+from isolux.disparity.family import run_family_tests as run_family
 from isolux.stats.multiplicity import holm
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux_worlds._draw import subject_rate
 from isolux_worlds.populations.rates import simulate_crossed
 from tests.laws._worlds import RECALL, Estimates, a_mean, crossed_entries, estimates_of
@@ -24,7 +24,7 @@ def false_claims(kind: str, *, rate: float, icc: float, worlds: int, replicates:
     name = ""
     for number in range(worlds):
         estimates = _WORLDS[kind](rng, rate, icc)
-        spec = Comparing(replicates=replicates, seed=1000 * seed + number)
+        spec = ComparisonSettings(replicates=replicates, seed=1000 * seed + number)
         family = run_family(estimates, spec, {})
         adjusted = np.concatenate([x.adjusted for x in family.tested.values()])
         p = np.concatenate([x.null.p_value for x in family.tested.values()])
@@ -32,7 +32,7 @@ def false_claims(kind: str, *, rate: float, icc: float, worlds: int, replicates:
         by_max_t += bool(np.nanmin(adjusted[true]) <= 0.05)
         by_holm += bool(np.nanmin(holm(p)[true]) <= 0.05)
         raw.append(float(np.nanmean(p[true] <= 0.05)))
-        tests = family.size
+        tests = family.n_tests
         name = ", ".join(sorted({x.test for x in family.tested.values()}))
     return {
         "worlds": kind, "rate": rate, "icc": icc, "test": name, "tests": tests,
@@ -41,7 +41,7 @@ def false_claims(kind: str, *, rate: float, icc: float, worlds: int, replicates:
     }  # fmt: skip
 
 
-def _is_null(kind: str, key: tuple[str, int], tested: Tested) -> np.ndarray:
+def _is_null(kind: str, key: tuple[str, int], tested: AttributeTests) -> np.ndarray:
     """Tell which tests are of a true null: of ``a0`` only the pair that leaves g0 out."""
     if kind != _APART or key[0] != "a0":
         return np.ones(len(tested.contrasts), dtype=bool)

@@ -1,8 +1,8 @@
 """Worlds for the gate, many at once: the product's own slacks, p-values and people, stacked.
 
 Worlds are rows side by side, as in ``_cells``: what rules ask is laid out by ``policy/cells.py``,
-decided by ``p_beyond`` and ``weighted_holm``, and people are reckoned by ``policy/more.py``. That
-one world at a time gives the same answers as ``decide`` is a test of its own.
+decided by ``p_of_violation`` and ``weighted_holm``, and people are reckoned by ``policy/more.py``.
+That one world at a time gives the same answers as ``decide`` is a test of its own.
 """
 
 from __future__ import annotations
@@ -13,13 +13,19 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from isolux.policy.cells import Cells, Side, of_differences, of_ratios, of_values
-from isolux.policy.deciding import p_beyond
-from isolux.policy.more import more_people
+from isolux.policy.cells import (
+    ComparisonSide,
+    RuleComparisons,
+    compare_differences,
+    compare_ratios,
+    compare_values,
+)
+from isolux.policy.deciding import p_of_violation
+from isolux.policy.more import required_sample_size
 from isolux.stats.deviates import Difference
 from isolux.stats.intervals import Interval
 from isolux.stats.multiplicity import weighted_holm
-from isolux.stats.shares import ClusterMeans, cluster_means, pooled_correlation
+from isolux.stats.shares import ClusterMeans, cluster_means, pooled_intracluster_correlation
 from tests.laws._cells import _rows as rows_of
 from tests.laws._cells import apart, at, paired
 from tests.laws._grid import _rates
@@ -64,7 +70,7 @@ def worlds_of(world: World, worlds: int, seed: int) -> tuple[np.ndarray, np.ndar
     return np.stack([one[0] for one in drawn]), np.stack([one[1] for one in drawn])
 
 
-class Stacked(Side):
+class Stacked(ComparisonSide):
     """One group of every world, as a side of cells."""
 
     def __init__(self, means: ClusterMeans, group: int) -> None:
@@ -72,11 +78,11 @@ class Stacked(Side):
                             ("rows", np.full(len(means.value), group))):  # fmt: skip
             object.__setattr__(self, name, value)
 
-    value = property(lambda self: self.own.value)
+    values = property(lambda self: self.own.value)
     units = property(lambda self: self.own.units)
     clusters = property(lambda self: self.own.units / self.own.size)
 
-    def means(self) -> ClusterMeans:
+    def cluster_means(self) -> ClusterMeans:
         """Return what its clusters come to."""
         return self.own
 
@@ -90,14 +96,14 @@ def sides(photos: np.ndarray, right: np.ndarray) -> list[Stacked]:
     w, k, c = photos.shape
     copies = np.ones(w * c, dtype=np.int64)
     whole = [rows_of(x.sum(axis=1, keepdims=True)) for x in (right, photos)]
-    rho = np.repeat(pooled_correlation(*whole, copies), k)
+    rho = np.repeat(pooled_intracluster_correlation(*whole, copies), k)
     means = cluster_means(rows_of(right), rows_of(photos), copies, rho)
     return [Stacked(at(means, np.arange(g, w * k, k)), g) for g in range(k)]
 
 
-def value_cells(photos: np.ndarray, right: np.ndarray, limit: float) -> list[Cells]:
+def value_cells(photos: np.ndarray, right: np.ndarray, limit: float) -> list[RuleComparisons]:
     """Ask that every group lies above a limit."""
-    return [of_values(side, limit, 1.0) for side in sides(photos, right)]
+    return [compare_values(side, limit, 1.0) for side in sides(photos, right)]
 
 
 def pairs(photos: np.ndarray, right: np.ndarray) -> list[tuple[Stacked, Stacked, Difference]]:
@@ -109,59 +115,61 @@ def pairs(photos: np.ndarray, right: np.ndarray) -> list[tuple[Stacked, Stacked,
     ]  # fmt: skip
 
 
-def within_cells(photos: np.ndarray, right: np.ndarray, margin: float) -> list[Cells]:
+def within_cells(photos: np.ndarray, right: np.ndarray, margin: float) -> list[RuleComparisons]:
     """Ask that no two groups differ by more."""
     return [
-        of_differences(a, b, apart, margin, sign)
+        compare_differences(a, b, apart, margin, sign)
         for a, b, apart in pairs(photos, right) for sign in (1.0, -1.0)
     ]  # fmt: skip
 
 
-def ratio_cells(photos: np.ndarray, right: np.ndarray, least: float) -> list[Cells]:
+def ratio_cells(photos: np.ndarray, right: np.ndarray, least: float) -> list[RuleComparisons]:
     """Ask that the first group's value over the second's is at least so much."""
-    return [of_ratios(a, b, apart, least) for a, b, apart in pairs(photos, right)]
+    return [compare_ratios(a, b, apart, least) for a, b, apart in pairs(photos, right)]
 
 
 def lost_cells(
     photos: np.ndarray, right: tuple[np.ndarray, np.ndarray], margin: float
-) -> list[Cells]:
+) -> list[RuleComparisons]:
     """Ask that no group lost more since the first answers, on the same people."""
     own = sides(photos, right[1])
     return [
-        of_differences(side, side, paired(photos[:, g], (right[0][:, g], right[1][:, g])), margin,
+        compare_differences(side, side, paired(photos[:, g], (right[0][:, g], right[1][:, g])), margin,
                        1.0, "the baseline")
         for g, side in enumerate(own)
     ]  # fmt: skip
 
 
-def passes(rules: Sequence[Sequence[Cells]]) -> np.ndarray:
+def passes(rules: Sequence[Sequence[RuleComparisons]]) -> np.ndarray:
     """Tell which worlds pass: every case's lower bound is above 0."""
     held = [np.asarray(cells.bounds(Z).low) >= -1e-12 for rule in rules for cells in rule]
     return np.all(held, axis=0)
 
 
-def fails(rules: Sequence[Sequence[Cells]]) -> np.ndarray:
+def fails(rules: Sequence[Sequence[RuleComparisons]]) -> np.ndarray:
     """Tell which worlds fail: a case's p, adjusted over all rules, is at most .05."""
-    p = np.stack([p_beyond(cells) for rule in rules for cells in rule], axis=1)
+    p = np.stack([p_of_violation(cells) for rule in rules for cells in rule], axis=1)
     weights = np.concatenate([np.full(len(rule), 1.0 / len(rule)) for rule in rules])
     return np.array([(weighted_holm(row, weights) <= 1.0 - LEVEL).any() for row in p])
 
 
-def answers(rules: Sequence[Sequence[Cells]]) -> np.ndarray:
+def answers(rules: Sequence[Sequence[RuleComparisons]]) -> np.ndarray:
     """Say of every world what the policy answers."""
     found = np.where(passes(rules), "pass", "insufficient").astype("<U12")
     found[fails(rules)] = "fail"
     return found
 
 
-def asked_for(rule: Sequence[Cells], groups: int) -> np.ndarray:
+def asked_for(rule: Sequence[RuleComparisons], groups: int) -> np.ndarray:
     """Return how many photos more each group of a single world is asked for."""
     undecided = [
-        np.flatnonzero((np.asarray(c.bounds(Z).low) < -1e-12) & (p_beyond(c) > 0.05 / len(rule)))
+        np.flatnonzero(
+            (np.asarray(c.bounds(Z).low) < -1e-12) & (p_of_violation(c) > 0.05 / len(rule))
+        )
         for c in rule
     ]
     reach = Z, float(ndtri(1.0 - (1.0 - LEVEL) / len(rule)))
-    told = more_people(rule, undecided, [reach] * len(rule), POWER)
+    told = required_sample_size(rule, undecided, [reach] * len(rule), POWER)
     found = np.zeros(groups)
     for cells, (first, second, _) in zip(rule, told, strict=True):
         for side, more in ((cells.first, first), (cells.second, second)):

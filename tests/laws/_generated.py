@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from isolux.groups.membership import build_membership
 
 from isolux.groups.measure import measure_groups
-from isolux.groups.membership import membership
-from isolux.groups.settings import groupings
+from isolux.groups.settings import read_groupings
 from isolux.tasks.generated_images import score
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
@@ -62,13 +62,13 @@ def held_shares(shares, matrix, *, worlds, pictures, counted, replicates=400):
             table.with_columns(share=pl.col("count") / whole).drop("count").write_csv(exact)
             for file, names in ((path, ("corrected", "naive")), (exact, ("as if exact",))):
                 scores = score(dataset, answers, matrix=str(file))
-                members = membership(
-                    dataset.attributes, ("prompt",), groupings(Groups(), dataset.attributes),
-                    units=scores.judged_units(),
+                members = build_membership(
+                    dataset.attributes, ("prompt",), read_groupings(Groups(), dataset.attributes),
+                    units=scores.evaluated_units(),
                 )  # fmt: skip
                 table_ = measure_groups(
                     scores, members, Statistics(replicates=replicates, seed=seed)
-                ).table()
+                ).to_table()
                 for name in names:
                     metric = "judged_share" if name == "naive" else "share"
                     row = table_.filter(metric=metric, label="a", group="one").row(0, named=True)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from isolux.groups.interval_methods.number import Slopes, number_interval, slopes_of
-from isolux.stats.deviates import deviates, two_sided
-from isolux.stats.differences import of_means
-from isolux.stats.shares import cluster_means, joined
+from isolux.groups.interval_methods.number import (
+    VarianceSlopes,
+    estimate_variance_slopes,
+    skewness_adjusted_interval,
+)
+from isolux.stats.deviates import two_sided_p, z_statistics
+from isolux.stats.differences import mean_difference
+from isolux.stats.shares import cluster_means, concatenate_means
 from isolux.stats.weighted_means import weighted_means
 
 Z = 1.959963984540054
@@ -43,7 +47,7 @@ def _group(values, photos=None):
     one = np.ones(len(values), dtype=np.int64)
     photos = one if photos is None else photos
     return cluster_means(csr_array(values[None, :]), csr_array(photos[None, :].astype(float)), one,
-                         0.0, shares=False)  # fmt: skip
+                         0.0, is_proportion=False)  # fmt: skip
 
 
 def _subjects(rng, law, n, photos, alike):
@@ -61,7 +65,7 @@ def _weighted(rng, law, n, spread):
     """Draw people whose weights are lognormal and have nothing to do with their scores."""
     weight = rng.lognormal(0.0, spread, (1, n))
     parts = csr_array(weight * scores(rng, law, n)), csr_array(weight), csr_array(weight**2)
-    return weighted_means(parts, None, 0.0, shares=False)
+    return weighted_means(parts, None, 0.0, is_proportion=False)
 
 
 def own_intervals(groups, worlds, *, photos=1, alike=0.0, weights=0.0):
@@ -75,13 +79,13 @@ def own_intervals(groups, worlds, *, photos=1, alike=0.0, weights=0.0):
     found = []
     for world in range(worlds):
         rng = np.random.default_rng([43, world])
-        means = joined([
+        means = concatenate_means([
             _weighted(rng, own, n, weights) if weights else _subjects(rng, own, n, photos, alike)
             for own, n in groups
         ])  # fmt: skip
         row = []
-        for slopes in (slopes_of(means, family), Slopes(none, none)):
-            ends = number_interval(means, slopes, Z, fraction=fraction)
+        for slopes in (estimate_variance_slopes(means, family), VarianceSlopes(none, none)):
+            ends = skewness_adjusted_interval(means, slopes, Z, is_fraction=fraction)
             row += [ends.low[0] <= truth(law) <= ends.high[0], ends.high[0] - ends.low[0]]
         found.append(row)
     held, width, plain, was = np.array(found, dtype=np.float64).T
@@ -106,8 +110,8 @@ def graded(laws, sizes, worlds, *, apart=0.0):
         one, two, none = _group(a), _group(b), np.zeros(1)
         row = []
         for alike in (True, False):
-            found = of_means(one, two, none, none, alike=alike)
-            p = two_sided(deviates(found, (Z,)))[0]
+            found = mean_difference(one, two, none, none, floor_variances=alike)
+            p = two_sided_p(z_statistics(found, (Z,)))[0]
             ends = found.interval(Z)
             row += [p <= 0.05, p <= 0.005, ends.low[0] <= -apart <= ends.high[0]]
         rows.append(row)

@@ -60,7 +60,7 @@ def covered(world: Homes, worlds: int, seed: int = 1) -> dict[str, float]:
         scores = Scores(SCORES.empty(), task, {EVIDENCE: evidence}, task="geodiversity")
         row = (
             measure_groups(scores, MEMBERSHIP.empty(), Statistics(replicates=200))
-            .table()
+            .to_table()
             .row(0, named=True)
         )
         ours += row["low"] <= world.mean <= row["high"]

@@ -9,15 +9,15 @@ import polars as pl
 from scipy.special import ndtr, ndtri
 
 from isolux.disparity.comparisons import compare_groups
-from isolux.groups.estimates import EVERYONE
+from isolux.groups.estimates import OVERALL
 from isolux.groups.measure import measure_groups
-from isolux.stats.deviates import deviates, two_sided
+from isolux.stats.deviates import two_sided_p, z_statistics
 from isolux.stats.roc import roc_auc
 from isolux.stats.statistic import SumStatistic
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import MEMBERSHIP
 from tests._scored import scored
 
@@ -134,7 +134,7 @@ def measured(world: World, replicates: int, seed: int):
     members = members.with_columns(values=pl.concat_list("group"))
     scores = scored(world.right.astype(float).tolist(), clusters, evidence=evidence,
                     others=METRICS)  # fmt: skip
-    spec = Comparing(replicates=replicates, seed=seed)
+    spec = ComparisonSettings(replicates=replicates, seed=seed)
     membership = MEMBERSHIP.conform(members.sort("group", maintain_order=True))
     return measure_groups(scores, membership, spec)
 
@@ -185,19 +185,19 @@ def asked(estimates) -> list[Asked]:
     """Ask whether the first group differs from everyone, three ways."""
     one, two = (k for k, g in enumerate(estimates.groups) if g.name in NAMES[:2])
     first, second = np.array([one]), np.array([two])
-    assert estimates.groups[0].name == EVERYONE
+    assert estimates.groups[0].name == OVERALL
     found = []
     for j, measure in enumerate(estimates.measures):
         if measure.mean is not None or not estimates.judged()[[one, two], j].all():
             continue
         compared = compare_groups(estimates, "g", j)
-        apart, pair = compared.rests(first), compared.pairs(first, second)
-        z, of_pair = deviates(apart, (Z,)), deviates(pair, (Z,))
-        joined = deviates(compared.pairs(first, np.zeros(1, dtype=np.int64)), (Z,))
+        apart, pair = compared.compare_with_complement(first), compared.compare_pairs(first, second)
+        z, of_pair = z_statistics(apart, (Z,)), z_statistics(pair, (Z,))
+        joined = z_statistics(compared.compare_pairs(first, np.zeros(1, dtype=np.int64)), (Z,))
         ends = apart.interval(Z)
         found.append(Asked(
-            measure.metric, two_sided(z).item(), ends.low.item(), ends.high.item(),
-            two_sided(joined).item(), two_sided(of_pair).item(), bool(z[0] * of_pair[0] >= 0),
+            measure.metric, two_sided_p(z).item(), ends.low.item(), ends.high.item(),
+            two_sided_p(joined).item(), two_sided_p(of_pair).item(), bool(z[0] * of_pair[0] >= 0),
             bool((estimates.status[[0, one], j] == "ok").all()),
         ))  # fmt: skip
     return found

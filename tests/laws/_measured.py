@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from typing import Any
 from unittest import mock
 
+from isolux.groups.membership import build_membership
+
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
-from isolux.groups.membership import membership
-from isolux.groups.settings import groupings
+from isolux.groups.settings import read_groupings
 from isolux.tasks import score
-from isolux.verbs._in_memory import as_dataset
-from isolux.verbs.audit.drawn import drawn_scores
+from isolux.verbs._in_memory import to_dataset
+from isolux.verbs.audit.drawn import add_survey_sample
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.spec import parse_spec
 from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
@@ -26,7 +27,7 @@ from isolux_worlds import Detector, Scene, SceneWorld, simulate_scene
 
 def boxes_of(scene: Scene, detector: Detector, seed: int) -> SceneWorld:
     """Draw a world of boxes without its truth: that is the scene's, whatever the seed."""
-    with mock.patch("isolux_worlds.scenes.scene_world.planted_detection", return_value=None):
+    with mock.patch("isolux_worlds.scenes.scene_world.injected_recall", return_value=None):
         return simulate_scene(scene, detector, seed)
 
 
@@ -36,23 +37,23 @@ def scored(world: Any, metrics: Sequence[str]) -> Scores:
     It asks first whether boxes were read the right way and pictures have the right size, which
     takes more than the scoring of so few; worlds are what they are.
     """
-    with mock.patch("isolux.tasks._boxes.scoring.examined", return_value=[]):
+    with mock.patch("isolux.tasks._boxes.scoring.check_predictions", return_value=[]):
         return score("detection", world.dataset, world.predictions, metrics=metrics,
                      iou_thresholds=(0.5,))  # fmt: skip
 
 
 def measured(scores: Scores, people: object, by: Sequence[str], **settings: Any) -> Run:
     """Measure groups and compare them, as ``isolux.audit`` does with these settings."""
-    dataset = as_dataset(people)
+    dataset = to_dataset(people)
     task = scores.units["task"][0] if scores.units.height else scores.task
     said = {"data": dataset.name, "by": by, "task": task, **settings}
     spec = parse_spec(said)
-    dataset, scores = drawn_scores(spec, dataset, scores)
+    dataset, scores = add_survey_sample(spec, dataset, scores)
     attributes = check(dataset.instance_attributes(), ATTRIBUTES)
-    members = membership(attributes, spec.groups.by, groupings(spec.groups, attributes),
-                         units=scores.judged_units())  # fmt: skip
+    members = build_membership(attributes, spec.groups.by, read_groupings(spec.groups, attributes),
+                         units=scores.evaluated_units())  # fmt: skip
     estimates = measure_groups(scores, members, spec.statistics)
     compared = measure_disparities(estimates, spec.comparing)
     record = {"spec": {**said, "by": list(by)}, "task": task}
-    return Run(record, scores.units, attributes, estimates.table(), compared.table,
+    return Run(record, scores.units, attributes, estimates.to_table(), compared.table,
                FINDINGS.empty(), scores.evidence)  # fmt: skip

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from isolux.analyses.confounders.cells import laid_out, means_of_cells
-from isolux.analyses.confounders.facts import Rules, facts_of
-from isolux.analyses.confounders.groups import Sensitive, Strata
-from isolux.analyses.confounders.tests import Family, gap_interval
+from isolux.analyses.confounders.cells import build_layout, estimate_means
+from isolux.analyses.confounders.facts import AdjustmentSettings, estimate_effects
+from isolux.analyses.confounders.groups import ExplanatoryStrata, SensitiveAttribute
+from isolux.analyses.confounders.tests import MaxStatistic, gap_interval
 
-RULES = Rules(min_units=50, min_clusters=10, min_cell=50, min_mix=5)
+RULES = AdjustmentSettings(min_units=50, min_clusters=10, min_cell=50, min_mix=5)
 
 
 @dataclass(frozen=True)
@@ -57,23 +57,27 @@ def judged(world: Minority, seed: int, replicates: int = 199) -> dict[str, float
     # The small group has more of the last values: that is what an equal mix is for.
     code = np.minimum(rng.integers(0, world.values, n) + (small & (rng.random(n) < 0.4)),
                       world.values - 1)  # fmt: skip
-    tone = Sensitive("tone", ("large", "small"), np.arange(n), small.astype(np.int64))
-    light = Strata(("light",), tuple(f"l{v}" for v in range(world.values)), code, of_images=False)
+    tone = SensitiveAttribute("tone", ("large", "small"), np.arange(n), small.astype(np.int64))
+    light = ExplanatoryStrata(
+        ("light",), tuple(f"l{v}" for v in range(world.values)), code, is_image_level=False
+    )
     scored = pl.DataFrame({"unit": np.arange(n), "cluster": subject, "value": right})
-    layout = laid_out(tone, [light])
-    cells = means_of_cells(layout, scored, subjects, (replicates, seed, "multinomial"))
-    facts = facts_of(layout, cells, RULES)
+    layout = build_layout(tone, [light])
+    cells = estimate_means(layout, scored, subjects, (replicates, seed, "multinomial"))
+    facts = estimate_effects(layout, cells, RULES)
     if len(facts.pairs) == 0:
         return {}
     found: dict[str, float] = {"flawless": bool(right[small].all())}
     width = []
-    clusters = layout.of_groups(cells.independent)[facts.judged][facts.pairs].min(axis=1)
+    clusters = layout.take_groups(cells.independent_clusters)[facts.comparable][facts.pairs].min(
+        axis=1
+    )
     for name, gap in (
-        ("", facts.explanations[0].mixed.gap),
-        ("replicates alone: ", replace(facts.explanations[0].mixed.gap, least=None)),
+        ("", facts.explanations[0].standardised.gap),
+        ("replicates alone: ", replace(facts.explanations[0].standardised.gap, min_errors=None)),
     ):
-        family = Family()
-        p = family.p(family.add(gap, clusters))
+        family = MaxStatistic()
+        p = family.adjust_p(family.add(gap, clusters))
         ends = gap_interval(gap, clusters, 0.95)
         found[f"{name}p"] = bool(p[0] <= 0.05)
         found[f"{name}held"] = bool(ends.low[0] <= world.gap <= ends.high[0])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from isolux.analyses.label_errors.gaps import by_annotators, by_matrix, gap_of
-from isolux.analyses.label_errors.people import People
-from isolux.stats.confusion import Matrix
+from isolux.analyses.label_errors.gaps import bound_gap, correct_by_annotators, correct_by_matrix
+from isolux.analyses.label_errors.people import LabelledScores
+from isolux.stats.confusion import ConfusionMatrix
 
 LEVEL = 0.95
 ROW = {"model": "m", "metric": "accuracy", "label": None, "threshold": None}
@@ -33,14 +33,14 @@ def labelled(rng, true, matrix):
 def people_of(score, code, cluster, g):
     names = tuple("abcd"[:g])
     units = [f"p{i}" for i in range(len(score))]
-    return People(ROW, "tone", names, units, score, code, cluster)
+    return LabelledScores(ROW, "tone", names, units, score, code, cluster)
 
 
 def counted(rng, matrix, people):
     """Count the matrix anew on so many people of each true group."""
     counts = np.stack([rng.multinomial(people, row) for row in matrix]).astype(float)
     share = counts / counts.sum(axis=1, keepdims=True)
-    return Matrix(tuple("abcd"[: len(matrix)]), share, counts, dropped_unknown=False)
+    return ConfusionMatrix(tuple("abcd"[: len(matrix)]), share, counts, dropped_unknown=False)
 
 
 def truth_of(rates):
@@ -60,19 +60,19 @@ def corrected_gaps(rates, error, *, worlds, people=200, replicates=400, photos=5
         )
         own = people_of(score, code, cluster, len(rates))
         read = counted(rng, matrix, people)
-        found = by_matrix(own, read, replicates, LEVEL, seed)
+        found = correct_by_matrix(own, read, replicates, LEVEL, seed)
         low, high = found.gap_low[0], found.gap_high[0]
         held.append(low <= truth <= high)
         wide.append(high - low)
         gaps.append(found.gap[0])
         # As if labels were right: the very same machinery with no error to undo.
-        sure = Matrix(read.groups, np.eye(len(rates)), None, dropped_unknown=False)
-        as_labelled = by_matrix(own, sure, replicates, LEVEL, seed)
+        sure = ConfusionMatrix(read.groups, np.eye(len(rates)), None, dropped_unknown=False)
+        as_labelled = correct_by_matrix(own, sure, replicates, LEVEL, seed)
         raw.append(as_labelled.gap[0])
         naive_held.append(as_labelled.gap_low[0] <= truth <= as_labelled.gap_high[0])
         naive_wide.append(as_labelled.gap_high[0] - as_labelled.gap_low[0])
         # As if the matrix had been counted on everyone.
-        taken = by_matrix(own, Matrix(read.groups, read.share, None, dropped_unknown=False),
+        taken = correct_by_matrix(own, ConfusionMatrix(read.groups, read.share, None, dropped_unknown=False),
                           replicates, LEVEL, seed)  # fmt: skip
         exact.append(taken.gap_low[0] <= truth <= taken.gap_high[0])
     return {
@@ -100,7 +100,7 @@ def annotated_gaps(rates, errors, *, worlds, replicates=100, subjects=100, photo
             votes[np.arange(len(true)), a, said] = 1
         code = votes.sum(axis=1).argmax(axis=1)
         own = people_of(score, code, cluster, g)
-        found = by_annotators(own, votes, replicates, LEVEL, seed)
+        found = correct_by_annotators(own, votes, replicates, LEVEL, seed)
         held.append(found.gap_low[0] <= truth <= found.gap_high[0])
         gaps.append(found.gap[0])
     return {
@@ -130,9 +130,9 @@ def bounded_gaps(how, *, worlds, wrong=0.1, subjects=100, photos=5, rates=(0.7, 
             if how == "worst":
                 order = order[np.argsort(score[order] == (1.0 if g == 0 else 0.0), kind="stable")]
             code[order[:k]] = 1 - g
-        found = gap_of(people_of(score, code, cluster, 2), 0, wrong, LEVEL, seed)
-        held.append(found.sampled.low <= truth <= found.sampled.high)
-        wide.append(found.sampled.high - found.sampled.low)
+        found = bound_gap(people_of(score, code, cluster, 2), 0, wrong, LEVEL, seed)
+        held.append(found.sampled_bounds.low <= truth <= found.sampled_bounds.high)
+        wide.append(found.sampled_bounds.high - found.sampled_bounds.low)
         naive.append(found.labelled)
     return {
         "labels are wrong": how, "rates": " / ".join(f"{r:g}" for r in rates),

@@ -12,13 +12,13 @@ import numpy as np
 from scipy.special import stdtr
 from scipy.stats import mannwhitneyu, permutation_test
 
-from isolux.stats.deviates import deviates, two_sided
+from isolux.stats.deviates import two_sided_p, z_statistics
 from tests.laws._cells import Z, apart
 
 
 def ours(photos, right, rng):
     """Our interval's reach to 0."""
-    return two_sided(deviates(apart(photos, right), exact=(Z,)))
+    return two_sided_p(z_statistics(apart(photos, right), exact_z=(Z,)))
 
 
 def photos_alone(photos, right, rng):
@@ -26,7 +26,7 @@ def photos_alone(photos, right, rng):
     n, k = photos.sum(axis=2), right.sum(axis=2)
     p, pooled = k / n, (k.sum(axis=1) / n.sum(axis=1))[:, None]
     error = np.sqrt((pooled * (1 - pooled) / n).sum(axis=1))
-    return two_sided(np.divide(p[:, 0] - p[:, 1], error, out=np.zeros(len(p)), where=error > 0))
+    return two_sided_p(np.divide(p[:, 0] - p[:, 1], error, out=np.zeros(len(p)), where=error > 0))
 
 
 def welch_cr2(photos, right, rng):
@@ -34,9 +34,7 @@ def welch_cr2(photos, right, rng):
     found = apart(photos, right)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.abs(found.a - found.b) / found.standard_error
-    return np.where(
-        np.isfinite(t), 2 * stdtr(found.freedom, -t), np.where(found.a == found.b, 1, 0)
-    )
+    return np.where(np.isfinite(t), 2 * stdtr(found.dof, -t), np.where(found.a == found.b, 1, 0))
 
 
 def gee(photos, right, rng):

@@ -10,13 +10,22 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses import confounders
-from isolux.stats.intervals import Interval, difference_interval, keeps_promise, logit_t
+from isolux.stats.intervals import (
+    Interval,
+    difference_interval,
+    has_nominal_coverage,
+    logit_interval_at_level,
+)
 from isolux.stats.joint_law import paired_correlation
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from isolux_worlds.photo_world.joint import network
 from isolux_worlds.photo_world.people import draw_codes_only
-from isolux_worlds.photo_world.planted import chance, correlated, planted
+from isolux_worlds.photo_world.planted import (
+    draw_correlated_uniforms,
+    photo_injected_rates,
+    probability_right,
+)
 from isolux_worlds.photo_world.settings import preset
 from isolux_worlds.populations.rates import RateWorlds
 from tests.laws._worlds import bootstrap
@@ -32,9 +41,9 @@ def answers(settings, model, names, seed):
     named = {name for effect in model.effects for name in effect.where}
     tree, codes = draw_codes_only(settings, seed, {*names, *named})
     values = {n.name: n.values for n in network(settings) if n.name in codes}
-    rate = np.broadcast_to(chance(model, values, codes), tree.subject_of_person.shape)
+    rate = np.broadcast_to(probability_right(model, values, codes), tree.subject_of_person.shape)
     subjects = len(tree.household_of_subject)
-    right = correlated(rate, tree.subject_of_person, subjects, model, seed)
+    right = draw_correlated_uniforms(rate, tree.subject_of_person, subjects, model, seed)
     return tree, codes, values, right
 
 
@@ -65,7 +74,9 @@ def cover(name, model_name, entry, *, worlds, replicates):
     """
     settings = preset(name)
     model = settings.model_named(model_name)
-    truth = planted(settings.model_copy(update={"by": (entry,)}), model).filter(attribute=entry)
+    truth = photo_injected_rates(settings.model_copy(update={"by": (entry,)}), model).filter(
+        attribute=entry
+    )
     rates = truth["value"].to_numpy()
     first, second = np.triu_indices(len(rates), 1)
     of_rates, of_gaps, unlike, judged = [], [], [], []
@@ -75,9 +86,9 @@ def cover(name, model_name, entry, *, worlds, replicates):
         made = accuracy_tables(settings, model, entry, seeds)
         drawn = bootstrap(made, shared=True, replicates=replicates, seed=batch)
         clusters = drawn.clusters.astype(float)
-        ends = logit_t(drawn.value, drawn.se, clusters, LEVEL)
+        ends = logit_interval_at_level(drawn.value, drawn.se, clusters, LEVEL)
         good = (made.photos.sum(axis=-1) >= LEAST_UNITS) & (clusters >= LEAST_CLUSTERS)
-        good &= keeps_promise(drawn.value, drawn.se, clusters)
+        good &= has_nominal_coverage(drawn.value, drawn.se, clusters)
         of_rates.append(_inside(ends, rates)[good])
         a, b = (Interval(ends.low[:, k], ends.high[:, k]) for k in (first, second))
         one, two = (drawn.replicates[:, k].reshape(-1, replicates) for k in (first, second))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from isolux.stats.multiplicity import bonferroni, holm
-from isolux.stats.ranks import cells_of, compare_groups, sort_scores
+from isolux.stats.ranks import build_group_cells, compare_groups, sort_scores
 
 ATTRIBUTES = 10
 
@@ -92,7 +92,9 @@ def false_findings(name: str, *, icc: float, worlds: int, seed: int, planted: fl
         ]
         values = world.score(rng, owner, icc) + planted * (groups[0] == k - 1)
         scores, units = sort_scores([values]), np.arange(len(owner))
-        tests = [compare_groups(scores, cells_of(units, group, owner, k)) for group in groups]
+        tests = [
+            compare_groups(scores, build_group_cells(units, group, owner, k)) for group in groups
+        ]
         naive = np.array([t.p_naive[0][upper] for t in tests])
         clustered = np.array([t.p_clustered[0][upper] for t in tests])
         found["clustered, Holm %"] += bool((holm(clustered) <= 0.05).any())

@@ -13,12 +13,12 @@ from scipy.sparse import csr_array
 
 from isolux.disparity.comparisons import MeanComparisons
 from isolux.groups.estimates import Measure
-from isolux.stats.constants import KEPT_EFFECTIVE
-from isolux.stats.design import build_design
-from isolux.stats.deviates import deviates
-from isolux.stats.drawn_design import build_drawn
-from isolux.stats.raking import Margins, rake
-from isolux.stats.sampling import Strata, kish
+from isolux.stats.constants import MIN_EFFECTIVE_CLUSTERS
+from isolux.stats.design import build_cluster_sums
+from isolux.stats.deviates import z_statistics
+from isolux.stats.drawn_design import build_survey_sums
+from isolux.stats.raking import Margins, rake_weights
+from isolux.stats.sampling import Strata, kish_effective_size
 from isolux.vocabulary.info import Metric
 
 LEAST = 50, 10  # units and clusters of a group that is judged at all
@@ -153,7 +153,10 @@ def judged(world: World) -> bool:
     """Tell whether both groups are large enough, by what their units are worth."""
     for g in (0, 1):
         own = world.group == g
-        if kish(world.weight[own]) < LEAST[0] or len(np.unique(world.cluster[own])) < LEAST[1]:
+        if (
+            kish_effective_size(world.weight[own]) < LEAST[0]
+            or len(np.unique(world.cluster[own])) < LEAST[1]
+        ):
             return False
     return True
 
@@ -166,11 +169,11 @@ def compared(world: World, *, weights: bool, clusters: bool = True) -> tuple[obj
     group = np.concatenate([np.zeros(n, dtype=np.int64), world.group + 1])
     unit = np.concatenate([ids, ids])
     seen, dense = np.unique(world.cluster if clusters else ids, return_inverse=True)
-    plain = build_design(columns, dense, group, unit, 3)
+    plain = build_cluster_sums(columns, dense, group, unit, 3)
     one, two, rows = np.array([1]), np.array([2]), np.arange(3)
     if not weights:
-        found = MeanComparisons.of(plain, MEASURE, rows)
-        return found.pairs(one, two), found.means
+        found = MeanComparisons.from_design(plain, MEASURE, rows)
+        return found.compare_pairs(one, two), found.means
     held = world.stratum[seen]
     strata = None
     if world.stratum.max() > 0:
@@ -178,12 +181,12 @@ def compared(world: World, *, weights: bool, clusters: bool = True) -> tuple[obj
     scaled, margins = world.weight / world.weight.mean(), None
     if world.kind is not None:
         margins = Margins((world.kind,), (2,), scaled)
-        scaled, _ = rake(scaled, margins, (_SHARES,))
+        scaled, _ = rake_weights(scaled, margins, (_SHARES,))
     if isinstance(world.truth, np.ndarray):
         strata = Strata(0 * held, np.array([len(held)]), np.array([1.0 - _OF_ALL]))
-    design = build_drawn(columns, dense, (group, unit), plain, scaled, strata, margins)
-    found = MeanComparisons.of(design, MEASURE, rows)
-    return found.pairs(one, two), found.means
+    design = build_survey_sums(columns, dense, (group, unit), plain, scaled, strata, margins)
+    found = MeanComparisons.from_design(design, MEASURE, rows)
+    return found.compare_pairs(one, two), found.means
 
 
 def judge(cell: Cell, worlds: int, seed: int = 0, *, beside: int = 5) -> dict[str, object]:
@@ -198,16 +201,16 @@ def judge(cell: Cell, worlds: int, seed: int = 0, *, beside: int = 5) -> dict[st
         if not judged(world):
             continue
         apart, means = compared(world, weights=True)
-        p.append(abs(deviates(apart, (Z,))[0]) >= Z)
+        p.append(abs(z_statistics(apart, (Z,))[0]) >= Z)
         ends = means.score_interval(Z)
         held = (ends.low[1:] <= world.truth) & (world.truth <= ends.high[1:])
-        ok = means.effective_clusters >= KEPT_EFFECTIVE
+        ok = means.effective_clusters >= MIN_EFFECTIVE_CLUSTERS
         covered += held[ok[1:]].tolist()
         shown += ok[1:].tolist()
         if number % beside:
             continue
         apart, means = compared(world, weights=False, clusters=False)
-        naive_p.append(abs(deviates(apart, (Z,))[0]) >= Z)
+        naive_p.append(abs(z_statistics(apart, (Z,))[0]) >= Z)
         ends = means.score_interval(Z)
         naive += ((ends.low[1:] <= world.truth) & (world.truth <= ends.high[1:])).tolist()
     if len(p) < worlds / 4:

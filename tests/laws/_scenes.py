@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux_worlds import confounded_scene, planted_detection
+from isolux_worlds import confounded_scene, injected_recall
 from tests.laws._measured import boxes_of, measured, scored
 
 CLUSTERS = 100
@@ -25,7 +25,7 @@ def cover_scenes(matters: str, varies: str, *, worlds: int, replicates: int) -> 
     """Measure the coverage of recalls of groups, and of differences, both as planted."""
     by = ("tone", "size")
     scene, detector = confounded_scene(matters, varies=varies)
-    truth = planted_detection(replace(scene, by=by), detector).select(
+    truth = injected_recall(replace(scene, by=by), detector).select(
         *_CERTAIN, group="group", planted="value"
     )
     of_groups, of_pairs = [], []

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
+from isolux.groups.membership import build_membership
 
 from isolux.groups.measure import measure_groups
-from isolux.groups.membership import membership
-from isolux.verbs._in_memory import as_scores
-from isolux.verbs.side_by_side.changes import changes_of_pairs
-from isolux.verbs.side_by_side.seeds import Models, values_of_models
+from isolux.verbs._in_memory import to_scores
+from isolux.verbs.side_by_side.changes import compare_pairs
+from isolux.verbs.side_by_side.seeds import ModelRuns, build_model_values
 from isolux.vocabulary.drawn import SAMPLE
-from isolux.vocabulary.spec import Comparing, Statistics
+from isolux.vocabulary.spec import ComparisonSettings, Statistics
 
 SPOILT = 0.3
 """Deviation of e_s over its mean, where seeds differ: below 0 in 4 runs of 10,000, drawn as 0."""
@@ -74,7 +74,7 @@ def compared(rng: np.random.Generator, cell: Cell, replicates: int, seed: int):
         own = np.where(rng.random(n) < 0.5, luck, rng.random(n))
         right = (own < p[cluster]) & (rng.random(n) >= e)
         parts.append(who.with_columns(model=pl.lit(label), value=right.astype(float)))
-    scores = as_scores(pl.concat(parts))
+    scores = to_scores(pl.concat(parts))
     if cell.weights:
         table = who.with_columns(
             weight=(3 * shares)[stratum][cluster], stratum=pl.Series(stratum[cluster].astype(str)),
@@ -86,12 +86,12 @@ def compared(rng: np.random.Generator, cell: Cell, replicates: int, seed: int):
          "value": np.where(small[cluster], "small", "large")}
     )  # fmt: skip
     spec = Statistics(replicates=replicates, seed=seed, min_units=20, min_clusters=5)
-    members = membership(people, ("tone",), units=scores.judged_units())
+    members = build_membership(people, ("tone",), units=scores.evaluated_units())
     estimates = measure_groups(scores, members, spec)
-    models = Models({"a": labels[0], "b": labels[1]})
-    comparing = Comparing(replicates=replicates, seed=seed)
-    values = values_of_models(estimates, models, spec.level)
-    return values, changes_of_pairs(estimates, models, comparing, {}, ())
+    models = ModelRuns({"a": labels[0], "b": labels[1]})
+    comparing = ComparisonSettings(replicates=replicates, seed=seed)
+    values = build_model_values(estimates, models, spec.level)
+    return values, compare_pairs(estimates, models, comparing, {}, ())
 
 
 def held(cell: Cell, worlds: int, replicates: int) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from isolux.stats.sequences import differences, thinned, watched
+from isolux.stats.sequences import pair_cluster_differences, run_sequential_test, thin_by_weight
 from tests._e_values import e_values
 
 ALPHA = 0.05
@@ -86,9 +86,9 @@ def weighted_series(rng, rate, *, looks, clusters, gap=0.0, begins=0):
         for name, (values, look) in found.items():
             sides = means
             if name == "kept":
-                kept = [thinned(rng, w, shares[0]) for w in weights]
+                kept = [thin_by_weight(rng, w, shares[0]) for w in weights]
                 sides = [m[k] for m, k in zip(means, kept, strict=True)]
-            values.append(differences(*sides))
+            values.append(pair_cluster_differences(*sides))
             look.append(np.full(len(values[-1]), t))
     return {name: (np.concatenate(v), np.concatenate(k)) for name, (v, k) in found.items()}
 
@@ -136,9 +136,9 @@ def covers(rate, gap, *, worlds, looks=200, clusters=10):
     for seed in range(worlds):
         rng = np.random.default_rng([seed, 7, int(1000 * rate)])
         x, look = series(rng, rate, looks=looks, clusters=clusters, gap=gap)
-        found = watched(x, look, looks, 1 / ALPHA)
+        found = run_sequential_test(x, look, looks, 1 / ALPHA)
         out += bool(((found.low > -gap) | (found.high < -gap) | np.isnan(found.low)).any())
-        changed += bool((found.change >= 1 / ALPHA).any())
+        changed += bool((found.change_e_value >= 1 / ALPHA).any())
         width.append(found.high[-1] - found.low[-1])
     return {
         "rate": rate, "gap": gap, "looks": looks, "clusters a group and look": clusters,
@@ -158,13 +158,13 @@ def delay(rate, gap, *, worlds, begins=100, looks=300, clusters=20):
         early += at < begins
         if at >= begins:
             late.append(at - begins + 1)
-        found = watched(x[look <= min(at + 20, looks - 1)], look[look <= min(at + 20, looks - 1)],
+        found = run_sequential_test(x[look <= min(at + 20, looks - 1)], look[look <= min(at + 20, looks - 1)],
                         min(at + 21, looks), 1 / ALPHA)  # fmt: skip
         off.append(abs(found.start - begins))
         if at >= begins and at + 20 < looks:
-            dated.append(found.began[0] <= begins <= found.began[1])
-            held.append(found.since[0] <= -gap <= found.since[1])
-            widths.append(found.since[1] - found.since[0])
+            dated.append(found.start_range[0] <= begins <= found.start_range[1])
+            held.append(found.gap_range[0] <= -gap <= found.gap_range[1])
+            widths.append(found.gap_range[1] - found.gap_range[0])
     return {
         "rate": rate, "gap": gap, "begins at look": begins + 1,
         "clusters a group and look": clusters, "looks to the alarm, median": float(np.median(late)),

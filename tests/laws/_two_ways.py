@@ -9,10 +9,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from isolux.disparity.comparisons import MeanComparisons
-from isolux.stats.constants import KEPT_EFFECTIVE
-from isolux.stats.design import build_design
-from isolux.stats.deviates import deviates
-from isolux.stats.drawn_design import DrawnDesign, build_drawn, with_other_way
+from isolux.stats.constants import MIN_EFFECTIVE_CLUSTERS
+from isolux.stats.design import build_cluster_sums
+from isolux.stats.deviates import z_statistics
+from isolux.stats.drawn_design import SurveyClusterSums, add_second_clustering, build_survey_sums
 from isolux.stats.raking import Margins
 from isolux.stats.sampling import Strata
 from tests.laws._samples import MEASURE, Z
@@ -103,7 +103,7 @@ def truth(cell: Cell) -> float:
     return float((1.0 / (1.0 + np.exp(-lean))).mean())
 
 
-def designs(world: World, cell: Cell) -> tuple[DrawnDesign, DrawnDesign]:
+def designs(world: World, cell: Cell) -> tuple[SurveyClusterSums, SurveyClusterSums]:
     """Lay a world out: clusters both ways, and those of subjects alone."""
     n = len(world.right)
     columns = csr_array(np.column_stack([world.right, np.ones(n)]))
@@ -115,11 +115,11 @@ def designs(world: World, cell: Cell) -> tuple[DrawnDesign, DrawnDesign]:
         strata = Strata(world.stratum, np.bincount(world.stratum, minlength=3))
     if cell.weights == "population":
         margins = Margins((world.kind,), (2,), np.ones(n))
-    plain = build_design(columns, world.subject, *entries, 3)
-    one = build_drawn(columns, world.subject, entries, plain, weight, strata, margins)
-    other = build_design(columns, world.photographer, *entries, 3)
+    plain = build_cluster_sums(columns, world.subject, *entries, 3)
+    one = build_survey_sums(columns, world.subject, entries, plain, weight, strata, margins)
+    other = build_cluster_sums(columns, world.photographer, *entries, 3)
     clusters = world.subject, world.photographer
-    return with_other_way(one, columns, clusters, entries, other, margins), one
+    return add_second_clustering(one, columns, clusters, entries, other, margins), one
 
 
 def judge(
@@ -135,11 +135,11 @@ def judge(
     for number in range(worlds):
         asked = ("both", "one") if number % beside == 0 else ("both",)
         for name, design in zip(asked, designs(draw(rng, cell), cell), strict=False):
-            found = MeanComparisons.of(design, MEASURE, np.arange(3))
-            apart = found.pairs(np.array([1]), np.array([2]))
-            p[name].append(bool(abs(deviates(apart, (Z,))[0]) >= Z))
+            found = MeanComparisons.from_design(design, MEASURE, np.arange(3))
+            apart = found.compare_pairs(np.array([1]), np.array([2]))
+            p[name].append(bool(abs(z_statistics(apart, (Z,))[0]) >= Z))
             ends = found.means.score_interval(Z)
-            kept = found.means.effective_clusters[1:] >= KEPT_EFFECTIVE
+            kept = found.means.n_effective_clusters[1:] >= MIN_EFFECTIVE_CLUSTERS
             held[name] += ((ends.low <= rate) & (rate <= ends.high))[1:][kept].tolist()
     alone = "subjects alone" if beside == 1 else "subjects alone, a fifth of the worlds"
     return {

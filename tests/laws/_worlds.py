@@ -14,14 +14,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from isolux.groups.estimates import Estimates, Group, Measure
-from isolux.groups.interval_methods import intervals, standard_error
-from isolux.groups.measure import _clusters_per_row
-from isolux.stats.design import Design, build_design
+from isolux.groups.interval_methods import compute_intervals, standard_error
+from isolux.groups.measure import _count_clusters
+from isolux.stats.design import ClusterSums, build_cluster_sums
 from isolux.stats.intervals import Interval
-from isolux.stats.resampling.sums import Columns, replicate_sums
+from isolux.stats.resampling.sums import StatisticColumns, replicate_sums
 from isolux.stats.statistic import MEAN
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import Bootstrap, Comparing
+from isolux.vocabulary.spec import Bootstrap, ComparisonSettings
 from isolux_worlds.populations.rates import RateWorlds
 
 ACCURACY = Metric(name="accuracy", title="Accuracy", definition="share right", direction="higher")
@@ -32,7 +32,7 @@ RECALL = Metric(name="recall", title="Recall", definition="share found", directi
 class Batch:
     """Rates of worlds × groups and what rests on them: ``[worlds, groups, …]``."""
 
-    design: Design
+    design: ClusterSums
     value: np.ndarray
     replicates: np.ndarray
     se: np.ndarray
@@ -42,12 +42,12 @@ class Batch:
 
 def a_mean(first: int, metric: Metric = ACCURACY, model: str = "m") -> Measure:
     """Describe the mean whose sum and count are columns ``first`` and ``first + 1``."""
-    columns = Columns(MEAN, first, first + 2)
+    columns = StatisticColumns(MEAN, first, first + 2)
     mean = (first, first + 1)
     return Measure(model, "classification", metric.name, None, None, metric, columns, mean)
 
 
-def worlds_as_groups(worlds: RateWorlds, *, shared: bool) -> Design:
+def worlds_as_groups(worlds: RateWorlds, *, shared: bool) -> ClusterSums:
     """Lay worlds side by side; ``shared``: cluster c is one subject in all groups of a world."""
     n_worlds, n_groups, n_clusters = worlds.photos.shape
     world, group, cluster = np.nonzero(worlds.photos)
@@ -57,7 +57,7 @@ def worlds_as_groups(worlds: RateWorlds, *, shared: bool) -> Design:
     if not shared:  # numbers without gaps: small groups end in clusters that nobody is in
         cluster_of = np.unique(cluster_of, return_inverse=True)[1]
     at = np.arange(len(world))
-    return build_design(
+    return build_cluster_sums(
         columns, cluster_of.astype(np.int64), world * n_groups + group, at, n_worlds * n_groups
     )
 
@@ -68,7 +68,7 @@ def bootstrap(worlds: RateWorlds, *, shared: bool, replicates: int, seed: int) -
     shape = worlds.photos.shape[:2]
     measure = a_mean(0)
     drawn = replicate_sums(design, [measure.columns], Bootstrap(replicates=replicates, seed=seed))
-    value = measure.columns.value(design.totals()[:, :, None])[:, 0]
+    value = measure.columns.evaluate(design.totals()[:, :, None])[:, 0]
     clusters = (worlds.photos > 0).sum(axis=-1)
     se = standard_error(drawn[:, 0], clusters.ravel())
     return Batch(
@@ -110,7 +110,7 @@ def estimates_of(
     groups = group_list(attributes)
     n_rows = int(max(group_of.max() + 1, len(groups)))
     at = np.arange(len(group_of))
-    design = build_design(
+    design = build_cluster_sums(
         csr_array(columns.astype(np.float64)), cluster_of.astype(np.int64), group_of, at, n_rows
     )
     totals = design.totals()[: len(groups)]
@@ -119,7 +119,7 @@ def estimates_of(
     with np.errstate(invalid="ignore", divide="ignore"):
         value = np.stack([totals[:, s] / totals[:, n] for s, n in held], axis=1)
     n_units = np.stack([totals[:, n] for _, n in held], axis=1).astype(np.int64)
-    n_clusters = _clusters_per_row(design)[: len(groups)][:, [n for _, n in held]]
+    n_clusters = _count_clusters(design)[: len(groups)][:, [n for _, n in held]]
     nothing = np.full(shape, np.nan)
     return Estimates(
         groups, measures, design, domain_of or dict.fromkeys(attributes, 0), value,
@@ -128,14 +128,14 @@ def estimates_of(
     )  # fmt: skip
 
 
-def with_bootstrap(estimates: Estimates, spec: Comparing) -> Estimates:
+def with_bootstrap(estimates: Estimates, spec: ComparisonSettings) -> Estimates:
     """Add replicates, standard errors and intervals, by the product's own functions."""
     measures = estimates.measures
-    drawn = replicate_sums(estimates.design, [m.columns for m in measures], spec)
+    drawn = replicate_sums(estimates.cluster_sums, [m.columns for m in measures], spec)
     drawn = drawn[: len(estimates.groups)]
     se = standard_error(drawn, estimates.n_clusters)
-    interval, method = intervals(
-        estimates.design, measures, estimates.value, drawn, se, estimates.n_clusters, spec
+    interval, method = compute_intervals(
+        estimates.cluster_sums, measures, estimates.value, drawn, se, estimates.n_clusters, spec
     )
     return replace(estimates, replicates=drawn, standard_error=se, interval=interval, method=method)
 

@@ -60,7 +60,7 @@ def test_the_interval_at_a_stated_mix_holds_where_groups_have_other_ages():
         people, said, members = world(seed)
         found = score(people, said, age_mix=("18-30=1", "31-65=1"), metrics=[
             "mean_absolute_error", "standardised_absolute_error"])  # fmt: skip
-        table = measure_groups(found, members, Statistics(replicates=300)).table()
+        table = measure_groups(found, members, Statistics(replicates=300)).to_table()
         rows = {(r["metric"], r["group"]): r for r in table.iter_rows(named=True)}
         for name, gaps in (("mean_absolute_error", plain), ("standardised_absolute_error", mixed)):
             gaps.append(rows[name, "old"]["value"] - rows[name, "young"]["value"])

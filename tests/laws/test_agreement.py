@@ -71,7 +71,7 @@ def measured(rng, metric, *, items, shares, error, photos):
     while done < WORLDS:
         people, answers, member = groups_of(rng, items, shares, error, photos)
         scores = score(people, answers, metrics=(metric,), scale=metric.partition("_")[2])
-        table = measure_groups(scores, member, Statistics(replicates=REPLICATES)).table()
+        table = measure_groups(scores, member, Statistics(replicates=REPLICATES)).to_table()
         parts.append(table.filter(attribute="world").select("value", "low", "high", "status"))
         done += parts[-1].height
     return pl.concat(parts)

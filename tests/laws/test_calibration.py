@@ -17,10 +17,10 @@ from scipy.special import expit, logit, ndtr
 
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.measure import measure_groups
-from isolux.stats.deviates import deviates, two_sided
+from isolux.stats.deviates import two_sided_p, z_statistics
 from isolux.tasks.classification import INFO
 from isolux.vocabulary.drawn import SAMPLE
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import members, scored
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 
@@ -129,21 +129,21 @@ def asked(rng, cell, replicates, seed):
         })  # fmt: skip
     scores = scored(right.astype(float).tolist(), both["cluster_id"], evidence=evidence,
                     others=(METRIC,))  # fmt: skip
-    spec = Comparing(replicates=replicates, seed=seed)
+    spec = ComparisonSettings(replicates=replicates, seed=seed)
     found = measure_groups(scores, members(g=groups.tolist()), spec)
     (j,) = (j for j, m in enumerate(found.measures) if m.metric == METRIC.name)
     one, two = (np.array([k]) for k, g in enumerate(found.groups) if g.name in ("a", "b"))
-    apart = compare_groups(found, "g", j).pairs(one, two)
+    apart = compare_groups(found, "g", j).compare_pairs(one, two)
     raw = found.value[one, j] - found.value[two, j]
     error = np.hypot(found.standard_error[one, j], found.standard_error[two, j])
-    p = two_sided(deviates(apart, (Z,))).item()
+    p = two_sided_p(z_statistics(apart, (Z,))).item()
     ends = apart.interval(Z)
     assert (p <= 0.05) == (ends.low.item() > 0 or ends.high.item() < 0)
     rows = np.concatenate([one, two])
     own = np.concatenate([found.interval.low[rows, j], found.interval.high[rows, j]])
     truth = np.subtract(*truths(cell))
     covered = ends.low.item() <= truth <= ends.high.item()
-    return p, two_sided(raw / error).item(), *own, *(found.status[rows, j] == "ok"), covered
+    return p, two_sided_p(raw / error).item(), *own, *(found.status[rows, j] == "ok"), covered
 
 
 def _row(k, cell, worlds, replicates, key):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from isolux.groups.membership import build_membership
 
 from isolux.disparity.models import compare_models
 from isolux.groups.measure import measure_groups
-from isolux.groups.membership import membership
-from isolux.verbs._in_memory import as_scores
+from isolux.verbs._in_memory import to_scores
 from isolux.vocabulary.spec import parse_spec
 from isolux.vocabulary.tables import ATTRIBUTES, Status
 from tests.laws._figures import at_least, at_most, record, scaled, sized
@@ -76,11 +76,13 @@ def _compared(rng, world, cell):
         frame.with_columns(model=pl.lit(name), value=pl.Series(values))
         for name, values in (("old", before), ("new", before + change))
     ]
-    scores = as_scores(pl.concat(both))
+    scores = to_scores(pl.concat(both))
     attributes = pl.DataFrame(
         {"unit_kind": "instance", "unit_id": ids, "attribute": "group", "value": group}
     )
-    members = membership(ATTRIBUTES.conform(attributes), ["group"], units=scores.judged_units())
+    members = build_membership(
+        ATTRIBUTES.conform(attributes), ["group"], units=scores.evaluated_units()
+    )
     spec = parse_spec(
         {"data": "table:people.csv", "by": ["group"], "replicates": REPLICATES, "seed": world}
     )

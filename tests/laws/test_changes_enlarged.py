@@ -16,8 +16,8 @@ from scipy.special import expit, logit
 
 from isolux.disparity.models import compare_models
 from isolux.groups.measure import measure_groups
-from isolux.stats.deviates import two_sided
-from isolux.vocabulary.spec import Comparing
+from isolux.stats.deviates import two_sided_p
+from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import members, scored
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws.test_calibration import CONFIDENCE, METRIC
@@ -78,14 +78,14 @@ def asked(rng, cell, replicates, seed):
         units=pl.concat([part.units for part in parts]),
         evidence={name: pl.concat([part.evidence[name] for part in parts])},
     )
-    spec = Comparing(replicates=replicates, seed=seed)
+    spec = ComparisonSettings(replicates=replicates, seed=seed)
     groups = np.repeat(["x", "y"], [3 * n // 10, n - 3 * n // 10]).tolist()
     found = measure_groups(both, members(g=groups), spec)
     table = compare_models(found, spec, ("a", "b")).table
     rows = table.filter(metric=metric.name, kind="model_difference")
     a, b = (j for j, m in enumerate(found.measures) if m.metric == metric.name)
     error = np.hypot(found.standard_error[:, a], found.standard_error[:, b])
-    plain = two_sided((found.value[:, b] - found.value[:, a]) / error)
+    plain = two_sided_p((found.value[:, b] - found.value[:, a]) / error)
     return np.column_stack([rows.select("p_value", "low", "high").to_numpy(), plain])
 
 

@@ -15,11 +15,11 @@ import pytest
 
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.measure import measure_groups
-from isolux.stats.deviates import deviates, two_sided
+from isolux.stats.deviates import two_sided_p, z_statistics
 from isolux.tasks.generated_images import score
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import INSTANCES
 from tests._scored import members
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
@@ -100,12 +100,12 @@ def asked(rng, cell, replicates, seed, path):
     scores = score(dataset, answers, matrix=matrix, aim=aim, metrics=("judged_share", "distance"),
                    by_people=True)  # fmt: skip
     groups = np.repeat(["one", "other"], cell.pictures).tolist()
-    spec = Comparing(replicates=replicates, seed=seed)
+    spec = ComparisonSettings(replicates=replicates, seed=seed)
     found = measure_groups(scores, members(g=groups), spec)
     (j,) = (j for j, m in enumerate(found.measures) if m.metric == "distance")
     rows = {group.name: row for row, group in enumerate(found.groups)}
     one, two = (np.array([rows[name]]) for name in ("one", "other"))
-    apart = compare_groups(found, "g", j).pairs(one, two)
+    apart = compare_groups(found, "g", j).compare_pairs(one, two)
     ends, truths = apart.interval(Z), cell.distances()
     at = np.concatenate([one, two])
     low, high = found.interval.low[at, j], found.interval.high[at, j]
@@ -115,8 +115,8 @@ def asked(rng, cell, replicates, seed, path):
     error = np.hypot(found.standard_error[one, j], found.standard_error[two, j])
     own = (low <= truths + 1e-12) & (truths - 1e-12 <= high)
     return (
-        two_sided(deviates(apart, (Z,))).item(),
-        two_sided(raw / error).item(),
+        two_sided_p(z_statistics(apart, (Z,))).item(),
+        two_sided_p(raw / error).item(),
         covered,
         *own,
         *ok,

@@ -16,15 +16,16 @@ import pytest
 from PIL import Image
 
 from isolux.checks.duplicates import check
-from isolux.checks.duplicates.hashes import find_copies, hash_thumbnails
-from isolux.vocabulary.plugin_options import named_options
+from isolux.checks.duplicates.hashes import find_duplicate_pairs, hash_thumbnails
+from isolux.vocabulary.plugin_options import list_option_defaults
 from tests.laws import _photographs as made
 from tests.laws._figures import FULL, record, scaled
 
 pytestmark = pytest.mark.law
 PHOTOS = scaled(2000, 60)
 DEFAULT = {
-    name: named_options(check)[name] for name in ("most_bits", "least_correlation", "most_apart")
+    name: list_option_defaults(check)[name]
+    for name in ("most_bits", "least_correlation", "most_apart")
 }
 HASH_ALONE = {"least_correlation": -1.0, "most_apart": np.inf}
 BITS = (4, 8, 10, 14, 18)
@@ -38,15 +39,15 @@ def thumbnails(photos: Sequence[Image.Image]) -> np.ndarray:
 def bits_apart(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Hamming distance of rows, to the picture or to its mirror image, whichever is nearer."""
     a, b = hash_thumbnails(first), hash_thumbnails(second)
-    straight = np.bitwise_count(a.straight ^ b.straight)
-    return np.minimum(straight, np.bitwise_count(a.mirrored ^ b.straight))
+    straight = np.bitwise_count(a.upright ^ b.upright)
+    return np.minimum(straight, np.bitwise_count(a.mirrored ^ b.upright))
 
 
 def taken_for_copies(first: np.ndarray, second: np.ndarray) -> float:
     """Share of the pairs (row k of either) that the check calls a photo and its copy."""
     found = 0
     for a, b in zip(first, second, strict=True):
-        found += find_copies(np.stack([a, b]), **DEFAULT).height
+        found += find_duplicate_pairs(np.stack([a, b]), **DEFAULT).height
     return found / len(first)
 
 
@@ -93,7 +94,7 @@ def test_what_is_no_copy_is_not_taken_for_one(photos, portraits):
     small, faces = thumbnails(photos), thumbnails(portraits)
     one, other = _pairs_of_one_place(np.random.default_rng(4))
     rows = []
-    everyone = find_copies(small, **DEFAULT).height
+    everyone = find_duplicate_pairs(small, **DEFAULT).height
     pairs = PHOTOS * (PHOTOS - 1) / 2
     for kind, first, second, found in (
         ("strangers", None, None, everyone / pairs),
@@ -104,8 +105,8 @@ def test_what_is_no_copy_is_not_taken_for_one(photos, portraits):
         if first is None:
             hashes = hash_thumbnails(small)
             i, j = np.triu_indices(PHOTOS, 1)
-            apart = np.bitwise_count(hashes.straight[i] ^ hashes.straight[j])
-            over = np.bitwise_count(hashes.mirrored[i] ^ hashes.straight[j])
+            apart = np.bitwise_count(hashes.upright[i] ^ hashes.upright[j])
+            over = np.bitwise_count(hashes.mirrored[i] ^ hashes.upright[j])
             apart = np.minimum(apart, over)
         else:
             apart = bits_apart(first, second)
@@ -135,7 +136,7 @@ def test_precision_and_recall_in_one_set(photos):
         ("the check", DEFAULT),
     ):
         if limits is DEFAULT:
-            found = find_copies(whole, **DEFAULT)
+            found = find_duplicate_pairs(whole, **DEFAULT)
         else:
             found = _near(whole, limits["most_bits"])
         said = set(found.select("first", "second").rows())
@@ -154,7 +155,7 @@ def _near(whole: np.ndarray, bits: int) -> pl.DataFrame:
     """Pairs whose hashes are within so many bits, straight or mirrored: no second stage."""
     hashes = hash_thumbnails(whole)
     first, second = np.triu_indices(len(whole), 1)
-    straight = np.bitwise_count(hashes.straight[first] ^ hashes.straight[second])
-    over = np.bitwise_count(hashes.mirrored[first] ^ hashes.straight[second])
+    straight = np.bitwise_count(hashes.upright[first] ^ hashes.upright[second])
+    over = np.bitwise_count(hashes.mirrored[first] ^ hashes.upright[second])
     near = np.minimum(straight, over) <= bits
     return pl.DataFrame({"first": first[near], "second": second[near]})

@@ -8,7 +8,7 @@ import pytest
 
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import members, scored
 from tests.laws._families import false_claims
 from tests.laws._figures import FULL, at_most, record, scaled, sized
@@ -59,7 +59,7 @@ def test_no_draw_of_replicates_claims_what_the_interval_holds_possible(people, f
     wrong = np.repeat([1.0, 0.0], [few, people - few]), np.repeat([1.0, 0.0], [many, people - many])
     told = scored(1.0 - np.concatenate(wrong)), members(g=["a"] * people + ["b"] * people)
     for seed in range(scaled(400, 15)):
-        spec = Comparing(replicates=100, seed=seed)
+        spec = ComparisonSettings(replicates=100, seed=seed)
         found = measure_disparities(measure_groups(*told, spec), spec).table
         tested = found.filter(pl.col("p_value").is_not_null())
         one = tested.row(by_predicate=pl.col("kind") == "difference", named=True)

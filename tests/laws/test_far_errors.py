@@ -14,11 +14,11 @@ import pytest
 
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.measure import measure_groups
-from isolux.policy.cells import Side
-from isolux.stats.deviates import deviates, two_sided
+from isolux.policy.cells import ComparisonSide
+from isolux.stats.deviates import two_sided_p, z_statistics
 from isolux.stats.numbers import root_mean_square
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import members, scored
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 
@@ -109,18 +109,22 @@ def asked(rng, cell, replicates, seed):
     both = {"model": "m", "unit_id": [f"u{i}" for i in range(len(error))], "cluster_id": clusters}
     scores = scored((error**2).tolist(), clusters, metric=SQUARE, others=(ROOT,),
                     evidence={"own": pl.DataFrame({**both, "error": error})})  # fmt: skip
-    found = measure_groups(scores, members(g=groups), Comparing(replicates=replicates, seed=seed))
+    found = measure_groups(
+        scores, members(g=groups), ComparisonSettings(replicates=replicates, seed=seed)
+    )
     (j,) = (j for j, m in enumerate(found.measures) if m.metric == ROOT.name)
     rows = {group.name: row for row, group in enumerate(found.groups)}
     one, two = (np.array([rows[name]]) for name in ("a", "b"))
-    p = two_sided(deviates(compare_groups(found, "g", j).pairs(one, two), (Z,))).item()
+    p = two_sided_p(
+        z_statistics(compare_groups(found, "g", j).compare_pairs(one, two), (Z,))
+    ).item()
     squares = np.array([mean for _, mean in laws])
     everyone = np.average(squares, weights=cell.people)
     truth = np.sqrt(np.array([everyone, *squares]))
     at = np.array([0, one.item(), two.item()])
     low, high = found.interval.low[at, j], found.interval.high[at, j]
     ok = found.status[at, j] == "ok"
-    passed = Side(found, j, at).alone()(ONE_SIDED).high < truth
+    passed = ComparisonSide(found, j, at).one_sample_intervals()(ONE_SIDED).high < truth
     return p, *((low <= truth) & (truth <= high)), *ok, *(ok & passed)
 
 

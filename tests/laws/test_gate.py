@@ -11,8 +11,8 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 import isolux
-from isolux.policy.proposal import reach_of
-from isolux.stats.share_gaps import ShareGaps
+from isolux.policy.proposal import margin_in_se
+from isolux.stats.share_gaps import ProportionDifferences
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._gates import (
     LEVEL,
@@ -89,15 +89,17 @@ def exact(p, q, n, m):
     one = np.ones(len(i))
     parts = one / n, one / m, 0.0 * one
     far = np.inf * one
-    apart = ShareGaps(i / n, j / m, (n * one, m * one), parts, parts, far, far)
+    apart = ProportionDifferences(i / n, j / m, (n * one, m * one), parts, parts, far, far)
     off, inside, plain = [], [], []
     for side in (1.0, -1.0):
         gap = side * (p - q)
         off.append((apart.a - apart.b - gap) * np.sign(gap))
-        inside.append(off[-1] < -apart.reach(Z, gap, careful=True))
-        plain.append(off[-1] < -apart.reach(Z, gap))
-    over, plainly = (off[0] > apart.reach(Z, p - q, careful=careful) for careful in (True, False))
-    both = off[0] > apart.reach(float(ndtri(1 - (1 - LEVEL) / 2)), p - q, careful=True)
+        inside.append(off[-1] < -apart.half_width(Z, gap, conservative=True))
+        plain.append(off[-1] < -apart.half_width(Z, gap))
+    over, plainly = (
+        off[0] > apart.half_width(Z, p - q, conservative=careful) for careful in (True, False)
+    )
+    both = off[0] > apart.half_width(float(ndtri(1 - (1 - LEVEL) / 2)), p - q, conservative=True)
     chance = first[i] * second[j]
     alike = binom.pmf(x, n, q)[i - x[0]] * second[j]
     asked = inside[0], inside[0] & inside[1], over, both, plain[0], plainly
@@ -221,15 +223,18 @@ def test_what_init_proposes_is_kept_with_the_power_that_it_says(case):
     world, worlds = ALIKE[case], scaled(1000, 200)
     first, later = (worlds_of(world, worlds, seed) for seed in (200 + case, 300 + case))
     n = len(world.rates) * (len(world.rates) - 1)
-    reach = reach_of(n)
+    reach = margin_in_se(n)
     margins = np.max(
         [np.maximum(d.interval(reach).high - (d.a - d.b), d.a - d.b - d.interval(reach).low)
          for _, _, d in pairs(*first)], axis=0,
     )  # fmt: skip
     margins = np.ceil(100 * margins - 1e-9) / 100
     kept = passes([within_cells(*later, margins)])
-    floor = np.floor(100 * sides(*first)[0].alone()(reach_of(1, math.sqrt(2))).low) / 100
-    above = sides(*later)[0].alone()(1.6448536).low >= floor
+    floor = (
+        np.floor(100 * sides(*first)[0].one_sample_intervals()(margin_in_se(1, math.sqrt(2))).low)
+        / 100
+    )
+    above = sides(*later)[0].one_sample_intervals()(1.6448536).low >= floor
     row = {"world": world.name(), "within passes, %": float(kept.mean()),
            "at_least passes, %": float(above.mean())}  # fmt: skip
     record(f"gate-power-{case}", [row], worlds=worlds, replicates=1)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from isolux.stats.share_gaps import ShareGaps
+from isolux.stats.share_gaps import ProportionDifferences
 from tests.laws._figures import FULL, record
 from tests.laws._gates import Z
 
@@ -31,11 +31,11 @@ def _counted(share: float, ratio: float, n: int, m: int) -> list[float]:
     i, j = (part.ravel() for part in np.meshgrid(x[x > 0], y[y > 0], indexing="ij"))
     one = np.ones(len(i))
     parts, far = (one / n, one / m, 0.0 * one), np.inf * one
-    apart = ShareGaps(i / n, j / m, (n * one, m * one), parts, parts, far, far)
+    apart = ProportionDifferences(i / n, j / m, (n * one, m * one), parts, parts, far, far)
     off, chance = apart.a - ratio * apart.b, first[i] * second[j]
     found = []
     for careful in (True, False):
-        reach = apart.reach(Z, ratio=ratio, careful=careful)
+        reach = apart.half_width(Z, ratio=ratio, conservative=careful)
         found += [float(chance[off >= reach].sum()), float(chance[off < -reach].sum())]
     return found
 

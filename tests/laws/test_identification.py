@@ -52,7 +52,7 @@ def test_intervals_of_false_positives_hold_with_several_searches_a_person(rate, 
              "other_id": "g0", "score": best}
         )  # fmt: skip
         found = score(people, lists, enrolled="role=gallery", threshold=at)
-        row = measure_groups(found, MEMBERSHIP.empty(), spec).table().filter(
+        row = measure_groups(found, MEMBERSHIP.empty(), spec).to_table().filter(
             pl.col("metric") == "false_positive_identification_rate"
         ).row(0, named=True)  # fmt: skip
         if row["low"] is None:

@@ -7,10 +7,10 @@ import pytest
 
 from isolux.disparity import family as families
 from isolux.disparity.comparisons import compare_groups
-from isolux.disparity.whole import _Whole
+from isolux.disparity.whole import _AttributeMeasures
 from isolux.stats.dispersion import noise_corrected_sd
 from isolux.stats.nulls import NullTest
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._figures import FULL, at_least, record, scaled, sized
 from tests.laws._worlds import one_attribute, with_bootstrap
@@ -29,19 +29,19 @@ CELLS = [
 ]
 
 
-def _tau(estimates, spec: Comparing) -> dict[str, float]:
+def _tau(estimates, spec: ComparisonSettings) -> dict[str, float]:
     nothing = np.zeros(0)
     members = estimates.members("a")
     compared = compare_groups(estimates, "a", 0)
-    tested = families.Tested(
+    tested = families.AttributeTests(
         members, np.zeros((0, 2), np.int64), NullTest(*[nothing] * 4), "none", compared
     )
-    family = families.Family({}, nothing, 0, 0.0, "none")
-    whole = _Whole(estimates, family, spec, "a", 0, tested)
-    row = whole._noise_corrected()
+    family = families.ComparisonFamily({}, nothing, 0, 0.0, "none")
+    whole = _AttributeMeasures(estimates, family, spec, "a", 0, tested)
+    row = whole._build_noise_corrected_row()
     freedom = estimates.n_clusters[members, 0] - 1.0
     apart = noise_corrected_sd(
-        whole.value, whole._covariance(), spec.level, degrees_of_freedom=freedom
+        whole.values, whole._estimate_covariance(), spec.level, degrees_of_freedom=freedom
     )
     found = {name: float(row.numbers[name][0]) for name in ("value", "low", "high")}
     return {**found, "low apart": apart.low, "high apart": apart.high}
@@ -56,7 +56,7 @@ def _cell(groups: int, size: int, rate: float, tau: float, *, shared: bool) -> d
             rng, groups=groups, subjects_per_group=size, photos=10, rates=rates.tolist(), icc=0.3,
             within_cluster=shared, worlds=1,
         )  # fmt: skip
-        spec = Comparing(replicates=REPLICATES, seed=world)
+        spec = ComparisonSettings(replicates=REPLICATES, seed=world)
         one = one_attribute(made.photos[0], made.successes[0], shared=shared)
         row = _tau(with_bootstrap(one, spec), spec)
         value.append(row["value"])

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.verbs.ledger import LABEL
+from isolux.verbs.ledger import EXPLORATORY_LABEL
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.tables import SCORES
@@ -29,7 +29,7 @@ def test_a_whole_report_seldom_claims_what_is_not_so():
             scores, run.attributes,
             by=["tone", "hair", "light"], replicates=replicates, seed=number, explain=PLANNED,
         ).findings.filter(pl.col("p_adjusted") <= 0.05)  # fmt: skip
-        label = found["claim"].str.starts_with(LABEL)
+        label = found["claim"].str.starts_with(EXPLORATORY_LABEL)
         any_claim += bool((~label).any())
         audits += bool((found["analysis"] == "group_gaps").any())
         exploratory += bool(label.any())

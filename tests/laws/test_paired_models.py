@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.disparity.models import PLANNED, compare_models
-from isolux.vocabulary.spec import Comparing
+from isolux.disparity.models import PLANNED_FAMILY, compare_models
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux_worlds._draw import subject_rate
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws._worlds import a_mean, crossed_entries, estimates_of, with_bootstrap
@@ -36,14 +36,16 @@ def test_paired_changes_are_covered_and_claims_are_rare(rates):
     rng = np.random.default_rng([int(100 * r) for r in rates])
     held, claimed, wider = [], [], []
     for world in range(WORLDS):
-        spec = Comparing(replicates=REPLICATES, seed=world)
+        spec = ComparisonSettings(replicates=REPLICATES, seed=world)
         estimates = with_bootstrap(_world(rng, rates, 0.3), spec)
         rows = compare_models(estimates, spec, ("a", "b")).table.filter(
             pl.col("kind") == "model_difference"
         )
         low, high = rows["low"].to_numpy(), rows["high"].to_numpy()
         held.append((low <= rates[1] - rates[0]) & (rates[1] - rates[0] <= high))
-        claimed.append((rows.filter(pl.col("family") != PLANNED)["p_adjusted"] <= 0.05).any())
+        claimed.append(
+            (rows.filter(pl.col("family") != PLANNED_FAMILY)["p_adjusted"] <= 0.05).any()
+        )
         alone = estimates.standard_error[: GROUPS + 1]
         wider.append((2 * 1.96 * np.hypot(alone[:, 0], alone[:, 1]) / (high - low)).mean())
     found = {
@@ -65,7 +67,7 @@ def test_a_change_called_detectable_is_found_in_eight_of_ten(rate):
     worlds = scaled(500, 60)
 
     def everyone(second, seed):
-        spec = Comparing(replicates=REPLICATES, seed=seed)
+        spec = ComparisonSettings(replicates=REPLICATES, seed=seed)
         world = with_bootstrap(_world(rng, (rate, second), 0.3), spec)
         of_all = pl.col("group_a") == "everyone"
         changes = compare_models(world, spec, ("a", "b")).table.filter(kind="model_difference")
@@ -86,7 +88,7 @@ def test_a_change_between_versions_of_one_model_is_found_in_eight_of_ten(churn):
     worlds, size, rate = scaled(500, 60), 300, 0.8
 
     def everyone(lost, seed):
-        spec = Comparing(replicates=REPLICATES, seed=seed)
+        spec = ComparisonSettings(replicates=REPLICATES, seed=seed)
         one = rng.random(size) < rate
         two = np.where(rng.random(size) < churn, rng.random(size) < rate, one)
         two &= rng.random(size) >= lost / rate

@@ -11,7 +11,7 @@ import isolux
 from isolux.groups.measure import measure_groups
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Reference, TaskInfo
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import MEMBERSHIP, SCORES, check
 from isolux_worlds import confounded_scene, simulate_scene
 from isolux_worlds.populations.rates import RateWorlds, simulate_rates
@@ -63,32 +63,32 @@ def _made(subjects: int, seed: int = 0) -> RateWorlds:
 @pytest.mark.parametrize("method", ["score", "percentile", "bca", "wilson", "clopper-pearson"])
 def test_the_pipeline_gives_the_kernels_interval(method):
     made = _made(30)
-    spec = Comparing(replicates=500, seed=4, interval=method)
+    spec = ComparisonSettings(replicates=500, seed=4, interval=method)
     ours = measure_groups(*tables(made), spec)
     kernel = with_bootstrap(one_attribute(made.photos[0], made.successes[0], shared=False), spec)
     np.testing.assert_allclose(ours.value, kernel.value, atol=1e-15)
     np.testing.assert_allclose(ours.interval.low, kernel.interval.low, atol=1e-12)
     np.testing.assert_allclose(ours.interval.high, kernel.interval.high, atol=1e-12)
-    shown = ours.table()
+    shown = ours.to_table()
     np.testing.assert_allclose(shown["low"].to_numpy(), kernel.interval.low[:, 0], atol=1e-12)
 
 
 @pytest.mark.parametrize("subjects", [9, 10])
 def test_below_ten_subjects_there_is_no_interval(subjects):
-    spec = Comparing(replicates=200, min_units=1, min_clusters=1)
+    spec = ComparisonSettings(replicates=200, min_units=1, min_clusters=1)
     rows = (
         measure_groups(*tables(_made(subjects)), spec)
-        .table()
+        .to_table()
         .filter(pl.col("attribute").is_not_null())
     )
     assert rows["value"].null_count() == 0
     assert rows["status"].to_list() == ["boundary"] * 2
     assert rows["low"].null_count() == rows["high"].null_count() == (2 if subjects < 10 else 0)
-    by_default = measure_groups(*tables(_made(subjects)), Comparing(replicates=200))
+    by_default = measure_groups(*tables(_made(subjects)), ComparisonSettings(replicates=200))
     word = "insufficient clusters" if subjects < 10 else "boundary"
-    assert by_default.table()["status"].to_list()[1:] == [word] * 2
-    assert by_default.table()["value"].null_count() == 0
-    assert by_default.judged()[1:].all() == (subjects >= 10)
+    assert by_default.to_table()["status"].to_list()[1:] == [word] * 2
+    assert by_default.to_table()["value"].null_count() == 0
+    assert by_default.is_comparable()[1:].all() == (subjects >= 10)
 
 
 def test_the_tables_that_laws_measure_are_those_of_an_audit():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from isolux.disparity.models import PLANNED, compare_models
-from isolux.vocabulary.spec import Comparing
+from isolux.disparity.models import PLANNED_FAMILY, compare_models
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux_worlds._draw import subject_rate
 from tests.laws._figures import at_most, record, scaled, sized
 from tests.laws._worlds import a_mean, crossed_entries, estimates_of, with_bootstrap
@@ -43,9 +43,13 @@ def _planned(right, photos, seed):
     member = np.repeat(np.eye(GROUPS, dtype=np.int64), subjects // GROUPS, axis=1)[None]
     entries = crossed_entries(member * photos, [member * of_model for of_model in right])
     measures = (a_mean(1, model="a"), a_mean(3, model="b"))
-    spec = Comparing(replicates=REPLICATES, seed=seed)
+    spec = ComparisonSettings(replicates=REPLICATES, seed=seed)
     world = with_bootstrap(estimates_of(entries, {"a": GROUPS}, measures), spec)
-    row = compare_models(world, spec, ("a", "b")).table.filter(family=PLANNED).row(0, named=True)
+    row = (
+        compare_models(world, spec, ("a", "b"))
+        .table.filter(family=PLANNED_FAMILY)
+        .row(0, named=True)
+    )
     return 1.0 if row["p_adjusted"] is None else row["p_adjusted"]
 
 

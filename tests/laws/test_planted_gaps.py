@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from isolux.stats.constants import KEPT_EFFECTIVE
+from isolux.stats.constants import MIN_EFFECTIVE_CLUSTERS
 from tests.laws._cells import Z, apart, worlds_of
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._grid import Cell
@@ -35,10 +35,10 @@ CELLS = [
 @pytest.mark.parametrize(("cell", "gap"), CELLS, ids=lambda x: getattr(x, "name", str)())
 def test_a_planted_gap_is_in_the_interval_of_the_pair(cell, gap):
     found = apart(*worlds_of(replace(cell, delta=gap), WORLDS, seed=17))
-    groups = found.groups or ()
-    kept = np.all([g.effective_clusters >= KEPT_EFFECTIVE for g in groups], axis=0)
+    groups = found.group_means or ()
+    kept = np.all([g.n_effective_clusters >= MIN_EFFECTIVE_CLUSTERS for g in groups], axis=0)
     ends, logs = found.interval(Z), found.interval(Z, log=True)
-    joined = found.of_ends(*found.ends(Z), Z)
+    joined = found.mover_interval(*found.group_intervals(Z), Z)
     held = (ends.low <= -gap) & (-gap <= ends.high)
     ratio = np.log(1.0 - gap / cell.rate)
     wide = (ends.high - ends.low) / (joined.high - joined.low)

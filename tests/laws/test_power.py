@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.disparity.detectable import least_detectable
-from isolux.disparity.family import test_family as run_family
-from isolux.vocabulary.spec import Comparing
+from isolux.disparity.detectable import find_detectable_difference
+from isolux.disparity.family import run_family_tests as run_family
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._cells import apart
 from tests.laws._figures import FULL, record, scaled, sized
@@ -36,12 +36,12 @@ def _power(
     groups: int, sizes: int | tuple[int, ...], rate: float, *, shared: bool
 ) -> dict[str, object]:
     rng = np.random.default_rng([groups, int(np.sum(sizes)), int(shared), int(100 * rate)])
-    spec = Comparing(replicates=REPLICATES)
+    spec = ComparisonSettings(replicates=REPLICATES)
     least = []
     for world in _draw(rng, groups, sizes, rate, scaled(100, 20), shared=shared):
         found = run_family(world, spec, {})
-        apart = found.tested["a", 0].compared.pairs(np.array([1]), np.array([2]))
-        least.append(least_detectable(apart, found.critical, worse_is_lower=True)[0])
+        apart = found.tested["a", 0].comparisons.compare_pairs(np.array([1]), np.array([2]))
+        least.append(find_detectable_difference(apart, found.critical, worse_is_lower=True)[0])
     planted = float(np.nanmean(least))
     rates = [rate - planted] + [rate] * (groups - 1)
     hits = [
@@ -74,7 +74,7 @@ def test_what_is_called_detectable_is_found_at_every_rate(rate, shared, critical
     """Two groups, many worlds, at the deviate that one test and that a family of some asks for."""
     worlds = scaled(5000, 400)
     rng = np.random.default_rng([9, int(100 * rate), int(shared), int(10 * critical)])
-    least = least_detectable(
+    least = find_detectable_difference(
         apart(*_two(rng, rate, scaled(1000, 200), shared=shared)), critical, worse_is_lower=True
     )
     planted = float(np.nanmean(least))

@@ -11,7 +11,7 @@ import pytest
 
 from isolux.analyses._features import Features
 from isolux.analyses.along import explain
-from isolux.analyses.error_model.groups import Scale, subgroups_of
+from isolux.analyses.error_model.groups import ScoreScale, compare_subgroups
 from isolux.vocabulary.spec import Bootstrap
 from tests.laws._discovery import a_run
 from tests.laws._figures import FULL, record, scaled, sized
@@ -43,10 +43,10 @@ def test_values_of_photos_that_hardly_ever_fail(rate, correlation):
     false = flawless = 0
     for _ in range(worlds):
         subject, value, kinds = photos(rng, rate, correlation)
-        found = subgroups_of(items(kinds), value, subject.astype(np.int64), SUBJECTS, how,
-                             min_units=20, min_clusters=10, scale=Scale())  # fmt: skip
+        found = compare_subgroups(items(kinds), value, subject.astype(np.int64), SUBJECTS, how,
+                             min_units=20, min_clusters=10, scale=ScoreScale())  # fmt: skip
         false += bool((np.nan_to_num(found.p_adjusted, nan=1.0) <= 0.05).any())
-        flawless += bool((found.found.mean == 1.0).any())
+        flawless += bool((found.contrasts.mean == 1.0).any())
     row = {"rate": rate, "correlation": correlation, "subjects": SUBJECTS,
            "a group without an error, %": flawless / worlds,
            "a difference claimed, %": false / worlds}  # fmt: skip

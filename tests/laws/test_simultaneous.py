@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from isolux.disparity.measured import measure_disparities
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws._worlds import a_mean, crossed_entries, estimates_of, with_bootstrap
 
@@ -53,7 +53,7 @@ def _world(groups, rates, photos, *, within, seed):
     labels = np.stack([label, dealt])
     member = labels[:, None] == np.arange(groups)[None, :, None, None]
     counts, hits = member.sum(axis=-1), (member & right).sum(axis=-1)
-    spec = Comparing(replicates=REPLICATES, seed=seed)
+    spec = ComparisonSettings(replicates=REPLICATES, seed=seed)
     entries = crossed_entries(counts, [hits])
     made = estimates_of(entries, {"a": groups, "b": groups}, (a_mean(1),))
     table = measure_disparities(with_bootstrap(made, spec), spec).table

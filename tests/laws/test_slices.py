@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isolux.analyses.slices import CAPTION, explain
-from isolux.stats.slices import rows_of, worst_slices
+from isolux.stats.slices import slice_membership, worst_slices
 from isolux_worlds._draw import subject_rate
 from tests.laws._discovery import a_run
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
@@ -45,12 +45,12 @@ def printed(who, value, subject):
     ]
     rows = np.stack([column for _, column in columns], axis=1)
     found = worst_slices(
-        rows, np.array([k for k, _ in columns]), 1.0 - value, subject, most=5,
+        rows, np.array([k for k, _ in columns]), 1.0 - value, subject, max_slices=5,
         min_size=len(value) // 100,
     )  # fmt: skip
     if not len(found.score):
         return False, False
-    inside = rows_of(rows, found.members[:1])[:, 0]
+    inside = slice_membership(rows, found.members[:1])[:, 0]
     a, b = value[inside], value[~inside]
     error = np.sqrt(a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b))
     return True, bool((b.mean() - a.mean()) / error > 2.576)  # two-sided p of .01: .05 over five

@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 from scipy.special import expit
 
-from isolux.groups import membership
+from isolux.groups import build_membership
 from isolux.groups.measure import measure_groups
-from isolux.groups.small_groups import with_small_groups
-from isolux.stats.small_groups import cell_estimates
+from isolux.groups.small_groups import add_shrinkage_estimates
+from isolux.stats.small_groups import estimate_cells
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.spec import Statistics
@@ -37,7 +37,7 @@ def test_nearer_the_truth_than_published_methods_and_intervals_hold(kind, shape)
     for number in range(WORLDS):
         world = peers.a_world(rng, kind, peers.SHAPES[shape])
         noise = np.diag(1.0 / np.maximum(world.people, 0.5))
-        found = cell_estimates(world.share, noise, world.levels)
+        found = estimate_cells(world.share, noise, world.levels)
         guesses = {name: method(world) for name, method in methods.items()} | {"ours": found.value}
         if number < 40:  # a lasso with cross-validation takes its time
             guesses["structured regression"] = peers.structured_regression(world, rng)
@@ -146,9 +146,9 @@ def _measured(units, *, graded):
         names, index="unit_id", variable_name="attribute"
     )
     attributes = ATTRIBUTES.conform(attributes.with_columns(unit_kind=pl.lit("instance")))
-    members = membership(attributes, ["a0*a1*a2"], {}, units=scores.judged_units())
+    members = build_membership(attributes, ["a0*a1*a2"], {}, units=scores.evaluated_units())
     spec = Statistics(min_units=50, min_clusters=10, replicates=100)
-    table = with_small_groups(measure_groups(scores, members, spec), spec)
+    table = add_shrinkage_estimates(measure_groups(scores, members, spec), spec)
     return table.filter(pl.col("attribute").is_not_null()).with_columns(
         group=pl.col("values").list.join("/")
     )

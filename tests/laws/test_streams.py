@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from isolux.stats.design import build_design
-from isolux.stats.resampling.sums import Columns, replicate_sums
+from isolux.stats.design import build_cluster_sums
+from isolux.stats.resampling.sums import StatisticColumns, replicate_sums
 from isolux.stats.statistic import MEAN
-from isolux.stats.weights import BLOCK, blocks, multinomial, poisson
+from isolux.stats.weights import BLOCK_SIZE, multinomial_weights, poisson_weights, seeded_blocks
 from isolux.vocabulary.spec import Bootstrap
 from tests.laws._figures import record, scaled, sized
 
 pytestmark = pytest.mark.law(whole=True)
-REPLICATES = BLOCK * sized(400, 40)
+REPLICATES = BLOCK_SIZE * sized(400, 40)
 RELATIVE_ERROR = np.sqrt(2.0 / REPLICATES)
 X = np.random.default_rng(3).exponential(size=40)
 EXACT = float(((X - X.mean()) ** 2).sum()) / X.size**2
@@ -29,9 +29,9 @@ def _means(seed: int, weights: str = "multinomial", *, alike: bool = False) -> n
     x = np.round(X) if alike else X
     at = np.arange(x.size)
     columns = csr_array(np.column_stack([x, np.ones(x.size)]))
-    design = build_design(columns, at, np.zeros(x.size, np.int64), at, 1)
+    design = build_cluster_sums(columns, at, np.zeros(x.size, np.int64), at, 1)
     spec = Bootstrap(replicates=REPLICATES, seed=seed, weights=weights)
-    return replicate_sums(design, [Columns(MEAN, 0, 2)], spec)[0, 0]
+    return replicate_sums(design, [StatisticColumns(MEAN, 0, 2)], spec)[0, 0]
 
 
 @pytest.mark.law(whole=False)
@@ -64,7 +64,10 @@ def test_poisson_weights_have_the_exact_variance():
     # sum of w (x - mean) has variance sum((x - mean)²) exactly.
     at = np.ones(X.size, dtype=np.int64)
     sums = np.concatenate(
-        [(X - X.mean()) @ poisson(rng, at, n) for rng, n in blocks(REPLICATES, 5, "bootstrap")]
+        [
+            (X - X.mean()) @ poisson_weights(rng, at, n)
+            for rng, n in seeded_blocks(REPLICATES, 5, "bootstrap")
+        ]
     )
     assert abs(sums.var() / (EXACT * X.size**2) - 1.0) < 4.5 * RELATIVE_ERROR
     assert abs(_means(5, "poisson").var() / EXACT - 1.0) < 0.10
@@ -72,8 +75,8 @@ def test_poisson_weights_have_the_exact_variance():
 
 def test_blocks_purposes_and_seeds_are_independent_of_one_another():
     def first(seed: int, purpose: str, block: int = 0) -> np.ndarray:
-        drawn = list(blocks(BLOCK * (block + 1), seed, purpose))[block]
-        return X @ multinomial(drawn[0], np.ones(X.size, np.int64), 20_000)
+        drawn = list(seeded_blocks(BLOCK_SIZE * (block + 1), seed, purpose))[block]
+        return X @ multinomial_weights(drawn[0], np.ones(X.size, np.int64), 20_000)
 
     drawn = [
         first(0, "bootstrap"), first(0, "bootstrap", 1), first(1, "bootstrap"),
@@ -84,5 +87,5 @@ def test_blocks_purposes_and_seeds_are_independent_of_one_another():
 
 
 def test_the_means_of_blocks_spread_as_independent_ones_do():
-    drawn = _means(7).reshape(-1, BLOCK).mean(axis=1)
-    assert abs(drawn.var(ddof=1) / (EXACT / BLOCK) - 1.0) < 4.5 * np.sqrt(2.0 / drawn.size)
+    drawn = _means(7).reshape(-1, BLOCK_SIZE).mean(axis=1)
+    assert abs(drawn.var(ddof=1) / (EXACT / BLOCK_SIZE) - 1.0) < 4.5 * np.sqrt(2.0 / drawn.size)

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy.special import ndtr, ndtri
 
-from isolux.analyses.tradeoffs import explain, meets_at
+from isolux.analyses.tradeoffs import explain, format_thresholds_caption
 from tests.laws._discovery import a_run
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 
@@ -78,7 +78,7 @@ def test_a_groups_threshold_lies_in_its_interval():
     for number in range(worlds):
         rng = np.random.default_rng([72, number])
         made = explain(dark_scores_lower(rng, 100, replicates=replicates), operating=0.0)
-        row = made.tables[meets_at(0.0)].filter(group="dark").row(0, named=True)
+        row = made.tables[format_thresholds_caption(0.0)].filter(group="dark").row(0, named=True)
         covered += row["from"] <= planted <= row["to"]
         met.append(row["threshold"])
     said = {

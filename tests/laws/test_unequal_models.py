@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from isolux.disparity.models import compare_models
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux_worlds._draw import subject_rate
 from tests.laws._cells import Z, measured_estimates, paired
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
@@ -27,7 +27,7 @@ def _compared(rng, groups, size, first, second, seed):
     ]
     measures = (a_mean(1, model="a"), a_mean(3, model="b"))
     world = estimates_of(crossed_entries(member * PHOTOS, right), {"a": groups}, measures)
-    spec = Comparing(replicates=REPLICATES, seed=seed)
+    spec = ComparisonSettings(replicates=REPLICATES, seed=seed)
     estimates = measured_estimates(with_bootstrap(world, spec), spec)
     return compare_models(estimates, spec, ("a", "b")).table
 

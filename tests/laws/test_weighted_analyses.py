@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.analyses._sampled import Sampled
-from isolux.analyses.confounders.cells import laid_out, means_of_cells
-from isolux.analyses.confounders.facts import Rules, facts_of
-from isolux.analyses.confounders.groups import Sensitive, Strata
+from isolux.analyses._sampled import SurveySample
+from isolux.analyses.confounders.cells import build_layout, estimate_means
+from isolux.analyses.confounders.facts import AdjustmentSettings, estimate_effects
+from isolux.analyses.confounders.groups import ExplanatoryStrata, SensitiveAttribute
 from isolux.analyses.confounders.tests import gap_interval
-from isolux.stats.ranks.weighted import Weights, compare_weighted
+from isolux.stats.ranks.weighted import RankWeights, compare_weighted
 from isolux.stats.sampling import Strata as Drawn
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._samples import Cell, World, draw, judged
@@ -55,7 +55,7 @@ def _scores(rng, world: World) -> np.ndarray:
 def test_weighted_ranks_claim_seldom_what_is_not_there(k):
     p = []
     for rng, world in _worlds(CELLS[k], 1):
-        drawn = Weights(world.weight, world.cluster, _strata(world))
+        drawn = RankWeights(world.weight, world.cluster, _strata(world))
         sides = np.flatnonzero(world.group == 0), np.flatnonzero(world.group == 1)
         graded = compare_weighted(_scores(rng, world), sides, drawn).p
         p.append((graded, compare_weighted(world.right, sides, drawn).p))
@@ -72,16 +72,22 @@ def _mixed(rng, world: World, replicates: int) -> tuple[float, float]:
     """Return the ends of the gap at an equal mix of a light that goes with the group."""
     n = len(world.right)
     light = (rng.random(n) < np.where(world.group == 0, 0.7, 0.4)).astype(np.int64)
-    groups = Sensitive("tone", ("a", "b"), np.arange(n), world.group)
-    layout = laid_out(groups, [Strata(("light",), ("dim", "bright"), light, of_images=False)])
+    groups = SensitiveAttribute("tone", ("a", "b"), np.arange(n), world.group)
+    layout = build_layout(
+        groups, [ExplanatoryStrata(("light",), ("dim", "bright"), light, is_image_level=False)]
+    )
     scored = pl.DataFrame({"unit": np.arange(n), "cluster": world.cluster, "value": world.right})
     scaled_ = world.weight / world.weight.mean()
-    sampled = Sampled(scaled_, _strata(world), calibrated=False)
+    sampled = SurveySample(scaled_, _strata(world), is_calibrated=False)
     clusters = len(world.stratum)
     settings = replicates, int(rng.integers(1 << 30)), "multinomial"
-    cells = means_of_cells(layout, scored, clusters, settings, sampled)
-    gap = facts_of(layout, cells, Rules(min_mix=5)).explanations[0].mixed.gap
-    least = layout.of_groups(cells.independent).min(keepdims=True)
+    cells = estimate_means(layout, scored, clusters, settings, sampled)
+    gap = (
+        estimate_effects(layout, cells, AdjustmentSettings(min_mix=5))
+        .explanations[0]
+        .standardised.gap
+    )
+    least = layout.take_groups(cells.independent_clusters).min(keepdims=True)
     ends = gap_interval(gap, least, 0.95)
     return float(ends.low[0]), float(ends.high[0])
 

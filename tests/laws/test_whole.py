@@ -9,7 +9,7 @@ import pytest
 from isolux.disparity import formulas as formula
 from isolux.disparity.measured import measure_disparities
 from isolux.stats.intervals import percentile
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws._worlds import one_attribute, with_bootstrap
@@ -27,7 +27,7 @@ CELLS = {
 
 
 def _one(rates: list[float], photos, successes, *, shared: bool, seed: int) -> dict[str, float]:
-    spec = Comparing(replicates=REPLICATES, seed=seed)
+    spec = ComparisonSettings(replicates=REPLICATES, seed=seed)
     estimates = with_bootstrap(one_attribute(photos, successes, shared=shared), spec)
     table = measure_disparities(estimates, spec).table
     by_kind = {k: table.filter(pl.col("kind") == k).row(0, named=True) for k in _KINDS}

@@ -62,7 +62,7 @@ def test_rows_without_a_sign_of_it_hold_no_more(k):
     n, right = _draw(CELLS[k], worlds := scaled(2000, 300))
     found = apart(n, right)
     claims = (ends := found.interval(Z)).low * ends.high > 0
-    own = found.groups[0].score_interval(Z)
+    own = found.group_means[0].score_interval(Z)
     held = (own.low <= rate) & (rate <= own.high)
     marked = _of_one_answer(n, right)
     row = {

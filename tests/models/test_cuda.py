@@ -162,9 +162,9 @@ def test_fairface(tmp_path):
     import torch
     from safetensors.torch import save_file
 
-    from isolux.models.fairface import resnet34
+    from isolux.models.fairface import build_resnet34
 
-    save_file(resnet34(torch, 18, seed=1).state_dict(), tmp_path / "r.safetensors")
+    save_file(build_resnet34(torch, 18, seed=1).state_dict(), tmp_path / "r.safetensors")
     for answers in ("race", "embeddings"):
         hold(f"fairface:{tmp_path / 'r.safetensors'}", [f"answers={answers}"])
 

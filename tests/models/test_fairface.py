@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from isolux.models import open_model
-from isolux.models.fairface import FAIRFACE_HEADS, Heads, heads_in, heads_text, logits, resnet34
+from isolux.models.fairface import (
+    FAIRFACE_HEADS,
+    Heads,
+    build_resnet34,
+    logits,
+    read_heads,
+    write_heads,
+)
 from isolux.vocabulary.errors import FileError, SpecError
 from tests.models._vision_ops import with_torchvision
 
@@ -23,14 +30,14 @@ def test_heads_lie_side_by_side_as_in_the_authors_weights():
 
 def test_a_file_says_what_its_outputs_are_or_has_fairfaces_eighteen():
     own = Heads({"light": ("day", "night"), "sky": ("clear", "rain", "snow")}, 64)
-    read = heads_in(heads_text(own, epoch=3), 5, "net")
+    read = read_heads(write_heads(own, epoch=3), 5, "net")
     assert dict(read.classes) == dict(own.classes)
-    assert read.side == 64
-    assert dict(heads_in(None, 18, "net").classes) == FAIRFACE_HEADS
+    assert read.input_size_px == 64
+    assert dict(read_heads(None, 18, "net").classes) == FAIRFACE_HEADS
     with pytest.raises(SpecError, match="nothing says what the network's outputs are"):
-        heads_in(None, 7, "net")
+        read_heads(None, 7, "net")
     with pytest.raises(SpecError, match="heads do not fit"):
-        heads_in(heads_text(own), 6, "net")
+        read_heads(write_heads(own), 6, "net")
 
 
 @pytest.mark.parametrize(
@@ -38,7 +45,7 @@ def test_a_file_says_what_its_outputs_are_or_has_fairfaces_eighteen():
 )
 def test_metadata_that_cannot_be_read_are_refused(text):
     with pytest.raises(FileError, match="does not say what its outputs are"):
-        heads_in({"isolux": text}, 1, "net")
+        read_heads({"isolux": text}, 1, "net")
 
 
 def torch_here():
@@ -53,7 +60,7 @@ def weights(tmp_path_factory):
     from safetensors.torch import save_file
 
     path = tmp_path_factory.mktemp("net") / "res34.safetensors"
-    save_file(resnet34(torch, 18, seed=1).state_dict(), path)
+    save_file(build_resnet34(torch, 18, seed=1).state_dict(), path)
     return path
 
 
@@ -66,7 +73,7 @@ def test_it_is_torchvisions_resnet34():
 
     torch.manual_seed(3)
     theirs = torchvision.models.resnet34(num_classes=18).eval()
-    ours = resnet34(torch, 18).eval()
+    ours = build_resnet34(torch, 18).eval()
     ours.load_state_dict(theirs.state_dict())
     shown = torch.randn(2, 3, 64, 48)
     with torch.no_grad():
@@ -118,9 +125,9 @@ def test_one_head_alone_is_asked_without_a_word(tmp_path):
     from safetensors.torch import save_file
 
     heads = Heads({"light": ("day", "night")}, 32)
-    said = heads_text(heads)
+    said = write_heads(heads)
     assert json.loads(said["isolux"])["side"] == 32
-    save_file(resnet34(torch, 2).state_dict(), tmp_path / "n.safetensors", metadata=said)
+    save_file(build_resnet34(torch, 2).state_dict(), tmp_path / "n.safetensors", metadata=said)
     model = open_model(f"fairface:{tmp_path / 'n.safetensors'}")
     assert model.predictor.names == ("day", "night")
     assert model.predictor.prepare(np.zeros((9, 7, 3), np.uint8)).values.shape == (3, 32, 32)

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from isolux.models import ANSWERS, answers, open_model
+from isolux.models import PREDICTION_TABLES, open_model, predict_table
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import check
 from tests.models import _checkpoints as tiny
@@ -63,8 +63,8 @@ def test_its_answers_are_a_table_of_predictions(checkpoints, name):
     kind = MODELS[name][0]
     assert model.predicts == kind
     shown = [model.predictor.prepare(one) for one in pictures()]
-    found = answers(model.predictor, model.info, shown, list("abc"), model=name)
-    assert check(found, ANSWERS[kind]).height > 0
+    found = predict_table(model.predictor, model.info, shown, list("abc"), model=name)
+    assert check(found, PREDICTION_TABLES[kind]).height > 0
     if kind == "boxes":
         boxes = found.with_columns(width=pl.when(pl.col("image_id") == "a").then(60).otherwise(40))
         assert boxes.select(
@@ -143,7 +143,7 @@ def test_a_torchvision_that_does_not_fit_is_named(checkpoints, monkeypatch):
         first = RuntimeError("operator torchvision::nms does not exist")
         raise ModuleNotFoundError("Could not import module 'ViTForImage…'") from first
 
-    monkeypatch.setattr(loading, "_class_of", broken)
+    monkeypatch.setattr(loading, "_find_model_class", broken)
     with pytest.raises(SpecError, match=r"(?s)does not fit this PyTorch.*nms.*pip uninstall"):
         open_model(f"hf:{checkpoints / 'classifier'}")
 

@@ -60,7 +60,7 @@ def test_weights_that_are_not_there_are_said_before_pytorch_is_imported(monkeypa
 def test_without_the_package_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(SpecError, match=r"the package lpips(.|\n)*'isolux\[lpips\]'"):
-        adapter._packaged()
+        adapter._find_packaged_weights()
 
 
 @pytest.fixture(scope="module")

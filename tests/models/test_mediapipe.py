@@ -7,8 +7,13 @@ from types import SimpleNamespace as Told
 import numpy as np
 import pytest
 
-from isolux.models import ANSWERS, answers, open_model
-from isolux.models.mediapipe import INFO, Faces, Poses, numbers_of
+from isolux.models import PREDICTION_TABLES, open_model, predict_table
+from isolux.models.mediapipe import (
+    INFO,
+    MediaPipeFaceDetector,
+    MediaPipePoseModel,
+    list_keypoint_numbers,
+)
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.tables import check
 
@@ -23,8 +28,10 @@ def face(x, y, w, h, score):
 def test_shares_become_pixels_inside_the_picture():
     said = iter([Told(detections=[face(0.1, 0.2, 0.25, 0.5, 0.9), face(0.9, -0.1, 0.3, 0.3, 0.6)]),
                  Told(detections=None)])  # fmt: skip
-    faces = Faces(lambda _: next(said), {})
-    found = check(answers(faces, INFO, PICTURES, list("ab"), model="m"), ANSWERS["boxes"])
+    faces = MediaPipeFaceDetector(lambda _: next(said), {})
+    found = check(
+        predict_table(faces, INFO, PICTURES, list("ab"), model="m"), PREDICTION_TABLES["boxes"]
+    )
     rows = found.select("image_id", "box_x", "box_y", "box_w", "box_h", "score").rows()
     assert [row[0] for row in rows] == ["a", "a"]
     np.testing.assert_allclose([row[1:] for row in rows],
@@ -35,10 +42,12 @@ def test_shares_become_pixels_inside_the_picture():
 def test_keypoints_stand_in_the_order_that_is_asked_for(order):
     points = [Told(x=k / 40, y=k / 80, visibility=k / 32) for k in range(33)]
     said = iter([Told(pose_landmarks=Told(landmark=points)), Told(pose_landmarks=None)])
-    poses = Poses(lambda _: next(said), order, {})
-    found = check(answers(poses, INFO, PICTURES, list("ab"), model="m"), ANSWERS["keypoints"])
+    poses = MediaPipePoseModel(lambda _: next(said), order, {})
+    found = check(
+        predict_table(poses, INFO, PICTURES, list("ab"), model="m"), PREDICTION_TABLES["keypoints"]
+    )
     assert found["image_id"].to_list() == ["a"]
-    own = numbers_of(order)
+    own = list_keypoint_numbers(order)
     np.testing.assert_allclose(found["keypoints_x"][0], [k / 40 * 200 for k in own])
     np.testing.assert_allclose(found["keypoints_y"][0], [k / 80 * 100 for k in own])
 
@@ -48,12 +57,12 @@ def test_fhibes_order_has_right_before_left_and_cocos_is_a_part_of_blazeposes():
     from isolux.geometry.keypoints import COCO_KEYPOINTS
 
     # BlazePose's own names follow from FHIBE's by the order that is claimed: each pair swapped.
-    names = dict(zip(numbers_of("fhibe"), KEYPOINTS, strict=True))
+    names = dict(zip(list_keypoint_numbers("fhibe"), KEYPOINTS, strict=True))
     assert (names[0], names[2], names[5]) == ("Nose", "Left eye", "Right eye")
     assert (names[11], names[12], names[31], names[32]) == (
         "Left shoulder", "Right shoulder", "Left foot index", "Right foot index",
     )  # fmt: skip
-    assert [names[k].lower() for k in numbers_of("coco")] == list(COCO_KEYPOINTS)
+    assert [names[k].lower() for k in list_keypoint_numbers("coco")] == list(COCO_KEYPOINTS)
 
 
 def test_other_models_of_it_are_named():

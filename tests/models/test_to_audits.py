@@ -115,7 +115,7 @@ def audited(asked, model, tmp_path):
                        "max_failures": 0.0, "model": model.spec})  # fmt: skip
     people = load_people(spec.people, whole_images=model.predicts not in ("labels", "embeddings"))
     done = predict_people(spec, people, model, out=tmp_path / "answers")
-    assert done.looks["reason"].null_count() == N
+    assert done.inferences["reason"].null_count() == N
     asked = spec.updated(model=None, predictions=str(tmp_path / "answers"))
     answers = pl.read_parquet(tmp_path / "answers" / "predictions.parquet")
     if model.predicts == "labels" and answers["label"].null_count() == answers.height:

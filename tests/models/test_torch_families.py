@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from isolux.models import ANSWERS, answers, open_model
+from isolux.models import PREDICTION_TABLES, open_model, predict_table
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 from isolux.vocabulary.tables import check
 from tests.models._checkpoints import TINY, tiny_clip
@@ -40,7 +40,10 @@ def hold(model, kind):
     assert model.predicts == kind
     prepare = getattr(model.predictor, "prepare", lambda one: one)
     shown = [prepare(one) for one in pictures()]
-    check(answers(model.predictor, model.info, shown, list("ab"), model="m"), ANSWERS[kind])
+    check(
+        predict_table(model.predictor, model.info, shown, list("ab"), model="m"),
+        PREDICTION_TABLES[kind],
+    )
     whole = model.predictor(shown)
     single = pl.concat(
         model.predictor([one]).with_columns(picture=pl.lit(k, whole.schema["picture"]))

@@ -17,8 +17,8 @@ import polars as pl
 from PIL import Image
 
 from isolux_worlds import PhotoWorld, WorldSettings, draw_people
-from isolux_worlds.drawing import render, seen
-from isolux_worlds.layouts import LAYOUTS, Picture
+from isolux_worlds.drawing import measure_visible, render
+from isolux_worlds.layouts import LAYOUTS, PaintedPicture
 
 SIDE = 64
 DARK = 0.33
@@ -55,7 +55,7 @@ class Park:
     """The world as it was seen, and its pictures."""
 
     world: PhotoWorld
-    pictures: tuple[Picture, ...]
+    pictures: tuple[PaintedPicture, ...]
 
     def write(self, layout: str, root: Path) -> Path:
         """Write it as that dataset's files."""
@@ -77,7 +77,9 @@ def park(households: int = 60, seed: int = 4, **shares: dict[str, float]) -> Par
     told = {"households": households, "seed": seed, "attributes": attributes}
     world = draw_people(WorldSettings(**(_SETTINGS | told)))
     pictures = tuple(
-        Picture(one.image_id, one.pixels, one.owner, one.part, seen(world, one))
+        PaintedPicture(
+            one.image_id, one.pixels, one.owner, one.part_labels, measure_visible(world, one)
+        )
         for one in render(world)
     )
     return Park(world, pictures)

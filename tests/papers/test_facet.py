@@ -299,7 +299,7 @@ def test_table_13_is_recall_by_gender_presentation_and_age(detected, people):
 
 def test_a_run_that_was_read_back_gives_the_same_tables(detected, tmp_path):
     detected.report(tmp_path / "run")
-    again = tables("detection", run_directory.load(tmp_path / "run"))
+    again = tables("detection", run_directory.load_run(tmp_path / "run"))
     first = tables("detection", detected.run)
     assert list(again) == list(first)
     assert all(again[caption].equals(first[caption]) for caption in first)

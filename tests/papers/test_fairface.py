@@ -6,15 +6,15 @@ from functools import partial
 import polars as pl
 import pytest
 
-from isolux.groups.settings import groupings
+from isolux.groups.settings import read_groupings
 from isolux.papers.fairface import (
     AGE_9_TO_4,
     GENDERS,
     INFO,
     RACES,
     accuracy_by_race_gender,
-    as_settings,
     detection_rates,
+    format_merges,
     mean_and_sd,
     service_accuracy,
 )
@@ -181,7 +181,7 @@ def test_the_protocol_groups_ages_as_the_paper_does():
         {"attribute": ["race", "gender", *["age"] * 9], "value": ["White", "Male", *ages]}
     ).with_columns(unit_kind=pl.lit("instance"), unit_id=pl.lit("1"))
     spec = protocol("gender", "fairface:labels.csv")
-    assert groupings(spec.groups, ATTRIBUTES.conform(people))["age"].merge == AGE_9_TO_4
+    assert read_groupings(spec.groups, ATTRIBUTES.conform(people))["age"].merge == AGE_9_TO_4
 
 
 def test_settings_go_before_the_protocols_own():
@@ -196,7 +196,7 @@ def test_an_unknown_protocol_is_named():
 
 
 def test_merges_are_written_as_settings():
-    assert as_settings(AGE_9_TO_4, "age")[0] == "age:0-9=0-2,3-9"
+    assert format_merges(AGE_9_TO_4, "age")[0] == "age:0-9=0-2,3-9"
 
 
 def test_info_cites_the_paper():

@@ -13,7 +13,7 @@ from isolux.papers.facet import PROTOCOLS as FACET
 from isolux.papers.fhibe import DISAGREEMENTS, INFO, PROTOCOLS, tables
 from isolux.verbs.audit import run_audit
 from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.plugin_options import named_options
+from isolux.vocabulary.plugin_options import list_option_defaults
 from isolux.vocabulary.registry import load
 from isolux.vocabulary.spec import parse_spec
 from tests._shared import shared_data
@@ -229,8 +229,8 @@ def test_facet_is_judged_by_the_same_metric(tmp_path, name):
 
 
 def test_a_run_from_disk_gives_the_same_tables(detected, tmp_path):
-    where = run_directory.save(detected.run, tmp_path / "run")
-    again = tables("detection", run_directory.load(where))
+    where = run_directory.save_run(detected.run, tmp_path / "run")
+    again = tables("detection", run_directory.load_run(where))
     first = tables("detection", detected.run)
     assert list(again) == list(first)
     assert all(again[c].equals(first[c]) for c in first)
@@ -263,9 +263,9 @@ def test_every_protocol_names_what_its_task_and_dataset_take(name):
     spec = protocol(name, "fhibe:here")
     dataset = name.partition("_on_")[2] or "fhibe"
     task = load("tasks", spec.task.name)
-    assert set(spec.task.settings) <= set(named_options(task.score))
+    assert set(spec.task.settings) <= set(list_option_defaults(task.score))
     for item in spec.people.data_option:
-        assert item.partition("=")[0] in named_options(load("datasets", dataset).load)
+        assert item.partition("=")[0] in list_option_defaults(load("datasets", dataset).load)
     known = [metric.name for metric in task.INFO.metrics]
     assert set(spec.task.metrics) <= set(known)
     assert spec.statistics.min_clusters == 10
@@ -280,9 +280,9 @@ def test_options_that_disagreements_name_exist():
     for name, texts in DISAGREEMENTS.items():
         score = load("tasks", PROTOCOLS[name]["task"]).score
         for option in re.findall(r"--option (\w+)=", " ".join(texts)):
-            assert option in named_options(score), (name, option)
+            assert option in list_option_defaults(score), (name, option)
         for option in re.findall(r"--data-option (\w+)=", " ".join(texts)):
-            assert option in named_options(load("datasets", "fhibe").load), (name, option)
+            assert option in list_option_defaults(load("datasets", "fhibe").load), (name, option)
 
 
 @pytest.mark.parametrize("name", sorted(PROTOCOLS))

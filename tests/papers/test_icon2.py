@@ -10,7 +10,7 @@ import pytest
 import isolux
 from isolux.papers.icon2 import DISAGREEMENTS, INFO, PROTOCOLS, tables
 from isolux.tasks import score
-from isolux.verbs.explain import explain_run
+from isolux.verbs.explain import run_analyses
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
@@ -34,7 +34,7 @@ def run() -> Run:
         metrics=("normalised_average_precision",), by_class=True,
     )  # fmt: skip
     audited = isolux.audit(scores, world.dataset, by=("tone",), replicates=100).run
-    return explain_run(audited, ["confounders"], OPTIONS)
+    return run_analyses(audited, ["confounders"], OPTIONS)
 
 
 def test_the_protocol_is_an_audit():

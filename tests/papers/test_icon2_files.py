@@ -32,7 +32,7 @@ def test_the_planted_hour_ranks_first(form, folder, monkeypatch, capsys):
           ("info=info", "districts=districts.json", "incomes=incomes.csv")),
     )  # fmt: skip
     assert ran.code == 0, ran.err
-    run = run_directory.load(form)
+    run = run_directory.load_run(form)
     found = tables("detection", run)
     table = next(t for caption, t in found.items() if caption.startswith("Tables 2 and 3"))
     whole = table.filter(pl.col("class").is_null())

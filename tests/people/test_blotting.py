@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from isolux.people.blotting import blotted_errors, unnamed
+from isolux.people.blotting import redact_ids, redacted_errors
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from tests.cli._run import isolux
@@ -30,14 +30,14 @@ IDS = [f"ZQX{i:04d}KK" for i in range(120)]
 def test_an_id_that_is_quoted_in_another_spelling_is_blotted(listed, written):
     for mark in "'\"":
         note = Caution(f"1 of 120 ids was left out: {mark}{written}{mark}.")
-        (said,) = unnamed([note], frozenset({listed}))
+        (said,) = redact_ids([note], frozenset({listed}))
         assert said == f"1 of 120 ids was left out: {mark}(withdrawn){mark}."
         assert isinstance(said, Caution)
 
 
 def test_quoted_words_that_are_no_id_stay():
     notes = ["'race' has 3 values: 'a 1', 'b 2'; \"it's\" 7 of 9.", "no 'ZQX0001KK' here"]
-    assert unnamed(notes, frozenset({"ZQX0000KK", "19"})) == notes
+    assert redact_ids(notes, frozenset({"ZQX0000KK", "19"})) == notes
 
 
 def _columns(monkeypatch, capsys, folder, ids, predicted, listed):
@@ -94,15 +94,15 @@ def test_an_error_about_their_rows_names_rows_alone(monkeypatch, capsys, tmp_pat
 def test_an_error_keeps_its_kind_and_without_a_list_its_words():
     with (
         pytest.raises(TableError, match=r"'a9' in row 3, column 'age', not 'b'"),
-        blotted_errors(frozenset({"q"}), lambda: {"b", "age"}),
+        redacted_errors(frozenset({"q"}), lambda: {"b", "age"}),
     ):
         raise TableError("bad", found="'a1' in row 3, column 'age', not 'b'")
-    with pytest.raises(SpecError, match="'a1'"), blotted_errors(frozenset({"q"}), set):
+    with pytest.raises(SpecError, match="'a1'"), redacted_errors(frozenset({"q"}), set):
         raise SpecError("a setting", found="'a1'")
     with (
         pytest.raises(UnknownNameError, match="there is no"),
-        blotted_errors(frozenset({"q"}), set),
+        redacted_errors(frozenset({"q"}), set),
     ):
         raise UnknownNameError("column", "agee", ["age"])
-    with pytest.raises(TableError, match="'a1'"), blotted_errors(frozenset(), set):
+    with pytest.raises(TableError, match="'a1'"), redacted_errors(frozenset(), set):
         raise TableError("bad", found="'a1'")

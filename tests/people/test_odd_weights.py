@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.people.odd_weights import cautions_on_ids, cautions_on_worth
+from isolux.people.odd_weights import cautions_on_effective_size, cautions_on_ids
 from isolux.vocabulary.notes import Caution
 
 SHUFFLED = np.random.default_rng(0).permutation(50).astype(float)
@@ -41,4 +41,4 @@ def test_without_a_column_nothing_is_said():
     ],
 )
 def test_a_weight_that_outweighs_all_is_cautioned_about(weights, told):
-    assert bool(cautions_on_worth(pl.Series(weights))) is told
+    assert bool(cautions_on_effective_size(pl.Series(weights))) is told

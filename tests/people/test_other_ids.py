@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from isolux.datasets import load
-from isolux.people.joined import with_attributes
-from isolux.people.other_ids import ids_of_file
+from isolux.people.joined import join_attributes
+from isolux.people.other_ids import compare_file_ids
 from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.notes import Caution
 from tests.cli._run import isolux as run
@@ -34,7 +34,7 @@ def answers(files, name="net.csv", **more):
 
 
 def asked(people, name, **given):
-    return ids_of_file(people, name, **({"id": None, "id_from": "column"} | given))
+    return compare_file_ids(people, name, **({"id": None, "id_from": "column"} | given))
 
 
 def test_columns_that_agree_are_no_news(people):
@@ -89,8 +89,8 @@ def test_more_attributes_are_held_to_the_same(people):
     with pytest.raises(
         JoinError, match=r"(?s)'id' and 'file'.*more\.csv.*--option attributes_id=file"
     ):
-        with_attributes(people, "more.csv")
-    notes = with_attributes(people, "more.csv", id="id").notes
+        join_attributes(people, "more.csv")
+    notes = join_attributes(people, "more.csv", id="id").notes
     assert any(isinstance(n, Caution) and n.startswith("40 of 40 rows") for n in notes)
 
 

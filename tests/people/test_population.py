@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.people.population import calibrated, read_population
+from isolux.people.population import calibrate_weights, read_population
 from isolux.vocabulary.errors import SpecError, TableError
 
 UNITS = pl.DataFrame({"unit_id": ["a", "b", "c", "d"], "weight": [1.0, 1.0, 1.0, 1.0]})
@@ -34,24 +34,24 @@ def test_a_file_of_counts_and_a_mapping_of_shares_say_the_same(tmp_path):
     (file,) = read_population([_file(tmp_path, "tone,count\nlight,600\ndark,400\n")])
     (said,) = read_population({"tone": {"light": 0.6, "dark": 0.4}})
     assert dict(file.share) == dict(said.share) == {("light",): 0.6, ("dark",): 0.4}
-    assert calibrated(UNITS, TONES, [file])["weight"].to_list() == pytest.approx(
+    assert calibrate_weights(UNITS, TONES, [file])["weight"].to_list() == pytest.approx(
         [0.8, 0.8, 0.8, 1.6]
     )
 
 
 def test_a_table_may_cross_attributes(tmp_path):
     text = "tone,sex,share\nlight,f,0.25\nlight,m,0.25\ndark,m,0.5\n"
-    found = calibrated(UNITS, TONES, read_population([_file(tmp_path, text)]))
+    found = calibrate_weights(UNITS, TONES, read_population([_file(tmp_path, text)]))
     assert found["weight"].to_list() == pytest.approx([0.5, 1.0, 0.5, 2.0])
     crossed = {"tone*sex": {"light*f": 0.25, "light*m": 0.25, "dark*m": 0.5}}
-    assert calibrated(UNITS, TONES, read_population(crossed))["weight"].to_list() == pytest.approx(
-        found["weight"].to_list()
-    )
+    assert calibrate_weights(UNITS, TONES, read_population(crossed))[
+        "weight"
+    ].to_list() == pytest.approx(found["weight"].to_list())
 
 
 def test_several_tables_are_met_at_once_and_the_old_weights_are_kept():
     tables = read_population({"tone": {"light": 0.7, "dark": 0.3}, "sex": {"f": 0.4, "m": 0.6}})
-    found = calibrated(UNITS, TONES, tables)
+    found = calibrate_weights(UNITS, TONES, tables)
     by_sex = found["weight"].to_numpy() @ [[1, 0], [0, 1], [1, 0], [0, 1]]
     assert by_sex == pytest.approx([1.6, 2.4])
     assert found["weight"][3] == pytest.approx(1.2)
@@ -61,7 +61,7 @@ def test_several_tables_are_met_at_once_and_the_old_weights_are_kept():
 def test_unknown_is_a_cell_of_its_own():
     who = _attributes(tone=["light", "light", None, "dark"])
     table = read_population({"tone": {"light": 0.5, "dark": 0.25, "unknown": 0.25}})
-    assert calibrated(UNITS, who, table)["weight"].to_list() == pytest.approx([1.0] * 4)
+    assert calibrate_weights(UNITS, who, table)["weight"].to_list() == pytest.approx([1.0] * 4)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_counts_with_decimals_are_read_as_they_are(tmp_path):
 )
 def test_another_spelling_and_a_total_are_named(tmp_path, text, said):
     with pytest.raises(TableError, match=said):
-        calibrated(UNITS, TONES, read_population([_file(tmp_path, text)]))
+        calibrate_weights(UNITS, TONES, read_population([_file(tmp_path, text)]))
 
 
 def test_an_attribute_in_two_tables_is_refused(tmp_path):
@@ -126,10 +126,10 @@ def test_a_mapping_whose_cells_do_not_fit_is_refused():
 def test_populations_that_do_not_fit_the_people_are_named(population, said):
     who = pl.concat([TONES, TONES.filter(attribute="tone").with_columns(attribute=pl.lit("same"))])
     with pytest.raises(TableError, match=said):
-        calibrated(UNITS, who, read_population(population))
+        calibrate_weights(UNITS, who, read_population(population))
 
 
 def test_several_values_of_one_person_are_refused():
     twice = pl.concat([TONES, TONES.head(1).with_columns(value=pl.lit("dark"))])
     with pytest.raises(TableError, match="several values for one person"):
-        calibrated(UNITS, twice, read_population({"tone": {"light": 0.5, "dark": 0.5}}))
+        calibrate_weights(UNITS, twice, read_population({"tone": {"light": 0.5, "dark": 0.5}}))

@@ -11,11 +11,11 @@ import pytest
 
 import isolux as library
 from isolux.datasets import load
-from isolux.io.consent import append
-from isolux.people.blotting import unnamed
-from isolux.people.held import held_people
-from isolux.people.withdrawal import runs_without, without_withdrawn
-from isolux.people.withdrawn_lists import WithdrawnList, read_withdrawn
+from isolux.io.consent import append_consent
+from isolux.people.blotting import redact_ids
+from isolux.people.held import load_people_or_memory
+from isolux.people.withdrawal import remove_withdrawn, remove_withdrawn_from_runs
+from isolux.people.withdrawn_lists import WithdrawnList, read_withdrawn_list
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError, TableError
 from isolux.vocabulary.info import DatasetInfo
@@ -57,7 +57,7 @@ def five(**settings):
 
 
 def test_a_subject_goes_with_every_photo_and_who_else_is_in_it():
-    left = without_withdrawn(five(), WithdrawnList(frozenset({"anna0"})))
+    left = remove_withdrawn(five(), WithdrawnList(frozenset({"anna0"})))
     assert left.instances["instance_id"].to_list() == ["face-4", "face-5"]
     assert left.images["image_id"].to_list() == ["photo-3"]
     # bert0 has no other photo: of him nothing is left either.
@@ -81,25 +81,25 @@ def test_any_id_can_be_listed(column, who, stays):
     people = five()
     named = pl.col("attribute").replace("badge", "pass_id")
     people = replace(people, attributes=people.attributes.with_columns(attribute=named))
-    left = without_withdrawn(people, WithdrawnList(frozenset({who}), column))
+    left = remove_withdrawn(people, WithdrawnList(frozenset({who}), column))
     assert left.instances["instance_id"].to_list() == stays
 
 
 def test_an_id_that_names_no_one_stops_the_work_and_is_not_named():
     for listed in ({"zoe00", "carl0"}, {"zoe00"}):
         with pytest.raises(SpecError, match=r"1 of \d ids .* match nobody here") as caught:
-            without_withdrawn(five(), WithdrawnList(frozenset(listed)))
+            remove_withdrawn(five(), WithdrawnList(frozenset(listed)))
         assert "--allow-unmatched" in str(caught.value)
         assert "zoe00" not in str(caught.value)
 
 
 def test_ids_of_nobody_are_counted_and_not_named_where_that_is_right():
     listed = WithdrawnList(frozenset({"zoe00", "carl0"}))
-    left = without_withdrawn(five(), listed, allow_unmatched=True)
+    left = remove_withdrawn(five(), listed, allow_unmatched=True)
     assert left.notes[-1].endswith("1 id of the list names nobody here.")
     assert "zoe00" not in left.notes[-1]
     listed = WithdrawnList(frozenset({"zoe00"}))
-    nobody = without_withdrawn(five(), listed, allow_unmatched=True)
+    nobody = remove_withdrawn(five(), listed, allow_unmatched=True)
     assert nobody.instances.height == 5
     assert nobody.notes[-1] == "0 people withdrew. 1 id of the list names nobody here."
 
@@ -131,13 +131,13 @@ def test_a_plain_list_is_looked_up_in_every_kind_of_id(who, stays):
         images=people.images.with_columns(files),
         attributes=badge,
     )
-    left = without_withdrawn(people, WithdrawnList(frozenset({who})))
+    left = remove_withdrawn(people, WithdrawnList(frozenset({who})))
     assert left.instances["instance_id"].to_list() == stays
 
 
 def test_a_value_that_is_no_id_withdraws_no_one():
     with pytest.raises(SpecError, match="match nobody here"):
-        without_withdrawn(five(), WithdrawnList(frozenset({"dim"})))
+        remove_withdrawn(five(), WithdrawnList(frozenset({"dim"})))
 
 
 def test_an_id_of_two_kinds_takes_both_and_says_so():
@@ -145,7 +145,7 @@ def test_an_id_of_two_kinds_takes_both_and_says_so():
     named = people.instances.with_columns(
         subject_id=pl.col("subject_id").replace("carl0", "face-3")
     )
-    left = without_withdrawn(
+    left = remove_withdrawn(
         replace(people, instances=named), WithdrawnList(frozenset({"face-3"}))
     )  # fmt: skip
     assert left.instances["instance_id"].to_list() == ["face-1", "face-2"]
@@ -157,19 +157,19 @@ def test_an_id_of_two_kinds_takes_both_and_says_so():
 
 def test_a_file_of_someone_who_withdrew_is_no_input_any_more():
     people = five(inputs={"/data/photo-2.json": "1f", "/data/photo-3.json": "2e"})
-    left = without_withdrawn(people, WithdrawnList(frozenset({"photo-2"})))
+    left = remove_withdrawn(people, WithdrawnList(frozenset({"photo-2"})))
     assert dict(left.inputs) == {"/data/photo-3.json": "2e"}
 
 
 def test_a_person_without_a_subject_is_not_taken_for_one():
-    left = without_withdrawn(five(), WithdrawnList(frozenset({"anna0"})))
+    left = remove_withdrawn(five(), WithdrawnList(frozenset({"anna0"})))
     assert "face-5" in left.instances["instance_id"].to_list()
 
 
 def test_a_column_that_is_not_there_is_refused():
-    listed = WithdrawnList(frozenset({"h"}), "household_id", where="gone.csv")
+    listed = WithdrawnList(frozenset({"h"}), "household_id", source="gone.csv")
     with pytest.raises(TableError, match=r"(?s)no.* column of ids.*'household_id'.*gone.csv") as no:
-        without_withdrawn(five(), listed)
+        remove_withdrawn(five(), listed)
     # What is expected is what would be taken: each of these names ids that the data hold.
     assert no.value.expected == (
         "one column of image_id, instance_id, subject_id; or id, of whatever kind"
@@ -202,9 +202,13 @@ def faces(tmp_path):
 def test_a_list_may_go_by_what_the_table_calls_its_ids(faces, name, text, gone):
     (faces.parent / name).write_text(text, encoding="utf-8")
     where = str(faces.parent / name)
-    of_file = held_people(f"table:{faces}", id="person", cluster="subject", withdrawn=where)
+    of_file = load_people_or_memory(
+        f"table:{faces}", id="person", cluster="subject", withdrawn=where
+    )
     held = load("table", faces, id="person")
-    in_memory = held_people(replace(held, clusters=None), cluster="subject", withdrawn=where)
+    in_memory = load_people_or_memory(
+        replace(held, clusters=None), cluster="subject", withdrawn=where
+    )
     for left in (of_file, in_memory):
         stay = set(left.instances["instance_id"])
         assert stay == {f"p{k}" for k in range(120)} - gone
@@ -246,10 +250,10 @@ def test_a_list_for_runs_goes_by_what_they_call_their_ids(faces):
     gone = faces.parent / "gone.csv"
     for text, n in (("person,since\np3,1\n", 119), ("subject,since\ns3,1\n", 118)):
         gone.write_text(text, encoding="utf-8")
-        (left,) = runs_without([run], read_withdrawn(gone))
+        (left,) = remove_withdrawn_from_runs([run], read_withdrawn_list(gone))
         assert left.scores["unit_id"].n_unique() == n
     gone.write_text("subject_id,race\ns3,B\n", encoding="utf-8")  # its clusters are subjects
-    (left,) = runs_without([run], read_withdrawn(gone))
+    (left,) = remove_withdrawn_from_runs([run], read_withdrawn_list(gone))
     assert left.scores["unit_id"].n_unique() == 118
     # An attribute, and an id that the run's people do not have though one of their own is alike.
     for text in ("race\nA\n", "household_id\np3\n", "subject_id\ns3\n"):
@@ -257,19 +261,21 @@ def test_a_list_for_runs_goes_by_what_they_call_their_ids(faces):
         alone = replace(run, record={**run.record, "clusters": {}})
         alone = replace(alone, attributes=alone.attributes.filter(attribute="race"))
         with pytest.raises(TableError, match=r"(?s)column of ids that these data know.*gone\.csv"):
-            runs_without([alone], read_withdrawn(gone))
+            remove_withdrawn_from_runs([alone], read_withdrawn_list(gone))
     with pytest.raises(TableError, match="column of ids that these data know"):
-        runs_without([run, alone], read_withdrawn(gone))  # the second would keep the person
+        remove_withdrawn_from_runs(
+            [run, alone], read_withdrawn_list(gone)
+        )  # the second would keep the person
 
 
 def test_nobody_left_is_refused():
     with pytest.raises(SpecError, match="nobody is left"):
-        without_withdrawn(five(), WithdrawnList(frozenset({"anna0", "carl0"})))
+        remove_withdrawn(five(), WithdrawnList(frozenset({"anna0", "carl0"})))
 
 
 def test_the_input_stays_as_it_was():
     before = five()
-    without_withdrawn(before, WithdrawnList(frozenset({"anna0"})))
+    remove_withdrawn(before, WithdrawnList(frozenset({"anna0"})))
     assert before.instances.height == 5
     assert before.withdrawn == frozenset()
 
@@ -287,7 +293,7 @@ def test_the_input_stays_as_it_was():
 )
 def test_lists_are_read(tmp_path, name, text, ids, column):
     (tmp_path / name).write_text(text, encoding="utf-8")
-    found = read_withdrawn(tmp_path / name)
+    found = read_withdrawn_list(tmp_path / name)
     assert (set(found.ids), found.column) == (ids, column)
 
 
@@ -303,13 +309,13 @@ def test_lists_are_read(tmp_path, name, text, ids, column):
 def test_a_list_that_cannot_be_read_is_named(tmp_path, name, content, error, says):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(error, match=says) as caught:
-        read_withdrawn(tmp_path / name)
+        read_withdrawn_list(tmp_path / name)
     assert str(tmp_path / name) in str(caught.value)
 
 
 def test_a_missing_list_stops_everything(tmp_path):
     with pytest.raises(FileError, match="there is no such file"):
-        read_withdrawn(tmp_path / "none.txt")
+        read_withdrawn_list(tmp_path / "none.txt")
 
 
 @pytest.mark.parametrize(
@@ -326,7 +332,7 @@ def test_a_missing_list_stops_everything(tmp_path):
     ],
 )
 def test_a_short_id_is_blotted_where_it_is_an_id(note, left):
-    assert unnamed([note], frozenset({"12", "s7", "bo"})) == [left]
+    assert redact_ids([note], frozenset({"12", "s7", "bo"})) == [left]
 
 
 def _people(path):
@@ -425,24 +431,24 @@ def test_a_sample_never_draws_them(tmp_path, monkeypatch, capsys):
 def test_a_column_called_id_says_no_more_than_a_plain_list(tmp_path, text):
     path = tmp_path / "gone.csv"
     path.write_text(text, encoding="utf-8")
-    listed = read_withdrawn(path)
+    listed = read_withdrawn_list(path)
     assert listed.column is None
-    left = without_withdrawn(five(), listed)
+    left = remove_withdrawn(five(), listed)
     assert set(left.instances["instance_id"]) == {"face-1", "face-2", "face-3"}
 
 
 def test_training_asks_a_ledger_about_training(tmp_path):
     """One revoked training, one evaluation, one never agreed to training, one is not in it."""
     ledger = tmp_path / "consent.jsonl"
-    append(ledger, "grant", "subject", ["s1", "s2", "s4"], ["evaluation", "training"])
-    append(ledger, "grant", "subject", ["s3", "other"], ["evaluation"])
-    append(ledger, "revoke", "subject", ["s1"], ["training"])
-    append(ledger, "revoke", "subject", ["s2"], ["evaluation"])
+    append_consent(ledger, "grant", "subject", ["s1", "s2", "s4"], ["evaluation", "training"])
+    append_consent(ledger, "grant", "subject", ["s3", "other"], ["evaluation"])
+    append_consent(ledger, "revoke", "subject", ["s1"], ["training"])
+    append_consent(ledger, "revoke", "subject", ["s2"], ["evaluation"])
     people = tmp_path / "people.csv"
     people.write_text("id,subject_id,light\n" + "".join(f"{k},s{k},{k % 2}\n" for k in range(1, 7)))
     drawn = {}
     for purpose in ("evaluation", "training"):
-        dataset = held_people(f"table:{people}", withdrawn=str(ledger), purpose=purpose)
+        dataset = load_people_or_memory(f"table:{people}", withdrawn=str(ledger), purpose=purpose)
         drawn[purpose] = dataset.instances["subject_id"].to_list()
     assert drawn["evaluation"] == ["s1", "s3", "s4", "s5", "s6"]
     assert drawn["training"] == ["s4", "s5", "s6"]

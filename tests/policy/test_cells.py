@@ -8,7 +8,7 @@ import pytest
 
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.measure import measure_groups
-from isolux.policy.cells import Side, pairs_of
+from isolux.policy.cells import ComparisonSide, compare_pairs
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.spec import Statistics
@@ -38,10 +38,12 @@ def test_a_graded_mean_is_held_to_a_limit_with_the_interval_that_is_printed(high
     )
     assert set(estimates.method.ravel()) == {"score, of numbers"}
     rows = np.array([3, 1, 2])
-    ends = Side(estimates, 0, rows).intervals()(Z)
+    ends = ComparisonSide(estimates, 0, rows).intervals()(Z)
     assert ends.low == pytest.approx(estimates.interval.low[rows, 0], rel=1e-12)
     assert ends.high == pytest.approx(estimates.interval.high[rows, 0], rel=1e-12)
-    alone = Side(estimates, 0, np.array([2])).alone()(Z)  # as long as beside the others
+    alone = ComparisonSide(estimates, 0, np.array([2])).one_sample_intervals()(
+        Z
+    )  # as long as beside the others
     assert alone.low == pytest.approx(estimates.interval.low[[2], 0], rel=1e-12)
     mean, low, up = (x[2, 0] for x in (estimates.value, estimates.interval.low,
                                        estimates.interval.high))  # fmt: skip
@@ -54,13 +56,13 @@ def test_what_chance_enlarges_is_held_to_a_limit_with_the_interval_that_is_print
     groups = np.repeat(["a", "b"], [100, 800]).tolist()
     estimates, j, _ = calibration(sure, rng.random(900) < sure, groups)
     rows = np.array([2, 1])
-    ends = Side(estimates, j, rows).intervals()(Z)
+    ends = ComparisonSide(estimates, j, rows).intervals()(Z)
     assert ends.low == pytest.approx(estimates.interval.low[rows, j], abs=1e-9)
     assert ends.high == pytest.approx(estimates.interval.high[rows, j], rel=1e-9)
     # As far apart as they may be: either may be lower by what chance has added.
     first, second = np.array([1, 2]), np.array([2, 1])
-    apart = pairs_of(estimates, "g", j, first, second).interval(Z)
-    audited = compare_groups(estimates, "g", j).pairs(first, second).interval(Z)
+    apart = compare_pairs(estimates, "g", j, first, second).interval(Z)
+    audited = compare_groups(estimates, "g", j).compare_pairs(first, second).interval(Z)
     assert (apart.low <= audited.low).all()
     assert (apart.high >= audited.high).all()
     assert (apart.high - audited.high).max() > 0.005
@@ -71,6 +73,6 @@ def test_a_root_is_held_to_a_limit_with_the_interval_that_is_printed():
     error = np.random.default_rng(7).normal(size=300)
     estimates, _, j, _ = roots(error, np.repeat(["a", "b"], [100, 200]).tolist())
     rows = np.array([2, 0])
-    ends = Side(estimates, j, rows).intervals()(Z)
+    ends = ComparisonSide(estimates, j, rows).intervals()(Z)
     assert ends.low == pytest.approx(estimates.interval.low[rows, j], rel=1e-9)
     assert ends.high == pytest.approx(estimates.interval.high[rows, j], rel=1e-9)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isolux.policy.reading import SUMMARIES, read_policy
+from isolux.policy.reading import SUMMARY_MEASURES, read_policy
 from isolux.vocabulary.errors import SpecError
 
 FMR, FNMR = "false_match_rate", "false_non_match_rate"
@@ -22,7 +22,7 @@ def between(metric, **rule):
     return {"metric": metric, "attribute": "race", **rule}
 
 
-@pytest.mark.parametrize("name", sorted(SUMMARIES))
+@pytest.mark.parametrize("name", sorted(SUMMARY_MEASURES))
 def test_a_summary_is_no_metric_of_a_policy_even_beside_both_errors(name):
     with pytest.raises(SpecError) as caught:
         policy(at_most(FMR), at_most(FNMR), {"metric": name, "at_most": "20 %"})

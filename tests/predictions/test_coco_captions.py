@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.predictions import output_format, read_labels
+from isolux.predictions import detect_output_format, read_labels
 from isolux.predictions.coco_captions import read
 from isolux.vocabulary.errors import JoinError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
@@ -42,11 +42,11 @@ def test_results_and_annotation_files_are_one_table(tmp_path):
 
 
 def test_they_are_known_by_their_first_bytes_or_by_their_name(tmp_path):
-    assert output_format(written(tmp_path, RESULTS)) == "coco_captions"
+    assert detect_output_format(written(tmp_path, RESULTS)) == "coco_captions"
     far = {"images": [{"id": k, "file_name": "x" * 90} for k in range(900)], "annotations": RESULTS}
-    assert output_format(written(tmp_path, far, "captions_val2017.json")) == "coco_captions"
+    assert detect_output_format(written(tmp_path, far, "captions_val2017.json")) == "coco_captions"
     boxes = [{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]
-    assert output_format(written(tmp_path, boxes)) == "coco_results"
+    assert detect_output_format(written(tmp_path, boxes)) == "coco_results"
 
 
 @pytest.mark.parametrize(

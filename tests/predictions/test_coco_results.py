@@ -347,7 +347,7 @@ def test_memory_does_not_grow_with_the_file():
             longest = max(longest, len(text))
             return msgspec.json.decode(text)
 
-    assert sum(map(len, source.objects(Decoder()))) == 12_000
+    assert sum(map(len, source.iterate_objects(Decoder()))) == 12_000
     assert longest < 9000
     assert source.offset == len(data)
     odd = json.dumps([ROW | {"image_id": f"}}, {{ {i}"} for i in range(500)]).encode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from isolux.predictions import with_own_image_ids
+from isolux.predictions import match_image_ids
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
 
@@ -22,7 +22,7 @@ NUMBERED = dataset(["1", "2", "3"], ["val/a.jpg", "val/b.jpg", "train/c.jpg"])
 
 
 def named(data, *ids):
-    found = with_own_image_ids(data, pl.DataFrame({"image_id": ids}))
+    found = match_image_ids(data, pl.DataFrame({"image_id": ids}))
     return found.frame["image_id"].to_list(), found.notes
 
 

@@ -65,7 +65,7 @@ def test_an_audit_of_pairs_need_not_keep_them(tmp_path, keep):
     )  # fmt: skip
     run = run_audit(spec).run
     assert run.group_metrics.filter(metric="tar_at_far", group="a")["value"].null_count() == 0
-    back = run_directory.load(run_directory.save(run, tmp_path / "run"))
+    back = run_directory.load_run(run_directory.save_run(run, tmp_path / "run"))
     assert ("pairs" in back.evidence) is keep
     assert back.group_metrics.equals(run.group_metrics)
     rule = {"metric": "tar_at_far", "attribute": "tone", "within": "50 points"}

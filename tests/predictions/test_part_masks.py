@@ -90,9 +90,9 @@ def test_the_order_of_labels_is_celebamask_hqs():
 
     A widely used parser orders brows before the nose, and so would move twelve of its numbers.
     """
-    assert part_masks.PARTS[:3] == ("skin", "nose", "eye_g")
-    assert part_masks.PARTS[12:] == ("hair", "hat", "ear_r", "neck_l", "neck", "cloth")
-    assert LABELS[1:] == part_masks.PARTS
+    assert part_masks.FACE_PARTS[:3] == ("skin", "nose", "eye_g")
+    assert part_masks.FACE_PARTS[12:] == ("hair", "hat", "ear_r", "neck_l", "neck", "cloth")
+    assert LABELS[1:] == part_masks.FACE_PARTS
 
 
 def test_an_archive_is_to_be_unpacked(tmp_path):

@@ -7,7 +7,7 @@ import tarfile
 
 import pytest
 
-from isolux.predictions import output_format, read_outputs
+from isolux.predictions import detect_output_format, read_outputs
 
 
 def archive(path, names):
@@ -33,8 +33,8 @@ def test_folders_and_archives_are_told_by_what_most_files_are_called(tmp_path, n
     for name in names:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).touch()
-    assert output_format(folder) == form
-    assert output_format(archive(tmp_path / "net.tar.gz", names)) == form
+    assert detect_output_format(folder) == form
+    assert detect_output_format(archive(tmp_path / "net.tar.gz", names)) == form
 
 
 def test_tables_are_told_by_their_columns(tmp_path):

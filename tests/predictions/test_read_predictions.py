@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolux.predictions import read_labels, read_predictions
-from isolux.predictions._outputs import reads_labels
+from isolux.predictions._outputs import is_label_format
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import (
     FileError,
@@ -352,7 +352,7 @@ def test_every_format_gives_the_same_table(tmp_path):
     write_ods(tmp_path / "net.ods", {"S": frame_rows(frame)})
     found = [read_predictions(path) for path in sorted(tmp_path.iterdir())]
     labels = [
-        n for n in registry.names("predictions") if reads_labels(registry.load("predictions", n))
+        n for n in registry.names("predictions") if is_label_format(registry.load("predictions", n))
     ]
     assert len(found) == len(labels) == 7
     for one in found:
@@ -361,7 +361,7 @@ def test_every_format_gives_the_same_table(tmp_path):
 
 @pytest.mark.parametrize("name", ["csv", "tsv", "parquet", "jsonlines", "arrow", "xlsx", "ods"])
 def test_every_format_cites_its_definition(name):
-    info = registry.info("predictions", name)
+    info = registry.load_info("predictions", name)
     assert info.references[0].citation
     assert info.summary.endswith(".")
 

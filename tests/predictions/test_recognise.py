@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from isolux.predictions import Seen, output_format, read_outputs, read_predictions
+from isolux.predictions import FileProbe, detect_output_format, read_outputs, read_predictions
 from isolux.predictions import widerface_text as wider
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import FileError
@@ -24,7 +24,7 @@ def test_a_text_of_no_format_is_refused_by_each(tmp_path):
     (folder / "6.txt").write_text("")  # no people in this image
     (folder / "7.txt").write_text(text)
     for path in (file, packed, folder):
-        for read in (output_format, read_outputs, read_predictions):
+        for read in (detect_output_format, read_outputs, read_predictions):
             with pytest.raises(FileError, match="no format of predictions fits") as caught:
                 read(path)
             assert ASKED in str(caught.value)
@@ -44,7 +44,7 @@ def test_a_text_of_yolo_is_yolos_and_not_wider_faces(tmp_path):
     folder.mkdir()
     (folder / "6.txt").write_text("")
     (folder / "7.txt").write_text(YOLO)
-    assert output_format(folder / "7.txt") == output_format(folder) == "yolo_text"
+    assert detect_output_format(folder / "7.txt") == detect_output_format(folder) == "yolo_text"
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_text_of_yolo_is_yolos_and_not_wider_faces(tmp_path):
     ],
 )
 def test_wider_face_is_known_by_a_name_and_a_count(tmp_path, head, why):
-    said = wider.misfit(Seen(tmp_path / "net.txt", "file", head))
+    said = wider.misfit(FileProbe(tmp_path / "net.txt", "file", head))
     assert said is None if why is None else said.startswith(why)
 
 
@@ -67,7 +67,7 @@ def test_a_suffix_that_no_format_has_lists_those_there_are(tmp_path):
     path = tmp_path / "net.xyz"
     path.write_text("a")
     with pytest.raises(FileError, match=r"(?s)'\.xyz'.*--format") as caught:
-        output_format(path)
+        detect_output_format(path)
     for said in (
         ".json, .json.gz (coco_results)",
         ".csv, .csv.gz (csv)",
@@ -79,19 +79,19 @@ def test_a_suffix_that_no_format_has_lists_those_there_are(tmp_path):
 @pytest.mark.parametrize("name", ["net.json", "net.txt", "net.npy"])
 def test_an_empty_file_and_a_missing_one_are_named(tmp_path, name):
     with pytest.raises(FileError, match="there is no such file"):
-        output_format(tmp_path / name)
+        detect_output_format(tmp_path / name)
     (tmp_path / name).write_text("\n")
     with pytest.raises(FileError, match="the file is empty"):
-        output_format(tmp_path / name)
+        detect_output_format(tmp_path / name)
 
 
 def test_an_empty_folder_and_a_zip_archive_are_refused(tmp_path):
     (tmp_path / "net").mkdir()
     with pytest.raises(FileError, match="the folder is empty"):
-        output_format(tmp_path / "net")
+        detect_output_format(tmp_path / "net")
     (tmp_path / "net.zip").write_bytes(b"PK")
     with pytest.raises(FileError, match=r"(?s)zip archives are not read.*unpack it"):
-        output_format(tmp_path / "net.zip")
+        detect_output_format(tmp_path / "net.zip")
 
 
 def test_several_formats_that_fit_are_not_chosen_between(tmp_path, monkeypatch):
@@ -99,11 +99,11 @@ def test_several_formats_that_fit_are_not_chosen_between(tmp_path, monkeypatch):
     path = tmp_path / "net.json"
     path.write_text('[{"image_id": 7, "bbox": [1, 2, 3, 4], "score": 0.5}]')
     with pytest.raises(FileError, match=r"(?s)several formats.*coco_results, scalabel.*--format"):
-        output_format(path)
+        detect_output_format(path)
 
 
 def test_a_column_of_answers_makes_a_table_labels(tmp_path):
     path = tmp_path / "net.csv"
     path.write_text("id,answer,embedding\n7,nurse,0.5\n")
-    assert output_format(path) == "embeddings"
+    assert detect_output_format(path) == "embeddings"
     assert read_outputs(path, column="answer")["label"].to_list() == ["nurse"]

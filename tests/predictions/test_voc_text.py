@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from isolux.predictions import read_outputs
-from isolux.predictions._recognise import output_format
+from isolux.predictions._recognise import detect_output_format
 from isolux.vocabulary.errors import FileError, TableError
 from tests.cli._run import isolux
 from tests.datasets.test_plain_boxes import BOXES, voc
@@ -35,7 +35,7 @@ def test_a_file_is_a_class_and_a_line_a_box(tmp_path):
 )  # fmt: skip
 def test_the_class_is_the_files_name(tmp_path, name, label):
     (tmp_path / name).write_text("a 0.5 1 2 30 40\n")
-    assert output_format(tmp_path / name) == "voc_text"
+    assert detect_output_format(tmp_path / name) == "voc_text"
     assert read_outputs(tmp_path / name)["label"].to_list() == [label]
 
 
@@ -46,7 +46,7 @@ def test_the_class_is_the_files_name(tmp_path, name, label):
 )  # fmt: skip
 def test_yolos_lines_are_not_vocs(tmp_path, line, form):
     (tmp_path / "7.txt").write_text(line + "\n")
-    assert output_format(tmp_path / "7.txt") == form
+    assert detect_output_format(tmp_path / "7.txt") == form
 
 
 def test_a_class_without_a_detection_is_an_empty_file_among_others(tmp_path):

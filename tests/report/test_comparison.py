@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from isolux.report.comparison import summarise_comparison
-from isolux.report.figures import change_figure_of
+from isolux.report.figures import draw_change_figure
 from isolux.report.html import render_comparison
 from tests.report import _runs as runs
 
@@ -45,7 +45,7 @@ def test_lower_is_better_turns_gain_into_loss(monkeypatch, compared):
 
     monkeypatch.setattr(
         _lines,
-        "metric_of",
+        "find_metric",
         lambda task, name: Metric(name=name, title="Error", definition="", direction="lower"),
     )
     turned = summarise_comparison(runs.comparison_run())
@@ -141,7 +141,7 @@ def test_a_group_that_one_model_could_not_be_judged_on_is_still_shown():
 
 def test_the_figure_joins_both_values_and_shows_the_change(compared):
     section = compared.sections[0]
-    figure = change_figure_of(section.title, section.tables[0], compared.models)
+    figure = draw_change_figure(section.title, section.tables[0], compared.models)
     assert f"First: {section.tables[0].rows[0].group} −" in figure.alt
     assert "erm (hollow) and arl (filled)" in figure.caption
     assert ">0</text>" in figure.svg  # the zero line is on the axis
@@ -201,7 +201,7 @@ def test_the_page_says_of_each_gap_whether_it_changed(tmp_path):
         isolux.audit(pl.DataFrame({"unit_id": ids, "value": value, "model": name}), who, **settings)
         for name, value in values.items()
     ]
-    found = isolux.compare(*audits)
+    found = isolux.compare_images(*audits)
     # b gains 15 of 30, a nothing; those whose tone is unknown are no side of a gap.
     [claim] = [c for c in found.findings["claim"] if "the gap" in c]
     assert claim.startswith("Score, b against a (tone): the gap narrowed from 100.0 to 50.0 points")

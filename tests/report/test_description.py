@@ -120,7 +120,7 @@ DRAWN = {"Distances: L1": CURVES, "Map": POINTS}
 
 
 def test_diversity_gets_intervals_curves_and_a_map():
-    html = render_description(DIVERSE, {"made": INFO}, drawn=DRAWN)
+    html = render_description(DIVERSE, {"made": INFO}, figure_data=DRAWN)
     assert HOSTILE not in html
     page = parse(html)
     told = [node.text for node in page.all("figcaption")]
@@ -137,7 +137,7 @@ def test_diversity_gets_intervals_curves_and_a_map():
 
 
 def test_curves_say_in_words_where_half_of_the_pairs_lie():
-    html = render_description(DIVERSE, {"made": INFO}, drawn=DRAWN)
+    html = render_description(DIVERSE, {"made": INFO}, figure_data=DRAWN)
     assert "half of the pairs are nearer than A 2, " in html
 
 
@@ -190,7 +190,7 @@ def test_its_charts_are_valid_vega_lite(monkeypatch):
         return "<svg></svg>"
 
     monkeypatch.setattr(vl_convert, "vegalite_to_svg", checked)
-    render_description({**DIVERSE, "By tone": TONES, "Side": SIDE}, {"m": INFO}, drawn=DRAWN)
+    render_description({**DIVERSE, "By tone": TONES, "Side": SIDE}, {"m": INFO}, figure_data=DRAWN)
     assert len(seen) == 6
 
 

@@ -9,7 +9,7 @@ import pytest
 from isolux.report import figures
 from isolux.report.figures import svg as _svg
 from isolux.report.figures.heatmap import contrast
-from isolux.report.figures.svg import headings, short_names
+from isolux.report.figures.svg import headings, shorten_names
 from isolux.report.summary import summarise
 from tests.report import _runs as runs
 
@@ -18,8 +18,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def drawn(run):
     for section in summarise(run).sections:
-        main = figures.figure_of(section)
-        yield from ([main] if main else []) + figures.more_figures_of(section)
+        main = figures.draw_intersection_figure(section)
+        yield from ([main] if main else []) + figures.draw_other_metrics(section)
 
 
 def texts(figure):
@@ -29,7 +29,10 @@ def texts(figure):
 
 @pytest.fixture(scope="module")
 def by_attribute():
-    return {s.attribute: (s, figures.figure_of(s)) for s in summarise(runs.full_run()).sections}
+    return {
+        s.attribute: (s, figures.draw_intersection_figure(s))
+        for s in summarise(runs.full_run()).sections
+    }
 
 
 def test_the_text_alternative_gives_the_gist(by_attribute):
@@ -154,7 +157,7 @@ def test_charts_are_valid_vega_lite(monkeypatch):
 
 def test_cut_names_stay_different():
     names = ["x" * 40 + "a", "x" * 40 + "b", "x" * 40 + "c"]
-    assert len(set(short_names(names, 10))) == 3
+    assert len(set(shorten_names(names, 10))) == 3
     assert len(set(headings(names, 8))) == 3
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from isolux.report.figures.svg import field, fit, known, to_svg, width_em
+from isolux.report.figures.svg import field, fit_texts, has_exact_width, to_svg, width_em
 
 pytest.importorskip("vl_convert", reason="EXTRA figures ABSENT: no width was compared")
 
@@ -45,7 +45,7 @@ def test_a_width_is_what_the_engine_leaves_room_for(name):
 def test_of_other_scripts_the_figure_is_wide_enough_and_their_letters_are_not_squeezed():
     name = "東京都東京都東京都"  # nine squares of 12 px, for which the engine leaves 81 px
     svg = drawn(name)
-    assert not known(name)
+    assert not has_exact_width(name)
     assert "textLength" not in svg
     low = re.search(r'viewBox="(-?[\d.]+) ', svg)[1]
     at = float(re.search(r"translate\((-?[\d.]+)", svg)[1])
@@ -56,5 +56,5 @@ def test_of_other_scripts_the_figure_is_wide_enough_and_their_letters_are_not_sq
 def test_lines_of_a_text_are_told_one_by_one_and_entities_count_once():
     svg = '<text font-size="10px"><tspan>a &amp;</tspan><tspan x="0">b</tspan></text>'
     # a 0.556, space 0.278, & 0.667: 1.501 sizes of the font
-    assert re.findall(r'textLength="([\d.]+)"', fit(svg)) == ["15.0", "5.6"]
-    assert fit('<text font-size="10px"></text>') == '<text font-size="10px"></text>'
+    assert re.findall(r'textLength="([\d.]+)"', fit_texts(svg)) == ["15.0", "5.6"]
+    assert fit_texts('<text font-size="10px"></text>') == '<text font-size="10px"></text>'

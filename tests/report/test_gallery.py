@@ -93,7 +93,7 @@ def pictures(path):
 def test_the_worst_of_each_group_the_largest_first(run, folder, tmp_path):
     done = write_gallery(run, made(), tmp_path / "gallery.html", images=folder, per_group=2)
     tree, images = pictures(done.path)
-    assert (done.shown, len(images), done.notes) == (4, 4, ())
+    assert (done.n_shown, len(images), done.notes) == (4, 4, ())
     told = [li.text.split(" · ")[1] for li in tree.all("li")]
     assert told == ["p38", "p36", "p39", "p37"]  # dark, then light; all were missed
     assert [h.text for h in tree.all("h3")] == [
@@ -117,7 +117,7 @@ def test_a_picture_is_cut_out_small_and_without_its_exif(run, folder, tmp_path):
 
 def test_the_box_is_drawn_where_it_was_annotated(tmp_path):
     black = np.zeros((300, 400, 3), dtype=np.uint8)
-    cut = np.asarray(gallery._thumbnail(black, [100.0, 80.0, 40.0, 60.0]))
+    cut = np.asarray(gallery._crop_thumbnail(black, [100.0, 80.0, 40.0, 60.0]))
     # Around: .75 × 60 = 45 px, so the cut is x 55 to 185, y 35 to 185, shown 240 / 150 as large.
     y, x = np.nonzero(cut.max(axis=2) > 200)
     scale = 240 / 150
@@ -131,7 +131,7 @@ def test_the_box_is_drawn_where_it_was_annotated(tmp_path):
 )
 def test_without_a_box_in_it_the_whole_picture_is_shown(box):
     pixels = np.zeros((300, 400, 3), dtype=np.uint8)
-    assert gallery._thumbnail(pixels, box).size == (240, 180)
+    assert gallery._crop_thumbnail(pixels, box).size == (240, 180)
 
 
 def test_the_licence_is_asked_first(run, folder, tmp_path):
@@ -175,7 +175,7 @@ def test_whoever_left_the_dataset_is_not_shown(run, folder, tmp_path):
     people = made()
     left = replace(people, instances=people.instances.filter(pl.col("instance_id") != "p39"))
     done = write_gallery(run, left, tmp_path / "gallery.html", images=folder, per_group=20)
-    assert done.shown == 29
+    assert done.n_shown == 29
     assert "p39" not in parse(done.path.read_text(encoding="utf-8")).text
 
 
@@ -187,7 +187,7 @@ def test_damaged_and_missing_pictures_are_left_out_and_counted(run, folder, tmp_
     (folder.parent / "secret.jpg").write_bytes(whole)
     people = made(uri=pl.Series(uri))
     done = write_gallery(run, people, tmp_path / "gallery.html", images=folder, per_group=2)
-    assert done.shown == 1
+    assert done.n_shown == 1
     assert done.notes == (
         "1 picture was left out: a path leads out of its folder.",
         "1 picture was left out: there is no such file.",

@@ -13,7 +13,7 @@ import pytest
 
 from isolux.report import html as page_room
 from isolux.report.figures.heatmap import contrast
-from isolux.report.html import render, render_comparison, rows_shown, write_report
+from isolux.report.html import choose_rows, render, render_comparison, write_report
 from isolux.report.summary import summarise
 from isolux.vocabulary.errors import OutputError
 from isolux.vocabulary.tables import FINDINGS
@@ -359,7 +359,7 @@ def test_long_tables_are_cut_by_distance_and_say_so(monkeypatch):
     monkeypatch.setattr(page_room, "CLASS_ROWS_SHOWN", 10)
     summary = summarise(runs.classes_run())
     recall = summary.sections[0].blocks[1]
-    shown = rows_shown(recall)
+    shown = choose_rows(recall)
     assert (len(shown.rows), shown.total) == (10, 156)
     least = min(abs(row.difference or 0) for _, row in shown.rows)
     rest = [row for t in recall.tables for row in t.rows if row not in [r for _, r in shown.rows]]
@@ -375,7 +375,7 @@ def test_pairs_of_a_class_and_a_group_that_hold_nobody_are_counted_not_listed():
         rates = {(name,): (400 if j == i else 0, 0.6) for j, name in enumerate("abc")}
         runs.add_attribute(tables, of, "x", rates, everyone=0.6)
     summary = summarise(runs.run_of(tables))
-    shown = rows_shown(summary.sections[0].blocks[0])
+    shown = choose_rows(summary.sections[0].blocks[0])
     assert [(t.line.label, row.group) for t, row in shown.rows] == [
         ("class 0", "a"), ("class 1", "b"), ("class 2", "c"),
     ]  # fmt: skip

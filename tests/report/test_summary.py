@@ -8,8 +8,8 @@ import pytest
 from isolux.report.summary import _OWN_DATA, summarise
 from isolux.report.summary.sentences import reading_order
 from isolux.report.wording import NBSP
-from isolux.statements.lines import lines_of
-from isolux.tasks._boxes.matching import chosen, settings_of
+from isolux.statements.lines import read_lines
+from isolux.tasks._boxes.matching import parse_box_settings, select_metrics
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
@@ -304,24 +304,24 @@ def test_limits_say_what_this_run_cannot():
 
 
 def test_settings_explain_every_field_and_mark_choices(full):
-    from isolux.vocabulary.spec import FLAT
+    from isolux.vocabulary.spec import SETTING_BY_FLAT_NAME
 
-    assert {row.name for row in full.settings} == {*FLAT, "protocol", "target"}
+    assert {row.name for row in full.settings} == {*SETTING_BY_FLAT_NAME, "protocol", "target"}
     assert all(row.meaning for row in full.settings)
     changed = {row.name for row in full.settings if row.changed}
     assert changed == {"data", "target", "predictions", "by", "cluster"}
 
 
 def test_planted_truths_are_found_whichever_way_the_pair_is_turned():
-    first, turned, absent = summarise(runs.planted_run()).planted
+    first, turned, absent = summarise(runs.planted_run()).injected_effects
     # Black .639 − White .771 = −.132, planted −.13
-    assert first.found == pytest.approx(-0.132)
+    assert first.estimate == pytest.approx(-0.132)
     assert first.covered is True
     # the table holds Female − Male = −.337; the truth asks for Male − Female
-    assert turned.found == pytest.approx(0.337)
-    assert turned.low < turned.found < turned.high
+    assert turned.estimate == pytest.approx(0.337)
+    assert turned.low < turned.estimate < turned.high
     assert turned.covered is False
-    assert (absent.found, absent.covered) == (None, None)
+    assert (absent.estimate, absent.covered) == (None, None)
     assert absent.note == "this audit did not measure it"
 
 
@@ -335,8 +335,8 @@ def test_kinds_of_disparity_that_nobody_told_the_report_about_are_still_shown():
         kind=pl.lit("demographic_parity_difference")
     )
     run = replace(run, disparities=pl.concat([run.disparities, row]))
-    (named,) = summarise(run).sections[0].named
-    assert (named.name, named.of) == ("demographic parity difference", "accuracy")
+    (named,) = summarise(run).sections[0].measures
+    assert (named.name, named.metric_phrase) == ("demographic parity difference", "accuracy")
     assert named.value == pytest.approx(0.757 - 0.744)
 
 
@@ -387,11 +387,11 @@ def test_the_level_is_said_in_words(full):
 )
 def test_the_metric_that_was_asked_for_is_read_first(metrics, asked, first):
     info = registry.task_info("detection")
-    names = chosen(info, metrics, settings_of(**dict(asked)))
+    names = select_metrics(info, metrics, parse_box_settings(**dict(asked)))
     record = {"model": "m", "spec": {"metric": list(metrics)}, "metrics": list(names)}
     rows = pl.DataFrame([{"model": "m", "task": "detection", "metric": name, "label": None,
                           "threshold": None} for name in sorted(names)])  # fmt: skip
-    assert next(iter(lines_of(rows, record).values())).metric == first
+    assert next(iter(read_lines(rows, record).values())).metric == first
 
 
 @pytest.mark.parametrize(

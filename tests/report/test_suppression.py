@@ -7,7 +7,7 @@ import os
 import polars as pl
 import pytest
 
-from isolux.report.suppression import hidden_cells, published
+from isolux.report.suppression import flag_publishable, hidden_cells
 from tests.report._attack import Attack, counted, random_people
 
 RUNS = 200 if os.environ.get("ISOLUX_FAULTS") == "whole" else 12
@@ -23,7 +23,7 @@ def test_an_attack_recovers_and_narrows_no_small_count_of_published_runs():
         people, names = random_people(seed)
         rows = counted(people, names, seed)
         minimum = (3, 5, 10, 20)[seed % 4]
-        kept = published(rows, hidden_cells(rows, minimum))
+        kept = flag_publishable(rows, hidden_cells(rows, minimum))
         shown, hidden = rows.filter(kept), small(rows.filter(~kept), minimum)
         assert small(shown, minimum).is_empty()
         attack = Attack(shown, people, names)

@@ -70,7 +70,7 @@ def test_the_two_views_have_no_section_of_their_own(summary):
 
 
 def test_each_group_has_a_panel_with_everyone_dashed(summary):
-    (figure,) = figures.curves_figures_of(summary.sections[0])
+    (figure,) = figures.draw_curve_figures(summary.sections[0])
     root = ET.fromstring(figure.svg)  # noqa: S314 - our own drawing
     told = [e.text for e in root.iter() if e.tag == f"{SVG}text"]
     assert set(runs.RACES) <= set(told)
@@ -82,7 +82,7 @@ def test_each_group_has_a_panel_with_everyone_dashed(summary):
 
 def test_a_group_that_the_run_does_not_know_has_no_panel(summary):
     crossed = next(s for s in summary.sections if s.is_intersection)
-    (figure,) = figures.curves_figures_of(crossed)
+    (figure,) = figures.draw_curve_figures(crossed)
     assert "Black × Female" in figure.alt
     assert "<script>" not in figure.svg
     assert figure.caption.endswith("13 more have no panel.")
@@ -100,7 +100,7 @@ def test_curves_are_valid_vega_lite(monkeypatch, summary):
         return "<svg></svg>"
 
     monkeypatch.setattr(vl_convert, "vegalite_to_svg", check)
-    assert [f.svg for f in figures.curves_figures_of(summary.sections[0])] == ["<svg></svg>"]
+    assert [f.svg for f in figures.draw_curve_figures(summary.sections[0])] == ["<svg></svg>"]
     assert len(seen) == 1
 
 
@@ -108,7 +108,7 @@ def test_without_these_analyses_there_is_neither(summary):
     run = runs.detector_run()
     bare = summarise(replace(run, record={**run.record, "explained": {}}))
     assert all(not s.curves and not s.breakdowns for s in bare.sections)
-    assert figures.curves_figures_of(bare.sections[0]) == ()
+    assert figures.draw_curve_figures(bare.sections[0]) == ()
     assert "By size" not in parse(render(bare)).text
 
 

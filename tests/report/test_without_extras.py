@@ -15,7 +15,7 @@ from isolux.cli.audit_screen import show_audit
 from isolux.report.figures import svg
 from isolux.stats.pairwise import map_vectors
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.extras import needed
+from isolux.vocabulary.extras import import_optional
 
 
 @pytest.fixture
@@ -85,4 +85,4 @@ def test_a_broken_installation_is_told_from_an_absent_one(monkeypatch, tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
     with pytest.raises(SpecError, match=r"(?s)cannot be imported.*libz\.so: not found"):
-        needed("half_a_package", package="half", extra="learn", purpose="this test")
+        import_optional("half_a_package", package="half", extra="learn", purpose="this test")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from isolux.report import wording
 from isolux.statements import numbers
-from isolux.vocabulary.printable import plain
+from isolux.vocabulary.printable import clean_line
 from isolux.vocabulary.tables import Status
 
 
@@ -21,31 +21,31 @@ from isolux.vocabulary.tables import Status
     ],
 )
 def test_value_text(value, unit, expected):
-    assert numbers.value_text(value, unit) == expected
+    assert numbers.format_value(value, unit) == expected
 
 
 def test_signs_are_typographic_and_shown_on_both_sides():
-    assert numbers.value_text(0.034, sign=True) == "+3.4"
-    assert numbers.value_text(-0.034, sign=True) == "−3.4"
-    assert numbers.value_text(0.0, sign=True) == "0.0"
+    assert numbers.format_value(0.034, sign=True) == "+3.4"
+    assert numbers.format_value(-0.034, sign=True) == "−3.4"
+    assert numbers.format_value(0.0, sign=True) == "0.0"
 
 
 def test_points_drop_the_sign_and_agree_in_number():
-    assert numbers.points(-0.01) == "1.0 point"
-    assert numbers.points(-0.121) == "12.1 points"
-    assert numbers.points(0.5, "") == "0.500"
+    assert numbers.format_points(-0.01) == "1.0 point"
+    assert numbers.format_points(-0.121) == "12.1 points"
+    assert numbers.format_points(0.5, "") == "0.500"
 
 
 def test_an_interval_turns_with_its_difference():
     # a − b in (−0.163, −0.080) says that b − a lies in (0.080, 0.163)
-    assert numbers.interval(-0.163, -0.080, flip=True) == "8.0 to 16.3"
-    assert numbers.interval(-0.163, -0.080) == "−16.3 to −8.0"
-    assert numbers.interval(0.1, None) == "–"
+    assert numbers.format_interval(-0.163, -0.080, flip=True) == "8.0 to 16.3"
+    assert numbers.format_interval(-0.163, -0.080) == "−16.3 to −8.0"
+    assert numbers.format_interval(0.1, None) == "–"
 
 
 @given(st.floats(0.0, 1.0))
 def test_p_never_reads_zero(p):
-    text = numbers.p_text(p)
+    text = numbers.format_p(p)
     assert float(text.replace("<", "")) > 0
     assert ("<" in text) == (p < 0.001)
 
@@ -56,9 +56,9 @@ def test_every_status_has_a_word_and_a_shape():
 
 
 def test_listed_counts_what_it_leaves_out():
-    assert wording.listed([]) == ""
-    assert wording.listed(["a"]) == "a"
-    assert wording.listed(list("abcde"), most=3) == "a, b, c and 2 more"
+    assert wording.join_names([]) == ""
+    assert wording.join_names(["a"]) == "a"
+    assert wording.join_names(list("abcde"), most=3) == "a, b, c and 2 more"
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=40))
@@ -66,12 +66,12 @@ def test_plain_leaves_only_what_xml_allows(text):
     import xml.etree.ElementTree as ET
     from html import escape
 
-    ET.fromstring(f"<a>{escape(plain(text))}</a>")  # noqa: S314 - our own string
+    ET.fromstring(f"<a>{escape(clean_line(text))}</a>")  # noqa: S314 - our own string
 
 
 def test_plain_takes_direction_overrides_but_keeps_right_to_left_words():
-    assert plain("a\u202eb") == "a\ufffdb"
-    assert plain("שלום") == "שלום"
+    assert clean_line("a\u202eb") == "a\ufffdb"
+    assert clean_line("שלום") == "שלום"
 
 
 @pytest.mark.parametrize(
@@ -84,26 +84,26 @@ def test_only_web_addresses_become_links(url):
 
 def test_a_spread_beyond_any_fraction_is_open():
     # Q-profile with two groups: the upper end of a standard deviation of rates exceeds 1
-    assert numbers.spread_interval(0.059, 0.5) == "5.9 and up"
-    assert numbers.spread_interval(0.059, 0.2) == "5.9 to 20.0"
-    assert numbers.spread_interval(0.5, 40.0, "years") == "0.5 to 40.0"
+    assert numbers.format_dispersion_interval(0.059, 0.5) == "5.9 and up"
+    assert numbers.format_dispersion_interval(0.059, 0.2) == "5.9 to 20.0"
+    assert numbers.format_dispersion_interval(0.5, 40.0, "years") == "0.5 to 40.0"
 
 
 def test_a_share_that_one_decimal_would_round_to_nothing_is_shown():
-    assert numbers.value_text(0.0002) == "0.02"
-    assert numbers.value_text(-0.0002) == "\N{MINUS SIGN}0.02"
-    assert numbers.value_text(0.0002, sign=True) == "+0.02"
-    assert numbers.interval(0.00019, 0.00021) == "0.019 to 0.021"
-    assert numbers.points(0.00004) == "0.004 points"
+    assert numbers.format_value(0.0002) == "0.02"
+    assert numbers.format_value(-0.0002) == "\N{MINUS SIGN}0.02"
+    assert numbers.format_value(0.0002, sign=True) == "+0.02"
+    assert numbers.format_interval(0.00019, 0.00021) == "0.019 to 0.021"
+    assert numbers.format_points(0.00004) == "0.004 points"
     # What is 0 but for rounding stays 0.0, and what one decimal shows has one.
-    assert [numbers.value_text(x) for x in (0.0, -1e-16, 0.0011)] == ["0.0", "0.0", "0.1"]
+    assert [numbers.format_value(x) for x in (0.0, -1e-16, 0.0011)] == ["0.0", "0.0", "0.1"]
 
 
 def test_analyses_print_numpy_numbers_alike():
     """Gaps of analyses are numpy's: a comparison of them is no Python bool."""
     import numpy as np
 
-    from isolux.statements.numbers import value_text
+    from isolux.statements.numbers import format_value
 
-    assert value_text(np.float64(-0.0002), "fraction") == "\N{MINUS SIGN}0.02"
-    assert value_text(np.float64(0.123), "fraction") == "12.3"
+    assert format_value(np.float64(-0.0002), "fraction") == "\N{MINUS SIGN}0.02"
+    assert format_value(np.float64(0.123), "fraction") == "12.3"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from isolux.cli.listing import KINDS, room_of
+from isolux.cli.listing import LISTABLE_KINDS, package_of_kind
 from isolux.vocabulary import registry
 from scripts.site.copied import ADDRESS, SECTIONS, copy_pages
 from scripts.site.plugins import write_plugins
@@ -46,10 +46,10 @@ def test_a_link_that_leads_nowhere_ends_the_build(tmp_path):
 
 def test_every_plugin_has_a_page_with_what_it_says(tmp_path):
     write_plugins(tmp_path)
-    for kind in KINDS:
-        for name in registry.names(room_of(kind)):
+    for kind in LISTABLE_KINDS:
+        for name in registry.names(package_of_kind(kind)):
             page = (tmp_path / "plugins" / kind / f"{name}.md").read_text(encoding="utf-8")
-            assert plain(registry.info(room_of(kind), name).summary) in page
+            assert plain(registry.load_info(package_of_kind(kind), name).summary) in page
     page = (tmp_path / "plugins" / "cards" / "ll144.md").read_text(encoding="utf-8")
     assert "| key | what it is |" in page
 

@@ -6,8 +6,8 @@ import re
 from urllib.parse import unquote
 
 import isolux
-from isolux.cli.app import program
-from isolux.cli.listing import KINDS, room_of
+from isolux.cli.app import build_program
+from isolux.cli.listing import LISTABLE_KINDS, package_of_kind
 from isolux.vocabulary import registry
 from tests.site import _built as built
 
@@ -41,9 +41,11 @@ def test_nothing_is_loaded_from_elsewhere():
 def test_every_plugin_function_and_command_has_its_page():
     top = built.site()
     wanted = [
-        f"plugins/{kind}/{name}.html" for kind in KINDS for name in registry.names(room_of(kind))
+        f"plugins/{kind}/{name}.html"
+        for kind in LISTABLE_KINDS
+        for name in registry.names(package_of_kind(kind))
     ]
-    wanted += [f"reference/command_{name}.html" for name in program([]).commands]
+    wanted += [f"reference/command_{name}.html" for name in build_program([]).commands]
     for name in isolux.__all__:
         if not name.startswith("_"):
             kind = "class" if isinstance(getattr(isolux, name), type) else "function"
@@ -56,7 +58,7 @@ def test_a_plugins_page_says_what_it_says_of_itself():
     page = (built.site() / "plugins/tasks/detection.html").read_text("utf-8")
     for metric in registry.task_info("detection").metrics:
         assert f">{metric.name}<" in page
-    assert registry.info("tasks", "detection").references[0].url in page
+    assert registry.load_info("tasks", "detection").references[0].url in page
 
 
 def test_the_demonstration_lies_in_it():

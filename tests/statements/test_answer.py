@@ -22,7 +22,7 @@ def stated(*blocks, **spec):
 
 
 def also(*blocks):
-    return [s.also for s in choose_statements(run_of(*blocks)).stated]
+    return [s.other_measures for s in choose_statements(run_of(*blocks)).stated]
 
 
 def counted(further, phrase):
@@ -34,7 +34,7 @@ def test_the_worst_group_of_single_attributes_leads_and_each_other_attribute_fol
     choice = choose_statements(run_of(sex, NOTHING, race))
     facts = [(s.attribute, s.row["group"]) for s in choice.stated]
     assert facts == [("race", "Black"), ("sex", "Female")]
-    assert {m: found for m, (_, found) in choice.silent.items()} == {"accuracy": ("light",)}
+    assert {m: found for m, (_, found) in choice.unestablished.items()} == {"accuracy": ("light",)}
     answer = answer_of(run_of(sex, NOTHING, race))
     assert answer.attributes == ("race", "sex", "light")
     assert answer.line == MEASURE
@@ -207,7 +207,7 @@ def test_classes_come_after_the_whole_and_are_counted_in_one_fact():
     assert (whole.line.metric, whole.line.label) == ("accuracy", None)
     # The farthest near end: 0.21 of smith.
     assert (of_class.line.label, of_class.row["group"]) == ("smith", "Asian")
-    assert of_class.n_classes + len(of_class.also) == 2
+    assert of_class.n_classes + len(of_class.other_measures) == 2
 
 
 @pytest.mark.parametrize("other", ["Black", "Asian"])
@@ -231,7 +231,7 @@ def test_where_nothing_is_established_the_largest_end_of_all_judged_known_pairs_
                   half=0.123)  # fmt: skip
     choice = choose_statements(run_of(race, light))
     assert choice.stated == ()
-    assert choice.silent["accuracy"][1] == ("race", "light")
+    assert choice.unestablished["accuracy"][1] == ("race", "light")
     answer = answer_of(run_of(race, light))
     # A − B: −.13 to .03; dim − bright: −.073 to .173. Each pair's own interval is half as wide.
     assert "17.3 points" in answer.first

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.statements.groups import GroupPhrases, group_phrases_of, read_templates
+from isolux.statements.groups import GroupPhrases, read_group_phrases, read_templates
 from isolux.vocabulary.errors import SpecError
 
 PEOPLE = [
@@ -63,7 +63,7 @@ def test_what_the_loader_declares_names_rows_units_and_whose_labels() -> None:
     assert GroupPhrases(noun="faces").describe_group("blur", ["2"]) == "faces with blur = 2"
     own = GroupPhrases(judgement="self-reported", terms={"gender": "self-reported gender"})
     assert own.describe_group("gender", ["woman"]) == "people with self-reported gender = woman"
-    frames = GroupPhrases(noun="objects", of_images={"weather"})
+    frames = GroupPhrases(noun="objects", image_attributes={"weather"})
     assert frames.describe_group("weather", ["rainy"]) == "images with weather = rainy"
 
 
@@ -101,7 +101,7 @@ def test_a_run_keeps_what_its_groups_are_called() -> None:
     settings = {"id": "id", "target": "truth", "prediction_column": "answer", "replicates": 200}
     told = isolux.audit(rows, by=["race", "race*light"], describe_as="race=people called {value}",
                         **settings)  # fmt: skip
-    phrases = group_phrases_of(told.run)
+    phrases = read_group_phrases(told.run)
     assert phrases.describe("race", "a b") == "people called a b"
     assert phrases.describe("race*light", "C × dim") == "people called C in images with light = dim"
     assert phrases.describe(None, "everyone") == "everyone"

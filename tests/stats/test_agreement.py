@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from statsmodels.stats import inter_rater
 
-from isolux.stats.agreement import alpha, cohen_kappa, fleiss_kappa, tallies
+from isolux.stats.agreement import alpha, cohen_kappa, count_labels, fleiss_kappa
 
 # Krippendorff (2011), section C: four observers, twelve units, 41 answers; the values that the
 # paper prints for the nominal, ordinal and interval metric.
@@ -145,9 +145,12 @@ def test_agreement_beyond_chance_rests_on_the_items_with_rarer_answers():
     items = [[0, 0]] * 26 + [[0, 1]] * 2 + [[1, 1]] * 2
     for statistic in (alpha("nominal"), alpha("ordinal"), fleiss_kappa(), cohen_kappa()):
         sums = statistic.columns(table(items)).sum(axis=0)
-        assert float(statistic.rarest(sums)) == 6.0
-        assert float(statistic.rarest(statistic.columns(table([[0, 1]] * 9)).sum(axis=0))) == 1.0
+        assert float(statistic.count_rarest_class(sums)) == 6.0
+        assert (
+            float(statistic.count_rarest_class(statistic.columns(table([[0, 1]] * 9)).sum(axis=0)))
+            == 1.0
+        )
 
 
 def test_tallies_count_answers():
-    assert tallies(table([[0, 2, 2], [], [1]])).tolist() == [[1, 0, 2], [0, 0, 0], [0, 1, 0]]
+    assert count_labels(table([[0, 2, 2], [], [1]])).tolist() == [[1, 0, 2], [0, 0, 0], [0, 1, 0]]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from isolux.stats.differences import at_least_alike
+from isolux.stats.differences import floor_variance
 from isolux.stats.shares import ClusterMeans
 
 ONE, NO = np.ones(1), np.array([False])
@@ -15,23 +15,23 @@ ONE, NO = np.ones(1), np.array([False])
 
 def _group(variance, peaked, n=70):
     return ClusterMeans(0.9 * ONE, n * ONE, variance * ONE, (n - 1) * ONE, ONE, ONE, 0.0,
-                        shares=False, peaked=peaked * ONE)  # fmt: skip
+                        is_proportion=False, kurtosis=peaked * ONE)  # fmt: skip
 
 
 def test_a_group_that_varies_more_keeps_its_variance():
     large, small = _group(1e-4, 3.0), _group(9e-4, 25.0)
-    assert at_least_alike(small, large, NO).variance == small.variance
+    assert floor_variance(small, large, NO).variance == small.variance
 
 
 @pytest.mark.parametrize(("peaked", "least", "most"), [(3.0, 1.0, 1.25), (25.0, 4.0, 6.0)])
 def test_peaked_numbers_say_little_of_their_variance(peaked, least, most):
     # Both of 70 rows; together they vary by (1 + 9) / 2 = 5 times as much as the narrow one.
     narrow, wide = _group(1e-4, 3.0), _group(9e-4, peaked)
-    times = at_least_alike(narrow, wide, NO).variance / narrow.variance
+    times = floor_variance(narrow, wide, NO).variance / narrow.variance
     assert least <= times.item() <= most
 
 
 def test_weighted_and_flat_groups_are_left_as_they_are():
     narrow, wide = _group(1e-4, 3.0), _group(9e-4, 25.0)
-    assert at_least_alike(replace(narrow, peaked=None), wide, NO).variance == narrow.variance
-    assert at_least_alike(narrow, wide, np.array([True])).variance == narrow.variance
+    assert floor_variance(replace(narrow, peaked=None), wide, NO).variance == narrow.variance
+    assert floor_variance(narrow, wide, np.array([True])).variance == narrow.variance

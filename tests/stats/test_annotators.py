@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.stats.annotators import Answers, answer_shares, dawid_skene_of_answers, glad
-from isolux.stats.mislabelled import dawid_skene
+from isolux.stats.annotators import AnnotatorLabels, fit_dawid_skene, fit_glad, label_shares
+from isolux.stats.mislabelled import fit_dawid_skene_votes
 
 
 def planted(seed, *, items=400, annotators=8, classes=3, each=5, skill=(0.5, 0.95)):
@@ -19,13 +19,13 @@ def planted(seed, *, items=400, annotators=8, classes=3, each=5, skill=(0.5, 0.9
     other = (truth[item] + rng.integers(1, classes, len(item))) % classes
     said = np.where(rng.random(len(item)) < skills[who], truth[item], other)
     codes = (x.astype(np.int32) for x in (item, who, said))
-    return Answers(*codes, items, annotators, classes), truth, skills
+    return AnnotatorLabels(*codes, items, annotators, classes), truth, skills
 
 
 def by_loops(answers, rounds):
     """Dawid & Skene's EM, by arrays of every annotator and answer, from the shares of answers."""
     n, a, k = answers.items, answers.annotators, answers.classes
-    chance = answer_shares(answers)
+    chance = label_shares(answers)
     said = np.zeros((n, a, k))
     said[answers.item, answers.who, answers.said] = 1
     for _ in range(rounds):
@@ -41,21 +41,21 @@ def by_loops(answers, rounds):
 @pytest.mark.parametrize("seed", range(3))
 def test_two_rounds_are_those_of_arrays(seed):
     answers, *_ = planted(seed, items=60)
-    fitted = dawid_skene_of_answers(answers, close=np.inf)  # whatever moved: it stops at once
-    np.testing.assert_allclose(fitted.chance, by_loops(answers, 2), atol=1e-10)
+    fitted = fit_dawid_skene(answers, close=np.inf)  # whatever moved: it stops at once
+    np.testing.assert_allclose(fitted.posterior, by_loops(answers, 2), atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_leaps_end_where_plain_rounds_end(seed):
     answers, *_ = planted(seed, items=60)
-    fitted = dawid_skene_of_answers(answers, close=1e-9)
-    assert fitted.settled
-    np.testing.assert_allclose(fitted.chance, by_loops(answers, 4_000), atol=1e-5)
+    fitted = fit_dawid_skene(answers, close=1e-9)
+    assert fitted.has_converged
+    np.testing.assert_allclose(fitted.posterior, by_loops(answers, 4_000), atol=1e-5)
 
 
 def test_it_says_when_it_did_not_settle():
     answers, *_ = planted(0, items=60)
-    assert not dawid_skene_of_answers(answers, rounds=3, close=0.0).settled
+    assert not fit_dawid_skene(answers, rounds=3, close=0.0).has_converged
 
 
 def test_dawid_skene_is_that_of_the_audit():
@@ -63,17 +63,19 @@ def test_dawid_skene_is_that_of_the_audit():
     answers, *_ = planted(4, items=120)
     votes = np.zeros((120, 8, 3))
     votes[answers.item, answers.who, answers.said] = 1
-    fitted = dawid_skene_of_answers(answers, rounds=100)
-    np.testing.assert_allclose(fitted.chance, dawid_skene(votes, rounds=100), atol=1e-5)
+    fitted = fit_dawid_skene(answers, rounds=100)
+    np.testing.assert_allclose(
+        fitted.posterior, fit_dawid_skene_votes(votes, rounds=100), atol=1e-5
+    )
 
 
-@pytest.mark.parametrize("fit", [dawid_skene_of_answers, glad])
+@pytest.mark.parametrize("fit", [fit_dawid_skene, fit_glad])
 def test_what_is_planted_is_found(fit):
     """4,000 items: the best label is right more often than a vote's, skills within 3 points."""
     answers, truth, skills = planted(1, items=4_000)
     fitted = fit(answers)
     best = (fitted.chance.argmax(axis=1) == truth).mean()
-    vote = (answer_shares(answers).argmax(axis=1) == truth).mean()
+    vote = (label_shares(answers).argmax(axis=1) == truth).mean()
     assert best > vote + 0.01
     np.testing.assert_allclose(fitted.right, skills, atol=0.03)
     assert fitted.settled
@@ -81,7 +83,7 @@ def test_what_is_planted_is_found(fit):
 
 def test_chances_are_as_often_true_as_they_say():
     answers, truth, _ = planted(2, items=6_000, each=3)
-    chance = dawid_skene_of_answers(answers).chance
+    chance = fit_dawid_skene(answers).posterior
     top, right = chance.max(axis=1), chance.argmax(axis=1) == truth
     for low, high in ((0.4, 0.6), (0.6, 0.8), (0.8, 0.95), (0.95, 1.0)):
         held = (top >= low) & (top < high)
@@ -90,7 +92,7 @@ def test_chances_are_as_often_true_as_they_say():
             assert right[held].mean() == pytest.approx(top[held].mean(), abs=four_errors + 0.02)
 
 
-@pytest.mark.parametrize("fit", [dawid_skene_of_answers, glad])
+@pytest.mark.parametrize("fit", [fit_dawid_skene, fit_glad])
 def test_a_weight_of_two_is_an_item_twice(fit):
     answers, *_ = planted(3, items=50)
     weights = np.ones(50)
@@ -99,17 +101,17 @@ def test_a_weight_of_two_is_an_item_twice(fit):
     rows = [np.flatnonzero(answers.item == i) for i in twice]
     item = np.repeat(np.arange(60), [len(r) for r in rows]).astype(np.int32)
     at = np.concatenate(rows)
-    copied = Answers(item, answers.who[at], answers.said[at], 60, 8, 3)
+    copied = AnnotatorLabels(item, answers.who[at], answers.said[at], 60, 8, 3)
     settings = {"rounds": 400, "close": 1e-8}
     once, both = fit(answers, weights=weights, **settings), fit(copied, **settings)
     np.testing.assert_allclose(once.chance, both.chance[:50], atol=0.01)
 
 
 def test_an_item_without_answers_has_the_classes_shares():
-    answers = Answers(
+    answers = AnnotatorLabels(
         np.array([0, 0, 1, 1], np.int32), np.array([0, 1, 0, 1], np.int32),
         np.array([0, 0, 0, 0], np.int32), 3, 2, 2,
     )  # fmt: skip
-    chance = dawid_skene_of_answers(answers).chance
+    chance = fit_dawid_skene(answers).posterior
     assert chance[2].sum() == pytest.approx(1.0)
-    assert answer_shares(answers)[2].tolist() == [0.0, 0.0]
+    assert label_shares(answers)[2].tolist() == [0.0, 0.0]

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from isolux.stats import detectable
-from isolux.stats.detectable import Cases, deciding_error
+from isolux.stats.detectable import DecisionCases, deciding_error
 
 Z = 1.6448536
 
@@ -16,9 +16,9 @@ def chance_of_deciding(cases, most):
     return detectable._decision_probability(cases, most, detectable._draw_normals(cases))
 
 
-def one_value(slack: float, *, error: float = 1.0, fail: float = Z) -> Cases:
+def one_value(slack: float, *, error: float = 1.0, fail: float = Z) -> DecisionCases:
     one, first = np.ones(1), np.zeros(1, dtype=np.int64)
-    return Cases(
+    return DecisionCases(
         slack * one, Z * error * one, fail * error * one, error * one, first, first - 1, one
     )
 
@@ -61,15 +61,19 @@ def test_two_stages_of_a_flat_prior_decide_as_promised():
 def test_a_rule_of_several_cases_waits_for_all_or_for_one_that_fails():
     first = np.arange(2)
     alone, ones = one_value(1.0), np.ones(2)
-    both = Cases(ones, Z * ones, Z * ones, ones, first, first * 0 - 1, ones)
+    both = DecisionCases(ones, Z * ones, Z * ones, ones, first, first * 0 - 1, ones)
     assert deciding_error(both) < deciding_error(alone)
-    beyond = Cases(np.array([1.0, -3.0]), Z * ones, Z * ones, ones, first, first * 0 - 1, ones)
+    beyond = DecisionCases(
+        np.array([1.0, -3.0]), Z * ones, Z * ones, ones, first, first * 0 - 1, ones
+    )
     assert chance_of_deciding(beyond, 1.0) == 1.0  # one case has failed already
 
 
 def test_the_least_sure_group_gets_people_first():
     ones, zero = np.ones(1), np.zeros(1, dtype=np.int64)
-    pair = Cases(1.2 * ones, Z * ones, Z * ones, np.array([0.99, 0.14]), zero, zero + 1, ones)
+    pair = DecisionCases(
+        1.2 * ones, Z * ones, Z * ones, np.array([0.99, 0.14]), zero, zero + 1, ones
+    )
     assert 0.14 < deciding_error(pair) < 0.99  # the sure one is left as it is
 
 
@@ -77,4 +81,4 @@ def test_what_is_not_known_is_not_reckoned():
     assert np.isnan(deciding_error(one_value(np.nan)))
     assert np.isnan(deciding_error(one_value(1.0, error=0.0)))
     none = np.zeros(0)
-    assert np.isnan(deciding_error(Cases(*[none] * 4, *[none.astype(int)] * 2, none)))
+    assert np.isnan(deciding_error(DecisionCases(*[none] * 4, *[none.astype(int)] * 2, none)))

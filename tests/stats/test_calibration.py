@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.stats.calibration import BINS, calibration_error
+from isolux.stats.calibration import N_BINS, calibration_error
 from isolux.vocabulary.errors import SpecError
 
 # Multiples of 1/30 fall on the edges of 15 bins every other time.
@@ -63,7 +63,7 @@ def test_bins_are_closed_on_the_right():
 
 
 def test_fifteen_bins_unless_said_otherwise():
-    assert BINS == 15
+    assert N_BINS == 15
     rows = [(0.98, False), (0.93, True)]  # one in (14/15, 1], one in (13/15, 14/15]
     assert calibration_error()(table(rows), np.ones(2)) == pytest.approx((0.98 + 0.07) / 2)
 

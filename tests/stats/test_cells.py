@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.stats.cells import Outcomes, Places, rank_cells
-from isolux.stats.cells.kernels import by_falling
+from isolux.stats.cells import DetectionIndex, DetectionOutcomes, rank_detection_cells
+from isolux.stats.cells.kernels import sort_descending
 from isolux.vocabulary.errors import SpecError
 
 EMPTY = np.empty(0, dtype=np.int64)
@@ -40,9 +40,9 @@ def test_a_cell_holds_what_it_would_hold_alone(world):
     who, cell = np.array(entries, dtype=np.int64).reshape(-1, 2).T
     detection_place = np.array([place for place, _ in found], dtype=np.int64)
     person_place = np.array([place for place, _ in people], dtype=np.int64)
-    places = Places(detection_place, person_place, detection_place + 10, person_place + 10)
-    ranking = rank_cells(
-        Outcomes(columns[:, 0], columns[:, 1], columns[:, 2].astype(np.uint16)),
+    places = DetectionIndex(detection_place, person_place, detection_place + 10, person_place + 10)
+    ranking = rank_detection_cells(
+        DetectionOutcomes(columns[:, 0], columns[:, 1], columns[:, 2].astype(np.uint16)),
         np.array([score for _, score in found]), places, who, cell, n_cells,
     )  # fmt: skip
     for c in range(n_cells):
@@ -56,7 +56,14 @@ def test_a_cell_holds_what_it_would_hold_alone(world):
                 expected.append((place + 10, 0, bits))
         own = slice(ranking.starts[c], ranking.starts[c + 1])
         assert (
-            list(zip(ranking.cluster[own], ranking.right[own], ranking.wrong[own], strict=True))
+            list(
+                zip(
+                    ranking.cluster[own],
+                    ranking.true_positive[own],
+                    ranking.false_positive[own],
+                    strict=True,
+                )
+            )
             == expected
         )
         mine = ranking.person_cluster[ranking.person_class == c]
@@ -75,21 +82,21 @@ def test_a_cell_holds_what_it_would_hold_alone(world):
     ],
 )
 def test_falling_scores_keep_the_order_of_equals(score):
-    assert np.array_equal(by_falling(score), np.argsort(-score, kind="stable"))
+    assert np.array_equal(sort_descending(score), np.argsort(-score, kind="stable"))
 
 
 def test_what_cannot_be_ranked():
     one, two = np.zeros(1, dtype=np.int64), np.array([0, 1])
-    outcomes = Outcomes(one, one - 1, one.astype(np.uint16))
-    places = Places(one, two, one, two)
+    outcomes = DetectionOutcomes(one, one - 1, one.astype(np.uint16))
+    places = DetectionIndex(one, two, one, two)
     with pytest.raises(SpecError, match=r"(?s)a cell has no such number.*0 to 1.*found: 2"):
-        rank_cells(outcomes, np.ones(1), places, two, np.array([0, 2]), 2)
+        rank_detection_cells(outcomes, np.ones(1), places, two, np.array([0, 2]), 2)
     with pytest.raises(SpecError, match=r"(?s)score is not a finite number.*nan"):
-        rank_cells(outcomes, np.array([np.nan]), places, two, two, 2)
+        rank_detection_cells(outcomes, np.array([np.nan]), places, two, two, 2)
 
 
 def test_nobody_and_nothing():
-    places = Places(EMPTY, EMPTY, EMPTY, EMPTY)
-    nothing = Outcomes(EMPTY, EMPTY, EMPTY.astype(np.uint16))
-    ranking = rank_cells(nothing, np.empty(0), places, EMPTY, EMPTY, 3)
+    places = DetectionIndex(EMPTY, EMPTY, EMPTY, EMPTY)
+    nothing = DetectionOutcomes(EMPTY, EMPTY, EMPTY.astype(np.uint16))
+    ranking = rank_detection_cells(nothing, np.empty(0), places, EMPTY, EMPTY, 3)
     assert ranking.starts.tolist() == [0, 0, 0, 0]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from isolux.stats.detectable import smallest_detectable, two_sided_critical
+from isolux.stats.detectable import minimum_detectable_difference, two_sided_critical
 from isolux.vocabulary.errors import SpecError
 
 NAN = float("nan")
@@ -14,9 +14,9 @@ NAN = float("nan")
 
 def test_by_hand():
     # (1.959964 + 0.841621) x .02
-    assert smallest_detectable(0.02, 1.959964) == pytest.approx(0.0560317, abs=1e-7)
+    assert minimum_detectable_difference(0.02, 1.959964) == pytest.approx(0.0560317, abs=1e-7)
     # power .5 is the critical value itself
-    assert smallest_detectable(0.02, 3.0, power=0.5) == pytest.approx(0.06)
+    assert minimum_detectable_difference(0.02, 3.0, power=0.5) == pytest.approx(0.06)
 
 
 def test_critical_values_are_the_quantiles_of_bonferronis_share():
@@ -26,24 +26,26 @@ def test_critical_values_are_the_quantiles_of_bonferronis_share():
 
 def test_more_tests_and_more_power_ask_for_more():
     critical = [two_sided_critical(tests=m) for m in (1, 10, 1000)]
-    found = smallest_detectable(0.1, critical)
+    found = minimum_detectable_difference(0.1, critical)
     assert (np.diff(found) > 0).all()
-    assert smallest_detectable(0.1, 2.0, power=0.9) > smallest_detectable(0.1, 2.0, power=0.8)
+    assert minimum_detectable_difference(0.1, 2.0, power=0.9) > minimum_detectable_difference(
+        0.1, 2.0, power=0.8
+    )
 
 
 def test_no_spread_is_no_knowledge_and_no_critical_value_detects_nothing():
-    found = smallest_detectable([0.0, NAN, 0.1, 0.1], [2.0, 2.0, np.inf, NAN])
+    found = minimum_detectable_difference([0.0, NAN, 0.1, 0.1], [2.0, 2.0, np.inf, NAN])
     np.testing.assert_array_equal(found, [NAN, NAN, np.inf, NAN])
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: smallest_detectable(0.1, 2.0, power=1.0), "power is not a probability"),
+        (lambda: minimum_detectable_difference(0.1, 2.0, power=1.0), "power is not a probability"),
         (lambda: two_sided_critical(0.0), "alpha is not a probability"),
         (lambda: two_sided_critical(tests=0), "a family has no test"),
         (
-            lambda: smallest_detectable(-0.1, 2.0),
+            lambda: minimum_detectable_difference(-0.1, 2.0),
             "a standard error or a critical value is negative",
         ),
     ],
@@ -60,7 +62,7 @@ def test_a_planted_difference_of_that_size_is_found_four_times_in_five(tests):
     rng = np.random.default_rng(tests)
     n, worlds, middle = 800, 5000, 0.6
     critical = two_sided_critical(tests=tests)
-    planted = smallest_detectable(np.sqrt(2 * middle * (1 - middle) / n), critical)
+    planted = minimum_detectable_difference(np.sqrt(2 * middle * (1 - middle) / n), critical)
     a = rng.binomial(n, middle - planted / 2, worlds) / n
     b = rng.binomial(n, middle + planted / 2, worlds) / n
     error = np.sqrt((a * (1 - a) + b * (1 - b)) / n)
@@ -72,7 +74,7 @@ def test_a_planted_ratio_of_that_size_is_found_four_times_in_five():
     rng = np.random.default_rng(11)
     n, worlds, rate = 2000, 5000, 0.3
     critical = two_sided_critical()
-    ratio = np.exp(smallest_detectable(np.sqrt(2 * (1 - rate) / rate / n), critical))
+    ratio = np.exp(minimum_detectable_difference(np.sqrt(2 * (1 - rate) / rate / n), critical))
     a = rng.binomial(n, rate * np.sqrt(ratio), worlds) / n
     b = rng.binomial(n, rate / np.sqrt(ratio), worlds) / n
     error = np.sqrt((1 - a) / a / n + (1 - b) / b / n)

@@ -82,7 +82,7 @@ def test_the_estimate_is_near_and_says_how_near(monkeypatch, order):
     mixed = np.random.default_rng(1).normal(size=(60, 300))
     made = vectors(700, 60, seed=2) @ mixed + 0.5 * vectors(700, 300, seed=3)
     exact = vendi_score(made, order=order)
-    monkeypatch.setattr(diversity, "EXACT", 100)
+    monkeypatch.setattr(diversity, "MAX_EXACT_SIZE", 100)
     found = vendi_score(made, order=order)
     assert found.method == "lanczos"
     assert 0.0 < found.standard_error < 0.02 * exact.value
@@ -115,7 +115,7 @@ def test_an_order_below_zero_is_refused(order):
 
 @pytest.mark.parametrize("order", [0.0, math.inf])
 def test_an_order_that_cannot_be_estimated_is_refused(monkeypatch, order):
-    monkeypatch.setattr(diversity, "EXACT", 5)
+    monkeypatch.setattr(diversity, "MAX_EXACT_SIZE", 5)
     with pytest.raises(SpecError, match="is not estimated"):
         vendi_score(vectors(20, 20), order=order)
 
@@ -135,7 +135,9 @@ def test_the_interval_is_the_delete_d_jackknifes():
     found = vendi_of_subjects(made, np.arange(60), 15, seed=3)
     rng = np.random.default_rng(3)
     logs = [
-        math.log(vendi_score(made[rng.choice(60, size=15, replace=False, shuffle=False)]).value)
+        math.log(
+            vendi_score(made[rng.choice(60, size=15, replace=False, shuffle=False)]).value
+        )
         for _ in range(50)
     ]
     assert found.value == pytest.approx(math.exp(np.mean(logs)))

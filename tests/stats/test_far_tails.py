@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import f, gamma, norm
 
-from isolux.groups.interval_methods.root import TailIndex, far_tails
+from isolux.groups.interval_methods.root import TailIndex, find_tails
 
 
 def plain(s, n, copies):
@@ -26,7 +26,14 @@ def plain(s, n, copies):
 
 
 def columns(found, g):
-    parts = found.logs, found.among, found.cut, found.share, found.adds, found.clusters
+    parts = (
+        found.log_excess_sum,
+        found.among,
+        found.cut,
+        found.share,
+        found.tail_contribution,
+        found.clusters,
+    )
     return tuple(part[g] for part in parts)
 
 
@@ -38,7 +45,7 @@ def test_tails_are_those_of_a_plain_implementation(seed):
     s = np.where(n > 0, rng.standard_t(3, (3, d)) ** 2 * n, 0.0)
     s[:, : d // 4] = 0.0  # faultless clusters: no entry among the sums
     copies = rng.integers(1, 5, d) if seed % 2 else np.ones(d, dtype=np.int64)
-    found = far_tails(csr_array(s), csr_array(n), copies)
+    found = find_tails(csr_array(s), csr_array(n), copies)
     for g in range(3):
         use = n[g] > 0
         want = plain(s[g][use], n[g][use], copies[use])
@@ -48,14 +55,14 @@ def test_tails_are_those_of_a_plain_implementation(seed):
 def test_where_nearly_all_are_0_nothing_is_known_of_the_tail():
     s = np.zeros((1, 100))
     s[0, :3] = 1.0
-    found = far_tails(csr_array(s), csr_array(np.ones((1, 100))), np.ones(100, dtype=np.int64))
+    found = find_tails(csr_array(s), csr_array(np.ones((1, 100))), np.ones(100, dtype=np.int64))
     assert found.cut.item() == 0.0
-    assert np.isinf(found.logs.item())
-    assert found.index(np.array([0])).at_least(0.05).item() == 0.0
-    none = far_tails(csr_array(0 * s), csr_array(np.ones((1, 100))), np.ones(100, dtype=np.int64))
-    assert none.logs.item() == 0.0
+    assert np.isinf(found.log_excess_sum.item())
+    assert found.tail_index(np.array([0])).lower_bound(0.05).item() == 0.0
+    none = find_tails(csr_array(0 * s), csr_array(np.ones((1, 100))), np.ones(100, dtype=np.int64))
+    assert none.log_excess_sum.item() == 0.0
     # Without any error the mean is 0, whatever the index.
-    assert none.highest(np.zeros(1), np.array([1.0])).item() == 0.0
+    assert none.upper_means(np.zeros(1), np.array([1.0])).item() == 0.0
 
 
 def test_an_index_is_a_gamma_quantile():
@@ -64,7 +71,7 @@ def test_an_index_is_a_gamma_quantile():
     index, k = 1.7, 40
     over = rng.pareto(index, (4000, k)) + 1.0
     logs = np.log(over).sum(axis=1)
-    low = TailIndex(np.full(4000, float(k)), logs).at_least(0.05)
+    low = TailIndex(np.full(4000, float(k)), logs).lower_bound(0.05)
     assert low == pytest.approx(gamma.ppf(0.05, k) / logs)
     assert 0.94 <= (low <= index).mean() <= 0.96
 
@@ -91,26 +98,28 @@ def asked(rows, family, doubt):
         s[k + 1, at : at + len(row)] = row
         at += len(row)
     s[0] = s[1:].sum(axis=0)
-    tails = far_tails(csr_array(s), csr_array((s > 0).astype(float)), np.ones(d, dtype=np.int64))
-    return tails, tails.index(np.array([0, *family])).at_least(doubt)
+    tails = find_tails(csr_array(s), csr_array((s > 0).astype(float)), np.ones(d, dtype=np.int64))
+    return tails, tails.tail_index(np.array([0, *family])).lower_bound(doubt)
 
 
 def test_groups_of_one_attribute_share_their_tail():
     # The quantiles of one law, but for the scale: 10 and 200 people beyond the cuts.
     rows = [7.0 * quantiles(2.0, 200), quantiles(2.0, 4000)]
     tails, index = asked(rows, [1, 1], 0.05)
-    k, h = tails.among[1:].sum(), tails.logs[1:].sum()
+    k, h = tails.among[1:].sum(), tails.log_excess_sum[1:].sum()
     assert k == 210
     assert index[1:] == pytest.approx(np.full(2, gamma.ppf(0.05, k + 5) / (h + 5 / 3)))
     # Everyone's is the attribute's, or all of them together where that is lighter.
-    assert index[0] == pytest.approx(max(index[1], gamma.ppf(0.05, 215) / (tails.logs[0] + 5 / 3)))
+    assert index[0] == pytest.approx(
+        max(index[1], gamma.ppf(0.05, 215) / (tails.log_excess_sum[0] + 5 / 3))
+    )
 
 
 def test_a_group_with_a_flatter_tail_is_judged_by_its_own():
     rng = np.random.default_rng(2)
     rows = [pareto(rng, 1.2, 800), pareto(rng, 4.0, 4000)]
     tails, index = asked(rows, [1, 1], 0.05)
-    k, h = tails.among, tails.logs
+    k, h = tails.among, tails.log_excess_sum
     assert f.sf((h[1] / k[1]) / (h[2] / k[2]), 2 * k[1], 2 * k[2]) < 1e-6
     mean = (h[1] + h[2]) / (k[1] + k[2])
     assert index[1] == pytest.approx(gamma.ppf(0.05, k[1] + 5) / (h[1] + 5 * mean))
@@ -124,7 +133,7 @@ def test_groups_that_err_by_more_make_no_heavy_tail_of_everyone():
     rng = np.random.default_rng(3)
     rows = [rng.normal(0, 5, 200) ** 2, rng.normal(0, 1, 1800) ** 2]
     tails, index = asked(rows, [1, 1], 0.05)
-    assert 1.0 / (tails.logs[0] / tails.among[0]) < 1.3  # together they look heavy
+    assert 1.0 / (tails.log_excess_sum[0] / tails.among[0]) < 1.3  # together they look heavy
     assert index[0] > 2.2
     # An attribute that does not hold everyone does not speak for everyone.
     part = [rows[0][:150], rows[1]]

@@ -8,19 +8,19 @@ from scipy import stats
 from scipy.sparse import csr_array
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
-from isolux.stats.design import build_design
+from isolux.stats.design import build_cluster_sums
 from isolux.stats.intervals import (
     Interval,
-    bca,
+    bca_interval,
     difference_interval,
-    keeps_promise,
+    has_nominal_coverage,
     log_ratio_interval,
-    logit_t,
+    logit_interval_at_level,
     percentile,
-    student_t,
-    wilson_at_edge,
+    t_interval_at_level,
+    wilson_cluster_interval,
 )
-from isolux.stats.resampling.sums import Columns, jackknife_acceleration
+from isolux.stats.resampling.sums import StatisticColumns, jackknife_acceleration
 from isolux.stats.statistic import MEAN
 
 NAN = float("nan")
@@ -36,21 +36,21 @@ def _interval(low, high):
 
 def test_logit_t_by_hand():
     # logit(.8) = 1.386294; half = t(49) .975 × .04 / .16 = 2.009575 × .25 = .502394
-    ends = logit_t(_at(0.8), _at(0.04), _at(50), 0.95)
+    ends = logit_interval_at_level(_at(0.8), _at(0.04), _at(50), 0.95)
     assert ends.low.item() == pytest.approx(1 / (1 + np.exp(-(1.386294 - 0.502394))), abs=1e-6)
     assert ends.high.item() == pytest.approx(1 / (1 + np.exp(-(1.386294 + 0.502394))), abs=1e-6)
 
 
 def test_logit_t_is_the_same_for_errors_as_for_successes():
-    one = logit_t(_at(0.9), _at(0.03), _at(40), 0.95)
-    two = logit_t(_at(0.1), _at(0.03), _at(40), 0.95)
+    one = logit_interval_at_level(_at(0.9), _at(0.03), _at(40), 0.95)
+    two = logit_interval_at_level(_at(0.1), _at(0.03), _at(40), 0.95)
     np.testing.assert_allclose([one.low, one.high], [1 - two.high, 1 - two.low], atol=1e-14)
 
 
 @pytest.mark.parametrize("clusters", [10, 30, 200])
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_at_the_edge_it_is_wilsons_with_one_observation_a_cluster(value, clusters):
-    ends = logit_t(_at(value), _at(0.0), _at(clusters), 0.95)
+    ends = logit_interval_at_level(_at(value), _at(0.0), _at(clusters), 0.95)
     low, high = proportion_confint(value * clusters, clusters, method="wilson")
     assert ends.low.item() == pytest.approx(low, abs=1e-12)
     assert ends.high.item() == pytest.approx(high, abs=1e-12)
@@ -58,13 +58,13 @@ def test_at_the_edge_it_is_wilsons_with_one_observation_a_cluster(value, cluster
 
 
 def test_wilson_beside_statsmodels():
-    ends = wilson_at_edge(_at([0.3, 0.9]), _at([20, 50]), 0.9)
+    ends = wilson_cluster_interval(_at([0.3, 0.9]), _at([20, 50]), 0.9)
     low, high = proportion_confint(np.array([6, 45]), np.array([20, 50]), 0.1, method="wilson")
     np.testing.assert_allclose([ends.low, ends.high], [low, high], atol=1e-12)
 
 
 def test_student_t_beside_scipy():
-    ends = student_t(_at(2.0), _at(0.5), _at(12), 0.9)
+    ends = t_interval_at_level(_at(2.0), _at(0.5), _at(12), 0.9)
     low, high = stats.t.interval(0.9, 11, loc=2.0, scale=0.5)
     assert (ends.low.item(), ends.high.item()) == pytest.approx((low, high), abs=1e-12)
 
@@ -86,12 +86,12 @@ def test_bca_is_scipys_on_the_same_resamples(level):
         (x,), np.mean, n_resamples=999, method="BCa", confidence_level=level,
         rng=np.random.default_rng(5),
     )  # fmt: skip
-    design = build_design(
+    design = build_cluster_sums(
         csr_array(np.column_stack([x, np.ones(25)])), np.arange(25), np.zeros(25, np.int64),
         np.arange(25), 1,
     )  # fmt: skip
-    speed = jackknife_acceleration(design, Columns(MEAN, 0, 2), np.array([0]))
-    ours = bca(_at(x.mean()), theirs.bootstrap_distribution[None, :], speed, level)
+    speed = jackknife_acceleration(design, StatisticColumns(MEAN, 0, 2), np.array([0]))
+    ours = bca_interval(_at(x.mean()), theirs.bootstrap_distribution[None, :], speed, level)
     low, high = theirs.confidence_interval
     assert (ours.low.item(), ours.high.item()) == pytest.approx((low, high), abs=1e-10)
     plain = percentile(theirs.bootstrap_distribution[None, :], level)
@@ -100,7 +100,7 @@ def test_bca_is_scipys_on_the_same_resamples(level):
 
 def test_bca_without_bias_or_acceleration_is_percentile():
     drawn = np.arange(1.0, 1000.0)[None, :]
-    ours = bca(_at(500.0), drawn, _at(0.0), 0.95)
+    ours = bca_interval(_at(500.0), drawn, _at(0.0), 0.95)
     plain = percentile(drawn, 0.95)
     assert (ours.low.item(), ours.high.item()) == pytest.approx(
         (plain.low.item(), plain.high.item()), abs=1e-6
@@ -110,7 +110,7 @@ def test_bca_without_bias_or_acceleration_is_percentile():
 def test_bca_does_not_count_nan():
     drawn = np.random.default_rng(0).random(400)
     holes = np.concatenate([drawn[:200], np.full(50, NAN), drawn[200:]])
-    one, two = (bca(_at(0.5), d[None, :], _at(0.05), 0.95) for d in (drawn, holes))
+    one, two = (bca_interval(_at(0.5), d[None, :], _at(0.05), 0.95) for d in (drawn, holes))
     np.testing.assert_allclose([one.low, one.high], [two.low, two.high], atol=1e-12)
 
 
@@ -118,8 +118,8 @@ def test_mover_is_newcombes_published_interval():
     # Newcombe (1998), table II (a): 56/70 − 48/80, method 10: .0524 to .3339.
     a, b = 56 / 70, 48 / 80
     ends = difference_interval(
-        _at(a), wilson_at_edge(_at(a), _at(70), 0.95), _at(b),
-        wilson_at_edge(_at(b), _at(80), 0.95), _at(0.0),
+        _at(a), wilson_cluster_interval(_at(a), _at(70), 0.95), _at(b),
+        wilson_cluster_interval(_at(b), _at(80), 0.95), _at(0.0),
     )  # fmt: skip
     assert (ends.low.item(), ends.high.item()) == pytest.approx((0.0524, 0.3339), abs=5e-5)
     theirs = confint_proportions_2indep(56, 70, 48, 80, method="newcomb", compare="diff")
@@ -165,6 +165,8 @@ def test_the_promise_needs_thirty_clusters_and_five_of_the_rarer():
     # se² = p (1 - p) / 100: a hundred effective observations, of which min(p, 1 - p) × 100 rarer.
     p = np.array([0.5, 0.95, 0.96, 0.05, 0.04, 0.5])
     se = np.sqrt(p * (1 - p) / 100.0001)
-    kept = keeps_promise(p, se, np.array([30, 30, 30, 30, 30, 29.0]))
+    kept = has_nominal_coverage(p, se, np.array([30, 30, 30, 30, 30, 29.0]))
     assert kept.tolist() == [True, True, False, True, False, False]
-    assert keeps_promise(_at([0.0, 1.0, NAN]), _at([0.0, 0.0, NAN]), _at([500] * 3)).sum() == 0
+    assert (
+        has_nominal_coverage(_at([0.0, 1.0, NAN]), _at([0.0, 0.0, NAN]), _at([500] * 3)).sum() == 0
+    )

@@ -10,10 +10,10 @@ import pytest
 
 from isolux.stats.itemsets import (
     Itemsets,
-    best_part,
+    best_subset_value,
     frequent_itemsets,
     itemset_counts,
-    least_count,
+    min_row_count,
 )
 from isolux.vocabulary.errors import InputError, SpecError
 
@@ -53,7 +53,7 @@ def test_all_subsets_that_enough_rows_hold(n, longest):
     rng = np.random.default_rng(n)
     rows = rng.random((n, 9)) < rng.random(9)
     found = frequent_itemsets(rows, min_support=0.2, max_length=longest)
-    assert as_dict(found) == by_every_subset(rows, least_count(n, 0.2), longest)
+    assert as_dict(found) == by_every_subset(rows, min_row_count(n, 0.2), longest)
     assert np.array_equal(itemset_counts(rows, found.members), found.count)
 
 
@@ -96,7 +96,7 @@ def test_the_best_part_of_a_set_is_that_of_every_proper_subset():
     rows = rng.random((80, 7)) < 0.7
     sets = frequent_itemsets(rows, min_support=0.1)
     value = rng.random(len(sets.count))
-    found, of = as_dict(sets, best_part(sets, value, 0.3)), as_dict(sets, value)
+    found, of = as_dict(sets, best_subset_value(sets, value, 0.3)), as_dict(sets, value)
     for items, best in found.items():
         parts = [of[frozenset(s)] for k in range(1, len(items)) for s in combinations(items, k)]
         assert best == max([0.3, *parts])
@@ -119,7 +119,7 @@ def test_nobody_holds_nothing():
 
 def test_least_count_takes_a_share_as_it_is_written():
     # ceil(.1 * 30) is 4 in binary; three of thirty are a tenth all the same.
-    assert [least_count(30, s) for s in (0.1, 0.05, 1.0, 0.0001)] == [3, 2, 30, 1]
+    assert [min_row_count(30, s) for s in (0.1, 0.05, 1.0, 0.0001)] == [3, 2, 30, 1]
 
 
 @pytest.mark.parametrize("support", [0.0, -0.1, 1.01, float("nan")])
@@ -135,7 +135,7 @@ def test_other_bad_input_is_refused():
         frequent_itemsets(np.ones((3, 2)), min_support=0.5)
     alone = Itemsets(np.array([[0, 1]], dtype=np.int32), np.array([2]), 3)
     with pytest.raises(InputError, match="an itemset is listed without its parts"):
-        best_part(alone, np.ones(1), 0.0)
+        best_subset_value(alone, np.ones(1), 0.0)
     many = Itemsets(np.array([[0, 1 << 20, 3, 4]], dtype=np.int32), np.array([2]), 3)
     with pytest.raises(SpecError, match="too many to be told apart"):
-        best_part(many, np.ones(1), 0.0)
+        best_subset_value(many, np.ones(1), 0.0)

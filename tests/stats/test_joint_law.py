@@ -7,21 +7,21 @@ import pytest
 from scipy.sparse import csr_array
 
 from isolux.stats import joint_law
-from isolux.stats.joint_law import Blocks, joint_draws, products
+from isolux.stats.joint_law import CorrelationBlocks, cross_products, joint_draws
 
 R = 40_000
 
 
 @pytest.mark.parametrize("faster", [16.0, 1e-9], ids=["covariance", "weights"])
 def test_blocks_keep_what_they_are_told_of_their_covariances(monkeypatch, faster):
-    monkeypatch.setattr(joint_law, "_FASTER", faster)  # which of the two ways is cheaper
+    monkeypatch.setattr(joint_law, "_SPARSE_COST", faster)  # which of the two ways is cheaper
     rng = np.random.default_rng(0)
     rows = csr_array(rng.normal(size=(6, 40)) + rng.normal(size=40))
     copies = rng.integers(1, 5, 40)
     of = np.array([0, 0, 1, 2, 2, 1])
     kept = np.array([[1.0, 0.6, 0.0], [0.6, 1.0, 0.3], [0.0, 0.3, 1.0]])
-    drawn = joint_draws(rows, copies, R, 7, apart=Blocks(of, kept))
-    wanted = products(rows, copies) * kept[of[:, None], of]
+    drawn = joint_draws(rows, copies, R, 7, correlation_blocks=CorrelationBlocks(of, kept))
+    wanted = cross_products(rows, copies) * kept[of[:, None], of]
     size = np.sqrt(np.outer(np.diagonal(wanted), np.diagonal(wanted)))
     # Of 40,000 draws a correlation has a standard error of at most .005.
     assert np.cov(drawn) / size == pytest.approx(wanted / size, abs=0.03)
@@ -34,11 +34,23 @@ def test_blocks_keep_what_they_are_told_of_their_covariances(monkeypatch, faster
 
 @pytest.mark.parametrize("faster", [16.0, 1e-9], ids=["covariance", "weights"])
 def test_blocks_that_keep_all_change_nothing(monkeypatch, faster):
-    monkeypatch.setattr(joint_law, "_FASTER", faster)
+    monkeypatch.setattr(joint_law, "_SPARSE_COST", faster)
     rows = csr_array(np.arange(12.0).reshape(3, 4))
     copies, of = np.ones(4, int), np.array([0, 1, 1])
     plain = joint_draws(rows, copies, 300, 1)
-    same = joint_draws(rows, copies, 300, 1, apart=Blocks(of, np.array([[1.0, 1.0], [1.0, 1.0]])))
+    same = joint_draws(
+        rows,
+        copies,
+        300,
+        1,
+        correlation_blocks=CorrelationBlocks(of, np.array([[1.0, 1.0], [1.0, 1.0]])),
+    )
     assert np.cov(same) == pytest.approx(np.cov(plain), rel=0.2)
-    alone = joint_draws(rows, copies, 300, 1, apart=Blocks(np.zeros(3, int), np.ones((1, 1))))
+    alone = joint_draws(
+        rows,
+        copies,
+        300,
+        1,
+        correlation_blocks=CorrelationBlocks(np.zeros(3, int), np.ones((1, 1))),
+    )
     assert alone == pytest.approx(plain)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from isolux.stats.mislabelled import (
-    corrected,
-    dawid_skene,
-    exchange,
+    correct_misclassification,
+    exchange_bounds,
+    fit_dawid_skene_votes,
     posterior_means,
     unknown_bounds,
 )
@@ -22,14 +22,14 @@ def test_a_matrix_is_undone_by_hand():
     Labelled a: 90 + 10 = 100 with 72 + 4 = 76 right; b: 10 + 40 = 50 with 8 + 16 = 24.
     """
     matrix = np.array([[0.9, 0.1], [0.2, 0.8]])
-    found = corrected(np.array([100.0, 50.0]), np.array([76.0, 24.0]), matrix)
+    found = correct_misclassification(np.array([100.0, 50.0]), np.array([76.0, 24.0]), matrix)
     assert found.tolist() == pytest.approx([0.8, 0.4])
 
 
 def test_a_matrix_by_which_nobody_is_of_a_group():
     """Labels: 5 of 100 are b, but a tenth of all a would be: b has less than nobody."""
     matrix = np.array([[0.9, 0.1], [0.1, 0.9]])
-    found = corrected(np.array([95.0, 5.0]), np.array([80.0, 3.0]), matrix)
+    found = correct_misclassification(np.array([95.0, 5.0]), np.array([80.0, 3.0]), matrix)
     assert np.isnan(found[1])
     assert np.isfinite(found[0])
 
@@ -53,7 +53,7 @@ def test_bounds_are_sharp():
         b = rng.choice([0, 0.2, 0.6, 1], rng.integers(2, 7))
         wrong = float(rng.choice([0.0, 0.2, 0.34, 0.45]))
         gaps = list(every_exchange(a, b, wrong))
-        found = exchange(a, b, wrong)
+        found = exchange_bounds(a, b, wrong)
         assert (found.low, found.high) == pytest.approx((min(gaps), max(gaps)))
 
 
@@ -73,7 +73,7 @@ def test_bounds_of_the_unknown_are_sharp():
 def test_a_side_with_nobody_has_no_bounds():
     nobody, some = np.zeros(0), np.ones(2)
     assert np.isnan(
-        [exchange(nobody, some, 0.1).low, unknown_bounds(some, nobody, some).high]
+        [exchange_bounds(nobody, some, 0.1).low, unknown_bounds(some, nobody, some).high]
     ).all()
 
 
@@ -101,7 +101,7 @@ def test_annotators_errors_are_found_from_their_disagreement():
     for a, error in enumerate((0.05, 0.3, 0.35)):
         said = np.where(rng.random(5000) < error, 1 - true, true)
         votes[np.arange(5000), a, said] = 1
-    chance = dawid_skene(votes)
+    chance = fit_dawid_skene_votes(votes)
     sure = chance[:, 1]
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
         held = (sure >= low) & (sure <= low + 0.2)
@@ -111,5 +111,5 @@ def test_annotators_errors_are_found_from_their_disagreement():
     vote = votes.sum(axis=1).argmax(axis=1)
     assert ((sure > 0.5) == true).mean() > (vote == true).mean() + 0.03
     counted = np.unique(votes.reshape(5000, -1), axis=0, return_inverse=True, return_counts=True)
-    again = dawid_skene(counted[0].reshape(-1, 3, 2), weights=counted[2].astype(float))
+    again = fit_dawid_skene_votes(counted[0].reshape(-1, 3, 2), weights=counted[2].astype(float))
     np.testing.assert_allclose(again[counted[1].ravel()], chance, atol=1e-4)

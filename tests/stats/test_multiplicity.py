@@ -15,9 +15,9 @@ from isolux.stats.multiplicity import (
     benjamini_hochberg,
     bonferroni,
     critical_value,
+    exceeds_observed,
     holm,
     max_t,
-    reached,
     weighted_holm,
 )
 from isolux.vocabulary.errors import InputError, SpecError
@@ -124,7 +124,7 @@ def test_max_t_counts_as_reached_does():
     rng = np.random.default_rng(5)
     null = np.append(rng.integers(0, 6, 40).astype(float), NAN)
     for t in [0.0, 1.0, 3.0 + 1e-12, 3.0 - 1e-12, 5.5, 7.0]:
-        assert max_t(t, null).item() == (1 + reached(null, t).sum()) / 42
+        assert max_t(t, null).item() == (1 + exceeds_observed(null, t).sum()) / 42
 
 
 @given(

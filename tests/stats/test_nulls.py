@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, vstack
 
-from isolux.stats.deviates import two_sided
+from isolux.stats.deviates import two_sided_p
 from isolux.stats.joint_law import joint_draws
-from isolux.stats.nulls import REST, null_test, score_deviates, sign_flip
+from isolux.stats.nulls import COMPLEMENT, compare_with_null, null_z_statistics, sign_flip_test
 
 # Eight clusters; groups a and b may hold photos of the same cluster.
 SUM = np.array([[2, 0, 3, 1, 0, 2, 0, 1], [1, 2, 0, 0, 3, 0, 2, 0.0]])
@@ -25,11 +25,11 @@ def _contributions(s, n):
 
 
 def _flip(contrasts, *, copies=None, sums=SUM, counts=COUNT, draws=SIGNS):
-    """Run sign_flip with the row of everyone last."""
+    """Run sign_flip_test with the row of everyone last."""
     s, n = (csr_array(np.vstack([x, x.sum(axis=0)])) for x in (sums, counts))
     copies = np.ones(s.shape[1], dtype=np.int64) if copies is None else copies
     flipped = np.vstack([s @ draws, n @ draws])
-    return sign_flip(s, n, copies, np.array(contrasts), flipped)
+    return sign_flip_test(s, n, copies, np.array(contrasts), flipped)
 
 
 def test_sign_flip_is_the_enumeration_of_all_signs():
@@ -57,12 +57,12 @@ def test_sign_flip_by_hand():
 
 
 def test_the_rest_is_everyone_else_in_the_domain():
-    rest = _flip([[0, REST]])
+    rest = _flip([[0, COMPLEMENT]])
     pair = _flip([[0, 1]])
     # Of two groups that part the photos the rest of one is the other.
     assert rest.t[0] == pytest.approx(pair.t[0])
     assert rest.p_value[0] == pytest.approx(pair.p_value[0])
-    assert rest.largest_pair.max() == 0.0, "contrasts with the rest are no pairs"
+    assert rest.max_pair_z.max() == 0.0, "contrasts with the rest are no pairs"
 
 
 def test_the_rest_of_a_group_that_overlaps_others_counts_people_once():
@@ -72,7 +72,7 @@ def test_the_rest_of_a_group_that_overlaps_others_counts_people_once():
     draws = SIGNS[:3, :8]
     flipped = np.vstack([sums @ draws, counts @ draws])
     copies = np.ones(3, dtype=np.int64)
-    found = sign_flip(sums, counts, copies, np.array([[0, REST]]), flipped)
+    found = sign_flip_test(sums, counts, copies, np.array([[0, COMPLEMENT]]), flipped)
     # Rest: cluster 2 alone, 2 of 2. a: 0 of 3. m = 2/5.
     u = np.array([-0.4 * 2 / 3, -0.4 * 1 / 3, -(2 - 0.4 * 2) / 2])
     assert found.t[0] == pytest.approx(u.sum() / np.sqrt((u**2).sum()))
@@ -107,7 +107,7 @@ def test_an_empty_group_is_not_tested_and_harms_no_other():
 
 
 def test_many_contrasts_are_tested_as_one_by_one():
-    contrasts = [[0, 1], [1, 0], [0, REST]] * 30  # more than one chunk
+    contrasts = [[0, 1], [1, 0], [0, COMPLEMENT]] * 30  # more than one chunk
     found = _flip(contrasts)
     alone = [_flip([c]) for c in contrasts[:3]]
     np.testing.assert_allclose(found.t[-3:], [x.t[0] for x in alone])
@@ -119,7 +119,9 @@ def test_normal_weights_give_deviates_with_the_contrasts_correlation():
     s, n = (csr_array(np.vstack([x, x.sum(axis=0)])) for x in (SUM, COUNT))
     copies = np.ones(8, dtype=np.int64)
     drawn = joint_draws(csr_array(vstack([s, n])), copies, 20_000, 0)
-    law = np.concatenate(list(score_deviates(s, n, copies, np.array([[0, 1], [0, REST]]), drawn)))
+    law = np.concatenate(
+        list(null_z_statistics(s, n, copies, np.array([[0, 1], [0, COMPLEMENT]]), drawn))
+    )
     np.testing.assert_allclose(law.std(axis=1), 1.0, atol=0.02)
     np.testing.assert_allclose(law[0], law[1], atol=1e-9)
 
@@ -137,7 +139,7 @@ def test_either_way_of_drawing_has_the_same_covariance(replicates):
 def test_a_contrast_in_which_nothing_varies_takes_no_part():
     law = iter([np.array([[1.0, -2.0], [np.nan, np.nan]])])
     pairs = np.array([True, True])
-    found = null_test(np.array([2.5, 3.0]), law, pairs, two_sided)
+    found = compare_with_null(np.array([2.5, 3.0]), law, pairs, two_sided_p)
     assert np.isnan(found.t[1])
     assert np.isnan(found.p_value[1])
-    assert found.largest.tolist() == [1.0, 2.0]
+    assert found.max_z.tolist() == [1.0, 2.0]

@@ -13,7 +13,12 @@ def test_by_hand():
     said = np.r_[np.ones(10), np.zeros(10), np.ones(5), np.zeros(45)]
     found = log_odds_ratio(said, np.repeat([1.0, 0.0], [20, 50]), np.arange(70))
     assert found.value == pytest.approx(2.1130, abs=1e-4)
-    assert (found.said, found.asked, found.other_said, found.other_asked) == (10, 20, 5, 50)
+    assert (found.n_with_answer, found.n_asked, found.other_n_with_answer, found.other_n_asked) == (
+        10,
+        20,
+        5,
+        50,
+    )
 
 
 def test_an_answer_that_nobody_gets_has_a_finite_ratio_and_wide_interval():

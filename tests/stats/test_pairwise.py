@@ -15,7 +15,7 @@ def test_by_hand():
     # (0, 3) and (4, 0): |−4| + |3| = 7; √(16 + 9) = 5; at right angles
     found = pairwise_distances(np.array([[0.0, 3.0], [4.0, 0.0]]))
     assert found.values[:, 0].tolist() == [7.0, 5.0, 1.0]
-    assert (found.pairs, found.drawn, found.within) == (1, False, None)
+    assert (found.pairs, found.is_sampled, found.same_subject_share) == (1, False, None)
 
 
 @pytest.mark.parametrize("d", [1, 63, 64, 130])
@@ -30,10 +30,10 @@ def test_all_pairs_are_scipys(d):
 def test_a_sample_of_pairs_stands_for_all(monkeypatch):
     made = np.random.default_rng(0).normal(size=(300, 20))
     whole = pairwise_distances(made)
-    monkeypatch.setattr(pairwise, "PAIRS", 20_000)
+    monkeypatch.setattr(pairwise, "MAX_PAIRS", 20_000)
     part = pairwise_distances(made, seed=1)
-    assert not whole.drawn
-    assert part.drawn
+    assert not whole.is_sampled
+    assert part.is_sampled
     assert part.pairs == whole.pairs == 300 * 299 // 2
     assert part.values.shape == (3, 20_000)
     assert (part.values[1] > 0.0).all()  # nobody is paired with themselves
@@ -47,14 +47,14 @@ def test_a_sample_of_pairs_stands_for_all(monkeypatch):
 def test_pairs_of_one_subject_are_counted():
     # three photos of s and one of t: of six pairs three are within s
     made = np.eye(4)
-    assert pairwise_distances(made, subject=np.array([0, 0, 0, 1])).within == 0.5
+    assert pairwise_distances(made, subject=np.array([0, 0, 0, 1])).same_subject_share == 0.5
 
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_without_a_pair_there_is_no_distance(n):
     found = pairwise_distances(np.ones((n, 3)), subject=np.zeros(n, np.int64))
     assert found.pairs == 0
-    assert found.within is None
+    assert found.same_subject_share is None
     assert np.isnan(found.quantiles("L1", [0.5])).all()
 
 

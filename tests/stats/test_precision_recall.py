@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from isolux.stats.precision_recall import (
     average_precision_at,
-    people_of_classes,
+    class_weights,
     precision_table,
 )
 from isolux.stats.statistic import Ranking
@@ -176,11 +176,13 @@ def test_normalised_precision_is_its_definition(rows, missed, common, reading):
 def test_with_n_their_own_count_it_is_plain_precision_bit_for_bit(case):
     rows, people, weights, n_classes = case
     one = ranking(rows[: len(people)], people, n_classes)
-    counts = people_of_classes(one, weights.astype(float))
+    counts = class_weights(one, weights.astype(float))
     common = np.where(counts > 0, counts, 1.0)
     plain = precision_table(one, weights.astype(float), (0, 1, 2))
     assert np.array_equal(
-        plain, precision_table(one, weights.astype(float), (0, 1, 2), common=common), equal_nan=True
+        plain,
+        precision_table(one, weights.astype(float), (0, 1, 2), common_count=common),
+        equal_nan=True,
     )
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu, norm, pearson3, rankdata
 
 from isolux.stats.ranks import (
-    cells_of,
+    build_group_cells,
     compare_groups,
     disparity_of_medians,
     median_replicates,
@@ -25,7 +25,7 @@ def one(values, groups, clusters=None, k=None):
     groups = np.asarray(groups)
     unit = np.flatnonzero(groups >= 0)
     owner = np.arange(len(groups)) if clusters is None else clusters
-    cells = cells_of(unit, groups[unit], owner, k or int(groups.max()) + 1)
+    cells = build_group_cells(unit, groups[unit], owner, k or int(groups.max()) + 1)
     return compare_groups(sort_scores([values]), cells)
 
 
@@ -69,7 +69,7 @@ def test_every_pair_agrees_with_scipy(data):
     unit, group = np.nonzero(member)
     shuffled = np.random.default_rng(0).permutation(len(unit))
     found = compare_groups(
-        sort_scores(table), cells_of(unit[shuffled], group[shuffled], cluster, k)
+        sort_scores(table), build_group_cells(unit[shuffled], group[shuffled], cluster, k)
     )
     for v, values in enumerate(np.array(table)):
         side = [values[member[:, g] & ~np.isnan(values)] for g in range(k)]
@@ -110,7 +110,7 @@ def test_many_units_agree_with_scipy_too():
     table = [rng.normal(size=n), np.round(rng.random(n), 1), (rng.random(n) < 0.9) * 1.0]
     group = rng.integers(0, k, n)
     found = compare_groups(
-        sort_scores(table), cells_of(np.arange(n), group, rng.integers(0, 300, n), k)
+        sort_scores(table), build_group_cells(np.arange(n), group, rng.integers(0, 300, n), k)
     )
     for v, values in enumerate(table):
         for a, b in combinations(range(k), 2):
@@ -276,7 +276,7 @@ def test_two_groups_of_one_cluster_cannot_be_told_apart():
 
 def test_one_group_or_none_gives_no_pair():
     assert one([0.1, 0.2], [0, 0]).p_naive.tolist() == [[[pytest.approx(np.nan, nan_ok=True)]]]
-    empty = compare_groups(sort_scores([[0.1]]), cells_of([], [], [0], 0))
+    empty = compare_groups(sort_scores([[0.1]]), build_group_cells([], [], [0], 0))
     assert empty.p_naive.shape == (1, 0, 0)
 
 
@@ -303,9 +303,9 @@ def test_weighted_medians_are_those_of_repeated_rows():
     [
         (lambda: sort_scores([0.1, 0.2]), "scores are not a table"),
         (lambda: sort_scores([[0.1], [np.inf]]), "a score is infinite"),
-        (lambda: cells_of([0, 3], [0, 0], [0, 0], 1), "there is no such unit"),
-        (lambda: cells_of([0, 1], [0, 2], [0, 0], 2), "there is no such group"),
-        (lambda: cells_of([0, 0], [1, 1], [0], 2), "a unit is in one group twice"),
+        (lambda: build_group_cells([0, 3], [0, 0], [0, 0], 1), "there is no such unit"),
+        (lambda: build_group_cells([0, 1], [0, 2], [0, 0], 2), "there is no such group"),
+        (lambda: build_group_cells([0, 0], [1, 1], [0], 2), "a unit is in one group twice"),
     ],
 )
 def test_bad_input_is_named(call, text):

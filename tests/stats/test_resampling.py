@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from isolux.stats.design import build_design
+from isolux.stats.design import build_cluster_sums
 from isolux.stats.resampling import sums
-from isolux.stats.resampling.rows import Ranked, replicate_ranks
-from isolux.stats.resampling.sums import Columns, jackknife_acceleration, replicate_sums
+from isolux.stats.resampling.rows import RowStatistic, replicate_ranks
+from isolux.stats.resampling.sums import StatisticColumns, jackknife_acceleration, replicate_sums
 from isolux.stats.statistic import MEAN, RankStatistic
 from isolux.vocabulary.spec import Bootstrap
 
-RATE = Columns(MEAN, 0, 2)
+RATE = StatisticColumns(MEAN, 0, 2)
 RIGHT, PHOTOS = np.array([2.0, 1, 4, 0]), np.array([2.0, 3, 4, 1])
 
 
@@ -24,7 +24,7 @@ def _design(right=RIGHT, photos=PHOTOS, groups=((0, 1, 2, 3),)):
     cluster = np.arange(len(right))
     group_of = np.concatenate([np.full(len(g), k) for k, g in enumerate(groups)])
     unit_of = np.concatenate([np.array(g) for g in groups]).astype(np.int64)
-    return build_design(columns, cluster, group_of, unit_of, len(groups))
+    return build_cluster_sums(columns, cluster, group_of, unit_of, len(groups))
 
 
 def _spec(replicates=20_000, **more):
@@ -89,7 +89,7 @@ def test_more_replicates_begin_with_the_same_ones():
 def test_replicates_held_at_once_are_those_held_in_parts(monkeypatch, weights):
     design, spec = _design(groups=((0, 1, 2, 3), (3,))), _spec(300, seed=5, weights=weights)
     at_once = replicate_sums(design, [RATE], spec)
-    monkeypatch.setattr(sums, "_SMALL", 0)
+    monkeypatch.setattr(sums, "_MAX_BLOCK_NUMBERS", 0)
     np.testing.assert_array_equal(at_once, replicate_sums(design, [RATE], spec))
 
 
@@ -109,7 +109,9 @@ def test_counting_alike_clusters_changes_nothing_in_distribution():
 
 WEIGHTED_MEAN = RankStatistic(
     columns=lambda evidence: evidence.to_numpy(),
-    of=lambda rows: lambda weights, at: _mean(rows[:, 0], weights if at is None else weights[at]),
+    build_value=lambda rows: (
+        lambda weights, at: _mean(rows[:, 0], weights if at is None else weights[at])
+    ),
 )
 
 
@@ -124,17 +126,17 @@ def test_ranks_are_resampled_by_cluster_too(weights):
     rows = np.repeat(rng.random(30), 4)[:, None]
     cluster = np.repeat(np.arange(30), 4)
     members = [np.arange(120), np.arange(60), np.zeros(0, dtype=np.int64)]
-    asked = Ranked(WEIGHTED_MEAN, rows, cluster, members)
+    asked = RowStatistic(WEIGHTED_MEAN, rows, cluster, members)
     (found,) = replicate_ranks([asked], 30, _spec(8000, weights=weights))
-    value, drawn = found.value, found.drawn
+    value, drawn = found.value, found.replicates
     assert value[0] == pytest.approx(rows.mean())
     assert value[1] == pytest.approx(rows[:60].mean())
     exact = rows[::4].var() / 30
     assert drawn[0].var() == pytest.approx(exact, rel=0.12)
     assert np.isnan(value[2])
     assert np.isnan(drawn[2]).all()
-    assert found.units[:, 0].tolist() == [120, 60, 0]
-    assert (found.units[2] == 0).all()
+    assert found.total_weights[:, 0].tolist() == [120, 60, 0]
+    assert (found.total_weights[2] == 0).all()
 
 
 def test_acceleration_is_the_cluster_jackknifes():

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.roots import Excess, passing_zero
+from isolux.stats.roots import Excess, find_roots
 
 NUMBERS = np.random.default_rng(3).uniform(0.01, 50.0, 500)
 
@@ -29,9 +29,9 @@ def test_rows_that_are_found_are_left_behind_and_nothing_else_changes():
     every: list[int] = []
     fewer: list[int] = []
     zero, far = np.zeros_like(NUMBERS), np.full_like(NUMBERS, 60.0)
-    whole = passing_zero(squares(every)(), zero, far)
+    whole = find_roots(squares(every)(), zero, far)
     of = squares(fewer)
-    some = passing_zero(of(), zero, far, of)
+    some = find_roots(of(), zero, far, of)
     assert some.tobytes() == whole.tobytes()
     assert np.allclose(whole, np.cbrt(NUMBERS), rtol=0, atol=1e-12)
     assert len(every) == len(fewer)  # as many rounds
@@ -47,9 +47,9 @@ def test_what_never_passes_ends_at_the_far_end_and_no_number_stays_none():
     def of(rows: npt.NDArray[np.intp] | slice = slice(None)) -> Excess:
         return lambda x: x - least[rows]
 
-    found = passing_zero(of(), np.zeros(3), np.full(3, 2.0), of)
+    found = find_roots(of(), np.zeros(3), np.full(3, 2.0), of)
     assert found.tolist() == [1.0, 2.0, 2.0]
 
 
 def test_of_none_there_is_none():
-    assert passing_zero(lambda x: x, np.zeros(0), np.zeros(0)).tolist() == []
+    assert find_roots(lambda x: x, np.zeros(0), np.zeros(0)).tolist() == []

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from isolux.stats.rows import from_dense, held_at, less_each, row_numbers, some_rows
+from isolux.stats.rows import (
+    from_dense,
+    row_numbers,
+    subtract_from_each,
+    take_matrix_rows,
+    values_at,
+)
 
 
 def _matrix(seed: int, rows: int = 7, columns: int = 11, density: float = 0.4) -> csr_array:
@@ -20,7 +26,7 @@ def _matrix(seed: int, rows: int = 7, columns: int = 11, density: float = 0.4) -
 def test_rows_are_those_that_scipy_takes(at):
     matrix = _matrix(1)
     wanted = np.asarray(at, dtype=np.int64)
-    found = some_rows(matrix, wanted)
+    found = take_matrix_rows(matrix, wanted)
     theirs = matrix[np.atleast_1d(wanted)]
     assert found.toarray().tolist() == theirs.toarray().tolist()
     assert (found.shape, found.nnz) == (theirs.shape, theirs.nnz)
@@ -40,15 +46,15 @@ def test_laid_out_numbers_become_the_matrix_that_scipy_makes(shape):
 def test_rows_are_a_copy():
     matrix = _matrix(2)
     before = matrix.toarray()
-    some_rows(matrix, 1).data[:] = 99.0
+    take_matrix_rows(matrix, 1).data[:] = 99.0
     assert matrix.toarray().tolist() == before.tolist()
 
 
 def test_a_row_without_entries_and_one_beyond_the_last():
     matrix = csr_array(np.zeros((2, 3)))
-    assert some_rows(matrix, np.array([1, 0])).toarray().tolist() == [[0.0] * 3] * 2
+    assert take_matrix_rows(matrix, np.array([1, 0])).toarray().tolist() == [[0.0] * 3] * 2
     with pytest.raises(IndexError):
-        some_rows(matrix, 2)
+        take_matrix_rows(matrix, 2)
 
 
 def test_the_row_of_every_entry():
@@ -62,8 +68,8 @@ def test_what_another_holds_at_each_entry(density):
     where, other = _matrix(3), _matrix(4, density=density)
     dense = other.toarray()
     entries = where.tocoo()
-    assert held_at(where, other).tolist() == dense[entries.row, entries.col].tolist()
-    assert held_at(where, where).tolist() == where.data.tolist()
+    assert values_at(where, other).tolist() == dense[entries.row, entries.col].tolist()
+    assert values_at(where, where).tolist() == where.data.tolist()
 
 
 def test_each_row_is_taken_from_everyone():
@@ -71,6 +77,6 @@ def test_each_row_is_taken_from_everyone():
     # Everyone's sum of the first cluster is 0 (+1 and -1), and has no entry of its own.
     sums = csr_array(np.array([[0.0, 1.0, 0.0, 2.0]]))
     groups = csr_array(np.array([[1.0, 0.0, 0.0, 2.0], [-1.0, 1.0, 0.0, 0.0]]))
-    left = less_each(counts, sums, groups)
+    left = subtract_from_each(counts, sums, groups)
     assert left.toarray().tolist() == (sums.toarray() - groups.toarray()).tolist()
     assert left.indices.tolist() == [0, 1, 3, 0, 1, 3]

@@ -13,20 +13,20 @@ import pytest
 from scipy.sparse import csr_array, vstack
 
 from isolux.stats import drawn_design as drawn_designs
-from isolux.stats.design import build_design
-from isolux.stats.drawn_design import DrawnDesign, build_drawn
-from isolux.stats.raking import Margins, rake, rake_replicates
+from isolux.stats.design import build_cluster_sums
+from isolux.stats.drawn_design import SurveyClusterSums, build_survey_sums
+from isolux.stats.raking import Margins, rake_replicates, rake_weights
 from isolux.stats.sampling import (
     Strata,
-    kish,
-    products_of,
-    rao_wu,
-    rao_wu_in_parts,
-    spread,
-    variance_of_sums,
+    covariance_of_sums,
+    kish_effective_size,
+    rao_wu_batches,
+    rao_wu_weights,
+    stratified_normal_weights,
+    stratified_products,
 )
 from isolux.stats.shares import cluster_means
-from isolux.stats.weighted_means import RowsEffect, weighted_means
+from isolux.stats.weighted_means import WeightingEffect, weighted_means
 from tests._survey import survey
 
 TONES = ("dark", "light", "mid")
@@ -62,12 +62,12 @@ def _covariance(sums: csr_array, counts: csr_array, strata: Strata | None) -> np
     total = np.asarray(counts.sum(axis=1)).ravel()
     p = np.asarray(sums.sum(axis=1)).ravel() / total
     load = np.hstack([np.diag(1 / total), np.diag(-p / total)])
-    return load @ products_of(csr_array(vstack([sums, counts])), strata) @ load.T
+    return load @ stratified_products(csr_array(vstack([sums, counts])), strata) @ load.T
 
 
 def test_means_and_their_covariance_within_strata_are_those_of_r():
     sums, counts, squares, strata = _laid_out()
-    found = weighted_means((sums, counts, squares), strata, 0.0, shares=True)
+    found = weighted_means((sums, counts, squares), strata, 0.0, is_proportion=True)
     assert found.value == pytest.approx(R_MEANS, abs=1e-9)
     assert _covariance(sums, counts, strata) == pytest.approx(R_STRATA, abs=1e-12)
 
@@ -80,11 +80,11 @@ def test_without_strata_all_clusters_are_one_stratum_of_r():
 
 def test_the_variance_is_r_s_and_never_less_with_a_correction_for_few_clusters():
     sums, counts, squares, strata = _laid_out()
-    found = weighted_means((sums, counts, squares), strata, 0.0, shares=True)
+    found = weighted_means((sums, counts, squares), strata, 0.0, is_proportion=True)
     ratio = found.variance / np.diag(R_STRATA)
     assert (ratio >= 1.0).all()
     assert (ratio <= 1.15).all()
-    assert (found.freedom <= 24 - 3).all()  # R's degf(des): 21
+    assert (found.dof <= 24 - 3).all()  # R's degf(des): 21
 
 
 def test_the_covariance_without_strata_is_statsmodels_for_weighted_least_squares():
@@ -105,7 +105,7 @@ def test_the_covariance_without_strata_is_statsmodels_for_weighted_least_squares
 def test_equal_weights_give_what_no_weights_give(scale):
     sums, counts, squares, _ = _laid_out(np.full(190, scale))
     plain = cluster_means(sums / scale, counts / scale, np.ones(24, dtype=np.int64), 0.1)
-    found = weighted_means((sums, counts, squares), None, 0.1, shares=True)
+    found = weighted_means((sums, counts, squares), None, 0.1, is_proportion=True)
     for name in ("value", "units", "variance", "freedom", "size", "rare"):
         assert getattr(found, name) == pytest.approx(getattr(plain, name)), name
     for z in (1.0, 1.96, 3.0):
@@ -116,7 +116,7 @@ def test_equal_weights_give_what_no_weights_give(scale):
 
 def test_replicates_have_the_covariance_of_r():
     sums, counts, _, strata = _laid_out()
-    drawn = rao_wu(np.random.default_rng(3), 24, strata, 20_000)
+    drawn = rao_wu_weights(np.random.default_rng(3), 24, strata, 20_000)
     p = (sums @ drawn) / (counts @ drawn)
     # 20,000 replicates know a variance to 1 %; the ratio is not quite linear in 24 clusters.
     assert np.var(p, axis=1) == pytest.approx(np.diag(R_STRATA), rel=0.12)
@@ -124,14 +124,14 @@ def test_replicates_have_the_covariance_of_r():
 
 def test_each_replicate_counts_as_many_clusters_of_a_stratum_as_were_drawn():
     strata = Strata(np.array([0, 0, 1, 1, 1]), np.array([2, 3]))
-    drawn = rao_wu(np.random.default_rng(0), 5, strata, 50)
+    drawn = rao_wu_weights(np.random.default_rng(0), 5, strata, 50)
     assert drawn[:2].sum(axis=0) == pytest.approx(2.0)
     assert drawn[2:].sum(axis=0) == pytest.approx(3.0)
 
 
 def test_clusters_of_which_nobody_is_judged_are_drawn_too():
     strata = Strata(np.array([0, 0]), np.array([10]))  # two of ten are left
-    drawn = rao_wu(np.random.default_rng(0), 2, strata, 40_000)
+    drawn = rao_wu_weights(np.random.default_rng(0), 2, strata, 40_000)
     assert drawn.mean() == pytest.approx(1.0, abs=0.02)
     # Each cluster's weight is 10 / 9 times Binomial(9, 1 / 10): variance (10 / 9)² 9 · .09 = 1.
     assert drawn.var(axis=1) == pytest.approx([1.0, 1.0], rel=0.04)
@@ -141,13 +141,13 @@ def test_clusters_of_which_nobody_is_judged_are_drawn_too():
 def test_normal_weights_have_the_covariance_that_products_say(absent):
     strata = Strata(np.array([0, 0, 0, 1, 1, 1]), np.array([3 + absent, 3]))
     rows = csr_array(np.array([[1.0, 2.0, 4.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 3.0, 1.0, 2.0]]))
-    drawn = rows @ spread(np.random.default_rng(1), 6, strata, 60_000)
-    assert np.cov(drawn) == pytest.approx(products_of(rows, strata), rel=0.06, abs=0.12)
+    drawn = rows @ stratified_normal_weights(np.random.default_rng(1), 6, strata, 60_000)
+    assert np.cov(drawn) == pytest.approx(stratified_products(rows, strata), rel=0.06, abs=0.12)
 
 
 def test_sums_drawn_anew_vary_around_their_mean():
     rows = csr_array(np.array([[2.0, 2.0, 2.0, 2.0]]))
-    assert variance_of_sums(rows, None) == pytest.approx(np.zeros((1, 1)))
+    assert covariance_of_sums(rows, None) == pytest.approx(np.zeros((1, 1)))
 
 
 def test_strata_that_explain_everything_leave_no_interval_of_width_0():
@@ -155,7 +155,7 @@ def test_strata_that_explain_everything_leave_no_interval_of_width_0():
     counts = csr_array(np.ones((1, 40)))
     sums = csr_array(np.array([[1.0] * 20 + [0.0] * 20]))
     strata = Strata(np.repeat([0, 1], 20), np.array([20, 20]))
-    found = weighted_means((sums, counts, counts), strata, 0.0, shares=True)
+    found = weighted_means((sums, counts, counts), strata, 0.0, is_proportion=True)
     assert found.variance.item() == pytest.approx(0.0)
     ends = found.score_interval(1.96)
     assert ends.low.item() < 0.4
@@ -163,17 +163,23 @@ def test_strata_that_explain_everything_leave_no_interval_of_width_0():
 
 
 def test_errors_that_were_drawn_more_often_make_rates_surer_and_those_that_weigh_more_less_sure():
-    surer = RowsEffect.of(0.9, right=90.0, every=91.0, rare=200.0)
-    less = RowsEffect.of(0.9, right=50.0, every=100.0, rare=200.0)
-    nothing = RowsEffect.of(0.9, right=90.0, every=100.0, rare=200.0)
+    surer = WeightingEffect.from_overall(
+        0.9, event_square=90.0, total_square=91.0, n_clusters_with_event=200.0
+    )
+    less = WeightingEffect.from_overall(
+        0.9, event_square=50.0, total_square=100.0, n_clusters_with_event=200.0
+    )
+    nothing = WeightingEffect.from_overall(
+        0.9, event_square=90.0, total_square=100.0, n_clusters_with_event=200.0
+    )
     assert surer.effect < nothing.effect < less.effect
     assert nothing.effect == pytest.approx(1.0)
-    few = surer.of_groups(np.array([0.0, 1000.0]), np.ones(2))
+    few = surer.group_effects(np.array([0.0, 1000.0]), np.ones(2))
     assert few[0] == pytest.approx(1.0)  # of a group without an error nothing is known
     assert few[1] < 0.35
     # Everyone: 600 clusters of effect 1 (nothing) and 3 of 2 make 1.005. A group with 7 clusters:
     # (7 · 1.004975 + 3 · 2) / 10, and without an error that of heavy errors, 2.
-    unknown = RowsEffect(1.0, 600.0).of_groups(np.array([7.0, 0.0]), np.full(2, 2.0))
+    unknown = WeightingEffect(1.0, 600.0).group_effects(np.array([7.0, 0.0]), np.full(2, 2.0))
     assert unknown == pytest.approx([1.3034826, 2.0])
 
 
@@ -181,22 +187,24 @@ def test_what_heavy_errors_would_cost():
     # Weights 1, 1, 2: sum w = 4, sum w² = 6, sum w³ = 10; 10 · 4 / 36 of one row a cluster.
     weight = csr_array(np.array([[1.0, 1.0, 2.0]]))
     nobody_wrong = weight.copy(), weight, weight.power(2)
-    found = weighted_means(nobody_wrong, None, 0.0, RowsEffect(1.0, 0.0), shares=True)
-    assert found.row_effect.item() == pytest.approx(10 / 9)
+    found = weighted_means(nobody_wrong, None, 0.0, WeightingEffect(1.0, 0.0), is_proportion=True)
+    assert found.weighting_effect.item() == pytest.approx(10 / 9)
     equal = csr_array(np.ones((1, 5)))
-    found = weighted_means((equal, equal, equal), None, 0.0, RowsEffect(1.0, 0.0), shares=True)
-    assert found.row_effect.item() == 1.0
+    found = weighted_means(
+        (equal, equal, equal), None, 0.0, WeightingEffect(1.0, 0.0), is_proportion=True
+    )
+    assert found.weighting_effect.item() == 1.0
 
 
 def test_kish_counts_units_of_one_weight():
-    assert kish(np.full(7, 3.0)) == pytest.approx(7.0)
-    assert kish(np.array([1.0, 0.0])) == pytest.approx(1.0)
-    assert kish(np.zeros(0)) == 0.0
+    assert kish_effective_size(np.full(7, 3.0)) == pytest.approx(7.0)
+    assert kish_effective_size(np.array([1.0, 0.0])) == pytest.approx(1.0)
+    assert kish_effective_size(np.zeros(0)) == 0.0
 
 
 def _design(
     margins: Margins | None = None, shares: tuple = (), left: np.ndarray | None = None
-) -> DrawnDesign:  # fmt: skip
+) -> SurveyClusterSums:  # fmt: skip
     """Lay the survey out by photographer and tone: everyone, four photographers, others, light."""
     data = survey()
     n, w = data.height, data["weight"].to_numpy()
@@ -205,20 +213,20 @@ def _design(
     light = np.where(data["tone"].to_numpy() == "light", 3, 4)
     group = np.concatenate([np.zeros(n, dtype=np.int64), 1 + _photographer(), light])
     entries = group, np.tile(np.arange(n), 3)
-    plain = build_design(columns, school, *entries, 5)
+    plain = build_cluster_sums(columns, school, *entries, 5)
     weight = w
     if margins is not None:
-        weight, apart = rake(w, margins, shares)
+        weight, apart = rake_weights(w, margins, shares)
         assert apart < 1e-9
     strata = Strata(np.arange(24) % 3, np.full(3, 8), left)
-    return build_drawn(columns, school, entries, plain, weight, strata, margins)
+    return build_survey_sums(columns, school, entries, plain, weight, strata, margins)
 
 
 def test_small_samples_are_laid_out_and_come_out_the_same(monkeypatch):
     laid = _design()
-    monkeypatch.setattr(drawn_designs, "is_small", lambda *_: False)
+    monkeypatch.setattr(drawn_designs, "is_dense_faster", lambda *_: False)
     summed = _design()
-    for one, other in ((laid.matrix, summed.matrix), (laid.squares, summed.squares)):
+    for one, other in ((laid.matrix, summed.matrix), (laid.squared_sums, summed.squared_sums)):
         assert np.array_equal(one.indptr, other.indptr)
         assert np.array_equal(one.indices, other.indices)
         np.testing.assert_allclose(one.data, other.data, rtol=1e-14)
@@ -237,13 +245,13 @@ def _margins(*names: str) -> Margins:
     return Margins(tuple(code for code, _ in kept), tuple(size for _, size in kept), weight)
 
 
-def _errors(design: DrawnDesign) -> tuple[np.ndarray, np.ndarray]:
+def _errors(design: SurveyClusterSums) -> tuple[np.ndarray, np.ndarray]:
     """Return values and linearised standard errors of everyone, two photographers and light."""
     rows, totals = np.arange(4), design.totals()
     value = totals[rows, 0] / totals[rows, 1]
-    stacked = csr_array(vstack([design.varying(rows, q) for q in (0, 1)]))
+    stacked = csr_array(vstack([design.residual_rows(rows, q) for q in (0, 1)]))
     load = np.hstack([np.diag(1 / totals[rows, 1]), np.diag(-value / totals[rows, 1])])
-    return value, np.sqrt(np.diag(load @ products_of(stacked, design.strata) @ load.T))
+    return value, np.sqrt(np.diag(load @ stratified_products(stacked, design.strata) @ load.T))
 
 
 def test_post_stratification_is_that_of_r():
@@ -271,7 +279,7 @@ def test_a_finite_population_is_that_of_r():
 
 def test_replicates_of_a_calibrated_sample_keep_the_population_and_its_variance():
     design = _design(_margins("tone"), (np.array([0.5, 0.3, 0.2]),))
-    drawn = np.hstack([*design.replicates_of_units(np.random.default_rng(5), 4000)])
+    drawn = np.hstack([*design.draw_unit_weights(np.random.default_rng(5), 4000)])
     tone = design.calibration.margins.codes[0]
     held = np.stack([drawn[tone == k].sum(axis=0) for k in range(3)])
     assert held / held.sum(axis=0) == pytest.approx(np.tile([[0.5], [0.3], [0.2]], 4000))
@@ -291,7 +299,7 @@ def test_parts_of_a_rescaled_bootstrap_are_what_was_drawn_at_once(strata, replic
         for r in range(replicates):
             times = np.bincount(rng.integers(0, n, size=n - 1), minlength=n)[: len(rows)]
             expected[rows, r] = 1.0 + 1.0 * (times * (n / (n - 1)) - 1.0)
-    parts = [*rao_wu_in_parts(np.random.default_rng(3), 5, strata, replicates)]
+    parts = [*rao_wu_batches(np.random.default_rng(3), 5, strata, replicates)]
     assert np.hstack(parts).tolist() == expected.tolist()
     assert max(part.shape[1] for part in parts) < 64
 
@@ -299,14 +307,16 @@ def test_parts_of_a_rescaled_bootstrap_are_what_was_drawn_at_once(strata, replic
 def test_replicates_of_a_finite_population_vary_by_less():
     strata = Strata(np.zeros(6, dtype=np.int64), np.array([6]), np.array([0.25]))
     whole = Strata(np.zeros(6, dtype=np.int64), np.array([6]))
-    few, many = (rao_wu(np.random.default_rng(1), 6, s, 30_000).var() for s in (strata, whole))
+    few, many = (
+        rao_wu_weights(np.random.default_rng(1), 6, s, 30_000).var() for s in (strata, whole)
+    )
     assert few == pytest.approx(many / 4, rel=0.02)
 
 
 def test_a_census_leaves_nothing_to_chance():
     sums, counts, squares, _ = _laid_out()
     strata = Strata(np.arange(24) % 3, np.full(3, 8), np.zeros(3))
-    found = weighted_means((sums, counts, squares), strata, 0.1, shares=True)
+    found = weighted_means((sums, counts, squares), strata, 0.1, is_proportion=True)
     assert found.variance == pytest.approx(np.zeros(3))
     ends = found.score_interval(1.96)
     assert ends.low == pytest.approx(found.value)
@@ -316,7 +326,7 @@ def test_a_census_leaves_nothing_to_chance():
 def test_tables_that_no_weights_can_meet_are_told():
     both = np.array([0, 0, 1, 1])  # two tables that are one
     margins = Margins((both, both), (2, 2))
-    _, apart = rake(np.ones(4), margins, [np.array([0.5, 0.5]), np.array([0.9, 0.1])])
+    _, apart = rake_weights(np.ones(4), margins, [np.array([0.5, 0.5]), np.array([0.9, 0.1])])
     assert apart > 0.1
 
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import norm
 
-from isolux.disparity.within import sameness_p
-from isolux.stats.differences import of_means
+from isolux.disparity.within import equivalence_p
+from isolux.stats.differences import mean_difference
 from isolux.stats.shares import cluster_means
 
 
@@ -26,7 +26,7 @@ def every_pair(rates, n, each=1, seed=0):
     groups = cluster_means(csr_array(right), csr_array(photos), np.ones(at, int), 0.1)
     first, second = np.triu_indices(k, 1)
     none = np.zeros(len(first))
-    return of_means(groups.at(first), groups.at(second), none, none)
+    return mean_difference(groups.take(first), groups.take(second), none, none)
 
 
 WORLDS = {
@@ -49,7 +49,7 @@ def test_the_farthest_end_is_that_of_all_intervals(world, log, z):
         (False, np.fmax(all_ends.high, -all_ends.low)),
         (True, np.fmax(all_ends.low, -all_ends.high)),
     ):
-        found = apart.farthest(z, log=log, towards=towards)
+        found = apart.outermost_bound(z, log=log, inner_bound=towards)
         np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
         if np.isnan(expected).all():
             continue
@@ -62,7 +62,7 @@ def test_the_farthest_end_is_that_of_all_intervals(world, log, z):
 
 def test_only_few_ends_are_found_where_groups_are_many():
     apart = every_pair(np.random.default_rng(1).uniform(0.6, 0.95, 80), 100)
-    found = apart.farthest(1.96)
+    found = apart.outermost_bound(1.96)
     assert len(found) == 3160
     assert np.isfinite(found).sum() < 200
 
@@ -84,4 +84,4 @@ def touched(apart, margin):
 @pytest.mark.parametrize("margin", [0.02, 0.1, 0.3])
 def test_the_p_of_a_claim_of_sameness_is_where_the_bounds_touch_the_margin(world, margin):
     apart = WORLDS[world]
-    assert sameness_p(apart, margin) == pytest.approx(touched(apart, margin), abs=1e-7)
+    assert equivalence_p(apart, margin) == pytest.approx(touched(apart, margin), abs=1e-7)

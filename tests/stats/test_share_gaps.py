@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 from scipy.special import xlogy
 from scipy.stats import binom, norm, t
 
-from isolux.stats.share_gaps import ShareGaps, welch_freedom
-from isolux.stats.shares import cluster_means, pooled_correlation
+from isolux.stats.share_gaps import ProportionDifferences, welch_satterthwaite_dof
+from isolux.stats.shares import cluster_means, pooled_intracluster_correlation
 
 Z = 1.959963984540054
 
@@ -22,14 +22,14 @@ def _gaps(right, photos):
     right, photos = np.asarray(right, dtype=float), np.asarray(photos, dtype=float)
     copies = np.ones(photos.shape[1], dtype=np.int64)
     whole = [csr_array(x.sum(axis=0, keepdims=True)) for x in (right, photos)]
-    rho = float(pooled_correlation(*whole, copies)[0])
+    rho = float(pooled_intracluster_correlation(*whole, copies)[0])
     means = cluster_means(csr_array(right), csr_array(photos), copies, rho)
-    a, b = means.at(np.array([0])), means.at(np.array([1]))
+    a, b = means.take(np.array([0])), means.take(np.array([1]))
     left = right - means.value[:, None] * photos
-    units = means.units.prod()
+    units = means.n_units.prod()
     covariance = np.array([(left[0] * left[1]).sum() / units])
     shared = np.array([(photos[0] * photos[1]).sum() / units])
-    return ShareGaps.of(a, b, covariance, shared), (a, b, rho)
+    return ProportionDifferences.from_cluster_means(a, b, covariance, shared), (a, b, rho)
 
 
 def _rows(first, n, second, m):
@@ -55,7 +55,7 @@ def test_the_variance_of_independent_rows_by_hand():
     # share counts 15 of 55 itself and 40 of 55 as 50/80, at a gap of 0:
     p, q = (15 * 0.75 + 40 * 0.625) / 55, (15 * 0.5 + 40 * 0.625) / 55
     variance = p * (1 - p) / 40 + q * (1 - q) / 40
-    assert _rows(30, 40, 20, 40).deviates().item() == pytest.approx(0.25 / np.sqrt(variance))
+    assert _rows(30, 40, 20, 40).z_statistics().item() == pytest.approx(0.25 / np.sqrt(variance))
 
 
 def test_a_flawless_group_has_nearly_the_variance_of_everyones_share():
@@ -69,7 +69,7 @@ def test_a_flawless_group_has_nearly_the_variance_of_everyones_share():
 
 def test_nothing_differs_where_all_are_right():
     found = _rows(60, 60, 90, 90)
-    assert found.deviates().item() == 0.0
+    assert found.z_statistics().item() == 0.0
     ends = found.interval(Z)
     assert ends.low.item() < 0 < ends.high.item()
 
@@ -78,21 +78,23 @@ def test_nothing_differs_where_all_are_right():
 @pytest.mark.parametrize("seed", range(12))
 def test_test_difference_and_ratio_are_one_statement(seed, shared):
     found, _ = _gaps(*_clusters(seed, shared=shared, apart=0.05 + seed / 40))
-    deviate = abs(found.deviates().item())
+    deviate = abs(found.z_statistics().item())
     for z in (deviate - 1e-6, deviate + 1e-6):
         ends, logs = found.interval(z), found.log_ratio_interval(z)
         excluded = z < deviate
         assert (ends.low.item() > 0 or ends.high.item() < 0) == excluded
         assert (logs.low.item() > 0 or logs.high.item() < 0) == excluded
-        assert found.reach(z).item() == pytest.approx(abs((found.a - found.b).item()), rel=1e-4)
+        assert found.half_width(z).item() == pytest.approx(
+            abs((found.a - found.b).item()), rel=1e-4
+        )
 
 
 @pytest.mark.parametrize("z", [1.0, Z, 3.0])
 def test_ends_lie_where_the_test_of_that_gap_gives_z(z):
     found, _ = _gaps(*_clusters(1, shared=False))
     ends = found.interval(z)
-    assert found.deviates(ends.low).item() == pytest.approx(z, rel=1e-6)
-    assert found.deviates(ends.high).item() == pytest.approx(-z, rel=1e-6)
+    assert found.z_statistics(ends.low).item() == pytest.approx(z, rel=1e-6)
+    assert found.z_statistics(ends.high).item() == pytest.approx(-z, rel=1e-6)
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -112,18 +114,18 @@ def test_own_clusters_take_students_t_and_never_much_less_than_everyones(times):
     found = replace(found, pooled=tuple(times * part for part in found.own))
     own, least = found.variances()
     assert least.item() == pytest.approx(times**0.4 * own.item())
-    grown = t.ppf(norm.cdf(Z), found.freedom) / t.ppf(norm.cdf(Z), found.of_rows)
-    assert found.growth(Z) == pytest.approx(grown**2)
+    grown = t.ppf(norm.cdf(Z), found.dof) / t.ppf(norm.cdf(Z), found.independent_dof)
+    assert found.t_inflation(Z) == pytest.approx(grown**2)
     needed = Z * np.sqrt(np.maximum(grown**2 * own, least))
-    assert found.reach(Z) == pytest.approx(needed)
-    assert (found.reach(Z) > Z * np.sqrt(own) * 1.1).item() == (times == 4.0)
+    assert found.half_width(Z) == pytest.approx(needed)
+    assert (found.half_width(Z) > Z * np.sqrt(own) * 1.1).item() == (times == 4.0)
 
 
 def test_the_three_effects_are_of_the_clusters():
     found, (a, b, rho) = _gaps(*_clusters(3, shared=True, clusters=40))
     for k, group in enumerate((a, b)):
         size, units = group.size.item(), group.units.item()
-        own = group.variance.item() / group.binomial().item() * (units - 1) / units
+        own = group.variance.item() / group.binomial_variance().item() * (units - 1) / units
         assert found.own[k].item() == pytest.approx(max(own, 1.0) / units)
         assert found.pooled[k].item() == pytest.approx((1 + rho * (size - 1)) / units)
         worth = units / max(own, 1 + rho * (size - 1), 1.0)
@@ -133,7 +135,7 @@ def test_the_three_effects_are_of_the_clusters():
 def test_shares_of_nobody_have_no_deviate_and_no_interval():
     found = _rows(30, 40, 20, 40)
     gone = found.at(np.array([np.nan]), found.b)
-    assert np.isnan(gone.deviates()).all()
+    assert np.isnan(gone.z_statistics()).all()
     assert np.isnan(gone.interval(Z).low).all()
     assert np.isnan(gone.log_ratio_interval(Z).high).all()
 
@@ -144,14 +146,16 @@ def test_a_share_of_0_has_no_ratio():
 
 def test_welch_freedom_of_one_group_alone_is_its_own():
     one = np.array([2.0])
-    assert welch_freedom(one, np.array([7.0]), 0 * one, np.array([3.0])).item() == pytest.approx(7)
+    assert welch_satterthwaite_dof(
+        one, np.array([7.0]), 0 * one, np.array([3.0])
+    ).item() == pytest.approx(7)
 
 
 def _alone(a, b, n, m):
     """Pairs of shares of independent rows."""
     one = np.ones(len(a))
     parts = one / n, one / m, 0.0 * one
-    return ShareGaps(a, b, (n * one, m * one), parts, parts, np.inf * one, np.inf * one)
+    return ProportionDifferences(a, b, (n * one, m * one), parts, parts, np.inf * one, np.inf * one)
 
 
 @pytest.mark.parametrize(("gap", "ratio"), [(0.04, 1.0), (-0.3, 1.0), (0.0, 0.7), (0.0, 1.6)])
@@ -161,7 +165,9 @@ def _alone(a, b, n, m):
 ])  # fmt: skip
 def test_shares_at_a_gap_are_the_likeliest_ones(a, b, n, m, gap, ratio):
     found = _alone(np.array([a]), np.array([b]), n, m)
-    first, second = (x.item() for x in found._if(np.array([gap]) if gap else 0.0, ratio))
+    first, second = (
+        x.item() for x in found._constrained_mle(np.array([gap]) if gap else 0.0, ratio)
+    )
 
     def unlikely(p):
         q = (p - gap) / ratio
@@ -195,12 +201,12 @@ def test_a_bound_of_a_gap_fails_on_either_side_in_hardly_more_than_5_of_100(p, q
 @pytest.mark.parametrize("end", ["low", "high"])
 def test_a_careful_end_lies_nearly_half_a_person_farther_out(end):
     found = _rows(46, 50, 170, 200)
-    at = getattr(found.interval(1.6448536, careful=True), end)
+    at = getattr(found.interval(1.6448536, conservative=True), end)
     off = abs(found.a - found.b - at).item()
     # By hand: z √V, and .45 of the 50 people whom the smaller group is.
     spread = np.sqrt(np.maximum(*found.variances(at))).item()
     assert off == pytest.approx(1.6448536 * spread + 0.45 / 50)
-    assert found.reach(1.6448536, at, careful=True).item() == pytest.approx(off)
+    assert found.half_width(1.6448536, at, conservative=True).item() == pytest.approx(off)
     assert off > abs(found.a - found.b - getattr(found.interval(1.6448536), end)).item()
 
 
@@ -208,17 +214,19 @@ def test_a_careful_end_lies_nearly_half_a_person_farther_out(end):
 def test_a_careful_end_of_a_ratio_lies_nearly_half_a_person_farther_out(end):
     found = _rows(46, 50, 170, 200)
     plain = getattr(found.log_ratio_interval(1.6448536), end).item()
-    at = np.exp(getattr(found.log_ratio_interval(1.6448536, careful=True), end)).item()
+    at = np.exp(getattr(found.log_ratio_interval(1.6448536, conservative=True), end)).item()
     # By hand: a person of the first group moves a - r b by 1 / 50, of the second by r / 200.
     spread = np.sqrt(np.maximum(*found.variances(0.0, at))).item()
     off = abs(0.92 - at * 0.85)
     assert off == pytest.approx(1.6448536 * spread + 0.45 * max(1 / 50, at / 200))
-    assert found.reach(1.6448536, ratio=at, careful=True).item() == pytest.approx(off)
-    assert abs(np.log(at) - np.log(0.92 / 0.85)) > abs(plain - np.log(0.92 / 0.85))
+    assert found.half_width(1.6448536, ratio=at, conservative=True).item() == pytest.approx(off)
+    assert abs(np.log(at) - np.log(0.92 / 0.85)) > abs(
+        plain - np.log(0.92 / 0.85)
+    )
 
 
 def test_a_careful_ratio_counts_people_of_the_group_that_moves_it_more():
     found = _rows(170, 200, 46, 50)
-    at = np.exp(found.log_ratio_interval(1.6448536, careful=True).low).item()
+    at = np.exp(found.log_ratio_interval(1.6448536, conservative=True).low).item()
     spread = np.sqrt(np.maximum(*found.variances(0.0, at))).item()
     assert 0.85 - at * 0.92 == pytest.approx(1.6448536 * spread + 0.45 * at / 50)

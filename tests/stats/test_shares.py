@@ -40,7 +40,7 @@ def test_what_clusters_add_is_as_sure_as_those_with_the_rarer_answer(held):
 def test_rows_that_are_no_more_alike_than_chance_are_left_alone():
     group = _group(5, effect=1.0)
     growth = (stats.t.ppf(0.975, 299) / stats.t.ppf(0.975, 2399)) ** 2
-    assert group.rare_effect().item() == pytest.approx(1.0 + 7.0 / 26.0)
+    assert group.rare_outcome_design_effect().item() == pytest.approx(1.0 + 7.0 / 26.0)
     assert group.design_effect(Z).item() == pytest.approx(max(growth, 1.0 + 7.0 / 26.0))
 
 

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from isolux.stats.slices import apart, rows_of, worst_slices
+from isolux.stats.slices import select_distinct_slices, slice_membership, worst_slices
 from isolux.vocabulary.errors import InputError, SpecError
 
 
@@ -65,16 +65,17 @@ def test_the_worst_are_those_of_all_slices_there_are(seed, most, kind):
 
 def test_bounds_pass_over_most_slices_and_lose_none():
     rows, attribute, error, cluster = world(3, n=4000, sizes=(4,) * 10)
-    few = worst_slices(rows, attribute, error, cluster, most=4, min_size=40)
-    all_of_them = worst_slices(rows, attribute, error, cluster, most=20000, min_size=40)
+    few = worst_slices(rows, attribute, error, cluster, max_slices=4, min_size=40)
+    all_of_them = worst_slices(rows, attribute, error, cluster, max_slices=20000, min_size=40)
     assert few.members.tolist() == all_of_them.members[:4].tolist()
-    assert few.looked_into < 0.2 * (40 + 45 * 4**2 + 120 * 4**3)  # all that there are
+    assert few.n_evaluated < 0.2 * (40 + 45 * 4**2 + 120 * 4**3)  # all that there are
 
 
 def test_a_larger_penalty_prefers_larger_slices():
     rows, attribute, error, cluster = world(1, n=2000)
     sizes = [
-        worst_slices(rows, attribute, error, cluster, most=1, alpha=a).size[0] for a in (1.0, 0.95)
+        worst_slices(rows, attribute, error, cluster, max_slices=1, alpha=a).size[0]
+        for a in (1.0, 0.95)
     ]
     assert sizes[0] < sizes[1]
 
@@ -82,8 +83,8 @@ def test_a_larger_penalty_prefers_larger_slices():
 def test_the_order_of_rows_does_not_matter():
     rows, attribute, error, cluster = world(2)
     mixed = np.random.default_rng(0).permutation(len(rows))
-    one = worst_slices(rows, attribute, error, cluster, most=20)
-    other = worst_slices(rows[mixed], attribute, error[mixed], cluster[mixed], most=20)
+    one = worst_slices(rows, attribute, error, cluster, max_slices=20)
+    other = worst_slices(rows[mixed], attribute, error[mixed], cluster[mixed], max_slices=20)
     assert one.members.tolist() == other.members.tolist()
     assert one.n_clusters.tolist() == other.n_clusters.tolist()
 
@@ -104,8 +105,8 @@ def test_nothing_comes_of_nothing():
 
 def test_rows_of_slices_are_those_that_hold_every_value():
     rows, attribute, error, cluster = world(5)
-    found = worst_slices(rows, attribute, error, cluster, most=10)
-    inside = rows_of(rows, found.members)
+    found = worst_slices(rows, attribute, error, cluster, max_slices=10)
+    inside = slice_membership(rows, found.members)
     assert inside.sum(axis=0).tolist() == found.size.tolist()
     assert error[inside[:, 0]].mean() == pytest.approx(found.error[0])
 
@@ -113,9 +114,9 @@ def test_rows_of_slices_are_those_that_hold_every_value():
 def test_slices_that_share_their_rows_are_left_out():
     inside = np.zeros((10, 3), bool)
     inside[:6, 0] = inside[2:8, 1] = inside[6:, 2] = True  # 4 of 8 shared; 2 of 8; none
-    assert apart(inside, 0.49).tolist() == [0, 2]
-    assert apart(inside, 0.5).tolist() == [0, 1, 2]
-    assert apart(inside[:, :0], 0.5).tolist() == []
+    assert select_distinct_slices(inside, 0.49).tolist() == [0, 2]
+    assert select_distinct_slices(inside, 0.5).tolist() == [0, 1, 2]
+    assert select_distinct_slices(inside[:, :0], 0.5).tolist() == []
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from isolux.stats.small_groups import cell_estimates
-from isolux.stats.small_groups.laplace import Cells, effect_covariances, laws, modes
+from isolux.stats.small_groups import estimate_cells
+from isolux.stats.small_groups.laplace import (
+    IntersectionCells,
+    cell_posteriors,
+    effect_covariances,
+    find_modes,
+)
 from isolux.vocabulary.errors import InputError
 
 LEVELS = np.array(list(itertools.product(range(3), range(2), range(2))))
@@ -17,7 +22,7 @@ RATES = np.array([0.9, 0.85, 0.92, 0.8, 0.7, 0.75, 0.72, 0.6, 0.9, 0.88, 0.95, 0
 
 
 def _of(people, share=RATES, **settings):
-    return cell_estimates(share, np.diag(1.0 / people), LEVELS, **settings)
+    return estimate_cells(share, np.diag(1.0 / people), LEVELS, **settings)
 
 
 def test_of_very_many_people_the_raw_value_stands_and_its_interval_is_the_normal_one():
@@ -80,7 +85,7 @@ def test_the_order_of_cells_and_of_attributes_and_names_of_values_do_not_matter(
     people = np.linspace(3, 40, 12)
     found = _of(people)
     order = np.random.default_rng(0).permutation(12)
-    again = cell_estimates(
+    again = estimate_cells(
         RATES[order], np.diag(1.0 / people[order]), (7 - LEVELS)[order][:, [2, 0, 1]]
     )
     assert again.value == pytest.approx(found.value[order], abs=1e-6)
@@ -106,8 +111,8 @@ def test_cells_that_share_their_people_do_not_count_them_twice():
     log_sd = np.log(np.full((1, 7), 1e-4))  # nothing but everyone's mean is open
     widths = []
     for noise in (apart, same):
-        cells = Cells.of(RATES, noise, held, shares=True)
-        found = laws(cells, shared, log_sd, modes(cells, shared, log_sd))
+        cells = IntersectionCells.from_estimates(RATES, noise, held, is_proportion=True)
+        found = cell_posteriors(cells, shared, log_sd, find_modes(cells, shared, log_sd))
         widths.append(found.variance[0, 0])
     assert widths[1] == pytest.approx(2 * widths[0], rel=0.03)
 
@@ -117,18 +122,22 @@ def test_the_likelihood_of_normal_means_is_the_textbooks():
     levels = LEVELS[:6]
     noise = np.diag(np.linspace(0.1, 0.3, 6))
     value = np.array([0.3, -0.2, 0.5, 0.1, 0.0, 0.4])
-    cells = Cells.of(value, noise, np.ones(6, dtype=bool), shares=False)
+    cells = IntersectionCells.from_estimates(
+        value, noise, np.ones(6, dtype=bool), is_proportion=False
+    )
     shared, _ = effect_covariances(levels)
-    log_sd = np.log([[0.5, 0.4, 0.3, 0.2, 0.3, 0.1, 0.6], [0.1, 0.2, 0.05, 0.1, 0.1, 0.3, 0.2]])
-    found = modes(cells, shared, log_sd)
-    of_cells = laws(cells, shared, log_sd, found)
+    log_sd = np.log(
+        [[0.5, 0.4, 0.3, 0.2, 0.3, 0.1, 0.6], [0.1, 0.2, 0.05, 0.1, 0.1, 0.3, 0.2]]
+    )
+    found = find_modes(cells, shared, log_sd)
+    of_cells = cell_posteriors(cells, shared, log_sd, found)
     for h in range(2):
         whole = np.tensordot(np.exp(2 * log_sd[h]), shared, 1) + 2.25 + noise
-        y = value - cells.centre
+        y = value - cells.overall_mean
         law = -0.5 * (y @ np.linalg.solve(whole, y) + np.linalg.slogdet(whole)[1])
         assert found.evidence[h] == pytest.approx(law, abs=1e-9)
         prior = whole - noise
-        mean = cells.centre + prior @ np.linalg.solve(whole, y)
+        mean = cells.overall_mean + prior @ np.linalg.solve(whole, y)
         assert of_cells.mean[h] == pytest.approx(mean)
         variance = np.diag(prior - prior @ np.linalg.solve(whole, prior))
         assert of_cells.variance[h] == pytest.approx(variance)
@@ -142,7 +151,7 @@ def test_two_cells_and_fewer_have_no_kin():
 
 def test_cells_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match="cells do not fit one another") as error:
-        cell_estimates(RATES, np.eye(3), LEVELS)
+        estimate_cells(RATES, np.eye(3), LEVELS)
     assert "noise (3, 3)" in str(error.value)
 
 

@@ -9,17 +9,21 @@ import pytest
 from scipy.sparse import csr_array
 
 from isolux.groups.estimates import Measure
-from isolux.groups.means import drawn_means
-from isolux.stats.design import build_design
+from isolux.groups.means import survey_means_of
+from isolux.stats.design import build_cluster_sums
 from isolux.stats.drawn_design import (
-    DrawnDesign,
-    build_drawn,
-    strata_of_varying,
-    with_other_way,
+    SurveyClusterSums,
+    add_second_clustering,
+    build_survey_sums,
+    get_residual_strata,
 )
 from isolux.stats.raking import Margins
 from isolux.stats.sampling import Strata
-from isolux.stats.weighted_means import both_ways, shared_both_ways, together
+from isolux.stats.weighted_means import (
+    combine_two_way_means,
+    combine_two_way_overlap,
+    inclusion_exclusion,
+)
 from isolux.vocabulary.info import Metric
 from tests._survey import survey
 
@@ -33,7 +37,7 @@ STRATA = Strata(np.arange(24) % 3, np.full(3, 8))
 
 def design(
     weight: np.ndarray | None = None, strata: Strata | None = None, margins: Margins | None = None
-) -> DrawnDesign:
+) -> SurveyClusterSums:
     """Lay the survey out by school and photographer: everyone and three tones."""
     data = survey()
     n = data.height
@@ -43,19 +47,19 @@ def design(
     columns = csr_array(np.column_stack([data["right"].to_numpy(), np.ones(n)]))
     tone = np.array([1 + TONES.index(t) for t in data["tone"]])
     entries = np.concatenate([np.zeros(n, dtype=np.int64), tone]), np.tile(np.arange(n), 2)
-    plain = build_design(columns, school, *entries, 4)
+    plain = build_cluster_sums(columns, school, *entries, 4)
     held = data["weight"].to_numpy() if weight is None else weight
-    one = build_drawn(columns, school, entries, plain, held / held.mean(), strata, margins)
-    other = build_design(columns, photographer, *entries, 4)
-    return with_other_way(one, columns, (school, photographer), entries, other, margins)
+    one = build_survey_sums(columns, school, entries, plain, held / held.mean(), strata, margins)
+    other = build_cluster_sums(columns, photographer, *entries, 4)
+    return add_second_clustering(one, columns, (school, photographer), entries, other, margins)
 
 
-def _covariance(of: DrawnDesign) -> np.ndarray:
+def _covariance(of: SurveyClusterSums) -> np.ndarray:
     rows = np.arange(1, 4)
     totals = of.totals()[rows]
     p = totals[:, 0] / totals[:, 1]
     load = np.hstack([np.diag(1 / totals[:, 1]), np.diag(-p / totals[:, 1])])
-    return load @ of.products(rows, (0, 1)) @ load.T
+    return load @ of.cross_products(rows, (0, 1)) @ load.T
 
 
 def test_the_covariance_is_statsmodels_for_two_ways():
@@ -115,10 +119,10 @@ def test_strata_are_those_of_the_way_that_was_drawn_within_them():
     by_hand = within + _squares(u, photographer) - _squares(u, cells)
     # 8 schools of each stratum have light pupils, so that none is missing from a sum above.
     assert _covariance(design(strata=STRATA))[1, 1] == pytest.approx(by_hand)
-    found = drawn_means(design(strata=STRATA), MEASURE, np.arange(4))
-    flat = drawn_means(design(), MEASURE, np.arange(4))
+    found = survey_means_of(design(strata=STRATA), MEASURE, np.arange(4))
+    flat = survey_means_of(design(), MEASURE, np.arange(4))
     assert found.value == pytest.approx(flat.value)
-    assert (found.freedom <= flat.freedom + 1e-9).all()
+    assert (found.dof <= flat.dof + 1e-9).all()
 
 
 def test_weights_brought_to_a_population_leave_both_ways_their_residuals():
@@ -141,25 +145,25 @@ def test_weights_brought_to_a_population_leave_both_ways_their_residuals():
 
 def test_what_varies_both_ways_stands_side_by_side_with_its_strata():
     of = design(strata=STRATA)
-    strata = strata_of_varying(of)
-    schools, photographers = of.n_clusters, of.ways[0].n_clusters
-    assert of.varying(1, 0).shape == (1, schools + photographers)
-    assert strata.drawn.tolist() == [8, 8, 8, photographers]
-    assert strata.of.tolist() == [*(np.arange(24) % 3).tolist(), *[3] * photographers]
-    assert strata_of_varying(design()) is None
-    assert strata_of_varying(replace(of, ways=None)) is STRATA
+    strata = get_residual_strata(of)
+    schools, photographers = of.n_clusters, of.other_clusterings[0].n_clusters
+    assert of.residual_rows(1, 0).shape == (1, schools + photographers)
+    assert strata.n_sampled.tolist() == [8, 8, 8, photographers]
+    assert strata.stratum_index.tolist() == [*(np.arange(24) % 3).tolist(), *[3] * photographers]
+    assert get_residual_strata(design()) is None
+    assert get_residual_strata(replace(of, other_clusterings=None)) is STRATA
 
 
 def test_replicates_of_a_population_move_by_both_ways_and_meet_it_each_time():
     stratum = np.array([int(s[1:]) % 3 for s in survey()["school"]])
     w = survey()["weight"].to_numpy()
     of = design(margins=Margins((stratum,), (3,), w / w.mean()))
-    drawn = np.hstack([*of.replicates_of_units(np.random.default_rng(3), 40)])
+    drawn = np.hstack([*of.draw_unit_weights(np.random.default_rng(3), 40)])
     totals = np.array([drawn[stratum == h].sum(axis=0) for h in range(3)])
     told = np.array([(w / w.mean())[stratum == h].sum() for h in range(3)])
     assert totals == pytest.approx(np.repeat(told[:, None], 40, axis=1))
     ratio = drawn / (w / w.mean())[:, None]
-    school, cell = survey()["school"].to_numpy(), of.cell_of_unit
+    school, cell = survey()["school"].to_numpy(), of.unit_cell_index
     apart = [np.ptp(ratio[school == s], axis=0).max() for s in np.unique(school)]
     assert max(apart) > 0.1  # photographers move the pupils of one school apart
     assert max(np.ptp(ratio[cell == c], axis=0).max() for c in np.unique(cell)) < 1e-9
@@ -167,43 +171,45 @@ def test_replicates_of_a_population_move_by_both_ways_and_meet_it_each_time():
 
 def test_the_way_with_fewer_clusters_says_how_sure_a_mean_is():
     of = design(np.ones(190))
-    found = drawn_means(of, MEASURE, np.arange(4))
+    found = survey_means_of(of, MEASURE, np.arange(4))
     data = survey()
     one, two = (data[c].value_counts()["count"].to_numpy() for c in ("school", "photographer"))
     fewest = min((n.sum() ** 2) / (n**2).sum() for n in (one, two))
-    assert found.effective_clusters[0] == pytest.approx(fewest)
-    alone = [drawn_means(way, MEASURE, np.arange(4)) for way in of.ways]
+    assert found.n_effective_clusters[0] == pytest.approx(fewest)
+    alone = [survey_means_of(way, MEASURE, np.arange(4)) for way in of.other_clusterings]
     assert (found.variance >= alone[0].variance - 1e-15).all()
-    assert (found.freedom <= alone[0].freedom).all()
+    assert (found.dof <= alone[0].dof).all()
 
 
 def test_replicates_vary_at_least_as_much_as_the_formula_says():
     of = design()
-    drawn = np.hstack([*of.times(np.random.default_rng(2), 8000)])
+    drawn = np.hstack([*of.draw_cluster_weights(np.random.default_rng(2), 8000)])
     assert drawn.min() >= 0.0
-    sums = of.ways[1].sums(drawn)
+    sums = of.other_clusterings[1].weighted_sums(drawn)
     rate = 2.0 * sums[1:4, 0] / sums[1:4, 1]
-    both = np.diag(_covariance(replace(of, ways=None))) + np.diag(_covariance(of.ways[0]))
+    both = np.diag(_covariance(replace(of, other_clusterings=None))) + np.diag(
+        _covariance(of.other_clusterings[0])
+    )
     assert (rate.var(axis=1) > 0.9 * np.diag(_covariance(of))).all()
     assert rate.var(axis=1) == pytest.approx(both, rel=0.35)  # a ratio, of 30 people the first
 
 
 def test_ways_add_up_less_the_cells_of_both():
     one, two, cells = (np.array([x]) for x in (5.0, 3.0, 2.0))
-    assert together(one, two, cells) == pytest.approx([6.0])
+    assert inclusion_exclusion(one, two, cells) == pytest.approx([6.0])
 
 
 def test_what_groups_share_is_weighed_by_each_way_s_correlation():
     one, two = np.array([0.2]), np.array([0.4])
-    assert shared_both_ways(one, two, (0.3, 0.0)) == pytest.approx([0.2])
-    assert shared_both_ways(one, two, (0.0, 0.3)) == pytest.approx([0.4])
-    assert shared_both_ways(one, two, (0.0, 0.0)) == pytest.approx([0.0])
+    assert combine_two_way_overlap(one, two, (0.3, 0.0)) == pytest.approx([0.2])
+    assert combine_two_way_overlap(one, two, (0.0, 0.3)) == pytest.approx([0.4])
+    assert combine_two_way_overlap(one, two, (0.0, 0.0)) == pytest.approx([0.0])
 
 
 def test_a_way_in_which_nothing_is_alike_changes_little():
     of = design(np.ones(190))
     rows = np.arange(4)
-    alone = drawn_means(replace(of, ways=None), MEASURE, rows)
-    put = both_ways(alone, alone, alone)
+    alone = survey_means_of(replace(of, other_clusterings=None), MEASURE, rows)
+    put = combine_two_way_means(alone, alone, alone)
     assert put.variance == pytest.approx(alone.variance)
-    assert put.size == pytest.approx(alone.size)
+    assert put.kish_cluster_size == pytest.approx(alone.kish_cluster_size)

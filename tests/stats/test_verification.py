@@ -14,11 +14,11 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from isolux.stats.resampling.rows import replicate_pairs
 from isolux.stats.verification import (
     area,
+    count_pairs_by_cluster,
     equal_error_rate,
-    falling_order,
     false_match_rate,
     false_non_match_rate,
-    tallied,
+    sort_pairs,
     tar_at_far,
     threshold_at_far,
     true_match_rate,
@@ -238,7 +238,9 @@ def test_totals_by_clusters_change_no_statistic(case):
     plain = sorted_pairs(similarity, genuine, first, second, far=far, threshold=0.5)
     statistics = (tar_at_far(), true_match_rate(), false_match_rate(), false_non_match_rate())
     for statistic in (*statistics, area(), equal_error_rate()):
-        np.testing.assert_allclose(statistic(tallied(plain), weights), statistic(plain, weights))
+        np.testing.assert_allclose(
+            statistic(count_pairs_by_cluster(plain), weights), statistic(plain, weights)
+        )
 
 
 FAR_AWAY = np.append(np.linspace(0, 1, 300), 1e300)
@@ -257,7 +259,7 @@ SIMILARITIES = [
 @pytest.mark.parametrize("similarity", SIMILARITIES, ids=range(len(SIMILARITIES)))
 def test_pairs_fall_in_similarity_and_impostors_come_first(similarity):
     genuine = np.random.default_rng(2).random(len(similarity)) < 0.5
-    order, falls, kind = falling_order(similarity, genuine)
+    order, falls, kind = sort_pairs(similarity, genuine)
     assert sorted(order.tolist()) == list(range(len(similarity)))
     plain = np.lexsort((genuine, -similarity))
     np.testing.assert_array_equal(falls, similarity[plain])

@@ -6,10 +6,10 @@ from collections import defaultdict
 from dataclasses import replace
 
 import polars as pl
+from isolux.groups.membership import build_membership
 
 from isolux.groups.measure import measure_groups
-from isolux.groups.membership import membership
-from isolux.groups.settings import groupings
+from isolux.groups.settings import read_groupings
 from isolux.vocabulary.spec import Groups, Statistics
 from isolux.vocabulary.tables import ATTRIBUTES
 from tests.geometry._coco import Case, evaluated
@@ -19,12 +19,12 @@ def by_group(dataset, scores, metric, label=None, threshold=None, by="group"):
     """Group to value and number of people of one metric, with no minimum size."""
     spec = Statistics(min_units=1, min_clusters=1, replicates=100)
     attributes = dataset.instance_attributes()
-    members = membership(
-        attributes, [by], groupings(Groups(by=by), attributes), units=scores.judged_units()
+    members = build_membership(
+        attributes, [by], read_groupings(Groups(by=by), attributes), units=scores.evaluated_units()
     ).frame
     rows = (
         measure_groups(scores, members, spec)
-        .table()
+        .to_table()
         .filter(
             pl.col("metric") == metric,
             pl.col("label").eq_missing(label),

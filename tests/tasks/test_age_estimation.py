@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from isolux.tasks import score
-from isolux.tasks.age_estimation.mix import read_mix, standardised_error
+from isolux.tasks.age_estimation.mix import read_age_composition, standardised_error
 from isolux.vocabulary.errors import JoinError, SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import ATTRIBUTES
@@ -230,7 +230,7 @@ def test_a_group_without_one_of_the_cells_is_told_why(tmp_path, monkeypatch, cap
     ],
 )
 def test_a_mix_is_read(text, low, weight):
-    mix = read_mix(text, None)
+    mix = read_age_composition(text, None)
     assert mix.low.tolist() == low
     assert mix.weight.tolist() == pytest.approx(weight)
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from isolux.tasks.answers import score
-from isolux.tasks.answers.reading import found_in, plain, read_rule, value_of
+from isolux.tasks.answers.reading import matches_rule, normalise_texts, read_rule, read_values
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo
@@ -88,8 +88,8 @@ def test_the_way_of_asking_that_is_answered_most_is_chosen(tmp_path):
     )
     found = score(people(4), said, prompts=str(file), least_answers=1)
     assert rates(found) == {"chef": 1.0}
-    assert found.chosen["prompts"] == {"vlm": {"work": "way B"}}
-    assert found.chosen["files"]["prompts"]["sha256"]
+    assert found.task_choices["prompts"] == {"vlm": {"work": "way B"}}
+    assert found.task_choices["files"]["prompts"]["sha256"]
     assert any("answered 'way B' most often (75.0% of 4; the others 50.0%)" in n
                for n in found.notes)  # fmt: skip
     assert any("chosen on the same people" in note for note in found.notes)
@@ -111,7 +111,7 @@ def test_descriptions_that_decided_are_no_ways_to_ask(tmp_path):
     assert rates(found) == {"indoor": 0.5, "outdoor": 0.5}
     assert rates(found, "response_rate") == {None: 1.0}
     assert not any("ways to ask" in note or "Prompts were chosen" in note for note in found.notes)
-    assert found.chosen["prompts"] == {}
+    assert found.task_choices["prompts"] == {}
     assert found.evidence["answers"]["prompt"].to_list() == ["a", "b", "c", "c"]
 
 
@@ -152,7 +152,9 @@ def test_pronouns_and_toxic_words():
     ],
 )
 def test_occupations_in_english(text, work):
-    assert value_of(plain(pl.Series([text])), read_rule("occupation")).to_list() == [work]
+    assert read_values(normalise_texts(pl.Series([text])), read_rule("occupation")).to_list() == [
+        work
+    ]
 
 
 @pytest.mark.parametrize(
@@ -171,7 +173,7 @@ def test_occupations_in_english(text, work):
     ],
 )
 def test_yes_and_no(text, value):
-    assert value_of(plain(pl.Series([text])), read_rule("yes_no")).to_list() == [value]
+    assert read_values(normalise_texts(pl.Series([text])), read_rule("yes_no")).to_list() == [value]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +187,9 @@ def test_yes_and_no(text, value):
     ],
 )
 def test_reasons_in_english(text, reason):
-    assert value_of(plain(pl.Series([text])), read_rule("likeable_reason")).to_list() == [reason]
+    assert read_values(
+        normalise_texts(pl.Series([text])), read_rule("likeable_reason")
+    ).to_list() == [reason]
 
 
 @pytest.mark.parametrize(
@@ -215,8 +219,8 @@ def test_reasons_in_english(text, reason):
     ],
 )
 def test_who_declines(text, declines):
-    assert found_in(
-        plain(pl.Series([text])), read_rule("declined", holds="patterns")
+    assert matches_rule(
+        normalise_texts(pl.Series([text])), read_rule("declined", required_key="patterns")
     ).to_list() == [declines]
 
 
@@ -337,11 +341,16 @@ def test_a_rule_that_cannot_be_used(tmp_path, text, match):
 def test_a_rule_of_ones_own_says_where_its_patterns_do_not_count(tmp_path):
     rule = tmp_path / "mine.yaml"
     rule.write_text("{source: mine, patterns: ['kann nicht'], unless: ['wohl eine?']}")
-    said = plain(pl.Series(["Ich kann nicht", "Ich kann nicht sicher sein, wohl eine Ärztin"]))
-    assert found_in(said, read_rule(str(rule), holds="patterns")).to_list() == [True, False]
+    said = normalise_texts(
+        pl.Series(["Ich kann nicht", "Ich kann nicht sicher sein, wohl eine Ärztin"])
+    )
+    assert matches_rule(said, read_rule(str(rule), required_key="patterns")).to_list() == [
+        True,
+        False,
+    ]
     rule.write_text("{source: mine, patterns: ['kann nicht'], unless: ['(?!x)']}")
     with pytest.raises(SpecError, match="a pattern cannot be used"):
-        read_rule(str(rule), holds="patterns")
+        read_rule(str(rule), required_key="patterns")
 
 
 def test_rules_and_lexicons_of_ones_own(tmp_path):

@@ -154,7 +154,7 @@ def test_n_is_drawn_anew_on_every_replicate():
     from isolux.groups.measure.detections import detection_rows
     from isolux.stats.precision_recall import average_precision_at
     from isolux.stats.resampling.rows import replicate_rankings
-    from isolux.stats.weights import blocks, multinomial
+    from isolux.stats.weights import multinomial_weights, seeded_blocks
     from isolux.vocabulary.spec import Bootstrap
     from tests._average_precision import average_precision
 
@@ -164,21 +164,21 @@ def test_n_is_drawn_anew_on_every_replicate():
     rows = [(f"{i:02}", BOX, float(rng.random())) for i in range(0, 24, 2)]
     rows += [(f"{i:02}", ELSE, float(rng.random())) for i in range(24)]
     scores = detection.score(dataset, boxes(*rows), metrics=["normalised_average_precision"])
-    units = scores.judged_units().with_columns(unit=pl.int_range(pl.len()))
+    units = scores.evaluated_units().with_columns(unit=pl.int_range(pl.len()))
     units = units.with_columns(
         cluster="unit", cluster_id=pl.col("unit_id").str.slice(1).str.zfill(2)
     )
     seen = detection_rows(scores.evidence["detections"], units)
     number = units["unit_id"].str.slice(1).cast(pl.Int64).to_numpy()
     groups = [number < 6, number >= 6]
-    rankings = [seen.within(inside) for inside in groups]
+    rankings = [seen.rank_group(inside) for inside in groups]
     bootstrap = Bootstrap(replicates=300)
     peers = [np.array([0, 1])] * 2
-    statistic = average_precision_at((0,), normalised=True)
+    statistic = average_precision_at((0,), is_normalised=True)
     value, found = replicate_rankings([(statistic, None)], rankings, peers, 24, bootstrap)
     every = [np.ones(24)]
-    for own, size in blocks(300, bootstrap.seed, "rank bootstrap"):
-        drawn = multinomial(own, np.ones(24, dtype=np.int64), size)
+    for own, size in seeded_blocks(300, bootstrap.seed, "rank bootstrap"):
+        drawn = multinomial_weights(own, np.ones(24, dtype=np.int64), size)
         every += list(drawn.T)
     for at, weights in enumerate(every):
         counts = [weights[inside].sum() for inside in groups]
@@ -211,12 +211,12 @@ def test_settings_that_cannot_be_used(options, message):
 
 
 def test_a_task_without_such_metrics_says_so():
-    from isolux.tasks._boxes.matching import chosen, settings_of
+    from isolux.tasks._boxes.matching import parse_box_settings, select_metrics
     from isolux.tasks.classification import INFO
 
-    asked = settings_of(iou_thresholds=(0.5,), matching="per-group")
+    asked = parse_box_settings(iou_thresholds=(0.5,), matching="per-group")
     with pytest.raises(SpecError, match="nothing to measure of a match within each group"):
-        chosen(INFO, (), asked)
+        select_metrics(INFO, (), asked)
 
 
 def test_every_task_of_boxes_has_the_same_variants():

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.tasks._boxes.pictures import in_pictures, on_silent
+from isolux.tasks._boxes.pictures import caution_on_empty_images, keep_known_images
 from isolux.vocabulary.notes import Caution
 
 IMAGES = pl.DataFrame({"image_id": [f"{i:03}" for i in range(300)]}).with_row_index("image")
@@ -18,14 +18,14 @@ def predicted(first, last):
 
 
 def test_pictures_of_the_dataset_alone_say_nothing():
-    kept, notes = in_pictures(predicted(0, 300), IMAGES)
+    kept, notes = keep_known_images(predicted(0, 300), IMAGES)
     assert kept.height == 600
     assert notes == ()
 
 
 @pytest.mark.parametrize(("beyond", "first"), [(2, False), (4, True), (200, True)])
 def test_strange_pictures_are_a_caution_from_one_in_a_hundred(beyond, first):
-    kept, notes = in_pictures(predicted(0, 300 + beyond), IMAGES)
+    kept, notes = keep_known_images(predicted(0, 300 + beyond), IMAGES)
     assert kept.height == 600
     assert len(notes) == 1
     assert isinstance(notes[0], Caution) is first
@@ -35,25 +35,25 @@ def test_strange_pictures_are_a_caution_from_one_in_a_hundred(beyond, first):
 
 def test_pictures_of_people_who_withdrew_are_not_missing_and_not_named():
     gone = frozenset({"300", "301", "302", "303"})
-    assert in_pictures(predicted(0, 304), IMAGES, gone)[1] == ()
-    _, notes = in_pictures(predicted(0, 308), IMAGES, gone)
+    assert keep_known_images(predicted(0, 304), IMAGES, gone)[1] == ()
+    _, notes = keep_known_images(predicted(0, 308), IMAGES, gone)
     assert "no truth for 4 of 304 pictures that have predictions: 8 predictions" in notes[0]
 
 
 def test_boxes_without_pixels_are_left_out_and_told_first():
     frame = predicted(0, 10).with_columns(box_x=pl.Series([1.0, None] * 10))
-    kept, notes = in_pictures(frame, IMAGES)
+    kept, notes = keep_known_images(frame, IMAGES)
     assert kept.height == 10
     assert isinstance(notes[0], Caution)
     assert notes[0].startswith("10 of 20 predictions, in 10 pictures, have no box in pixels")
     masks = frame.with_columns(mask_counts=pl.lit("0"))  # a mask needs no box
-    assert in_pictures(masks, IMAGES)[1] == ()
+    assert keep_known_images(masks, IMAGES)[1] == ()
 
 
 def silent(*counts):
     """Pictures with so many predictions each."""
     drawn = np.repeat(np.arange(len(counts)), counts)
-    return on_silent(np.arange(len(counts)), drawn, "net")
+    return caution_on_empty_images(np.arange(len(counts)), drawn, "net")
 
 
 def test_a_quarter_of_pictures_without_a_prediction_is_told_first():

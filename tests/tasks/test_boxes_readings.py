@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.tasks._boxes.readings import as_xywh
+from isolux.tasks._boxes.readings import to_xywh
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, TableError
 from isolux.vocabulary.info import DatasetInfo
@@ -95,7 +95,7 @@ def test_the_right_order_read_as_another_is_refused():
 def test_shares_of_pictures_need_their_sizes():
     frame = drawn(OTHERS["xywhn"])
     with pytest.raises(SpecError, match="needs the sizes of the pictures"):
-        as_xywh(frame, "xywhn", pl.DataFrame({"image_id": ["000.jpg"]}))
+        to_xywh(frame, "xywhn", pl.DataFrame({"image_id": ["000.jpg"]}))
 
 
 def test_predictions_of_the_next_picture_are_refused():

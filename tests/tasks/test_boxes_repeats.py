@@ -11,8 +11,8 @@ import pytest
 import isolux
 from isolux.geometry.matching import Detections
 from isolux.predictions import read_outputs
-from isolux.tasks._boxes.looks import on_repeats
-from isolux.tasks._boxes.table import Found
+from isolux.tasks._boxes.looks import check_duplicates
+from isolux.tasks._boxes.table import ModelDetections
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.notes import Caution
 
@@ -78,7 +78,9 @@ def test_poses_are_repeats_only_where_every_joint_is_the_same(tmp_path):
             "keypoints_x": points,
         })  # fmt: skip
         n = rows.height
-        return Found("net", rows, Detections(np.zeros(n, np.int64), np.full(n, 0.5), None))
+        return ModelDetections(
+            "net", rows, Detections(np.zeros(n, np.int64), np.full(n, 0.5), None)
+        )
 
-    assert on_repeats(found([[1.0, 2.0], [1.0, 3.0]])) == []
-    assert len(on_repeats(found([[1.0, 2.0], [1.0, 3.0], [1.0, 2.0]]))) == 1
+    assert check_duplicates(found([[1.0, 2.0], [1.0, 3.0]])) == []
+    assert len(check_duplicates(found([[1.0, 2.0], [1.0, 3.0], [1.0, 2.0]]))) == 1

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from isolux.tasks._boxes.pictures import distinct, with_image_numbers
+from isolux.tasks._boxes.pictures import distinct_values, with_image_numbers
 
 IMAGES = pl.DataFrame({"image_id": ["7", "8", "9"], "image": [0, 1, 2]})
 ids = st.sampled_from(["7", "8", "9", "10", None])
@@ -24,16 +24,16 @@ def test_image_numbers_are_those_of_a_join(runs):
 
 @given(st.lists(st.sampled_from(["a", "b", None])))
 def test_distinct_values(values):
-    found = distinct(pl.DataFrame({"label": pl.Series(values, dtype=pl.String)}), "label")
+    found = distinct_values(pl.DataFrame({"label": pl.Series(values, dtype=pl.String)}), "label")
     assert found == sorted({value for value in values if value is not None})
 
 
 @pytest.mark.parametrize("values", [[], [None, None], ["a", "a"], ["b", None, "a"]])
 def test_distinct_values_of_one_kind(values):
     frame = pl.DataFrame({"label": pl.Series(values, dtype=pl.String)})
-    assert distinct(frame, "label") == sorted({v for v in values if v})
+    assert distinct_values(frame, "label") == sorted({v for v in values if v})
 
 
 def test_a_repeated_value_is_not_written_out():
     frame = pl.DataFrame({"row": range(3)}).with_columns(label=pl.lit("person"))
-    assert distinct(frame, "label") == ["person"]
+    assert distinct_values(frame, "label") == ["person"]

@@ -84,7 +84,7 @@ def test_lists_differ():
     theirs = score(two, texts, target="gender", words="hendricks_2018", metrics=["right_gender"])
     assert values(ours, "right_gender") == [1.0, 1.0]
     assert values(theirs, "right_gender") == [0.0, 1.0]
-    assert theirs.chosen["words"]["title"] == "Gendered words of Women also Snowboard"
+    assert theirs.task_choices["words"]["title"] == "Gendered words of Women also Snowboard"
 
 
 def counted(table, predicted):

@@ -7,7 +7,12 @@ import pytest
 
 from isolux.groups.measure import measure_groups
 from isolux.tasks.classification import INFO, score
-from isolux.tasks.classification.metrics import ENTRIES, METRICS, ON_DETECTED, names_that_need
+from isolux.tasks.classification.metrics import (
+    METRIC_ENTRIES,
+    METRICS,
+    ON_DETECTED,
+    names_that_need,
+)
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import MEMBERSHIP
 from tests.tasks._people import answers, people
@@ -15,7 +20,7 @@ from tests.tasks._people import answers, people
 TRUTH = {f"p{i:03}": "yes" if i % 3 else "no" for i in range(600)}
 SAID = {one: "yes" if i % 4 else "no" for i, one in enumerate(TRUTH)}
 OPTIONS = {"positive": "yes", "top_k": (1,)}
-NAMES = [entry.metric.name for entry in ENTRIES]
+NAMES = [entry.metric.name for entry in METRIC_ENTRIES]
 
 
 def measured(truth, said, sure=0.75):
@@ -28,10 +33,10 @@ def measured(truth, said, sure=0.75):
         people(truth), given, target="job", metrics=NAMES, undetected="both", score_of="positive",
         **OPTIONS,
     )  # fmt: skip
-    units = scores.judged_units().select(
+    units = scores.evaluated_units().select(
         "unit_id", attribute=pl.lit("all"), group=pl.lit("one"), values=pl.lit(["one"])
     )
-    table = measure_groups(scores, MEMBERSHIP.conform(units), Statistics(replicates=100)).table()
+    table = measure_groups(scores, MEMBERSHIP.conform(units), Statistics(replicates=100)).to_table()
     # Recall is told class by class.
     return {name: table.filter(metric=name)["value"].mean() for name in table["metric"].unique()}
 
@@ -60,7 +65,7 @@ def test_every_entry_is_measured_within_its_range(of_everyone, name):
     assert metric.low <= of_everyone[name] <= metric.high
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=NAMES)
+@pytest.mark.parametrize("entry", METRIC_ENTRIES, ids=NAMES)
 def test_every_entry_is_best_where_every_answer_is_right(where_all_is_right, entry):
     best = {"higher": entry.metric.high, "lower": entry.metric.low, "none": 400 / 600}
     assert where_all_is_right[entry.metric.name] == pytest.approx(best[entry.metric.direction])
@@ -75,10 +80,10 @@ def test_the_lists_are_those_of_the_entries():
     assert [metric.name for metric in METRICS] == NAMES == [m.name for m in INFO.metrics]
     assert len(set(NAMES)) == len(NAMES)
     assert set(names_that_need("answers", "positive")) == {
-        entry.metric.name for entry in ENTRIES if entry.needs == ("answers", "positive")
+        entry.metric.name for entry in METRIC_ENTRIES if entry.needs == ("answers", "positive")
     }
     assert set(ON_DETECTED.values()) < set(names_that_need("detection"))
-    for entry in ENTRIES:
+    for entry in METRIC_ENTRIES:
         assert (entry.unit_value is None) == (entry.metric.statistic is not None)
         opposite = entry.metric.opposite
         assert not opposite or INFO.metric(opposite).opposite == entry.metric.name

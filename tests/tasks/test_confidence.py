@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from isolux.tasks.classification import score
-from isolux.tasks.classification.doubts import confidences_of_answers
+from isolux.tasks.classification.doubts import caution_on_confidences
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from tests.tasks._people import answers, people
@@ -192,5 +192,5 @@ def test_right_and_wrong_in_turn_are_no_confidences_of_other_rows():
     right = [True, False] * 200
     noise = np.random.default_rng(5).random(400)
     sure = pl.Series(np.where(right, 0.5, 0.8) + noise / 10)
-    (told,) = confidences_of_answers(pl.DataFrame({"model": "m", "correct": right}), sure)
+    (told,) = caution_on_confidences(pl.DataFrame({"model": "m", "correct": right}), sure)
     assert "is no more confident when it is right" in told

@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from isolux.groups.membership import build_membership
 
 from isolux.datasets import load
 from isolux.groups.measure import measure_groups
 from isolux.groups.measure.detections import detection_rows
-from isolux.groups.membership import membership
-from isolux.groups.settings import groupings
+from isolux.groups.settings import read_groupings
 from isolux.predictions import read_outputs
 from isolux.stats.precision_recall import average_precision_at
 from isolux.tasks.detection import score
@@ -30,10 +30,10 @@ def table(dataset, scores, by=("group",), **options):
     """Group metrics with no minimum size."""
     spec = Statistics(min_units=1, min_clusters=1, **options)
     attributes = dataset.instance_attributes()
-    members = membership(
-        attributes, by, groupings(Groups(by=by), attributes), units=scores.judged_units()
+    members = build_membership(
+        attributes, by, read_groupings(Groups(by=by), attributes), units=scores.evaluated_units()
     ).frame
-    return measure_groups(scores, members, spec).table()
+    return measure_groups(scores, members, spec).to_table()
 
 
 def everyone(dataset, scores, metric, by):

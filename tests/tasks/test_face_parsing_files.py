@@ -137,7 +137,7 @@ def test_an_audit_from_the_published_files(monkeypatch, capsys, folder):
         "--min-clusters", 1, "--out", out,
     )  # fmt: skip
     assert ran.code == 0, ran.err
-    groups = run_directory.load(out).group_metrics.filter(attribute="Wearing_Hat")
+    groups = run_directory.load_run(out).group_metrics.filter(attribute="Wearing_Hat")
     found = dict(groups.select("group", "value").iter_rows())
     assert found == pytest.approx({"yes": 5 / 9, "no": 1.0})
     assert groups.filter(pl.col("group") == "yes")["n_units"].item() == N // 2

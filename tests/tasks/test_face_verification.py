@@ -11,17 +11,17 @@ import pytest
 from sklearn.metrics import roc_curve
 
 from isolux.groups.measure import measure_groups
-from isolux.stats.weights import multinomial, stream
+from isolux.stats.weights import multinomial_weights, random_stream
 from isolux.tasks.face_verification import score
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import ATTRIBUTES, GROUP_METRICS, INSTANCES, MEMBERSHIP, check
 
 INFO = DatasetInfo(title="Made up", summary="Faces that a test made up.", references=())
-SMALL = Comparing(min_units=1, min_clusters=1, replicates=200)
+SMALL = ComparisonSettings(min_units=1, min_clusters=1, replicates=200)
 ALL = (
     "tar_at_far",
     "true_match_rate",
@@ -78,7 +78,7 @@ def listed(scores):
 
 
 def measured(scores, membership, spec=SMALL):
-    return check(measure_groups(scores, membership, spec).table(), GROUP_METRICS)
+    return check(measure_groups(scores, membership, spec).to_table(), GROUP_METRICS)
 
 
 def value(rows, metric, group):
@@ -236,7 +236,7 @@ def test_a_pair_across_groups_counts_for_everyone_alone():
 def test_below_one_in_far_no_value_below_thirty_a_point_and_then_an_interval():
     # Impostor pairs: 6 people of 4 are 240, 10 are 720, 20 are 3,040.
     groups = {"small": np.arange(24), "middle": np.arange(40), "large": np.arange(80)}
-    spec = Comparing(min_units=1, min_clusters=1, replicates=200)
+    spec = ComparisonSettings(min_units=1, min_clusters=1, replicates=200)
     scores = score(CROWD, vectors(SPACE), far=1 / 100, metrics=("tar_at_far", "true_match_rate"))
     rows = measured(scores, members(**groups), spec)
     tar = {r["group"]: r for r in rows.filter(pl.col("metric") == "tar_at_far").iter_rows(named=True)}  # fmt: skip  # noqa: E501
@@ -283,10 +283,12 @@ def test_pairs_may_say_themselves_which_are_genuine():
 
 def test_replicates_weigh_a_pair_by_both_people():
     scores = score(CROWD, vectors(SPACE), far=0.01, threshold=0.5, metrics=("false_match_rate",))
-    spec = Comparing(replicates=100)
+    spec = ComparisonSettings(replicates=100)
     estimates = measure_groups(scores, members(even=GROUPS["even"]), spec)
     (at,) = [k for k, m in enumerate(estimates.measures) if m.metric == "false_match_rate"]
-    drawn = multinomial(stream(0, "rank bootstrap"), np.ones(30, dtype=np.int64), 100)
+    drawn = multinomial_weights(
+        random_stream(0, "rank bootstrap"), np.ones(30, dtype=np.int64), 100
+    )
     i, j = np.triu_indices(120, 1)
     inside = (PEOPLE[i] % 2 == 0) & (PEOPLE[j] % 2 == 0) & (PEOPLE[i] != PEOPLE[j])
     i, j = i[inside], j[inside]

@@ -15,12 +15,12 @@ from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.tasks.generated_images import INFO as TASK
 from isolux.tasks.generated_images import score
-from isolux.tasks.generated_images.shares import DISTANCE, ENTROPY, GAP, SHARE, constants
+from isolux.tasks.generated_images.shares import DISTANCE, ENTROPY, GAP, SHARE, row_constants
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import Comparing, Statistics
+from isolux.vocabulary.spec import ComparisonSettings, Statistics
 from isolux.vocabulary.tables import INSTANCES, MEMBERSHIP
 from isolux_worlds.associations import write_generated
 from tests.cli._run import isolux as run
@@ -48,7 +48,7 @@ def matrix(tmp_path, text=MATRIX):
 
 
 def evidence(codes, counts, *, which=0, aim=(0.5, 0.5), exact=False):
-    fixed = constants(which, np.array(counts, float), np.array(aim), exact=exact)
+    fixed = row_constants(which, np.array(counts, float), np.array(aim), exact=exact)
     return pl.DataFrame({"judged": codes, "constants": [fixed] * len(codes)},
                         schema_overrides={"judged": pl.Int64})  # fmt: skip
 
@@ -78,7 +78,9 @@ def test_without_errors_shares_are_those_of_the_judgements():
     plain = evidence(codes, np.eye(2), exact=True)
     assert float(SHARE(plain, weights)) == 0.75
     assert float(DISTANCE(plain, weights)) == 0.25
-    by_hand = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25)) / math.log(2)
+    by_hand = -(
+        0.75 * math.log(0.75) + 0.25 * math.log(0.25)
+    ) / math.log(2)
     assert float(ENTROPY(plain, weights)) == pytest.approx(by_hand)
 
 
@@ -100,21 +102,21 @@ def test_each_replicate_draws_the_matrix_and_all_groups_share_the_draw():
     rows = evidence([0, 1], [[80, 20], [5, 95]])
     sums = SHARE.columns(rows).T @ np.array([[40.0] * 300, [60.0] * 300])
     both = np.stack([sums.T, sums.T])  # two groups, the same pictures in every replicate
-    values = SHARE.drawn(both, 0)
+    values = SHARE.finish_replicates(both, 0)
     assert values.std(axis=1).min() > 0.01
     np.testing.assert_array_equal(values[0], values[1])
     # In parts, the 256th and the 257th of different blocks among them, the draws are the same.
-    parts = [SHARE.drawn(both[:, at : at + 130], at) for at in (0, 130, 260)]
+    parts = [SHARE.finish_replicates(both[:, at : at + 130], at) for at in (0, 130, 260)]
     np.testing.assert_allclose(np.concatenate(parts, axis=1), values, rtol=1e-12)
     exact = evidence([0, 1], [[0.8, 0.2], [0.05, 0.95]], exact=True)
     sums = SHARE.columns(exact).T @ np.array([[40.0] * 300, [60.0] * 300])
-    assert SHARE.drawn(np.stack([sums.T]), 0).std() == pytest.approx(0.0, abs=1e-12)
+    assert SHARE.finish_replicates(np.stack([sums.T]), 0).std() == pytest.approx(0.0, abs=1e-12)
 
 
 def chance_of(rows):
     """Ask what chance may have added, each picture a cluster of its own."""
     own = DISTANCE.columns(rows)
-    return DISTANCE.chance(own.sum(axis=0)[None], (own**2).sum(axis=0)[None])
+    return DISTANCE.estimate_noise_bias(own.sum(axis=0)[None], (own**2).sum(axis=0)[None])
 
 
 def test_what_chance_adds_to_a_distance_by_hand():
@@ -124,11 +126,11 @@ def test_what_chance_adds_to_a_distance_by_hand():
     codes = [0] * 50 + [1] * 50
     chance = chance_of(evidence(codes, np.eye(2), exact=True))
     assert chance.noise[0] == pytest.approx([0.000625] * 2)
-    assert chance.added.item() == pytest.approx(2 * 0.025 * math.sqrt(2 / math.pi))
+    assert chance.bias.item() == pytest.approx(2 * 0.025 * math.sqrt(2 / math.pi))
     assert chance.times.item() == 1.0
     # 90 of 100: gaps of .4 are eight of their standard errors (.05): chance adds next to nothing.
     codes = [0] * 90 + [1] * 10
-    assert chance_of(evidence(codes, np.eye(2), exact=True)).added.item() < 1e-6
+    assert chance_of(evidence(codes, np.eye(2), exact=True)).bias.item() < 1e-6
 
 
 def test_a_picture_adds_to_shares_what_its_judgement_undone_says():
@@ -150,7 +152,7 @@ def test_the_counts_of_a_matrix_add_chance_that_all_prompts_share():
         chance_of(evidence(codes, counts, exact=sure))
         for counts, sure in (([[80, 20], [5, 95]], False), ([[0.8, 0.2], [0.05, 0.95]], True))
     )
-    assert few.added.item() > 1.5 * exact.added.item()
+    assert few.bias.item() > 1.5 * exact.bias.item()
     # What differs between prompts is the pictures' alone.
     assert few.noise == pytest.approx(exact.noise)
 
@@ -160,7 +162,7 @@ def test_a_distance_of_a_share_near_1_is_marked():
     near, far = "f" * 54 + "m" * 6, "f" * 42 + "m" * 18
     found = score(pictures(120), judged(*near, *far), by_people=True, metrics="distance")
     units = membership(pictures(120), ["near"] * 60 + ["far"] * 60)
-    table = measure_groups(found, units, Statistics(replicates=100)).table()
+    table = measure_groups(found, units, Statistics(replicates=100)).to_table()
     told = dict(table.filter(attribute="prompt").select("group", "status").rows())
     assert told == {"near": "boundary", "far": "ok"}
     why = table.filter(group="near")["reason"].item()
@@ -183,13 +185,13 @@ def test_pictures_of_one_value_are_no_proof_that_there_is_no_other():
     found = score(people, judged(*"f" * 936, *"m" * 24), by_people=True, metrics="distance")
     prompts = ["few"] * 60 + ["many"] * 900
     units = membership(people, prompts)
-    estimates = measure_groups(found, units, Comparing(replicates=100))
-    few = estimates.table().filter(group="few").row(0, named=True)
+    estimates = measure_groups(found, units, ComparisonSettings(replicates=100))
+    few = estimates.to_table().filter(group="few").row(0, named=True)
     # One of 61 of the other value: a standard error of 1/61, and no more than .5 is possible.
     assert few["standard_error"] == pytest.approx(1 / 61)
     assert (few["value"], few["high"], few["status"]) == (0.5, 0.5, "boundary")
     assert few["low"] < 0.48
-    table = measure_disparities(estimates, Comparing(replicates=100)).table
+    table = measure_disparities(estimates, ComparisonSettings(replicates=100)).table
     assert table.filter(kind="difference")["p_value"].item() > 0.05
 
 
@@ -201,7 +203,7 @@ def test_each_metric_alone_is_the_one_beside_others(metric, tmp_path):
     alone = score(people, answers, metrics=metric, **options)
     units = membership(people, ["one"] * 40)
     spec = Statistics(replicates=100)
-    one, all_ = (measure_groups(s, units, spec).table() for s in (alone, every))
+    one, all_ = (measure_groups(s, units, spec).to_table() for s in (alone, every))
     assert one["metric"].unique().to_list() == [metric]
     assert_frame_equal(one, all_.filter(metric=metric), check_row_order=False)
 

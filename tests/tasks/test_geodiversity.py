@@ -111,7 +111,7 @@ def test_groups_are_means_of_homes_in_plain_dataframes(seed):
         {"attribute": "region", "group": region, "values": [[r] for r in region],
          "unit_id": dataset.instances["instance_id"]}
     )  # fmt: skip
-    table = measure_groups(found, members, Statistics(replicates=100)).table()
+    table = measure_groups(found, members, Statistics(replicates=100)).to_table()
     plain = pl.DataFrame({"home": homes, "region": region, "hit": hit})
     of_home = plain.group_by("region", "home").agg(pl.col("hit").mean())
     wanted = dict(of_home.group_by("region").agg(pl.col("hit").mean()).rows())

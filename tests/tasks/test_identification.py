@@ -120,7 +120,7 @@ def test_who_does_not_count_has_a_reason():
 def test_the_threshold_at_a_fixed_rate_is_the_lowest_that_keeps_it():
     # Of the four searches x1 .95, x2 .75, x3 .74, x4 none, two may pass: just above .74.
     scores = score(SIX, FOUND, enrolled="role=gallery", fpir=0.5)
-    assert scores.chosen["threshold"]["value"]["m"] == np.nextafter(0.74, 1.0)
+    assert scores.task_choices["threshold"]["value"]["m"] == np.nextafter(0.74, 1.0)
     assert numbers(scores, FPIR) == {"x1": 1.0, "x2": 1.0, "x3": 0.0, "x4": 0.0}
     # One of four may pass: above .75, so that x2 does not.
     scores = score(SIX, FOUND, enrolled="role=gallery", fpir=0.25)
@@ -142,7 +142,7 @@ def test_the_threshold_is_set_on_others_who_are_not_judged():
     with_part = {"enrolled": "role=gallery", "fpir": 0.5, "threshold_on": "part=val"}
     scores = score(dataset, FOUND, **with_part)
     # x1 .95 and x3 .74 set it: one of two may pass, so just above .74; x2 and x4 are judged.
-    assert scores.chosen["threshold"]["value"]["m"] == np.nextafter(0.74, 1.0)
+    assert scores.task_choices["threshold"]["value"]["m"] == np.nextafter(0.74, 1.0)
     assert numbers(scores, FPIR) == {"x2": 1.0, "x4": 0.0}
     assert values(scores, FPIR)["x1"] == "the threshold was set on them"
 
@@ -181,7 +181,7 @@ def test_distances_are_read_with_their_sign_turned():
         SIX, far, enrolled="role=gallery", threshold=1.0 - 0.7, top_k=(1, 2), smaller="alike"
     )
     assert turned.units.equals(near.units)
-    assert turned.chosen["threshold"]["value"]["m"] == pytest.approx(0.3)
+    assert turned.task_choices["threshold"]["value"]["m"] == pytest.approx(0.3)
 
 
 def test_ranks_alone_give_hit_rates_and_nothing_at_a_threshold():
@@ -491,7 +491,7 @@ def test_a_table_of_candidates_goes_from_file_to_report(tmp_path, monkeypatch, c
 def test_two_models_are_judged_each_by_its_own_threshold():
     other = FOUND.with_columns(model=pl.lit("z"), score=pl.col("score") * 10)
     scores = score(SIX, pl.concat([FOUND, other]), enrolled="role=gallery", fpir=0.25)
-    at = scores.chosen["threshold"]["value"]
+    at = scores.task_choices["threshold"]["value"]
     assert at["z"] == pytest.approx(10 * at["m"])
     by_model = scores.units.sort("unit_id", "metric", "threshold").partition_by("model")
     assert by_model[0].drop("model").equals(by_model[1].drop("model"))

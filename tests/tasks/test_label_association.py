@@ -11,13 +11,13 @@ import pytest
 
 from isolux.datasets import load
 from isolux.tasks.label_association import INFO, score
-from isolux.tasks.label_association.sureness import read_taxonomy, spellings_of
+from isolux.tasks.label_association.sureness import list_spellings, read_taxonomy
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import LABEL_PREDICTIONS
-from isolux_worlds.predictors import Simulated, write_simulated
+from isolux_worlds.predictors import SimulatedModel, write_simulated
 from tests.cli._run import isolux as run
 
 MADE = DatasetInfo(title="Synthetic", summary="People that a test numbered.", references=())
@@ -166,7 +166,7 @@ def test_imagenet_names_a_class_by_its_lemmas():
     one = labels(("p0", "n02084071 dog, domestic dog, Canis familiaris", 0.5), ("p1", "Face", 0.5))
     found = score(people(2), one, taxonomy="casual-conversations", top_k=1)
     assert rates(found) == {("harmful", 0.1): 0.5, ("non_harmful", 0.1): 0.5}
-    assert spellings_of("Mountain_Gorilla") == ("mountain gorilla",)
+    assert list_spellings("Mountain_Gorilla") == ("mountain gorilla",)
 
 
 def test_a_taxonomy_of_ones_own(tmp_path):
@@ -272,7 +272,7 @@ def world(folder, rate):
     right = pl.DataFrame(
         {"instance_id": [f"p{i}" for i in range(n)], "right": rng.random(n) > harm}
     )
-    return write_simulated("label_association", dataset, right, Simulated(name="m"), folder)
+    return write_simulated("label_association", dataset, right, SimulatedModel(name="m"), folder)
 
 
 def audited(folder, monkeypatch, capsys, rate, *more):

@@ -67,7 +67,7 @@ def test_mapped_labels_take_the_highest_score_of_a_class():
         "1 answers with 1 labels that the prediction map does not name were dropped; 0 units had "
         "no other answer, which counts as a mistake."
     )
-    assert "appendix A.5.3" in {r.place for r in scores.info.references}
+    assert "appendix A.5.3" in {r.location for r in scores.info.references}
 
 
 def test_mapped_labels_without_scores_keep_their_rank():

@@ -38,7 +38,7 @@ def test_the_number_is_the_score_and_its_quantiles_are_statistics():
     assert evaluate(found, "percentile_25") == 1.5
     # Ranks 1, 3, 2 against 1, 2, 3: 1 - 6 (0 + 1 + 1) / (3 x 8).
     assert evaluate(found, "spearman") == pytest.approx(0.5)
-    assert found.chosen["along"]["words"] == "of clip with income"
+    assert found.task_choices["along"]["words"] == "of clip with income"
     assert "1 of 4 people have no number of 'clip'." in found.notes
 
 

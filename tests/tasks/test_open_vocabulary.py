@@ -335,7 +335,9 @@ def test_an_audit_of_facet_from_files(tmp_path, given):
 
 def test_only_the_papers_that_were_used_are_cited():
     scores = score(PEOPLE, FOUND, metrics=["recall_at_iou"])
-    assert [r.place for r in scores.info.references] == ["section 6.3.1, appendix A.5.6, Table 15a"]
+    assert [r.location for r in scores.info.references] == [
+        "section 6.3.1, appendix A.5.6, Table 15a"
+    ]
     assert scores.evidence == {}
 
 

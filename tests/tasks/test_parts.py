@@ -11,7 +11,7 @@ import pytest
 
 from isolux.datasets import load
 from isolux.geometry.masks import masks_from_coco, masks_from_counts
-from isolux.tasks._parts import parts_named, parts_of_cell, whole_people
+from isolux.tasks._parts import list_part_names, read_part_polygons, unite_part_masks
 from isolux.tasks.segmentation import score
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.tables import MASK_PREDICTIONS
@@ -57,19 +57,19 @@ def areas(people):
 
 def test_a_whole_person_is_all_parts_by_hand():
     """Face 3 × 3, hair one row above it and one upon it: 12; bags 2 × 2 and 2 × 1."""
-    assert areas(whole_people(polygons())) == [12 + 4 + 2, 4, None]
+    assert areas(unite_part_masks(polygons())) == [12 + 4 + 2, 4, None]
 
 
 def test_only_the_parts_named():
-    assert areas(whole_people(polygons(), ["Face skin", "Head hair"])) == [12, None, None]
-    assert areas(whole_people(polygons(), "Bag")) == [6, 4, None]
+    assert areas(unite_part_masks(polygons(), ["Face skin", "Head hair"])) == [12, None, None]
+    assert areas(unite_part_masks(polygons(), "Bag")) == [6, 4, None]
 
 
 def test_names_without_filling_anything():
-    assert parts_named(polygons().instances["segments"]) == ["Bag", "Face skin", "Head hair"]
+    assert list_part_names(polygons().instances["segments"]) == ["Bag", "Face skin", "Head hair"]
     lists = pl.Series([run_lengths([[1, 13]]), None])
-    assert parts_named(lists) == ["hair", "skin"]
-    assert parts_named(pl.Series([None], dtype=pl.String)) == []
+    assert list_part_names(lists) == ["hair", "skin"]
+    assert list_part_names(pl.Series([None], dtype=pl.String)) == []
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -82,23 +82,23 @@ def test_run_lengths_are_united_as_pixels_are(seed):
     expected = [
         None if c is None else int((p > 0).sum()) for p, c in zip(pictures, cells, strict=True)
     ]
-    assert areas(whole_people(people)) == expected
+    assert areas(unite_part_masks(people)) == expected
     skin = [None if c is None or not (p == 1).any() else int((p == 1).sum())
             for p, c in zip(pictures, cells, strict=True)]  # fmt: skip
-    assert areas(whole_people(people, ["skin"])) == skin
+    assert areas(unite_part_masks(people, ["skin"])) == skin
 
 
 def test_python_and_json_spell_one_cell():
     held = [segment("0. Face skin", *square(1, 1, 4, 4))]
     odd = repr([{**held[0], "note": "it's"}])  # a quote inside: no JSON, still a literal
-    masks = [parts_of_cell(c, 6, 8, None) for c in (repr(held), json.dumps(held), odd)]
+    masks = [read_part_polygons(c, 6, 8, None) for c in (repr(held), json.dumps(held), odd)]
     assert [m.names for m in masks] == [("Face skin",)] * 3
     assert [int(m.masks.area_px[0]) for m in masks] == [9, 9, 9]
 
 
 def test_polygons_without_an_area_are_no_part():
     cell = repr([segment("11. Nose", (1, 1), (2, 2)), segment("25. Bag", *square(0, 0, 2, 2))])
-    assert parts_of_cell(cell, 6, 8, None).names == ("Bag",)
+    assert read_part_polygons(cell, 6, 8, None).names == ("Bag",)
 
 
 def test_whole_people_are_found_by_masks():
@@ -107,7 +107,7 @@ def test_whole_people_are_found_by_masks():
     mask = masks_from_coco([drawn], np.array([6]), np.array([8]))
     assert mask.area_px.tolist() == [16]
     people = polygons()
-    counts = whole_people(dataset(["x"], {"segments": [repr([
+    counts = unite_part_masks(dataset(["x"], {"segments": [repr([
         segment("0. A", *square(1, 0, 4, 4)), segment("1. B", *square(6, 4, 8, 6))])]},
         size=(6, 8))).instances["mask_counts"][0]  # fmt: skip
     found = pl.DataFrame(
@@ -125,15 +125,15 @@ def test_whole_people_are_found_by_masks():
 
 def test_whole_people_that_cannot_be_made():
     with pytest.raises(SpecError, match="nobody in the dataset has masks of parts") as caught:
-        whole_people(dataset(["a"], {}))
+        unite_part_masks(dataset(["a"], {}))
     assert "segments=True" in str(caught.value)
     with pytest.raises(UnknownNameError, match="no part named 'Bags'"):
-        whole_people(polygons(), ["Bags"])
+        unite_part_masks(polygons(), ["Bags"])
     with pytest.raises(TableError, match="how large their image is, is not known"):
-        whole_people(polygons(size=None))
+        unite_part_masks(polygons(size=None))
     two = [[run_lengths([[1, 0]])[0], run_lengths([[1], [0]])[0]]]
     with pytest.raises(TableError, match="parts of one person are in images of different sizes"):
-        whole_people(dataset(["a"], {"part_masks": two}))
+        unite_part_masks(dataset(["a"], {"part_masks": two}))
 
 
 def test_settings_of_segmentation_that_contradict_each_other():
@@ -154,14 +154,14 @@ def test_settings_of_segmentation_that_contradict_each_other():
 )
 def test_cells_that_hold_no_polygons(cell):
     with pytest.raises(TableError, match="part polygons cannot be read") as caught:
-        whole_people(polygons(cells=[SEGMENTS[0], cell]))
+        unite_part_masks(polygons(cells=[SEGMENTS[0], cell]))
     assert "row 2, column 'segments'" in str(caught.value)
 
 
 @pytest.mark.parametrize("far", [1e300, -2e6])
 def test_points_leagues_away_are_refused_not_walked_to(far):
     with pytest.raises(TableError, match="far outside any image"):
-        parts_of_cell(repr([segment("0. A", (0, 0), (far, 0), (1, 1))]), 6, 8, None)
+        read_part_polygons(repr([segment("0. A", (0, 0), (far, 0), (1, 1))]), 6, 8, None)
 
 
 def test_fhibes_own_table_becomes_whole_people(tmp_path):
@@ -176,6 +176,6 @@ def test_fhibes_own_table_becomes_whole_people(tmp_path):
     with (tmp_path / "fhibe_downsampled.csv").open("w", newline="") as file:
         csv.writer(file).writerows([names.split(), *rows])
     people = load("fhibe", tmp_path, segments=True)
-    assert areas(whole_people(people)) == [18, 4, None]
+    assert areas(unite_part_masks(people)) == [18, 4, None]
     with pytest.raises(SpecError, match="nobody in the dataset has masks of parts"):
-        whole_people(load("fhibe", tmp_path))
+        unite_part_masks(load("fhibe", tmp_path))

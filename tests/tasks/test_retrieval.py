@@ -9,14 +9,14 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from isolux.groups.membership import build_membership
 from sklearn.neighbors import NearestNeighbors
 
 from isolux.groups.measure import measure_groups
-from isolux.groups.membership import membership
-from isolux.groups.settings import groupings
-from isolux.tasks._embeddings.vectors import nearest
+from isolux.groups.settings import read_groupings
+from isolux.tasks._embeddings.vectors import find_nearest
 from isolux.tasks.retrieval import score
-from isolux.tasks.retrieval.values import entries_alike
+from isolux.tasks.retrieval.values import count_matching_entries
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo
@@ -135,7 +135,7 @@ def test_entries_alike_are_counted_as_by_looking_at_every_pair(seed):
         sum(bool((bits[0][q] & bits[1][e]).any()) and keys[0][q] != keys[1][e] for e in range(40))
         for q in range(25)
     ]
-    assert entries_alike(*bits, *keys).tolist() == wanted
+    assert count_matching_entries(*bits, *keys).tolist() == wanted
 
 
 def test_the_same_image_and_the_same_person_can_be_left_out():
@@ -194,7 +194,7 @@ def test_ties_are_broken_by_the_order_of_the_database_wherever_they_stand():
     for precision in (np.float32, np.float64):
         unit = (database / np.linalg.norm(entry)).astype(precision)
         asked = (query / np.linalg.norm(query, axis=1, keepdims=True)).astype(precision)
-        found = nearest(asked, unit, 5, query_key=np.full(3, -1), entry_key=np.arange(301))
+        found = find_nearest(asked, unit, 5, query_key=np.full(3, -1), entry_key=np.arange(301))
         assert found.tolist() == [[0, 1, 2, 3, 4]] * 3
 
 
@@ -222,7 +222,7 @@ def test_agrees_with_scikit_learn_in_any_block(dtype, block_bytes):
     expected = model.fit(database.astype(np.float64)).kneighbors(
         queries.astype(np.float64), return_distance=False
     )
-    found = nearest(
+    found = find_nearest(
         queries, database, 20,
         query_key=np.full(50, -1), entry_key=np.arange(400), block_bytes=block_bytes,
     )  # fmt: skip
@@ -242,7 +242,7 @@ def test_agrees_with_a_sort_of_all_pairs_with_ties_and_exclusions(seed, k, n, d,
     raw = rng.integers(-2, 3, (n, d)) + np.eye(1, d) * 3
     unit = raw / np.linalg.norm(raw, axis=1, keepdims=True)
     key = rng.integers(0, spread, n)
-    found = nearest(unit, unit, k, query_key=key, entry_key=key)
+    found = find_nearest(unit, unit, k, query_key=key, entry_key=key)
     for i in range(n):
         product = np.array([_product(unit[i], other) for other in unit])
         order = [j for j in np.lexsort((np.arange(n), -product)) if key[j] != key[i]][:k]
@@ -285,8 +285,8 @@ def test_groups_and_intervals_come_from_the_mean_of_the_queries():
     )
     found = score(made, vectors(rng.standard_normal((120, 8)).tolist()), top_k=(10,))
     groups = Groups(by=("light",))
-    members = membership(attributes, groups.by, groupings(groups, attributes)).frame
-    rows = measure_groups(found, members, Statistics(replicates=200)).table()
+    members = build_membership(attributes, groups.by, read_groupings(groups, attributes)).frame
+    rows = measure_groups(found, members, Statistics(replicates=200)).to_table()
     value = found.units["value"].to_numpy()
     assert rows["group"].to_list() == ["everyone", "day", "night"]
     assert rows["value"].to_list() == pytest.approx(

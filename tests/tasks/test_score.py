@@ -6,17 +6,17 @@ from isolux.tasks import score
 from isolux.tasks.classification import score as classify
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.plugin_options import described_options
-from isolux.vocabulary.words import choices
+from isolux.vocabulary.plugin_options import list_options
+from isolux.vocabulary.words import list_choices
 from tests.tasks._people import answers, people
 
 TRUTH = people({"a": "nurse", "b": "singer"})
 GIVEN = answers({"a": "nurse", "b": "nurse"})
 WORDS = [
-    (task, name, choices(option.kind))
+    (task, name, list_choices(option.type_hint))
     for task in registry.names("tasks")
-    for name, option in described_options(registry.load("tasks", task).score).items()
-    if choices(option.kind)
+    for name, option in list_options(registry.load("tasks", task).score).items()
+    if list_choices(option.type_hint)
 ]
 
 

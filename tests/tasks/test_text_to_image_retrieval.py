@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from isolux.tasks.text_to_image_retrieval import score
 from isolux.tasks.text_to_image_retrieval.measures import (
-    max_skew_by_chance,
+    cumulative_counts,
+    expected_max_skew,
+    expected_ndkl,
+    group_skews,
     ndkl,
-    ndkl_by_chance,
-    running,
-    skews,
 )
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, TableError
@@ -215,7 +215,7 @@ def test_ties_are_what_all_orders_give_on_average():
     scores, member = np.array([4.0, 3, 3, 3, 1]), np.eye(2)[[0, 1, 0, 0, 1]]
     every = [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]]
     counts = [np.cumsum(member[[0, *order, 4]], axis=0) for order in every]
-    np.testing.assert_allclose(running(scores, member), np.mean(counts, axis=0))
+    np.testing.assert_allclose(cumulative_counts(scores, member), np.mean(counts, axis=0))
 
 
 def test_an_image_of_two_people_counts_for_both_in_equal_parts():
@@ -228,17 +228,20 @@ def test_an_image_of_two_people_counts_for_both_in_equal_parts():
 def test_chance_is_the_mean_over_all_orders():
     """Of 2 + 2 images two are drawn: 1 of 3 times both are of one group, skew log 2, else 0."""
     kinds = ((1.0, 0.0), (0.0, 1.0))
-    found = max_skew_by_chance(kinds, (2, 2), (0.5, 0.5), 2, "1/k", (2, 0))
+    found = expected_max_skew(kinds, (2, 2), (0.5, 0.5), 2, "1/k", (2, 0))
     assert found == pytest.approx(math.log(2) / 3, abs=0.02)
     # NDKL: AABB and BBAA against ABAB, ABBA, … : 6 orders
     orders = ["AABB", "ABAB", "ABBA", "BAAB", "BABA", "BBAA"]
     rows = [np.cumsum(np.eye(2)[[int(c == "B") for c in o]], axis=0) for o in orders]
     mean = np.mean([ndkl(r, np.array([0.5, 0.5])) for r in rows])
-    assert ndkl_by_chance(kinds, (2, 2), (0.5, 0.5)) == pytest.approx(mean, abs=0.03)
+    assert expected_ndkl(kinds, (2, 2), (0.5, 0.5)) == pytest.approx(mean, abs=0.03)
 
 
 def test_skew_is_zero_where_the_share_is_the_expected_one():
-    assert skews(np.array([5.0, 15.0]), 20, np.array([0.25, 0.75]), "1/k").tolist() == [0.0, 0.0]
+    assert group_skews(np.array([5.0, 15.0]), 20, np.array([0.25, 0.75]), "1/k").tolist() == [
+        0.0,
+        0.0,
+    ]
 
 
 @pytest.mark.parametrize("k", [6, 9])

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from isolux.tasks.classification import score
-from isolux.tasks.classification.doubts import beyond_chance
+from isolux.tasks.classification.doubts import agreement_statistics
 from isolux.vocabulary.errors import JoinError, TableError
 from isolux.vocabulary.notes import Caution
 from tests.tasks._people import answers, people
@@ -178,7 +178,7 @@ def test_in_a_file_whose_classes_take_turns_a_model_that_swaps_them_is_no_shift(
 def test_agreement_beyond_chance_is_that_of_shuffles():
     truth, given = DRAWN.integers(0, 4, 60), DRAWN.integers(0, 3, 60)
     shuffled = [(DRAWN.permutation(given) == truth).sum() for _ in range(20_000)]
-    z, _ = beyond_chance(truth, given)
+    z, _ = agreement_statistics(truth, given)
     agreed = (truth == given).sum()
     expected = (agreed - np.mean(shuffled)) / np.std(shuffled)
     # 20,000 shuffles leave 0.5 % on the spread and 0.007 on the mean, in its units.

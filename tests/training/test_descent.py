@@ -7,11 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from isolux.training import UNKNOWN, Epoch, Learning, Look, Pictures, Schedule, State, descend
+from isolux.training import (
+    UNKNOWN,
+    DecodedTrainingImage,
+    Epoch,
+    Schedule,
+    State,
+    TrainerInputs,
+    TrainingImages,
+    train_network,
+)
 from isolux.training.checkpoints import (
     Checkpoint,
+    check_same_training,
     read_checkpoint,
-    refuse_other,
     write_checkpoint,
 )
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError
@@ -35,10 +44,10 @@ def learning(torch, seed=0, **changed):
     def look(row):
         pixels = np.zeros((4, 4, 3), np.uint8)
         pixels[..., 0], pixels[..., 1] = 200 * red[row], 100 * green[row]
-        return Look(pixels, f"{row:064x}")
+        return DecodedTrainingImage(pixels, f"{row:064x}")
 
-    shown = Pictures(n, look, lambda one: one.transpose(2, 0, 1), 2)
-    shown.look()
+    shown = TrainingImages(n, look, lambda one: one.transpose(2, 0, 1), 2)
+    shown.scan()
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         net = torch.nn.Sequential(
@@ -46,7 +55,7 @@ def learning(torch, seed=0, **changed):
             torch.nn.Dropout(0.2), torch.nn.ReLU(), torch.nn.Linear(16, 5),
         )  # fmt: skip
     rows = np.arange(n)
-    made = Learning(
+    made = TrainerInputs(
         torch, net, lambda x: net(x.float() / 255.0), shown, labels,
         {"red": slice(0, 2), "green": slice(2, 5)}, rows[:72], rows[72:],
     )  # fmt: skip
@@ -60,7 +69,7 @@ def test_a_step_without_room_is_named_and_nothing_is_kept():
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
 
     with pytest.raises(IsoluxError, match=r"(?s)too little memory.*20\.00 GiB.*smaller --batch"):
-        descend(learning(torch, run=full), HOW, None, kept.append)
+        train_network(learning(torch, run=full), HOW, None, kept.append)
     assert kept == []
 
 
@@ -73,8 +82,10 @@ def same(a, b):
 
 def test_both_heads_are_learnt():
     torch = torch_here()
-    state = descend(learning(torch), replace(HOW, epochs=12, patience=12), None, lambda _: None)
-    best = state.history[state.kept() - 1]
+    state = train_network(
+        learning(torch), replace(HOW, epochs=12, patience=12), None, lambda _: None
+    )
+    best = state.history[state.selected_epoch() - 1]
     assert best.accuracy["red"] > 0.95
     assert best.accuracy["green"] > 0.95
     assert best.held_loss < state.history[0].held_loss / 2
@@ -84,16 +95,16 @@ def test_both_heads_are_learnt():
 def test_gone_on_from_a_written_state_it_is_the_training_that_was_not_stopped(tmp_path, stop_after):
     torch = torch_here()
     pytest.importorskip("safetensors", reason="SAFETENSORS IS ABSENT: no checkpoint was written")
-    whole = descend(learning(torch), HOW, None, lambda _: None)
+    whole = train_network(learning(torch), HOW, None, lambda _: None)
     about, marks = {"labels": "a"}, np.arange(96)
 
     def keep(state):
         write_checkpoint(tmp_path / "c.safetensors", Checkpoint(state, about, marks))
 
-    descend(learning(torch), replace(HOW, epochs=stop_after), None, keep)
+    train_network(learning(torch), replace(HOW, epochs=stop_after), None, keep)
     held = read_checkpoint(tmp_path / "c.safetensors")
-    assert held.marks.tolist() == marks.tolist()
-    again = descend(learning(torch, seed=99), HOW, held.state, keep)  # other first weights
+    assert held.image_hashes.tolist() == marks.tolist()
+    again = train_network(learning(torch, seed=99), HOW, held.state, keep)  # other first weights
     assert same(dict(again.net), dict(whole.net))
     assert same(dict(again.adam), dict(whole.adam))
     assert same(dict(again.weights()), dict(whole.weights()))
@@ -104,8 +115,8 @@ def test_gone_on_from_a_written_state_it_is_the_training_that_was_not_stopped(tm
 
 def test_another_seed_is_another_training():
     torch = torch_here()
-    one = descend(learning(torch), HOW, None, lambda _: None)
-    other = descend(learning(torch), replace(HOW, seed=4), None, lambda _: None)
+    one = train_network(learning(torch), HOW, None, lambda _: None)
+    other = train_network(learning(torch), replace(HOW, seed=4), None, lambda _: None)
     assert not same(dict(one.net), dict(other.net))
 
 
@@ -118,12 +129,12 @@ def test_the_weights_kept_are_those_of_the_best_epoch_and_it_stops_by_patience()
         seen[len(state.history)] = {k: v.clone() for k, v in state.net.items()}
 
     made = learning(torch, labels=noise)
-    state = descend(made, replace(HOW, epochs=40, patience=2), None, keep)
+    state = train_network(made, replace(HOW, epochs=40, patience=2), None, keep)
     assert len(state.history) < 40
-    assert len(state.history) - state.kept() == 2
+    assert len(state.history) - state.selected_epoch() == 2
     losses = [epoch.held_loss for epoch in state.history]
-    assert state.kept() == int(np.argmin(losses)) + 1
-    assert same(dict(state.weights()), seen[state.kept()])
+    assert state.selected_epoch() == int(np.argmin(losses)) + 1
+    assert same(dict(state.weights()), seen[state.selected_epoch()])
 
 
 def test_people_of_unknown_label_move_nothing_of_that_head():
@@ -132,7 +143,7 @@ def test_people_of_unknown_label_move_nothing_of_that_head():
     labels[:, 1] = UNKNOWN
     made = learning(torch, labels=labels)
     before = made.net[5].weight[2:].detach().clone()
-    state = descend(made, HOW, None, lambda _: None)
+    state = train_network(made, HOW, None, lambda _: None)
     assert bool((made.net[5].weight[2:] == before).all())
     assert {epoch.accuracy["green"] for epoch in state.history} == {None}
 
@@ -142,16 +153,16 @@ def test_a_loss_that_is_no_number_ends_it_by_name():
     made = learning(torch)
     broken = replace(made, run=lambda x: made.run(x) * float("nan"))
     with pytest.raises(SpecError, match="diverged"):
-        descend(broken, HOW, None, lambda _: None)
+        train_network(broken, HOW, None, lambda _: None)
 
 
 def test_a_picture_that_goes_away_meanwhile_ends_it_by_name():
     torch = torch_here()
     made = learning(torch)
     made.pictures._cached.clear()
-    made.pictures.open = lambda row: Look(None, None, "no such picture")
+    made.pictures.open = lambda row: DecodedTrainingImage(None, None, "no such picture")
     with pytest.raises(IsoluxError, match="cannot be read any more"):
-        descend(made, HOW, None, lambda _: None)
+        train_network(made, HOW, None, lambda _: None)
 
 
 @pytest.mark.parametrize(
@@ -164,19 +175,19 @@ def test_settings_that_cannot_be_used(name, value):
 
 def test_of_epochs_as_good_the_first_is_kept():
     epochs = tuple(Epoch(k + 1, 1.0, loss, {}, 0.0) for k, loss in enumerate([2.0, 1.0, 1.0]))
-    assert State({}, {}, {}, epochs).kept() == 2
-    assert State({}, {}, {}, epochs).over(Schedule(epochs=9, patience=1))
-    assert not State({}, {}, {}, epochs).over(Schedule(epochs=9, patience=2))
-    assert not State({}, {}, {}).over(Schedule())
+    assert State({}, {}, {}, epochs).selected_epoch() == 2
+    assert State({}, {}, {}, epochs).is_finished(Schedule(epochs=9, patience=1))
+    assert not State({}, {}, {}, epochs).is_finished(Schedule(epochs=9, patience=2))
+    assert not State({}, {}, {}).is_finished(Schedule())
 
 
 def test_a_state_of_another_training_is_refused_with_what_changed(tmp_path):
     before = Checkpoint(State({}, {}, {}), {"network": "ResNet-34", "labels": "a"}, np.zeros(0))
-    refuse_other(before, {"network": "ResNet-34", "labels": "a"}, tmp_path)
+    check_same_training(before, {"network": "ResNet-34", "labels": "a"}, tmp_path)
     with pytest.raises(SpecError, match="whose labels differed"):
-        refuse_other(before, {"network": "ResNet-34", "labels": "b"}, tmp_path)
+        check_same_training(before, {"network": "ResNet-34", "labels": "b"}, tmp_path)
     with pytest.raises(SpecError, match="whose network differed"):
-        refuse_other(before, {"network": "ViT", "labels": "b"}, tmp_path)
+        check_same_training(before, {"network": "ViT", "labels": "b"}, tmp_path)
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path):
@@ -193,5 +204,5 @@ def test_no_step_has_one_row():
     """Five rows in steps of two: a normalised layer learns nothing from one row, and raises."""
     torch = torch_here()
     few = learning(torch, train=np.arange(5), held=np.arange(72, 96))
-    state = descend(few, replace(HOW, batch=2, epochs=1), None, lambda _: None)
+    state = train_network(few, replace(HOW, batch=2, epochs=1), None, lambda _: None)
     assert len(state.history) == 1

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from isolux.training import pictures as room
-from isolux.training.pictures import Look, Pictures
+from isolux.training.pictures import DecodedTrainingImage, TrainingImages
 
 
 def grey(row):
     pixels = np.full((4, 4, 3), row, dtype=np.uint8)
-    return Look(pixels, hashlib.sha256(pixels.tobytes()).hexdigest())
+    return DecodedTrainingImage(pixels, hashlib.sha256(pixels.tobytes()).hexdigest())
 
 
 def counted(opened, broken=()):
     def look(row):
         opened.append(row)
-        return Look(None, None, "it is damaged") if row in broken else grey(row)
+        return DecodedTrainingImage(None, None, "it is damaged") if row in broken else grey(row)
 
     return look
 
@@ -29,20 +29,20 @@ def flat(pixels):
 
 
 def test_those_that_cannot_be_read_have_a_reason_and_no_mark():
-    found = Pictures(6, counted([], broken={3}), flat, 2).look()
-    assert found.readable().tolist() == [True, True, True, False, True, True]
+    found = TrainingImages(6, counted([], broken={3}), flat, 2).scan()
+    assert found.is_readable().tolist() == [True, True, True, False, True, True]
     assert found.reasons[3] == "it is damaged"
-    assert found.marks[3] == 0
-    assert len(set(found.marks.tolist())) == 6
-    assert (found.marks >= 0).all()
+    assert found.hashes[3] == 0
+    assert len(set(found.hashes.tolist())) == 6
+    assert (found.hashes >= 0).all()
 
 
 @pytest.mark.parametrize(("space", "again"), [(1 << 20, 0), (48, 5)])
 def test_batches_come_in_order_from_memory_or_from_the_files(monkeypatch, space, again):
-    monkeypatch.setattr(room, "ROOM", space)  # a picture of 48 bytes: one alone has room
+    monkeypatch.setattr(room, "MAX_CACHE_BYTES", space)  # a picture of 48 bytes: one alone has room
     opened = []
-    shown = Pictures(6, counted(opened), flat, 2)
-    shown.look()
+    shown = TrainingImages(6, counted(opened), flat, 2)
+    shown.scan()
     assert len(opened) == 6
     opened.clear()
     parts = [np.array([5, 0]), np.array([2, 4]), np.array([1, 3])]
@@ -54,10 +54,10 @@ def test_batches_come_in_order_from_memory_or_from_the_files(monkeypatch, space,
 
 
 def test_a_picture_that_went_away_meanwhile_is_named(monkeypatch):
-    monkeypatch.setattr(room, "ROOM", 0)
+    monkeypatch.setattr(room, "MAX_CACHE_BYTES", 0)
     gone = set()
-    shown = Pictures(4, counted([], broken=gone), flat, 2)
-    shown.look()
+    shown = TrainingImages(4, counted([], broken=gone), flat, 2)
+    shown.scan()
     gone.add(2)
     with pytest.raises(OSError, match="picture 2: it is damaged"):
         list(shown.batches([np.array([0, 1]), np.array([2, 3])]))

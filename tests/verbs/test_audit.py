@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 
 import isolux
 from isolux.verbs.audit import run_audit
-from isolux.verbs.audit.inputs import read_settings
+from isolux.verbs.audit.inputs import read_settings_file
 from isolux.vocabulary.errors import OutputError, SpecError
 from isolux.vocabulary.spec import parse_spec
 from tests._shared import shared_data
@@ -174,7 +174,7 @@ def test_a_yaml_file_is_the_same_as_flags(tmp_path):
     }  # fmt: skip
     lines = [f"{k.replace('_', '-')}: {json.dumps(v)}" for k, v in settings.items()]
     (tmp_path / "audit.yaml").write_text("\n".join(lines))
-    from_file = run_audit(parse_spec(read_settings(tmp_path / "audit.yaml")))
+    from_file = run_audit(parse_spec(read_settings_file(tmp_path / "audit.yaml")))
     direct = run_audit(parse_spec(settings))
     assert from_file.spec == direct.spec
     assert from_file.disparities.equals(direct.disparities)
@@ -253,7 +253,7 @@ def test_fairface_epsilon(fairface, model, epsilon):
 
 
 def test_fairface_paired_comparison(fairface):
-    change = isolux.compare(fairface["erm"], fairface["arl"], id_from="basename")
+    change = isolux.compare_images(fairface["erm"], fairface["arl"], id_from="basename")
     rows = change.disparities.filter(kind="model_difference", metric="accuracy")
     everyone = rows.filter(pl.col("attribute").is_null())
     assert everyone["n_units_a"][0] == 10_954

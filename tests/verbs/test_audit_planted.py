@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from isolux.verbs.audit.planted import read_planted
+from isolux.verbs.audit.planted import read_injected_effects
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 from isolux_worlds.synthesis import synthesize, world_named
 from tests.cli._run import isolux
@@ -22,7 +22,7 @@ def world(tmp_path_factory):
 
 
 def test_groups_have_the_datas_names_and_the_exact_rates(world):
-    rows = read_planted(
+    rows = read_injected_effects(
         world / "planted.json",
         task="detection",
         by=("skin_tone", "gender_presentation", "skin_tone*gender_presentation"),
@@ -44,14 +44,14 @@ def test_groups_have_the_datas_names_and_the_exact_rates(world):
 
 
 def test_the_worlds_own_words_do_where_the_data_keep_them(world):
-    rows = read_planted(
+    rows = read_injected_effects(
         world / "planted.json", task="classification", by=("age_group",), model="borealis"
     )
     assert {r["group"] for r in rows if "group" in r} == {"young", "middle", "older"}
 
 
 def test_an_attribute_of_nobodys_is_passed_over(world):
-    assert not read_planted(
+    assert not read_injected_effects(
         world / "planted.json", task="detection", by=("weather",), model="aurora"
     )
 
@@ -80,7 +80,7 @@ TASKS = '{"tasks": {"detection": {"metric": "recall_at_iou", "threshold": 0.5}},
 def test_another_file_is_named(tmp_path, text, says):
     (tmp_path / "planted.json").write_text(text)
     with pytest.raises(FileError, match="does not say what was planted") as caught:
-        read_planted(tmp_path / "planted.json", task="detection", by=("a",), model="m")
+        read_injected_effects(tmp_path / "planted.json", task="detection", by=("a",), model="m")
     assert says in str(caught.value)
     assert str(tmp_path) in str(caught.value)
 
@@ -88,13 +88,13 @@ def test_another_file_is_named(tmp_path, text, says):
 def test_what_cannot_be_held_against_the_truth_is_refused(world, tmp_path):
     where = world / "planted.json"
     with pytest.raises(SpecError, match="several models' truths"):
-        read_planted(where, task="detection", by=("skin_tone",), model=None)
+        read_injected_effects(where, task="detection", by=("skin_tone",), model=None)
     with pytest.raises(UnknownNameError, match="aurora"):
-        read_planted(where, task="detection", by=("skin_tone",), model="auror")
+        read_injected_effects(where, task="detection", by=("skin_tone",), model="auror")
     with pytest.raises(SpecError, match="no value of the task retrieval is planted exactly"):
-        read_planted(where, task="retrieval", by=("skin_tone",), model="aurora")
+        read_injected_effects(where, task="retrieval", by=("skin_tone",), model="aurora")
     with pytest.raises(FileError, match="there is no such file"):
-        read_planted(tmp_path / "none", task="detection", by=(), model="aurora")
+        read_injected_effects(tmp_path / "none", task="detection", by=(), model="aurora")
 
 
 def test_the_report_shows_the_truth_beside_what_was_found(world, tmp_path, monkeypatch, capsys):

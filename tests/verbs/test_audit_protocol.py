@@ -10,15 +10,15 @@ import pytest
 from isolux.io import run_directory
 from isolux.report.html import write_report
 from isolux.verbs.audit import run_audit
-from isolux.verbs.audit.protocol import with_protocol
+from isolux.verbs.audit.protocol import merge_protocol_settings
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.info import PluginInfo, Reference
 from isolux.vocabulary.spec import parse_spec
 from tests.cli._run import isolux
 
 PAPER = SimpleNamespace(
-    INFO=Info(
+    INFO=PluginInfo(
         title="A study of <nurses>",
         summary="Made up.",
         references=(Reference("study", "A study.", "table 1"),),
@@ -71,17 +71,19 @@ def spec_of(data, **settings):
 
 def test_a_spec_without_protocol_is_as_it_was():
     spec = parse_spec({"data": "table:x", "by": "tone"})
-    assert with_protocol(spec) is spec
+    assert merge_protocol_settings(spec) is spec
 
 
 def test_what_we_set_wins_and_conditions_add_up(study):
-    spec = with_protocol(spec_of("x.csv", min_units=7, option=["top_k=3"], only=["tone=a"]))
+    spec = merge_protocol_settings(
+        spec_of("x.csv", min_units=7, option=["top_k=3"], only=["tone=a"])
+    )
     assert (spec.statistics.min_units, spec.groups.by) == (7, ("tone",))
     assert spec.task.settings["target"] == "job"
     assert spec.task.settings["undetected"] == "mistake"
     assert spec.task.settings["top_k"] == [3]
     assert spec.people.only == ("age>=20", "tone=a")
-    assert with_protocol(spec) == spec  # once more changes nothing
+    assert merge_protocol_settings(spec) == spec  # once more changes nothing
 
 
 def test_our_own_attributes_leave_out_what_is_about_others(study, monkeypatch):
@@ -92,10 +94,10 @@ def test_our_own_attributes_leave_out_what_is_about_others(study, monkeypatch):
         "nested": ("tone:light=1",),
     }
     monkeypatch.setitem(PAPER.PROTOCOLS, "nurses", PAPER.PROTOCOLS["nurses"] | about)
-    spec = with_protocol(spec_of("x.csv", by=["age*income"]))
+    spec = merge_protocol_settings(spec_of("x.csv", by=["age*income"]))
     assert (spec.groups.group, spec.groups.bins) == (("age:old=60",), about["bins"])
     assert (spec.disparity.reference, spec.groups.nested) == ((), ())
-    assert with_protocol(spec_of("x.csv")).disparity.reference == ("tone=light",)
+    assert merge_protocol_settings(spec_of("x.csv")).disparity.reference == ("tone=light",)
 
 
 def test_the_audit_holds_the_papers_table(study, people):
@@ -110,8 +112,8 @@ def test_the_audit_holds_the_papers_table(study, people):
 
 
 def test_the_report_prints_it_and_the_disagreements(study, people, tmp_path):
-    where = run_directory.save(run_audit(spec_of(people)).run, tmp_path / "run")
-    text = write_report(run_directory.load(where), tmp_path / "r.html").read_text()
+    where = run_directory.save_run(run_audit(spec_of(people)).run, tmp_path / "run")
+    text = write_report(run_directory.load_run(where), tmp_path / "r.html").read_text()
     assert "In the paper's form: A study of &lt;nurses&gt;" in text
     assert "Table 1 of nurses" in text
     assert "The text says 20, the table 21." in text
@@ -139,5 +141,5 @@ def test_the_command_prints_the_table(study, people, monkeypatch, capsys, tmp_pa
 )
 def test_a_protocol_that_is_none_is_refused(study, name, error, words):
     with pytest.raises(error) as caught:
-        with_protocol(spec_of("x.csv", protocol=name))
+        merge_protocol_settings(spec_of("x.csv", protocol=name))
     assert words in str(caught.value)

@@ -9,7 +9,7 @@ import pytest
 
 import isolux
 from isolux.io import run_directory
-from isolux.verbs.card import first_facts
+from isolux.verbs.card import build_facts_template
 from isolux.verbs.publish import publish
 from isolux.vocabulary.errors import OutputError, RunError, SpecError, UnknownNameError
 from tests.cards._cards import run_of_people, tables_of
@@ -17,7 +17,7 @@ from tests.cards._cards import run_of_people, tables_of
 
 @pytest.fixture
 def saved(tmp_path):
-    return run_directory.save(run_of_people(), tmp_path / "my run")
+    return run_directory.save_run(run_of_people(), tmp_path / "my run")
 
 
 def test_a_run_as_it_was_written_is_taken_and_named(saved):
@@ -43,7 +43,7 @@ def test_a_run_without_hashes_is_refused_as_a_changed_one(saved):
 
 
 def test_a_comparison_and_what_is_no_run_are_refused(tmp_path):
-    both = isolux.compare(run_of_people(), run_of_people()).run
+    both = isolux.compare_images(run_of_people(), run_of_people()).run
     with pytest.raises(RunError, match="compares two models"):
         isolux.card(both, kind="annex-iv")
     with pytest.raises(RunError, match="no run directory"):
@@ -102,7 +102,7 @@ def test_files_are_written_and_never_replaced_unasked(tmp_path):
 def test_the_first_facts_are_a_file_that_is_read_back(tmp_path, saved):
     for kind in ("bias-profile", "annex-iv", "model-card"):
         path = tmp_path / f"{kind}.yaml"
-        path.write_text(first_facts(saved, kind=kind), encoding="utf-8")
+        path.write_text(build_facts_template(saved, kind=kind), encoding="utf-8")
         made = isolux.card(saved, kind="bias-profile", facts=path)
         assert made.blanks
     assert 'group: "night"' in (tmp_path / "bias-profile.yaml").read_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isolux.checks._problems import PROBLEMS
-from isolux.verbs.check import Checked, check, check_loading
+from isolux.verbs.check import CheckResult, check, load_or_report
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.schema import check as check_table
 from tests.checks._dataset import dataset, picture, with_files
@@ -23,8 +23,10 @@ def test_pictures_are_opened_once_for_all_checks(tmp_path, monkeypatch):
     from isolux.checks import _inspection
 
     opened = []
-    look = _inspection._look
-    monkeypatch.setattr(_inspection, "_look", lambda path: (opened.append(path), look(path))[1])
+    look = _inspection._inspect_file
+    monkeypatch.setattr(
+        _inspection, "_inspect_file", lambda path: (opened.append(path), look(path))[1]
+    )
     for name in ("a.jpg", "b.jpg"):
         picture(1).save(tmp_path / name)
     found = check(with_files(tmp_path, ["a.jpg", "b.jpg"]), images=tmp_path)
@@ -66,8 +68,8 @@ def test_what_a_loader_refuses_is_a_problem_of_the_data(tmp_path):
     def refuse():
         raise TableError("an age is not a number", expected="years", found="'old'", where="a.csv")
 
-    found = check_loading(refuse, tmp_path, "table")
-    assert isinstance(found, Checked)
+    found = load_or_report(refuse, tmp_path, "table")
+    assert isinstance(found, CheckResult)
     assert found.failed()
     row = found.problems.row(0, named=True)
     assert (row["check"], row["problem"], row["file"]) == (
@@ -80,4 +82,4 @@ def test_a_path_where_nothing_is_stays_a_mistake(tmp_path):
         raise FileError("there is no such file", where=str(tmp_path / "absent"))
 
     with pytest.raises(FileError, match="no such file"):
-        check_loading(refuse, tmp_path / "absent", "table")
+        load_or_report(refuse, tmp_path / "absent", "table")

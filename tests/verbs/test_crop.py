@@ -12,9 +12,9 @@ from PIL import Image
 
 import isolux
 from isolux.datasets import load
-from isolux.geometry.crops import face_square
+from isolux.geometry.crops import ffhq_square
 from isolux.io.images import read_image
-from isolux.verbs.crop.recipes import RECIPES, How, recipe_of
+from isolux.verbs.crop.recipes import RECIPES, CropOptions, find_recipe
 from isolux.vocabulary.errors import FileError, InputError, OutputError, SpecError, UnknownNameError
 from tests.cli._run import isolux as command
 
@@ -99,21 +99,21 @@ def test_a_box_holds_the_pictures_own_pixels(folder):
 
 def test_what_is_there_is_not_cut_out_again_and_what_changed_is(folder):
     first = isolux.crop(DATA, recipe="box", out="faces")
-    assert first.made == 3
+    assert first.n_new_crops == 3
     before = {p: p.read_bytes() for p in (folder / "faces").rglob("*") if p.is_file()}
-    assert isolux.crop(DATA, recipe="box", out="faces").made == 0
+    assert isolux.crop(DATA, recipe="box", out="faces").n_new_crops == 0
     (folder / "faces" / rows(first)["3"]["file"]).unlink()  # as if the command had been stopped
     (folder / "faces/crops.csv").unlink()
-    assert isolux.crop(DATA, recipe="box", out="faces").made == 1
+    assert isolux.crop(DATA, recipe="box", out="faces").n_new_crops == 1
     assert {p: p.read_bytes() for p in before} == before
     changed = np.array(Image.open("a.png"))
     changed[0, 0] ^= 255
     Image.fromarray(changed).save("a.png")
     again = isolux.crop(DATA, recipe="box", out="faces")
-    assert again.made == 2
+    assert again.n_new_crops == 2
     names = {p.name for p in (folder / "faces/crops").iterdir()}
     assert names == {name.partition("/")[2] for name in again.crops["file"].drop_nulls()}
-    assert isolux.crop(DATA, recipe="box", factor=1.5, out="faces").made == 3
+    assert isolux.crop(DATA, recipe="box", factor=1.5, out="faces").n_new_crops == 3
 
 
 def test_a_stopped_run_is_no_list_of_crops(folder, monkeypatch):
@@ -122,7 +122,7 @@ def test_a_stopped_run_is_no_list_of_crops(folder, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("isolux.verbs.crop.kept.Folder.close", stop)
+    monkeypatch.setattr("isolux.verbs.crop.kept.CropFolder.close", stop)
     with pytest.raises(KeyboardInterrupt):
         isolux.crop(DATA, recipe="box", out="faces")
     with pytest.raises(FileError, match="not complete"):
@@ -146,7 +146,7 @@ def test_a_person_who_withdrew_has_no_crop_any_more_even_in_a_run_that_is_stoppe
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("isolux.verbs.crop.open_picture", stop)
+    monkeypatch.setattr("isolux.verbs.crop.decode_source_image", stop)
     with pytest.raises(KeyboardInterrupt):
         isolux.crop(DATA, recipe="box", factor=2, withdrawn="gone.txt", out="faces")
     left = [p.name for p in (folder / "faces").rglob("*.png")]
@@ -168,7 +168,7 @@ def test_what_a_model_is_shown_is_each_persons_crop(folder):
     said = dict(found.predictions.select("instance_id", "label").rows())
     assert set(said) == {"1", "3"}
     assert said["1"] == said["3"]
-    why = dict(found.looks.select("unit_id", "reason").rows())
+    why = dict(found.inferences.select("unit_id", "reason").rows())
     assert why["2"] == "no crop: the mouth left is not visible"
 
 
@@ -195,8 +195,10 @@ def test_a_recipe_and_its_settings_are_named(folder):
         isolux.crop(DATA, recipe="aligned", factor=2, out="faces")
     assert not (folder / "faces").exists()
     for recipe in RECIPES.values():
-        assert recipe.settled(How()) == recipe.settled(recipe.settled(How()))
-        assert recipe_of(recipe.name) is recipe
+        assert recipe.fill_defaults(CropOptions()) == recipe.fill_defaults(
+            recipe.fill_defaults(CropOptions())
+        )
+        assert find_recipe(recipe.name) is recipe
 
 
 def test_something_else_is_left_as_it_is(folder):
@@ -207,7 +209,7 @@ def test_something_else_is_left_as_it_is(folder):
     isolux.crop(DATA, recipe="box", out="faces")
     with pytest.raises(OutputError, match="crops by another recipe"):
         isolux.crop(DATA, recipe="fhibe", out="faces")
-    assert isolux.crop(DATA, recipe="fhibe", out="faces", overwrite=True).made == 3
+    assert isolux.crop(DATA, recipe="fhibe", out="faces", overwrite=True).n_new_crops == 3
 
 
 def test_nobody_to_cut_out_is_an_error_and_leaves_nothing(folder):
@@ -245,7 +247,7 @@ def test_painted_faces_lie_where_their_eyes_and_mouth_say(tmp_path):
         assert (row["file"] is not None) == (len(ends) == 4)
         if len(ends) < 4:
             continue
-        corners = face_square(*ends)
+        corners = ffhq_square(*ends)
         axes = np.stack([corners[3] - corners[0], corners[1] - corners[0]], axis=1)
         placed = np.linalg.solve(axes, (ends - corners[0]).T).T * 128
         photo = read_image(Path(str(people.root)) / photos[person["image_id"]]).astype(int)

@@ -79,10 +79,10 @@ def test_distances_are_scipys():
     assert said["median"] == pytest.approx(np.median(of_a), rel=1e-5)
     assert said["95th"] == pytest.approx(np.quantile(of_a, 0.95), rel=1e-5)
     assert said["mean"] == pytest.approx(of_a.mean(), rel=1e-5)
-    curve = found.drawn[L1]["race"].filter(pl.col("group") == "A")
+    curve = found.figure_tables[L1]["race"].filter(pl.col("group") == "A")
     assert curve["share"].is_sorted()
     assert curve["distance"].is_sorted()
-    assert list(found.drawn[L1]) == ["everyone", "race"]
+    assert list(found.figure_tables[L1]) == ["everyone", "race"]
 
 
 def test_the_map_says_whose_nearest_neighbour_is_of_their_group():
@@ -95,8 +95,8 @@ def test_the_map_says_whose_nearest_neighbour_is_of_their_group():
     (said,) = found.tables[MAP].rows(named=True)
     assert said["% nearest to their own group"] == 100.0
     assert said["% if groups were mixed"] == 50.0
-    assert sorted(found.drawn[MAP]["race"]["group"]) == sorted(groups)
-    assert found.drawn[MAP]["race"].columns == ["group", "x", "y"]
+    assert sorted(found.figure_tables[MAP]["race"]["group"]) == sorted(groups)
+    assert found.figure_tables[MAP]["race"].columns == ["group", "x", "y"]
 
 
 def test_another_photo_of_oneself_is_no_neighbour():
@@ -172,7 +172,7 @@ def test_datasets_stand_side_by_side_with_as_many_subjects():
     assert table.columns[0] == "dataset"
     everyone = table.filter(pl.col("group") == "everyone")
     assert everyone["subjects drawn"].to_list() == [30, 30]
-    assert found.drawn[L1]["everyone"]["group"].unique(maintain_order=True).to_list() == [
+    assert found.figure_tables[L1]["everyone"]["group"].unique(maintain_order=True).to_list() == [
         "one", "two",
     ]  # fmt: skip
 

@@ -81,7 +81,7 @@ def test_negative_weights_and_lonely_strata_stop_an_audit():
 
 def test_a_run_directory_keeps_the_sample_and_its_page_says_so(tmp_path):
     page = _audited(_rows()).report(tmp_path / "run")
-    again = run_directory.load(tmp_path / "run")
+    again = run_directory.load_run(tmp_path / "run")
     assert again.evidence["sample"]["weight"].sum() == pytest.approx(survey()["weight"].sum())
     text = page.read_text(encoding="utf-8")
     assert "190 units worth 117 of one weight" in text

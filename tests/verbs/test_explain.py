@@ -8,9 +8,9 @@ import pytest
 import isolux
 from isolux.io import run_directory
 from isolux.report.html import write_report
-from isolux.verbs.explain import explain_run
+from isolux.verbs.explain import run_analyses
 from isolux.vocabulary import registry
-from isolux.vocabulary.containers import Explained
+from isolux.vocabulary.containers import AnalysisResult
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
@@ -35,11 +35,11 @@ class Weather:
     )
 
     @staticmethod
-    def explain(run, *, where: str = "Leeds", days: int = 1) -> Explained:
+    def explain(run, *, where: str = "Leeds", days: int = 1) -> AnalysisResult:
         row = {"rank": 1, "analysis": "weather", "claim": f"<b>It rained</b> in {where}."}
         findings = FINDINGS.conform(pl.DataFrame([row | {"status": "ok"}] * days))
         table = pl.DataFrame({"place": [where], "mm": [float("nan")]})
-        return Explained(findings, {"Rain <i>by</i> place": table}, (f"Seen from {where}.",))
+        return AnalysisResult(findings, {"Rain <i>by</i> place": table}, (f"Seen from {where}.",))
 
 
 @pytest.fixture
@@ -57,15 +57,15 @@ def run():
 
 
 def test_findings_come_after_those_of_the_audit(run, weather):
-    found = explain_run(run, ["weather"], ["where=York", "days=2"]).findings
+    found = run_analyses(run, ["weather"], ["where=York", "days=2"]).findings
     assert found["analysis"].to_list() == ["group_gaps"] * (found.height - 2) + ["weather"] * 2
     assert found["rank"].to_list() == list(range(1, found.height + 1))
     assert found["claim"].to_list()[-1] == "Exploratory: <b>It rained</b> in York."
 
 
 def test_what_an_analysis_said_before_is_replaced(run, weather):
-    once = explain_run(run, ["weather"], ["days=2"])
-    again = explain_run(once, ["weather"], ["weather.where=Hull"])
+    once = run_analyses(run, ["weather"], ["days=2"])
+    again = run_analyses(once, ["weather"], ["weather.where=Hull"])
     assert again.findings.filter(analysis="weather").height == 1
     assert [entry["name"] for entry in again.record["analyses"]] == ["group_gaps", "weather"]
     assert [r["key"] for r in again.record["references"]].count("almanac") == 1
@@ -79,8 +79,8 @@ def test_what_an_analysis_said_before_is_replaced(run, weather):
 
 
 def test_findings_stand_in_the_order_of_the_story_whenever_they_were_made(run, weather):
-    found = explain_run(run, ["power", "weather", "slices"], ["slices.worse=lower"])
-    again = explain_run(found, ["power"])
+    found = run_analyses(run, ["power", "weather", "slices"], ["slices.worse=lower"])
+    again = run_analyses(found, ["power"])
     told = again.findings["analysis"].unique(maintain_order=True).to_list()
     assert told == [n for n in ("group_gaps", "slices", "power", "weather") if n in told]
     assert {"power", "weather"} <= set(told)
@@ -90,23 +90,23 @@ def test_findings_stand_in_the_order_of_the_story_whenever_they_were_made(run, w
 
 def test_the_run_that_was_explained_is_unchanged(run, weather):
     before = dict(run.record), run.findings.height
-    explain_run(run, ["weather"])
+    run_analyses(run, ["weather"])
     assert (dict(run.record), run.findings.height) == before
 
 
 def test_an_option_of_nobody_is_refused(run, weather):
     with pytest.raises(SpecError, match="belongs to no analysis that runs"):
-        explain_run(run, ["weather"], ["tides.where=York"])
+        run_analyses(run, ["weather"], ["tides.where=York"])
     with pytest.raises(SpecError, match="the analysis weather has no setting 'place'"):
-        explain_run(run, ["weather"], ["place=York"])
+        run_analyses(run, ["weather"], ["place=York"])
     with pytest.raises(UnknownNameError):
-        explain_run(run, ["tides"])
+        run_analyses(run, ["tides"])
 
 
 def test_it_survives_a_run_directory_and_stands_escaped_in_the_report(run, weather, tmp_path):
-    explained = explain_run(run, ["weather"])
-    where = run_directory.save(explained, tmp_path / "run")
-    back = run_directory.load(where)
+    explained = run_analyses(run, ["weather"])
+    where = run_directory.save_run(explained, tmp_path / "run")
+    back = run_directory.load_run(where)
     assert back.record["explained"] == explained.record["explained"]
     text = write_report(back, tmp_path / "report.html").read_text()
     assert "&lt;b&gt;It rained&lt;/b&gt; in Leeds." in text

@@ -18,7 +18,7 @@ import yaml
 import isolux
 from isolux.io import run_directory
 from isolux.policy import read_policy
-from isolux.policy.rules import KINDS
+from isolux.policy.rules import RULE_KINDS
 from isolux.verbs.gate import proposed_policy
 from isolux.verbs.publish import publish
 from isolux.vocabulary.errors import FileError, RunError, SpecError, UnknownNameError
@@ -33,7 +33,7 @@ EASY = policy_of(accuracy(within="6 points"))
 
 @pytest.fixture
 def saved(tmp_path):
-    return run_directory.save(run("alike"), tmp_path / "run")
+    return run_directory.save_run(run("alike"), tmp_path / "run")
 
 
 # What is written.
@@ -51,7 +51,7 @@ def test_every_decision_is_of_the_published_schema(case):
 def test_the_schema_is_strict_and_knows_every_kind_of_rule():
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     kinds = SCHEMA["properties"]["rules"]["items"]["properties"]["kind"]["enum"]
-    assert set(kinds) == set(KINDS)
+    assert set(kinds) == set(RULE_KINDS)
     told = isolux.gate(run("alike"), EASY).record | {"answer": "maybe"}
     with pytest.raises(jsonschema.ValidationError, match="maybe"):
         jsonschema.validate(told, SCHEMA)
@@ -194,7 +194,7 @@ def test_the_how_to_shows_policies_that_can_be_read():
     shown = [b.body for b in blocks(page) if b.kind == "yaml" and "rules:" in b.body]
     assert len(shown) == 1
     assert len(read_policy(yaml.safe_load(shown[0])).rules) == 7
-    assert all(f"`{kind}`" in text for kind in KINDS)
+    assert all(f"`{kind}`" in text for kind in RULE_KINDS)
     assert all(f"| {code} |" in text for code in range(5))
 
 
@@ -242,7 +242,9 @@ def test_a_published_cut_is_refused():
 
 
 def test_a_comparison_is_refused():
-    both = isolux.compare(run("alike"), run_of({"day": (190, 200), "night": (188, 200)}, model="n"))
+    both = isolux.compare_images(
+        run("alike"), run_of({"day": (190, 200), "night": (188, 200)}, model="n")
+    )
     with pytest.raises(RunError, match="compares two models"):
         isolux.gate(both.run, EASY)
 
@@ -387,7 +389,7 @@ def test_a_proposal_asks_about_a_difference_that_was_found_and_the_run_does_not_
     assert "DOES NOT PASS NOW: the audit found a difference here" in text
     found = isolux.gate(differ, yaml.safe_load(text))
     assert found.answer != "pass"
-    assert not found.unasked
+    assert not found.uncovered_attributes
 
 
 def test_attributes_that_no_rule_asks_about_are_named_beside_the_answer():
@@ -403,15 +405,15 @@ def test_attributes_that_no_rule_asks_about_are_named_beside_the_answer():
     assert found.record["notes"][-1] == f"c{said}"
     assert said in found.junit()
     alone = isolux.gate(run("apart"), policy_of(accuracy(at_least="70 %", attribute=None)))
-    assert alone.unasked == "not asked by any rule: light (a difference was found)"
+    assert alone.uncovered_attributes == "not asked by any rule: light (a difference was found)"
 
 
 def test_an_attribute_without_a_found_difference_is_named_without_one_and_asked_ones_are_not():
     of_all = policy_of(accuracy(at_least="70 %", attribute=None))
-    assert isolux.gate(run("alike"), of_all).unasked == "not asked by any rule: light"
+    assert isolux.gate(run("alike"), of_all).uncovered_attributes == "not asked by any rule: light"
     assert "ot asked" not in isolux.gate(run("alike"), EASY).text()
     above = policy_of({"none_above": "30 points", "findings": ["group_gaps"]})
-    assert isolux.gate(run("apart"), above).unasked == ""
+    assert isolux.gate(run("apart"), above).uncovered_attributes == ""
 
 
 def test_a_proposal_for_hostile_names_is_still_the_policy():

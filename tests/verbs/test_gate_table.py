@@ -27,7 +27,7 @@ def folder(tmp_path_factory):
 
 def on_disk(folder: Path, name: str) -> Path:
     path = folder / name.replace(" ", "-")
-    return path if path.exists() else run_directory.save(run(name), path)
+    return path if path.exists() else run_directory.save_run(run(name), path)
 
 
 def asked(case: Case) -> dict[str, object]:
@@ -49,10 +49,10 @@ def test_there_are_cases_of_each_answer_and_code() -> None:
     assert len(CASES) >= 40
     assert len({case.name for case in CASES}) == len(CASES)
     kinds = {key for case in CASES for rule in case.rules for key in rule}
-    from isolux.policy.rules import KINDS
+    from isolux.policy.rules import RULE_KINDS
 
-    assert set(KINDS) <= kinds
-    for kind in set(KINDS) - {"ran"}:  # an analysis ran, or it did not
+    assert set(RULE_KINDS) <= kinds
+    for kind in set(RULE_KINDS) - {"ran"}:  # an analysis ran, or it did not
         own = [case for case in CASES if kind in case.rules[-1] and not case.broken]
         assert {case.answers[-1] for case in own} == {"pass", "fail", "insufficient"}, kind
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.verbs.ledger import audits_share, entered, judged
+from isolux.verbs.ledger import add_ledger_entry, compute_audit_share, label_exploratory
 from isolux.vocabulary.tables import FINDINGS
 from tests.laws._discovery import a_world
 
@@ -28,11 +28,11 @@ def test_the_shares_of_what_was_planned_add_up_to_the_whole():
     planned = ["patterns", "power", "slices", "confounders"]  # power tests nothing
     record = dict(RECORD)
     for name in planned:
-        record = entered(record, name, planned)
+        record = add_ledger_entry(record, name, planned)
     shares = [row["share"] for row in record["ledger"]]
     assert shares == [0.8, *[pytest.approx(0.2 / 3, abs=1e-6)] * 3]
-    assert audits_share(planned) + 3 * 0.2 / 3 == pytest.approx(1.0)
-    assert audits_share(["power"]) == 1.0
+    assert compute_audit_share(planned) + 3 * 0.2 / 3 == pytest.approx(1.0)
+    assert compute_audit_share(["power"]) == 1.0
 
 
 def test_claims_hold_at_their_share_or_are_exploratory():
@@ -40,7 +40,7 @@ def test_claims_hold_at_their_share_or_are_exploratory():
         ("Sure.", 0.1, 0.004), ("Not sure.", 0.1, 0.03), ("Nothing was found.", None, None),
         ("An interval alone.", 0.1, None), ("Not shown.", 0.1, 0.4),
     )  # fmt: skip
-    found = judged(table, RECORD, "patterns", ["patterns", "slices"])  # a tenth each
+    found = label_exploratory(table, RECORD, "patterns", ["patterns", "slices"])  # a tenth each
     assert found["claim"].to_list() == [
         "Sure. Over the whole report p = 0.040.",
         "Exploratory: Not sure. Over the whole report p = 0.300.",
@@ -53,15 +53,17 @@ def test_claims_hold_at_their_share_or_are_exploratory():
 
 def test_what_was_not_planned_is_exploratory_in_every_sentence():
     table = findings(("Sure.", 0.1, 0.0001), ("Nothing was found.", None, None))
-    found = judged(table, RECORD, "patterns", [])
+    found = label_exploratory(table, RECORD, "patterns", [])
     assert found["claim"].str.starts_with("Exploratory: ").all()
     assert found["p_adjusted"].to_list() == table["p_adjusted"].to_list()
-    assert judged(table, RECORD, "power", []).equals(table)  # it claims nothing by chance
+    assert label_exploratory(table, RECORD, "power", []).equals(
+        table
+    )  # it claims nothing by chance
 
 
 def test_the_record_counts_every_look():
-    planned = entered(RECORD, "patterns", ["patterns"])
-    again = entered(entered(planned, "slices", []), "slices", [])
+    planned = add_ledger_entry(RECORD, "patterns", ["patterns"])
+    again = add_ledger_entry(add_ledger_entry(planned, "slices", []), "slices", [])
     assert [(row["name"], row["planned"], row["looks"]) for row in again["ledger"]] == [
         ("group_gaps", True, 1), ("patterns", True, 1), ("slices", False, 2),
     ]  # fmt: skip
@@ -75,13 +77,13 @@ def test_the_record_counts_every_look():
 def test_one_explanation_needs_ninety_nine_replicates(replicates):
     # A fifth of 5 % is .01, which p = 1 / (99 + 1) reaches.
     record = {"spec": RECORD["spec"] | {"replicates": replicates}}
-    (note,) = entered(record, "patterns", ["patterns"])["notes"]
+    (note,) = add_ledger_entry(record, "patterns", ["patterns"])["notes"]
     assert ("--replicates 99 or more" in note) == (replicates < 99)
 
 
 def test_a_planned_analysis_that_is_run_again_is_exploratory():
-    planned = entered(RECORD, "patterns", ["patterns"])
-    again = entered(planned, "patterns", [])
+    planned = add_ledger_entry(RECORD, "patterns", ["patterns"])
+    again = add_ledger_entry(planned, "patterns", [])
     assert again["ledger"][1] == {"name": "patterns", "planned": False, "share": 0.0, "looks": 2}
 
 

@@ -12,8 +12,8 @@ from polars.testing import assert_frame_equal
 
 import isolux
 from isolux.verbs.monitor import monitor
-from isolux.verbs.monitor.gaps import gaps_of
-from isolux.verbs.monitor.looks import looks_of
+from isolux.verbs.monitor.gaps import build_gaps
+from isolux.verbs.monitor.looks import read_snapshots
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
 
@@ -75,11 +75,11 @@ def test_a_look_is_the_difference_of_cluster_means_by_hand():
                                "cluster_id": [f"{d}{r[0]}" for r in rows]})  # fmt: skip
         people = pl.DataFrame({"unit_id": ids, "tone": [r[1] for r in rows]})
         made.append(isolux.audit(scores, people, by="tone", replicates=100).run)
-    (gap,), _ = gaps_of(looks_of(made), None, 0)
+    (gap,), _ = build_gaps(read_snapshots(made), None, 0)
     assert gap.sizes == [(3, 3), (3, 3)]
     assert len(gap.difference) == 6
-    assert gap.of_look(0) == pytest.approx((1 - 1 / 3) / 3)
-    assert (gap.named["group"], gap.others) == ("a", "b")
+    assert gap.mean_difference(0) == pytest.approx((1 - 1 / 3) / 3)
+    assert (gap.identity["group"], gap.complement_name) == ("a", "b")
 
 
 def test_a_metric_from_below_0_is_watched_on_the_scale_from_its_least_to_its_largest():
@@ -93,7 +93,7 @@ def test_a_metric_from_below_0_is_watched_on_the_scale_from_its_least_to_its_lar
             one = day(number, b=0.6)
             scores = one.scores.with_columns(value=factor * pl.col("value") + shift)
             made.append(replace(one, scores=scores, record={**one.record, "measures": told}))
-        gaps.append([gap.difference for gap in gaps_of(looks_of(made), None, 0)[0]])
+        gaps.append([gap.difference for gap in build_gaps(read_snapshots(made), None, 0)[0]])
     for plain, wide in zip(*gaps, strict=True):
         np.testing.assert_allclose(wide, plain)
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 import isolux
 from isolux.verbs.audit import run_audit
-from isolux.verbs.predict import read_predicted, resumed_spec, run_predict
+from isolux.verbs.predict import read_prediction_dir, read_resumed_spec, run_predict
 from isolux.vocabulary.errors import IsoluxError, OutputError, SpecError
 from isolux.vocabulary.spec import parse_spec
 
@@ -83,7 +83,7 @@ def test_a_dataset_in_memory_or_by_name_and_a_callable_or_a_spec_are_the_same(pe
 
 def test_what_is_kept_is_read_again_and_the_record_says_what_it_rests_on(people):
     done = isolux.predict(people, "python:isolux_verb_nets:net", out="out", batch=7)
-    again = read_predicted("out")
+    again = read_prediction_dir("out")
     assert again.predictions.equals(done.predictions)
     record = json.loads((done.folder / "predict.json").read_text())
     assert record == again.record
@@ -96,12 +96,12 @@ def test_what_is_kept_is_read_again_and_the_record_says_what_it_rests_on(people)
 
 def test_a_directory_alone_is_enough_to_go_on(people):
     run_predict(spec(people, answers="out", shard_size=50))
-    done = run_predict(resumed_spec("out"))
-    assert (done.computed, done.predictions.height) == (0, N)
+    done = run_predict(read_resumed_spec("out"))
+    assert (done.n_computed, done.predictions.height) == (0, N)
     assert done.record["settings"]["shard_size"] == 50
     isolux.predict(isolux.load("table", "people.csv"), lambda p: ["x"] * len(p), out="mine")
     with pytest.raises(SpecError, match=r"(?s)cannot be resumed by its directory.*in memory"):
-        resumed_spec("mine")
+        read_resumed_spec("mine")
 
 
 def test_other_data_or_another_model_need_a_word(people):
@@ -180,7 +180,7 @@ def test_people_in_a_picture_that_cannot_be_read_were_not_missed(people, tmp_pat
 
 
 def test_a_task_that_cannot_judge_the_answers_is_refused_before_any_picture(people, monkeypatch):
-    monkeypatch.setattr("isolux.verbs.predict.run_local", None)
+    monkeypatch.setattr("isolux.verbs.predict.run_in_process", None)
     with pytest.raises(SpecError, match=r"(?s)classification does not judge.*labels.*boxes"):
         audited(people, model="python:isolux_verb_nets:boxes")
     with pytest.raises(SpecError, match=r"(?s)detection does not judge.*\n.*labels"):
@@ -226,10 +226,10 @@ def test_a_file_of_settings_holds_it_all(people, tmp_path):
         "task: {name: classification, target: truth}\n"
         "groups: {by: [light]}\nstatistics: {min_units: 5}\n"
     )
-    from isolux.verbs.audit.inputs import read_settings
+    from isolux.verbs.audit.inputs import read_settings_file
     from isolux.vocabulary.spec import parse_spec
 
-    read = parse_spec(read_settings(tmp_path / "audit.yaml"))
+    read = parse_spec(read_settings_file(tmp_path / "audit.yaml"))
     assert (read.model.spec, read.model.batch) == ("python:isolux_verb_nets:net", 4)
     done = run_audit(read)
     assert done.run.record["spec"]["model"] == "python:isolux_verb_nets:net"

@@ -9,16 +9,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.analyses.model_changes import answer_of_changes
-from isolux.io.run_directory import load, save
+from isolux.analyses.model_changes import summarise_changes
+from isolux.io.run_directory import load_run, save_run
 from isolux.report.html import render
 from isolux.report.summary import summarise
 from isolux.statements.answer import answer_of
 from isolux.statements.words import HIDDEN_COMPARED
 from isolux.verbs.audit import audit
 from isolux.verbs.compare import compare
-from isolux.verbs.publish import publish, without_small_groups, without_telling_scores
-from isolux.verbs.publish.hiding import hiding
+from isolux.verbs.publish import publish, suppress_revealing_scores, suppress_small_groups
+from isolux.verbs.publish.hiding import describe_suppression
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo
@@ -96,7 +96,7 @@ def test_a_comparison_is_published_too():
     assert set(cut.group_metrics["group"]) == {"everyone", "Corsican", "Dutch"}
     assert set(cut.disparities["group_a"].drop_nulls()) <= {"everyone", "Corsican", "Dutch"}
     assert not any("Aleut" in claim for claim in cut.findings["claim"])
-    assert HIDDEN_COMPARED in answer_of_changes(cut).further
+    assert HIDDEN_COMPARED in summarise_changes(cut).further
     assert any("No group of those shown here" in claim for claim in cut.findings["claim"])
 
 
@@ -116,7 +116,7 @@ def test_an_export_withholds_what_few_people_share():
         "made", info, pl.DataFrame({"instance_id": ids, "image_id": ids}),
         pl.DataFrame(rows, schema=names, orient="row"),
     )  # fmt: skip
-    cut = without_small_groups(dataset, 4)
+    cut = suppress_small_groups(dataset, 4)
     # Three with glasses and three of B are few: those values go. A without glasses are six; A
     # alone are three again, and no glasses alone are three: theirs go too.
     assert set(cut.attributes["unit_id"]) == set(ids[3:9])
@@ -220,7 +220,7 @@ def test_a_page_says_what_it_hides_and_names_no_file(monkeypatch, capsys, tmp_pa
     assert said in whole
     assert "secret.csv" in whole
     assert "of those shown" not in whole
-    page = render(summarise(publish(load("run"), 10)))
+    page = render(summarise(publish(load_run("run"), 10)))
     assert said not in page
     assert "secret" not in page
     assert "SHA-256" not in page
@@ -253,11 +253,11 @@ def test_an_export_holds_no_score_that_names_a_withheld_truth():
             "metric": ["recall"] * len(ids) + ["accuracy"] * len(ids),
         }
     )
-    cut = without_small_groups(people, 5)
+    cut = suppress_small_groups(people, 5)
     few = {f"p{i}" for i in (50, 51)}  # of B, class "yes"
     assert set(ids) - set(cut.attributes["unit_id"]) == few
     for target in ("truth", None):
-        left = without_telling_scores(scores, people, cut, target)
+        left = suppress_revealing_scores(scores, people, cut, target)
         assert set(left.filter(pl.col("label").is_not_null())["unit_id"]) == set(ids) - few
         assert left.filter(metric="accuracy").height == len(ids)
     gone = pl.col("instance_id").is_in(sorted(few))
@@ -271,8 +271,8 @@ def test_an_export_counts_people_and_not_their_photos():
     subjects = [f"s{i}" for i in range(12)] + ["t"] * 12
     held = people.instances.with_columns(subject_id=pl.Series(subjects))
     photos = Dataset(people.name, people.info, held, people.attributes)
-    assert set(without_small_groups(people, 5).attributes["value"]) == {"A", "B"}
-    assert set(without_small_groups(photos, 5).attributes["value"]) == {"A"}
+    assert set(suppress_small_groups(people, 5).attributes["value"]) == {"A", "B"}
+    assert set(suppress_small_groups(photos, 5).attributes["value"]) == {"A"}
 
 
 def nameless(cells):
@@ -304,13 +304,13 @@ def test_nor_are_they_in_an_export(cells):
     people = people_of(["x"] * len(race), race)
     held = people.instances.with_columns(subject_id=pl.Series(subjects))
     photos = Dataset(people.name, people.info, held, people.attributes)
-    assert set(without_small_groups(photos, 10).attributes["value"]) == {"A", "B"}
+    assert set(suppress_small_groups(photos, 10).attributes["value"]) == {"A", "B"}
     named = people.instances.select(
         unit_kind=pl.lit("instance"), unit_id="instance_id", attribute=pl.lit("person_id"),
         value=pl.Series(subjects),
     )  # fmt: skip
     told = pl.concat([people.attributes, named], how="diagonal_relaxed")
-    left = without_small_groups(Dataset(people.name, people.info, people.instances, told), 2)
+    left = suppress_small_groups(Dataset(people.name, people.info, people.instances, told), 2)
     assert {"A", "B"} <= set(left.attributes["value"])
     assert not {"C", "D"} & set(left.attributes["value"])
 
@@ -401,7 +401,7 @@ def test_who_publishes_is_told_which_attributes_cost_most(monkeypatch, capsys, t
     scored, who = people()
     rare = who.with_columns(badge=pl.Series(["one", "two", *["many"] * 298]))
     made = audit(scored, rare, by=["badge", "light"], replicates=100, min_units=1, min_clusters=1)
-    save(made.run, tmp_path / "run")
+    save_run(made.run, tmp_path / "run")
     for command, flag in (("report", "--out"), ("view", "--bundle")):
         page = tmp_path / f"{command}.html"
         ran = isolux(monkeypatch, capsys, command, tmp_path / "run", "--publish-min", "10",
@@ -410,7 +410,7 @@ def test_who_publishes_is_told_which_attributes_cost_most(monkeypatch, capsys, t
         assert "Groups or classes of fewer people are in badge: an audit whose --by" in ran.out
         assert "No group of badge" not in page.read_text(encoding="utf-8")
     light = audit(scored, who, by=["light"], replicates=100).run
-    assert hiding(light, publish(light, 10), 10) == ""
+    assert describe_suppression(light, publish(light, 10), 10) == ""
 
 
 def test_what_was_found_with_a_hidden_group_does_not_become_nothing_found():

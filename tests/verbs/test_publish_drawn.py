@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.report.ranges import heaviest_shares
+from isolux.report.ranges import compute_heaviest_shares
 from isolux.verbs.publish import publish
-from isolux.verbs.publish.drawn import STEPS, steps_of
+from isolux.verbs.publish.drawn import ROUNDING_STEPS, choose_steps
 from isolux.vocabulary.errors import SpecError
 from tests.verbs._weighted_attack import Attack, audited, random_survey
 
@@ -38,7 +38,7 @@ def shown_steps(people, shown):
         for name, value in zip(names, row["values"], strict=True):
             inside = inside.filter(pl.col(name) == value)
         share = inside["weight"].max() / inside["weight"].sum()
-        found.append(min(s for s in STEPS if s * (1 + 1e-9) >= 2 * share))
+        found.append(min(s for s in ROUNDING_STEPS if s * (1 + 1e-9) >= 2 * share))
     return found
 
 
@@ -81,9 +81,9 @@ def test_the_attack_works_where_values_are_rounded_less():
 def test_each_number_is_rounded_by_its_heaviest_person():
     """Of 400 people one weighs 3 of 799: .75 % of the whole, so whole points are too fine."""
     run = audited(survey()).run
-    told = heaviest_shares(run).filter(pl.col("attribute").is_null())["_heaviest"].item()
+    told = compute_heaviest_shares(run).filter(pl.col("attribute").is_null())["_heaviest"].item()
     assert told == pytest.approx(3 / 799)
-    steps = {row["group"]: row["_step"] for row in steps_of(run).to_dicts()}
+    steps = {row["group"]: row["_step"] for row in choose_steps(run).to_dicts()}
     assert steps["everyone"] == 0.01
     assert steps["dark"] == 0.02
     found = publish(run, 5)
@@ -138,9 +138,9 @@ def test_a_group_that_one_person_weighs_down_is_hidden_and_protected():
 def test_a_person_with_many_photos_weighs_all_of_them():
     people = survey(person=[f"s{k // 4}" for k in range(400)])
     run = audited(people).run
-    told = heaviest_shares(run).filter(pl.col("attribute").is_null())["_heaviest"].item()
+    told = compute_heaviest_shares(run).filter(pl.col("attribute").is_null())["_heaviest"].item()
     assert told == pytest.approx(9 / 799)  # 3 + 1 + 2 + 3
-    assert steps_of(run).filter(group="everyone")["_step"].item() == 0.05
+    assert choose_steps(run).filter(group="everyone")["_step"].item() == 0.05
 
 
 def test_what_is_said_names_no_sum_of_weights():

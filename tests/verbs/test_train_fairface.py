@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.training import Looked, prepared
-from isolux.verbs._for_training import pictures_of, told_of_pictures, unreadable
-from isolux.verbs.train_fairface import class_counts, told_of_counts
-from isolux.verbs.train_fairface.rows import rows_of
+from isolux.training import ImageScan, build_preparation
+from isolux.verbs._for_training import build_image_notes, list_unreadable, select_training_images
+from isolux.verbs.train_fairface import build_count_notes, count_classes
+from isolux.verbs.train_fairface.rows import select_training_rows
 from isolux.vocabulary.errors import (
     FileError,
     LicenceError,
@@ -136,13 +136,13 @@ def test_a_folder_of_other_things_is_left_alone(labels, tmp_path):
 
 def test_heads_are_fairfaces_own_in_their_order_and_unlabelled_people_wait(labels, tmp_path):
     table = changed(labels, tmp_path, age=first_is(None, "age"))
-    people = rows_of(isolux.load("fairface", table), (), ())
+    people = select_training_rows(isolux.load("fairface", table), (), ())
     assert list(people.classes) == ["race", "gender", "age"]
     assert [len(one) for one in people.classes.values()] == [7, 2, 9]
     assert people.labels()[0, 2] == -1
     assert people.labels()[1:].min() >= 0
     assert "1 of 48 have no age" in people.notes[0]
-    other = rows_of(isolux.load("fairface", labels), (), ())
+    other = select_training_rows(isolux.load("fairface", labels), (), ())
     assert people.digest() != other.digest()
 
 
@@ -151,7 +151,7 @@ def test_years_become_the_nine_ranges(tmp_path):
     years = [0, 2, 3, 9, 10, 19, 20, 69, 70, 116]
     for k, age in enumerate(years):
         (tmp_path / f"{age}_{k % 2}_{k % 3}_2017{k}.jpg").touch()
-    people = rows_of(isolux.load("utkface", tmp_path), (), ())
+    people = select_training_rows(isolux.load("utkface", tmp_path), (), ())
     said = people.frame.with_columns(
         years=pl.col("instance_id").str.extract(r"^(\d+)_").cast(pl.Int64)
     ).sort("years")
@@ -175,8 +175,8 @@ def test_counts_before_and_after_a_balance_by_hand(tmp_path):
     # 6 White men, 2 White women, 3 Black men, 1 Black woman: 12 faces, 4 cells, 3 draws of each.
     races = ["White"] * 8 + ["Black"] * 4
     genders = ["Male"] * 6 + ["Female"] * 2 + ["Male"] * 3 + ["Female"]
-    people = rows_of(people_of(tmp_path, races, genders), (), ("race*gender",))
-    counts = class_counts(people, np.arange(12))
+    people = select_training_rows(people_of(tmp_path, races, genders), (), ("race*gender",))
+    counts = count_classes(people, np.arange(12))
     alone = {row[:2]: row[2:] for row in counts.iter_rows()}
     assert alone["race", "White"] == (8, 6)
     assert alone["race", "Black"] == (4, 6)
@@ -185,14 +185,16 @@ def test_counts_before_and_after_a_balance_by_hand(tmp_path):
     assert alone["race", "Indian"] == (0, 0)
     assert alone["race*gender", "White × Male"] == (6, 3)
     assert alone["race*gender", "Black × Female"] == (1, 3)
-    plain = class_counts(rows_of(people_of(tmp_path, races, genders), (), ()), np.arange(12))
+    plain = count_classes(
+        select_training_rows(people_of(tmp_path, races, genders), (), ()), np.arange(12)
+    )
     assert (plain["before"] == plain["after"]).all()
 
 
 def test_rare_combinations_that_are_shown_again_and_again_are_told(tmp_path):
     races, genders = ["White"] * 60 + ["Black"] * 2, ["Male", "Female"] * 31
-    people = rows_of(people_of(tmp_path, races, genders), (), ("race", "gender"))
-    notes = told_of_counts(people, class_counts(people, np.arange(62)))
+    people = select_training_rows(people_of(tmp_path, races, genders), (), ("race", "gender"))
+    notes = build_count_notes(people, count_classes(people, np.arange(62)))
     cautions = [note for note in notes if isinstance(note, Caution)]
     # 62 over 4 cells are 15 draws of each; one Black man is shown 15 times.
     assert any("Black × Male (1 faces, 15 times)" in note for note in cautions)
@@ -205,16 +207,16 @@ def test_a_few_broken_pictures_are_left_out_and_many_are_refused(tmp_path):
     (tmp_path / "train" / "20.png").write_bytes(b"no picture")
     (tmp_path / "train" / "31.png").unlink()
     dataset = isolux.load("fairface", labels, images=tmp_path)
-    ids = rows_of(dataset, (), ()).frame["instance_id"]
-    looked = pictures_of(dataset, ids, "image", prepared(32), 2).look()
-    assert [one for one, _ in unreadable(ids, looked)] == ["train/20.png", "train/31.png"]
-    (told,) = told_of_pictures(ids, looked, "fairface")
+    ids = select_training_rows(dataset, (), ()).frame["instance_id"]
+    looked = select_training_images(dataset, ids, "image", build_preparation(32), 2).scan()
+    assert [one for one, _ in list_unreadable(ids, looked)] == ["train/20.png", "train/31.png"]
+    (told,) = build_image_notes(ids, looked, "fairface")
     assert isinstance(told, Caution)
     assert "2 of 48 pictures cannot be read and are left out: train/20.png (this is not" in told
     assert "train/31.png (no such picture)" in told
-    lost = Looked(looked.marks, ("no such picture",) * 3 + looked.reasons[3:])
+    lost = ImageScan(looked.hashes, ("no such picture",) * 3 + looked.reasons[3:])
     with pytest.raises(FileError, match="5 of 48 pictures cannot be learnt from"):
-        told_of_pictures(ids, lost, "fairface")
+        build_image_notes(ids, lost, "fairface")
 
 
 # What is trained.

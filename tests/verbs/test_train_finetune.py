@@ -140,7 +140,7 @@ def test_killed_after_an_epoch_and_gone_on_with_it_is_the_uninterrupted_training
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert tuned(monkeypatch, capsys, photos, "fields", "--epochs", "4", out=whole).code == 0
     with monkeypatch.context() as dying:
-        dying.setattr(verb, "say_epoch", die_after_two)
+        dying.setattr(verb, "report_epoch", die_after_two)
         assert tuned(monkeypatch, capsys, photos, "fields", "--epochs", "4", out=cut).code != 0
     assert [file.name for file in cut.iterdir()] == ["checkpoint.safetensors"]
     ran = tuned(monkeypatch, capsys, photos, "fields", "--epochs", "4", out=cut)
@@ -332,17 +332,19 @@ def test_timm_and_fairfaces_network_give_features_that_can_be_trained(tmp_path):
     torch = pytest.importorskip("torch", reason="PYTORCH IS ABSENT: no model was fine-tuned")
     file = pytest.importorskip("safetensors.torch", reason="SAFETENSORS IS ABSENT: no weights")
     from isolux.models import open_model
-    from isolux.models.fairface import Heads, heads_text, resnet34
-    from isolux.training import tunable
+    from isolux.models.fairface import Heads, build_resnet34, write_heads
+    from isolux.training import add_head
 
-    heads = heads_text(Heads({"light": ("day", "night")}, 32))
-    file.save_file(resnet34(torch, 2).state_dict(), tmp_path / "n.safetensors", metadata=heads)
+    heads = write_heads(Heads({"light": ("day", "night")}, 32))
+    file.save_file(
+        build_resnet34(torch, 2).state_dict(), tmp_path / "n.safetensors", metadata=heads
+    )
     model = open_model(f"fairface:{tmp_path / 'n.safetensors'}", ["answers=embeddings"])
-    made = tunable(model, 4, "cpu")
+    made = add_head(model, 4, "cpu")
     shown = torch.from_numpy(made.prepare(np.zeros((40, 30, 3), np.uint8))[None])
     made.net.train()
-    made.run(torch.cat([shown, shown + 1])).sum().backward()
+    made.forward(torch.cat([shown, shown + 1])).sum().backward()
     assert made.net.head.weight.grad.shape == (4, 512)
     assert made.net.extractor.conv1.weight.grad is not None
     with pytest.raises(SpecError, match="no such device"):
-        tunable(model, 4, "cuda:9")
+        add_head(model, 4, "cuda:9")

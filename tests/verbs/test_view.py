@@ -14,7 +14,7 @@ import pytest
 import isolux
 from isolux.cli import main
 from isolux.io import run_directory
-from isolux.io.run_changes import changed_files
+from isolux.io.run_changes import list_changed_files
 from isolux.vocabulary.errors import FileError, RunError, SpecError, UnknownNameError
 from tests.report import _runs as runs
 from tests.viewer._pages import table_of
@@ -27,7 +27,7 @@ def manifest(page):
 
 
 def test_a_directory_and_a_run_in_memory_give_the_same_page(tmp_path):
-    run_directory.save(audited(), tmp_path / "run")
+    run_directory.save_run(audited(), tmp_path / "run")
     made = [isolux.view(source, tmp_path / f"{i}.html")
             for i, source in enumerate((tmp_path / "run", audited()))]  # fmt: skip
     assert made[0].read_bytes() == made[1].read_bytes()
@@ -113,7 +113,7 @@ def test_nor_are_two_models_on_nearly_the_same_people(tmp_path):
 
 
 def test_changed_files_are_named_in_the_page(tmp_path):
-    run_directory.save(audited(), tmp_path / "run")
+    run_directory.save_run(audited(), tmp_path / "run")
     record = tmp_path / "run" / "audit.json"
     record.write_text(record.read_text().replace('"seed": 0', '"seed": 1'), encoding="utf-8")
     page = isolux.view(tmp_path / "run", tmp_path / "page.html")
@@ -121,7 +121,7 @@ def test_changed_files_are_named_in_the_page(tmp_path):
 
 
 def test_a_record_that_was_changed_and_says_nothing_is_named(tmp_path, capsys, monkeypatch):
-    run_directory.save(audited(), tmp_path / "run")
+    run_directory.save_run(audited(), tmp_path / "run")
     record = tmp_path / "run" / "audit.json"
     said = json.loads(record.read_text()) | {"references": ["a book"]}
     record.write_text(json.dumps(said), encoding="utf-8")
@@ -134,10 +134,10 @@ def test_a_record_that_was_changed_and_says_nothing_is_named(tmp_path, capsys, m
 
 
 def test_half_a_sign_in_a_record_is_a_change(tmp_path):
-    run_directory.save(audited(), tmp_path / "run")
+    run_directory.save_run(audited(), tmp_path / "run")
     record = tmp_path / "run" / "audit.json"
     record.write_text(record.read_text().replace('"seed": 0', '"seed": 0, "x": "\\ud800"'))
-    assert changed_files(tmp_path / "run") == ["audit.json"]
+    assert list_changed_files(tmp_path / "run") == ["audit.json"]
 
 
 def test_what_is_no_page_and_what_is_no_run_are_refused(tmp_path):

@@ -11,7 +11,13 @@ import pytest
 from PIL import Image
 
 import isolux
-from isolux.verbs.view.pictures import BLUR_PERSON_PX, LONGEST_PX, Drawn, RunPictures, pictures_of
+from isolux.verbs.view.pictures import (
+    BLUR_PERSON_PX,
+    MAX_SIDE_PX,
+    PredictedBoxes,
+    RunImages,
+    find_person_images,
+)
 from isolux.vocabulary.errors import FileError, SpecError
 
 NOISE = np.random.default_rng(0).integers(0, 256, (400, 300, 3), dtype=np.uint8)
@@ -25,7 +31,7 @@ BARE = {
 def held(tmp_path, blurred, **changed):
     Image.fromarray(NOISE).save(tmp_path / "a.png")
     row = {"unit_id": "a", "uri": "a.png", **SIDES, **BARE, **changed}
-    return RunPictures(tmp_path, [pl.DataFrame([row])], blurred=blurred)
+    return RunImages(tmp_path, [pl.DataFrame([row])], blurred=blurred)
 
 
 def pixels(data):
@@ -46,7 +52,7 @@ def test_no_detail_smaller_than_a_point_is_left(tmp_path):
     stripes = np.repeat(np.tile([0, 255], 150)[None, :, None], 400, axis=0)
     pictures = held(tmp_path, blurred=True)
     Image.fromarray(np.repeat(stripes, 3, axis=2).astype(np.uint8)).save(tmp_path / "b.png")
-    pictures = RunPictures(tmp_path, [pictures.people[0].with_columns(uri=pl.lit("b.png"))])
+    pictures = RunImages(tmp_path, [pictures.people[0].with_columns(uri=pl.lit("b.png"))])
     assert np.ptp(pixels(pictures.picture(0, "a"))[50:200, 50:100]) < 30
     assert BLUR_PERSON_PX < 16
 
@@ -61,9 +67,9 @@ def test_boxes_points_and_masks_are_scaled_with_a_large_picture(tmp_path):
     row = {"unit_id": "a", "uri": "large.png", **SIDES, "mask_counts": counts,
            "mask_height": 3200, "mask_width": 2400, "keypoints_x": [10.0, 20.0, None],
            "keypoints_y": [30.0, 40.0, None], "keypoints_v": [2.0, 0.0, 0.0]}  # fmt: skip
-    pictures = RunPictures(tmp_path, [pl.DataFrame([row])], blurred=False)
+    pictures = RunImages(tmp_path, [pl.DataFrame([row])], blurred=False)
     around = pictures.around(0, "a")
-    assert (around["width"], around["height"]) == (1200, LONGEST_PX)
+    assert (around["width"], around["height"]) == (1200, MAX_SIDE_PX)
     assert around["box"] == [15, 20, 50, 100]
     assert around["points"] == [[5, 15]]  # the others are not labelled
     mask = np.asarray(Image.open(io.BytesIO(pictures.mask(0, "a"))))
@@ -124,16 +130,16 @@ def test_of_a_run_pictures_are_shown_where_somebody_states_that_they_may(files):
         by=["category"], min_units=5, min_clusters=2, replicates=100,
     ).run  # fmt: skip
     with pytest.raises(SpecError, match="--i-may-show-these-images"):
-        pictures_of([run], files / "images")
+        find_person_images([run], files / "images")
     with pytest.raises(FileError, match="no such folder"):
-        pictures_of([run], files / "none", may_show=True)
-    found = pictures_of([run], files / "images", may_show=True)
+        find_person_images([run], files / "none", may_show=True)
+    found = find_person_images([run], files / "images", may_show=True)
     unit = run.scores["unit_id"][0]
     around = found.around(0, unit)
     assert (around["width"], around["height"], around["box"]) == (90, 60, [20, 10, 20, 30])
     assert found.blurred
     (files / "gone.txt").write_text(unit)
-    left = pictures_of([run], files / "images", may_show=True, withdrawn=files / "gone.txt")
+    left = find_person_images([run], files / "images", may_show=True, withdrawn=files / "gone.txt")
     assert "not in the dataset" in left.around(0, unit)["why"]
 
 
@@ -145,7 +151,7 @@ def detected(files, name="found.json"):
 
 
 def test_the_boxes_that_the_model_drew_are_read_again(files):
-    pictures = pictures_of([detected(files)], files / "images", may_show=True)
+    pictures = find_person_images([detected(files)], files / "images", may_show=True)
     drawn = pictures.around(0, "0")["drawn"]
     assert drawn["boxes"] == [
         {"model": "found", "label": "1", "score": 0.9, "box": [20, 10, 20, 30]}
@@ -160,7 +166,7 @@ def test_where_the_file_of_predictions_is_gone_the_page_says_why(files):
     again.write_bytes((files / "found.json").read_bytes())
     run = detected(files, "again.json")
     again.unlink()
-    around = pictures_of([run], files / "images", may_show=True).around(0, "0")
+    around = find_person_images([run], files / "images", may_show=True).around(0, "0")
     assert around["box"] == [20, 10, 20, 30]
     assert around["drawn"]["boxes"] == []
     assert "cannot be read" in around["drawn"]["why"]
@@ -171,8 +177,10 @@ def test_boxes_are_scaled_with_the_picture_and_the_surest_come_first():
     rows = [{"model": "m", "image_id": "i", "label": None, "score": k / 100, "box_x": 10.0,
              "box_y": 20.0, "box_w": 30.0, "box_h": float(k)} for k in range(25)]  # fmt: skip
     rows += [rows[0] | {"image_id": "other"}, rows[0] | {"box_w": None, "score": 1.0}]
-    told = Drawn(lambda: pl.DataFrame(rows)).of("i", 0.5)
+    told = PredictedBoxes(lambda: pl.DataFrame(rows)).list_boxes("i", 0.5)
     assert len(told["boxes"]) == 20
     assert told["more"] == 5
     assert told["boxes"][0] == {"model": "m", "label": None, "score": 0.24, "box": [5, 10, 15, 12]}
-    assert Drawn(lambda: pl.DataFrame({"model": ["m"]})).of("i", 1.0)["boxes"] == []
+    assert (
+        PredictedBoxes(lambda: pl.DataFrame({"model": ["m"]})).list_boxes("i", 1.0)["boxes"] == []
+    )

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.viewer import Shown, contents_of
-from isolux.viewer.coding import EVERYONE
+from isolux.viewer import DisplayedRun, build_contents
+from isolux.viewer.coding import OVERALL_INDEX
 from tests.report._attack import Attack, random_people
 from tests.viewer._runs import audited
 
@@ -17,7 +17,7 @@ KEY = ["model", "line", "attribute", "group"]
 def contents(frame, by, second=None):
     frames = [frame] if second is None else [frame, second]
     made = [isolux.audit(one, by=by, replicates=100).run for one in frames]
-    return contents_of([Shown(run, f"run {i}") for i, run in enumerate(made)])
+    return build_contents([DisplayedRun(run, f"run {i}") for i, run in enumerate(made)])
 
 
 def groups_of(found, table):
@@ -42,7 +42,7 @@ def world(**sizes):
 
 
 def test_no_spread_of_a_group_whose_value_is_withheld():
-    found = contents_of([Shown(audited(), "a")])
+    found = build_contents([DisplayedRun(audited(), "a")])
     withheld = found.tables["groups"].filter(pl.col("value").is_null())
     assert withheld.height >= 10
     assert found.tables["distributions"].join(withheld, on=KEY, how="semi").is_empty()
@@ -51,7 +51,7 @@ def test_no_spread_of_a_group_whose_value_is_withheld():
 
 
 def test_a_page_with_single_people_has_every_spread():
-    found = contents_of([Shown(audited(), "a")], people=True)
+    found = build_contents([DisplayedRun(audited(), "a")], people=True)
     assert found.tables["distributions"].height == found.tables["groups"].height
     assert found.manifest["holds"]["fewest"] == 0
 
@@ -129,7 +129,7 @@ def test_photos_of_one_person_are_one_person():
     frame = world(a=300, b=200, c=18).with_columns(cluster_id=who)
     run = isolux.audit(frame, by=["place"], replicates=100, min_units=1,
                        min_clusters=1).run  # fmt: skip
-    shown = groups_of(contents_of([Shown(run, "a")]), "distributions")
+    shown = groups_of(build_contents([DisplayedRun(run, "a")]), "distributions")
     assert shown == {"everyone", "a"}
 
 
@@ -138,7 +138,7 @@ def test_who_gained_is_told_of_groups_of_enough_people_alone():
     second = frame.with_columns(value=1 - pl.col("value"))
     found = contents(frame, ["place"], second)
     assert groups_of(found, "moves") == {"everyone", "a", "b"}
-    everyone = found.tables["moves"].filter(attribute=EVERYONE)
+    everyone = found.tables["moves"].filter(attribute=OVERALL_INDEX)
     assert everyone["up"].sum() + everyone["down"].sum() == 601
 
 
@@ -160,6 +160,6 @@ def test_who_gained_counts_the_people_whom_both_models_judged_and_not_their_phot
     settings = {"by": ["place"], "replicates": 100, "min_units": 1, "min_clusters": 1}
     runs = [isolux.audit(frame.filter(~small | kept), **settings).run
             for kept in (person < 12, person >= 7)]  # fmt: skip
-    found = contents_of([Shown(run, f"run {i}") for i, run in enumerate(runs)])
+    found = build_contents([DisplayedRun(run, f"run {i}") for i, run in enumerate(runs)])
     assert groups_of(found, "distributions") == {"everyone", "a", "b", "c"}
     assert groups_of(found, "moves") == {"everyone", "a"}

@@ -6,7 +6,7 @@ import pytest
 
 from isolux.report import figures as drawings
 from isolux.report.summary import summarise
-from isolux.viewer import Shown, contents_of, tables
+from isolux.viewer import DisplayedRun, build_contents, tables
 from isolux.vocabulary.errors import DrawingError
 from tests.report import _runs as runs
 from tests.viewer._runs import many_groups
@@ -15,7 +15,7 @@ pytest.importorskip("vl_convert", reason="EXTRA figures ABSENT: no figure was dr
 
 
 def drawn(run, **asked):
-    return contents_of([Shown(run, "a")], figures=True, **asked)
+    return build_contents([DisplayedRun(run, "a")], figures=True, **asked)
 
 
 def test_they_are_the_reports_own_in_its_order():
@@ -23,7 +23,10 @@ def test_they_are_the_reports_own_in_its_order():
     table = drawn(run).tables["figures"]
     expected = []
     for section in summarise(run).sections:
-        main, more = drawings.figure_of(section), drawings.more_figures_of(section)
+        main, more = (
+            drawings.draw_intersection_figure(section),
+            drawings.draw_other_metrics(section),
+        )
         expected += [(section.attribute, one.svg, one.alt) for one in [main, *more] if one]
     assert len(expected) > 4
     assert table.select("attribute", "svg", "alt").rows() == expected
@@ -37,8 +40,8 @@ def test_a_comparison_shows_each_groups_change():
 
 def test_curves_tell_how_scores_are_spread_so_a_page_without_people_has_none():
     assert summarise(runs.detector_run()).sections[0].curves
-    table, _ = tables.figures_of([runs.detector_run()], curves=True)
-    bare, _ = tables.figures_of([runs.detector_run()], curves=False)
+    table, _ = tables.draw_figures([runs.detector_run()], curves=True)
+    bare, _ = tables.draw_figures([runs.detector_run()], curves=False)
     left = set(table["alt"]) - set(bare["alt"])
     assert set(bare["alt"]) < set(table["alt"])
     assert all(alt.startswith("People ") for alt in left)
@@ -55,7 +58,7 @@ def test_without_the_package_or_its_addresses_the_page_says_so(monkeypatch):
     def ended(section):
         raise DrawingError("the report's figures cannot be drawn", expected="a", found="b")
 
-    monkeypatch.setattr(drawings, "figure_of", ended)
+    monkeypatch.setattr(drawings, "draw_intersection_figure", ended)
     found = drawn(runs.full_run())
     assert found.manifest["holds"]["undrawn"].startswith("the report's figures cannot be drawn")
     monkeypatch.setattr(tables, "drawable", lambda: False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 import isolux
-from isolux.viewer import Shown, contents_of
-from isolux.viewer.coding import EVERYONE
+from isolux.viewer import DisplayedRun, build_contents
+from isolux.viewer.coding import OVERALL_INDEX
 from tests.report import _runs as runs
 from tests.viewer._runs import audited, people
 
@@ -21,13 +21,13 @@ def second():
 def test_counts_by_hand():
     frame = second()
     run = isolux.audit(frame, by=["light", "tone", "size"], replicates=100).run
-    contents = contents_of([Shown(audited(), "a"), Shown(run, "b")])
+    contents = build_contents([DisplayedRun(audited(), "a"), DisplayedRun(run, "b")])
     both = people().join(frame, on="unit_id", suffix="_b").drop_nulls(["value", "value_b"])
     for attribute, group, rows in (
         (None, "everyone", both), ("light", "dusk", both.filter(light="dusk"))
     ):  # fmt: skip
         names = [a["name"] for a in contents.manifest["attributes"]]
-        number = EVERYONE if attribute is None else names.index(attribute)
+        number = OVERALL_INDEX if attribute is None else names.index(attribute)
         told = contents.tables["moves"].filter(attribute=number, group=group)
         change = rows["value_b"] - rows["value"]
         assert told.select("up", "down", "same").rows() == [
@@ -36,15 +36,15 @@ def test_counts_by_hand():
 
 
 def test_one_model_and_runs_without_people_have_none():
-    assert contents_of([Shown(audited(), "a")]).tables["moves"].is_empty()
-    assert contents_of([Shown(runs.comparison_run(), "a")]).tables["moves"].is_empty()
+    assert build_contents([DisplayedRun(audited(), "a")]).tables["moves"].is_empty()
+    assert build_contents([DisplayedRun(runs.comparison_run(), "a")]).tables["moves"].is_empty()
 
 
 def test_the_models_of_a_comparison_are_counted_too(tmp_path):
     del tmp_path
     other = isolux.audit(second(), by=["light", "tone", "size"], replicates=100)
     first = isolux.audit(people(), by=["light", "tone", "size"], replicates=100)
-    run = isolux.compare(first, other).run
-    told = contents_of([Shown(run, "a")]).tables["moves"].filter(attribute=EVERYONE)
+    run = isolux.compare_images(first, other).run
+    told = build_contents([DisplayedRun(run, "a")]).tables["moves"].filter(attribute=OVERALL_INDEX)
     assert told.height == 1
     assert told["up"].sum() + told["down"].sum() > 300

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import polars as pl
 import pytest
 
-from isolux.viewer import FIRST_PORT, Shown, Site, contents_of, listen, serve
+from isolux.viewer import FIRST_PORT, DisplayedRun, Site, build_contents, listen, serve
 from isolux.vocabulary.errors import FileError, OutputError
 from tests.viewer._runs import audited
 
@@ -38,7 +38,7 @@ class Painted:
 
 @pytest.fixture(scope="module")
 def site():
-    return Site(contents_of([Shown(audited(), "a")], people=True), Painted())
+    return Site(build_contents([DisplayedRun(audited(), "a")], people=True), Painted())
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,11 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from isolux.viewer import Shown, bundle, contents_of
-from isolux.viewer.coding import EVERYONE, LINE
+from isolux.viewer import DisplayedRun, build_contents, bundle
+from isolux.viewer.coding import LINE, OVERALL_INDEX
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.printable import plain
+from isolux.vocabulary.printable import clean_line
 from tests.report import _runs as runs
 from tests.viewer._runs import audited
 
@@ -22,7 +22,9 @@ def named(contents, table):
     """Put the names back in the place of numbers."""
     said = contents.manifest
     models = {i: one["model"] for i, one in enumerate(said["models"])}
-    attributes = {i: one["name"] for i, one in enumerate(said["attributes"])} | {EVERYONE: None}
+    attributes = {i: one["name"] for i, one in enumerate(said["attributes"])} | {
+        OVERALL_INDEX: None
+    }
     lines = pl.DataFrame([{name: one[name] for name in LINE} for one in said["lines"]],
                          infer_schema_length=None).with_row_index("line")  # fmt: skip
     return contents.tables[table].with_columns(
@@ -35,11 +37,11 @@ def named(contents, table):
 @pytest.mark.parametrize("make", [audited, runs.full_run, runs.comparison_run, runs.hostile_run])
 def test_every_number_of_every_group_is_the_runs_own(make):
     run = make()
-    found = named(contents_of([Shown(run, "a")]), "groups")
+    found = named(build_contents([DisplayedRun(run, "a")]), "groups")
     key = ["model", "metric", "label", "attribute", "group"]
     kept = run.group_metrics.select(*key, *NUMBERS, "status", "reason")
     # Names are as the report prints them: no letter of theirs turns a line around.
-    kept = kept.with_columns(pl.col(pl.String).map_elements(plain, return_dtype=pl.String))
+    kept = kept.with_columns(pl.col(pl.String).map_elements(clean_line, return_dtype=pl.String))
     told = found.select(*key, *NUMBERS, "status", "reason")
     told = told.with_columns(pl.col("n_units", "n_clusters").cast(pl.Int64))
     assert told.sort(key, nulls_last=True).equals(kept.sort(key, nulls_last=True))
@@ -47,13 +49,13 @@ def test_every_number_of_every_group_is_the_runs_own(make):
 
 def test_a_page_opens_with_the_answer_of_its_run():
     """Of two models: with that of the comparison, in words that a page can hold."""
-    contents = contents_of([Shown(runs.comparison_run(), "a")])
+    contents = build_contents([DisplayedRun(runs.comparison_run(), "a")])
     assert contents.manifest["runs"][0]["answer"] in bundle(contents)
 
 
 def test_a_difference_to_everyone_stands_at_its_group():
     run = audited()
-    found = named(contents_of([Shown(run, "a")]), "groups")
+    found = named(build_contents([DisplayedRun(run, "a")]), "groups")
     kept = run.disparities.filter(kind="difference_to_overall")
     assert kept.height > 10
     met = kept.join(found, left_on=["metric", "attribute", "group_a"],
@@ -66,14 +68,14 @@ def test_a_difference_to_everyone_stands_at_its_group():
 
 def test_the_changes_of_a_comparison_are_there_and_an_audit_has_none():
     run = runs.comparison_run()
-    found = contents_of([Shown(run, "a")]).tables["changes"]
+    found = build_contents([DisplayedRun(run, "a")]).tables["changes"]
     assert found.height == run.disparities.height
     assert Counter(found["value"]) == Counter(run.disparities["value"])
-    assert contents_of([Shown(audited(), "a")]).tables["changes"].is_empty()
+    assert build_contents([DisplayedRun(audited(), "a")]).tables["changes"].is_empty()
 
 
 def test_two_runs_stand_side_by_side_and_share_their_lines():
-    both = contents_of([Shown(audited(0), "may"), Shown(audited(1), "june")])
+    both = build_contents([DisplayedRun(audited(0), "may"), DisplayedRun(audited(1), "june")])
     names = [model["name"] for model in both.manifest["models"]]
     assert len(both.manifest["lines"]) == 1
     assert [name.rpartition(" ")[2] for name in names] == ["(may)", "(june)"]
@@ -82,7 +84,7 @@ def test_two_runs_stand_side_by_side_and_share_their_lines():
 
 def test_files_that_were_changed_are_told_first():
     run = audited()
-    said = contents_of([Shown(run, "a", ["group_metrics.parquet"])]).manifest["runs"][0]
+    said = build_contents([DisplayedRun(run, "a", ["group_metrics.parquet"])]).manifest["runs"][0]
     assert "not as they were written (group_metrics.parquet)" in said["warnings"][0]
 
 
@@ -91,6 +93,6 @@ def test_a_run_that_measured_nothing_is_refused():
     nothing = Run(run.record, run.scores, run.attributes, run.group_metrics.clear(),
                   run.disparities, run.findings)  # fmt: skip
     with pytest.raises(SpecError, match="measured nothing"):
-        contents_of([Shown(nothing, "a")])
+        build_contents([DisplayedRun(nothing, "a")])
     with pytest.raises(SpecError, match="nothing to look at"):
-        contents_of([])
+        build_contents([])

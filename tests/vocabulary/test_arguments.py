@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.vocabulary.arguments import fitting, told_of_arguments
+from isolux.vocabulary.arguments import convert_argument, explain_argument_errors
 from isolux.vocabulary.errors import IsoluxError, SpecError
 
 FUNCTIONS = [n for n in isolux.__all__ if inspect.isfunction(getattr(isolux, n))]
@@ -85,16 +85,18 @@ def _several(name):
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if _several(n)])
 def test_a_text_is_one_name_where_several_are_taken(name):
     for parameter in _several(name):
-        assert fitting(name, parameter, "light") == ("light",), parameter.name
-        assert fitting(name, parameter, ["light"]) == ["light"]
+        assert convert_argument(name, parameter, "light") == ("light",), parameter.name
+        assert convert_argument(name, parameter, ["light"]) == ["light"]
 
 
 def test_a_text_is_itself_where_one_is_taken():
     by, place = (inspect.Parameter("x", inspect.Parameter.KEYWORD_ONLY, annotation=a)
                  for a in ("str | Sequence[str]", "str | None"))  # fmt: skip
-    assert fitting("look", by, "light") == fitting("look", place, "light") == "light"
+    assert (
+        convert_argument("look", by, "light") == convert_argument("look", place, "light") == "light"
+    )
     runs = by.replace(annotation="Sequence[Run | str | Path]")
-    assert fitting("look", runs, "run1") == ("run1",)
+    assert convert_argument("look", runs, "run1") == ("run1",)
 
 
 def test_nothing_else_of_a_function_changes():
@@ -102,10 +104,10 @@ def test_nothing_else_of_a_function_changes():
         """Look at data."""
         return data, by, more
 
-    told = told_of_arguments(look)
+    told = explain_argument_errors(look)
     assert told("x", by=["y"], z=3) == ("x", ["y"], {"z": 3})
     assert inspect.signature(told) == inspect.signature(look)
     assert told.__doc__ == "Look at data."
     with pytest.raises(TypeError, match="from within"):
-        told_of_arguments(lambda: (_ for _ in ()).throw(TypeError("from within")))()
+        explain_argument_errors(lambda: (_ for _ in ()).throw(TypeError("from within")))()
     assert pickle.loads(pickle.dumps(isolux.describe)) is isolux.describe  # noqa: S301

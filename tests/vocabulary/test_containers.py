@@ -25,21 +25,21 @@ DATA = Dataset("x", DatasetInfo(title="x", summary="x", references=()), PEOPLE, 
 
 
 def test_clusters_from_a_column():
-    assert DATA.clustered_by("image_id").instances["cluster_id"].to_list() == ["i", "i", "j"]
+    assert DATA.with_clusters("image_id").instances["cluster_id"].to_list() == ["i", "i", "j"]
 
 
 def test_clusters_from_an_attribute_unknown_ones_alone():
-    assert DATA.clustered_by("household").instances["cluster_id"].to_list() == ["h1", "h1", None]
+    assert DATA.with_clusters("household").instances["cluster_id"].to_list() == ["h1", "h1", None]
 
 
 def test_no_clusters():
-    clustered = DATA.clustered_by("image_id").clustered_by(None)
+    clustered = DATA.with_clusters("image_id").with_clusters(None)
     assert clustered.instances["cluster_id"].null_count() == 3
 
 
 def test_a_column_without_any_value_is_not_taken():
     with pytest.raises(UnknownNameError, match="no attribute named 'subject_id'"):
-        DATA.clustered_by("subject_id")
+        DATA.with_clusters("subject_id")
 
 
 def test_an_unknown_attribute_lists_those_there_are():

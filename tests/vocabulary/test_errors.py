@@ -10,8 +10,8 @@ from isolux.vocabulary.errors import (
     IsoluxError,
     TableError,
     UnknownNameError,
-    columns_shown,
-    place,
+    format_columns,
+    format_location,
 )
 
 
@@ -49,9 +49,9 @@ def test_no_names_at_all():
 
 
 def test_a_place_is_named_as_far_as_it_is_known():
-    assert place("a.csv", 3, "age") == "a.csv, row 3, column 'age'"
-    assert place(None, 3) == "row 3"
-    assert place() is None
+    assert format_location("a.csv", 3, "age") == "a.csv, row 3, column 'age'"
+    assert format_location(None, 3) == "row 3"
+    assert format_location() is None
 
 
 def test_what_was_found_is_cut():
@@ -62,7 +62,7 @@ def test_what_was_found_is_cut():
 
 
 def test_of_many_columns_the_first_are_shown_and_the_others_counted():
-    shown = columns_shown(f"c{i}" for i in range(25))
+    shown = format_columns(f"c{i}" for i in range(25))
     assert shown.startswith("columns 'c0', 'c1', ")
     assert shown.endswith("'c19' and 5 more")
 

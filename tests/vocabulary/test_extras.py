@@ -5,10 +5,16 @@ from __future__ import annotations
 import pytest
 
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.extras import needed
+from isolux.vocabulary.extras import import_optional
 
 
 def test_a_package_whose_requirements_exclude_ours_is_installed_alone():
     with pytest.raises(SpecError, match="needs nothing, which is not installed") as caught:
-        needed("nothing_here", package="nothing", extra="few", purpose="it", alone="nothing==2.6")
+        import_optional(
+            "nothing_here",
+            package="nothing",
+            extra="few",
+            purpose="it",
+            no_deps_packages="nothing==2.6",
+        )
     assert "pip install 'isolux[few]' && pip install --no-deps nothing==2.6" in str(caught.value)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from isolux.vocabulary.places import is_unrepeated, number_units, places
+from isolux.vocabulary.places import index_units, is_unrepeated, lookup_positions
 
 numbers = st.one_of(
     st.none(), st.integers(-3, 12).map(str), st.sampled_from(["07", "+7", "-0", " 7", "7.0", "x"])
@@ -20,7 +20,9 @@ numbers = st.one_of(
 @example(["1"], [-(2**63), 2**63 - 1])
 def test_places_of_numbers_are_those_of_a_dictionary(asked, units):
     known = {str(unit): place for place, unit in enumerate(units)}
-    found = places(pl.Series(asked, dtype=pl.String), pl.Series(list(known), dtype=pl.String))
+    found = lookup_positions(
+        pl.Series(asked, dtype=pl.String), pl.Series(list(known), dtype=pl.String)
+    )
     assert found.tolist() == [known.get(text, -1) for text in asked]
 
 
@@ -28,7 +30,7 @@ def test_places_of_numbers_are_those_of_a_dictionary(asked, units):
 def test_units_that_are_no_plain_numbers_are_joined(units):
     asked = ["7", "07", None, "a"]
     known = {unit: place for place, unit in enumerate(units) if unit is not None}
-    found = places(pl.Series(asked), pl.Series(units, dtype=pl.String))
+    found = lookup_positions(pl.Series(asked), pl.Series(units, dtype=pl.String))
     assert found.tolist() == [known.get(text, -1) for text in asked]
 
 
@@ -42,7 +44,7 @@ def test_blocks_in_the_order_of_the_units_are_found_as_a_dictionary_finds_them(s
     blocks = [blocks[k] for k in rng.permutation(len(blocks))]
     asked = [unit for block in blocks for unit in block]
     starts = np.cumsum([0, *map(len, blocks)])[:-1]
-    found = places(pl.Series(asked, dtype=pl.String), pl.Series(units), starts)
+    found = lookup_positions(pl.Series(asked, dtype=pl.String), pl.Series(units), starts)
     known = {unit: place for place, unit in enumerate(units)}
     assert found.tolist() == [known.get(unit, -1) for unit in asked]
 
@@ -54,7 +56,7 @@ def test_units_of_several_tables_are_numbered_as_they_first_occur(tables):
                      schema={"unit_id": pl.String, "metric": pl.String})
         for ids in tables
     ]  # fmt: skip
-    found = number_units(frames)
+    found = index_units(frames)
     every = list(dict.fromkeys(f"p{k}" for ids in tables for k in ids))
     assert found.ids.to_list() == every
     for ids, rows in zip(tables, found.rows, strict=True):

@@ -9,11 +9,11 @@ import pytest
 
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.plugin_options import (
-    Shared,
-    described_options,
-    named_options,
+    SharedOption,
+    fill_defaults,
+    list_option_defaults,
+    list_options,
     read_options,
-    with_defaults,
 )
 
 
@@ -78,7 +78,7 @@ def test_dashes_are_underscores_as_in_flags():
 
 
 def test_only_named_settings_can_be_set():
-    assert "dataset" not in named_options(plugin)
+    assert "dataset" not in list_option_defaults(plugin)
     with pytest.raises(SpecError, match="the task made_up has no setting 'dataset'"):
         read("dataset=x")
 
@@ -113,12 +113,12 @@ def test_a_setting_named_twice_is_refused():
 
 
 class Cutting(TypedDict, total=False):
-    cuts: Annotated[Sequence[float], Shared((0.5,), "Where it is cut. In metres.")]
-    rule: Annotated[Literal["all", "present"], Shared("all", "What counts.")]
+    cuts: Annotated[Sequence[float], SharedOption((0.5,), "Where it is cut. In metres.")]
+    rule: Annotated[Literal["all", "present"], SharedOption("all", "What counts.")]
 
 
 class Sawing(Cutting, total=False):
-    teeth: Annotated[int | None, Shared(None, "Of the saw.")]
+    teeth: Annotated[int | None, SharedOption(None, "Of the saw.")]
 
 
 def saw(dataset, *, whole: bool = False, **cutting: Unpack[Sawing]):
@@ -132,9 +132,14 @@ def saw(dataset, *, whole: bool = False, **cutting: Unpack[Sawing]):
 
 
 def test_shared_settings_are_the_functions_own():
-    assert named_options(saw) == {"whole": False, "cuts": (0.5,), "rule": "all", "teeth": None}
-    found = described_options(saw)
-    assert (found["cuts"].kind, found["teeth"].kind) == (Sequence[float], int | None)
+    assert list_option_defaults(saw) == {
+        "whole": False,
+        "cuts": (0.5,),
+        "rule": "all",
+        "teeth": None,
+    }
+    found = list_options(saw)
+    assert (found["cuts"].type_hint, found["teeth"].type_hint) == (Sequence[float], int | None)
     assert found["cuts"].description == "Where it is cut"
     assert found["rule"].description == "What is sawn", "a function's own words come first"
     read = read_options(saw, ["teeth=12", "cuts=.1,.2"], owner="the saw", flag="--option")
@@ -145,5 +150,5 @@ def test_shared_settings_are_the_functions_own():
 
 def test_shared_settings_not_given_have_their_defaults():
     given = Sawing(teeth=12)
-    assert with_defaults(Sawing, given) == {"cuts": (0.5,), "rule": "all", "teeth": 12}
+    assert fill_defaults(Sawing, given) == {"cuts": (0.5,), "rule": "all", "teeth": 12}
     assert given == {"teeth": 12}, "and what was given is as it was"

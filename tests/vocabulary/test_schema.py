@@ -33,7 +33,7 @@ def test_whole_numbers_may_stand_for_floats():
 
 def test_a_missing_column_names_the_nearest():
     with pytest.raises(UnknownNameError) as caught:
-        check(GOOD.rename({"attribute": "atribute"}), ATTRIBUTES, where="people.csv")
+        check(GOOD.rename({"attribute": "atribute"}), ATTRIBUTES, source="people.csv")
     assert "no column named 'attribute'" in str(caught.value)
     assert "people.csv" in str(caught.value)
     assert "did you mean 'atribute'?" in str(caught.value)
@@ -42,7 +42,7 @@ def test_a_missing_column_names_the_nearest():
 def test_a_cell_of_the_wrong_type_is_named():
     frame = GOOD.with_columns(number=pl.Series(["1.5", "many"]))
     with pytest.raises(TableError) as caught:
-        check(frame, ATTRIBUTES, where="people.csv")
+        check(frame, ATTRIBUTES, source="people.csv")
     assert str(caught.value) == (
         "a cell of attributes has the wrong type\n"
         "  expected: Float64 (the value of a numeric attribute)\n"
@@ -165,7 +165,7 @@ def _part(**columns):
 def test_parts_under_one_another_are_the_rows_of_all(parts):
     same = {name: dtype for name, dtype in ATTRIBUTES.schema.items() if name in parts[0].columns}
     parts = [part.cast(same) for part in parts]
-    assert ATTRIBUTES.stacked(parts).equals(ATTRIBUTES.conform(pl.concat(parts)))
+    assert ATTRIBUTES.stack(parts).equals(ATTRIBUTES.conform(pl.concat(parts)))
 
 
 def test_a_key_that_differs_in_one_column_alone_is_told_by_it():

@@ -6,7 +6,13 @@ import pytest
 from pydantic import ValidationError
 
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import FLAT, AuditSpec, parse_merges, parse_spec, recorded_spec
+from isolux.vocabulary.spec import (
+    SETTING_BY_FLAT_NAME,
+    AuditSpec,
+    parse_merges,
+    parse_spec,
+    read_recorded_spec,
+)
 
 
 def test_one_item_of_a_file_is_a_list_of_one():
@@ -27,7 +33,7 @@ def test_a_spec_survives_json():
 
 def test_an_unknown_setting_names_the_nearest():
     with pytest.raises(SpecError, match="no setting 'min_unit'") as caught:
-        parse_spec({"data": "table:x", "min_unit": 3}, where="audit.yaml")
+        parse_spec({"data": "table:x", "min_unit": 3}, source="audit.yaml")
     assert "did you mean 'min_units'?" in str(caught.value)
     assert "audit.yaml" in str(caught.value)
 
@@ -130,12 +136,12 @@ def test_the_record_of_an_older_version_is_read():
         "score_threshold": 0.5, "target": None, "metric": [], "label_map": [],
         "option": ["max_detections=100"], "a_setting_that_is_gone": 3,
     }  # fmt: skip
-    spec = recorded_spec({"spec": older}, replicates=300)
+    spec = read_recorded_spec({"spec": older}, replicates=300)
     assert spec.task.settings == {"score_threshold": 0.5, "max_detections": 100}
     assert (spec.groups.by, spec.statistics.replicates) == (("race",), 300)
 
 
-@pytest.mark.parametrize("field", FLAT)
+@pytest.mark.parametrize("field", SETTING_BY_FLAT_NAME)
 def test_no_library_speaks_in_an_error(field):
     with pytest.raises(SpecError) as caught:
         parse_spec({"data": "table:x", field: object()})

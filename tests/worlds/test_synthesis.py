@@ -14,7 +14,7 @@ from isolux.vocabulary.errors import FileError, OutputError, SpecError, UnknownN
 from isolux.vocabulary.spec import parse_spec
 from isolux_worlds import synthesis
 from isolux_worlds.layouts import LAYOUTS
-from isolux_worlds.photo_world.planted import planted
+from isolux_worlds.photo_world.planted import photo_injected_rates
 from isolux_worlds.photo_world.settings import parse_world, read_world
 from isolux_worlds.predictors import PREDICTORS
 from isolux_worlds.synthesis import synthesize, world_named
@@ -127,7 +127,7 @@ def test_an_audit_of_the_files_finds_what_was_planted(done, layout, monkeypatch)
     rates = {
         tuple(v): (x, e) for v, x, e in found.select("values", "value", "standard_error").rows()
     }
-    truth = planted(planted_world(), "aurora").filter(attribute=attribute)
+    truth = photo_injected_rates(planted_world(), "aurora").filter(attribute=attribute)
     assert truth.height >= 2
     spread = truth["value"].max() - truth["value"].min()
     assert spread > 0.1
@@ -155,7 +155,7 @@ def test_the_readmes_commands_run_and_find_the_planted_rate(rendered, layout, mo
     *listed, of_table = commands_of(rendered.path)
     assert {w[4] for w in listed} == {w.task for w in LAYOUTS[layout].ways}
     assert of_table[2] == "table:people.csv"
-    everyone = planted(planted_world(), "aurora")["value"][0]
+    everyone = photo_injected_rates(planted_world(), "aurora")["value"][0]
     for words in listed:
         task = words[4]
         few = ("--replicates", "100", "--min-units", "5", "--min-clusters", "3")
@@ -189,7 +189,7 @@ def test_painted_pictures_show_what_is_annotated(rendered, layout):
 
 def test_planted_json_holds_the_truth_in_both_languages(done, layout):
     told = json.loads((done.path / "planted.json").read_text(encoding="utf-8"))
-    truth = planted(planted_world(), "aurora")
+    truth = photo_injected_rates(planted_world(), "aurora")
     groups = told["models"]["aurora"]["groups"]
     assert [g["value"] for g in groups] == truth["value"].to_list()
     native = {g["group"]: g["in_data"] for g in groups if g["attribute"] == "weather"}
@@ -223,7 +223,7 @@ def contents(path: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("name", sorted(LAYOUTS))
 def test_painted_worlds_are_the_same_for_the_same_seed(tmp_path, name, monkeypatch):
-    monkeypatch.setattr(synthesis, "_pictures", lambda world, tell: painted(world))
+    monkeypatch.setattr(synthesis, "_render_photos", lambda world, tell: painted(world))
     small = settings(households=4)
     for out in ("a", "b"):
         synthesize(small, tmp_path / out, layout=name)
@@ -248,7 +248,7 @@ def test_pictures_are_written_as_they_come(tmp_path, monkeypatch):
             seen.append((number, len(list(tmp_path.rglob("sa_*.jpg")))))
             yield picture
 
-    monkeypatch.setattr(synthesis, "_pictures", counted)
+    monkeypatch.setattr(synthesis, "_render_photos", counted)
     synthesize(settings(), tmp_path / "w")
     assert len(seen) > 5
     assert all(asked == there for asked, there in seen)
@@ -277,7 +277,7 @@ def test_a_failure_leaves_nothing(tmp_path, monkeypatch):
         yield next(painted(world))
         raise RuntimeError("no more paint")
 
-    monkeypatch.setattr(synthesis, "_pictures", broken)
+    monkeypatch.setattr(synthesis, "_render_photos", broken)
     with pytest.raises(RuntimeError, match="no more paint"):
         synthesize(settings(), tmp_path / "deep" / "w")
     assert list(tmp_path.iterdir()) == []
@@ -287,7 +287,7 @@ def test_an_old_world_stays_until_the_new_one_stands(tmp_path, monkeypatch):
     out = tmp_path / "w"
     synthesize(settings(), out, pixels=False)
     before = contents(out)
-    monkeypatch.setattr(synthesis, "_pictures", lambda world, tell: iter(()))
+    monkeypatch.setattr(synthesis, "_render_photos", lambda world, tell: iter(()))
     with pytest.raises(SpecError, match="have no picture"):
         synthesize(settings(), out, overwrite=True)
     assert contents(out) == before

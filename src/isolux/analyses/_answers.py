@@ -15,13 +15,15 @@ from isolux.vocabulary.spec import Predictions
 _COLUMN_SETTINGS = ("prediction_column", "score_column", "detected_column")
 
 
-def answer_columns(settings: Predictions, present_columns: Iterable[str]) -> tuple[str, ...]:
+def find_prediction_columns(
+    settings: Predictions, present_columns: Iterable[str]
+) -> tuple[str, ...]:
     """Find the columns of predictions: those in the settings, and other models' like them.
 
     Examples
     --------
     >>> settings = Predictions(prediction_column="said_a", model_name="a")
-    >>> answer_columns(settings, ["tone", "said_a", "said_b", "sure_a", "sure_b", "sure_light"])
+    >>> find_prediction_columns(settings, ["tone", "said_a", "said_b", "sure_a", "sure_b", "sure_light"])
     ('said_a', 'said_b', 'sure_a', 'sure_b')
     """
     columns = list(dict.fromkeys(present_columns))

@@ -15,30 +15,30 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.design import IntArray
-from isolux.stats.deviates import Difference, deviates, two_sided
-from isolux.stats.differences import of_means
+from isolux.stats.deviates import Difference, two_sided_p, z_statistics
+from isolux.stats.differences import mean_difference
 from isolux.stats.joint_law import joint_draws
 from isolux.stats.multiplicity import max_t
-from isolux.stats.shares import are_shares, cluster_means, pooled_correlation
+from isolux.stats.shares import are_proportions, cluster_means, pooled_intracluster_correlation
 from isolux.stats.statistic import FloatArray
 
 _RELATIVE_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class ContrastSums:
     """Sum of values ``total [C, k]`` and number of units ``count [C, k]`` by cluster and set."""
 
     total: FloatArray
     count: FloatArray
 
-    def less(self, inner: Sums) -> Sums:
+    def subtract(self, inner: ContrastSums) -> ContrastSums:
         """Return the sums of these sets without their subsets ``other``."""
-        return Sums(self.total - inner.total, self.count - inner.count)
+        return ContrastSums(self.total - inner.total, self.count - inner.count)
 
-    def at(self, sets: IntArray) -> Sums:
+    def take(self, sets: IntArray) -> ContrastSums:
         """Return the sums of some sets."""
-        return Sums(self.total[:, sets], self.count[:, sets])
+        return ContrastSums(self.total[:, sets], self.count[:, sets])
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ class Contrasts:
     statistic, NaN where a set is empty or nothing varies: for ranking, not for a p-value.
     """
 
-    sums: tuple[Sums, Sums]
+    sums: tuple[ContrastSums, ContrastSums]
     mean: FloatArray
-    other: FloatArray
-    whole: FloatArray
+    other_mean: FloatArray
+    pooled_mean: FloatArray
     n: FloatArray
     n_other: FloatArray
     n_clusters: IntArray
@@ -60,7 +60,7 @@ class Contrasts:
     contribution: FloatArray
     t: FloatArray
 
-    def enough(self, min_units: int, min_clusters: int) -> npt.NDArray[np.bool_]:
+    def is_large_enough(self, min_units: int, min_clusters: int) -> npt.NDArray[np.bool_]:
         """Tell where both sets have enough units and clusters."""
         n = np.minimum(self.n, self.n_other)
         n_clusters = np.minimum(self.n_clusters, self.n_clusters_other)
@@ -69,31 +69,35 @@ class Contrasts:
     @property
     def difference(self) -> FloatArray:
         """Mean of a minus mean of b."""
-        return self.mean - self.other
+        return self.mean - self.other_mean
 
     @property
     def ratio(self) -> FloatArray:
         """Mean of a over the mean of a and b together: the lift of a rule."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return self.mean / self.whole
+            return self.mean / self.pooled_mean
 
     @property
     def standard_error(self) -> FloatArray:
         """Of the difference; NaN where a set is empty or nothing varies."""
-        return _nan_unless_positive(self.apart().standard_error)
+        return _nan_unless_positive(self.to_difference().standard_error)
 
-    def apart(self) -> Difference:
+    def to_difference(self) -> Difference:
         """Build the ``Difference`` with which the audit compares groups: interval and test."""
         from scipy.sparse import csr_array
 
         a, b = self.sums
         multiplicity = np.ones(len(a.total), dtype=np.int64)
         total, count = csr_array((a.total + b.total).T), csr_array((a.count + b.count).T)
-        rho = pooled_correlation(total, count, multiplicity)
-        is_proportion = are_shares(total, count)
+        rho = pooled_intracluster_correlation(total, count, multiplicity)
+        is_proportion = are_proportions(total, count)
         means_a, means_b = (
             cluster_means(
-                csr_array(s.total.T), csr_array(s.count.T), multiplicity, rho, shares=is_proportion
+                csr_array(s.total.T),
+                csr_array(s.count.T),
+                multiplicity,
+                rho,
+                is_proportion=is_proportion,
             )
             for s in (a, b)
         )
@@ -101,14 +105,14 @@ class Contrasts:
             residual_products = (a.total - means_a.value * a.count) * (
                 b.total - means_b.value * b.count
             )
-            units = means_a.units * means_b.units
+            units = means_a.n_units * means_b.n_units
             covariance = residual_products.sum(axis=0) / units
             shared = (a.count * b.count).sum(axis=0) / units
-        return of_means(means_a, means_b, covariance, shared)
+        return mean_difference(means_a, means_b, covariance, shared)
 
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Return the bounds of the difference; NaN where a set is empty."""
-        interval = self.apart().interval(_level_z(level))
+        interval = self.to_difference().interval(_level_z(level))
         is_finite = np.isfinite(self.t)
         return np.where(is_finite, interval.low, np.nan), np.where(is_finite, interval.high, np.nan)
 
@@ -117,7 +121,7 @@ class Contrasts:
 
         With r the ratio of means a over b and w the share of a, the lift is r / (w r + 1 − w).
         """
-        log_interval = self.apart().interval(_level_z(level), log=True)
+        log_interval = self.to_difference().interval(_level_z(level), log=True)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = self.n / (self.n + self.n_other)
             low, high = (
@@ -134,15 +138,15 @@ def _level_z(level: float) -> float:
     return float(ndtri(0.5 + level / 2))
 
 
-def cluster_sums(
+def sum_by_cluster(
     scores: FloatArray, inside: npt.NDArray[np.bool_], cluster: IntArray, n_clusters: int
-) -> Sums:
+) -> ContrastSums:
     """Sum ``value [n]`` over the units of each set ``inside [n, k]``, cluster by cluster.
 
     Examples
     --------
     >>> inside = np.array([[True], [True], [False]])
-    >>> sums = cluster_sums(np.array([1.0, 0, 1]), inside, np.array([0, 1, 1]), 2)
+    >>> sums = sum_by_cluster(np.array([1.0, 0, 1]), inside, np.array([0, 1, 1]), 2)
     >>> sums.total[:, 0].tolist(), sums.count[:, 0].tolist()
     ([1.0, 0.0], [1.0, 1.0])
     """
@@ -151,13 +155,13 @@ def cluster_sums(
     n = len(scores)
     cluster_matrix = csr_array((np.ones(n), (cluster, np.arange(n))), shape=(n_clusters, n))
     members = inside.astype(np.float64)
-    return Sums(
+    return ContrastSums(
         np.asarray(cluster_matrix @ (members * scores[:, None])),
         np.asarray(cluster_matrix @ members),
     )
 
 
-def of_known_value(
+def mask_known_values(
     inside: npt.NDArray[np.bool_], attribute: Sequence[str]
 ) -> npt.NDArray[np.bool_]:
     """Mark for each value of an attribute the units with a known value of that attribute.
@@ -167,7 +171,7 @@ def of_known_value(
     Examples
     --------
     >>> inside = np.array([[True, False], [False, True], [False, False]])
-    >>> of_known_value(inside, ("tone", "tone"))[:, 0].tolist()
+    >>> mask_known_values(inside, ("tone", "tone"))[:, 0].tolist()
     [True, True, False]
     """
     is_known = np.zeros(inside.shape, dtype=np.bool_)
@@ -178,7 +182,7 @@ def of_known_value(
     return is_known
 
 
-def contrast(a: Sums, b: Sums) -> Contrasts:
+def compare_means(a: ContrastSums, b: ContrastSums) -> Contrasts:
     """Compare the means of sets with those of disjoint other sets.
 
     Examples
@@ -217,7 +221,7 @@ def contrast(a: Sums, b: Sums) -> Contrasts:
     )
 
 
-def adjusted_p(
+def adjust_contrasts(
     batches: Sequence[Contrasts],
     *,
     replicates: int,
@@ -236,12 +240,14 @@ def adjusted_p(
     adjusted = np.full(len(t), np.nan)
     if not is_tested.any():
         return adjusted
-    z = np.concatenate([deviates(batch.apart(), (_level_z(0.95),)) for batch in batches])[is_tested]
+    z = np.concatenate(
+        [z_statistics(batch.to_difference(), (_level_z(0.95),)) for batch in batches]
+    )[is_tested]
     contributions = np.column_stack([batch.contribution for batch in batches])[:, is_tested]
     unit = csr_array((contributions / np.sqrt((contributions**2).sum(axis=0))).T)
     null = joint_draws(unit, np.ones(len(contributions), dtype=np.int64), replicates, seed)
     null = null if one_sided else np.abs(null)
-    raw = two_sided(z) / (2.0 if one_sided else 1.0)
+    raw = two_sided_p(z) / (2.0 if one_sided else 1.0)
     p = np.maximum(max_t(np.abs(z), np.maximum(null, 0.0).max(axis=0)), raw)
     if len(z) == 1:  # nothing to adjust for, and no need to simulate
         p = raw

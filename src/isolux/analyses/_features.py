@@ -15,18 +15,18 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.analyses._answers import answer_columns
+from isolux.analyses._answers import find_prediction_columns
 from isolux.analyses._judged import check_attributes
-from isolux.groups import groupings, membership
-from isolux.groups.no_groups import MOST_NUMBERS
-from isolux.groups.unknown import mark_unknown
+from isolux.groups import build_membership, read_groupings
+from isolux.groups.no_groups import MAX_NUMBERS
+from isolux.groups.unknown import null_unknown_words
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import AuditSpec, Grouping, Groups
 
-MOST_VALUES = 100
+MAX_VALUES = 100
 """Values of a category; with more it probably identifies units."""
 
 
@@ -47,32 +47,32 @@ class Features:
         """Each attribute once, in order."""
         return tuple(dict.fromkeys(self.attribute))
 
-    def columns(self, attribute: str) -> IntArray:
+    def column_index(self, attribute: str) -> IntArray:
         """Return the indices of an attribute's columns."""
         matches = [j for j, name in enumerate(self.attribute) if name == attribute]
         return np.asarray(matches, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Kinds:
+class AttributeTypes:
     """The attributes of units: numbers, categories, and notes on those that are excluded."""
 
     rows: pl.DataFrame
     numbers: tuple[str, ...]
-    words: tuple[str, ...]
+    categories: tuple[str, ...]
     notes: tuple[str, ...]
 
 
-def kinds_of(
+def classify_attributes(
     run: Run, spec: AuditSpec, units: pl.Series, requested: Sequence[str], *, analysis: str
-) -> Kinds:
+) -> AttributeTypes:
     """Classify the attributes of units into numbers and categories."""
     check_attributes(run, requested, f"--analysis-option {analysis}.attributes")
     present = run.attributes["attribute"].unique(maintain_order=True).to_list()
     rows, summary = _summarise_known_values(run, spec, units, requested)
     is_constant = (pl.col("values") == 1) & (pl.col("units") == len(units))
-    is_number = pl.col("all_numbers") & (pl.col("numbers") > MOST_NUMBERS)
-    has_too_many = ~is_number & (pl.col("values") > MOST_VALUES)
+    is_number = pl.col("all_numbers") & (pl.col("numbers") > MAX_NUMBERS)
+    has_too_many = ~is_number & (pl.col("values") > MAX_VALUES)
     names_by_type = {
         name: summary.filter(rule)["attribute"].sort().to_list()  # independent of the order of rows
         for name, rule in (
@@ -93,14 +93,16 @@ def kinds_of(
     if names_by_type["many"]:
         excluded_names = ", ".join(names_by_type["many"])
         notes.append(
-            f"{excluded_names}: more than {MOST_VALUES} different values, so not used to explain"
+            f"{excluded_names}: more than {MAX_VALUES} different values, so not used to explain"
         )
-    return Kinds(rows, tuple(names_by_type["numbers"]), tuple(names_by_type["words"]), tuple(notes))
+    return AttributeTypes(
+        rows, tuple(names_by_type["numbers"]), tuple(names_by_type["words"]), tuple(notes)
+    )
 
 
-def known_numbers(run: Run, settings: Groups, name: str) -> pl.DataFrame:
+def read_known_numbers(run: Run, settings: Groups, name: str) -> pl.DataFrame:
     """Read an attribute's rows of known value, with ``number``; null: not a number."""
-    rows = mark_unknown(run.attributes.filter(attribute=name), settings.unknown_values)
+    rows = null_unknown_words(run.attributes.filter(attribute=name), settings.unknown_values)
     return _parse_numbers(rows.drop_nulls("value"))
 
 
@@ -117,7 +119,9 @@ def _note_excluded_predictions(
     """Build the note on columns taken for other models' predictions without a setting."""
     settings = spec.predictions
     configured = (settings.prediction_column, settings.score_column, settings.detected_column)
-    inferred = [name for name in answer_columns(settings, present) if name not in configured]
+    inferred = [
+        name for name in find_prediction_columns(settings, present) if name not in configured
+    ]
     if requested or not inferred:
         return []
     return [f"{', '.join(inferred)}: what models said of people, so not used to explain"]
@@ -134,13 +138,15 @@ def _summarise_known_values(
     """Return the rows of known value, and each attribute's counts of values, numbers, units."""
     excluded = [name for name in _list_bookkeeping_columns(spec) if name]
     present = run.attributes["attribute"].unique(maintain_order=True)
-    excluded += answer_columns(spec.predictions, present)
+    excluded += find_prediction_columns(spec.predictions, present)
     attribute = pl.col("attribute")
     selected = run.attributes.filter(
         pl.col("unit_id").is_in(units.implode()),
         attribute.is_in(list(requested)) if requested else attribute.is_in(excluded).not_(),
     )
-    rows = _parse_numbers(mark_unknown(selected, spec.groups.unknown_values).drop_nulls("value"))
+    rows = _parse_numbers(
+        null_unknown_words(selected, spec.groups.unknown_values).drop_nulls("value")
+    )
     rows = rows.with_columns(pl.col("number").fill_nan(None))
     return rows, rows.group_by("attribute", maintain_order=True).agg(
         values=pl.col("value").n_unique(),
@@ -150,13 +156,15 @@ def _summarise_known_values(
     )
 
 
-def items_of(run: Run, spec: AuditSpec, units: pl.Series, types: Kinds, *, bins: int) -> Features:
+def build_items(
+    run: Run, spec: AuditSpec, units: pl.Series, types: AttributeTypes, *, bins: int
+) -> Features:
     """Build a boolean column for each value of each attribute; numbers in ``bins`` quantiles.
 
     Values are those of the audit's own groups (merges, bins and votes of attributes in ``by``).
     """
-    names = [*types.words, *types.numbers]
-    known_groupings = groupings(spec.groups, run.attributes)
+    names = [*types.categories, *types.numbers]
+    known_groupings = read_groupings(spec.groups, run.attributes)
     rules = {}
     for name in names:
         grouping = known_groupings.get(name) or Grouping(
@@ -167,7 +175,7 @@ def items_of(run: Run, spec: AuditSpec, units: pl.Series, types: Kinds, *, bins:
         )
         rules[name] = replace(grouping, unknown="drop", bins=binned)
     rows = types.rows.filter(pl.col("attribute").is_in(names))
-    frame = membership(rows, names, rules, units=units).frame
+    frame = build_membership(rows, names, rules, units=units).frame
     pairs = frame.select("attribute", "group").unique(maintain_order=True).with_row_index("item")
     positions = frame.join(pairs, on=["attribute", "group"]).join(
         pl.DataFrame({"unit_id": units}).with_row_index("unit"), on="unit_id"
@@ -177,11 +185,13 @@ def items_of(run: Run, spec: AuditSpec, units: pl.Series, types: Kinds, *, bins:
     return Features(tuple(pairs["attribute"]), tuple(pairs["group"]), matrix, types.notes)
 
 
-def columns_of(run: Run, spec: AuditSpec, units: pl.Series, types: Kinds) -> Features:
+def build_columns(run: Run, spec: AuditSpec, units: pl.Series, types: AttributeTypes) -> Features:
     """Build a column for each number, and an indicator of 0 and 1 for each value of a category."""
     category_features = (
-        items_of(run, spec, units, Kinds(types.rows, (), types.words, types.notes), bins=2)
-        if types.words
+        build_items(
+            run, spec, units, AttributeTypes(types.rows, (), types.categories, types.notes), bins=2
+        )
+        if types.categories
         else Features((), (), np.zeros((len(units), 0)), types.notes)
     )
     unit_index = pl.DataFrame({"unit_id": units}).with_row_index("unit")
@@ -203,7 +213,7 @@ def columns_of(run: Run, spec: AuditSpec, units: pl.Series, types: Kinds) -> Fea
     )
 
 
-def without(features: Features, outcome: FloatArray) -> Features:
+def drop_outcome_proxies(features: Features, outcome: FloatArray) -> Features:
     """Drop attributes that determine the outcome itself, with a note."""
     proxies = [name for name in features.attributes if _is_outcome_proxy(features, name, outcome)]
     if not proxies:
@@ -222,7 +232,7 @@ def without(features: Features, outcome: FloatArray) -> Features:
 
 
 def _is_outcome_proxy(features: Features, name: str, outcome: FloatArray) -> bool:
-    column_index = features.columns(name)
+    column_index = features.column_index(name)
     if features.value[column_index[0]] is None:
         number = features.matrix[:, column_index[0]]
         is_known = np.isfinite(number)

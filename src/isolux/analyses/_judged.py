@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.analyses._regrouping import OWN_CLUSTER, task_info_of
-from isolux.statements.words import Words, lowered, words_of
+from isolux.analyses._regrouping import OWN_CLUSTER, find_task_info
+from isolux.statements.words import RunTerms, lower_first_letter, words_of
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Direction, Metric
-from isolux.vocabulary.plugin_options import Shared
+from isolux.vocabulary.plugin_options import SharedOption
 from isolux.vocabulary.spec import Task
 from isolux.vocabulary.tables import FINDINGS, SCORES
 
@@ -31,16 +31,18 @@ class ScoreSettings(TypedDict, total=False):
     """Which scores an analysis of units looks at, and by which attributes."""
 
     metric: Annotated[
-        str, Shared("", "A metric with a score of each unit; empty: the run's first.")
+        str, SharedOption("", "A metric with a score of each unit; empty: the run's first.")
     ]
-    worse: Annotated[Worse, Shared("auto", "Which scores are worse; ``auto``: as the metric says.")]
+    worse: Annotated[
+        Worse, SharedOption("auto", "Which scores are worse; ``auto``: as the metric says.")
+    ]
     attributes: Annotated[
-        Sequence[str], Shared((), "Which to look at; default: all that the run has.")
+        Sequence[str], SharedOption((), "Which to look at; default: all that the run has.")
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class UnitScores:
     """One model's units with a score of one metric.
 
     ``units [n]``, ``value [n]``, ``cluster [n]`` (numbered from 0); ``higher_is_better``; ``row``
@@ -60,12 +62,14 @@ class Judged:
         """Number of independent clusters."""
         return int(self.cluster.max(initial=-1)) + 1
 
-    def finding(self, analysis: str, claim: str, **cells: str | float | None) -> dict[str, Any]:
+    def build_finding(
+        self, analysis: str, claim: str, **cells: str | float | None
+    ) -> dict[str, Any]:
         """Build a row of the table ``findings``, without attribute, groups or test."""
         defaults = {"analysis": analysis, "claim": claim, "metric": self.row["metric"]}
         return defaults | {"status": "ok", "effect": None, "low": None, "high": None} | cells
 
-    def metric(self, terms: Words) -> Metric:
+    def build_metric(self, terms: RunTerms) -> Metric:
         """Build the metric as a mean of scores, with its bounds where it is known."""
         name = str(self.row["metric"])
         direction: Direction = "higher" if self.higher_is_better else "lower"
@@ -78,7 +82,9 @@ class Judged:
             name=name, title=name, definition="", direction=direction, low=low, high=high, unit=unit
         )
 
-    def scores(self, task: str, rows: npt.NDArray[np.bool_] | slice = slice(None)) -> pl.DataFrame:
+    def to_scores(
+        self, task: str, rows: npt.NDArray[np.bool_] | slice = slice(None)
+    ) -> pl.DataFrame:
         """Build the table ``scores`` of some units, one score each."""
         units = pl.DataFrame({"unit_id": self.units, "value": self.value, "cluster": self.cluster})
         is_selected = np.zeros(len(self.units), dtype=np.bool_)
@@ -97,15 +103,15 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Low:
+class LowScores:
     """Mask of the worst scores ``is_low [n]``, and its description in words."""
 
     is_low: npt.NDArray[np.bool_]
-    words: str
+    description: str
 
 
 @dataclass(frozen=True, slots=True)
-class OneModel:
+class ModelFindings:
     """One model's findings, tables and notes."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -113,7 +119,9 @@ class OneModel:
     notes: tuple[str, ...] = ()
 
 
-def together(scores_by_model: Sequence[Judged], findings_by_model: Sequence[OneModel]) -> Explained:
+def combine_models(
+    scores_by_model: Sequence[UnitScores], findings_by_model: Sequence[ModelFindings]
+) -> AnalysisResult:
     """Combine the findings of all models; of several, captions name the model."""
     rows, notes = [], []
     tables: dict[str, pl.DataFrame] = {}
@@ -122,16 +130,16 @@ def together(scores_by_model: Sequence[Judged], findings_by_model: Sequence[OneM
         notes += [*scores.notes, *findings.notes]
         suffix = f" ({scores.model})" if len(scores_by_model) > 1 else ""
         tables |= {name + suffix: table for name, table in findings.tables.items() if table.height}
-    return Explained(findings_table(rows), tables, tuple(dict.fromkeys(notes)))
+    return AnalysisResult(build_findings_table(rows), tables, tuple(dict.fromkeys(notes)))
 
 
-def findings_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+def build_findings_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Build the table ``findings`` with the rows' order as ``rank``."""
     frame = pl.DataFrame(rows, infer_schema_length=None) if rows else FINDINGS.empty()
     return FINDINGS.conform(frame.with_columns(rank=pl.int_range(1, pl.len() + 1)))
 
 
-def number_of(x: Any) -> float | None:
+def nan_to_none(x: Any) -> float | None:
     """Turn NaN into None."""
     return float(x) if x is not None and np.isfinite(x) else None
 
@@ -144,24 +152,24 @@ def check_attributes(run: Run, names: Sequence[str], source: str) -> None:
             raise UnknownNameError("attribute", name, present, where=source)
 
 
-def nothing_to_judge(run: Run) -> bool:
+def has_no_scored_units(run: Run) -> bool:
     """Tell whether a run compares two models or has no people: there is nothing to explain."""
     is_comparison = "model_a" in run.disparities.columns
     return is_comparison or (run.scores.is_empty() and not run.evidence)
 
 
-def words_for(run: Run) -> Words:
+def read_run_terms(run: Run) -> RunTerms:
     """Read the terms of a run; of a run without groups, its metrics from the task."""
     terms = words_of(run)
     if terms.metrics or run.scores.is_empty():
         return terms
-    task_info = task_info_of(str(run.scores["task"][0]))
+    task_info = find_task_info(str(run.scores["task"][0]))
     return replace(terms, metrics={m.name: m for m in task_info.metrics}) if task_info else terms
 
 
-def judged_of(
-    run: Run, task: Task, terms: Words, analysis: str, scores: ScoreSettings
-) -> list[Judged]:
+def load_unit_scores(
+    run: Run, task: Task, terms: RunTerms, analysis: str, scores: ScoreSettings
+) -> list[UnitScores]:
     """Load each model's scores of one metric, at its lowest threshold."""
     metric, worse = scores.get("metric", ""), scores.get("worse", "auto")
     if run.scores.is_empty():
@@ -185,12 +193,14 @@ def judged_of(
     rows = rows.filter(pl.col("threshold").eq_missing(pl.lit(lowest_threshold, dtype=pl.Float64)))
     model_rows = rows.sort("model", maintain_order=True).partition_by("model", maintain_order=True)
     return [
-        _one_model(rows_of_model, terms, higher_is_better=higher_is_better)
+        _read_model_scores(rows_of_model, terms, higher_is_better=higher_is_better)
         for rows_of_model in model_rows
     ]
 
 
-def low_of(scores: Judged, terms: Words, *, quantile: float, threshold: float | None) -> Low | None:
+def find_low_scores(
+    scores: UnitScores, terms: RunTerms, *, quantile: float, threshold: float | None
+) -> LowScores | None:
     """Find the units with the worst scores; None where all have the same score.
 
     Of two distinct scores the worse one; else below ``threshold``, or about the worst ``quantile``:
@@ -207,7 +217,10 @@ def low_of(scores: Judged, terms: Words, *, quantile: float, threshold: float | 
     goodness = sign * scores.value
     if goodness.min(initial=np.inf) == goodness.max(initial=-np.inf) or not len(goodness):
         return None
-    measure, direction = lowered(terms.measure(scores.row)), "below" if sign > 0 else "above"
+    measure, direction = (
+        lower_first_letter(terms.format_metric(scores.row)),
+        "below" if sign > 0 else "above",
+    )
     if threshold is not None:
         is_low = goodness < sign * threshold
         if is_low.all() or not is_low.any():
@@ -217,10 +230,10 @@ def low_of(scores: Judged, terms: Words, *, quantile: float, threshold: float | 
                 found=f"{threshold:g}",
                 where="low_threshold",
             )
-        return Low(is_low, f"{measure} {direction} {threshold:g}")
+        return LowScores(is_low, f"{measure} {direction} {threshold:g}")
     levels = np.unique(goodness)
     if len(levels) == 2:
-        return Low(
+        return LowScores(
             goodness == levels[0],
             _describe_worse_score(scores, measure, sign * levels[0], sign * levels[1]),
         )
@@ -232,12 +245,12 @@ def low_of(scores: Judged, terms: Words, *, quantile: float, threshold: float | 
     is_low = is_at_most_cut if is_tie_included and not is_at_most_cut.all() else is_below_cut
     edge = sign * goodness[is_low].max()
     bound_phrase = "or less" if sign > 0 else "or more"
-    return Low(
+    return LowScores(
         is_low, f"{measure} of {edge:.3g} {bound_phrase} (the worst {100 * is_low.mean():.0f} %)"
     )
 
 
-def _describe_worse_score(scores: Judged, measure: str, worse: float, better: float) -> str:
+def _describe_worse_score(scores: UnitScores, measure: str, worse: float, better: float) -> str:
     """Describe the worse of two scores: "accuracy of 0", "not found at a score of 0.5"."""
     if {worse, better} == {0.0, 1.0} and measure.startswith("share found "):
         phrase = measure.removeprefix("share ")
@@ -246,7 +259,7 @@ def _describe_worse_score(scores: Judged, measure: str, worse: float, better: fl
     return f"{measure} of {worse:g}" if has_no_threshold else f"a value of {worse:g} of {measure}"
 
 
-def _is_higher_better(name: str, terms: Words, worse: Worse, analysis: str) -> bool:
+def _is_higher_better(name: str, terms: RunTerms, worse: Worse, analysis: str) -> bool:
     if worse != "auto":
         return worse == "lower"
     metric = terms.metrics.get(name)
@@ -270,10 +283,12 @@ def _missing_scores_error(run: Run, analysis: str) -> SpecError:
     )
 
 
-def _one_model(rows: pl.DataFrame, terms: Words, *, higher_is_better: bool) -> Judged:
+def _read_model_scores(
+    rows: pl.DataFrame, terms: RunTerms, *, higher_is_better: bool
+) -> UnitScores:
     first = rows.row(0, named=True)
     row = {"metric": first["metric"], "label": None, "threshold": first["threshold"]}
-    measure = terms.measure(row)
+    measure = terms.format_metric(row)
     scored_rows = rows.filter(pl.col("value").is_finite())
     notes = []
     n_unscored = rows["unit_id"].n_unique() - scored_rows["unit_id"].n_unique()
@@ -288,7 +303,7 @@ def _one_model(rows: pl.DataFrame, terms: Words, *, higher_is_better: bool) -> J
         _of=OWN_CLUSTER.rank("dense").cast(pl.Int64) - 1
     )
     cluster = unit_rows["_of"].to_numpy()
-    return Judged(
+    return UnitScores(
         str(first["model"]),
         row,
         unit_rows["unit_id"],

@@ -10,23 +10,23 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux.groups import groupings, membership
+from isolux.groups import build_membership, read_groupings
 from isolux.groups.measure import measure_groups
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.info import Metric, TaskInfo
-from isolux.vocabulary.spec import AuditSpec, Groups, Statistics, recorded_spec
+from isolux.vocabulary.spec import AuditSpec, Groups, Statistics, read_recorded_spec
 from isolux.vocabulary.tables import MEMBERSHIP, SCORES, Status
 
-FOUND_AT = "found_at"
+RECALL_BY_IOU = "found_at"
 """Name of the evidence table."""
-MOST_GROUPS = 12
+MAX_GROUPS = 12
 """Groups of an attribute that a figure shows."""
 OWN_CLUSTER = pl.coalesce("cluster_id", pl.lit("\N{NULL}unit ") + pl.col("unit_id"))
 """Cluster of each unit; a name that no dataset has makes a unit without one its own cluster."""
-ROUNDED = pl.col("value", "low", "high").round(5)
-IS_SOUND = pl.col("status").is_in([Status.OK, Status.BOUNDARY])
+ROUNDED_VALUES = pl.col("value", "low", "high").round(5)
+IS_COMPARABLE = pl.col("status").is_in([Status.OK, Status.BOUNDARY])
 """Whether a group is large enough to be compared."""
 
 
@@ -42,24 +42,26 @@ def check_settings(analysis: str, **settings: tuple[object, bool, str]) -> None:
             )
 
 
-def at_least(minimum: int, setting: int | None) -> tuple[object, bool, str]:
+def require_at_least(minimum: int, setting: int | None) -> tuple[object, bool, str]:
     """Build the check that a setting, if set, is large enough."""
     return setting, setting is None or setting >= minimum, f"{minimum} or more"
 
 
-def settings_of(run: Run, *, replicates: int | None = None, seed: int | None = None) -> AuditSpec:
+def read_settings(run: Run, *, replicates: int | None = None, seed: int | None = None) -> AuditSpec:
     """Read the settings of a run; with other replicates or another seed, if one is given."""
-    spec = recorded_spec(run.record, **({} if replicates is None else {"replicates": replicates}))
+    spec = read_recorded_spec(
+        run.record, **({} if replicates is None else {"replicates": replicates})
+    )
     return spec if seed is None else spec.updated(seed=seed)
 
 
-def groups_of(run: Run, settings: Groups, units: pl.Series) -> pl.DataFrame:
+def build_groups(run: Run, settings: Groups, units: pl.Series) -> pl.DataFrame:
     """Build the membership of units in the groups of the run: table ``membership``."""
-    by = groupings(settings, run.attributes)
-    return membership(run.attributes, settings.by, by, units=units).frame
+    by = read_groupings(settings, run.attributes)
+    return build_membership(run.attributes, settings.by, by, units=units).frame
 
 
-def largest_groups(members: pl.DataFrame, max_groups: int) -> pl.DataFrame:
+def select_largest_groups(members: pl.DataFrame, max_groups: int) -> pl.DataFrame:
     """Select the largest groups of each attribute."""
     sizes = members.group_by("attribute", "group", maintain_order=True).len("n")
     rank = pl.col("n").rank("ordinal", descending=True).over("attribute")
@@ -67,7 +69,7 @@ def largest_groups(members: pl.DataFrame, max_groups: int) -> pl.DataFrame:
     return members.join(largest, on=["attribute", "group"], how="semi", maintain_order="left")
 
 
-def task_info_of(task: str) -> TaskInfo | None:
+def find_task_info(task: str) -> TaskInfo | None:
     """Find a task; None for a run read back where the task's package is not installed."""
     try:
         return registry.task_info(task)
@@ -75,13 +77,15 @@ def task_info_of(task: str) -> TaskInfo | None:
         return None
 
 
-def measure_again(
+def remeasure_groups(
     units: pl.DataFrame, members: pl.DataFrame, task: str, metric: Metric, spec: Statistics
 ) -> pl.DataFrame:
     """Measure a mean of scores by group, with intervals: table ``group_metrics``."""
-    task_info = task_info_of(task) or TaskInfo(title=task, summary=task, references=(), metrics=())
+    task_info = find_task_info(task) or TaskInfo(
+        title=task, summary=task, references=(), metrics=()
+    )
     task_info = replace(task_info, metrics=(metric,), defaults=(metric.name,))
-    return measure_groups(Scores(units, task_info, task=task), members, spec).table()
+    return measure_groups(Scores(units, task_info, task=task), members, spec).to_table()
 
 
 def measure_strata(
@@ -112,7 +116,7 @@ def measure_strata(
             unit_id="unit_id",
         )
     )
-    metrics = measure_again(units, MEMBERSHIP.conform(cells), task, metric, spec)
+    metrics = remeasure_groups(units, MEMBERSHIP.conform(cells), task, metric, spec)
     stratum_metrics = metrics.drop_nulls("attribute").rename({"group": "stratum"})
     stratum_metrics = stratum_metrics.with_columns(at=pl.col("attribute").cast(pl.UInt32)).drop(
         "attribute"
@@ -120,7 +124,7 @@ def measure_strata(
     return stratum_metrics.join(names, on="at", how="left", maintain_order="left")
 
 
-def scores_at(
+def build_threshold_scores(
     rows: pl.DataFrame, task: str, metric: str, values: Mapping[float, pl.Expr]
 ) -> pl.DataFrame:
     """Build a score of 0 or 1 for each person and threshold: table ``scores``."""
@@ -140,9 +144,9 @@ def scores_at(
     return SCORES.conform(pl.concat(threshold_rows))
 
 
-def found_of(run: Run) -> pl.DataFrame | None:
+def read_recall_by_iou(run: Run) -> pl.DataFrame | None:
     """Return the evidence ``found_at``; None for no people or for two models compared."""
-    recall_by_iou = run.evidence.get(FOUND_AT)
+    recall_by_iou = run.evidence.get(RECALL_BY_IOU)
     if "model_a" in run.disparities.columns:
         return None
     if recall_by_iou is None and run.scores.height:

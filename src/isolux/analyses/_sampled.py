@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from isolux.groups.measure.drawn import strata_of_clusters
+from isolux.groups.measure.drawn import number_strata
 from isolux.stats.design import IntArray
 from isolux.stats.sampling import Strata
 from isolux.stats.statistic import FloatArray
@@ -18,40 +18,40 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError
 
-FIXED = (
+FIXED_WEIGHTS_NOTE = (
     "weights that were adjusted to a population are treated as fixed here: these intervals may be "
     "slightly too wide"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class SurveySample:
     """Survey weights and strata of units.
 
-    ``weight [n]``: with mean 1; ``strata`` of the clusters, None without strata; ``calibrated``:
+    ``weight [n]``: with mean 1; ``strata`` of the clusters, None without strata; ``is_calibrated``:
     whether weights were calibrated to a population.
     """
 
     weight: FloatArray
     strata: Strata | None
-    calibrated: bool
+    is_calibrated: bool
 
 
-def is_sampled(run: Run) -> bool:
+def has_survey_sample(run: Run) -> bool:
     """Tell whether a run has survey weights."""
     return SAMPLE in run.evidence
 
 
-def rows_of_units(run: Run, units: pl.Series) -> pl.DataFrame:
+def take_sample_rows(run: Run, units: pl.Series) -> pl.DataFrame:
     """Return the sample's row of each unit, in the units' order."""
     table = run.evidence[SAMPLE].unique("unit_id", keep="first", maintain_order=True)
     unit_ids = pl.DataFrame({"unit_id": units.cast(pl.String)})
     return unit_ids.join(table, on="unit_id", how="left", maintain_order="left")
 
 
-def refuse_two_ways(run: Run, analysis: str) -> None:
+def refuse_two_way_clusters(run: Run, analysis: str) -> None:
     """Refuse two-way clustering, which would be treated as one-way clustering."""
-    if not is_sampled(run) or "other_cluster" not in run.evidence[SAMPLE].columns:
+    if not has_survey_sample(run) or "other_cluster" not in run.evidence[SAMPLE].columns:
         return
     if run.evidence[SAMPLE]["other_cluster"].is_not_null().any():
         raise SpecError(
@@ -61,17 +61,19 @@ def refuse_two_ways(run: Run, analysis: str) -> None:
         )
 
 
-def sampled_of(run: Run, units: pl.Series, cluster: IntArray, analysis: str) -> Sampled | None:
+def read_survey_sample(
+    run: Run, units: pl.Series, cluster: IntArray, analysis: str
+) -> SurveySample | None:
     """Read the survey sample of units; None without one.
 
     Shapes: ``units`` [n], ``cluster`` [n].
     """
-    if not is_sampled(run):
+    if not has_survey_sample(run):
         return None
-    refuse_two_ways(run, analysis)
-    sample_rows = rows_of_units(run, units)
+    refuse_two_way_clusters(run, analysis)
+    sample_rows = take_sample_rows(run, units)
     weight = sample_rows["weight"].to_numpy().astype(np.float64)
     scaled = weight / weight.mean() if len(weight) else weight
-    return Sampled(
-        scaled, strata_of_clusters(sample_rows, cluster), "base_weight" in sample_rows.columns
+    return SurveySample(
+        scaled, number_strata(sample_rows, cluster), "base_weight" in sample_rows.columns
     )

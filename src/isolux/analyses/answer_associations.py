@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._regrouping import IS_SOUND, groups_of, settings_of
-from isolux.statements.words import Words, words_of
+from isolux.analyses._regrouping import IS_COMPARABLE, build_groups, read_settings
+from isolux.statements.words import RunTerms, words_of
 from isolux.stats.odds import LogOdds, log_odds_ratio
 from isolux.vocabulary import works
-from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo
 from isolux.vocabulary.tables import FINDINGS
@@ -26,7 +26,7 @@ INFO = AnalysisInfo(
     tests=False,
     title="Associations of answers with groups",
     summary="How often each group gets each answer, with the log odds against all others.",
-    references=(works.FHIBE.at("Methods: bias discovery in foundation models"),),
+    references=(works.FHIBE.with_location("Methods: bias discovery in foundation models"),),
     assumptions=(
         "Clusters are independent of one another.",
         "A half is added to each count, so that an answer that is never given has finite odds.",
@@ -40,7 +40,7 @@ _MAX_ROWS = 60
 """Of the table, the associations furthest from 0 first."""
 
 
-def explain(run: Run) -> Explained:
+def explain(run: Run) -> AnalysisResult:
     """Count answers by group and set the odds of each group against those of all others.
 
     Parameters
@@ -71,17 +71,17 @@ def explain(run: Run) -> Explained:
     {}
     """
     if "model_a" in run.disparities.columns or not run.scores.height:
-        return Explained(FINDINGS.empty())
+        return AnalysisResult(FINDINGS.empty())
     if _EVIDENCE not in run.evidence:
         raise SpecError(
             "this run does not say what a model answered",
             expected="--task answers",
             found=f"the task {run.record.get('task')!r}",
         )
-    terms, level = words_of(run), settings_of(run).statistics.level
+    terms, level = words_of(run), read_settings(run).statistics.level
     rows = list(_build_rows(run, terms, level))
     if not rows:
-        return Explained(FINDINGS.empty())
+        return AnalysisResult(FINDINGS.empty())
     table = pl.DataFrame(rows, infer_schema_length=None)
     nearest = pl.max_horizontal(pl.col("low"), -pl.col("high"), pl.lit(0.0))
     ordered = table.with_columns(nearest=nearest, size=pl.col("log odds").abs()).sort(
@@ -98,17 +98,17 @@ def explain(run: Run) -> Explained:
     note = (
         f"Associations of answers: the {_MAX_ROWS} of {table.height:,} furthest from 0 are listed."
     )
-    table_rows = largest if terms.models > 1 else largest.drop("model")
-    return Explained(FINDINGS.empty(), {CAPTION: table_rows}, (note,) if n_omitted else ())
+    table_rows = largest if terms.n_models > 1 else largest.drop("model")
+    return AnalysisResult(FINDINGS.empty(), {CAPTION: table_rows}, (note,) if n_omitted else ())
 
 
-def _build_rows(run: Run, terms: Words, level: float) -> Iterator[dict[str, object]]:
+def _build_rows(run: Run, terms: RunTerms, level: float) -> Iterator[dict[str, object]]:
     """Yield a row for each metric, label and comparable group."""
-    spec = settings_of(run)
+    spec = read_settings(run)
     units = run.scores["unit_id"].unique(maintain_order=True)
-    members = groups_of(run, spec.groups, units)
+    members = build_groups(run, spec.groups, units)
     keys = ["model", "metric", "label", "threshold"]
-    comparable = run.group_metrics.filter(pl.col("attribute").is_not_null() & IS_SOUND)
+    comparable = run.group_metrics.filter(pl.col("attribute").is_not_null() & IS_COMPARABLE)
     comparable = comparable.select(*keys, "attribute", "group")
     tested = run.disparities.filter(kind="difference_to_overall").select(
         *keys, "attribute", "p_adjusted", group="group_a"
@@ -137,7 +137,7 @@ def _build_metric_rows(
     scored: pl.DataFrame,
     associations: pl.DataFrame,
     units_by_group: dict[tuple[object, ...], set[str]],
-    terms: Words,
+    terms: RunTerms,
     level: float,
 ) -> Iterator[dict[str, object]]:
     answer_shares = scored["value"].to_numpy()
@@ -165,18 +165,18 @@ def _build_metric_rows(
             yield _build_row(row, log_odds, terms)
 
 
-def _build_row(row: Mapping[str, Any], log_odds: LogOdds, terms: Words) -> dict[str, object]:
+def _build_row(row: Mapping[str, Any], log_odds: LogOdds, terms: RunTerms) -> dict[str, object]:
     return {
         "model": row["model"],
-        "answer": terms.measure(row),
-        "attribute": terms.title(row["attribute"]),
+        "answer": terms.format_metric(row),
+        "attribute": terms.format_attribute(row["attribute"]),
         "group": row["group"],
-        "said": log_odds.said,
-        "of": int(log_odds.asked),
-        "others said": log_odds.other_said,
-        "of others": int(log_odds.other_asked),
-        "share": log_odds.said / log_odds.asked,
-        "others' share": log_odds.other_said / log_odds.other_asked,
+        "said": log_odds.n_with_answer,
+        "of": int(log_odds.n_asked),
+        "others said": log_odds.other_n_with_answer,
+        "of others": int(log_odds.other_n_asked),
+        "share": log_odds.n_with_answer / log_odds.n_asked,
+        "others' share": log_odds.other_n_with_answer / log_odds.other_n_asked,
         "log odds": log_odds.value,
         "low": log_odds.low,
         "high": log_odds.high,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import polars as pl
 
-from isolux.analyses._regrouping import at_least, check_settings
+from isolux.analyses._regrouping import check_settings, require_at_least
 from isolux.disparity.biometrics import (
     RATES,
     differentials,
@@ -22,8 +22,8 @@ from isolux.disparity.biometrics import (
     is_biometric,
     performance,
 )
-from isolux.statements.numbers import fixed
-from isolux.vocabulary.containers import Explained, Run
+from isolux.statements.numbers import format_fixed
+from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
@@ -57,7 +57,7 @@ INFO = AnalysisInfo(
     ),
 )
 PERFORMANCE = "Failures and errors by group, at the operational threshold"
-SUMMARY = "How far apart the groups' errors are, beside the errors of everyone"
+DIFFERENTIALS = "How far apart the groups' errors are, beside the errors of everyone"
 _CROSS_GROUP_MATCHES = "False match rate between people of two groups"
 _FALSE_POSITIVES = (
     "Searches for people who are not enrolled, and the enrolled people whom they return"
@@ -71,7 +71,7 @@ _ALL_PAIRS_NOTE = (
 )
 
 
-def explain(run: Run, *, replicates: int = 500) -> Explained:
+def explain(run: Run, *, replicates: int = 500) -> AnalysisResult:
     """Lay out the tables of a biometric test.
 
     Parameters
@@ -98,23 +98,23 @@ def explain(run: Run, *, replicates: int = 500) -> Explained:
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}
     """
-    check_settings("biometrics", replicates=at_least(100, replicates))
+    check_settings("biometrics", replicates=require_at_least(100, replicates))
     if not is_biometric(run):
         if run.scores.height:
             performance(run)  # raises an error that names the tasks expected
-        return Explained(FINDINGS.empty())
-    tables_by_caption = dict(_tables(run, replicates))
+        return AnalysisResult(FINDINGS.empty())
+    tables_by_caption = dict(_build_tables(run, replicates))
     is_verification = run.record.get("task") == "face_verification"
     notes = (_NO_PAIRS_NOTE,) if is_verification and "pairs" not in run.evidence else ()
     if is_verification and "most" in run.evidence.get("pairs", pl.DataFrame()).columns:
         notes = (_ALL_PAIRS_NOTE,)
     tables = {k: _drop_empty_remarks(t) for k, t in tables_by_caption.items() if t.height}
-    return Explained(FINDINGS.empty(), tables, notes)
+    return AnalysisResult(FINDINGS.empty(), tables, notes)
 
 
-def _tables(run: Run, replicates: int) -> Iterator[tuple[str, pl.DataFrame]]:
+def _build_tables(run: Run, replicates: int) -> Iterator[tuple[str, pl.DataFrame]]:
     yield PERFORMANCE, _format_performance(performance(run))
-    yield SUMMARY, _empty_if_unmeasured(lambda: _format_differentials(differentials(run)))
+    yield DIFFERENTIALS, _empty_if_unmeasured(lambda: _format_differentials(differentials(run)))
     if {"candidates", "gallery"} <= run.evidence.keys():
         yield _GALLERY, _format_gallery(gallery_by_group(run))
         yield (
@@ -156,9 +156,9 @@ _NAMES = frozenset(_RATE_NAMES.values())
 
 def _format_performance(table: pl.DataFrame) -> pl.DataFrame:
     cells = [
-        _cell(short_name, f"{short_name}_low", f"{short_name}_high", f"{short_name}_n").alias(
-            rate_name
-        )
+        _format_rate(
+            short_name, f"{short_name}_low", f"{short_name}_high", f"{short_name}_n"
+        ).alias(rate_name)
         for short_name, rate_name in _RATE_NAMES.items()
         if short_name in table.columns
     ]
@@ -194,7 +194,7 @@ def _format_differentials(table: pl.DataFrame) -> pl.DataFrame:
         "model",
         "attribute",
         rate=rate,
-        everyone=_cell("everyone", "everyone_low", "everyone_high"),
+        everyone=_format_rate("everyone", "everyone_low", "everyone_high"),
         beside=pl.format("{}: {}", other_rate, _format_percent("other_everyone")),
         groups="groups",
         lowest=pl.format("{} ({})", _format_percent("lowest"), "lowest_group"),
@@ -213,7 +213,7 @@ def _format_cross_group(table: pl.DataFrame) -> pl.DataFrame:
         "group_a",
         "group_b",
         "pairs",
-        _cell("false_match_rate", "low", "high").alias("false match rate"),
+        _format_rate("false_match_rate", "low", "high").alias("false match rate"),
         "reason",
     )
 
@@ -226,7 +226,7 @@ def _format_false_positives(table: pl.DataFrame) -> pl.DataFrame:
         taken_for="gallery_group",
         searches="searches",
         enrolled_images="enrolled",
-        returned=_cell("value", "low", "high"),
+        returned=_format_rate("value", "low", "high"),
         reason="reason",
     )
 
@@ -235,7 +235,7 @@ def _format_gallery(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(of_all_images=_format_percent("share")).drop("share")
 
 
-def _cell(column: str, low: str, high: str, n: str | None = None) -> pl.Expr:
+def _format_rate(column: str, low: str, high: str, n: str | None = None) -> pl.Expr:
     """Write a rate with its interval, and its n: ``1.2 % (0.8 to 1.9; n = 900)``."""
     bounds = pl.when(pl.col(low).is_not_null()).then(
         pl.format("{} to {}", _format_hundredths(low), _format_hundredths(high))
@@ -257,7 +257,7 @@ def _format_percent(name: str) -> pl.Expr:
 def _format_hundredths(name: str) -> pl.Expr:
     """Write a rate in per cent without the sign, with more digits for small rates."""
     x = pl.col(name) * 100.0
-    large = pl.when(x.abs() >= 1.0).then(x).map_elements(fixed, return_dtype=pl.String)
+    large = pl.when(x.abs() >= 1.0).then(x).map_elements(format_fixed, return_dtype=pl.String)
     return pl.coalesce(large, x.round_sig_figs(2).cast(pl.String))
 
 

@@ -15,20 +15,20 @@ from collections.abc import Sequence
 import polars as pl
 
 from isolux.analyses._regrouping import (
-    ROUNDED,
-    found_of,
-    groups_of,
-    largest_groups,
+    ROUNDED_VALUES,
+    build_groups,
+    find_task_info,
     measure_strata,
-    settings_of,
-    task_info_of,
+    read_recall_by_iou,
+    read_settings,
+    select_largest_groups,
 )
 from isolux.geometry.matching import AREA_RANGES_PX
-from isolux.groups import membership, natural_order
+from isolux.groups import build_membership, sort_for_display
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
 from isolux.statements.words import words_of
 from isolux.vocabulary import works
-from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import AnalysisInfo, Metric
 from isolux.vocabulary.spec import Statistics, Task
@@ -38,7 +38,7 @@ INFO = AnalysisInfo(
     tests=False,
     title="By size and occlusion",
     summary="What share of each group is small or hidden, and how well those people are found.",
-    references=(works.HOIEM.at("section 3.2: object characteristics"),),
+    references=(works.HOIEM.with_location("section 3.2: object characteristics"),),
     assumptions=(
         "Size is the annotated area in pixels, not how large or how far away a person is.",
         (
@@ -60,7 +60,7 @@ _REPLICATES, _MAX_GROUPS = 200, 24
 _ORDER = ("small", "medium", "large", "none", "partial", "heavy", "false", "true")
 
 
-def explain(run: Run, *, by: Sequence[str] = ()) -> Explained:
+def explain(run: Run, *, by: Sequence[str] = ()) -> AnalysisResult:
     """Lay out each group's people by size and occlusion, and the audit's first metric in each.
 
     Parameters
@@ -92,13 +92,13 @@ def explain(run: Run, *, by: Sequence[str] = ()) -> Explained:
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}
     """
-    recall_by_iou = found_of(run)
+    recall_by_iou = read_recall_by_iou(run)
     if recall_by_iou is None:
-        return Explained(FINDINGS.empty())
-    spec = settings_of(run, replicates=_REPLICATES)
+        return AnalysisResult(FINDINGS.empty())
+    spec = read_settings(run, replicates=_REPLICATES)
     units, metric = _select_main_scores(run, spec.task)
-    members = groups_of(run, spec.groups, units["unit_id"].unique(maintain_order=True))
-    members = largest_groups(members, _MAX_GROUPS)
+    members = build_groups(run, spec.groups, units["unit_id"].unique(maintain_order=True))
+    members = select_largest_groups(members, _MAX_GROUPS)
     names = _choose_divisions(run, by)
     tables_by_division = {}
     for name in names:
@@ -113,18 +113,18 @@ def explain(run: Run, *, by: Sequence[str] = ()) -> Explained:
             )
     notes = _build_notes(names, list(tables_by_division))
     if not tables_by_division:
-        return Explained(FINDINGS.empty(), notes=notes)
-    metric_name = words_of(run).measure(units.row(0, named=True))
+        return AnalysisResult(FINDINGS.empty(), notes=notes)
+    metric_name = words_of(run).format_metric(units.row(0, named=True))
     table = pl.concat(tables_by_division.values()).select(
         "model", pl.lit(metric_name).alias("metric"), pl.exclude("model")
     )
-    return Explained(FINDINGS.empty(), {CAPTION: table}, notes)
+    return AnalysisResult(FINDINGS.empty(), {CAPTION: table}, notes)
 
 
 def _select_main_scores(run: Run, task_settings: Task) -> tuple[pl.DataFrame, Metric]:
     """Select the scores of the audit's first metric, at its first threshold, of all classes."""
     measured_names = run.scores["metric"].unique(maintain_order=True).to_list()
-    task_info = task_info_of(str(run.scores["task"][0]))
+    task_info = find_task_info(str(run.scores["task"][0]))
     defaults, metrics = (task_info.defaults, task_info.metrics) if task_info else ((), ())
     name = next(
         name
@@ -168,7 +168,7 @@ def _read_values(run: Run, attribute: str, units: pl.Series) -> pl.DataFrame:
     """Read each person's values of an attribute; an empty table if it has too many values."""
     if run.attributes.filter(pl.col("attribute") == attribute)["value"].n_unique() > _MAX_VALUES:
         return pl.DataFrame(schema={"unit_id": pl.String, "stratum": pl.String})
-    memberships = membership(run.attributes, [attribute], units=units).frame
+    memberships = build_membership(run.attributes, [attribute], units=units).frame
     return memberships.select("unit_id", stratum="group")
 
 
@@ -193,13 +193,13 @@ def _measure_division(
     return (
         metrics.with_columns(share=share, people="n_units")
         .sort("model", "at", stratum_rank, maintain_order=True)
-        .select(*columns, "people", "share", ROUNDED, "status")
+        .select(*columns, "people", "share", ROUNDED_VALUES, "status")
     )
 
 
 def _order_strata(strata: Sequence[str]) -> list[str]:
     """Order strata by meaning where that is known, else in natural order."""
-    unlisted = natural_order([stratum for stratum in strata if stratum not in _ORDER])
+    unlisted = sort_for_display([stratum for stratum in strata if stratum not in _ORDER])
     return [stratum for stratum in (*_ORDER, *unlisted) if stratum != UNKNOWN] + [UNKNOWN]
 
 

@@ -12,16 +12,16 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses._regrouping import (
-    IS_SOUND,
-    MOST_GROUPS,
-    ROUNDED,
-    groups_of,
-    measure_again,
-    scores_at,
-    settings_of,
+    IS_COMPARABLE,
+    MAX_GROUPS,
+    ROUNDED_VALUES,
+    build_groups,
+    build_threshold_scores,
+    read_settings,
+    remeasure_groups,
 )
 from isolux.vocabulary import works
-from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Metric
 from isolux.vocabulary.tables import FINDINGS
@@ -34,7 +34,7 @@ INFO = AnalysisInfo(
         "How many people of each group get harmful and non-harmful labels, at confidences "
         "from 0 to 1."
     ),
-    references=(works.FAIRNESS_INDICATORS.at("section 5.1, Figure 3"),),
+    references=(works.FAIRNESS_INDICATORS.with_location("section 5.1, Figure 3"),),
     assumptions=(
         "Confidences of one model: those of two models need not mean the same.",
         "Intervals hold for one confidence at a time, not for the curve.",
@@ -53,7 +53,7 @@ _METRIC = Metric(
 )
 
 
-def explain(run: Run) -> Explained:
+def explain(run: Run) -> AnalysisResult:
     """Measure both rates at 21 confidences from 0 to 1, for everyone and 12 groups.
 
     Parameters
@@ -83,33 +83,44 @@ def explain(run: Run) -> Explained:
     """
     label_confidence = _read_label_confidence(run)
     if label_confidence is None or (label_confidence["any"].fill_null(0.0) == 0.0).all():
-        return Explained(FINDINGS.empty())  # labels without confidence have no curve
-    spec = settings_of(run)
-    members = groups_of(run, spec.groups, label_confidence["unit_id"].unique(maintain_order=True))
+        return AnalysisResult(FINDINGS.empty())  # labels without confidence have no curve
+    spec = read_settings(run)
+    members = build_groups(
+        run, spec.groups, label_confidence["unit_id"].unique(maintain_order=True)
+    )
     metrics = pl.concat(
-        measure_again(
+        remeasure_groups(
             _score_confidences(label_confidence, types), members, EVIDENCE, _METRIC, spec.statistics
         ).with_columns(labels=pl.lit(labels))
         for labels, types in _RATES.items()
     )
-    comparable = metrics.filter(pl.col("value").is_not_null() & IS_SOUND)
+    comparable = metrics.filter(pl.col("value").is_not_null() & IS_COMPARABLE)
     sizes = comparable.group_by("attribute", "group").agg(pl.col("n_units").max())
     largest = sizes.filter(
-        pl.col("n_units").rank("ordinal", descending=True).over("attribute") <= MOST_GROUPS
+        pl.col("n_units").rank("ordinal", descending=True).over("attribute") <= MAX_GROUPS
     )
     curves = comparable.join(largest, on=["attribute", "group"], how="semi", nulls_equal=True)
     table = (
         curves.with_columns(confidence=pl.col("threshold").round(2), people="n_units")
         .sort("model", "labels", "attribute", "group", "confidence", maintain_order=True)
-        .select("model", "attribute", "group", "labels", "confidence", ROUNDED, "people", "status")
+        .select(
+            "model",
+            "attribute",
+            "group",
+            "labels",
+            "confidence",
+            ROUNDED_VALUES,
+            "people",
+            "status",
+        )
         .rename({"value": "rate"})
     )
     n_omitted = sizes.height - largest.height
     note = (
         f"Curves of labels by confidence: of {n_omitted:,} groups none is drawn; of each attribute "
-        f"the {MOST_GROUPS} largest are."
+        f"the {MAX_GROUPS} largest are."
     )
-    return Explained(FINDINGS.empty(), {CAPTION: table}, (note,) if n_omitted else ())
+    return AnalysisResult(FINDINGS.empty(), {CAPTION: table}, (note,) if n_omitted else ())
 
 
 def _read_label_confidence(run: Run) -> pl.DataFrame | None:
@@ -132,4 +143,4 @@ def _score_confidences(label_confidence: pl.DataFrame, types: tuple[str, ...]) -
     highest = pl.max_horizontal(*types)
     confidences = np.linspace(0.0, 1.0, _N_STEPS + 1).round(2).tolist()
     values = {threshold: (highest >= threshold).fill_null(value=False) for threshold in confidences}
-    return scores_at(label_confidence, EVIDENCE, _METRIC.name, values)
+    return build_threshold_scores(label_confidence, EVIDENCE, _METRIC.name, values)

@@ -12,18 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from isolux.analyses._judged import findings_table
-from isolux.statements.accounting import describe_unjudged, find_unjudged
-from isolux.statements.answer import word_answer
+from isolux.analyses._judged import build_findings_table
+from isolux.statements.accounting import describe_small_groups, find_small_groups
+from isolux.statements.answer import write_answer
 from isolux.statements.choice import Choice, choose_statements
 from isolux.statements.text import (
     Statement,
     describe_finding,
+    describe_further,
     describe_margins,
-    describe_more,
     describe_null,
 )
-from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
 
 FAIRLEARN = Reference(
@@ -56,7 +56,7 @@ _CORRECTION_SOURCE = {
 """Keys of ``stats.references``, by the spec's ``correction``."""
 
 
-def explain(run: Run) -> Explained:
+def explain(run: Run) -> AnalysisResult:
     """State what an audit established, and what it cannot rule out.
 
     Parameters
@@ -85,21 +85,23 @@ def explain(run: Run) -> Explained:
     choice = choose_statements(run)
     rows = _build_findings(run, choice)
     common = {"analysis": "group_gaps", "status": "ok"}
-    return Explained(findings_table([common | row for row in rows]))
+    return AnalysisResult(build_findings_table([common | row for row in rows]))
 
 
 def _build_findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
     """Yield the rows of ``findings`` in reading order."""
     source = _CORRECTION_SOURCE.get((run.record.get("spec") or {}).get("correction", ""))
     known_statements = [statement for statement in choice.stated if statement.row["is_known"]]
-    first = word_answer(run, choice).first
+    first = write_answer(run, choice).first
     for i, statement in enumerate(known_statements):
         yield _build_finding(
             statement, first if i == 0 else describe_finding(statement, choice.names), source
         )
     for statement in choice.untested:
-        yield _build_finding(statement, describe_more(statement, statement, choice.names), source)
-    for line, attributes in choice.silent.values():
+        yield _build_finding(
+            statement, describe_further(statement, statement, choice.names), source
+        )
+    for line, attributes in choice.unestablished.values():
         yield {
             "claim": describe_null(line, attributes, choice.comparisons, choice.names),
             "metric": line.metric,
@@ -119,10 +121,10 @@ def _build_untested_findings(run: Run, choice: Choice) -> Iterator[dict[str, Any
     line = choice.main
     if line is None:
         return
-    rows = find_unjudged(run, choice.names.key(line), line.direction)
+    rows = find_small_groups(run, choice.names.key(line), line.direction)
     for attribute_rows in rows.partition_by("attribute", maintain_order=True):
         yield {
-            "claim": describe_unjudged(attribute_rows, line, choice.names),
+            "claim": describe_small_groups(attribute_rows, line, choice.names),
             "n": max(attribute_rows["n_units"].to_list()),
             "status": "insufficient units",
             "metric": line.metric,
@@ -133,7 +135,7 @@ def _build_untested_findings(run: Run, choice: Choice) -> Iterator[dict[str, Any
 
 def _build_finding(statement: Statement, claim: str, source: str | None) -> dict[str, Any]:
     """Build a row of ``findings`` from a statement."""
-    low, high = statement.ends
+    low, high = statement.bounds
     n_reference = statement.row["n_units_of_reference"] if statement.is_pair else 0
     return {
         "claim": claim,
@@ -149,5 +151,5 @@ def _build_finding(statement: Statement, claim: str, source: str | None) -> dict
         "group_a": statement.row["group"],
         "group_b": statement.row["reference"],
         "p_adjusted": statement.row["p_adjusted"],
-        "also": statement.also or None,
+        "also": statement.other_measures or None,
     }

@@ -13,19 +13,19 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.analyses._regrouping import (
-    IS_SOUND,
-    MOST_GROUPS,
-    ROUNDED,
-    found_of,
-    groups_of,
-    measure_again,
-    scores_at,
-    settings_of,
-    task_info_of,
+    IS_COMPARABLE,
+    MAX_GROUPS,
+    ROUNDED_VALUES,
+    build_groups,
+    build_threshold_scores,
+    find_task_info,
+    read_recall_by_iou,
+    read_settings,
+    remeasure_groups,
 )
 from isolux.geometry.matching import IOU_THRESHOLDS
 from isolux.vocabulary import works
-from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.info import AnalysisInfo, Metric
 from isolux.vocabulary.tables import FINDINGS
 
@@ -33,7 +33,9 @@ INFO = AnalysisInfo(
     tests=False,
     title="Recall at each overlap",
     summary="The share of each group that is found, at ten overlaps from .50 to .95.",
-    references=(works.COCO.at("detection evaluation: https://cocodataset.org/#detection-eval"),),
+    references=(
+        works.COCO.with_location("detection evaluation: https://cocodataset.org/#detection-eval"),
+    ),
     assumptions=(
         "Overlap at high thresholds also measures how the annotators drew.",
         "Intervals hold for one overlap at a time, not for the curve.",
@@ -51,7 +53,7 @@ _RECALL = Metric(
 )
 
 
-def explain(run: Run) -> Explained:
+def explain(run: Run) -> AnalysisResult:
     """Measure recall at each of the ten overlaps, for everyone and 12 groups.
 
     Parameters
@@ -81,22 +83,22 @@ def explain(run: Run) -> Explained:
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}
     """
-    recall_by_iou = found_of(run)
+    recall_by_iou = read_recall_by_iou(run)
     if recall_by_iou is None:
-        return Explained(FINDINGS.empty())
-    spec = settings_of(run, replicates=_REPLICATES)
+        return AnalysisResult(FINDINGS.empty())
+    spec = read_settings(run, replicates=_REPLICATES)
     task = str(run.scores["task"].first() or spec.task.name)
-    members = groups_of(run, spec.groups, recall_by_iou["unit_id"].unique(maintain_order=True))
+    members = build_groups(run, spec.groups, recall_by_iou["unit_id"].unique(maintain_order=True))
     bit = pl.col("at").cast(pl.Int64)
     values = {overlap: (bit // 2**t) % 2 for t, overlap in enumerate(IOU_THRESHOLDS)}
-    units = scores_at(recall_by_iou, task, _RECALL.name, values)
-    metrics = measure_again(units, members, task, _RECALL, spec.statistics)
-    curves, n_omitted = _select_furthest_groups(metrics, MOST_GROUPS)
+    units = build_threshold_scores(recall_by_iou, task, _RECALL.name, values)
+    metrics = remeasure_groups(units, members, task, _RECALL, spec.statistics)
+    curves, n_omitted = _select_furthest_groups(metrics, MAX_GROUPS)
     note = (
         f"Curves of recall by overlap: of {n_omitted:,} groups none is drawn; of each attribute "
-        f"the {MOST_GROUPS} furthest from everyone are."
+        f"the {MAX_GROUPS} furthest from everyone are."
     )
-    task_info = task_info_of(task)
+    task_info = find_task_info(task)
     is_of_poses = task_info is not None and any(
         m.name == "recall_at_oks" for m in task_info.metrics
     )
@@ -109,16 +111,18 @@ def explain(run: Run) -> Explained:
             overlap=pl.col("threshold").round(2),
             people="n_units",
         )
-        .select("model", "attribute", "group", "measure", "overlap", ROUNDED, "people", "status")
+        .select(
+            "model", "attribute", "group", "measure", "overlap", ROUNDED_VALUES, "people", "status"
+        )
         .rename({"value": "recall"})
     )
-    return Explained(FINDINGS.empty(), {CAPTION: table}, (note,) if n_omitted else ())
+    return AnalysisResult(FINDINGS.empty(), {CAPTION: table}, (note,) if n_omitted else ())
 
 
 def _select_furthest_groups(metrics: pl.DataFrame, max_groups: int) -> tuple[pl.DataFrame, int]:
     """Select each attribute's groups furthest from overall by mean recall; count the others."""
     keys = ["model", "attribute", "group"]
-    is_comparable = pl.col("value").is_not_null() & IS_SOUND
+    is_comparable = pl.col("value").is_not_null() & IS_COMPARABLE
     comparable = metrics.filter(is_comparable).select(keys).unique()
     mean = metrics.group_by(keys, maintain_order=True).agg(pl.col("value").mean())
     overall = mean.filter(pl.col("attribute").is_null()).select("model", everyone="value")

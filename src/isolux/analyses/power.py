@@ -18,12 +18,12 @@ from statistics import NormalDist
 
 import polars as pl
 
-from isolux.analyses._judged import findings_table
+from isolux.analyses._judged import build_findings_table
 from isolux.groups.unknown import UNKNOWN
-from isolux.statements.leading import MEASURE
-from isolux.statements.numbers import points
-from isolux.statements.words import Words, words_of
-from isolux.vocabulary.containers import Explained, Run
+from isolux.statements.leading import MEASURE_COLUMNS
+from isolux.statements.numbers import format_points
+from isolux.statements.words import RunTerms, words_of
+from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
@@ -58,10 +58,10 @@ INFO = AnalysisInfo(
     ),
 )
 
-_SHOWN = 30
+_MAX_LISTED = 30
 
 
-def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> Explained:
+def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> AnalysisResult:
     """Say for each metric and attribute what could be seen, and whom to add to see a target.
 
     Parameters
@@ -96,7 +96,7 @@ def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> Explained:
             "a target has to be a difference", expected="numbers above 0", found=str(targets)
         )
     if "model_a" in run.disparities.columns or run.disparities.is_empty():
-        return Explained(FINDINGS.empty())
+        return AnalysisResult(FINDINGS.empty())
     terms = words_of(run)
     pairs = _find_worst_pairs(run)
     required_sizes = _compute_required_sizes(
@@ -106,21 +106,21 @@ def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> Explained:
     rows = [_build_finding(row, terms) for row in first_rows.iter_rows(named=True)]
     tables = {}
     if required_sizes.height:
-        tables[f"Whom to add to detect a difference with power 0.8 (first {_SHOWN})"] = (
+        tables[f"Whom to add to detect a difference with power 0.8 (first {_MAX_LISTED})"] = (
             _format_required_sizes(required_sizes, terms)
         )
     small_groups = _list_small_groups(run, terms)
     if small_groups.height:
-        tables[f"Groups below the audit's minimum (first {_SHOWN})"] = small_groups
-    return Explained(findings_table(rows), tables)
+        tables[f"Groups below the audit's minimum (first {_MAX_LISTED})"] = small_groups
+    return AnalysisResult(build_findings_table(rows), tables)
 
 
 def _find_worst_pairs(run: Run) -> pl.DataFrame:
     """Find the pair of named groups whose detectable difference is largest, per attribute."""
     groups = run.group_metrics.filter(
         pl.col("attribute").is_not_null() & ~pl.col("values").list.contains(UNKNOWN)
-    ).select(*MEASURE, "attribute", "group", standard_error=_error(run))
-    keys = [*MEASURE, "attribute"]
+    ).select(*MEASURE_COLUMNS, "attribute", "group", standard_error=_standard_error(run))
+    keys = [*MEASURE_COLUMNS, "attribute"]
     pairs = run.disparities.filter(
         (pl.col("kind") == "difference")
         & pl.col("detectable").is_finite()
@@ -148,7 +148,7 @@ def _find_worst_pairs(run: Run) -> pl.DataFrame:
     )
 
 
-def _error(run: Run) -> pl.Expr:
+def _standard_error(run: Run) -> pl.Expr:
     """Return a group's standard error; if it is 0, the half-width of its interval over z."""
     level = float((run.record.get("spec") or {}).get("level", 0.95))
     z = NormalDist().inv_cdf((1.0 + level) / 2.0)
@@ -174,7 +174,7 @@ def _order_by_error(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _compute_required_sizes(
-    pairs: pl.DataFrame, terms: Words, targets: tuple[float, ...], of_fractions: bool
+    pairs: pl.DataFrame, terms: RunTerms, targets: tuple[float, ...], of_fractions: bool
 ) -> pl.DataFrame:
     """Add, for each target, the number of units and clusters of each group to add."""
     fractions = [name for name, m in terms.metrics.items() if m.unit == "fraction"]
@@ -238,21 +238,22 @@ def _select_worst_class(required_sizes: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _build_finding(row: dict[str, object], terms: Words) -> dict[str, object]:
-    unit = terms.unit(row)
+def _build_finding(row: dict[str, object], terms: RunTerms) -> dict[str, object]:
+    unit = terms.find_unit(row)
     detectable = float(str(row["detectable"]))
     has_classes = int(str(row["classes"])) > 1
     class_phrase = f", the worst-measured of {row['classes']:,} classes" if has_classes else ""
     claim = (
-        f"{terms.measure(row)} by {terms.title(str(row['attribute']))}{class_phrase}: this audit "
-        f"could have detected (power 0.8) a difference of {points(detectable, unit)} between "
-        f"{row['group_a']} and {row['group_b']}, its worst-measured pair."
+        f"{terms.format_metric(row)} by"
+        f" {terms.format_attribute(str(row['attribute']))}{class_phrase}: this audit "
+        f"could have detected (power 0.8) a difference of {format_points(detectable, unit)} between"
+        f" {row['group_a']} and {row['group_b']}, its worst-measured pair."
     )
     if row["target"] is not None:
-        claim += " " + _format_advice(row, points(float(str(row["target"])), unit), terms)
+        claim += " " + _format_advice(row, format_points(float(str(row["target"])), unit), terms)
     return {
         "analysis": "power",
-        "claim": terms.start(str(row["model"]), claim),
+        "claim": terms.begin_sentence(str(row["model"]), claim),
         "effect": detectable,
         "n": int(str(row["n_units_a"])) + int(str(row["n_units_b"])),
         "reference": "bloom-1995",
@@ -265,7 +266,7 @@ def _build_finding(row: dict[str, object], terms: Words) -> dict[str, object]:
     }
 
 
-def _format_advice(row: dict[str, object], target: str, terms: Words) -> str:
+def _format_advice(row: dict[str, object], target: str, terms: RunTerms) -> str:
     if row["seen"]:
         return f"That is enough for one of {target}."
 
@@ -278,11 +279,11 @@ def _format_advice(row: dict[str, object], target: str, terms: Words) -> str:
     return f"To detect one of {target}, {' and '.join(needs)} are enough."
 
 
-def _format_required_sizes(required_sizes: pl.DataFrame, terms: Words) -> pl.DataFrame:
+def _format_required_sizes(required_sizes: pl.DataFrame, terms: RunTerms) -> pl.DataFrame:
     rows = [
         {
-            "metric": terms.measure(row),
-            "attribute": terms.title(row["attribute"]),
+            "metric": terms.format_metric(row),
+            "attribute": terms.format_attribute(row["attribute"]),
             "group": row["group_a"],
             "other group": row["group_b"],
             "units": row["n_units_a"],
@@ -294,17 +295,17 @@ def _format_required_sizes(required_sizes: pl.DataFrame, terms: Words) -> pl.Dat
             "clusters to add": row["more_clusters_a"],
             "other clusters to add": row["more_clusters_b"],
         }
-        for row in required_sizes.head(_SHOWN).iter_rows(named=True)
+        for row in required_sizes.head(_MAX_LISTED).iter_rows(named=True)
     ]
-    has_models = terms.models > 1
+    has_models = terms.n_models > 1
     frame = pl.DataFrame(rows, infer_schema_length=None)
     if terms.cluster is None:  # rows are the clusters
         frame = frame.drop("clusters to add", "other clusters to add")
-    models = pl.Series("model", required_sizes["model"].head(_SHOWN))
+    models = pl.Series("model", required_sizes["model"].head(_MAX_LISTED))
     return frame.insert_column(0, models) if has_models else frame
 
 
-def _list_small_groups(run: Run, terms: Words) -> pl.DataFrame:
+def _list_small_groups(run: Run, terms: RunTerms) -> pl.DataFrame:
     """List the groups below the minimum sizes, and how many units and clusters are missing."""
     spec = run.record.get("spec") or {}
     min_units, min_clusters = int(spec.get("min_units", 1)), int(spec.get("min_clusters", 1))
@@ -315,8 +316,8 @@ def _list_small_groups(run: Run, terms: Words) -> pl.DataFrame:
     largest = too_small.group_by("attribute", "group", maintain_order=True).agg(
         pl.col("n_units").max(), pl.col("n_clusters").max()
     )
-    missing_counts = largest.head(_SHOWN).with_columns(
-        attribute=pl.col("attribute").map_elements(terms.title, return_dtype=pl.String),
+    missing_counts = largest.head(_MAX_LISTED).with_columns(
+        attribute=pl.col("attribute").map_elements(terms.format_attribute, return_dtype=pl.String),
         units=(min_units - pl.col("n_units")).clip(0),
         clusters=(min_clusters - pl.col("n_clusters")).clip(0),
     )

@@ -8,31 +8,52 @@ and names what neither the run nor the user's facts say. No card is a statement 
 
 from __future__ import annotations
 
-from isolux.cards._croissant import ASKS, CONFORMS, croissant_json, day_of, rai_of, type_of
-from isolux.cards._document import Bullets, Card, Column, Paragraph, Part, Said, Table
-from isolux.cards._facts import Facts, facts_schema, facts_template, known_asks, read_facts
-from isolux.cards._source import Source, at_risk, source_of
+from isolux.cards._croissant import (
+    CONFORMS_TO,
+    DATASET_FACTS,
+    make_croissant_json,
+    media_type,
+    parse_day,
+    rai_properties,
+)
+from isolux.cards._document import (
+    Bullets,
+    Card,
+    CardColumn,
+    CardFact,
+    CardSection,
+    CardTable,
+    Paragraph,
+)
+from isolux.cards._facts import (
+    CardFacts,
+    all_fact_fields,
+    facts_schema,
+    make_facts_template,
+    read_facts,
+)
+from isolux.cards._source import RunSource, find_groups_at_risk, make_run_source
 
 __all__ = [
-    "ASKS",
-    "CONFORMS",
+    "CONFORMS_TO",
+    "DATASET_FACTS",
     "Bullets",
     "Card",
-    "Column",
-    "Facts",
+    "CardColumn",
+    "CardFact",
+    "CardFacts",
+    "CardSection",
+    "CardTable",
     "Paragraph",
-    "Part",
-    "Said",
-    "Source",
-    "Table",
-    "at_risk",
-    "croissant_json",
-    "day_of",
+    "RunSource",
+    "all_fact_fields",
     "facts_schema",
-    "facts_template",
-    "known_asks",
-    "rai_of",
+    "find_groups_at_risk",
+    "make_croissant_json",
+    "make_facts_template",
+    "make_run_source",
+    "media_type",
+    "parse_day",
+    "rai_properties",
     "read_facts",
-    "source_of",
-    "type_of",
 ]

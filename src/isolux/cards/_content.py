@@ -15,31 +15,47 @@ from typing import Any, cast
 
 import polars as pl
 
-from isolux.cards._document import Block, Bullets, Card, Column, Paragraph, Part, Said, Table
-from isolux.cards._facts import Facts
+from isolux.cards._document import (
+    Bullets,
+    Card,
+    CardBlock,
+    CardColumn,
+    CardFact,
+    CardSection,
+    CardTable,
+    Paragraph,
+)
+from isolux.cards._facts import CardFacts
 from isolux.cards._source import (
-    Source,
-    cell_text,
-    key_of_line,
-    lines_shown,
-    status_text,
-    tables_of,
-    without_folders,
+    RunSource,
+    choose_tables,
+    format_cell,
+    format_line_key,
+    format_status,
+    list_tables,
+    strip_folders,
 )
 from isolux.groups.unknown import KNOWN_SUFFIX
 from isolux.report.document import AttributeSection, GroupRow, LineTable, Summary
 from isolux.report.summary.analyses import IN_THE_ANSWER
 from isolux.report.summary.sentences import reading_order, synthetic
 from isolux.statements.lines import Line
-from isolux.statements.numbers import count, interval, p_equals, p_text, value_text, with_unit
+from isolux.statements.numbers import (
+    format_count,
+    format_interval,
+    format_p,
+    format_p_equation,
+    format_value,
+    format_with_unit,
+)
 from isolux.statements.words import words_of
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CardInfo
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.spec import split_intersection
 
-GROUPS = "group_metrics.parquet"
-DIFFERENCES = "differences: disparities.parquet, kind difference_to_overall"
+GROUPS_SOURCE = "group_metrics.parquet"
+DIFFERENCES_SOURCE = "differences: disparities.parquet, kind difference_to_overall"
 _MAX_COLUMNS = 4
 """Metrics that stand side by side."""
 MAX_ROWS, _MAX_CLAIMS, _MAX_LISTED = 60, 12, 20
@@ -52,20 +68,20 @@ _USER_DATA_LOADERS = ("table", "pairs", "counts", "imagefolder", "huggingface", 
 """Loaders of what a user brings: the licence is the user's to say."""
 _P_VALUE_PATTERN = re.compile(r"\sp\s[=<]\s")
 
-number = partial(Column, number=True)
+number_column = partial(CardColumn, number=True)
 
 
 def _format_remaining(n: int, description: str = "more groups are") -> list[str]:
-    return [f"{n:,} {description} in {GROUPS}."] if n > 0 else []
+    return [f"{n:,} {description} in {GROUPS_SOURCE}."] if n > 0 else []
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class CardContent:
     """All that a card of one kind may show."""
 
     kind: str
-    source: Source
-    facts: Facts
+    source: RunSource
+    facts: CardFacts
 
     def __post_init__(self) -> None:
         """Refuse a run of another task."""
@@ -80,7 +96,7 @@ class Content:
     @property
     def info(self) -> CardInfo:
         """What the kind says of itself."""
-        return cast("CardInfo", registry.info("cards", self.kind))
+        return cast("CardInfo", registry.load_info("cards", self.kind))
 
     @property
     def summary(self) -> Summary:
@@ -92,10 +108,10 @@ class Content:
         """The run's record."""
         return self.source.run.record
 
-    def said(self, *keys: str) -> tuple[Said, ...]:
+    def stated_facts(self, *keys: str) -> tuple[CardFact, ...]:
         """Return the stated facts of these keys; those not stated have no texts."""
-        fields_by_key = {ask.key: ask for ask in self.info.asks}
-        return tuple(self.facts.said(fields_by_key[key]) for key in keys)
+        fields_by_key = {ask.key: ask for ask in self.info.facts}
+        return tuple(self.facts.stated_fact(fields_by_key[key]) for key in keys)
 
     @property
     def licence(self) -> str:
@@ -107,17 +123,17 @@ class Content:
     @property
     def stated_licence(self) -> str:
         """The licence of the data that the user states, or that the loader declares."""
-        return self.facts.text("data_licence") or self.licence
+        return self.facts.joined_text("data_licence") or self.licence
 
     @property
     def data_name(self) -> str:
         """What the user calls the data, or the run does."""
-        return self.facts.text("dataset_name") or without_folders(self.summary.audited.dataset)
+        return self.facts.joined_text("dataset_name") or strip_folders(self.summary.audited.dataset)
 
-    def data_text(self, start: str = "") -> Paragraph:
+    def data_paragraph(self, start: str = "") -> Paragraph:
         """Describe the data: units, clusters, and the source of the group labels."""
         audited = self.summary.audited
-        data_name = without_folders(audited.dataset) or "Data without a name"
+        data_name = strip_folders(audited.dataset) or "Data without a name"
         clusters = (
             f" in {audited.n_clusters:,} clusters ({audited.cluster})" if audited.cluster else ""
         )
@@ -127,42 +143,44 @@ class Content:
             f"{audited.judgement or 'judgement not recorded'}.{licence}"
         )
 
-    def overall_table(self) -> Table:
+    def make_overall_table(self) -> CardTable:
         """Everyone, on every metric."""
         overall, percent = self.summary.overall, self.summary.audited.percent
         rows = tuple(
             (
                 line.title,
-                with_unit(estimate.value, line.unit),
-                interval(estimate.low, estimate.high, line.unit),
-                count(estimate.n_units),
-                count(estimate.n_clusters),
-                status_text(estimate),
+                format_with_unit(estimate.value, line.unit),
+                format_interval(estimate.low, estimate.high, line.unit),
+                format_count(estimate.n_units),
+                format_count(estimate.n_clusters),
+                format_status(estimate),
             )
             for line, estimate in overall[:MAX_ROWS]
         )
-        return Table(
+        return CardTable(
             "Everyone, on each metric",
             (
-                Column("Metric"),
-                *map(number, ("Value", f"{percent} interval", "n", "Clusters")),
-                Column("Status"),
+                CardColumn("Metric"),
+                *map(number_column, ("Value", f"{percent} interval", "n", "Clusters")),
+                CardColumn("Status"),
             ),
             rows,
-            f"{GROUPS}: rows without an attribute, one for each metric, class and threshold",
+            f"{GROUPS_SOURCE}: rows without an attribute, one for each metric, class and threshold",
             tuple(_format_remaining(len(overall) - len(rows), "more rows are")),
         )
 
-    def first_page(self, groups_citation: str = "", limits_citation: str = "") -> tuple[Part, Part]:
+    def first_page_sections(
+        self, groups_citation: str = "", limits_citation: str = ""
+    ) -> tuple[CardSection, CardSection]:
         """Make the first page: groups of single attributes on a few metrics, and the limits."""
-        sections, lines, max_rows = self.shown_first()
+        sections, lines, max_rows = self.choose_first_page()
         overall = dict(self.summary.overall)
-        rows = [("everyone", *(cell_text(overall.get(line), line.unit) for line in lines))]
+        rows = [("everyone", *(format_cell(overall.get(line), line.unit) for line in lines))]
         n_remaining = 0
         for section in sections:
             cells = {
                 (table.line, row.group): row.estimate
-                for table in tables_of(section)
+                for table in list_tables(section)
                 for row in table.rows
             }
             shown_rows = section.main.rows[:max_rows]
@@ -171,33 +189,34 @@ class Content:
             rows += [
                 (
                     name + row.group,
-                    *(cell_text(cells.get((line, row.group)), line.unit) for line in lines),
+                    *(format_cell(cells.get((line, row.group)), line.unit) for line in lines),
                 )
                 for row in shown_rows
             ]
         notes = _format_remaining(n_remaining)
         notes += [
-            f"{other_section.title}: {count(len(other_section.main.rows))} groups, in {GROUPS}."
+            f"{other_section.title}: {format_count(len(other_section.main.rows))} groups, in"
+            f" {GROUPS_SOURCE}."
             for other_section in self.summary.sections
             if other_section not in sections
         ]
         notes += _format_remaining(
             len(overall) - len(lines), "more metrics, classes or thresholds are"
         )
-        table = Table(
+        table = CardTable(
             f"Value ({self.summary.audited.percent} interval; n)",
-            (Column("Group"), *(number(line.title) for line in lines)),
+            (CardColumn("Group"), *(number_column(line.title) for line in lines)),
             tuple(rows),
-            f"{GROUPS}: {'; '.join(map(key_of_line, lines))}; attribute "
+            f"{GROUPS_SOURCE}: {'; '.join(map(format_line_key, lines))}; attribute "
             f"{', '.join(section.attribute for section in sections) or '(none)'}",
             tuple(notes),
         )
         return (
-            Part("Results by group", (table,), groups_citation),
-            Part("What this audit cannot say", (self.limits(),), limits_citation),
+            CardSection("Results by group", (table,), groups_citation),
+            CardSection("What this audit cannot say", (self.limits_block(),), limits_citation),
         )
 
-    def shown_first(self) -> tuple[list[AttributeSection], list[Line], int]:
+    def choose_first_page(self) -> tuple[list[AttributeSection], list[Line], int]:
         """Choose attributes in reading order, metrics of everyone, and how many groups of each."""
         sections = reading_order(self.summary.sections)
         single_attributes = [
@@ -216,7 +235,7 @@ class Content:
             max(2, _MAX_FIRST_PAGE_ROWS // max(len(single_attributes), 1)),
         )
 
-    def metric_table(self) -> Table:
+    def make_metric_table(self) -> CardTable:
         """Make the table of metrics and their definitions."""
         lines = {line.metric: line for line, _ in reversed(self.summary.overall)}
         direction_words = {
@@ -228,32 +247,32 @@ class Content:
         rows = tuple(
             (
                 recorded_measures.get(line.metric, {}).get("title")
-                or line.title.removesuffix(line.whose),
+                or line.title.removesuffix(line.class_suffix),
                 line.definition or "–",
                 "share" if line.unit == "fraction" else line.unit or "–",
                 direction_words[line.direction],
             )
             for line in reversed(lines.values())
         )
-        columns = tuple(map(Column, ("Metric", "Definition", "Unit", "Direction")))
-        return Table("Metrics", columns, rows, "audit.json: metrics and measures")
+        columns = tuple(map(CardColumn, ("Metric", "Definition", "Unit", "Direction")))
+        return CardTable("Metrics", columns, rows, "audit.json: metrics and measures")
 
-    def group_tables(self) -> Iterator[Block]:
+    def make_group_tables(self) -> Iterator[CardBlock]:
         """Each attribute's groups, on the metrics of everyone; classes are counted."""
         for section in self.summary.sections:
-            shown_tables = lines_shown(section)
+            shown_tables = choose_tables(section)
             for table in shown_tables:
                 yield self._group_table(section, table)
             if section.unknown:
-                yield Paragraph(without_folders(section.unknown))
-            n_remaining = len(tables_of(section)) - len(shown_tables)
+                yield Paragraph(strip_folders(section.unknown))
+            n_remaining = len(list_tables(section)) - len(shown_tables)
             if n_remaining:
                 yield Paragraph(
                     f"{n_remaining:,} more table{'' if n_remaining == 1 else 's'} of "
-                    f"{section.title}, of single classes: in {GROUPS}, rows with a label."
+                    f"{section.title}, of single classes: in {GROUPS_SOURCE}, rows with a label."
                 )
 
-    def _group_table(self, section: AttributeSection, table: LineTable) -> Table:
+    def _group_table(self, section: AttributeSection, table: LineTable) -> CardTable:
         audited, line, rows = self.summary.audited, table.line, list(table.rows)
         # Of a long table those furthest from everyone, in their own order.
         furthest_rows = sorted(range(len(rows)), key=lambda i: -abs(rows[i].difference or 0.0))[
@@ -266,15 +285,15 @@ class Content:
         if table.overall is not None:
             notes.insert(
                 0,
-                f"Everyone: {with_unit(table.overall.value, line.unit)} of "
-                f"{count(table.overall.n_units)}.",
+                f"Everyone: {format_with_unit(table.overall.value, line.unit)} of "
+                f"{format_count(table.overall.n_units)}.",
             )
-        return Table(
+        return CardTable(
             f"{line.title}, by {section.title}",
             (
-                Column("Group"),
+                CardColumn("Group"),
                 *map(
-                    number,
+                    number_column,
                     (
                         f"Value{' (%)' if is_share else ''}",
                         f"{audited.percent} interval",
@@ -284,23 +303,24 @@ class Content:
                         f"{audited.adjusted.capitalize()} p",
                     ),
                 ),
-                Column("Status"),
+                CardColumn("Status"),
             ),
             tuple(_group_cells(rows[i], line.unit) for i in sorted(furthest_rows)),
-            f"{GROUPS}: {key_of_line(line)}, attribute {section.attribute}; {DIFFERENCES}",
+            f"{GROUPS_SOURCE}: {format_line_key(line)}, attribute {section.attribute};"
+            f" {DIFFERENCES_SOURCE}",
             tuple(notes),
         )
 
-    def people_tables(self) -> Iterator[Block]:
+    def make_people_tables(self) -> Iterator[CardBlock]:
         """How many people of each group were judged, and which share of all judged they are."""
         for section in self.summary.sections:
-            main = max(tables_of(section), key=lambda t: t.overall.n_units if t.overall else 0)
+            main = max(list_tables(section), key=lambda t: t.overall.n_units if t.overall else 0)
             total = main.overall.n_units if main.overall else 0
             rows = tuple(
                 (
                     row.group,
-                    count(row.estimate.n_units),
-                    count(row.estimate.n_clusters),
+                    format_count(row.estimate.n_units),
+                    format_count(row.estimate.n_clusters),
                     f"{100 * row.estimate.n_units / total:.1f} %" if total else "–",
                 )
                 for row in main.rows[:MAX_ROWS]
@@ -316,16 +336,19 @@ class Content:
                     f"{total - n_in_groups:,} of {total:,} judged are in none of these groups: "
                     "their value is not known, or their group is not shown."
                 )
-            yield Table(
+            yield CardTable(
                 f"People judged, by {section.title}",
-                (Column("Group"), *map(number, ("n", "Clusters", "Share of all judged"))),
+                (
+                    CardColumn("Group"),
+                    *map(number_column, ("n", "Clusters", "Share of all judged")),
+                ),
                 rows,
-                f"{GROUPS}: {key_of_line(main.line)}, attribute {section.attribute}, n_units and "
-                "n_clusters",
+                f"{GROUPS_SOURCE}: {format_line_key(main.line)}, attribute {section.attribute},"
+                " n_units and n_clusters",
                 tuple(notes),
             )
 
-    def findings(self) -> Block:
+    def findings_block(self) -> CardBlock:
         """List the run's claims, each with its rank in findings.parquet."""
         is_of_audit = pl.col("analysis").is_in(IN_THE_ANSWER)
         rows = self.source.run.findings.filter(is_of_audit).sort("rank").to_dicts()
@@ -336,19 +359,19 @@ class Content:
             )
         claims = []
         for row in rows[:_MAX_CLAIMS]:
-            claim, p = without_folders(row["claim"]), row["p_adjusted"]
+            claim, p = strip_folders(row["claim"]), row["p_adjusted"]
             says_p = p is None or _P_VALUE_PATTERN.search(claim)
-            tested = "" if says_p else f"{self.summary.audited.adjusted} {p_equals(p)}; "
+            tested = "" if says_p else f"{self.summary.audited.adjusted} {format_p_equation(p)}; "
             claims.append(f"{claim} ({tested}findings.parquet, rank {row['rank']})")
         if len(rows) > len(claims):
             claims.append(f"{len(rows) - len(claims):,} more findings are in findings.parquet.")
         return Bullets(tuple(claims))
 
-    def limits(self) -> Bullets:
+    def limits_block(self) -> Bullets:
         """Say what this audit cannot say, as its report does."""
-        return Bullets(tuple(map(without_folders, self.summary.limits)))
+        return Bullets(tuple(map(strip_folders, self.summary.limits)))
 
-    def representation(self) -> Iterator[str]:
+    def representation_sentences(self) -> Iterator[str]:
         """Say how many people of each group were judged: a sentence for each single attribute."""
         for section in self.summary.sections:
             main = section.main
@@ -356,37 +379,41 @@ class Content:
                 continue
             total = main.overall.n_units
             groups_text = ", ".join(
-                f"{row.group} {count(row.estimate.n_units)} "
+                f"{row.group} {format_count(row.estimate.n_units)} "
                 f"({100 * row.estimate.n_units / total:.1f} %)"
                 for row in main.rows[:_MAX_LISTED]
             )
             n_remaining = len(main.rows) - _MAX_LISTED
             remaining_text = f", and {n_remaining:,} more groups" if n_remaining > 0 else ""
             yield (
-                f"Representation by {section.title}, of {count(total)} judged: "
+                f"Representation by {section.title}, of {format_count(total)} judged: "
                 f"{groups_text}{remaining_text}."
             )
 
-    def unknown_values(self) -> Iterator[str]:
+    def unknown_value_sentences(self) -> Iterator[str]:
         """Say of how many people a value is not known."""
         for section in self.summary.sections:
             for row in section.main.rows:
                 if row.is_unknown and not section.is_intersection and row.estimate.n_units:
-                    yield f"{section.title}: not known of {count(row.estimate.n_units)}."
+                    yield f"{section.title}: not known of {format_count(row.estimate.n_units)}."
 
-    def sensitive(self) -> Iterator[str]:
+    def sensitive_attributes(self) -> Iterator[str]:
         """Name each attribute that was audited, also in an intersection alone, and who judged."""
         judgement = self.summary.audited.judgement or "judgement not recorded"
         by = (self.record.get("spec") or {}).get("by") or ()
         audited = [*by, *(section.attribute for section in self.summary.sections)]
         words = words_of(self.source.run)
-        names = (name.removesuffix(KNOWN_SUFFIX) for entry in audited for name in crossed(entry))
+        names = (
+            name.removesuffix(KNOWN_SUFFIX)
+            for entry in audited
+            for name in split_intersection(entry)
+        )
         for name in dict.fromkeys(names):
-            yield f"{words.title(name)} ({judgement})"
+            yield f"{words.format_attribute(name)} ({judgement})"
 
-    def card(
+    def make_card(
         self,
-        *parts: Part,
+        *parts: CardSection,
         metadata: str = "",
         data: Mapping[str, Any] | None = None,
         of_data: bool = False,
@@ -402,13 +429,13 @@ class Content:
         answer = (summary.accounting, summary.answer, *summary.further[:_MAX_ANSWER_SENTENCES])
         return Card(
             self.kind,
-            f"{info.title}: {data_set or without_folders(summary.title.removeprefix('Audit of '))}",
+            f"{info.title}: {data_set or strip_folders(summary.title.removeprefix('Audit of '))}",
             info.statement,
-            "" if of_data else without_folders(" ".join(filter(None, answer))),
-            tuple(map(without_folders, (*summary.warnings, *cautions))),
+            "" if of_data else strip_folders(" ".join(filter(None, answer))),
+            tuple(map(strip_folders, (*summary.warnings, *cautions))),
             parts,
             tuple(
-                (" ".join(filter(None, (reference.citation, reference.place))), reference.url)
+                (" ".join(filter(None, (reference.citation, reference.location))), reference.url)
                 for reference in info.references
             ),
             tuple(self._provenance()),
@@ -453,16 +480,16 @@ class Content:
 
 def _group_cells(row: GroupRow, unit: str) -> tuple[str, ...]:
     estimate = row.estimate
-    difference = value_text(row.difference, unit, sign=True)
+    difference = format_value(row.difference, unit, sign=True)
     if row.difference_low is not None:
-        difference += f" ({interval(row.difference_low, row.difference_high, unit)})"
+        difference += f" ({format_interval(row.difference_low, row.difference_high, unit)})"
     return (
         row.group,
-        value_text(estimate.value, unit),
-        interval(estimate.low, estimate.high, unit),
-        count(estimate.n_units),
-        count(estimate.n_clusters),
+        format_value(estimate.value, unit),
+        format_interval(estimate.low, estimate.high, unit),
+        format_count(estimate.n_units),
+        format_count(estimate.n_clusters),
         difference,
-        p_text(row.p_adjusted),
-        status_text(estimate),
+        format_p(row.p_adjusted),
+        format_status(estimate),
     )

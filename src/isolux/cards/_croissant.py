@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from isolux.cards._facts import Facts, asks_of
+from isolux.cards._facts import CardFacts, make_fact_fields
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.extras import needed
+from isolux.vocabulary.extras import import_optional
 
-ASKS = {
+DATASET_FACTS = {
     ask.key: ask
-    for ask in asks_of(
+    for ask in make_fact_fields(
         dataset_name="the name of the data set",
         dataset_description="what the data set is",
         dataset_url="where the data set is described",
@@ -39,7 +39,7 @@ ASKS = {
     )
 }
 """What a data set's papers ask for."""
-CONFORMS = ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"]
+CONFORMS_TO = ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"]
 _MEDIA_TYPES = {
     ".csv": "text/csv",
     ".tsv": "text/tab-separated-values",
@@ -65,26 +65,26 @@ _RAI_LIST_KEYS = {
 }
 
 
-def rai_of(facts: Facts) -> dict[str, Any]:
+def rai_properties(facts: CardFacts) -> dict[str, Any]:
     """Give the properties of the RAI vocabulary that a user stated as facts."""
     return {
-        **{name: facts.text(key) for name, key in _RAI_TEXT_KEYS.items()},
+        **{name: facts.joined_text(key) for name, key in _RAI_TEXT_KEYS.items()},
         **{name: list(facts.texts.get(key, ())) for name, key in _RAI_LIST_KEYS.items()},
     }
 
 
-def type_of(name: str) -> str:
+def media_type(name: str) -> str:
     """Give a file's media type by its suffix.
 
     Examples
     --------
-    >>> type_of("people.csv")
+    >>> media_type("people.csv")
     'text/csv'
     """
     return _MEDIA_TYPES.get(PurePath(name).suffix.lower(), "application/octet-stream")
 
 
-def day_of(text: str) -> dt.datetime | None:
+def parse_day(text: str) -> dt.datetime | None:
     """Read a day."""
     if not text:
         return None
@@ -96,9 +96,11 @@ def day_of(text: str) -> dt.datetime | None:
         ) from error
 
 
-def croissant_json(describe: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
+def make_croissant_json(describe: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
     """Make the JSON-LD of what a caller describes; it is read back and validated."""
-    mlc = needed("mlcroissant", package="mlcroissant", extra="cards", purpose="Croissant metadata")
+    mlc = import_optional(
+        "mlcroissant", package="mlcroissant", extra="cards", purpose="Croissant metadata"
+    )
     absl_logger = logging.getLogger("absl")
     level = absl_logger.level
     absl_logger.setLevel(logging.ERROR)  # it prints what is only recommended; the card names that

@@ -16,7 +16,7 @@ from typing import Any
 
 from isolux.report.wording import safe_url
 from isolux.vocabulary.errors import OutputError
-from isolux.vocabulary.printable import plain
+from isolux.vocabulary.printable import clean_line
 
 _MARKUP_PATTERN = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"})
@@ -24,7 +24,7 @@ _LINE_START_PATTERN = re.compile(r"^(\d*)(#{1,6}\s|[-+]\s|(?<=\d)[.)]\s|=+$|-{3,
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class CardColumn:
     """A column's heading, and whether its cells are numbers."""
 
     title: str
@@ -32,11 +32,11 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CardTable:
     """Cells as text; the first column names the row. ``source``: where each row can be found."""
 
     caption: str
-    columns: tuple[Column, ...]
+    columns: tuple[CardColumn, ...]
     rows: tuple[tuple[str, ...], ...]
     source: str
     notes: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Bullets:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CardFact:
     """A fact: what it answers, what is said, and by whom.
 
     ``texts`` is empty where it was not stated; ``key`` is then what the file of facts would call
@@ -70,15 +70,15 @@ class Said:
     key: str = ""
 
 
-Block = Table | Paragraph | Bullets | Said
+CardBlock = CardTable | Paragraph | Bullets | CardFact
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CardSection:
     """A heading, the paragraph of a law or standard that it answers, and what stands below."""
 
     title: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[CardBlock, ...]
     cites: str = ""
 
 
@@ -112,7 +112,7 @@ class Card:
     statement: str
     answer: str
     warnings: tuple[str, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[CardSection, ...]
     follows: tuple[tuple[str, str], ...]
     provenance: tuple[str, ...]
     metadata: str = ""
@@ -120,15 +120,17 @@ class Card:
     run: Any = field(default=None, repr=False, compare=False)
 
     @property
-    def first_asking(self) -> Part | None:
+    def first_asking(self) -> CardSection | None:
         """The first part with facts; what was not stated is listed before it."""
-        sections_with_facts = (p for p in self.parts if any(isinstance(b, Said) for b in p.blocks))
+        sections_with_facts = (
+            p for p in self.parts if any(isinstance(b, CardFact) for b in p.blocks)
+        )
         return next(sections_with_facts, None) if self.blanks else None
 
     @property
-    def blanks(self) -> tuple[Said, ...]:
+    def blanks(self) -> tuple[CardFact, ...]:
         """The facts that were not stated, each once."""
-        facts = (b for section in self.parts for b in section.blocks if isinstance(b, Said))
+        facts = (b for section in self.parts for b in section.blocks if isinstance(b, CardFact))
         return tuple({fact.key: fact for fact in facts if not fact.texts}.values())
 
     def markdown(self) -> str:
@@ -221,7 +223,7 @@ def _refuse_folder(folder: Path, names: list[str], *, overwrite: bool) -> None:
             raise OutputError(problem, expected=expected, found=found_text, where=str(folder))
 
 
-def escaped(text: str) -> str:
+def escape_markdown(text: str) -> str:
     r"""Escape what Markdown, HTML in it, or a mention would read as more than text.
 
     Examples
@@ -231,7 +233,7 @@ def escaped(text: str) -> str:
     >>> print(escaped("1. no list"))
     1\. no list
     """
-    text = _MARKUP_PATTERN.sub(r"\\\1", plain(text).translate(_ENTITIES))
+    text = _MARKUP_PATTERN.sub(r"\\\1", clean_line(text).translate(_ENTITIES))
     text = text.replace("://", "&#58;//").replace("www.", "www&#46;")
     return _LINE_START_PATTERN.sub(r"\1\\\2", text)  # of "1." the dot: a digit cannot be escaped
 
@@ -239,9 +241,9 @@ def escaped(text: str) -> str:
 def _format_card(card: Card) -> Iterator[str]:
     if card.metadata:
         yield card.metadata.rstrip() + "\n"
-    yield f"# {escaped(card.title)}\n"
-    yield from (f"> **Warning.** {escaped(text)}\n" for text in card.warnings)
-    yield from (f"{escaped(text)}\n" for text in (card.answer, card.statement) if text)
+    yield f"# {escape_markdown(card.title)}\n"
+    yield from (f"> **Warning.** {escape_markdown(text)}\n" for text in card.warnings)
+    yield from (f"{escape_markdown(text)}\n" for text in (card.answer, card.statement) if text)
     for section in card.parts:
         if section is card.first_asking:
             n, keys = len(card.blanks), ", ".join(f"`{blank.key}`" for blank in card.blanks)
@@ -249,44 +251,44 @@ def _format_card(card: Card) -> Iterator[str]:
                 f"**{n} fact{' is' if n == 1 else 's are'} not stated** and marked below. Give "
                 f"{'it' if n == 1 else 'them'} with `--facts FILE`: {keys}.\n"
             )
-        yield f"## {escaped(section.title)}\n"
+        yield f"## {escape_markdown(section.title)}\n"
         if section.cites:
-            yield f"*{escaped(section.cites)}*\n"
+            yield f"*{escape_markdown(section.cites)}*\n"
         yield from map(_format_block, section.blocks)
     yield "## What this card follows\n"
     for citation, address in card.follows:
         url = safe_url(address)
-        yield f"- {escaped(citation)}" + (f" <{url}>" if url else "")
+        yield f"- {escape_markdown(citation)}" + (f" <{url}>" if url else "")
     yield "\n## Where its numbers come from\n"
     yield _format_bullets(card.provenance)
 
 
 def _format_bullets(texts: tuple[str, ...]) -> str:
-    return "\n".join(f"- {escaped(text)}" for text in texts)
+    return "\n".join(f"- {escape_markdown(text)}" for text in texts)
 
 
-def _format_block(block: Block) -> str:
+def _format_block(block: CardBlock) -> str:
     match block:
         case Paragraph(text):
-            return f"{escaped(text)}\n"
+            return f"{escape_markdown(text)}\n"
         case Bullets(texts):
             return _format_bullets(texts) + "\n"
-        case Table():
-            return _table(block)
-        case Said(label, texts, source, key):
-            label = f"**{escaped(label[:1].upper() + label[1:])}**"
-            source = f" *({escaped(source)})*" if source else ""
+        case CardTable():
+            return _format_table(block)
+        case CardFact(label, texts, source, key):
+            label = f"**{escape_markdown(label[:1].upper() + label[1:])}**"
+            source = f" *({escape_markdown(source)})*" if source else ""
             if not texts:
                 return f"{label}: *not stated* (`{key}`)\n"
             if len(texts) == 1:
-                return f"{label}: {escaped(texts[0])}{source}\n"
+                return f"{label}: {escape_markdown(texts[0])}{source}\n"
             return f"{label}{source}:\n\n{_format_bullets(texts)}\n"
 
 
-def _table(table: Table) -> str:
-    headings = [escaped(column.title) for column in table.columns]
+def _format_table(table: CardTable) -> str:
+    headings = [escape_markdown(column.title) for column in table.columns]
     alignments = ["---:" if column.number else "---" for column in table.columns]
-    rows = [headings, alignments, *(map(escaped, row) for row in table.rows)]
-    lines = [f"### {escaped(table.caption)}\n", *(f"| {' | '.join(row)} |" for row in rows)]
-    lines += ["", f"Source: {escaped(table.source)}.\n"]
-    return "\n".join([*lines, *(f"{escaped(note)}\n" for note in table.notes)])
+    rows = [headings, alignments, *(map(escape_markdown, row) for row in table.rows)]
+    lines = [f"### {escape_markdown(table.caption)}\n", *(f"| {' | '.join(row)} |" for row in rows)]
+    lines += ["", f"Source: {escape_markdown(table.source)}.\n"]
+    return "\n".join([*lines, *(f"{escape_markdown(note)}\n" for note in table.notes)])

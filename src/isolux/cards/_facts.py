@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from isolux.cards._document import Said
+from isolux.cards._document import CardFact
 from isolux.io.settings_files import read_mapping, refuse_repeated_keys
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.info import Ask, CardInfo
+from isolux.vocabulary.info import CardInfo, FactField
 
 _VERSION = 1
 _SCENARIO_KEYS = (
@@ -46,7 +46,7 @@ class Scenario:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CardFacts:
     """Facts of a user: texts by key, the source of each, and the file that holds them."""
 
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -55,42 +55,46 @@ class Facts:
     origin: str = ""
     sha256: str = ""
 
-    def said(self, fact_field: Ask) -> Said:
+    def stated_fact(self, fact_field: FactField) -> CardFact:
         """Return the stated fact; one not stated has no texts."""
         texts = self.texts.get(fact_field.key, ())
-        return Said(
-            fact_field.question, texts, self.source(fact_field.key) if texts else "", fact_field.key
+        return CardFact(
+            fact_field.question,
+            texts,
+            self.describe_source(fact_field.key) if texts else "",
+            fact_field.key,
         )
 
-    def text(self, key: str) -> str:
+    def joined_text(self, key: str) -> str:
         """Return what was stated as one text; empty: nothing."""
         return " ".join(self.texts.get(key, ()))
 
-    def source(self, key: str) -> str:
+    def describe_source(self, key: str) -> str:
         """Describe who states a fact."""
         speaker = f"stated by the user in {self.origin}" if self.origin else "stated by the user"
         return f"{speaker}, from {self.sources[key]}" if self.sources.get(key) else speaker
 
 
-def asks_of(**questions: str) -> tuple[Ask, ...]:
+def make_fact_fields(**questions: str) -> tuple[FactField, ...]:
     """Make the fact fields of a kind of card, by key."""
-    return tuple(Ask(key, question) for key, question in questions.items())
+    return tuple(FactField(key, question) for key, question in questions.items())
 
 
-def known_asks() -> dict[str, Ask]:
+def all_fact_fields() -> dict[str, FactField]:
     """Return every fact that some kind of card asks for, by key."""
-    infos = (registry.info("cards", card_kind) for card_kind in registry.names("cards"))
+    infos = (registry.load_info("cards", card_kind) for card_kind in registry.names("cards"))
     return {
         ask.key: ask
         for card_info in infos
         if isinstance(card_info, CardInfo)
-        for ask in card_info.asks
+        for ask in card_info.facts
     }
 
 
 def read_facts(
-    source: Mapping[str, Any] | str | Path | None, extra_fields: Mapping[str, Ask] | None = None
-) -> Facts:
+    source: Mapping[str, Any] | str | Path | None,
+    extra_fields: Mapping[str, FactField] | None = None,
+) -> CardFacts:
     """Read a file of facts, or a mapping like one.
 
     Examples
@@ -100,7 +104,7 @@ def read_facts(
     ('a@b.org', 'stated by the user, from the website')
     """
     if source is None:
-        return Facts()
+        return CardFacts()
     source_name, origin, sha256 = "the facts", "", ""
     if isinstance(source, Mapping):
         mapping = {str(key): stated for key, stated in source.items()}
@@ -119,7 +123,7 @@ def read_facts(
             hint="`isolux card RUN --kind KIND --init` prints such a file",
         )
     scenarios = tuple(_read_scenarios(mapping.pop("scenarios", None), source_name))
-    known_fields = known_asks() | dict(extra_fields or {})
+    known_fields = all_fact_fields() | dict(extra_fields or {})
     texts: dict[str, tuple[str, ...]] = {}
     sources: dict[str, str] = {}
     for key, stated in mapping.items():
@@ -137,7 +141,7 @@ def read_facts(
             filter(None, (_read_text(element, key, source_name) for element in items))
         )
         sources[key] = _read_text(statement.get("source"), "source", source_name)
-    return Facts(texts, sources, scenarios, origin, sha256)
+    return CardFacts(texts, sources, scenarios, origin, sha256)
 
 
 def _refuse_unknown(
@@ -199,7 +203,7 @@ def _read_scenarios(stated: object, source_name: str) -> Iterator[Scenario]:
         yield Scenario(**texts)
 
 
-def facts_template(
+def make_facts_template(
     card_kind: str, card_info: CardInfo, at_risk: Sequence[tuple[str, str]] = ()
 ) -> str:
     """Write a first file of facts as YAML, all blank, with a comment a line.
@@ -214,7 +218,7 @@ def facts_template(
         "# the card then names it as not stated. A file may hold the facts of several kinds.",
         "facts: 1",
     ]
-    for ask in card_info.asks:
+    for ask in card_info.facts:
         lines += ["", f"# {ask.question}", f"{ask.key}:"]
     if card_kind == "bias_profile":
         lines += ["", "# groups at risk, as the run names them; add others", "scenarios:"]
@@ -245,7 +249,7 @@ def facts_schema() -> dict[str, Any]:
     scenario = _object_schema(["attribute", "group"], dict.fromkeys(_SCENARIO_KEYS, _TEXT_SCHEMA))
     fact_schemas = {
         key: {"description": ask.question, "$ref": "#/$defs/fact"}
-        for key, ask in sorted(known_asks().items())
+        for key, ask in sorted(all_fact_fields().items())
     }
     scenarios = {"type": ["array", "null"], "items": scenario}
     return {

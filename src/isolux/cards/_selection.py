@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from isolux.disparity.comparisons import compare_groups
-from isolux.groups import groupings, membership
+from isolux.groups import build_membership, read_groupings
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.unknown import UNKNOWN
@@ -22,7 +22,7 @@ from isolux.stats.intervals import Interval, log_ratio_interval
 from isolux.stats.proportions import clopper_pearson
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.info import Metric, TaskInfo
-from isolux.vocabulary.spec import recorded_spec
+from isolux.vocabulary.spec import read_recorded_spec
 
 _RATE_METRIC = Metric(name="rate", title="Rate", definition="The share selected.", direction="none")
 _RATE_TASK_INFO = TaskInfo(
@@ -31,7 +31,7 @@ _RATE_TASK_INFO = TaskInfo(
 
 
 @dataclass(frozen=True, slots=True)
-class Category:
+class RateCategory:
     """A category: how many were assessed and selected, and its ratio to the highest rate.
 
     ``ratio`` is None where it is left out or has no value; ``low, high`` are of the rate and
@@ -41,48 +41,51 @@ class Category:
     name: str
     values: tuple[str, ...]
     n: int
-    selected: int
+    n_selected: int
     share: float
     low: float | None = None
     high: float | None = None
     ratio: float | None = None
     ratio_low: float | None = None
     ratio_high: float | None = None
-    left_out: bool = False
+    is_excluded: bool = False
 
     @property
     def rate(self) -> float | None:
         """The share of the assessed who were selected; None of no one."""
-        return self.selected / self.n if self.n else None
+        return self.n_selected / self.n if self.n else None
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class CategoryRates:
     """The categories of one attribute or intersection, the highest rate's, and who is in none."""
 
     attribute: str
-    categories: tuple[Category, ...]
-    highest: str
-    unknown: int
-    total: int
+    categories: tuple[RateCategory, ...]
+    highest_category: str
+    n_unknown: int
+    n_total: int
 
 
-def above_median(scores: pl.DataFrame) -> tuple[pl.DataFrame, float]:
+def score_above_median(scores: pl.DataFrame) -> tuple[pl.DataFrame, float]:
     """Score 1 who lies above the median of all that have a score, and 0 the others."""
     median = float(np.median(scores["value"].drop_nulls().to_numpy()))
     return scores.with_columns(value=(pl.col("value") > median).cast(pl.Float64)), median
 
 
-def rates_of(
+def compute_rates(
     run: Run, scores: pl.DataFrame, by: Sequence[str], excluded: Collection[str] = ()
-) -> list[Rates]:
+) -> list[CategoryRates]:
     """Compute selection rates and impact ratios of each attribute."""
-    spec = recorded_spec(run.record)
+    spec = read_recorded_spec(run.record)
     units = scores.with_columns(metric=pl.lit("rate"), label=pl.lit(None, pl.String))
     rate_scores = Scores(units.drop_nulls("value"), _RATE_TASK_INFO)
     settings = spec.groups.model_copy(update={"unknown": "keep", "by": tuple(by)})
-    members = membership(
-        run.attributes, by, groupings(settings, run.attributes), units=rate_scores.judged_units()
+    members = build_membership(
+        run.attributes,
+        by,
+        read_groupings(settings, run.attributes),
+        units=rate_scores.evaluated_units(),
     )
     # The rule asks for every category's ratio: a small one has a wide interval, not none.
     any_size_statistics = spec.statistics.model_copy(update={"min_units": 1, "min_clusters": 1})
@@ -100,17 +103,17 @@ def _rates_of_attribute(
     attribute: str,
     excluded: Collection[str],
     level: float,
-) -> Rates:
+) -> CategoryRates:
     total = int(estimates.n_units[0, 0])
     categories = {}
-    for g in map(int, estimates.members(attribute)):
+    for g in map(int, estimates.attribute_rows(attribute)):
         group, n = estimates.groups[g], int(estimates.n_units[g, 0])
         if UNKNOWN in group.values:
             continue
         selected = round(float(estimates.value[g, 0]) * n) if n else 0
         share = n / total if total else 0.0
         bounds = _finite_bounds(_rate_interval(estimates, g, level))
-        categories[g] = Category(group.name, group.values, n, selected, share, *bounds)
+        categories[g] = RateCategory(group.name, group.values, n, selected, share, *bounds)
     included = [
         g for g, category in categories.items() if category.name not in excluded and category.n
     ]
@@ -120,11 +123,11 @@ def _rates_of_attribute(
     with_ratios = tuple(
         _add_impact_ratio(estimates, attribute, category, g, best_group, level)
         if best_group is not None and g in included
-        else replace(category, left_out=True)
+        else replace(category, is_excluded=True)
         for g, category in categories.items()
     )
     highest = "" if best_group is None else categories[best_group].name
-    return Rates(attribute, with_ratios, highest, total - n_known, total)
+    return CategoryRates(attribute, with_ratios, highest, total - n_known, total)
 
 
 def _rate_interval(estimates: Estimates, g: int, level: float) -> Interval:
@@ -144,8 +147,8 @@ def _finite_bounds(interval: Interval) -> tuple[float, float] | tuple[None, None
 
 
 def _add_impact_ratio(
-    estimates: Estimates, attribute: str, category: Category, g: int, best: int, level: float
-) -> Category:
+    estimates: Estimates, attribute: str, category: RateCategory, g: int, best: int, level: float
+) -> RateCategory:
     from scipy.special import ndtri
 
     highest_rate = float(estimates.value[best, 0])
@@ -154,7 +157,7 @@ def _add_impact_ratio(
     if g == best:
         return replace(category, ratio=1.0)
     first, second = np.array([g], dtype=np.int64), np.array([best], dtype=np.int64)
-    pair = compare_groups(estimates, attribute, 0).pairs(first, second)
+    pair = compare_groups(estimates, attribute, 0).compare_pairs(first, second)
     group_interval, best_interval = (_rate_interval(estimates, row, level) for row in (g, best))
     if category.rate:
         correlation = np.nan_to_num(pair.correlation(float(ndtri(0.5 + level / 2.0))))

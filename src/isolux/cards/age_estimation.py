@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from isolux.cards._content import Content
-from isolux.cards._document import Block, Card, Paragraph, Part
-from isolux.cards._facts import Facts, asks_of
-from isolux.cards._source import Source
+from isolux.cards._content import CardContent
+from isolux.cards._document import Card, CardBlock, CardSection, Paragraph
+from isolux.cards._facts import CardFacts, make_fact_fields
+from isolux.cards._source import RunSource
 from isolux.vocabulary.info import CardInfo, Reference
 
 INFO = CardInfo(
@@ -27,7 +27,7 @@ INFO = CardInfo(
             "https://pages.nist.gov/frvt/html/frvt_age_estimation.html",
         ),
     ),
-    asks=asks_of(
+    facts=make_fact_fields(
         system="the system: provider, name and version",
         intended_use="what the estimate is used for, and at which limit",
         population="who the people are, and whom they represent",
@@ -45,7 +45,7 @@ INFO = CardInfo(
 _STANDARDISED_ERROR, _UNDERAGE_RATE = "standardised_absolute_error", "challenge_false_positive_rate"
 
 
-def card(source: Source, facts: Facts) -> Card:
+def card(source: RunSource, facts: CardFacts) -> Card:
     """Fill the tables.
 
     Parameters
@@ -69,21 +69,23 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.tasks
     ('age_estimation',)
     """
-    content = Content("age_estimation", source, facts)
-    people = content.said("population", "true_age", "demographic_determination")
-    return content.card(
-        *content.first_page(),
-        Part("The system", content.said("system", "intended_use")),
-        Part("The people", (content.data_text(), *people)),
-        Part("What is measured", (content.metric_table(), *_missing(content))),
-        Part("Everyone", (content.overall_table(),)),
-        Part("By group", tuple(content.group_tables())),
-        Part("What was found", (content.findings(),)),
-        Part("Who answers for this", content.said("responsible_persons")),
+    content = CardContent("age_estimation", source, facts)
+    people = content.stated_facts("population", "true_age", "demographic_determination")
+    return content.make_card(
+        *content.first_page_sections(),
+        CardSection("The system", content.stated_facts("system", "intended_use")),
+        CardSection("The people", (content.data_paragraph(), *people)),
+        CardSection(
+            "What is measured", (content.make_metric_table(), *_explain_missing_metrics(content))
+        ),
+        CardSection("Everyone", (content.make_overall_table(),)),
+        CardSection("By group", tuple(content.make_group_tables())),
+        CardSection("What was found", (content.findings_block(),)),
+        CardSection("Who answers for this", content.stated_facts("responsible_persons")),
     )
 
 
-def _missing(content: Content) -> Iterator[Block]:
+def _explain_missing_metrics(content: CardContent) -> Iterator[CardBlock]:
     measured_metrics = {line.metric for line, _ in content.summary.overall}
     spec = dict(content.record.get("spec") or {})
     age_composition, sex = spec.get("age_mix"), spec.get("sex")

@@ -6,10 +6,10 @@ The Regulation is public; the card quotes its paragraphs by number and claims no
 
 from __future__ import annotations
 
-from isolux.cards._content import Content
-from isolux.cards._document import Card, Part, Said
-from isolux.cards._facts import Facts, asks_of
-from isolux.cards._source import Source
+from isolux.cards._content import CardContent
+from isolux.cards._document import Card, CardFact, CardSection
+from isolux.cards._facts import CardFacts, make_fact_fields
+from isolux.cards._source import RunSource
 from isolux.vocabulary.info import CardInfo, Reference
 
 INFO = CardInfo(
@@ -25,7 +25,7 @@ INFO = CardInfo(
             "https://eur-lex.europa.eu/eli/reg/2024/1689/oj",
         ),
     ),
-    asks=asks_of(
+    facts=make_fact_fields(
         provider="who the provider is (point 1(a))",
         model_version="which version of the system was tested (point 1(a))",
         intended_use="the intended purpose (point 1(a))",
@@ -49,7 +49,7 @@ INFO = CardInfo(
 )
 
 
-def card(source: Source, facts: Facts) -> Card:
+def card(source: RunSource, facts: CardFacts) -> Card:
     """Fill the extracts.
 
     Parameters
@@ -68,61 +68,61 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.references[0].place
     'Article 11 and Annex IV, points 2(g) and 3'
     """
-    content = Content("annex_iv", source, facts)
-    stated_facts, audited = content.said, content.summary.audited
+    content = CardContent("annex_iv", source, facts)
+    stated_facts, audited = content.stated_facts, content.summary.audited
     log_text = (
         f"isolux {audited.version or '(version not recorded)'}, "
         f"{audited.created or 'time not recorded'}; seed {audited.seed}; all settings and the "
         "hashes of inputs are in audit.json of the run."
     )
-    test_fact = Said("the run of this test", (log_text,), "the run")
-    tested_on = content.data_text("Tested on ")
-    return content.card(
-        *content.first_page(
+    test_fact = CardFact("the run of this test", (log_text,), "the run")
+    tested_on = content.data_paragraph("Tested on ")
+    return content.make_card(
+        *content.first_page_sections(
             "Annex IV, point 3: degrees of accuracy for specific groups",
             "Annex IV, point 3: capabilities and limitations in performance",
         ),
-        Part(
+        CardSection(
             "The system",
             stated_facts("provider", "model_version", "intended_use"),
             "Annex IV, point 1(a)",
         ),
-        Part(
+        CardSection(
             "Validation and testing procedures",
             stated_facts("test_procedure"),
             "Annex IV, point 2(g), first part",
         ),
-        Part(
+        CardSection(
             "Testing data and their main characteristics",
-            (tested_on, *stated_facts("testing_data_origin"), *content.people_tables()),
+            (tested_on, *stated_facts("testing_data_origin"), *content.make_people_tables()),
             "Annex IV, point 2(g): validation and testing data used",
         ),
-        Part(
+        CardSection(
             "Metrics used",
-            (content.metric_table(),),
+            (content.make_metric_table(),),
             "Annex IV, point 2(g): metrics for accuracy, robustness and other requirements",
         ),
-        Part(
+        CardSection(
             "Potentially discriminatory impacts",
-            (content.findings(), *stated_facts("discriminatory_impacts")),
+            (content.findings_block(), *stated_facts("discriminatory_impacts")),
             "Annex IV, point 2(g): potentially discriminatory impacts",
         ),
-        Part(
+        CardSection(
             "Test logs and reports",
             (test_fact, *stated_facts("responsible_persons", "predetermined_changes")),
             "Annex IV, point 2(g): test logs and all test reports dated and signed",
         ),
-        Part(
+        CardSection(
             "Overall accuracy",
-            (content.overall_table(), *stated_facts("expected_accuracy")),
+            (content.make_overall_table(), *stated_facts("expected_accuracy")),
             "Annex IV, point 3: the overall expected level of accuracy",
         ),
-        Part(
+        CardSection(
             "Accuracy for persons and groups",
-            (*stated_facts("intended_groups"), *content.group_tables()),
+            (*stated_facts("intended_groups"), *content.make_group_tables()),
             "Annex IV, point 3: degrees of accuracy for specific persons or groups of persons",
         ),
-        Part(
+        CardSection(
             "Risks, oversight and input data",
             stated_facts("unintended_outcomes", "human_oversight", "input_specifications"),
             "Annex IV, point 3: unintended outcomes, human oversight, input data",

@@ -9,15 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from isolux.cards._content import DIFFERENCES, GROUPS, MAX_ROWS, Content, number
-from isolux.cards._document import Block, Card, Column, Paragraph, Part, Table
-from isolux.cards._facts import Facts, Scenario, asks_of
-from isolux.cards._source import Source, at_risk, tables_of
+from isolux.cards._content import (
+    DIFFERENCES_SOURCE,
+    GROUPS_SOURCE,
+    MAX_ROWS,
+    CardContent,
+    number_column,
+)
+from isolux.cards._document import Card, CardBlock, CardColumn, CardSection, CardTable, Paragraph
+from isolux.cards._facts import CardFacts, Scenario, make_fact_fields
+from isolux.cards._source import RunSource, find_groups_at_risk, list_tables
 from isolux.report.document import AttributeSection, GroupRow, LineTable
-from isolux.statements.numbers import count, interval, p_equals, value_text, with_unit
+from isolux.statements.numbers import (
+    format_count,
+    format_interval,
+    format_p_equation,
+    format_value,
+    format_with_unit,
+)
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import CardInfo, Reference
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.spec import split_intersection
 
 INFO = CardInfo(
     title="Bias profile",
@@ -40,7 +52,7 @@ INFO = CardInfo(
             "https://www.cencenelec.eu/areas-of-work/cen-cenelec-topics/artificial-intelligence/",
         ),
     ),
-    asks=asks_of(
+    facts=make_fact_fields(
         intended_use="what the model is meant for",
         context_of_use="where, by whom and on whom the model is used",
         stakeholders="who decides, who uses the model, and who is affected",
@@ -57,7 +69,7 @@ INFO = CardInfo(
 )
 
 
-def card(source: Source, facts: Facts) -> Card:
+def card(source: RunSource, facts: CardFacts) -> Card:
     """Fill a bias profile.
 
     Parameters
@@ -82,28 +94,28 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.asks[0].key
     'intended_use'
     """
-    content = Content("bias_profile", source, facts)
-    stated_facts = content.said
-    tables = content.metric_table(), content.overall_table(), *content.group_tables()
-    return content.card(
-        *content.first_page(),
-        Part("Purpose and context", stated_facts("intended_use", "context_of_use")),
-        Part("Stakeholders", stated_facts("stakeholders")),
-        Part("Groups at risk", tuple(_scenario_blocks(content))),
-        Part("What was found", (content.findings(),)),
-        Part(
+    content = CardContent("bias_profile", source, facts)
+    stated_facts = content.stated_facts
+    tables = content.make_metric_table(), content.make_overall_table(), *content.make_group_tables()
+    return content.make_card(
+        *content.first_page_sections(),
+        CardSection("Purpose and context", stated_facts("intended_use", "context_of_use")),
+        CardSection("Stakeholders", stated_facts("stakeholders")),
+        CardSection("Groups at risk", tuple(_scenario_blocks(content))),
+        CardSection("What was found", (content.findings_block(),)),
+        CardSection(
             "Representation: who is in the data",
-            (*stated_facts("representation"), *content.people_tables()),
+            (*stated_facts("representation"), *content.make_people_tables()),
         ),
-        Part("Measures, by group", tables),
-        Part(
+        CardSection("Measures, by group", tables),
+        CardSection(
             "Remaining risk, drift and review",
             stated_facts("accepted_risk", "monitoring", "responsible_persons"),
         ),
     )
 
 
-def _scenario_blocks(content: Content) -> Iterator[Block]:
+def _scenario_blocks(content: CardContent) -> Iterator[CardBlock]:
     sections, facts = content.summary.sections, content.facts
     if not sections:
         yield Paragraph("No attribute was audited, so no group can be named here.")
@@ -118,13 +130,13 @@ def _scenario_blocks(content: Content) -> Iterator[Block]:
         key = section.attribute, section.main.line.metric
         rows += [
             _scenario_cells(section, section.main, row, None, alpha=alpha)
-            for row in at_risk(section, alpha)
+            for row in find_groups_at_risk(section, alpha)
             if (*key, row.group) not in named_groups
         ]
     notes = []
     if facts.scenarios:
         rows_phrase = "first row is" if len(stated) == 1 else f"first {len(stated):,} rows are"
-        notes.append(f"The {rows_phrase} {facts.source('scenarios')}.")
+        notes.append(f"The {rows_phrase} {facts.describe_source('scenarios')}.")
     n_blank = sum("not stated" in row for row in rows)
     if n_blank:
         rows_text = "1 row has" if n_blank == 1 else f"{n_blank:,} rows have"
@@ -137,11 +149,11 @@ def _scenario_blocks(content: Content) -> Iterator[Block]:
         "beyond chance on the main metric, or because it is the worst group judged for its "
         "attribute. This card decides nothing: isolux gate checks a run against thresholds."
     )
-    yield Table(
+    yield CardTable(
         "Scenarios",
         tuple(
             map(
-                Column,
+                CardColumn,
                 (
                     "Group at risk",
                     "Why here",
@@ -155,7 +167,8 @@ def _scenario_blocks(content: Content) -> Iterator[Block]:
             )
         ),
         tuple(rows),
-        f"{GROUPS}: attribute, group and metric as each row names them; {DIFFERENCES}",
+        f"{GROUPS_SOURCE}: attribute, group and metric as each row names them;"
+        f" {DIFFERENCES_SOURCE}",
         tuple(notes),
     )
     yield from _list_too_small_groups(sections)
@@ -165,14 +178,14 @@ def _find_group(
     scenario: Scenario, sections: Sequence[AttributeSection]
 ) -> tuple[AttributeSection, LineTable, GroupRow]:
     """Find what a scenario is about; ``darker * dim`` names the group ``darker × dim``."""
-    name = "*".join(crossed(scenario.attribute))
+    name = "*".join(split_intersection(scenario.attribute))
     sections_by_attribute = {section.attribute: section for section in sections}
     if name not in sections_by_attribute:
         raise UnknownNameError(
             "attribute of this run", scenario.attribute, sections_by_attribute, where="scenarios"
         )
     section = sections_by_attribute[name]
-    lines = {table.line.metric: table for table in reversed(tables_of(section))}
+    lines = {table.line.metric: table for table in reversed(list_tables(section))}
     if scenario.metric and scenario.metric not in lines:
         raise UnknownNameError("metric of this run", scenario.metric, lines, where="scenarios")
     table = lines[scenario.metric] if scenario.metric else section.main
@@ -196,17 +209,17 @@ def _scenario_cells(
     alpha: float,
 ) -> tuple[str, ...]:
     line, estimate = table.line, row.estimate
-    measure = f"{line.title}: {with_unit(estimate.value, line.unit)}"
+    measure = f"{line.title}: {format_with_unit(estimate.value, line.unit)}"
     if estimate.low is not None:
-        measure += f" ({interval(estimate.low, estimate.high, line.unit)})"
-    measure += f", n = {count(estimate.n_units)}"
-    difference = value_text(row.difference, line.unit, sign=True)
+        measure += f" ({format_interval(estimate.low, estimate.high, line.unit)})"
+    measure += f", n = {format_count(estimate.n_units)}"
+    difference = format_value(row.difference, line.unit, sign=True)
     if row.difference is not None:
-        interval_text = interval(row.difference_low, row.difference_high, line.unit)
+        interval_text = format_interval(row.difference_low, row.difference_high, line.unit)
         unit = " points" if line.unit == "fraction" else f" {line.unit}".rstrip()
         difference += f"{unit} ({interval_text})"
         if row.p_adjusted is not None:
-            difference += f"; adjusted {p_equals(row.p_adjusted)}"
+            difference += f"; adjusted {format_p_equation(row.p_adjusted)}"
     is_not_significant = row.p_adjusted is None or row.p_adjusted > alpha
     reason = (
         "named by the user"
@@ -227,21 +240,25 @@ def _scenario_cells(
     return f"{section.title}: {row.group}", reason, harm, measure, difference, *other_texts
 
 
-def _list_too_small_groups(sections: Sequence[AttributeSection]) -> Iterator[Block]:
+def _list_too_small_groups(sections: Sequence[AttributeSection]) -> Iterator[CardBlock]:
     rows = [
-        (f"{section.title}: {row.group}", count(row.estimate.n_units), row.estimate.reason or "–")
+        (
+            f"{section.title}: {row.group}",
+            format_count(row.estimate.n_units),
+            row.estimate.reason or "–",
+        )
         for section in sections
         for row in section.main.rows
-        if not row.estimate.judged
+        if not row.estimate.is_comparable
     ]
     if not rows:
         return
     n_remaining = len(rows) - MAX_ROWS
-    notes = [f"{n_remaining:,} more are in {GROUPS}."] if n_remaining > 0 else []
-    yield Table(
+    notes = [f"{n_remaining:,} more are in {GROUPS_SOURCE}."] if n_remaining > 0 else []
+    yield CardTable(
         "Groups with too little data to judge",
-        (Column("Group"), number("n"), Column("Why")),
+        (CardColumn("Group"), number_column("n"), CardColumn("Why")),
         tuple(rows[:MAX_ROWS]),
-        f"{GROUPS}: rows of the main metric without a value, columns n_units and reason",
+        f"{GROUPS_SOURCE}: rows of the main metric without a value, columns n_units and reason",
         (*notes, "These may be the people for whom the model does worst."),
     )

@@ -12,15 +12,15 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux.analyses.biometrics import PERFORMANCE, SUMMARY, explain
-from isolux.cards._content import Content
-from isolux.cards._document import Block, Card, Column, Paragraph, Part, Table
-from isolux.cards._facts import Facts, asks_of
-from isolux.cards._source import Source
+from isolux.analyses.biometrics import DIFFERENTIALS, PERFORMANCE, explain
+from isolux.cards._content import CardContent
+from isolux.cards._document import Card, CardBlock, CardColumn, CardSection, CardTable, Paragraph
+from isolux.cards._facts import CardFacts, make_fact_fields
+from isolux.cards._source import RunSource
 from isolux.disparity.biometrics import RATES, performance
-from isolux.statements.numbers import cell_text
+from isolux.statements.numbers import format_cell
 from isolux.vocabulary import registry
-from isolux.vocabulary.drawn import is_drawn
+from isolux.vocabulary.drawn import is_survey_sample
 from isolux.vocabulary.info import CardInfo, Reference
 
 INFO = CardInfo(
@@ -43,7 +43,7 @@ INFO = CardInfo(
             "https://pages.nist.gov/frvt/html/frvt_demographics.html",
         ),
     ),
-    asks=asks_of(
+    facts=make_fact_fields(
         system="the biometric system: provider, name and version",
         test_type="the kind of test (technology, scenario, operational), by whom",
         capture="how and where samples were captured",
@@ -66,7 +66,7 @@ _SUMMARY_NOTE = (
 )
 
 
-def card(source: Source, facts: Facts) -> Card:
+def card(source: RunSource, facts: CardFacts) -> Card:
     """Fill the tables.
 
     Parameters
@@ -90,29 +90,31 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.tasks
     ('face_verification', 'identification')
     """
-    content = Content("biometric", source, facts)
-    stated_facts = content.said
+    content = CardContent("biometric", source, facts)
+    stated_facts = content.stated_facts
     by_group, between = _tables(content, RATES[str(content.record["task"])])
     people = stated_facts("population", "demographic_determination")
-    return content.card(
-        *content.first_page(),
-        Part(
+    return content.make_card(
+        *content.first_page_sections(),
+        CardSection(
             "Failures and errors by group",
             (*by_group, *stated_facts("threshold_reason")),
             "After the public scope of ISO/IEC 19795-10, and NIST's demographic summary",
         ),
-        Part("Between groups", tuple(between)),
-        Part("The system and the test", stated_facts("system", "test_type", "capture")),
-        Part("The people", (content.data_text(), *people)),
-        Part("What was found", (content.findings(),)),
-        Part("Who answers for this", stated_facts("responsible_persons")),
+        CardSection("Between groups", tuple(between)),
+        CardSection("The system and the test", stated_facts("system", "test_type", "capture")),
+        CardSection("The people", (content.data_paragraph(), *people)),
+        CardSection("What was found", (content.findings_block(),)),
+        CardSection("Who answers for this", stated_facts("responsible_persons")),
     )
 
 
-def _tables(content: Content, rates: Mapping[str, str]) -> tuple[list[Block], list[Block]]:
+def _tables(
+    content: CardContent, rates: Mapping[str, str]
+) -> tuple[list[CardBlock], list[CardBlock]]:
     """Lay out the tables of the analysis ``biometrics``: of groups, and between two groups."""
     run, missing = content.source.run, ""
-    if is_drawn(run.record):
+    if is_survey_sample(run.record):
         missing = (
             "Not measured: tables between two groups count every comparison once, and the people "
             "in this run represent a population through weights or strata."
@@ -124,15 +126,15 @@ def _tables(content: Content, rates: Mapping[str, str]) -> tuple[list[Block], li
     analysis = explain(replace(run, evidence={}) if missing else run)
     rates_table = performance(run)
     metric_of = registry.task_info(str(run.record.get("task"))).metric
-    by_group: list[Block] = [
+    by_group: list[CardBlock] = [
         Paragraph(f"{metric_of(metric).title}: not measured (no metric {metric} in this run).")
         for column, metric in rates.items()
         if column in rates_table.columns and rates_table[column].is_null().all()
     ]
-    between: list[Block] = []
+    between: list[CardBlock] = []
     for caption, table in analysis.tables.items():
-        if caption in (PERFORMANCE, SUMMARY):
-            notes = (_SUMMARY_NOTE,) if caption == SUMMARY else ()
+        if caption in (PERFORMANCE, DIFFERENTIALS):
+            notes = (_SUMMARY_NOTE,) if caption == DIFFERENTIALS else ()
             by_group.append(_table(caption, table, "group_metrics.parquet", notes))
         else:
             files = ", ".join(f"evidence/{name}.parquet" for name in sorted(run.evidence))
@@ -143,12 +145,14 @@ def _tables(content: Content, rates: Mapping[str, str]) -> tuple[list[Block], li
 
 def _table(
     caption: str, table: pl.DataFrame, source_file: str, notes: tuple[str, ...] = ()
-) -> Table:
+) -> CardTable:
     one_model = "model" in table.columns and table["model"].n_unique() == 1
     shown_table = table.drop("model") if one_model else table
     columns = tuple(
-        Column(name.replace("_", " "), number=shown_table.schema[name].is_numeric())
+        CardColumn(name.replace("_", " "), number=shown_table.schema[name].is_numeric())
         for name in shown_table.columns
     )
-    rows = tuple(tuple(cell_text(cell) for cell in row) for row in shown_table.rows())
-    return Table(caption, columns, rows, f"{source_file}, by isolux.disparity.biometrics", notes)
+    rows = tuple(tuple(format_cell(cell) for cell in row) for row in shown_table.rows())
+    return CardTable(
+        caption, columns, rows, f"{source_file}, by isolux.disparity.biometrics", notes
+    )

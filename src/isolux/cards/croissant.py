@@ -12,11 +12,18 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
-from isolux.cards._content import Content
-from isolux.cards._croissant import ASKS, CONFORMS, croissant_json, day_of, rai_of, type_of
-from isolux.cards._document import Bullets, Card, Part
-from isolux.cards._facts import Facts
-from isolux.cards._source import Source
+from isolux.cards._content import CardContent
+from isolux.cards._croissant import (
+    CONFORMS_TO,
+    DATASET_FACTS,
+    make_croissant_json,
+    media_type,
+    parse_day,
+    rai_properties,
+)
+from isolux.cards._document import Bullets, Card, CardSection
+from isolux.cards._facts import CardFacts
+from isolux.cards._source import RunSource
 from isolux.vocabulary.info import CardInfo, Reference
 
 INFO = CardInfo(
@@ -36,7 +43,7 @@ INFO = CardInfo(
             "https://docs.mlcommons.org/croissant/docs/croissant-rai-spec.html",
         ),
     ),
-    asks=tuple(ASKS.values()),
+    facts=tuple(DATASET_FACTS.values()),
     statement=(
         "This metadata describes the people whom one audit judged. Properties that neither the "
         "run nor the user states are left out of the JSON and named here."
@@ -46,7 +53,7 @@ INFO = CardInfo(
 _MAX_FILES, _MAX_ROWS = 100, 2_000
 
 
-def card(source: Source, facts: Facts) -> Card:
+def card(source: RunSource, facts: CardFacts) -> Card:
     """Fill the metadata.
 
     Parameters
@@ -71,26 +78,39 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.references[0].key
     'croissant'
     """
-    content = Content("croissant", source, facts)
+    content = CardContent("croissant", source, facts)
     lists = (
-        ("Values that are not known", "rai:dataCollectionMissingData", content.unknown_values()),
-        ("Attributes of people", "rai:personalSensitiveInformation", content.sensitive()),
+        (
+            "Values that are not known",
+            "rai:dataCollectionMissingData",
+            content.unknown_value_sentences(),
+        ),
+        (
+            "Attributes of people",
+            "rai:personalSensitiveInformation",
+            content.sensitive_attributes(),
+        ),
     )
     bullets = [(title, cites, Bullets(tuple(texts))) for title, cites, texts in lists]
-    return content.card(
-        Part("Who is in the data", tuple(content.people_tables()), "record set people_judged"),
+    return content.make_card(
+        CardSection(
+            "Who is in the data", tuple(content.make_people_tables()), "record set people_judged"
+        ),
         *(
-            Part(title, (bullet_list,), cites)
+            CardSection(title, (bullet_list,), cites)
             for title, cites, bullet_list in bullets
             if bullet_list.texts
         ),
-        Part("What was stated", content.said(*(key for key in ASKS if key != "consent"))),
-        data=croissant_json(lambda mlc: _describe(content, mlc)),
+        CardSection(
+            "What was stated",
+            content.stated_facts(*(key for key in DATASET_FACTS if key != "consent")),
+        ),
+        data=make_croissant_json(lambda mlc: _describe(content, mlc)),
         of_data=True,
     )
 
 
-def _describe(content: Content, mlc: Any) -> dict[str, Any]:
+def _describe(content: CardContent, mlc: Any) -> dict[str, Any]:
     facts, licence = content.facts, content.stated_licence
     creators = [
         maker(name=name)
@@ -99,28 +119,31 @@ def _describe(content: Content, mlc: Any) -> dict[str, Any]:
     ]
     return {
         "name": content.data_name or "data",
-        "description": facts.text("dataset_description"),
-        "url": facts.text("dataset_url"),
+        "description": facts.joined_text("dataset_description"),
+        "url": facts.joined_text("dataset_url"),
         "license": [licence] if licence else None,
-        "cite_as": facts.text("dataset_citation"),
-        "version": facts.text("dataset_version"),
-        "date_published": day_of(facts.text("dataset_published")),
+        "cite_as": facts.joined_text("dataset_citation"),
+        "version": facts.joined_text("dataset_version"),
+        "date_published": parse_day(facts.joined_text("dataset_published")),
         "creators": creators,
         "distribution": list(_files(content, mlc)),
         "record_sets": [_counts(content, mlc)] if content.summary.sections else [],
-        "data_biases": [*facts.texts.get("dataset_biases", ()), *content.representation()],
+        "data_biases": [
+            *facts.texts.get("dataset_biases", ()),
+            *content.representation_sentences(),
+        ],
         "data_limitations": list(facts.texts.get("known_limitations", ())),
-        "data_collection_missing_data": " ".join(content.unknown_values()),
+        "data_collection_missing_data": " ".join(content.unknown_value_sentences()),
         "personal_sensitive_information": [
             *facts.texts.get("sensitive_information", ()),
-            *content.sensitive(),
+            *content.sensitive_attributes(),
         ],
-        "conforms_to": CONFORMS,
-        **rai_of(facts),
+        "conforms_to": CONFORMS_TO,
+        **rai_properties(facts),
     }
 
 
-def _files(content: Content, mlc: Any) -> Iterator[Any]:
+def _files(content: CardContent, mlc: Any) -> Iterator[Any]:
     """Name the files that were read, by the last part of their paths, with their hashes."""
     used_names: set[str] = set()
     for input_file in content.summary.inputs[:_MAX_FILES]:
@@ -133,12 +156,12 @@ def _files(content: Content, mlc: Any) -> Iterator[Any]:
             id=re.sub(r"[^\w.-]+", "_", name),
             name=name,
             content_url=path.name,
-            encoding_formats=[type_of(path.name)],
+            encoding_formats=[media_type(path.name)],
             sha256=input_file.sha256,
         )
 
 
-def _counts(content: Content, mlc: Any) -> Any:
+def _counts(content: CardContent, mlc: Any) -> Any:
     text_type, integer_type = mlc.DataType.TEXT, mlc.DataType.INTEGER
     types = {
         "attribute": text_type,

@@ -6,12 +6,12 @@ metadata is made by ``huggingface_hub``'s own classes and read back by them.
 
 from __future__ import annotations
 
-from isolux.cards._content import Content
-from isolux.cards._croissant import ASKS
-from isolux.cards._document import Bullets, Card, Part, Said
-from isolux.cards._facts import Facts
-from isolux.cards._hub import front_matter, hub_classes, licence_of
-from isolux.cards._source import Source
+from isolux.cards._content import CardContent
+from isolux.cards._croissant import DATASET_FACTS
+from isolux.cards._document import Bullets, Card, CardFact, CardSection
+from isolux.cards._facts import CardFacts
+from isolux.cards._hub import format_front_matter, hub_licence, import_hub_classes
+from isolux.cards._source import RunSource
 from isolux.vocabulary.info import CardInfo, Reference
 
 _FACT_KEYS = (
@@ -53,7 +53,7 @@ INFO = CardInfo(
             "https://huggingface.co/docs/hub/datasets-cards",
         ),
     ),
-    asks=tuple(ASKS[key] for key in _FACT_KEYS),
+    facts=tuple(DATASET_FACTS[key] for key in _FACT_KEYS),
     statement=(
         "This card describes the people whom one audit judged, by the attributes that it looked "
         "at. Who else is in the data, and who is missing from it, it cannot say."
@@ -61,7 +61,7 @@ INFO = CardInfo(
 )
 
 
-def card(source: Source, facts: Facts) -> Card:
+def card(source: RunSource, facts: CardFacts) -> Card:
     """Fill a data set card.
 
     Parameters
@@ -85,39 +85,44 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.asks[0].key
     'dataset_name'
     """
-    content = Content("dataset_card", source, facts)
-    stated_facts, unknown = content.said, tuple(content.unknown_values())
+    content = CardContent("dataset_card", source, facts)
+    stated_facts, unknown = content.stated_facts, tuple(content.unknown_value_sentences())
     licence = stated_facts("data_licence")
     if content.licence and not licence[0].texts:
         text = (content.licence,)
-        licence = (Said("the licence of the data", text, "declared by the loader"),)
+        licence = (CardFact("the licence of the data", text, "declared by the loader"),)
     bullets = [Bullets(unknown)] if unknown else []
     description_facts = stated_facts(
         "dataset_name", "dataset_description", "dataset_persons", "dataset_organisations"
     )
-    return content.card(
-        Part("Who is in the data", (content.data_text(), *content.people_tables(), *bullets)),
-        Part(
+    return content.make_card(
+        CardSection(
+            "Who is in the data",
+            (content.data_paragraph(), *content.make_people_tables(), *bullets),
+        ),
+        CardSection(
             "Data set description",
             (*description_facts, *licence, *stated_facts("dataset_url", "dataset_citation")),
         ),
-        Part("Uses", stated_facts("dataset_uses")),
-        Part("Creation", stated_facts("collection", "preprocessing", "annotation", "annotators")),
-        Part(
+        CardSection("Uses", stated_facts("dataset_uses")),
+        CardSection(
+            "Creation", stated_facts("collection", "preprocessing", "annotation", "annotators")
+        ),
+        CardSection(
             "Personal and sensitive information", stated_facts("sensitive_information", "consent")
         ),
-        Part(
+        CardSection(
             "Bias, risks and limitations",
             stated_facts("dataset_biases", "known_limitations", "social_impact"),
         ),
-        Part("Maintenance", stated_facts("maintenance")),
+        CardSection("Maintenance", stated_facts("maintenance")),
         metadata=_metadata(content),
         of_data=True,
     )
 
 
-def _metadata(content: Content) -> str:
-    hub, n = hub_classes("a data set card"), content.summary.audited.n_units
+def _metadata(content: CardContent) -> str:
+    hub, n = import_hub_classes("a data set card"), content.summary.audited.n_units
     sizes = (
         (1_000, "n<1K"),
         (10_000, "1K<n<10K"),
@@ -129,6 +134,6 @@ def _metadata(content: Content) -> str:
         pretty_name=content.data_name or None,
         size_categories=[size] if n else None,
         tags=["isolux"],
-        **licence_of(content.stated_licence),
+        **hub_licence(content.stated_licence),
     )
-    return front_matter(card_data, hub.DatasetCard)
+    return format_front_matter(card_data, hub.DatasetCard)

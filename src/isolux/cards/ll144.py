@@ -12,19 +12,19 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from isolux.cards._content import Content, number
-from isolux.cards._document import Block, Card, Column, Paragraph, Part, Table
-from isolux.cards._facts import Facts, asks_of
-from isolux.cards._selection import Category, Rates, above_median, rates_of
-from isolux.cards._source import Source
-from isolux.report.wording import listed
-from isolux.statements.numbers import count, interval, with_unit
+from isolux.cards._content import CardContent, number_column
+from isolux.cards._document import Card, CardBlock, CardColumn, CardSection, CardTable, Paragraph
+from isolux.cards._facts import CardFacts, make_fact_fields
+from isolux.cards._selection import CategoryRates, RateCategory, compute_rates, score_above_median
+from isolux.cards._source import RunSource
+from isolux.report.wording import join_names
+from isolux.statements.numbers import format_count, format_interval, format_with_unit
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import COUNTS
-from isolux.vocabulary.drawn import is_drawn
+from isolux.vocabulary.drawn import is_survey_sample
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import CardInfo, Reference
-from isolux.vocabulary.words import class_name, target_of
+from isolux.vocabulary.words import find_target_term, format_class_name
 
 _MAX_EXCLUDED_SHARE = 0.02
 """Share of the data below which a category may be left out (6 RCNY § 5-301(d))."""
@@ -64,7 +64,7 @@ INFO = CardInfo(
             "https://www.ecfr.gov/current/title-29/subtitle-B/chapter-XIV/part-1602",
         ),
     ),
-    asks=asks_of(
+    facts=make_fact_fields(
         aedt_name="the automated employment decision tool",
         distribution_date="when the audited tool was first distributed",
         auditor="the independent auditor",
@@ -84,7 +84,7 @@ INFO = CardInfo(
 )
 
 
-def card(source: Source, facts: Facts) -> Card:
+def card(source: RunSource, facts: CardFacts) -> Card:
     """Fill the tables.
 
     Parameters
@@ -113,28 +113,30 @@ def card(source: Source, facts: Facts) -> Card:
     >>> [ask.key for ask in INFO.asks if "attribute" in ask.key]
     ['sex_attribute', 'race_attribute']
     """
-    content = Content("ll144", source, facts)
-    stated_facts = content.said
+    content = CardContent("ll144", source, facts)
+    stated_facts = content.stated_facts
     _refuse_run(source.run)
     sex, race = _find_attributes(content)
     blocks = (*_explain_deviations(content, sex, race), *_make_rate_tables(content, sex, race))
-    excluded_blocks: tuple[Block, ...] = (Paragraph("None: every category has an impact ratio."),)
-    if facts.text("categories_left_out"):
+    excluded_blocks: tuple[CardBlock, ...] = (
+        Paragraph("None: every category has an impact ratio."),
+    )
+    if facts.joined_text("categories_left_out"):
         excluded_blocks = stated_facts("categories_left_out", "exclusion_justification")
-    return content.card(
-        Part("Rates and impact ratios", blocks, "6 RCNY § 5-301(b) to (d)"),
-        Part("What this cannot say", (content.limits(),)),
-        Part(
+    return content.make_card(
+        CardSection("Rates and impact ratios", blocks, "6 RCNY § 5-301(b) to (d)"),
+        CardSection("What this cannot say", (content.limits_block(),)),
+        CardSection(
             "The tool and the audit",
             stated_facts("aedt_name", "distribution_date", "auditor", "audit_date"),
             "6 RCNY § 5-303",
         ),
-        Part(
+        CardSection(
             "The data",
-            (content.data_text(), *stated_facts("data_source", "data_explanation")),
+            (content.data_paragraph(), *stated_facts("data_source", "data_explanation")),
             "6 RCNY §§ 5-302 and 5-303",
         ),
-        Part("Categories left out", excluded_blocks, "6 RCNY § 5-301(d)"),
+        CardSection("Categories left out", excluded_blocks, "6 RCNY § 5-301(d)"),
     )
 
 
@@ -146,7 +148,7 @@ def _refuse_run(run: Run) -> None:
             "make the card of the whole run; it is the one that is not published",
         ),
         (
-            is_drawn(run.record),
+            is_survey_sample(run.record),
             "the run's people represent others, through weights or strata",
             "audit again without --weight and --strata",
         ),
@@ -165,12 +167,12 @@ def _refuse_run(run: Run) -> None:
             )
 
 
-def _find_attributes(content: Content) -> tuple[str, str]:
+def _find_attributes(content: CardContent) -> tuple[str, str]:
     """Find the attributes of sex, and of race and ethnicity; empty: the run has none."""
     attribute_names = content.source.run.attributes["attribute"].unique().sort().to_list()
     attributes = []
     for key, words in (("sex_attribute", _SEX_NAMES), ("race_attribute", _RACE_NAMES)):
-        name = content.facts.text(key)
+        name = content.facts.joined_text(key)
         if name and name not in attribute_names:
             raise UnknownNameError("attribute of this run", name, attribute_names, where=key)
         attributes.append(name or next((word for word in words if word in attribute_names), ""))
@@ -178,24 +180,25 @@ def _find_attributes(content: Content) -> tuple[str, str]:
         raise SpecError(
             "no attribute of this run is named as sex, race or ethnicity are",
             expected="sex_attribute and race_attribute in --facts FILE",
-            found=listed(attribute_names) or "a run without attributes",
+            found=join_names(attribute_names) or "a run without attributes",
         )
     return attributes[0], attributes[1]
 
 
-def _explain_deviations(content: Content, sex: str, race: str) -> Iterator[Block]:
+def _explain_deviations(content: CardContent, sex: str, race: str) -> Iterator[CardBlock]:
     """Say what keeps these tables from being those of the rule."""
     missing = [word for word, name in (("sex", sex), ("race and ethnicity", race)) if not name]
     if missing:
         yield Paragraph(
-            f"This audit has no categories of {listed(missing)}: the rule asks for sex, for race "
-            "and ethnicity, and for both together."
+            f"This audit has no categories of {join_names(missing)}: the rule asks for sex, for"
+            " race and ethnicity, and for both together."
         )
     audited = content.summary.audited
     if audited.cluster and audited.n_clusters < audited.n_units:
         yield Paragraph(
-            f"The rule counts applicants. Here {count(audited.n_units)} rows are of "
-            f"{count(audited.n_clusters)} clusters ({audited.cluster}): one with several rows "
+            f"The rule counts applicants. Here {format_count(audited.n_units)} rows are of "
+            f"{format_count(audited.n_clusters)} clusters ({audited.cluster}): one with several"
+            " rows "
             "counts several times. Intervals take that into account, counts and ratios do not."
         )
     yield Paragraph(
@@ -204,7 +207,7 @@ def _explain_deviations(content: Content, sex: str, race: str) -> Iterator[Block
     )
 
 
-def _make_rate_tables(content: Content, sex: str, race: str) -> Iterator[Block]:
+def _make_rate_tables(content: CardContent, sex: str, race: str) -> Iterator[CardBlock]:
     by = [sex, race, f"{sex}*{race}"] if sex and race else [sex or race]
     run = content.source.run
     scores = run.scores
@@ -213,10 +216,10 @@ def _make_rate_tables(content: Content, sex: str, race: str) -> Iterator[Block]:
     selection_scores = scores.filter(pl.col("metric") == "selection_rate")
     excluded = content.facts.texts.get("categories_left_out", ())
     if selection_scores.height:
-        target = target_of(run.record)
+        target = find_target_term(run.record)
         for label in selection_scores["label"].unique(maintain_order=True).to_list():
             class_scores = selection_scores.filter(pl.col("label").eq_missing(pl.lit(label)))
-            name = class_name(label, target) if label is not None else "the positive class"
+            name = format_class_name(label, target) if label is not None else "the positive class"
             yield from _tables_of_scores(
                 content, class_scores, by, excluded, f"Selected: the answer is {name}"
             )
@@ -226,33 +229,37 @@ def _make_rate_tables(content: Content, sex: str, race: str) -> Iterator[Block]:
         raise SpecError(
             "this run has neither selection rates nor scores",
             expected="an audit with --positive CLASS --metric selection_rate, or --task number",
-            found=listed(scores["metric"].unique().sort().to_list()) or "no scores",
+            found=join_names(scores["metric"].unique().sort().to_list()) or "no scores",
         )
-    above_scores, median = above_median(numbers)
+    above_scores, median = score_above_median(numbers)
     text = f"Scored above the median of the full sample, {median:g}"
     yield from _tables_of_scores(content, above_scores, by, excluded, text, "Scoring rate")
 
 
 def _tables_of_scores(
-    content: Content,
+    content: CardContent,
     scores: pl.DataFrame,
     by: Sequence[str],
     excluded: Sequence[str],
     description: str,
     rate_name: str = "Selection rate",
-) -> Iterator[Block]:
-    all_rates = rates_of(content.source.run, scores, by, excluded)
+) -> Iterator[CardBlock]:
+    all_rates = compute_rates(content.source.run, scores, by, excluded)
     _refuse_large_exclusions(all_rates, excluded)
     n_missing = scores["value"].null_count()
     yield Paragraph(
-        f"{description}. {count(scores.height - n_missing)} were assessed"
-        + (f"; {count(n_missing)} more have no answer and are in no table." if n_missing else ".")
+        f"{description}. {format_count(scores.height - n_missing)} were assessed"
+        + (
+            f"; {format_count(n_missing)} more have no answer and are in no table."
+            if n_missing
+            else "."
+        )
     )
     for rates in all_rates:
         yield _format_rate_table(rates, rate_name, description, content.summary.audited.percent)
 
 
-def _refuse_large_exclusions(all_rates: Sequence[Rates], excluded: Sequence[str]) -> None:
+def _refuse_large_exclusions(all_rates: Sequence[CategoryRates], excluded: Sequence[str]) -> None:
     shares = {category.name: category.share for rates in all_rates for category in rates.categories}
     for name in excluded:
         if name not in shares:
@@ -266,37 +273,40 @@ def _refuse_large_exclusions(all_rates: Sequence[Rates], excluded: Sequence[str]
             )
 
 
-def _format_rate_table(rates: Rates, rate_name: str, description: str, percent: str) -> Table:
+def _format_rate_table(
+    rates: CategoryRates, rate_name: str, description: str, percent: str
+) -> CardTable:
     best_category = next(
-        (category for category in rates.categories if category.name == rates.highest), None
+        (category for category in rates.categories if category.name == rates.highest_category), None
     )
     unknown = (
-        f"{count(rates.unknown)} of {count(rates.total)} assessed are of an unknown category "
-        "and are not included."
+        f"{format_count(rates.n_unknown)} of {format_count(rates.n_total)} assessed are of an"
+        " unknown category and are not included."
     )
     notes = [unknown]
     if best_category is not None:
         notes.append(
-            f"The highest rate is that of {best_category.name}, n = {count(best_category.n)}."
+            f"The highest rate is that of {best_category.name}, n ="
+            f" {format_count(best_category.n)}."
         )
     small_categories = [
         category.name
         for category in rates.categories
-        if category.share < _MAX_EXCLUDED_SHARE and not category.left_out
+        if category.share < _MAX_EXCLUDED_SHARE and not category.is_excluded
     ]
     if small_categories:
         notes.append(
-            f"Below 2 % of the data, so that they may be left out: {listed(small_categories)}."
+            f"Below 2 % of the data, so that they may be left out: {join_names(small_categories)}."
         )
-    if sum(category.n for category in rates.categories) + rates.unknown > rates.total:
+    if sum(category.n for category in rates.categories) + rates.n_unknown > rates.n_total:
         notes.append("Some people are in several categories, and count in each.")
     rate = "selected" if rate_name == "Selection rate" else "above the median"
-    return Table(
+    return CardTable(
         f"{rate_name} by {rates.attribute.replace('_', ' ').replace('*', ' × ')}",
         (
-            Column("Category"),
+            CardColumn("Category"),
             *map(
-                number,
+                number_column,
                 (
                     "Assessed (n)",
                     "Share of data",
@@ -313,13 +323,13 @@ def _format_rate_table(rates: Rates, rate_name: str, description: str, percent: 
     )
 
 
-def _format_category(category: Category) -> tuple[str, ...]:
-    rate = with_unit(category.rate)
+def _format_category(category: RateCategory) -> tuple[str, ...]:
+    rate = format_with_unit(category.rate)
     if category.low is not None:
-        rate += f" ({interval(category.low, category.high)})"
+        rate += f" ({format_interval(category.low, category.high)})"
     ratio = (
         "left out"
-        if category.left_out
+        if category.is_excluded
         else "–"
         if category.ratio is None
         else f"{category.ratio:.3f}"
@@ -328,9 +338,9 @@ def _format_category(category: Category) -> tuple[str, ...]:
         ratio += f" ({category.ratio_low:.3f} to {category.ratio_high:.3f})"
     return (
         category.name,
-        count(category.n),
+        format_count(category.n),
         f"{100 * category.share:.1f} %",
-        count(category.selected),
+        format_count(category.n_selected),
         rate,
         ratio,
     )

@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from isolux.cards._content import Content
-from isolux.cards._document import Card, Part
-from isolux.cards._facts import Facts, asks_of
-from isolux.cards._hub import front_matter, hub_classes, licence_of
-from isolux.cards._source import Source, cell_text, lines_shown, without_folders
+from isolux.cards._content import CardContent
+from isolux.cards._document import Card, CardSection
+from isolux.cards._facts import CardFacts, make_fact_fields
+from isolux.cards._hub import format_front_matter, hub_licence, import_hub_classes
+from isolux.cards._source import RunSource, choose_tables, format_cell, strip_folders
 from isolux.report.document import Estimate
 from isolux.statements.lines import Line
 from isolux.vocabulary.info import CardInfo, Reference
@@ -39,7 +39,7 @@ INFO = CardInfo(
             "https://huggingface.co/docs/hub/model-card-annotated",
         ),
     ),
-    asks=asks_of(
+    facts=make_fact_fields(
         developers="who developed the model",
         model_description="what the model is, and what it answers",
         model_version="which version of the model was audited",
@@ -71,7 +71,7 @@ _HUB_TASKS = {
 """The Hub's words for our tasks; others go by their own name."""
 
 
-def card(source: Source, facts: Facts) -> Card:
+def card(source: RunSource, facts: CardFacts) -> Card:
     """Fill a model card.
 
     Parameters
@@ -98,40 +98,45 @@ def card(source: Source, facts: Facts) -> Card:
     >>> [ask.key for ask in INFO.asks][:2]
     ['developers', 'model_description']
     """
-    content = Content("model_card", source, facts)
-    stated_facts, hub = content.said, hub_classes("a model card")
+    content = CardContent("model_card", source, facts)
+    stated_facts, hub = content.stated_facts, import_hub_classes("a model card")
     details = stated_facts("model_description", "developers", "model_version", "licence", "contact")
     licence = () if content.licence else stated_facts("data_licence")
     main_metadata = _describe(content, hub, _main_results(content, hub))
-    return content.card(
-        *content.first_page(),
-        Part("Model details", details),
-        Part("Uses", stated_facts("intended_use", "out_of_scope")),
-        Part("Bias, risks and limitations", (content.findings(), *stated_facts("recommendations"))),
-        Part("Training", stated_facts("training_data", "training_procedure")),
-        Part("Evaluation: data and people", (content.data_text(), *licence)),
-        Part("Evaluation: metrics", (content.metric_table(),)),
-        Part("Evaluation: results", (content.overall_table(), *content.group_tables())),
-        Part("Environmental impact", stated_facts("environmental_impact")),
-        metadata=front_matter(main_metadata, hub.ModelCard),
+    return content.make_card(
+        *content.first_page_sections(),
+        CardSection("Model details", details),
+        CardSection("Uses", stated_facts("intended_use", "out_of_scope")),
+        CardSection(
+            "Bias, risks and limitations",
+            (content.findings_block(), *stated_facts("recommendations")),
+        ),
+        CardSection("Training", stated_facts("training_data", "training_procedure")),
+        CardSection("Evaluation: data and people", (content.data_paragraph(), *licence)),
+        CardSection("Evaluation: metrics", (content.make_metric_table(),)),
+        CardSection(
+            "Evaluation: results", (content.make_overall_table(), *content.make_group_tables())
+        ),
+        CardSection("Environmental impact", stated_facts("environmental_impact")),
+        metadata=format_front_matter(main_metadata, hub.ModelCard),
         data=_describe(content, hub, _all_results(content, hub)).to_dict(),
     )
 
 
-def _describe(content: Content, hub: Any, results: Iterable[Any]) -> Any:
+def _describe(content: CardContent, hub: Any, results: Iterable[Any]) -> Any:
     result_list = list(results)
     return hub.ModelCardData(
-        model_name=without_folders(content.summary.audited.model) if result_list else None,
+        model_name=strip_folders(content.summary.audited.model) if result_list else None,
         eval_results=result_list or None,
         metrics=sorted({hub_result.metric_type for hub_result in result_list}) or None,
         tags=["isolux", "results-by-group"],
-        **licence_of(content.facts.text("licence")),
+        **hub_licence(content.facts.joined_text("licence")),
     )
 
 
-def _main_results(content: Content, hub: Any) -> Iterator[Any]:
+def _main_results(content: CardContent, hub: Any) -> Iterator[Any]:
     """Give the first page's values: everyone's, and those of groups on the main metric alone."""
-    sections, lines, max_rows = content.shown_first()
+    sections, lines, max_rows = content.choose_first_page()
     shown_values = [
         ("", "", line, estimate) for line, estimate in content.summary.overall if line in lines
     ]
@@ -143,29 +148,33 @@ def _main_results(content: Content, hub: Any) -> Iterator[Any]:
     for attribute, words, line, estimate in shown_values:
         for hub_result in _make_results(content, hub, line, estimate):
             hub_result.dataset_config = attribute or None
-            hub_result.metric_name += f"{words}: {cell_text(estimate, line.unit)}"
+            hub_result.metric_name += f"{words}: {format_cell(estimate, line.unit)}"
             hub_result.metric_args = None
             yield hub_result
 
 
-def _all_results(content: Content, hub: Any) -> Iterator[Any]:
+def _all_results(content: CardContent, hub: Any) -> Iterator[Any]:
     """Give every value that stands: everyone's first, then each attribute's groups."""
     for line, estimate in content.summary.overall:
         yield from _make_results(content, hub, line, estimate)
     for section in content.summary.sections:
-        for table in lines_shown(section):
+        for table in choose_tables(section):
             for row in table.rows:
                 group = section.attribute, row.group
                 yield from _make_results(content, hub, table.line, row.estimate, group)
 
 
 def _make_results(
-    content: Content, hub: Any, line: Line, estimate: Estimate, group: tuple[str, str] | None = None
+    content: CardContent,
+    hub: Any,
+    line: Line,
+    estimate: Estimate,
+    group: tuple[str, str] | None = None,
 ) -> Iterator[Any]:
     if estimate.value is None:
         return
     audited = content.summary.audited
-    data_name = without_folders(audited.dataset) or "unnamed"
+    data_name = strip_folders(audited.dataset) or "unnamed"
     arguments = {
         "n_units": estimate.n_units,
         "n_clusters": estimate.n_clusters,

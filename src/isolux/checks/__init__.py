@@ -7,22 +7,22 @@ order in which checks run, what sets the exit code and who reads the table stand
 ``isolux.verbs.check`` and ``isolux check``.
 
 To add a check, write ``checks/<name>.py`` with ``INFO`` (a ``CheckInfo``) and
-``check(dataset, *, …) -> problems``, made with ``problems_of`` (and ``together``); one that needs
+``check(dataset, *, …) -> problems``, made with ``make_problems`` (and ``together``); one that needs
 files takes ``pictures`` as a named argument.
 """
 
 from __future__ import annotations
 
-from isolux.checks._inspection import inspect
-from isolux.checks._pictures import Pictures, WithoutPictures, located
-from isolux.checks._problems import PROBLEMS, problems_of, together
+from isolux.checks._inspection import inspect_images
+from isolux.checks._pictures import ImageFiles, NoImages, locate_images
+from isolux.checks._problems import PROBLEMS, concatenate_problems, make_problems
 
 __all__ = [
     "PROBLEMS",
-    "Pictures",
-    "WithoutPictures",
-    "inspect",
-    "located",
-    "problems_of",
-    "together",
+    "ImageFiles",
+    "NoImages",
+    "concatenate_problems",
+    "inspect_images",
+    "locate_images",
+    "make_problems",
 ]

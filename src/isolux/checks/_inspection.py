@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.checks._pictures import SEEN, Pictures
-from isolux.io.images import LARGEST_PIXELS, Pixels
+from isolux.checks._pictures import INSPECTION_COLUMNS, ImageFiles
+from isolux.io.images import MAX_PIXELS, Pixels
 
 _THUMBNAIL_SIDE_PX = 32  # pixels of a thumbnail's side, as phash takes them
 _MIN_DECODED_PX = 4 * _THUMBNAIL_SIDE_PX  # pixels a side from which a thumbnail loses nothing
@@ -65,31 +65,31 @@ _XMP_KEYS = {
 }
 
 
-def inspect(image_files: Pictures) -> Pictures:
+def inspect_images(image_files: ImageFiles) -> ImageFiles:
     """Open every image file that may be opened, and add the columns of the inspection."""
     paths = image_files.rows["path"].to_list()
     rows: list[dict[str, Any]] = []
     thumbnails: list[Pixels] = []
     workers = max(1, min(os.cpu_count() or 1, 8))
     with ThreadPoolExecutor(workers) as pool, warnings.catch_warnings():
-        # Of bombs below LARGEST_PIXELS and of damaged EXIF: what matters is looked at here.
+        # Of bombs below MAX_PIXELS and of damaged EXIF: what matters is looked at here.
         warnings.simplefilter("ignore")
         for start in range(0, len(paths), _BATCH_SIZE):
-            for facts, thumbnail in pool.map(_look, paths[start : start + _BATCH_SIZE]):
+            for facts, thumbnail in pool.map(_inspect_file, paths[start : start + _BATCH_SIZE]):
                 if thumbnail is not None:
                     facts["thumbnail"] = len(thumbnails)
                     thumbnails.append(thumbnail)
                 rows.append(facts)
-    columns = pl.DataFrame(rows, schema=SEEN, orient="row")
+    columns = pl.DataFrame(rows, schema=INSPECTION_COLUMNS, orient="row")
     stacked = np.stack(thumbnails) if thumbnails else image_files.thumbnails
     return replace(
-        image_files, rows=image_files.rows.hstack(columns), thumbnails=stacked, opened=True
+        image_files, rows=image_files.rows.hstack(columns), thumbnails=stacked, is_opened=True
     )
 
 
-def _look(path: str | None) -> tuple[dict[str, Any], Pixels | None]:
+def _inspect_file(path: str | None) -> tuple[dict[str, Any], Pixels | None]:
     """Inspect one file; errors become values of the row, never exceptions."""
-    facts: dict[str, Any] = dict.fromkeys(SEEN)
+    facts: dict[str, Any] = dict.fromkeys(INSPECTION_COLUMNS)
     if path is None:
         return facts, None
     try:
@@ -113,7 +113,7 @@ def _decode(encoded: bytes, facts: dict[str, Any]) -> tuple[dict[str, Any], Pixe
         with Image.open(io.BytesIO(encoded), formats=_PIL_FORMATS) as image:
             facts |= _read_header(image)
             pixels = image.size[0] * image.size[1]
-            if pixels > LARGEST_PIXELS:
+            if pixels > MAX_PIXELS:
                 message = f"{image.size[0]:,} × {image.size[1]:,} pixels"
                 return facts | {"trouble": "too large", "said": message}, None
             if facts["format"] not in _READABLE_FORMATS:
@@ -122,7 +122,7 @@ def _decode(encoded: bytes, facts: dict[str, Any]) -> tuple[dict[str, Any], Pixe
                 thumbnail, damage = _make_thumbnail(image, encoded)
     except (*_DECODING_ERRORS, Image.DecompressionBombError) as error:
         return facts | _classify_error(error), None
-    upright = _turn(thumbnail, facts["orientation"])
+    upright = _apply_orientation(thumbnail, facts["orientation"])
     return facts | ({"trouble": "damaged", "said": damage} if damage else {}), upright
 
 
@@ -205,7 +205,7 @@ def _resize_to_thumbnail(image: Any) -> Pixels:
     )
 
 
-def _turn(thumbnail: Pixels, orientation: int | None) -> Pixels:
+def _apply_orientation(thumbnail: Pixels, orientation: int | None) -> Pixels:
     """Apply EXIF orientation, 1 to 8, to a square thumbnail; 2, 4, 5 and 7 mirror it."""
     if orientation in {2, 5, 7, 4}:
         thumbnail = thumbnail[:, ::-1]

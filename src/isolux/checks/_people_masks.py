@@ -25,7 +25,7 @@ _BOX = ("box_x", "box_y", "box_w", "box_h")
 
 
 @dataclass(frozen=True, slots=True)
-class MaskedPeople:
+class PeopleWithMasks:
     """A block of people and their masks, row by row.
 
     ``rows``: ``instance_id``, ``image_id``, the box, the image's ``height`` and ``width`` (null:
@@ -37,7 +37,7 @@ class MaskedPeople:
     damaged: pl.DataFrame
 
 
-def masked_people(dataset: Dataset) -> Iterator[MaskedPeople]:
+def read_people_with_masks(dataset: Dataset) -> Iterator[PeopleWithMasks]:
     """Read the masks of a dataset's people, in order; crowds are left out."""
     people = INSTANCES.conform(dataset.instances)
     if not {"mask_counts", "mask_polygons"} & set(people.columns):
@@ -62,7 +62,7 @@ def masked_people(dataset: Dataset) -> Iterator[MaskedPeople]:
         yield _read_masks(block)
 
 
-def _read_masks(block: pl.DataFrame) -> MaskedPeople:
+def _read_masks(block: pl.DataFrame) -> PeopleWithMasks:
     """Decode the masks of a block; row by row only where one is damaged."""
     block = block.with_columns(
         mask_height=pl.coalesce("mask_height", "height"),
@@ -70,7 +70,7 @@ def _read_masks(block: pl.DataFrame) -> MaskedPeople:
     )
     no_damage = pl.DataFrame(schema={"instance_id": pl.String, "said": pl.String})
     try:
-        return MaskedPeople(block, _decode_masks(block), no_damage)
+        return PeopleWithMasks(block, _decode_masks(block), no_damage)
     except (TableError, ValueError, TypeError):
         readable_rows, damaged_rows = [], []
         for row in range(block.height):
@@ -82,7 +82,7 @@ def _read_masks(block: pl.DataFrame) -> MaskedPeople:
                 damaged_rows.append((block["instance_id"][row], message[:120]))
         rows = block[readable_rows]
         damaged = pl.DataFrame(damaged_rows, schema=no_damage.schema, orient="row")
-        return MaskedPeople(rows, _decode_masks(rows), damaged)
+        return PeopleWithMasks(rows, _decode_masks(rows), damaged)
 
 
 def _decode_masks(rows: pl.DataFrame) -> Masks:

@@ -1,6 +1,6 @@
 """What is known of a dataset's picture files: where they are, and what was seen inside.
 
-Pixel checks read this and open nothing. ``located`` follows paths without opening a file;
+Pixel checks read this and open nothing. ``locate_images`` follows paths without opening a file;
 ``_inspection.inspect`` opens each of them once.
 """
 
@@ -19,7 +19,7 @@ from isolux.io.images import Pixels
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.tables import IMAGES
 
-SEEN: dict[str, pl.DataType] = {
+INSPECTION_COLUMNS: dict[str, pl.DataType] = {
     "format": pl.String(),  # as the file's content says; null: not opened, or nothing known
     "stored_width": pl.Int64(),
     "stored_height": pl.Int64(),
@@ -42,7 +42,7 @@ _MAX_SUBFOLDERS = 40  # folders near the annotations that are tried: COCO's val2
 
 
 @dataclass(frozen=True, slots=True)
-class Pictures:
+class ImageFiles:
     """A dataset's image files on disk.
 
     Parameters
@@ -52,30 +52,30 @@ class Pictures:
     rows : polars.DataFrame
         One row an image that has a path: ``image_id``, ``uri``, ``place`` (``file``, ``missing``,
         ``absolute``, ``outside``, ``link outside``, ``not a file``), ``path`` (absolute, of those
-        that may be opened), ``linked``; after inspection the columns of ``SEEN`` too.
-    unnamed : polars.Series
+        that may be opened), ``linked``; after inspection the columns of ``INSPECTION_COLUMNS`` too.
+    unlisted : polars.Series
         Pictures in the same folders that no image names, by their paths below the root.
-    beside : int
+    n_siblings : int
         Further pictures there that belong to the release (``DatasetInfo.beside``).
     thumbnails : [n, 32, 32] uint8
         Grey, turned as their EXIF says.
-    opened : bool
+    is_opened : bool
         Whether files were opened.
     """
 
     root: Path
     rows: pl.DataFrame
-    unnamed: pl.Series
+    unlisted: pl.Series
     thumbnails: Pixels
-    opened: bool = False
-    beside: int = 0
+    is_opened: bool = False
+    n_siblings: int = 0
 
 
-class WithoutPictures(Exception):  # noqa: N818 - no error: a dataset may do without
+class NoImages(Exception):  # noqa: N818 - no error: a dataset may do without
     """There are no pictures to look at; the message says why, as a sentence."""
 
 
-def located(dataset: Dataset, root: str | Path | None) -> Pictures:
+def locate_images(dataset: Dataset, root: str | Path | None) -> ImageFiles:
     """Find each image's file, below the root and nowhere else."""
     images = IMAGES.conform(dataset.images).select("image_id", "uri").drop_nulls("uri")
     local = images.filter(~pl.col("uri").str.contains(_URL_PATTERN))
@@ -83,7 +83,7 @@ def located(dataset: Dataset, root: str | Path | None) -> Pictures:
         reason = (
             "its pictures are addresses, which are not opened" if images.height else "it has none"
         )
-        raise WithoutPictures(f"No file was looked for: {reason}.")
+        raise NoImages(f"No file was looked for: {reason}.")
     image_folder = root if root is not None else dataset.root
     base = _resolve_path(
         Path(image_folder).expanduser()
@@ -91,7 +91,7 @@ def located(dataset: Dataset, root: str | Path | None) -> Pictures:
         else _find_image_folder(dataset, local["uri"])
     )
     resolver = _PathResolver(base)
-    resolved = [resolver.of(uri) for uri in local["uri"]]
+    resolved = [resolver.resolve(uri) for uri in local["uri"]]
     rows = local.with_columns(
         place=pl.Series([place_type for place_type, _, _ in resolved], dtype=pl.String),
         path=pl.Series([path for _, path, _ in resolved], dtype=pl.String),
@@ -100,7 +100,9 @@ def located(dataset: Dataset, root: str | Path | None) -> Pictures:
     empty = np.empty((0, 32, 32), dtype=np.uint8)
     unnamed = _list_unnamed_images(base, rows, dataset)
     is_sibling = pl.Series([_belongs_to_release(uri, dataset) for uri in unnamed], dtype=pl.Boolean)
-    return Pictures(base, rows, unnamed.filter(~is_sibling), empty, beside=int(is_sibling.sum()))
+    return ImageFiles(
+        base, rows, unnamed.filter(~is_sibling), empty, n_siblings=int(is_sibling.sum())
+    )
 
 
 def _resolve_path(path: Path) -> Path:
@@ -114,7 +116,7 @@ class _PathResolver:
         self.base = str(base)
         self.folders: dict[str, str | None] = {}
 
-    def of(self, uri: str) -> tuple[str, str | None, bool]:
+    def resolve(self, uri: str) -> tuple[str, str | None, bool]:
         """Resolve a path: its type, the file if it may be opened, and whether it is linked."""
         if uri[:1] in {"/", "\\", "~"} or uri[1:3] in {":\\", ":/"}:
             return "absolute", None, False
@@ -162,12 +164,12 @@ def _find_image_folder(dataset: Dataset, uris: pl.Series) -> Path:
             )
             candidates |= dict.fromkeys(subfolders[:_MAX_SUBFOLDERS])
     if not candidates:
-        raise WithoutPictures(
+        raise NoImages(
             "No picture was looked for: nothing says where the pictures are (--images DIR)."
         )
     first_uris = uris.head(_N_TRIED_IMAGES).to_list()
     counts = {
-        base: sum(resolver.of(uri)[0] == "file" for uri in first_uris)
+        base: sum(resolver.resolve(uri)[0] == "file" for uri in first_uris)
         for base in candidates
         for resolver in [_PathResolver(base)]
     }
@@ -196,7 +198,7 @@ def _list_unnamed_images(base: Path, rows: pl.DataFrame, dataset: Dataset) -> pl
 
 def _belongs_to_release(uri: str, dataset: Dataset) -> bool:
     name = uri.rpartition("/")[2]
-    return any(fnmatchcase(name, pattern) for pattern in dataset.info.beside)
+    return any(fnmatchcase(name, pattern) for pattern in dataset.info.sibling_image_globs)
 
 
 def _read_part_uris(dataset: Dataset) -> set[str]:

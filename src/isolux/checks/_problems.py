@@ -30,7 +30,7 @@ PROBLEMS = Table(
 )
 
 
-def problems_of(
+def make_problems(
     check: str,
     rows: pl.DataFrame,
     problem: str,
@@ -48,7 +48,7 @@ def problems_of(
     Examples
     --------
     >>> rows = pl.DataFrame({"image_id": ["a"]})
-    >>> made = problems_of("sizes", rows, "no size", severity="error", unit_kind="image",
+    >>> made = make_problems("sizes", rows, "no size", severity="error", unit_kind="image",
     ...                    unit_id="image_id")
     >>> made.select("check", "problem", "unit_id").rows()
     [('sizes', 'no size', 'a')]
@@ -68,9 +68,9 @@ def problems_of(
     )
 
 
-problems_of_people = partial(problems_of, unit_kind="instance", unit_id="instance_id")
+make_person_problems = partial(make_problems, unit_kind="instance", unit_id="instance_id")
 """Make a problem of each row, which is a person."""
-problems_of_pictures = partial(problems_of, unit_kind="image", unit_id="image_id", file="uri")
+make_image_problems = partial(make_problems, unit_kind="image", unit_id="image_id", file="uri")
 """Make a problem of each row, which is a picture."""
 
 
@@ -78,12 +78,12 @@ def _as_text(text: str | pl.Expr | None) -> pl.Expr:
     return text if isinstance(text, pl.Expr) else pl.lit(text, dtype=pl.String)
 
 
-def together(*tables: pl.DataFrame) -> pl.DataFrame:
+def concatenate_problems(*tables: pl.DataFrame) -> pl.DataFrame:
     """Concatenate tables of problems; none at all gives an empty table."""
     return pl.concat([PROBLEMS.empty(), *tables])
 
 
-def parts_of(dataset: Dataset, split: str) -> pl.DataFrame:
+def read_splits(dataset: Dataset, split: str) -> pl.DataFrame:
     """Return each person's split, from a column or an attribute of that name."""
     people = INSTANCES.conform(dataset.instances)
     if split in people.columns:

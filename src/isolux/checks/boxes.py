@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._problems import Severity, problems_of_people, together
+from isolux.checks._problems import Severity, concatenate_problems, make_person_problems
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CheckInfo, Reference
@@ -30,7 +30,7 @@ INFO = CheckInfo(
     needs="tables",
 )
 
-_KINDS = (("box", ""), ("face box", "face_"))
+_BOX_TYPES = (("box", ""), ("face box", "face_"))
 
 
 def check(dataset: Dataset, *, slack_px: float = 1.0) -> pl.DataFrame:
@@ -75,19 +75,19 @@ def check(dataset: Dataset, *, slack_px: float = 1.0) -> pl.DataFrame:
     sizes = IMAGES.conform(dataset.images).select("image_id", "width", "height")
     people = INSTANCES.conform(dataset.instances)
     problems = []
-    for box_type, column_prefix in _KINDS:
+    for box_type, column_prefix in _BOX_TYPES:
         names = [f"{column_prefix}box_{edge}" for edge in "xywh"]
         if set(names) <= set(people.columns):
             boxes = people.select(
                 "instance_id", "image_id", **dict(zip("xywh", names, strict=True))
             )
-            problems += _of_boxes(
+            problems += _check_boxes(
                 boxes.join(sizes.unique("image_id"), on="image_id", how="left"), box_type, slack_px
             )
-    return together(*problems)
+    return concatenate_problems(*problems)
 
 
-def _of_boxes(boxes: pl.DataFrame, box_type: str, slack_px: float) -> list[pl.DataFrame]:
+def _check_boxes(boxes: pl.DataFrame, box_type: str, slack_px: float) -> list[pl.DataFrame]:
     edges = [pl.col(edge) for edge in "xywh"]
     boxes = boxes.filter(pl.any_horizontal(edge.is_not_null() for edge in edges))
     is_finite = pl.all_horizontal(edge.is_finite().fill_null(value=False) for edge in edges)
@@ -128,7 +128,7 @@ def _of_boxes(boxes: pl.DataFrame, box_type: str, slack_px: float) -> list[pl.Da
         "[{}, {}, {}, {}]", *(edge.cast(pl.String).fill_null("null") for edge in edges)
     )
     return [
-        problems_of_people(
+        make_person_problems(
             "boxes",
             boxes.filter(test.fill_null(value=False)),
             f"a {box_type} {problem}",

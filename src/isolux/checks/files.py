@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._pictures import Pictures
-from isolux.checks._problems import problems_of, problems_of_pictures, together
+from isolux.checks._pictures import ImageFiles
+from isolux.checks._problems import concatenate_problems, make_image_problems, make_problems
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo
@@ -17,13 +17,13 @@ from isolux.vocabulary.info import CheckInfo
 INFO = CheckInfo(
     title="Files there, and files named",
     summary="Pictures that are missing, and pictures on disk that no image names.",
-    references=(works.DATASHEETS.at("3.2: is any information missing?"),),
+    references=(works.DATASHEETS.with_location("3.2: is any information missing?"),),
     assumptions=("Only folders that hold a picture of the dataset are searched for others.",),
     needs="files",
 )
 
 
-def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
+def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     """Compare the images' paths with the files below the root.
 
     Parameters
@@ -60,7 +60,7 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     hint = "unpack the pictures; or name their folder, --images DIR, or --no-images"
     if missing.height and not (rows["place"] == "file").any():
         dataset_row = pl.DataFrame({"name": [dataset.name]})
-        return problems_of(
+        return make_problems(
             "files",
             dataset_row,
             "none of the pictures is there",
@@ -73,13 +73,13 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
             hint=hint,
         )
     found_text = pl.when(place="missing").then(pl.lit("nothing")).otherwise(pl.lit("a folder"))
-    return together(
-        problems_of_pictures(
+    return concatenate_problems(
+        make_image_problems(
             "files", missing, "the file is missing", "error", "a picture", found_text, hint
         ),
-        problems_of(
+        make_problems(
             "files",
-            pictures.unnamed.to_frame(),
+            pictures.unlisted.to_frame(),
             "no image names this picture",
             severity="warning",
             unit_kind="file",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._problems import problems_of, problems_of_people, together
+from isolux.checks._problems import concatenate_problems, make_person_problems, make_problems
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES
@@ -29,7 +29,7 @@ INFO = CheckInfo(
     needs="tables",
 )
 
-_OWNERS = {
+_ID_COLUMNS = {
     "instance": "instance_id",
     "image": "image_id",
     "subject": "subject_id",
@@ -72,11 +72,11 @@ def check(dataset: Dataset) -> pl.DataFrame:
         id_text = pl.format("'{}'", pl.col("image_id").fill_null("null"))
         expected = "an image_id of the table images"
         problems.append(
-            problems_of_people(
+            make_person_problems(
                 "ids", without_image, "its image is not listed", "error", expected, id_text
             )
         )
-    for owner_type, column in _OWNERS.items():
+    for owner_type, column in _ID_COLUMNS.items():
         attribute_ids = (
             attributes.filter(unit_kind=owner_type).select("unit_id").unique(maintain_order=True)
         )
@@ -88,7 +88,7 @@ def check(dataset: Dataset) -> pl.DataFrame:
         ids = existing_ids.drop_nulls().unique().implode()
         unmatched = attribute_ids.filter(~pl.col("unit_id").is_in(ids))
         problems.append(
-            problems_of(
+            make_problems(
                 "ids",
                 unmatched,
                 f"an attribute is of no {owner_type}",
@@ -98,12 +98,12 @@ def check(dataset: Dataset) -> pl.DataFrame:
                 expected=f"the id of a known {owner_type}",
             )
         )
-    return together(*problems)
+    return concatenate_problems(*problems)
 
 
 def _find_repeated_ids(table: pl.DataFrame, unit_type: str, column: str) -> pl.DataFrame:
     counts = table.group_by(column, maintain_order=True).len().filter(pl.col("len") > 1)
-    return problems_of(
+    return make_problems(
         "ids",
         counts.drop_nulls(),
         "an id occurs several times",

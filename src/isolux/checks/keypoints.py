@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.checks._people_masks import MaskedPeople, masked_people
-from isolux.checks._problems import problems_of_people, together
+from isolux.checks._people_masks import PeopleWithMasks, read_people_with_masks
+from isolux.checks._problems import concatenate_problems, make_person_problems
 from isolux.geometry.masks import Masks
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -78,7 +78,7 @@ def check(dataset: Dataset, *, slack_px: float = 1.0) -> pl.DataFrame:
     people = INSTANCES.conform(dataset.instances)
     lists = [name for name in _LISTS if name in people.columns]
     if not set(_LISTS[:3]) <= set(lists):
-        return together()
+        return concatenate_problems()
     lengths = [pl.col(name).list.len() for name in lists]
     mismatched = people.filter(
         (pl.max_horizontal(lengths) != pl.min_horizontal(lengths))
@@ -90,8 +90,8 @@ def check(dataset: Dataset, *, slack_px: float = 1.0) -> pl.DataFrame:
         ", ".join("{}" for _ in lists), *(n.cast(pl.String).fill_null("none") for n in lengths)
     )
     left_out = set(mismatched["instance_id"])
-    return together(
-        problems_of_people(
+    return concatenate_problems(
+        make_person_problems(
             "keypoints",
             mismatched,
             "the lists of keypoints have unlike lengths",
@@ -100,7 +100,7 @@ def check(dataset: Dataset, *, slack_px: float = 1.0) -> pl.DataFrame:
             lengths_text,
         ),
         *_check_inside_images(matched_people, dataset, slack_px),
-        *(_check_inside_masks(block, left_out) for block in masked_people(dataset)),
+        *(_check_inside_masks(block, left_out) for block in read_people_with_masks(dataset)),
     )
 
 
@@ -108,7 +108,7 @@ def _check_inside_images(
     people: pl.DataFrame, dataset: Dataset, slack_px: float
 ) -> list[pl.DataFrame]:
     sizes = IMAGES.conform(dataset.images).select("image_id", "width", "height").unique("image_id")
-    points = _points(people.select("instance_id", "image_id", *_LISTS[:3]))
+    points = _list_labelled_points(people.select("instance_id", "image_id", *_LISTS[:3]))
     points = points.join(sizes, on="image_id", how="left", maintain_order="left")
     x, y = pl.col("keypoints_x"), pl.col("keypoints_y")
     is_finite = (x.is_finite() & y.is_finite()).fill_null(value=False)
@@ -126,7 +126,7 @@ def _check_inside_images(
     texts = (coordinate.cast(pl.String).fill_null("null") for coordinate in (x, y))
     points_text = pl.format("{} keypoint(s), such as ({}, {})", "n", *texts)
     return [
-        problems_of_people(
+        make_person_problems(
             "keypoints",
             _count_by_person(points.filter(test)),
             problem,
@@ -138,7 +138,7 @@ def _check_inside_images(
     ]
 
 
-def _points(people: pl.DataFrame) -> pl.DataFrame:
+def _list_labelled_points(people: pl.DataFrame) -> pl.DataFrame:
     """One row a labelled keypoint."""
     long = people.filter(pl.col("keypoints_x").list.len() > 0).explode(_LISTS[:3])
     return long.filter(pl.col("keypoints_v") > 0)
@@ -150,18 +150,18 @@ def _count_by_person(points: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _check_inside_masks(block: MaskedPeople, left_out: set[str]) -> pl.DataFrame:
+def _check_inside_masks(block: PeopleWithMasks, left_out: set[str]) -> pl.DataFrame:
     rows = block.rows.with_row_index("mask")
     if "keypoints_x" not in rows.columns:
-        return together()
+        return concatenate_problems()
     rows = rows.filter(~pl.col("instance_id").is_in(list(left_out)))
-    points = _points(rows.select("instance_id", "mask", *_LISTS[:3]))
+    points = _list_labelled_points(rows.select("instance_id", "mask", *_LISTS[:3]))
     points = points.filter(
         pl.col("keypoints_v") == 2, pl.col("keypoints_x", "keypoints_y").is_finite()
     )
     if points.is_empty():
-        return together()
-    is_inside = _near(
+        return concatenate_problems()
+    is_inside = _is_near_mask(
         block.masks,
         points["mask"].to_numpy().astype(np.int64),
         points["keypoints_x"].to_numpy(),
@@ -169,7 +169,7 @@ def _check_inside_masks(block: MaskedPeople, left_out: set[str]) -> pl.DataFrame
     )
     visible_counts = points.group_by("mask").agg(visible=pl.len())
     outside = _count_by_person(points.filter(pl.Series(~is_inside))).join(visible_counts, on="mask")
-    return problems_of_people(
+    return make_person_problems(
         "keypoints",
         outside,
         "visible keypoints are outside their person's mask",
@@ -179,7 +179,7 @@ def _check_inside_masks(block: MaskedPeople, left_out: set[str]) -> pl.DataFrame
     )
 
 
-def _near(
+def _is_near_mask(
     masks: Masks,
     mask_index: npt.NDArray[np.int64],
     x: npt.NDArray[np.float64],

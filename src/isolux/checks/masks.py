@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._people_masks import MaskedPeople, masked_people
-from isolux.checks._problems import problems_of_people, together
+from isolux.checks._people_masks import PeopleWithMasks, read_people_with_masks
+from isolux.checks._problems import concatenate_problems, make_person_problems
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 
@@ -58,13 +58,13 @@ def check(dataset: Dataset) -> pl.DataFrame:
     [('a mask has no pixel', 'a')]
     """
     problems = []
-    for people in masked_people(dataset):
-        problems += _of_images(people)
+    for people in read_people_with_masks(dataset):
+        problems += _check_against_images(people)
         problems += _check_against_boxes(people)
-    return together(*problems)
+    return concatenate_problems(*problems)
 
 
-def _of_images(people: MaskedPeople) -> list[pl.DataFrame]:
+def _check_against_images(people: PeopleWithMasks) -> list[pl.DataFrame]:
     rows = people.rows.with_columns(area=pl.Series(people.masks.area_px))
     has_other_size = (pl.col("mask_height") != pl.col("height")) | (
         pl.col("mask_width") != pl.col("width")
@@ -73,10 +73,10 @@ def _of_images(people: MaskedPeople) -> list[pl.DataFrame]:
     mask_size = pl.format("{} × {}", "mask_width", "mask_height")
     readable = "COCO's run lengths or polygons"
     return [
-        problems_of_people(
+        make_person_problems(
             "masks", people.damaged, "a mask cannot be read", "error", readable, pl.col("said")
         ),
-        problems_of_people(
+        make_person_problems(
             "masks",
             rows.filter(has_other_size),
             "a mask has another size than its image",
@@ -84,13 +84,13 @@ def _of_images(people: MaskedPeople) -> list[pl.DataFrame]:
             size,
             mask_size,
         ),
-        problems_of_people(
+        make_person_problems(
             "masks", rows.filter(area=0), "a mask has no pixel", "warning", "a pixel or more"
         ),
     ]
 
 
-def _check_against_boxes(people: MaskedPeople) -> list[pl.DataFrame]:
+def _check_against_boxes(people: PeopleWithMasks) -> list[pl.DataFrame]:
     if "box_x" not in people.rows.columns:
         return []
     tight_xywh = people.masks.box_xywh
@@ -120,10 +120,10 @@ def _check_against_boxes(people: MaskedPeople) -> list[pl.DataFrame]:
     expected = f"an overlap of {_MIN_BOX_IOU:g} or more"
     low_overlap = rows.filter((pl.col("overlap") > 0) & (pl.col("overlap") < _MIN_BOX_IOU))
     return [
-        problems_of_people(
+        make_person_problems(
             "masks", rows.filter(overlap=0.0), no_overlap_problem, "error", expected, boxes_text
         ),
-        problems_of_people(
+        make_person_problems(
             "masks", low_overlap, low_overlap_problem, "warning", expected, boxes_text
         ),
     ]

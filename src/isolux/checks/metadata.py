@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._pictures import Pictures
-from isolux.checks._problems import Severity, problems_of_pictures, together
+from isolux.checks._pictures import ImageFiles
+from isolux.checks._problems import Severity, concatenate_problems, make_image_problems
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo
@@ -18,7 +18,7 @@ INFO = CheckInfo(
     title="What EXIF gives away",
     summary="GPS positions, serial numbers and names in pictures' EXIF and XMP.",
     references=(
-        works.EXIF.at(
+        works.EXIF.with_location(
             "4.6.6: GPS; 4.6.5: CameraOwnerName, BodySerialNumber, LensSerialNumber, Artist"
         ),
     ),
@@ -36,7 +36,7 @@ _PRIVATE_METADATA: dict[str, tuple[str, Severity]] = {
 }
 
 
-def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
+def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     """List pictures whose metadata identify a place, a camera or a person.
 
     Parameters
@@ -75,9 +75,9 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     """
     del dataset  # its images' files are in pictures
     hint = "strip metadata before the pictures are passed on (exiftool -all=)"
-    return together(
+    return concatenate_problems(
         *(
-            problems_of_pictures(
+            make_image_problems(
                 "metadata",
                 pictures.rows.filter(pl.col(column)),
                 problem,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._pictures import Pictures
-from isolux.checks._problems import problems_of_pictures, together
+from isolux.checks._pictures import ImageFiles
+from isolux.checks._problems import concatenate_problems, make_image_problems
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 
@@ -37,7 +37,7 @@ _PROBLEMS = {
 }
 
 
-def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
+def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     """List the paths that lead out of the root.
 
     Parameters
@@ -66,9 +66,9 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     """
     del dataset  # its images' paths are in pictures
     expected, uri_text = "a path below the dataset's folder", pl.col("uri").str.slice(0, 120)
-    return together(
+    return concatenate_problems(
         *(
-            problems_of_pictures(
+            make_image_problems(
                 "paths",
                 pictures.rows.filter(place=place_type),
                 problem,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._pictures import Pictures
-from isolux.checks._problems import Severity, problems_of_pictures, together
-from isolux.io.images import LARGEST_PIXELS
+from isolux.checks._pictures import ImageFiles
+from isolux.checks._problems import Severity, concatenate_problems, make_image_problems
+from isolux.io.images import MAX_PIXELS
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 
@@ -50,7 +50,7 @@ _TROUBLE_PROBLEMS: dict[str, tuple[str, Severity, str, str]] = {
     "too large": (
         "the picture unpacks to more than a photograph has",
         "error",
-        f"at most {LARGEST_PIXELS:,} pixels and 512 MiB",
+        f"at most {MAX_PIXELS:,} pixels and 512 MiB",
         "is it one? it was not opened",
     ),
     "another format": (
@@ -68,7 +68,7 @@ _TROUBLE_PROBLEMS: dict[str, tuple[str, Severity, str, str]] = {
 }
 
 
-def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
+def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     """List pictures that cannot be read as they should.
 
     Parameters
@@ -105,7 +105,7 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     del dataset  # its images' files are in pictures
     rows = pictures.rows
     problems = [
-        problems_of_pictures(
+        make_image_problems(
             "pictures",
             rows.filter(trouble=trouble),
             problem,
@@ -127,9 +127,9 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     expected_suffix = pl.format(".{}", pl.col("wanted").list.join(" or ."))
     suffix = pl.format(".{}", pl.col("suffix").fill_null(""))
     frames = pl.format("{} frames; the first is read", "frames")
-    return together(
+    return concatenate_problems(
         *problems,
-        problems_of_pictures(
+        make_image_problems(
             "pictures",
             multi_frame,
             "the picture holds several frames",
@@ -137,7 +137,7 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
             "one frame",
             frames,
         ),
-        problems_of_pictures(
+        make_image_problems(
             "pictures",
             wrong_suffix,
             "the extension names another format",

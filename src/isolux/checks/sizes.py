@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._pictures import Pictures
-from isolux.checks._problems import problems_of_pictures, together
+from isolux.checks._pictures import ImageFiles
+from isolux.checks._problems import concatenate_problems, make_image_problems
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo
@@ -18,12 +18,12 @@ from isolux.vocabulary.tables import IMAGES
 INFO = CheckInfo(
     title="Sizes as annotated",
     summary="Pictures that are wider or higher than their annotation says.",
-    references=(works.EXIF.at("4.6.5: Orientation"),),
+    references=(works.EXIF.with_location("4.6.5: Orientation"),),
     needs="pixels",
 )
 
 
-def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
+def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     """Compare the sizes of files with those that the dataset gives.
 
     Parameters
@@ -73,8 +73,8 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     file_size = pl.format("{} × {}", "wide", "high")
     advice = "take the pictures that were annotated, or scale the annotation"
     rotated_size = pl.format("{}, turned as its EXIF says", file_size)
-    return together(
-        problems_of_pictures(
+    return concatenate_problems(
+        make_image_problems(
             "sizes",
             sized.filter(~is_unrotated_size),
             "the picture has another size than its annotation",
@@ -83,7 +83,7 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
             file_size,
             advice,
         ),
-        problems_of_pictures(
+        make_image_problems(
             "sizes",
             sized.filter(is_unrotated_size),
             "the annotation is of the picture before EXIF turns it",

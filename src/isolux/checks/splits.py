@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._problems import parts_of, problems_of
+from isolux.checks._problems import make_problems, read_splits
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 from isolux.vocabulary.tables import INSTANCES
@@ -59,14 +59,14 @@ def check(dataset: Dataset, *, attribute: str = "split") -> pl.DataFrame:
     """
     people = INSTANCES.conform(dataset.instances)
     owners = people.select("instance_id", "subject_id").drop_nulls()
-    splits = parts_of(dataset, attribute)
+    splits = read_splits(dataset, attribute)
     in_several_splits = (
         owners.join(splits.drop_nulls(), on="instance_id")
         .group_by("subject_id", maintain_order=True)
         .agg(pl.col("part").unique().sort())
         .filter(pl.col("part").list.len() > 1)
     )
-    return problems_of(
+    return make_problems(
         "splits",
         in_several_splits,
         "a person is in several splits",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._problems import problems_of, together
+from isolux.checks._problems import concatenate_problems, make_problems
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES
@@ -29,7 +29,7 @@ INFO = CheckInfo(
     needs="tables",
 )
 
-_AGE = r"(?i)(^|_)age(_?years)?$"
+_AGE_PATTERN = r"(?i)(^|_)age(_?years)?$"
 _MIN_AGE, _MAX_AGE = 0.0, 120.0
 """In years. The oldest person whose age was proven was 122."""
 
@@ -65,7 +65,7 @@ def check(dataset: Dataset) -> pl.DataFrame:
     )
     not_finite = rows.filter(pl.col("number").is_finite().not_())
     ages = rows.filter(
-        pl.col("attribute").str.contains(_AGE)
+        pl.col("attribute").str.contains(_AGE_PATTERN)
         & pl.col("as_number").is_finite()
         & ~pl.col("as_number").is_between(_MIN_AGE, _MAX_AGE)
     )
@@ -73,9 +73,9 @@ def check(dataset: Dataset) -> pl.DataFrame:
         "{} {}", "attribute", pl.coalesce("value", pl.col("number").cast(pl.String))
     )
     hint = "leave the value empty if it is not known"
-    return together(
+    return concatenate_problems(
         *(
-            problems_of(
+            make_problems(
                 "values",
                 problem_rows.filter(unit_kind=unit_type),
                 problem,

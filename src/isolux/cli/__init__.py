@@ -8,12 +8,18 @@ import os
 import sys
 import traceback
 
-from isolux.cli.memory import too_few_addresses, too_little_memory
-from isolux.cli.stopping import Stopped, listening, speak_again, stopped_by, stopped_text
-from isolux.cli.streams import lenient, print_error, write_fault
-from isolux.vocabulary.printable import plain
+from isolux.cli.memory import check_address_limit, explain_memory_error
+from isolux.cli.stopping import (
+    StopSignal,
+    catch_signals,
+    format_stop_message,
+    received_signal,
+    restore_stderr,
+)
+from isolux.cli.streams import guard_streams, print_error, write_fault
+from isolux.vocabulary.printable import clean_line
 
-INTERRUPTED, REFUSED, BUG = 130, 2, 70
+EXIT_INTERRUPTED, EXIT_REFUSED, EXIT_BUG = 130, 2, 70
 _GC_THRESHOLD = 250_000  # allocations between two garbage collections; Python's default is 700
 
 
@@ -24,20 +30,24 @@ def main() -> None:
     130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.
     """
     try:
-        with listening(), lenient():
+        with catch_signals(), guard_streams():
             # Two threads that spin while they wait are slower than one. Set before numpy loads.
             os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
             os.environ.setdefault("OMP_NUM_THREADS", "1")
-            collect_seldom()
-            refusal = too_few_addresses()
-            code = _print_failure(refusal, REFUSED) if refusal else _run_with_json()
-    except Stopped:  # at the first or the last moment, outside of what _run catches
-        number = stopped_by()
-        code = INTERRUPTED if number is None else _print_failure(stopped_text(number), 128 + number)
+            reduce_garbage_collection()
+            refusal = check_address_limit()
+            code = _print_failure(refusal, EXIT_REFUSED) if refusal else _run_with_json()
+    except StopSignal:  # at the first or the last moment, outside of what _run catches
+        number = received_signal()
+        code = (
+            EXIT_INTERRUPTED
+            if number is None
+            else _print_failure(format_stop_message(number), 128 + number)
+        )
     raise SystemExit(code)
 
 
-def collect_seldom() -> None:
+def reduce_garbage_collection() -> None:
     """Reduce garbage collection in a process that runs one command, and skip it at exit.
 
     Libraries make some hundred thousand objects as they are imported, which all stay: going
@@ -56,10 +66,12 @@ def _run_with_json() -> int:
     from isolux.cli import document
     from isolux.cli.app import WITH_JSON, is_group
 
-    code = document.answered(sys.argv[1:], _run, own=WITH_JSON, is_group=is_group)
-    fault = write_fault() if document.asked(sys.argv[1:]) else None
+    code = document.run_with_json(
+        sys.argv[1:], _run, commands_with_own_document=WITH_JSON, is_group=is_group
+    )
+    fault = write_fault() if document.is_json_requested(sys.argv[1:]) else None
     return (
-        _print_failure(_format_write_fault(fault), REFUSED)
+        _print_failure(_format_write_fault(fault), EXIT_REFUSED)
         if fault is not None and code == 0
         else code
     )
@@ -68,36 +80,36 @@ def _run_with_json() -> int:
 def _run() -> int:
     """Run the command, and turn whatever ended it into an exit code."""
     try:
-        code = _program()
+        code = _run_command()
         code = code if isinstance(code, int) else 0
-        if code == INTERRUPTED:  # typer turns Ctrl-C into this exit code
+        if code == EXIT_INTERRUPTED:  # typer turns Ctrl-C into this exit code
             code = _exit_code(KeyboardInterrupt())
     except BaseException as error:  # noqa: BLE001 - told by the exit code
         if os.environ.get("ISOLUX_TRACEBACK") and isinstance(error, Exception):
             traceback.print_exc()
             return 1
-        code = 0 if stopped_by() else _exit_code(error)
-    number = stopped_by()
+        code = 0 if received_signal() else _exit_code(error)
+    number = received_signal()
     if number is not None:  # also where a library replaced the exception
         _discard_staging()
-        speak_again()
-        return _print_failure(stopped_text(number), 128 + number)
+        restore_stderr()
+        return _print_failure(format_stop_message(number), 128 + number)
     _report_uncached_kernels()
     fault = write_fault()
     if fault is not None and code == 0:
-        return _print_failure(_format_write_fault(fault), REFUSED)
+        return _print_failure(_format_write_fault(fault), EXIT_REFUSED)
     return code
 
 
 def _format_write_fault(fault: OSError) -> str:
-    return f"isolux: the output cannot be printed\n  found: {plain(str(fault))}"
+    return f"isolux: the output cannot be printed\n  found: {clean_line(str(fault))}"
 
 
-def _program() -> object:
+def _run_command() -> object:
     """Read the arguments and run the command that they name."""
-    from isolux.cli._help import ALL
-    from isolux.cli.app import program, without_json
-    from isolux.cli.progress import working
+    from isolux.cli._help import HELP_ALL
+    from isolux.cli.app import build_program, strip_json_flag
+    from isolux.cli.progress import show_progress
     from isolux.vocabulary.errors import SpecError
 
     for text in sys.argv[1:]:
@@ -108,55 +120,57 @@ def _program() -> object:
                 found=ascii(text),
                 hint="rename the file or folder, if it is the name of one",
             )
-    args = ["--help" if text == ALL else text for text in without_json(sys.argv[1:])]
+    args = ["--help" if text == HELP_ALL else text for text in strip_json_flag(sys.argv[1:])]
     shell_words = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS")
     if shell_words and "_ISOLUX_COMPLETE" in os.environ:  # a shell asks what its line may become
-        app = program(shell_words.split()[1:], everything=True)
+        app = build_program(shell_words.split()[1:], shows_all=True)
     else:
-        app = program(args, everything=ALL in sys.argv[1:])
-    with working():
+        app = build_program(args, shows_all=HELP_ALL in sys.argv[1:])
+    with show_progress():
         return app(args, prog_name="isolux", standalone_mode=False)
 
 
 def _discard_staging() -> None:
     stages = sys.modules.get("isolux.io.stages")
-    if stages is not None and hasattr(stages, "discard_all"):
-        stages.discard_all()
+    if stages is not None and hasattr(stages, "discard_all_staging"):
+        stages.discard_all_staging()
 
 
 def _report_uncached_kernels() -> None:
     """Warn where compiled code could not be cached, so that the next command compiles again."""
     compile_cache = sys.modules.get("isolux.io.kernels")
-    reason = compile_cache.not_kept() if compile_cache is not None else None
+    reason = compile_cache.cache_failure_reason() if compile_cache is not None else None
     if reason is not None:
         print_error(
             "isolux: compiled code could not be kept, so each command compiles it again\n  found: "
-            f"{plain(reason)}\n  what to do: set NUMBA_CACHE_DIR to a writable folder"
+            f"{clean_line(reason)}\n  what to do: set NUMBA_CACHE_DIR to a writable folder"
         )
 
 
 def _exit_code(error: BaseException) -> int:
     """Print an error as what it is: bad input, a usage error, too little memory, or our bug."""
-    from isolux.cli.document import fail
+    from isolux.cli.document import record_error
     from isolux.vocabulary.errors import IsoluxError
 
     error = _explain_unknown_flag(error)
     if isinstance(error, IsoluxError) or callable(getattr(error, "format_message", None)):
-        fail(error)  # with its fields; other errors as the printed text
+        record_error(error)  # with its fields; other errors as the printed text
     if isinstance(error, IsoluxError):
-        return _print_failure(f"isolux: {error}", REFUSED)
+        return _print_failure(f"isolux: {error}", EXIT_REFUSED)
     if isinstance(error, (KeyboardInterrupt, EOFError)) or type(error).__name__ == "Abort":
-        return _print_failure("isolux: interrupted; nothing was left half-written", INTERRUPTED)
+        return _print_failure(
+            "isolux: interrupted; nothing was left half-written", EXIT_INTERRUPTED
+        )
     if (flag := getattr(error, "option_name", None)) is not None:
-        return _print_failure(f"isolux: {_suggest_option(error, str(flag))}", REFUSED)
+        return _print_failure(f"isolux: {_suggest_option(error, str(flag))}", EXIT_REFUSED)
     # click's UsageError shows itself; SystemExit and click's Exit only have a code.
     code = getattr(error, "code" if isinstance(error, SystemExit) else "exit_code", None)
     if callable(show := getattr(error, "show", None)):
         show()
     if isinstance(code, int) or isinstance(error, SystemExit):
         return code if isinstance(code, int) else int(bool(code))
-    too_little = too_little_memory(error)
-    return _print_failure(too_little, REFUSED) if too_little else _report_bug(error)
+    too_little = explain_memory_error(error)
+    return _print_failure(too_little, EXIT_REFUSED) if too_little else _report_bug(error)
 
 
 def _explain_unknown_flag(error: BaseException) -> BaseException:
@@ -165,12 +179,12 @@ def _explain_unknown_flag(error: BaseException) -> BaseException:
     if flag is None:
         return error
     if command == "audit":
-        from isolux.cli.audit import unknown_flag
+        from isolux.cli.audit import explain_unknown_flag
 
-        return unknown_flag(sys.argv[2:], str(flag))
-    from isolux.cli._flags import set_by_option
+        return explain_unknown_flag(sys.argv[2:], str(flag))
+    from isolux.cli._flags import explain_option
 
-    return set_by_option(command, str(flag)) or error
+    return explain_option(command, str(flag)) or error
 
 
 def _suggest_option(error: BaseException, flag: str) -> str:
@@ -191,7 +205,7 @@ def _suggest_option(error: BaseException, flag: str) -> str:
     )
     path = getattr(context, "command_path", "isolux")
     return (
-        f"`{path}` has no option {plain(flag)}\n  what to do: did you mean"
+        f"`{path}` has no option {clean_line(flag)}\n  what to do: did you mean"
         f" {' or '.join(nearest_names)}? "
         f"`{path} --help` says what each is for"
     )
@@ -200,15 +214,15 @@ def _suggest_option(error: BaseException, flag: str) -> str:
 def _report_bug(error: BaseException) -> int:
     return _print_failure(
         f"isolux: this is a bug in isolux, not in your input: {type(error).__name__}: "
-        f"{plain(str(error))}\n"
+        f"{clean_line(str(error))}\n"
         "  what to do: run again with ISOLUX_TRACEBACK=1 and report what it prints",
-        BUG,
+        EXIT_BUG,
     )
 
 
 def _print_failure(text: str, code: int) -> int:
-    from isolux.cli.document import fail
+    from isolux.cli.document import record_error
 
-    fail(text)
+    record_error(text)
     print_error(text)
     return code

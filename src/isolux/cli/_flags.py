@@ -15,17 +15,24 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import typer
 
 from isolux.vocabulary import registry
-from isolux.vocabulary.docstrings import described_parameters, first_sentence
+from isolux.vocabulary.docstrings import first_sentence, parse_parameter_descriptions
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.plugin_options import (
     Option,
-    dashed,
-    described_options,
-    named_options,
+    format_flag,
+    list_option_defaults,
+    list_options,
     read_value,
 )
-from isolux.vocabulary.spec import FLAT, STAGES, AuditSpec, flat_name, has_flag, task_parameters
-from isolux.vocabulary.words import choices, wanted
+from isolux.vocabulary.spec import (
+    SETTING_BY_FLAT_NAME,
+    STAGES,
+    AuditSpec,
+    flat_name,
+    has_flag,
+    task_parameters,
+)
+from isolux.vocabulary.words import describe_type, list_choices
 
 _PANELS = {
     "people": "People",
@@ -55,15 +62,15 @@ _MAX_DEFAULT_LENGTH = 60
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """One flag, its name written with ``_`` for ``-``; ``often``: the short help shows it."""
+    """One flag, its name written with ``_`` for ``-``; ``is_common``: the short help shows it."""
 
     name: str
-    kind: Any
+    annotation: Any
     default: Any
     help: str
     panel: str = "Settings"
-    often: bool = True
-    required: bool = False
+    is_common: bool = True
+    is_required: bool = False
 
 
 _OPTION = Flag(
@@ -72,42 +79,45 @@ _OPTION = Flag(
     (),
     "a setting without a flag of its own, NAME=VALUE: --help-all lists them; in an audit also the "
     "task's",
-    often=False,
+    is_common=False,
 )
 
 
-def of_stages() -> list[Flag]:
+def list_stage_flags() -> list[Flag]:
     """List the flags of every stage of an audit, and ``--option`` for the other settings."""
     flags = [_field_flag(AuditSpec, "protocol", "protocol", "What is audited")]
-    flags += [_setting_flag(name) for name in FLAT if has_flag(name)]
+    flags += [_setting_flag(name) for name in SETTING_BY_FLAT_NAME if has_flag(name)]
     return [*flags, _OPTION]
 
 
-def without_flag(stages: Collection[str] = STAGES) -> list[Flag]:
+def list_settings_without_flag(stages: Collection[str] = STAGES) -> list[Flag]:
     """List the settings of some stages that ``--option NAME=VALUE`` sets."""
     return [
         _setting_flag(name)
-        for name, (stage, _) in FLAT.items()
+        for name, (stage, _) in SETTING_BY_FLAT_NAME.items()
         if stage in stages and not has_flag(name)
     ]
 
 
-WITHOUT_FLAG: dict[str, Collection[str]] = {"audit": STAGES, "predict": ("people",)}
+OPTION_STAGES: dict[str, Collection[str]] = {"audit": STAGES, "predict": ("people",)}
 """Commands with ``--option``, and the stages whose settings without a flag it sets."""
 
 
-def described_settings(command: str) -> list[tuple[str, str]]:
+def describe_settings_without_flag(command: str) -> list[tuple[str, str]]:
     """List the settings without a flag of a command, with their help."""
     return [
-        (f"{flag.name}=VALUE", _help(flag)) for flag in without_flag(WITHOUT_FLAG.get(command, ()))
+        (f"{flag.name}=VALUE", _format_help(flag))
+        for flag in list_settings_without_flag(OPTION_STAGES.get(command, ()))
     ]
 
 
-def set_by_option(command: str, flag: str) -> SpecError | None:
+def explain_option(command: str, flag: str) -> SpecError | None:
     """Explain how a setting without a flag is set; None: the command has no such setting."""
     is_off, name = flag.startswith("--no-"), flag.lstrip("-").replace("-", "_")
     name = name.removeprefix("no_") if is_off else name
-    if name not in [setting.name for setting in without_flag(WITHOUT_FLAG.get(command, ()))]:
+    if name not in [
+        setting.name for setting in list_settings_without_flag(OPTION_STAGES.get(command, ()))
+    ]:
         return None
     return SpecError(
         f"{flag} is not a flag of this command",
@@ -118,18 +128,18 @@ def set_by_option(command: str, flag: str) -> SpecError | None:
 
 def refuse_other_stages(texts: Iterable[str], flags: Collection[str]) -> None:
     """Refuse an ``--option`` that ``isolux predict`` would not use."""
-    names = [flag.name for flag in without_flag(WITHOUT_FLAG["predict"])]
+    names = [flag.name for flag in list_settings_without_flag(OPTION_STAGES["predict"])]
     for name in (text.partition("=")[0].strip().replace("-", "_") for text in texts):
         if name not in names:
             raise SpecError(
                 f"--option of predict does not take {name!r}",
-                expected=dashed(name) if name in flags else "one of " + ", ".join(names),
+                expected=format_flag(name) if name in flags else "one of " + ", ".join(names),
                 found=name,
             )
 
 
 def _setting_flag(name: str) -> Flag:
-    stage, field = FLAT[name]
+    stage, field = SETTING_BY_FLAT_NAME[name]
     return _field_flag(STAGES[stage], field, name, _PANELS[stage])
 
 
@@ -142,15 +152,15 @@ def _field_flag(stage: Any, field: str, name: str, panel: str) -> Flag:
         field_info.get_default(),
         str(field_info.description),
         panel,
-        often=bool(extra.get("often")),
-        required=field_info.is_required(),
+        is_common=bool(extra.get("often")),
+        is_required=field_info.is_required(),
     )
 
 
-def of_task(task: str) -> list[Flag]:
+def list_task_flags(task: str) -> list[Flag]:
     """List the flags of a task's own settings; names that a stage has are for ``--option``."""
     flags = [
-        flag_of(
+        build_flag(
             option, panel=f"Task {task}", often=name in _COMMON_TASK_SETTINGS, name=flat_name(name)
         )
         for name, option in task_parameters(task).items()
@@ -158,29 +168,29 @@ def of_task(task: str) -> list[Flag]:
     return [flag for flag in flags if "." not in flag.name]
 
 
-def flag_of(
+def build_flag(
     option: Option, *, panel: str = "Settings", often: bool = True, name: str | None = None
 ) -> Flag:
     """Build the flag of a function's keyword parameter."""
     missing = option.default is inspect.Parameter.empty
     default = None if missing else option.default
     return Flag(
-        name or option.name, option.kind, default, option.description, panel, often, missing
+        name or option.name, option.type_hint, default, option.description, panel, often, missing
     )
 
 
-def with_flags(
+def add_flags(
     command: Callable[..., None],
     arguments: Sequence[inspect.Parameter],
     flags: Iterable[Flag],
     *,
-    everything: bool,
+    shows_all: bool,
 ) -> Callable[..., None]:
     """Give a command of ``**settings`` its arguments and flags; typer reads them.
 
     Parameters
     ----------
-    everything : bool
+    shows_all : bool
         Whether help shows every flag, or those that are needed often.
     """
 
@@ -188,13 +198,13 @@ def with_flags(
         command(**given_values)
 
     run.__doc__, run.__name__ = _read_summary(command), command.__name__
-    parameters = [*arguments, *(_build_parameter(flag, shows_all=everything) for flag in flags)]
+    parameters = [*arguments, *(_build_parameter(flag, shows_all=shows_all) for flag in flags)]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
 
 
-def generated(
+def build_command(
     command: Callable[..., None],
     public_function: Callable[..., Any] | None = None,
     *,
@@ -217,13 +227,13 @@ def generated(
         name: function
         for function in (public_function, command)
         if function
-        for name in named_options(function)
+        for name in list_option_defaults(function)
     }
     flags = {
-        option.name: flag_of(option)
+        option.name: build_flag(option)
         for function in (public_function, command)
         if function
-        for option in described_options(function).values()
+        for option in list_options(function).values()
     }
 
     def read(**values: Any) -> None:
@@ -234,20 +244,20 @@ def generated(
                     name,
                     flag_value,
                     owner=typed_name,
-                    called=dashed(name),
+                    displayed_name=format_flag(name),
                 )
                 if name in owner
                 else flag_value
-                for name, flag_value in given(values).items()
+                for name, flag_value in drop_unset(values).items()
             }
         )
 
     read.__doc__, read.__name__ = command.__doc__, command.__name__
-    return with_flags(read, _list_arguments(command), flags.values(), everything=True)
+    return add_flags(read, _list_arguments(command), flags.values(), shows_all=True)
 
 
 def _list_arguments(command: Callable[..., None]) -> list[inspect.Parameter]:
-    descriptions, arguments = described_parameters(command), []
+    descriptions, arguments = parse_parameter_descriptions(command), []
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
         if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
             continue
@@ -268,27 +278,27 @@ def _read_summary(command: Callable[..., None]) -> str:
 
 
 def _build_parameter(flag: Flag, *, shows_all: bool) -> inspect.Parameter:
-    typed = _typer_type(flag.kind)
+    typed = _typer_type(flag.annotation)
     option = typer.Option(
         _spell_flag(flag, typed),
-        help=_help(flag),
+        help=_format_help(flag),
         rich_help_panel=flag.panel,
         show_default=False,
-        hidden=not (flag.often or shows_all),
-        metavar=_metavar(flag.kind, typed),
+        hidden=not (flag.is_common or shows_all),
+        metavar=_metavar(flag.annotation, typed),
         autocompletion=_build_completion(flag),
     )
     return inspect.Parameter(
         flag.name,
         inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if flag.required else None,
-        annotation=Annotated[typed if flag.required else typed | None, option],
+        default=inspect.Parameter.empty if flag.is_required else None,
+        annotation=Annotated[typed if flag.is_required else typed | None, option],
     )
 
 
 def _build_completion(flag: Flag) -> Callable[[str], list[str]] | None:
     """Build the shell completion of a flag whose values have names."""
-    plugin_package, option_values = _PLUGIN_PACKAGES.get(flag.name), choices(flag.kind)
+    plugin_package, option_values = _PLUGIN_PACKAGES.get(flag.name), list_choices(flag.annotation)
     if plugin_package is None and not option_values:
         return None
 
@@ -299,7 +309,7 @@ def _build_completion(flag: Flag) -> Callable[[str], list[str]] | None:
     return complete
 
 
-def data_argument(*, is_required: bool) -> inspect.Parameter:
+def build_data_argument(*, is_required: bool) -> inspect.Parameter:
     """Build the argument DATA of an audit and of a prediction."""
     text = typer.Argument(
         help="NAME:PATH (table:people.csv), or a YAML file of settings",
@@ -319,14 +329,14 @@ def complete_dataset(incomplete: str) -> list[str]:
 
 
 def _spell_flag(flag: Flag, typed: Any) -> str:
-    flag_text = dashed(flag.name)
+    flag_text = format_flag(flag.name)
     if typed is bool and flag.name.startswith("no_"):
         return flag_text
     return f"{flag_text}/--no-{flag_text[2:]}" if typed is bool else flag_text
 
 
-def _help(flag: Flag) -> str:
-    option_values = choices(flag.kind)
+def _format_help(flag: Flag) -> str:
+    option_values = list_choices(flag.annotation)
     text = flag.help + (f" ({', '.join(option_values)})" if option_values else "")
     default_text = _format_default(flag.default)
     return f"{text} [default: {default_text}]" if default_text and "default:" not in text else text
@@ -362,10 +372,10 @@ def _metavar(annotation: Any, typed: Any) -> str | None:
     """Say what stands behind a flag: TEXT, or NUMBER."""
     if typed is bool:
         return None
-    type_text = wanted(annotation)
+    type_text = describe_type(annotation)
     return "NUMBER" if "number" in type_text else "TEXT"
 
 
-def given(settings: Mapping[str, Any]) -> dict[str, Any]:
+def drop_unset(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Drop settings that are not set on the command line."""
     return {k: v for k, v in settings.items() if v is not None and v != []}

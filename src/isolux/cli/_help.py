@@ -6,10 +6,10 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-from isolux.cli._flags import described_settings
+from isolux.cli._flags import describe_settings_without_flag
 from isolux.vocabulary.docstrings import first_sentence
 
-ALL = "--help-all"
+HELP_ALL = "--help-all"
 """The flag that shows every setting."""
 
 _EXAMPLES = {
@@ -48,7 +48,7 @@ class Command(TyperCommand):
         for group, records in groups.items():
             with formatter.section("Options" if is_plain and group == "Other" else group):
                 formatter.write_dl(records)
-        settings_without_flag = described_settings(_command_path(ctx))
+        settings_without_flag = describe_settings_without_flag(_command_path(ctx))
         if settings_without_flag and not self._n_hidden(ctx):
             with formatter.section("Settings without a flag of their own, by --option NAME=VALUE"):
                 formatter.write_dl(settings_without_flag)
@@ -61,8 +61,8 @@ class Command(TyperCommand):
             with formatter.section("Example"):
                 formatter.write(f"  {example}\n")
         if n_hidden := self._n_hidden(ctx):
-            n_more = n_hidden + len(described_settings(path))
-            hint = f"`isolux {path} {ALL}` shows {n_more} more settings"
+            n_more = n_hidden + len(describe_settings_without_flag(path))
+            hint = f"`isolux {path} {HELP_ALL}` shows {n_more} more settings"
             tasks = ", with --task NAME that task's own" if path == "audit" else ""
             formatter.write(f"\n{hint}{tasks}.\n")
 

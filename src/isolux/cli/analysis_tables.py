@@ -15,23 +15,23 @@ _MAX_ROWS = 12
 
 def show_analysis_tables(run: Run, names: Sequence[str]) -> None:
     """Print what analyses wrote: short tables whole, of long ones the first rows and a count."""
-    from isolux.cli.screen import show_wide
+    from isolux.cli.screen import print_wide_table
 
     tables = run.record.get("explained") or {}
     for name in names:
         has_finding = not run.findings.filter(analysis=name).is_empty()
-        if not document.giving() and not has_finding:
+        if not document.is_json_active() and not has_finding:
             say(f"{name}: no finding; tables:" if tables.get(name) else f"{name}: no finding.")
         for caption, table in (tables.get(name) or {}).items():
             frame = pl.DataFrame(
                 table["rows"], schema=table["columns"], orient="row", infer_schema_length=None
             )
-            if document.giving():
-                show_wide(caption, frame)
+            if document.is_json_active():
+                print_wide_table(caption, frame)
                 continue
             constant_columns = [
                 c for c in ("model", "status") if c in frame.columns and frame[c].n_unique() == 1
             ]
-            show_wide(caption, frame.drop(constant_columns).head(_MAX_ROWS))
+            print_wide_table(caption, frame.drop(constant_columns).head(_MAX_ROWS))
             if frame.height > _MAX_ROWS:
                 say(f"… and {frame.height - _MAX_ROWS:,} more rows in the report.")

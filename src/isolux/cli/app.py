@@ -16,11 +16,11 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from isolux.cli._flags import generated
+from isolux.cli._flags import build_command
 from isolux.cli._help import Command
-from isolux.cli.audit import audit, audit_command
-from isolux.cli.document import FLAG as JSON
-from isolux.cli.document import asked as asks_json
+from isolux.cli.audit import audit, build_audit_command
+from isolux.cli.document import JSON_FLAG as JSON
+from isolux.cli.document import is_json_requested as asks_json
 from isolux.cli.listing import listing
 from isolux.cli.streams import say
 
@@ -61,7 +61,7 @@ _ACCEPT_ANY_ARGUMENT = {
 }
 
 
-def program(args: Sequence[str], *, everything: bool = False) -> TyperGroup:
+def build_program(args: Sequence[str], *, shows_all: bool = False) -> TyperGroup:
     """Build the program for one call: the named command, and the others' names and help.
 
     ``isolux audit`` has the flags of the task that the arguments name.
@@ -70,7 +70,7 @@ def program(args: Sequence[str], *, everything: bool = False) -> TyperGroup:
     ----------
     args : sequence of str
         The command line, without the program's own name.
-    everything : bool
+    shows_all : bool
         Whether help shows every flag.
     """
     app = typer.Typer(
@@ -84,7 +84,7 @@ def program(args: Sequence[str], *, everything: bool = False) -> TyperGroup:
     command_index = next((i for i, text in enumerate(args) if not text.startswith("-")), len(args))
     command_name = args[command_index] if command_index < len(args) else ""
     if command_name == "audit":
-        command = audit_command(args[command_index + 1 :], everything=everything)
+        command = build_audit_command(args[command_index + 1 :], shows_all=shows_all)
         app.command(command_name, cls=Command)(command)
     elif command_name == "list":
         app.command(command_name, cls=Command)(listing)
@@ -108,7 +108,7 @@ def program(args: Sequence[str], *, everything: bool = False) -> TyperGroup:
     return group
 
 
-def without_json(args: Sequence[str]) -> list[str]:
+def strip_json_flag(args: Sequence[str]) -> list[str]:
     """Strip ``--json`` from a command line; commands with their own document get it last."""
     if not asks_json(args):
         return list(args)
@@ -155,7 +155,7 @@ def _add_command(app: typer.Typer, name: str, module: ModuleType) -> None:
     command = getattr(module, name)
     if not hasattr(module, "STEPS"):
         public_function = _load_public_function(getattr(module, "VERB", None))
-        app.command(name, cls=Command)(generated(command, public_function))
+        app.command(name, cls=Command)(build_command(command, public_function))
         return
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=command.__doc__)
     group.callback()(command)
@@ -163,7 +163,7 @@ def _add_command(app: typer.Typer, name: str, module: ModuleType) -> None:
         step_module = importlib.import_module(f"{module.__name__}.{file}")
         public_function = _load_public_function(getattr(step_module, "VERBS", {}).get(step))
         example = getattr(step_module, "EXAMPLES", {}).get(step)
-        step_command = generated(getattr(step_module, step), public_function, group=name)
+        step_command = build_command(getattr(step_module, step), public_function, group=name)
         group.command(step, cls=Command, epilog=example)(step_command)
     app.add_typer(group, name=name)
 
@@ -228,7 +228,7 @@ def _not_loaded() -> None:
 
 
 def _not_installed(context: typer.Context) -> None:
-    from isolux.verbs.synthesize import not_installed
+    from isolux.verbs.synthesize import missing_package_error
 
     name = str(context.info_name)
-    raise not_installed(f"isolux {name}", *_PACKAGE_BY_COMMAND[name])
+    raise missing_package_error(f"isolux {name}", *_PACKAGE_BY_COMMAND[name])

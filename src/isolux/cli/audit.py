@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from isolux.cli._flags import (
     Flag,
-    data_argument,
-    given,
-    of_stages,
-    of_task,
-    set_by_option,
-    with_flags,
+    add_flags,
+    build_data_argument,
+    drop_unset,
+    explain_option,
+    list_stage_flags,
+    list_task_flags,
 )
 from isolux.cli.streams import say
 
@@ -26,7 +26,7 @@ _NOTES = Flag(
     help="print every note, and every warning whole",
     default=None,
     panel="Output",
-    often=False,
+    is_common=False,
 )
 
 
@@ -38,33 +38,33 @@ def audit(data: str, *, notes: bool | None = None, **settings: Any) -> None:
     file.
     """
     from isolux.cli.audit_screen import show_audit
-    from isolux.cli.lazily import load_late
-    from isolux.cli.running import watching
+    from isolux.cli.lazily import load_lazily
+    from isolux.cli.running import monitor_predictions
     from isolux.io.atomic import refuse_existing
     from isolux.verbs.audit import run_audit
-    from isolux.verbs.audit.inputs import asked_for, one_per_model
+    from isolux.verbs.audit.inputs import read_audit_settings, split_by_model
 
-    spec = asked_for(data, given(settings))
+    spec = read_audit_settings(data, drop_unset(settings))
     has_out = spec.report.out is not None
     out = spec.report.out or _default_out(spec)
     spec = spec.updated(out=out)
     if spec.model.spec is not None and spec.model.answers is None:
         spec = spec.updated(answers=f"{out}.answers")
-    run_specs = one_per_model(spec)
+    run_specs = split_by_model(spec)
     for run_spec in run_specs:
         refuse_existing(
             _out_dir(run_spec), overwrite=run_spec.report.overwrite
         )  # before minutes of work
-    load_late("numpy.f2py")
+    load_lazily("numpy.f2py")
     for run_spec in run_specs:
         if len(run_specs) > 1:
             say(f"{run_spec.predictions.model_name}:")
-        finished_audit = run_audit(run_spec, watched=watching)
+        finished_audit = run_audit(run_spec, open_progress=monitor_predictions)
         report = finished_audit.report(_out_dir(run_spec), overwrite=run_spec.report.overwrite)
         show_audit(
             finished_audit.run,
             report,
-            unasked=None if has_out else _out_dir(run_spec),
+            default_out=None if has_out else _out_dir(run_spec),
             notes=bool(notes),
         )
     if len(run_specs) > 1:
@@ -75,24 +75,24 @@ def audit(data: str, *, notes: bool | None = None, **settings: Any) -> None:
         )
 
 
-def audit_command(args: Sequence[str], *, everything: bool) -> Callable[..., None]:
+def build_audit_command(args: Sequence[str], *, shows_all: bool) -> Callable[..., None]:
     """Build the command with the flags of the task that the arguments name."""
     from isolux.vocabulary import registry
 
-    task = named_task(args)
-    task_flags = of_task(task) if task in registry.names("tasks") else []
-    flags = [flag for flag in of_stages() if flag.name != "data"]
+    task = find_task(args)
+    task_flags = list_task_flags(task) if task in registry.names("tasks") else []
+    flags = [flag for flag in list_stage_flags() if flag.name != "data"]
     position = next(i for i, flag in enumerate(flags) if flag.name == "task") + 1
     flags = [*flags[:position], *task_flags, *flags[position:], _NOTES]
-    return with_flags(audit, [data_argument(is_required=True)], flags, everything=everything)
+    return add_flags(audit, [build_data_argument(is_required=True)], flags, shows_all=shows_all)
 
 
-def named_task(args: Sequence[str]) -> str:
+def find_task(args: Sequence[str]) -> str:
     """Find the task that a command line names: a flag, a paper's protocol, a file, the default.
 
     Examples
     --------
-    >>> named_task(["table:people.csv", "--task", "detection"])
+    >>> find_task(["table:people.csv", "--task", "detection"])
     'detection'
     """
     from isolux.vocabulary.spec import Task
@@ -105,11 +105,11 @@ def named_task(args: Sequence[str]) -> str:
     return str(flag or file_task or _task_of_protocol(protocol) or Task().name)
 
 
-def unknown_flag(args: Sequence[str], flag: str) -> IsoluxError:
+def explain_unknown_flag(args: Sequence[str], flag: str) -> IsoluxError:
     """Explain an unknown flag: which command or task has it, or the nearest name."""
     from isolux.vocabulary import registry
     from isolux.vocabulary.errors import SpecError, UnknownNameError
-    from isolux.vocabulary.spec import FLAT, refusal_of
+    from isolux.vocabulary.spec import SETTING_BY_FLAT_NAME, build_refusal
 
     if flag == "--analysis":
         return SpecError(
@@ -118,12 +118,12 @@ def unknown_flag(args: Sequence[str], flag: str) -> IsoluxError:
             found=flag,
             hint="--analysis is of `isolux explain RUN`, which runs them on a finished audit",
         )
-    name, task = flag.lstrip("-").replace("-", "_").removeprefix("no_"), named_task(args)
+    name, task = flag.lstrip("-").replace("-", "_").removeprefix("no_"), find_task(args)
     task_names = registry.names("tasks")
     if task not in task_names:
         return UnknownNameError("task", task, task_names, where="--task")
-    other_names = [*FLAT, "protocol", "option"]
-    return set_by_option("audit", flag) or refusal_of(task, name, other_names, where=flag)
+    other_names = [*SETTING_BY_FLAT_NAME, "protocol", "option"]
+    return explain_option("audit", flag) or build_refusal(task, name, other_names, source=flag)
 
 
 def _flag_value(args: Sequence[str], flag: str) -> str | None:
@@ -137,13 +137,13 @@ def _flag_value(args: Sequence[str], flag: str) -> str | None:
 
 def _read_settings_file(args: Sequence[str]) -> dict[str, Any]:
     """Read the settings file, if one is named; its errors are reported when it is run."""
-    from isolux.verbs.audit.inputs import names_file, read_settings
+    from isolux.verbs.audit.inputs import is_settings_file, read_settings_file
     from isolux.vocabulary.errors import IsoluxError
 
     for text in args:
-        if names_file(text):
+        if is_settings_file(text):
             try:
-                return read_settings(text)
+                return read_settings_file(text)
             except IsoluxError:
                 return {}
     return {}

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from isolux.cli import document
 from isolux.cli.analysis_tables import show_analysis_tables
-from isolux.cli.screen import give_run, say_figures, show_paper
-from isolux.cli.streams import as_printed, screen
+from isolux.cli.screen import add_run, print_figures_hint, print_paper_tables
+from isolux.cli.streams import build_console, to_printable
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.drawn import words_of
-from isolux.vocabulary.printable import plain
-from isolux.vocabulary.words import brief, numbered
+from isolux.vocabulary.drawn import describe_sample
+from isolux.vocabulary.printable import clean_line
+from isolux.vocabulary.words import pluralise, shorten_name
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -37,8 +37,8 @@ def show_audit(
     run: Run,
     report: Path | None,
     *,
-    first: Sequence[str] = (),
-    unasked: str | None = None,
+    requested_analyses: Sequence[str] = (),
+    default_out: str | None = None,
     notes: bool | None = None,
 ) -> None:
     """Print what an audit answers, its groups, the first findings, and the report's path.
@@ -48,10 +48,10 @@ def show_audit(
     run : Run
     report : Path or None
         The page that was written.
-    first : sequence of str
+    requested_analyses : sequence of str
         Analyses that were asked for just now: their findings are printed, and of the others how
         many there are.
-    unasked : str, optional
+    default_out : str, optional
         The folder that was chosen where none was named.
     notes : bool, optional
         Whether every note is printed, and every warning whole; None: the command has no such flag.
@@ -60,27 +60,29 @@ def show_audit(
 
     is_comparison = "models" in run.record
     answer = Answer("", "") if is_comparison else answer_of(run)
-    if document.giving():
+    if document.is_json_active():
         _give_script_output(run, answer, report)
-        show_analysis_tables(run, first or tuple(run.record.get("explained") or ()))
+        show_analysis_tables(run, requested_analyses or tuple(run.record.get("explained") or ()))
         return
-    console = screen()
+    console = build_console()
     lines = (
         []
         if is_comparison
-        else build_answer(run, answer, console.width, notes=notes, leading_only=bool(first))
+        else build_answer(
+            run, answer, console.width, notes=notes, leading_only=bool(requested_analyses)
+        )
     )
     n_lines_left = _MAX_LINES - len(lines)
-    lines += _build_findings(run, answer, first, console.width, n_lines_left)
+    lines += _build_findings(run, answer, requested_analyses, console.width, n_lines_left)
     print_lines([*lines, *_build_notes(run, console.width, notes=notes)])
-    show_analysis_tables(run, first)
-    show_paper(run)
+    show_analysis_tables(run, requested_analyses)
+    print_paper_tables(run)
     if report is not None:
-        console.print(f"report: {plain(str(report))}", soft_wrap=True)
-        say_figures(f"isolux report {report.parent}")
-    if unasked is not None:
-        text = f"everything is in {unasked}, as no --out DIR was given"
-        console.print(plain(text), soft_wrap=True)
+        console.print(f"report: {clean_line(str(report))}", soft_wrap=True)
+        print_figures_hint(f"isolux report {report.parent}")
+    if default_out is not None:
+        text = f"everything is in {default_out}, as no --out DIR was given"
+        console.print(clean_line(text), soft_wrap=True)
 
 
 def build_answer(
@@ -115,7 +117,7 @@ def build_answer(
             _MAX_LINES - _MIN_TAIL_LINES - len(lines),
         )
         group_tables = GroupTables(
-            tables, summary.audited, run.disparities, width, named=summary.leading_groups
+            tables, summary.audited, run.disparities, width, named_groups=summary.leading_groups
         )
         lines += group_tables.build_lines(max_lines)
     return [*lines, Text("")]
@@ -129,34 +131,36 @@ def _build_cautions(run: Run, summary: Summary, width: int, *, notes: bool) -> l
     """
     warnings = [f"WARNING: {text}" for text in run.record.get("warnings") or ()]
     cautions = [f"{caution.headline} {caution.text}" for caution in summary.cautions]
-    cautions += [text for text in (words_of(run.record),) if text]
+    cautions += [text for text in (describe_sample(run.record),) if text]
     max_whole = len(warnings) + len(cautions) if notes else _MAX_WARNINGS
     lines = [line for text in warnings[:max_whole] for line in wrap_text(text, width, "bold")]
     for text in warnings[max_whole:]:
-        lines += wrap_text(text, width, "bold", most=1)
+        lines += wrap_text(text, width, "bold", max_lines=1)
     n_cautions_shown = max(max_whole - len(warnings), 0)
     for text in cautions[:n_cautions_shown]:
-        lines += wrap_text(text, width, most=None if notes else _MAX_FINDING_LINES)
+        lines += wrap_text(text, width, max_lines=None if notes else _MAX_FINDING_LINES)
     if n_remaining := len(cautions[n_cautions_shown:]):
-        lines += wrap_text(f"{numbered(n_remaining, 'more caution')} in the report", width, "dim")
+        lines += wrap_text(f"{pluralise(n_remaining, 'more caution')} in the report", width, "dim")
     return lines
 
 
 def _headline(run: Run, summary: Summary, key: Mapping[str, Any] | None) -> str:
     """Format what was audited, on whom, and the overall value of the leading metric."""
-    from isolux.statements.numbers import NOTHING, interval, with_unit
+    from isolux.statements.numbers import NO_VALUE, format_interval, format_with_unit
 
     audited = summary.audited
     target_text = f" of {audited.target}" if audited.target else ""
     noun = str((run.record.get("accounting") or {}).get("unit") or "units")
     people = f"{audited.n_units:,} {noun}{audited.clustering}"
-    segments = [brief(audited.model), f"{audited.task}{target_text}", people]
+    segments = [shorten_name(audited.model), f"{audited.task}{target_text}", people]
     for line, estimate in summary.overall:
         if key is None or _is_line(line, key):
-            value_text = with_unit(estimate.value, line.unit)
-            interval_text = interval(estimate.low, estimate.high, line.unit, beside=estimate.value)
+            value_text = format_with_unit(estimate.value, line.unit)
+            interval_text = format_interval(
+                estimate.low, estimate.high, line.unit, beside=estimate.value
+            )
             interval_text = (
-                "" if interval_text == NOTHING else f" ({interval_text.replace(' to ', '–')})"
+                "" if interval_text == NO_VALUE else f" ({interval_text.replace(' to ', '–')})"
             )
             segments.append(f"{line.phrase} {value_text}{interval_text}")
             break
@@ -185,16 +189,16 @@ def _build_findings(
     run: Run, answer: Answer, requested_analyses: Sequence[str], width: int, n_lines_left: int
 ) -> list[Text]:
     """Build the lines of findings that the tables do not show, and how many more there are."""
-    from isolux.statements.answer import leave_out_said
+    from isolux.statements.answer import drop_stated_findings
 
     requested_names = tuple(
         requested_analyses or (run.record.get("spec") or {}).get("explain") or ()
     )
     findings = run.findings.sort("rank", maintain_order=True)
     is_requested = findings["analysis"].is_in(requested_names)
-    other_findings = leave_out_said(findings.filter(~is_requested), answer)
+    other_findings = drop_stated_findings(findings.filter(~is_requested), answer)
     paragraphs = [
-        wrap_text(f"• {claim}", width, most=_MAX_FINDING_LINES)
+        wrap_text(f"• {claim}", width, max_lines=_MAX_FINDING_LINES)
         for claim in other_findings["claim"].head(0 if requested_analyses else _MAX_FINDINGS)
     ]
     while (
@@ -210,7 +214,7 @@ def _build_findings(
     n_remaining = other_findings.height + int(is_requested.sum()) - n_shown
     if n_remaining:
         paragraphs.append(
-            wrap_text(f"… and {numbered(n_remaining, 'more finding')} in the report.", width)
+            wrap_text(f"… and {pluralise(n_remaining, 'more finding')} in the report.", width)
         )
     if not findings.height:
         paragraphs.append(wrap_text(_explain_no_findings(run), width))
@@ -230,8 +234,8 @@ def _explain_no_findings(run: Run) -> str:
 
 def _give_script_output(run: Run, answer: Answer, report: Path | None) -> None:
     """Add everything to the JSON document: what a screen shows, and all numbers."""
-    give_run(run, asdict(answer) if answer.first else None, report)
-    show_paper(run)
+    add_run(run, asdict(answer) if answer.first else None, report)
+    print_paper_tables(run)
 
 
 def _build_notes(run: Run, width: int, *, notes: bool | None) -> list[Text]:
@@ -239,18 +243,20 @@ def _build_notes(run: Run, width: int, *, notes: bool | None) -> list[Text]:
     texts = [f"note: {text}" for text in run.record.get("notes") or ()]
     if texts and not notes:
         location = "in the report" if notes is None else "--notes prints them"
-        texts = [f"{numbered(len(texts), 'note')}: {location}"]
+        texts = [f"{pluralise(len(texts), 'note')}: {location}"]
     return [line for text in texts for line in wrap_text(text, width, "dim")]
 
 
-def wrap_text(text: str, width: int, style: str = "", *, most: int | None = None) -> list[Text]:
-    """Break a text into lines of a screen; of more than ``most`` lines the end is cut off."""
+def wrap_text(
+    text: str, width: int, style: str = "", *, max_lines: int | None = None
+) -> list[Text]:
+    """Break a text into lines of a screen; of more than ``max_lines`` lines the end is cut off."""
     from rich.text import Text
 
-    full_text, ellipsis = Text(as_printed(plain(text)), style=style), as_printed(" …")
-    lines = list(full_text.wrap(screen(), width))
-    if is_long := most is not None and len(lines) > most:
-        lines = list(full_text.wrap(screen(), width - len(ellipsis)))[:most]
+    full_text, ellipsis = Text(to_printable(clean_line(text)), style=style), to_printable(" …")
+    lines = list(full_text.wrap(build_console(), width))
+    if is_long := max_lines is not None and len(lines) > max_lines:
+        lines = list(full_text.wrap(build_console(), width - len(ellipsis)))[:max_lines]
     for line in lines:
         line.rstrip()
     if is_long:
@@ -260,6 +266,6 @@ def wrap_text(text: str, width: int, style: str = "", *, most: int | None = None
 
 def print_lines(lines: Iterable[Text]) -> None:
     """Print lines that are as wide as the screen at most."""
-    console = screen()
+    console = build_console()
     for line in lines:
         console.print(line, no_wrap=True, overflow="ignore", crop=False)

@@ -42,23 +42,23 @@ def card(
     init : bool
         Print an empty file of facts for this kind, and make no card.
     """
+    from isolux.verbs.card import build_facts_template
     from isolux.verbs.card import card as fill_card
-    from isolux.verbs.card import first_facts
 
     if init:
-        sys.stdout.write(first_facts(run, kind=kind))
+        sys.stdout.write(build_facts_template(run, kind=kind))
         return
     filled_card = fill_card(run, kind=kind, facts=facts, publish_min=publish_min)
-    if out is not None or document.giving():  # the Markdown itself tells them
+    if out is not None or document.is_json_active():  # the Markdown itself tells them
         for text in filled_card.warnings:
-            document.warn(text, word="warning")
+            document.report_warning(text, word="warning")
     if out is None:
         sys.stdout.write(filled_card.markdown())
         return
     for path in filled_card.write(out, overwrite=overwrite):
-        document.wrote("card", path)
+        document.report_file("card", path)
     if filled_card.blanks:
-        document.note(
+        document.report_note(
             f"{len(filled_card.blanks)} facts are not stated, and marked so: "
             + ", ".join(blank.key for blank in filled_card.blanks)
             + f" (isolux card {run} --kind {kind} --init > facts.yaml, then --facts facts.yaml)"

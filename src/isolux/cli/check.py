@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from isolux.cli import document
-from isolux.cli.outputs import refuse_file
+from isolux.cli.outputs import check_output_file
 from isolux.cli.streams import say
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from isolux.verbs.check import Checked
+    from isolux.verbs.check import CheckResult
 
 VERB = "isolux.verbs.check:check"
 
@@ -40,19 +40,21 @@ def check(data: str, *, strict: bool = False, out: Path | None = None, **setting
     from isolux.verbs.check import check as run_check
 
     if out is not None:
-        refuse_file(out, endings=(".csv", ".json"))
+        check_output_file(out, endings=(".csv", ".json"))
     check_result = run_check(data, **settings)
-    document.give("problems", check_result.problems)
+    document.add_table("problems", check_result.problems)
     _print_problems(check_result, strict=strict)
     if out is not None:
         from isolux.io.atomic import write_text
 
-        document.wrote("problems", write_text(out, _format_problems(check_result.problems, out)))
+        document.report_file(
+            "problems", write_text(out, _format_problems(check_result.problems, out))
+        )
     if check_result.failed(strict=strict):
         raise typer.Exit(_EXIT_PROBLEMS)
 
 
-def _print_problems(check_result: Checked, *, strict: bool) -> None:
+def _print_problems(check_result: CheckResult, *, strict: bool) -> None:
     """Print each problem with its count and first cases, notes, and a summary."""
     import polars as pl
 
@@ -76,7 +78,7 @@ def _print_problems(check_result: Checked, *, strict: bool) -> None:
             say(f"  what to do: {hint}")
         say()
     for note in check_result.notes:
-        document.note(note)
+        document.report_note(note)
     errors = check_result.problems.filter(severity="error").height
     warnings = check_result.problems.height - errors
     say(
@@ -94,9 +96,9 @@ def _format_count(n: int, noun: str) -> str:
 
 def _format_problems(problems: pl.DataFrame, out: Path) -> str:
     if out.suffix.lower() == ".csv":
-        from isolux.io.csv_text import csv_text
+        from isolux.io.csv_text import to_safe_csv
 
-        return csv_text(problems)
+        return to_safe_csv(problems)
     import json
 
     return json.dumps(problems.to_dicts(), ensure_ascii=False, indent=1) + "\n"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from isolux.cli import document
 from isolux.cli.datasets_screen import show_datasets
 from isolux.cli.streams import say
-from isolux.vocabulary.plugin_options import named_options, own_settings
+from isolux.vocabulary.plugin_options import list_option_defaults, select_settings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,10 +62,10 @@ def compare(
     from isolux.verbs.compare import compare as compare_runs
 
     settings |= {"models": models, "average": average}
-    pair_flags = named_options(compare_runs)
-    flags = named_options(compare) | pair_flags
+    pair_flags = list_option_defaults(compare_runs)
+    flags = list_option_defaults(compare) | pair_flags
     if datasets:
-        own_settings(flags, settings, ("average",), "--datasets")
+        select_settings(flags, settings, ("average",), "--datasets")
         show_datasets(runs, out=out, overwrite=overwrite, average=average)
         return
     named_runs = [_split_name(text) for text in runs]
@@ -74,21 +74,23 @@ def compare(
         or len(named_runs) != _PAIR_SIZE
         or any(name is not None for name, _ in named_runs)
     ):
-        own_flags = own_settings(flags, settings, _SIDE_BY_SIDE_FLAGS, "a comparison side by side")
+        own_flags = select_settings(
+            flags, settings, _SIDE_BY_SIDE_FLAGS, "a comparison side by side"
+        )
         _compare_many(named_runs, out, overwrite=overwrite, settings=own_flags)
         return
-    own_flags = own_settings(flags, settings, pair_flags, "a comparison of two runs")
+    own_flags = select_settings(flags, settings, pair_flags, "a comparison of two runs")
     from isolux.cli.comparison_screen import show_comparison
-    from isolux.cli.lazily import load_late
+    from isolux.cli.lazily import load_lazily
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
-    load_late("numpy.f2py")
+    load_lazily("numpy.f2py")
     comparison = compare_runs(runs[0], runs[1], **own_flags)
     report = comparison.report(out, overwrite=overwrite) if out is not None else None
     show_comparison(comparison.run, report)
-    if document.giving():
-        document.give("rankings", comparison.rankings, of=out)
+    if document.is_json_active():
+        document.add_table("rankings", comparison.rankings, run_dir=out)
         return
     _show_relative(comparison.disparities)
 
@@ -130,26 +132,26 @@ def _compare_many(
     _show_side_by_side(comparison)
     if out is not None:
         say()
-        document.wrote("report", comparison.report(out, overwrite=overwrite))
+        document.report_file("report", comparison.report(out, overwrite=overwrite))
 
 
 def _show_side_by_side(comparison: SideBySide) -> None:
     """Print warnings, each step's gaps, and a table with models as columns."""
-    from isolux.cli.screen import show_table
-    from isolux.report.side_by_side import steps, wide
+    from isolux.cli.screen import print_table
+    from isolux.report.side_by_side import describe_steps, pivot_models
 
     for text in comparison.record["warnings"]:
-        document.warn(text)
-    for text in steps(comparison.changes, comparison.values):
+        document.report_warning(text)
+    for text in describe_steps(comparison.changes, comparison.values):
         say(f"• {text}")
-    document.give("values", comparison.values)
-    document.give("changes", comparison.changes)
+    document.add_table("values", comparison.values)
+    document.add_table("changes", comparison.changes)
     if comparison.models is not None:
-        from isolux.cli.screen import show_wide
+        from isolux.cli.screen import print_wide_table
 
-        show_wide("models and their training", comparison.models)
+        print_wide_table("models and their training", comparison.models)
     models = list(comparison.record["models"])
-    table = wide(comparison.values, models)
+    table = pivot_models(comparison.values, models)
     first = table.row(0, named=True)
     line = ("metric", "label", "threshold")
     main = [row for row in table.iter_rows(named=True) if all(row[k] == first[k] for k in line)]
@@ -158,14 +160,14 @@ def _show_side_by_side(comparison: SideBySide) -> None:
         for row in main[:_MAX_ROWS]
     ]
     say()
-    show_table(str(first["metric"]), ["attribute", "group", "n", *models], rows)
+    print_table(str(first["metric"]), ["attribute", "group", "n", *models], rows)
     for text in comparison.record["notes"]:
-        document.note(text)
+        document.report_note(text)
 
 
 def _show_relative(disparities: pl.DataFrame) -> None:
     """Print each group's change as a share of the first model's value, if requested."""
-    from isolux.cli.screen import show_table
+    from isolux.cli.screen import print_table
 
     rows = disparities.filter(disparities["kind"] == "relative_change")
     for (metric, threshold), metric_rows in rows.group_by(
@@ -182,7 +184,7 @@ def _show_relative(disparities: pl.DataFrame) -> None:
             f"{metric}{threshold_text}: change as a share of the first model's value,"
             " with its interval"
         )
-        show_table(heading, ["group", "change", "interval", "n"], cells)
+        print_table(heading, ["group", "change", "interval", "n"], cells)
 
 
 def _format_shares(row: dict[str, Any]) -> list[str]:

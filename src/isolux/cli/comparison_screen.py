@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 from isolux.cli import document
 from isolux.cli.group_table import draw_interval
-from isolux.cli.screen import give_run, say_figures, say_warning
-from isolux.cli.streams import screen
-from isolux.cli.widths import cut
+from isolux.cli.screen import add_run, print_figures_hint, print_warning
+from isolux.cli.streams import build_console
+from isolux.cli.widths import cut_middle
 from isolux.report.comparison import ComparisonSummary, summarise_comparison
 from isolux.report.document import Estimate
-from isolux.report.figures.svg import short_names
-from isolux.statements.numbers import count, p_text, value_text
+from isolux.report.figures.svg import shorten_names
+from isolux.statements.numbers import format_count, format_p, format_value
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.printable import plain
+from isolux.vocabulary.printable import clean_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,29 +40,29 @@ _STYLES = {"lost": "bold red", "gained": "cyan", "lower": "bold", "higher": "bol
 def show_comparison(run: Run, report: Path | None) -> None:
     """Print a comparison of two models, or add it to the JSON document."""
     summary = summarise_comparison(run)
-    if document.giving():
+    if document.is_json_active():
         _give_script_output(run, summary, report)
         return
     warnings = list(run.record.get("warnings") or ())
     for text in warnings[:_MAX_WARNINGS]:
-        say_warning(text)
+        print_warning(text)
     if len(warnings) > _MAX_WARNINGS:
-        say_warning(f"and {len(warnings) - _MAX_WARNINGS:,} more in the report")
-    console, answer = screen(), summary.answer
+        print_warning(f"and {len(warnings) - _MAX_WARNINGS:,} more in the report")
+    console, answer = build_console(), summary.answer
     lines = [_build_head_line(summary), *_list_cautions(summary), answer.first]
     lines += [f"• {text}" for text in answer.further]
     lines += [f"  and {answer.n_more:,} more changed (table)"] if answer.n_more else []
     lines += [f"• {text}" for text in answer.gaps]
     for text in lines:
-        console.print(plain(text))
+        console.print(clean_line(text))
     n_lines = sum(1 + len(text) // console.width for text in lines) + _show_tables(console, summary)
     sentences = answer.first, *answer.further, *answer.gaps
     _show_findings(console, run, summary, sentences, _MAX_LINES - n_lines)
     for note in () if report else run.record.get("notes") or ():
-        console.print(plain(f"note: {note}"), style="dim")
+        console.print(clean_line(f"note: {note}"), style="dim")
     if report is not None:
-        console.print(f"report: {plain(str(report))}", soft_wrap=True)
-        say_figures(f"isolux report {report.parent}")
+        console.print(f"report: {clean_line(str(report))}", soft_wrap=True)
+        print_figures_hint(f"isolux report {report.parent}")
 
 
 def _give_script_output(run: Run, summary: ComparisonSummary, report: Path | None) -> None:
@@ -76,7 +76,7 @@ def _give_script_output(run: Run, summary: ComparisonSummary, report: Path | Non
         "line": None,
         "attributes": [section.attribute for section in summary.sections],
     }
-    give_run(run, answer_fields, report)
+    add_run(run, answer_fields, report)
 
 
 def _list_cautions(summary: ComparisonSummary) -> list[str]:
@@ -87,12 +87,12 @@ def _list_cautions(summary: ComparisonSummary) -> list[str]:
 def _build_head_line(summary: ComparisonSummary) -> str:
     """Name the two models, the people, and everyone's value by either."""
     audited = summary.audited
-    people = f"{count(audited.n_units)} people{audited.clustering}"
+    people = f"{format_count(audited.n_units)} people{audited.clustering}"
     segments = [" → ".join(summary.models), people]
     for table in summary.overall[:1]:
-        row, unit = table.everyone, table.line.unit
+        row, unit = table.overall_change, table.line.unit
         if row is not None:
-            values_text = " → ".join(value_text(x, unit) for x in (row.first, row.second))
+            values_text = " → ".join(format_value(x, unit) for x in (row.first, row.second))
             segments.append(
                 f"{table.line.phrase} {values_text}{' %' if unit == 'fraction' else ''}"
             )
@@ -114,7 +114,7 @@ def _show_tables(console: Console, summary: ComparisonSummary) -> int:
     rows = [(row, table) for _, table, table_rows in section_tables for row in table_rows]
     if not rows:
         return 0
-    headings = ["", *short_names(summary.models, _HEAD_WIDTH), "change", "", "n", "p", ""]
+    headings = ["", *shorten_names(summary.models, _HEAD_WIDTH), "change", "", "n", "p", ""]
     cells = [_build_cells(row, table) for row, table in rows]
     widths = _fit_widths([headings, *cells], console.width)
     values = [x for row, _ in rows for x in (row.low, row.high, row.difference) if x is not None]
@@ -125,7 +125,7 @@ def _show_tables(console: Console, summary: ComparisonSummary) -> int:
         n_remaining = len(table.rows) - len(table_rows)
         remainder = f" ({n_remaining:,} more groups in the report)" if n_remaining else ""
         console.print(
-            Text(plain(title) + remainder, style="bold"), no_wrap=True, overflow="ellipsis"
+            Text(clean_line(title) + remainder, style="bold"), no_wrap=True, overflow="ellipsis"
         )
         for row in table_rows:
             change = Estimate(row.difference, row.low, row.high, 0, 0, row.status)
@@ -136,7 +136,7 @@ def _show_tables(console: Console, summary: ComparisonSummary) -> int:
             row_index += 1
     unchanged_titles = [section.title for section in sections[1:] if not section.n_changed]
     if unchanged_titles:
-        text = Text(plain(f"~ no change shown by {', '.join(unchanged_titles)}"))
+        text = Text(clean_line(f"~ no change shown by {', '.join(unchanged_titles)}"))
         console.print(text, no_wrap=True, overflow="ellipsis")
     level = summary.audited.percent
     legend = f"━●━ change with {level} interval, │ no change, ~ none shown; worst first"
@@ -147,11 +147,11 @@ def _show_tables(console: Console, summary: ComparisonSummary) -> int:
 def _build_cells(row: Change, table: ChangeTable) -> list[str]:
     """Build the cells of a group's row; its interval is drawn when the widths are known."""
     unit = table.line.unit
-    values = [value_text(x, unit) for x in (row.first, row.second)]
-    change = value_text(row.difference, unit, sign=True, places=table.places)
-    p = p_text(row.p_adjusted) if row.way not in _MARKS else ""
+    values = [format_value(x, unit) for x in (row.first, row.second)]
+    change = format_value(row.difference, unit, sign=True, places=table.n_decimals)
+    p = format_p(row.p_adjusted) if row.way not in _MARKS else ""
     mark = _MARKS.get(row.way, row.way)
-    return [f"  {plain(row.group)}", *values, change, "", count(row.n_units), p, mark]
+    return [f"  {clean_line(row.group)}", *values, change, "", format_count(row.n_units), p, mark]
 
 
 def _fit_widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
@@ -172,7 +172,7 @@ def _align_cells(cells: Sequence[str], widths: Sequence[int]) -> str:
     """Put a row's cells into columns: the name to the left, numbers to the right."""
     from rich.cells import cell_len, set_cell_size
 
-    aligned = [set_cell_size(cut(cells[0], widths[0]), widths[0])]
+    aligned = [set_cell_size(cut_middle(cells[0], widths[0]), widths[0])]
     for cell, width in zip(cells[1:], widths[1:], strict=False):
         aligned.append(" " * max(width - cell_len(cell), 0) + cell)
     return "  ".join(aligned)
@@ -195,7 +195,7 @@ def _show_findings(
         n_remaining += 1
     claims = other_claims[: min(max(n_lines_left // 2, _MIN_FINDINGS), _MAX_FINDINGS)]
     for claim in claims:
-        console.print(f"• {plain(claim)}")
+        console.print(f"• {clean_line(claim)}")
     if n_remaining := n_remaining - len(claims):
         console.print(
             f"… and {n_remaining:,} more finding{'s' if n_remaining > 1 else ''} in the report."

@@ -28,11 +28,11 @@ def crop(data: str, *, out: Path, **settings: Any) -> None:
     from isolux.verbs.crop import crop as run_crop
 
     crop_result = run_crop(data, out=out, **settings)
-    document.note_all(crop_result.notes)
+    document.report_notes(crop_result.notes)
     n_crops = crop_result.crops["file"].count()
     say(
-        f"{n_crops:,} crops of {crop_result.crops.height:,} people: {crop_result.made:,} cut"
+        f"{n_crops:,} crops of {crop_result.crops.height:,} people: {crop_result.n_new_crops:,} cut"
         " out now"
     )
-    document.wrote("crops", crop_result.folder)
+    document.report_file("crops", crop_result.folder)
     say(f"a model's answers: isolux predict {data} --crops {crop_result.folder} --model … --out …")

@@ -11,23 +11,23 @@ from isolux.cli.streams import say
 
 def show_datasets(runs: Sequence[str], *, out: str | None, **settings: Any) -> None:
     """Print the tables of models on several datasets, and write them where a folder is named."""
-    from isolux.cli.screen import show_table
+    from isolux.cli.screen import print_table
     from isolux.verbs.across import across as lay_out
 
     cross_dataset = lay_out(_parse_named_runs(runs), out=out, **settings)
     for text in cross_dataset.warnings:
-        document.warn(text)
-    document.give("values", cross_dataset.values, of=cross_dataset.folder)
+        document.report_warning(text)
+    document.add_table("values", cross_dataset.values, run_dir=cross_dataset.folder)
     for caption, table in cross_dataset.tables.items():
         say()
         rows = [
             ["–" if cell is None else _format_cell(cell) for cell in row]
             for row in table.iter_rows()
         ]
-        show_table(caption, table.columns, rows)
+        print_table(caption, table.columns, rows)
     if cross_dataset.folder is not None:
         say()
-        document.wrote("tables", cross_dataset.folder)
+        document.report_file("tables", cross_dataset.folder)
 
 
 def _format_cell(cell: object) -> str:

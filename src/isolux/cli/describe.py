@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from isolux.cli import document
-from isolux.cli.streams import say, screen
+from isolux.cli.streams import build_console, say
 
 VERB = "isolux.verbs.describe:describe"
 
@@ -26,19 +26,21 @@ def describe(data: list[str], *, out: Path | None = None, **settings: Any) -> No
         An HTML page to write, with figures.
     """
     from isolux.cli.audit_screen import print_lines, wrap_text
-    from isolux.cli.screen import say_figures, show_wide
+    from isolux.cli.screen import print_figures_hint, print_wide_table
     from isolux.report.description import describe_contents
     from isolux.verbs.describe import describe as run_describe
 
     description = run_describe(data, **settings)
     print_lines(
-        wrap_text(describe_contents(description.tables, description.names), screen().width, "bold")
+        wrap_text(
+            describe_contents(description.tables, description.names), build_console().width, "bold"
+        )
     )
     for caption, table in description.tables.items():
-        show_wide(caption, table)
+        print_wide_table(caption, table)
     say()
     for note in description.notes:
-        document.note(note)
+        document.report_note(note)
     if out is not None:
-        document.wrote("page", description.report(out))
-        say_figures()
+        document.report_file("page", description.report(out))
+        print_figures_hint()

@@ -1,8 +1,9 @@
 """``--json``: what a command says as one JSON document on standard output, for scripts.
 
-A command says what it did through ``warn``, ``note``, ``wrote`` and ``give``: on a screen these are
-lines, with ``--json`` they are fields. Whatever else it prints stands under ``text``, so that a
-command of another package has ``--json`` too. ``docs/schemas/command-1.json`` is the schema.
+A command says what it did through ``report_warning``, ``report_note``, ``report_file`` and
+``add_table``: on a screen these are lines, with ``--json`` they are fields. Whatever else it prints
+stands under ``text``, so that a command of another package has ``--json`` too.
+``docs/schemas/command-1.json`` is the schema.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from isolux.vocabulary.printable import escape_json
 if TYPE_CHECKING:
     import polars as pl
 
-FLAG = "--json"
+JSON_FLAG = "--json"
 SCHEMA = "https://github.com/isolux/isolux/blob/main/docs/schemas/command-1.json"
 _ERROR_LABELS = {"expected": "expected", "found": "found", "where": "where", "hint": "what to do"}
 """The fields of an error, and their labels on a screen."""
@@ -34,9 +35,9 @@ class _JsonDocument:
     """The JSON document of one command, until it is printed."""
 
     command: str
-    own: bool
+    has_own_document: bool
     out: TextIO
-    printed: bool = False
+    is_printed: bool = False
     error: dict[str, Any] | None = None
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -48,8 +49,8 @@ class _JsonDocument:
     def print(self, code: int | None) -> None:
         """Print the document once; commands with their own document print theirs."""
         printed_text = self.text.getvalue()
-        is_own_output = self.own and self.error is None and printed_text.strip()
-        if not self.printed:
+        is_own_output = self.has_own_document and self.error is None and printed_text.strip()
+        if not self.is_printed:
             json_text = (
                 printed_text
                 if is_own_output
@@ -57,7 +58,7 @@ class _JsonDocument:
             )
             self.out.write(escape_json(json_text))
         self.out.flush()
-        self.printed = True
+        self.is_printed = True
 
     def _fields(self, printed_text: str, code: int | None) -> dict[str, Any]:
         from importlib.metadata import version
@@ -81,11 +82,11 @@ _documents: list[_JsonDocument] = []
 """The current document; empty where a command prints to a screen."""
 
 
-def answered(
+def run_with_json(
     args: Sequence[str],
     run: Callable[[], int],
     *,
-    own: Iterable[str] = (),
+    commands_with_own_document: Iterable[str] = (),
     is_group: Callable[[str], bool] = bool,
 ) -> int:
     """Run a command and return its exit code; with ``--json``, print what it said as JSON.
@@ -96,18 +97,18 @@ def answered(
         The command line, without the program's name.
     run : callable
         Runs the command and gives its exit code.
-    own : iterable of str
+    commands_with_own_document : iterable of str
         Commands whose ``--json`` prints a document of their own; where they end before that, by an
         error, this one tells it.
     is_group : callable
         Tells whether a command has commands of its own.
     """
-    if not asked(args):
+    if not is_json_requested(args):
         return run()
     command_words = [text for text in args if not text.startswith("-")]
     name = command_words[0] if command_words else ""
     command_name = " ".join(command_words[:2]) if is_group(name) else name
-    document = _JsonDocument(command_name, name in own, sys.stdout)
+    document = _JsonDocument(command_name, name in commands_with_own_document, sys.stdout)
     _documents.append(document)
     try:
         with redirect_stdout(document.text):
@@ -118,17 +119,17 @@ def answered(
     return code
 
 
-def asked(args: Sequence[str]) -> bool:
+def is_json_requested(args: Sequence[str]) -> bool:
     """Return whether a command line has ``--json``, before any ``--``."""
-    return FLAG in args[: args.index("--")] if "--" in args else FLAG in args
+    return JSON_FLAG in args[: args.index("--")] if "--" in args else JSON_FLAG in args
 
 
-def giving() -> bool:
+def is_json_active() -> bool:
     """Return whether the current command writes a JSON document."""
     return bool(_documents)
 
 
-def warn(text: str, *, word: str = "WARNING") -> None:
+def report_warning(text: str, *, word: str = "WARNING") -> None:
     """Report a warning: a field of the document, or a line."""
     if _documents:
         _documents[-1].warnings.append(text)
@@ -136,7 +137,7 @@ def warn(text: str, *, word: str = "WARNING") -> None:
         say(f"{word}: {text}")
 
 
-def note(text: str) -> None:
+def report_note(text: str) -> None:
     """Report a note: a field of the document, or a line."""
     if _documents:
         _documents[-1].notes.append(text)
@@ -144,18 +145,18 @@ def note(text: str) -> None:
         say(f"note: {text}")
 
 
-def note_all(notes: Iterable[str]) -> None:
+def report_notes(notes: Iterable[str]) -> None:
     """Report notes: cautions first, as warnings."""
-    from isolux.vocabulary.notes import by_severity
+    from isolux.vocabulary.notes import split_by_severity
 
-    cautions, plain_notes = by_severity(notes)
+    cautions, plain_notes = split_by_severity(notes)
     for caution in cautions:
-        warn(caution)
+        report_warning(caution)
     for plain_note in plain_notes:
-        note(plain_note)
+        report_note(plain_note)
 
 
-def wrote(description: str, path: str | Path | None, suffix: str = "") -> None:
+def report_file(description: str, path: str | Path | None, suffix: str = "") -> None:
     """Report a written file; ``suffix`` is printed on a screen alone."""
     if _documents:
         _documents[-1].files.append({"what": description, "path": str(path)})
@@ -163,13 +164,13 @@ def wrote(description: str, path: str | Path | None, suffix: str = "") -> None:
         say(f"{description}: {path}{suffix}")
 
 
-def give_answer(answer: Mapping[str, Any], *, of: str | Path | None = None) -> None:
+def add_answer(answer: Mapping[str, Any], *, run_dir: str | Path | None = None) -> None:
     """Add the first sentences of an audit to the document."""
     if _documents:
-        _documents[-1].answers.append({"of": _to_text(of), **_to_json_value(answer)})
+        _documents[-1].answers.append({"of": _to_text(run_dir), **_to_json_value(answer)})
 
 
-def give(name: str, table: pl.DataFrame, *, of: str | Path | None = None) -> None:
+def add_table(name: str, table: pl.DataFrame, *, run_dir: str | Path | None = None) -> None:
     """Add a table to the document, with unrounded numbers.
 
     Parameters
@@ -177,17 +178,17 @@ def give(name: str, table: pl.DataFrame, *, of: str | Path | None = None) -> Non
     name : str
         What the table is called: ``"findings"``.
     table : polars.DataFrame
-    of : str or Path, optional
+    run_dir : str or Path, optional
         The run that it belongs to.
     """
     if _documents:
         rows = [
             {key: _to_json_value(cell) for key, cell in row.items()} for row in table.to_dicts()
         ]
-        _documents[-1].tables.append({"name": name, "of": _to_text(of), "rows": rows})
+        _documents[-1].tables.append({"name": name, "of": _to_text(run_dir), "rows": rows})
 
 
-def give_words(name: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def add_text_table(name: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Add a printed table to the document, cells as text; equal column names are numbered."""
     names: list[str] = []
     for column in columns:
@@ -198,7 +199,7 @@ def give_words(name: str, columns: Sequence[str], rows: Iterable[Sequence[str]])
     _documents[-1].tables.append({"name": name, "of": None, "rows": text_rows})
 
 
-def fail(error: BaseException | str) -> None:
+def record_error(error: BaseException | str) -> None:
     """Record why the command ended in the document; the first reason stays.
 
     Parameters
@@ -226,7 +227,7 @@ def fail(error: BaseException | str) -> None:
     }
 
 
-def print_now() -> None:
+def print_unfinished() -> None:
     """Print the document while the command goes on, as a server does: its exit code is null."""
     if _documents:
         _documents[-1].print(None)

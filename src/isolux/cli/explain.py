@@ -44,17 +44,19 @@ def explain(
     explanation = run_explain(run, **settings)
 
     def fill_folder(folder: Path) -> None:
-        run_directory.carry_over(run, folder)
+        run_directory.carry_over_other_files(run, folder)
         write_report(explanation.run, folder / "report.html")
 
-    run_dir = run_directory.save(
+    run_dir = run_directory.save_run(
         explanation.run,
         out or run,
         overwrite=overwrite or out is None,
-        carried=out is None,
+        keeps_other_files=out is None,
         extra=fill_folder,
     )
     first = tuple(settings.get("analysis") or ())
-    show_audit(explanation.run, Path(run_dir) / "report.html", first=first, notes=notes)
+    show_audit(
+        explanation.run, Path(run_dir) / "report.html", requested_analyses=first, notes=notes
+    )
     for name, reason in explanation.refused.items():
         say(f"{name} did not run: {reason}")

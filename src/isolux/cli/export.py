@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from isolux.cli import document
-from isolux.cli.outputs import refuse_file
+from isolux.cli.outputs import check_output_file
 from isolux.cli.streams import say
 from isolux.io.frames import FORMATS
 from isolux.vocabulary import registry
-from isolux.vocabulary.plugin_options import named_options, own_settings
+from isolux.vocabulary.plugin_options import list_option_defaults, select_settings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -84,14 +84,16 @@ def export(
     overwrite : bool
         Replace the Parquet file.
     """
-    own_settings(named_options(export), locals(), ("out", "to", *_FORMAT_FLAGS[to]), f"--to {to}")
+    select_settings(
+        list_option_defaults(export), locals(), ("out", "to", *_FORMAT_FLAGS[to]), f"--to {to}"
+    )
     if to == "parquet":
-        refuse_file(out, endings=FORMATS["parquet"], source=data, overwrite=overwrite)
+        check_output_file(out, endings=FORMATS["parquet"], source=data, overwrite=overwrite)
         _export_output(data, out, format, model_name, prediction_option)
         return
     from isolux.io.atomic import refuse_existing
     from isolux.people.loading import load_people
-    from isolux.verbs.publish import without_small_groups, without_telling_scores
+    from isolux.verbs.publish import suppress_revealing_scores, suppress_small_groups
     from isolux.vocabulary.spec import parse_spec
 
     save_dataset = registry.load("datasets", to).save
@@ -103,9 +105,9 @@ def export(
         people_settings = {"data": data, "data_option": list(data_option), **consent}
         dataset, scores, target = load_people(parse_spec(people_settings).people), None, None
     if publish_min:
-        full_dataset, dataset = dataset, without_small_groups(dataset, publish_min)
+        full_dataset, dataset = dataset, suppress_small_groups(dataset, publish_min)
         if scores is not None:
-            scores = without_telling_scores(scores, full_dataset, dataset, target)
+            scores = suppress_revealing_scores(scores, full_dataset, dataset, target)
     folder = save_dataset(dataset, out, images=images, scores=scores, masks=masks)
     people = dataset.instances
     summary_text = f"{people.height:,} people of {people['image_id'].n_unique():,} images"
@@ -113,7 +115,7 @@ def export(
         n = scores.select("model", "metric", "label", "threshold").n_unique()
         summary_text += f", {n:,} score(s) each"
     say(summary_text)
-    document.wrote(to, folder)
+    document.report_file(to, folder)
     say(*_VIEW_HINT.splitlines()[:-1], _VIEW_HINT.splitlines()[-1].format(folder=folder))
 
 
@@ -122,10 +124,10 @@ def _export_output(
 ) -> None:
     """Write a model's output as Parquet, and say how much it is."""
     from isolux.io.atomic import write_parquet
-    from isolux.predictions import output_format, read_labels, read_predictions
+    from isolux.predictions import detect_output_format, read_labels, read_predictions
     from isolux.vocabulary.plugin_options import read_options
 
-    format_name = format_name or output_format(path)
+    format_name = format_name or detect_output_format(path)
     plugin = registry.load("predictions", format_name)
     settings = read_options(
         read_labels if format_name in FORMATS else plugin.read,
@@ -141,7 +143,7 @@ def _export_output(
     )
     models = ", ".join(["", *frame["model"].unique(maintain_order=True).to_list()[:5]])
     say(f"{frame.height:,} rows of {frame[column].n_unique():,} {units}{models}")
-    document.wrote("predictions", target)
+    document.report_file("predictions", target)
 
 
 def _load_run_people(
@@ -151,15 +153,15 @@ def _load_run_people(
     import polars as pl
 
     from isolux.io import run_directory
-    from isolux.people.loading import judged_people
-    from isolux.vocabulary.counts import refuse_counts
+    from isolux.people.loading import load_audit_people
+    from isolux.vocabulary.counts import refuse_count_tables
     from isolux.vocabulary.errors import SpecError
-    from isolux.vocabulary.spec import recorded_spec
+    from isolux.vocabulary.spec import read_recorded_spec
 
     if options:
         raise SpecError("a run says how its dataset is loaded", found="--data-option", where=path)
-    run = run_directory.load(path)
-    refuse_counts(run.evidence, "an export", "a run of people, named by their ids")
+    run = run_directory.load_run(path)
+    refuse_count_tables(run.evidence, "an export", "a run of people, named by their ids")
     recorded_settings = run.record.get("spec") or {}
     if ":" not in str(recorded_settings.get("data") or ""):
         raise SpecError(
@@ -168,10 +170,10 @@ def _load_run_people(
             found=repr(recorded_settings.get("data")),
             where=path,
         )
-    spec = recorded_spec(run.record)
+    spec = read_recorded_spec(run.record)
     if consent["withdrawn"] is not None:
         spec = spec.model_copy(update={"people": spec.people.model_copy(update=consent)})
-    dataset = judged_people(spec)
+    dataset = load_audit_people(spec)
     scores = run.scores.filter(pl.col("unit_kind") == "instance")
     # People withdrawn before the run are in none of its tables; later ones not in the dataset.
     tables = [scores, *(t for t in run.evidence.values() if "unit_id" in t.columns)]

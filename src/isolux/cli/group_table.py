@@ -10,15 +10,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isolux.cli.streams import as_printed
-from isolux.cli.widths import cut, pad, shorten
-from isolux.report.document import AttributeSection, Audited, Estimate, GroupRow, LineTable
+from isolux.cli.streams import to_printable
+from isolux.cli.widths import cut_end, cut_middle, pad_text
+from isolux.report.document import AttributeSection, AuditSubject, Estimate, GroupRow, LineTable
 from isolux.report.gaps import print_gaps
 from isolux.statements.lines import Line
-from isolux.statements.numbers import column_places, count, p_text, value_text
-from isolux.vocabulary.printable import plain
+from isolux.statements.numbers import choose_column_decimals, format_count, format_p, format_value
+from isolux.vocabulary.printable import clean_line
 from isolux.vocabulary.tables import Status
-from isolux.vocabulary.words import numbered
+from isolux.vocabulary.words import pluralise
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,7 +41,7 @@ class _Cells:
     """One row before its interval is drawn: texts, the estimate and the footnotes' names."""
 
     name: str
-    value: str
+    value_text: str
     interval: str
     n: str
     difference: str
@@ -57,8 +57,8 @@ class _AttributeRows:
 
     title: str
     rows: tuple[_Cells, ...] = ()
-    beside: str = ""
-    instead: str = ""
+    suffix: str = ""
+    omitted_because: str = ""
 
 
 class GroupTables:
@@ -81,19 +81,19 @@ class GroupTables:
     def __init__(
         self,
         tables: Sequence[tuple[AttributeSection, LineTable]],
-        audited: Audited,
+        audited: AuditSubject,
         disparities: pl.DataFrame,
         width: int,
-        named: Sequence[str] = (),
+        named_groups: Sequence[str] = (),
     ) -> None:
         self._audited, self._width = audited, width
-        self._named_groups = tuple(named)
+        self._named_groups = tuple(named_groups)
         self._notes: dict[str, str] = {}
         self._line = tables[0][1].line
         self._overall = tables[0][1].overall
         self._worse_in_pairs = _find_worse_in_pairs(disparities, self._line, audited.alpha)
         rows = [row for _, table in tables for row in table.rows]
-        self._places = column_places([row.estimate.value for row in rows], self._line.unit)
+        self._places = choose_column_decimals([row.estimate.value for row in rows], self._line.unit)
         self._gaps = self._format_gaps(rows)
         self._attribute_rows = [self._build_part(i, *pair) for i, pair in enumerate(tables)]
         cells = [row for attribute_rows in self._attribute_rows for row in attribute_rows.rows]
@@ -119,20 +119,24 @@ class GroupTables:
         no_difference = [
             attribute_rows.title
             for attribute_rows in self._attribute_rows[1:]
-            if attribute_rows.instead == _NOT_SHOWN
+            if attribute_rows.omitted_because == _NOT_SHOWN
         ]
         too_few = [
             attribute_rows.title
             for attribute_rows in self._attribute_rows[1:]
-            if attribute_rows.instead == _TOO_FEW
+            if attribute_rows.omitted_because == _TOO_FEW
         ]
         for text, titles, suffix in (
-            (f"{_NOT_SHOWN} nothing shown by", no_difference, f" in {plain(self._line.phrase)}"),
+            (
+                f"{_NOT_SHOWN} nothing shown by",
+                no_difference,
+                f" in {clean_line(self._line.phrase)}",
+            ),
             ("too few people to compare by", too_few, ""),
             ("… also in the report:", omitted_titles, ""),
         ):
             if titles:
-                line = shorten(f"{text} {', '.join(titles)}", self._width - len(suffix))
+                line = cut_end(f"{text} {', '.join(titles)}", self._width - len(suffix))
                 lines.append(line.append(suffix))
         return [*lines, *self._build_legend()]
 
@@ -145,26 +149,26 @@ class GroupTables:
             self._build_cells(row, in_pair=(section.attribute, row.group) in self._worse_in_pairs)
             for row in sorted_rows
         ]
-        n, title = len(cells), as_printed(plain(section.title))
+        n, title = len(cells), to_printable(clean_line(section.title))
         if not index:
             shown_indexes = self._choose_leading([row.group for row in sorted_rows])
             omitted_cells = [cell for i, cell in enumerate(cells) if i not in shown_indexes]
             n_small = sum("small" in row.notes for row in omitted_cells)
-            suffix = f"  … {numbered(len(omitted_cells), 'more group')}" if omitted_cells else ""
+            suffix = f"  … {pluralise(len(omitted_cells), 'more group')}" if omitted_cells else ""
             suffix += f", {n_small:,} of them too small to judge" if n_small else ""
             return _AttributeRows(title, tuple(cells[i] for i in shown_indexes), suffix)
         comparable_cells = [
             cell
             for cell, row in zip(cells, sorted_rows, strict=True)
-            if row.estimate.judged and not row.is_unknown
+            if row.estimate.is_comparable and not row.is_unknown
         ]
         if len(comparable_cells) < _MAX_OTHER_ROWS:
-            return _AttributeRows(title, instead=_TOO_FEW)
+            return _AttributeRows(title, omitted_because=_TOO_FEW)
         if all(cell.mark == _NOT_SHOWN and not cell.notes for cell in comparable_cells):
-            return _AttributeRows(title, instead=_NOT_SHOWN)
+            return _AttributeRows(title, omitted_because=_NOT_SHOWN)
         extreme = "lowest" if self._line.direction == "none" else "worst"
         suffix = (
-            f" ({numbered(n, 'group')}, the {_MAX_OTHER_ROWS} {extreme})"
+            f" ({pluralise(n, 'group')}, the {_MAX_OTHER_ROWS} {extreme})"
             if n > _MAX_OTHER_ROWS
             else ""
         )
@@ -180,7 +184,7 @@ class GroupTables:
     def _build_cells(self, row: GroupRow, *, in_pair: bool) -> _Cells:
         estimate, line = row.estimate, self._line
         p, gap = row.p_adjusted, row.difference
-        is_shown = p is not None and p <= self._audited.alpha and estimate.judged
+        is_shown = p is not None and p <= self._audited.alpha and estimate.is_comparable
         notes = _find_notes(estimate)
         notes += ["pair"] if row.mark == _NOT_SHOWN and in_pair else []
         is_marked = row.mark not in ("", _NOT_SHOWN)
@@ -188,12 +192,12 @@ class GroupTables:
         notes += ["known"] if is_among_known else []
         is_shown = is_shown and row.mark != _NOT_SHOWN and not is_among_known
         return _Cells(
-            name=as_printed(plain(row.group)),
-            value=self._format_value(estimate),
+            name=to_printable(clean_line(row.group)),
+            value_text=self._format_value(estimate),
             interval=self._format_interval(estimate),
-            n=count(estimate.n_units),
-            difference="" if gap is None and not estimate.judged else self._gaps[id(row)],
-            p=p_text(p) if is_shown else "",
+            n=format_count(estimate.n_units),
+            difference="" if gap is None and not estimate.is_comparable else self._gaps[id(row)],
+            p=format_p(p) if is_shown else "",
             mark=row.mark,
             notes=tuple(notes),
             estimate=estimate,
@@ -203,14 +207,14 @@ class GroupTables:
         if estimate.low is None or estimate.high is None:
             return ""
         low, high = (
-            value_text(end, self._line.unit, places=self._places)
+            format_value(end, self._line.unit, places=self._places)
             for end in (estimate.low, estimate.high)
         )
         return f"{low} to {high}" if estimate.low < 0 else f"{low}–{high}"
 
     def _format_value(self, estimate: Estimate | None) -> str:
         number = estimate.value if estimate else None
-        return value_text(number, self._line.unit, places=self._places)
+        return format_value(number, self._line.unit, places=self._places)
 
     def _format_gaps(self, rows: Sequence[GroupRow]) -> dict[int, str]:
         """Format each row's difference to everyone, consistent with the printed values."""
@@ -225,7 +229,7 @@ class GroupTables:
         from rich.cells import cell_len
 
         texts = [
-            (c.value, c.interval, c.n, c.difference, c.p, c.mark + "¹²"[: len(c.notes)])
+            (c.value_text, c.interval, c.n, c.difference, c.p, c.mark + "¹²"[: len(c.notes)])
             for c in cells
         ]
         headings = ("", "", *_HEADINGS[4:])
@@ -245,12 +249,12 @@ class GroupTables:
 
         rows = [*map(self._build_row, attribute_rows.rows)]
         if not is_first:
-            title = cut(attribute_rows.title, self._width - cell_len(attribute_rows.beside))
-            return [Text.assemble((title, "bold"), attribute_rows.beside), *rows]
-        rows += [Text(attribute_rows.beside, style="dim")] if attribute_rows.beside else []
+            title = cut_middle(attribute_rows.title, self._width - cell_len(attribute_rows.suffix))
+            return [Text.assemble((title, "bold"), attribute_rows.suffix), *rows]
+        rows += [Text(attribute_rows.suffix, style="dim")] if attribute_rows.suffix else []
         if cell_len(attribute_rows.title) <= self._widths[0]:
             return [self._build_head(attribute_rows.title), *rows]
-        head = Text(cut(attribute_rows.title, self._width), style="bold")
+        head = Text(cut_middle(attribute_rows.title, self._width), style="bold")
         return [head, self._build_head(""), *rows]
 
     def _build_head(self, title: str) -> Text:
@@ -259,10 +263,13 @@ class GroupTables:
 
         name_width, value_width, interval_width, strip_width, *other_widths = self._widths
         unit = "%" if self._line.unit == "fraction" else self._line.unit
-        metric = plain(self._line.phrase + (f", {unit}" if unit else ""))
+        metric = clean_line(self._line.phrase + (f", {unit}" if unit else ""))
         span = value_width + interval_width + strip_width + 4
-        cells = [pad(title, name_width), pad(cut(metric, span), span)]
-        cells += [pad(head, width, right=True) for head, width in zip(_HEADINGS[4:7], other_widths)]  # noqa: B905
+        cells = [pad_text(title, name_width), pad_text(cut_middle(metric, span), span)]
+        cells += [
+            pad_text(head, width, right=True)
+            for head, width in zip(_HEADINGS[4:7], other_widths, strict=False)
+        ]
         cells.append(_HEADINGS[7])
         return Text("  ".join(cells), style="bold")
 
@@ -273,16 +280,16 @@ class GroupTables:
         style = _STYLES.get(row.mark, "")
         strip_text = draw_interval(row.estimate, self._overall, self._scale, strip_width)
         numbers = (
-            pad(row.value, value_width, right=True),
-            pad(row.interval, interval, right=True),
+            pad_text(row.value_text, value_width, right=True),
+            pad_text(row.interval, interval, right=True),
             strip_text,
-            pad(row.n, n, right=True),
-            pad(row.difference, difference, right=True),
-            pad(row.p, p, right=True),
+            pad_text(row.n, n, right=True),
+            pad_text(row.difference, difference, right=True),
+            pad_text(row.p, p, right=True),
         )
         marks = "".join(self._number_note(note, row.estimate.reason) for note in row.notes)
         return Text.assemble(
-            pad("  " + cut(row.name, name_width - 2), name_width),
+            pad_text("  " + cut_middle(row.name, name_width - 2), name_width),
             "  ",
             "  ".join(numbers),
             "  ",
@@ -333,7 +340,7 @@ def draw_interval(
     if estimate.value is None:
         return " " * width
     cells = ["·"] * width
-    if estimate.low is not None and estimate.high is not None and estimate.judged:
+    if estimate.low is not None and estimate.high is not None and estimate.is_comparable:
         for i in range(position(estimate.low), position(estimate.high) + 1):
             cells[i] = "━"
     if overall is not None and overall.value is not None:
@@ -344,14 +351,14 @@ def draw_interval(
 
 
 def _dim_line(line: str, width: int) -> Text:
-    text = shorten(plain(line), width)
+    text = cut_end(clean_line(line), width)
     text.stylize("dim")
     return text
 
 
 def _find_notes(estimate: Estimate) -> list[str]:
     """Name the footnote of an estimate that may not be read as it stands."""
-    if estimate.judged:
+    if estimate.is_comparable:
         return [] if estimate.status == Status.OK else ["doubt"]
     small_statuses = (Status.INSUFFICIENT_UNITS, Status.INSUFFICIENT_CLUSTERS)
     return ["small" if estimate.status in small_statuses else "no value"]
@@ -369,7 +376,7 @@ def _sort_worst_first(table: LineTable) -> list[GroupRow]:
     return sorted(
         table.rows,
         key=lambda row: (
-            not row.estimate.judged,
+            not row.estimate.is_comparable,
             row.is_unknown,
             row.estimate.value is None,
             sign * (row.estimate.value or 0.0),
@@ -397,6 +404,6 @@ def _find_worse_in_pairs(
 
 def _find_scale(estimates: Iterable[Estimate], overall: Estimate | None) -> tuple[float, float]:
     """Return the range of the scale that all comparable intervals fit in."""
-    comparable_estimates = [e for e in (*estimates, *filter(None, [overall])) if e.judged]
+    comparable_estimates = [e for e in (*estimates, *filter(None, [overall])) if e.is_comparable]
     values = [x for e in comparable_estimates for x in (e.low, e.value, e.high) if x is not None]
     return (min(values), max(values)) if values else (0.0, 1.0)

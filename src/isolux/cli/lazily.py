@@ -6,7 +6,7 @@ import importlib.util
 import sys
 
 
-def load_late(*names: str) -> None:
+def load_lazily(*names: str) -> None:
     """Put off loading modules until the first look at what is in them.
 
     scipy goes through all that numpy names, and so imports its Fortran compiler, which takes as
@@ -14,7 +14,7 @@ def load_late(*names: str) -> None:
 
     Examples
     --------
-    >>> load_late("numpy.f2py")
+    >>> load_lazily("numpy.f2py")
     """
     for name in names:
         if name in sys.modules:

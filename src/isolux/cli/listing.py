@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isolux.cli import document
-from isolux.cli.streams import say, screen
+from isolux.cli.streams import build_console, say
 from isolux.vocabulary import registry
 
 if TYPE_CHECKING:
-    from isolux.vocabulary.info import Info
+    from isolux.vocabulary.info import PluginInfo
     from isolux.vocabulary.plugin_options import Option
 
-KINDS = {
+LISTABLE_KINDS = {
     "attributes": "Attributes computed from boxes, pixels and captions: --derive.",
     "datasets": "What isolux audit NAME:PATH reads.",
     "formats": "Files of a model's output, recognised as a rule.",
@@ -32,7 +32,7 @@ KINDS = {
 """What can be listed, and what it is."""
 
 _PACKAGE_BY_KIND = {"attributes": "derive", "formats": "predictions", "analyses": "analyses"}
-FLAGS = {
+SETTING_FLAGS = {
     "datasets": "--data-option",
     "predictions": "--prediction-option",
     "tasks": "--option",
@@ -68,12 +68,12 @@ _SEPARATE_FIELDS = (
 
 
 def _complete_kind(incomplete: str) -> list[str]:
-    return [listable for listable in KINDS if listable.startswith(incomplete)]
+    return [listable for listable in LISTABLE_KINDS if listable.startswith(incomplete)]
 
 
 def _complete_name(context: typer.Context, incomplete: str) -> list[str]:
     typed_kind = context.params.get("kind")
-    names = registry.names(room_of(typed_kind)) if typed_kind in KINDS else ()
+    names = registry.names(package_of_kind(typed_kind)) if typed_kind in LISTABLE_KINDS else ()
     return [name for name in names if name.startswith(incomplete)]
 
 
@@ -98,23 +98,23 @@ def listing(
 
     if kind is None:
         rows = [
-            [listable, f"{len(registry.names(room_of(listable))):,}", text]
-            for listable, text in KINDS.items()
+            [listable, f"{len(registry.names(package_of_kind(listable))):,}", text]
+            for listable, text in LISTABLE_KINDS.items()
         ]
         _print_rows("kinds", ["kind", "how many", "what they are"], rows)
         say("", "`isolux list KIND` names them; `isolux list KIND NAME` prints one of them whole.")
         return
-    if kind not in KINDS:
-        raise UnknownNameError("list", kind, KINDS, where="isolux list")
-    package = room_of(kind)
+    if kind not in LISTABLE_KINDS:
+        raise UnknownNameError("list", kind, LISTABLE_KINDS, where="isolux list")
+    package = package_of_kind(kind)
     if name is not None:
         _print_plugin(package, name)
         return
-    from isolux.verbs.synthesize import not_installed
+    from isolux.verbs.synthesize import missing_package_error
 
     names = registry.names(package)
     if not names:
-        raise not_installed(f"isolux list {kind}", "isolux-curate", "packages/curate")
+        raise missing_package_error(f"isolux list {kind}", "isolux-curate", "packages/curate")
     _print_rows(
         kind,
         ["name", "what it is"],
@@ -123,7 +123,7 @@ def listing(
     say("", f"`isolux list {kind} NAME` prints one of them whole.")
 
 
-def room_of(listable: str) -> str:
+def package_of_kind(listable: str) -> str:
     """Return the package of a kind that can be listed."""
     return _PACKAGE_BY_KIND.get(listable, listable)
 
@@ -132,7 +132,7 @@ def _summarise_plugin(package: str, name: str) -> str:
     """Summarise a plugin in a line, with its licence, output or protocols."""
     from isolux.vocabulary.info import DatasetInfo, ModelInfo
 
-    plugin_info = registry.info(package, name)
+    plugin_info = registry.load_info(package, name)
     if isinstance(plugin_info, DatasetInfo):
         return f"{plugin_info.title} ({plugin_info.licence})"
     if isinstance(plugin_info, ModelInfo):
@@ -148,8 +148,8 @@ def _summarise_plugin(package: str, name: str) -> str:
 
 def _print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a line for each row: what is too long for the screen ends with an ellipsis."""
-    if document.giving():
-        document.give_words(title, columns, rows)
+    if document.is_json_active():
+        document.add_text_table(title, columns, rows)
         return
     widths = [max(len(row[i]) for row in rows) for i in range(len(columns) - 1)]
     for *first, last in rows:
@@ -159,13 +159,13 @@ def _print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 def _print_plugin(package: str, name: str) -> None:
     """Print what one plugin is, with all its settings."""
-    from isolux.vocabulary.plugin_options import described_options
+    from isolux.vocabulary.plugin_options import list_options
 
-    plugin_info = registry.info(package, name)
+    plugin_info = registry.load_info(package, name)
     say(f"{name}: {plugin_info.title}")
     _print_wrapped(plugin_info.summary, indent=2)
     for reference in plugin_info.references:
-        _print_wrapped(f"{reference.citation} {reference.place}".rstrip(), indent=2)
+        _print_wrapped(f"{reference.citation} {reference.location}".rstrip(), indent=2)
     for label, text in (
         *_list_facts(plugin_info),
         *(("assumes", assumption) for assumption in plugin_info.assumptions),
@@ -173,31 +173,37 @@ def _print_plugin(package: str, name: str) -> None:
         _print_wrapped(f"{label}: {text}", indent=2)
     _print_contents(package, name)
     function = registry.CONTRACTS[package][1]
-    if package not in FLAGS or function is None:
+    if package not in SETTING_FLAGS or function is None:
         return
-    options = described_options(getattr(registry.load(package, name), function))
+    options = list_options(getattr(registry.load(package, name), function))
     rows = [
         [option.name, _type_and_default(option), option.text]
         for option in options.values()
         if option.name not in _SHARED_OPTIONS
     ]
     columns = ["name", "type and default", "meaning"]
-    usage = f"{FLAGS[package]} NAME=VALUE" if FLAGS[package].startswith("--") else FLAGS[package]
+    usage = (
+        f"{SETTING_FLAGS[package]} NAME=VALUE"
+        if SETTING_FLAGS[package].startswith("--")
+        else SETTING_FLAGS[package]
+    )
     usage = f"--NAME VALUE with --task {name}, or {usage}" if package == "tasks" else usage
     _print_entries(f"settings of {name}: {usage}", columns, rows)
 
 
 def _type_and_default(option: Option) -> str:
     """Format a setting's type and default, unless its text already gives the default."""
-    from isolux.vocabulary.words import wanted
+    from isolux.vocabulary.words import describe_type
 
     if option.default is not None:
-        return f"{wanted(option.kind)}; default: {_format_setting(option.default)}"
+        return f"{describe_type(option.type_hint)}; default: {_format_setting(option.default)}"
     is_told = "default" in option.text.lower() or "not given" in option.text.lower()
-    return wanted(option.kind).removesuffix(", or none") + ("" if is_told else "; default: not set")
+    return describe_type(option.type_hint).removesuffix(", or none") + (
+        "" if is_told else "; default: not set"
+    )
 
 
-def _list_facts(plugin_info: Info) -> list[tuple[str, str]]:
+def _list_facts(plugin_info: PluginInfo) -> list[tuple[str, str]]:
     """List the text fields of an ``INFO``."""
     values = {
         info_field.name: getattr(plugin_info, info_field.name)
@@ -225,7 +231,7 @@ def _print_contents(package: str, name: str) -> None:
     """Print a task's metrics, a paper's protocols, a family's attributes, a card's facts."""
     from isolux.vocabulary.info import CardInfo, DerivedInfo, TaskInfo
 
-    plugin_info = registry.info(package, name)
+    plugin_info = registry.load_info(package, name)
     if isinstance(plugin_info, TaskInfo):
         rows = [
             [m.name, f"{m.unit}; {_DIRECTION_TEXTS[m.direction]}", m.definition]
@@ -236,7 +242,7 @@ def _print_contents(package: str, name: str) -> None:
         rows = [list(row) for row in plugin_info.attributes]
         _print_entries(f"attributes of {name}", ["attribute", "what it is"], rows)
     if isinstance(plugin_info, CardInfo):
-        rows = [[fact.key, fact.question] for fact in plugin_info.asks]
+        rows = [[fact.key, fact.question] for fact in plugin_info.facts]
         _print_entries(f"facts of {name}: --facts FILE", ["key", "what it is"], rows)
     for protocol, settings in getattr(registry.load(package, name), "PROTOCOLS", {}).items():
         rows = [
@@ -249,12 +255,12 @@ def _print_entries(title: str, columns: Sequence[str], rows: Sequence[Sequence[s
     """Print entries: a name, what kind of thing it is, and below it what it means."""
     if not rows:
         return
-    if document.giving():
-        document.give_words(title, columns, rows)
+    if document.is_json_active():
+        document.add_text_table(title, columns, rows)
         return
     say("", title)
     for name, *between, meaning in rows:
-        if not between and len(name) + len(meaning) + 4 < screen().width:
+        if not between and len(name) + len(meaning) + 4 < build_console().width:
             _print_wrapped(f"{name}: {meaning}", indent=2)
             continue
         _print_wrapped(f"{name} ({'; '.join(between)})" if between else name, indent=2)
@@ -265,6 +271,6 @@ def _print_wrapped(text: str, *, indent: int = 0, is_cut: bool = False) -> None:
     """Print a text that is broken between words, or cut off at the screen's edge."""
     from isolux.cli.audit_screen import wrap_text
 
-    width = screen().width - indent
-    for line in wrap_text(text, width, most=1 if is_cut else None):
+    width = build_console().width - indent
+    for line in wrap_text(text, width, max_lines=1 if is_cut else None):
         say(" " * indent + line.plain)

@@ -6,7 +6,7 @@ addresses (``ulimit -v``), or end the process.
 
 from __future__ import annotations
 
-from isolux.vocabulary.addresses import allowed_addresses
+from isolux.vocabulary.addresses import address_space_limit
 
 _MIN_ADDRESS_BYTES = 1440 << 20  # bytes; measured: below, loading those three fails or aborts
 _HINT = (
@@ -15,9 +15,9 @@ _HINT = (
 )
 
 
-def too_few_addresses() -> str | None:
+def check_address_limit() -> str | None:
     """Explain an address limit that is too low; None: the limit is high enough."""
-    limit = allowed_addresses()
+    limit = address_space_limit()
     if limit is None or limit >= _MIN_ADDRESS_BYTES:
         return None
     return (
@@ -28,14 +28,14 @@ def too_few_addresses() -> str | None:
     )
 
 
-def too_little_memory(error: BaseException) -> str | None:
+def explain_memory_error(error: BaseException) -> str | None:
     """Explain an error that means too little memory; None: another error.
 
     Examples
     --------
-    >>> print(too_little_memory(MemoryError("102 TiB")).splitlines()[0])
+    >>> print(explain_memory_error(MemoryError("102 TiB")).splitlines()[0])
     isolux: there is not enough memory
-    >>> too_little_memory(ValueError("no")) is None
+    >>> explain_memory_error(ValueError("no")) is None
     True
     """
     # Under a limit of addresses a library cannot be loaded, and polars cannot start its threads.
@@ -43,7 +43,7 @@ def too_little_memory(error: BaseException) -> str | None:
         isinstance(error, (ImportError, OSError)) or type(error).__name__ == "PanicException"
     )
     if not isinstance(error, MemoryError) and not (
-        is_load_failure and allowed_addresses() is not None
+        is_load_failure and address_space_limit() is not None
     ):
         return None
     error_lines = str(error).strip().splitlines()

@@ -26,26 +26,26 @@ def monitor(
     overwrite : bool
         Replace that directory.
     """
-    from isolux.cli.screen import say_figures, show_table
+    from isolux.cli.screen import print_figures_hint, print_table
     from isolux.io.atomic import refuse_existing
-    from isolux.verbs.monitor import MARK
+    from isolux.verbs.monitor import MONITOR_RECORD
     from isolux.verbs.monitor import monitor as run_monitor
 
     if out is not None:
-        refuse_existing(out, overwrite=overwrite, marks=(MARK,), what="monitoring")
+        refuse_existing(out, overwrite=overwrite, marks=(MONITOR_RECORD,), folder_kind="monitoring")
     monitoring = run_monitor(runs, **settings)
     for text in monitoring.findings:
         say(f"• {text}")
     for note in monitoring.notes:
-        document.note(note)
+        document.report_note(note)
     say()
-    summary = monitoring.shown() if document.giving() else monitoring.brief()
+    summary = monitoring.summary_table() if document.is_json_active() else monitoring.brief_table()
     rows = [[_format_cell(x) for x in row] for row in summary.rows()]
-    show_table("", [name.replace("_", "-") for name in summary.columns], rows)
+    print_table("", [name.replace("_", "-") for name in summary.columns], rows)
     if out is not None:
         say()
-        document.wrote("page", monitoring.report(out, overwrite=overwrite))
-        say_figures()
+        document.report_file("page", monitoring.report(out, overwrite=overwrite))
+        print_figures_hint()
 
 
 def _format_cell(cell: object) -> str:

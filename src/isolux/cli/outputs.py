@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def refuse_file(
+def check_output_file(
     out: Path, *, endings: tuple[str, ...] = (), source: str = "", overwrite: bool = True
 ) -> None:
     """Refuse a file that cannot be written, is of another kind, or must not be replaced.

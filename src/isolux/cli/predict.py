@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from isolux.cli import document
 from isolux.cli.streams import print_error, say
-from isolux.vocabulary.printable import plain
+from isolux.vocabulary.printable import clean_line
 
 if TYPE_CHECKING:
-    from isolux.verbs.predict import Predicted
+    from isolux.verbs.predict import PredictionResult
 
 _STAGES = ("people", "engine", "model")
 _SET_ELSEWHERE = ("data", "answers", "sums")  # an argument, --out; a folder of counts
@@ -34,28 +34,28 @@ def predict(
     each saved when it is complete: what has not changed is not run again. Ctrl-C finishes the
     current shard first.
     """
-    from isolux.cli._flags import given, refuse_other_stages
-    from isolux.cli.running import watching
-    from isolux.verbs.predict import resumed_spec, run_predict
+    from isolux.cli._flags import drop_unset, refuse_other_stages
+    from isolux.cli.running import monitor_predictions
+    from isolux.verbs.predict import read_resumed_spec, run_predict
     from isolux.vocabulary.errors import SpecError
 
     if status is not None:
         _print_status(Path(status))
         return
-    typed_settings = given(settings)
+    typed_settings = drop_unset(settings)
     refuse_other_stages(typed_settings.get("option", ()), settings)
     if resume is not None:
         if data is not None or out is not None:
             raise SpecError("--resume takes everything from its directory", found="DATA or --out")
-        spec = resumed_spec(resume, **typed_settings)
+        spec = read_resumed_spec(resume, **typed_settings)
     else:
         spec = _read_settings(data, out, typed_settings)
     started_at = time.monotonic()
-    with watching() as (report, should_stop):
+    with monitor_predictions() as (report, should_stop):
         try:
             prediction_run = run_predict(spec, tell=report, stop=should_stop)
         except KeyboardInterrupt:
-            print_error(f"go on: {plain(_format_resume_command(spec))}")
+            print_error(f"go on: {clean_line(_format_resume_command(spec))}")
             raise
     _print_result(prediction_run, time.monotonic() - started_at)
 
@@ -73,7 +73,7 @@ def _format_resume_command(spec: Any) -> str:
 
 def _read_settings(data: str | None, out: str | None, typed_settings: dict[str, Any]) -> Any:
     """Read the settings of the command line, and of a file if one is named."""
-    from isolux.verbs.audit.inputs import asked_for
+    from isolux.verbs.audit.inputs import read_audit_settings
     from isolux.vocabulary.errors import SpecError
 
     if data is None:
@@ -84,7 +84,7 @@ def _read_settings(data: str | None, out: str | None, typed_settings: dict[str, 
         )
     if out is not None:
         typed_settings = typed_settings | {"answers": out}
-    spec = asked_for(data, typed_settings)
+    spec = read_audit_settings(data, typed_settings)
     if spec.model.answers is None and spec.report.out is not None:  # of a file, as audit takes it
         spec = spec.updated(answers=f"{spec.report.out}.answers")
     if spec.model.answers is None:
@@ -97,10 +97,16 @@ def _read_settings(data: str | None, out: str | None, typed_settings: dict[str, 
     return spec
 
 
-def predict_command() -> Callable[..., None]:
+def build_predict_command() -> Callable[..., None]:
     """Build the command: its flags are the settings of the stages people, engine and model."""
-    from isolux.cli._flags import Flag, data_argument, of_stages, with_flags, without_flag
-    from isolux.vocabulary.spec import FLAT
+    from isolux.cli._flags import (
+        Flag,
+        add_flags,
+        build_data_argument,
+        list_settings_without_flag,
+        list_stage_flags,
+    )
+    from isolux.vocabulary.spec import SETTING_BY_FLAT_NAME
 
     directory_flags = [
         Flag("out", str, None, "the directory of answers to write, or to resume"),
@@ -109,38 +115,38 @@ def predict_command() -> Callable[..., None]:
     ]
     setting_flags = [
         flag
-        for flag in [*of_stages(), *without_flag(("engine", "model"))]
+        for flag in [*list_stage_flags(), *list_settings_without_flag(("engine", "model"))]
         if flag.name not in _SET_ELSEWHERE
-        and (flag.name in _OTHER_FLAGS or FLAT.get(flag.name, ("",))[0] in _STAGES)
+        and (flag.name in _OTHER_FLAGS or SETTING_BY_FLAT_NAME.get(flag.name, ("",))[0] in _STAGES)
     ]
-    return with_flags(
+    return add_flags(
         predict,
-        [data_argument(is_required=False)],
+        [build_data_argument(is_required=False)],
         [*directory_flags, *setting_flags],
-        everything=True,
+        shows_all=True,
     )
 
 
-def _print_result(prediction_run: Predicted, seconds: float) -> None:
-    from isolux.vocabulary.notes import by_severity
+def _print_result(prediction_run: PredictionResult, seconds: float) -> None:
+    from isolux.vocabulary.notes import split_by_severity
 
-    cautions, notes = by_severity(prediction_run.notes)
+    cautions, notes = split_by_severity(prediction_run.notes)
     for caution in cautions:
-        document.warn(caution)
+        document.report_warning(caution)
     n_images = prediction_run.record["pictures"]
-    n_earlier = n_images - prediction_run.computed
+    n_earlier = n_images - prediction_run.n_computed
     rate = (
-        f", {prediction_run.computed / seconds:.1f} a second"
-        if prediction_run.computed and seconds
+        f", {prediction_run.n_computed / seconds:.1f} a second"
+        if prediction_run.n_computed and seconds
         else ""
     )
     say(
-        f"{n_images:,} pictures: {prediction_run.computed:,} looked at now{rate}"
+        f"{n_images:,} pictures: {prediction_run.n_computed:,} looked at now{rate}"
         + (f", {n_earlier:,} answered before" if n_earlier else "")
     )
     for note in notes:
-        document.note(note)
-    document.wrote("answers", prediction_run.folder)
+        document.report_note(note)
+    document.report_file("answers", prediction_run.folder)
     say(
         f"audit them: isolux audit {prediction_run.record['spec'].get('data', 'DATA')}"
         f" --predictions {prediction_run.folder} --by …"
@@ -148,11 +154,11 @@ def _print_result(prediction_run: Predicted, seconds: float) -> None:
 
 
 def _print_status(folder: Path) -> None:
-    from isolux.cli.screen import show_table
-    from isolux.engine import Store
+    from isolux.cli.screen import print_table
+    from isolux.engine import ShardStore
 
-    store = Store(folder)
-    record, committed = store.record(), store.committed()
+    store = ShardStore(folder)
+    record, committed = store.read_record(), store.list_committed()
     n_committed = sum(1 for index in committed if index < int(record["shards"]))
     model = record["model"]
     rows = [
@@ -164,6 +170,6 @@ def _print_status(folder: Path) -> None:
     ]
     missing = record.get("unanswered") or []
     rows += [["no answer", f"{row['looks']:,}: {row['reason']}"] for row in missing]
-    show_table("", ["", str(folder)], rows)
+    print_table("", ["", str(folder)], rows)
     if record["state"] != "finished":
         say(f"go on: isolux predict --resume {folder}")

@@ -41,9 +41,9 @@ def report(
     i_may_show_these_images : bool
         You state that these pictures may be shown, where the licence does not say so.
     """
-    from isolux.cli.screen import say_figures, say_hidden
+    from isolux.cli.screen import print_figures_hint, print_suppression
     from isolux.io import run_directory
-    from isolux.io.ours import refuse_no_page
+    from isolux.io.ours import refuse_foreign_page
     from isolux.report.html import write_report
     from isolux.verbs.publish import publish
     from isolux.vocabulary.errors import SpecError
@@ -61,31 +61,31 @@ def report(
             found="--images alone" if gallery is None else "--gallery alone",
         )
     path = Path(out) if out is not None else Path(run) / "report.html"
-    refuse_no_page(path)
-    loaded = run_directory.load(run)
+    refuse_foreign_page(path)
+    loaded = run_directory.load_run(run)
     published_run = publish(loaded, publish_min) if publish_min else loaded
     write_report(published_run, path)
     if publish_min:
         _warn_of_other_pages(path)
-    document.wrote("report", path)
+    document.report_file("report", path)
     if publish_min:
-        say_hidden(loaded, published_run, publish_min)
-    say_figures(f"isolux report {run}" + (f" --out {out}" if out is not None else ""))
+        print_suppression(loaded, published_run, publish_min)
+    print_figures_hint(f"isolux report {run}" + (f" --out {out}" if out is not None else ""))
     if gallery is not None and images is not None:
         _write_gallery(loaded, path, images, gallery, may_show=i_may_show_these_images)
 
 
 def _warn_of_other_pages(path: Path) -> None:
     """Warn where the folder has another published page: the two together may reveal counts."""
-    from isolux.cli.screen import say_warning
-    from isolux.report.html import published_beside
+    from isolux.cli.screen import print_warning
+    from isolux.report.html import find_published_pages
 
-    page_names = [page.name for page in published_beside(path)]
+    page_names = [page.name for page in find_published_pages(path)]
     if page_names:
         names_text = ", ".join(page_names[:3]) + (
             f" and {len(page_names) - 3:,} more" if page_names[3:] else ""
         )
-        say_warning(
+        print_warning(
             f"{names_text} in this folder {'is' if len(page_names) == 1 else 'are'} made to"
             " be published"
             " too. Each page protects itself alone: of the same people, one page can be"
@@ -95,19 +95,19 @@ def _warn_of_other_pages(path: Path) -> None:
 
 
 def _write_gallery(run: Run, report: Path, images: str, n: int, *, may_show: bool) -> None:
-    from isolux.people.loading import judged_people
+    from isolux.people.loading import load_audit_people
     from isolux.report.gallery import write_gallery
-    from isolux.vocabulary.spec import recorded_spec
+    from isolux.vocabulary.spec import read_recorded_spec
 
     gallery = write_gallery(
         run,
-        judged_people(recorded_spec(run.record)),
+        load_audit_people(read_recorded_spec(run.record)),
         report.with_name("gallery.html"),
         images=images,
         per_group=n,
         may_show=may_show,
     )
     for note in gallery.notes:
-        document.note(note)
-    suffix = f" ({gallery.shown} people; delete it when a person withdraws)"
-    document.wrote("gallery", gallery.path, suffix)
+        document.report_note(note)
+    suffix = f" ({gallery.n_shown} people; delete it when a person withdraws)"
+    document.report_file("gallery", gallery.path, suffix)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from isolux.cli import document
-from isolux.cli.outputs import refuse_file
+from isolux.cli.outputs import check_output_file
 from isolux.cli.streams import say
 
 VERB = "isolux.verbs.sample:sample"
@@ -26,23 +26,23 @@ def sample(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
     overwrite : bool
         Replace the file.
     """
-    from isolux.cli.screen import show_wide
+    from isolux.cli.screen import print_wide_table
     from isolux.io.atomic import write_text
-    from isolux.io.csv_text import csv_text
+    from isolux.io.csv_text import to_safe_csv
     from isolux.verbs.sample import sample as run_sample
 
-    refuse_file(out, source=data.partition(":")[2], overwrite=overwrite)
+    check_output_file(out, source=data.partition(":")[2], overwrite=overwrite)
     balanced_sample = run_sample(data, **settings)
-    document.give("cells", balanced_sample.cells)
+    document.add_table("cells", balanced_sample.cells)
     short_cells = balanced_sample.cells.filter(balanced_sample.cells["short"] > 0)
     if short_cells.height:
-        show_wide(f"Short of {settings['per_cell']:,} people", short_cells)
+        print_wide_table(f"Short of {settings['per_cell']:,} people", short_cells)
         say()
     for note in balanced_sample.notes:
-        document.note(note)
+        document.report_note(note)
     short_text = f", {short_cells.height:,} of them short" if short_cells.height else ""
     say(
         f"{balanced_sample.people.height:,} people of {balanced_sample.cells.height:,}"
         f" cells{short_text}"
     )
-    document.wrote("ids", write_text(out, csv_text(balanced_sample.people)))
+    document.report_file("ids", write_text(out, to_safe_csv(balanced_sample.people)))

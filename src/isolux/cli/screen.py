@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolux.cli import document
-from isolux.cli.streams import print_error, say, screen
+from isolux.cli.streams import build_console, print_error, say
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.drawn import words_of
-from isolux.vocabulary.printable import plain
+from isolux.vocabulary.drawn import describe_sample
+from isolux.vocabulary.printable import clean_line
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,44 +22,44 @@ _MAX_WIDE_ROWS = 60
 _COLUMN_GAP = 2  # blanks between columns
 
 
-def give_run(run: Run, answer: Mapping[str, Any] | None, report: Path | None) -> None:
+def add_run(run: Run, answer: Mapping[str, Any] | None, report: Path | None) -> None:
     """Add a run to the JSON document: cautions, notes, answer, tables and files."""
     run_dir = None if report is None else report.parent
     for warning in run.record.get("warnings") or ():
-        document.warn(warning)
-    for note in filter(None, (words_of(run.record), *run.record.get("notes", ()))):
-        document.note(note)
+        document.report_warning(warning)
+    for note in filter(None, (describe_sample(run.record), *run.record.get("notes", ()))):
+        document.report_note(note)
     if answer is not None:
-        document.give_answer(answer, of=run_dir)
-    document.give("findings", run.findings.sort("rank", maintain_order=True), of=run_dir)
-    document.give("group_metrics", run.group_metrics, of=run_dir)
-    document.give("disparities", run.disparities, of=run_dir)
+        document.add_answer(answer, run_dir=run_dir)
+    document.add_table("findings", run.findings.sort("rank", maintain_order=True), run_dir=run_dir)
+    document.add_table("group_metrics", run.group_metrics, run_dir=run_dir)
+    document.add_table("disparities", run.disparities, run_dir=run_dir)
     if report is not None:
-        document.wrote("run", report.parent)
-        document.wrote("report", report)
+        document.report_file("run", report.parent)
+        document.report_file("report", report)
 
 
-def say_warning(text: str) -> None:
+def print_warning(text: str) -> None:
     """Print what must be read before anything else."""
-    if document.giving():
-        document.warn(text)
+    if document.is_json_active():
+        document.report_warning(text)
     else:
-        _print_warning(screen(), text)
+        _print_warning(build_console(), text)
 
 
-def say_on_stderr(text: str) -> None:
+def print_stderr_warning(text: str) -> None:
     """Print a warning that must be seen where standard output is read by a program."""
-    if document.giving():
-        document.warn(text)
+    if document.is_json_active():
+        document.report_warning(text)
     else:
         print_error(f"WARNING: {text}")
 
 
 def _print_warning(console: Console, text: str) -> None:
-    console.print(plain(f"WARNING: {text}"), style="bold")
+    console.print(clean_line(f"WARNING: {text}"), style="bold")
 
 
-def say_figures(command: str | None = None) -> None:
+def print_figures_hint(command: str | None = None) -> None:
     """Print how to add figures to a page, where the extra is not installed.
 
     Parameters
@@ -76,48 +76,51 @@ def say_figures(command: str | None = None) -> None:
     say(f"  then: {command or 'the same command again'}")
 
 
-def say_hidden(run: Run, published_run: Run, minimum: int) -> None:
+def print_suppression(run: Run, published_run: Run, minimum: int) -> None:
     """Print how much ``--publish-min`` suppresses, where it is much."""
-    from isolux.verbs.publish.hiding import hiding
+    from isolux.verbs.publish.hiding import describe_suppression
 
-    suppression_text = hiding(run, published_run, minimum)
+    suppression_text = describe_suppression(run, published_run, minimum)
     if suppression_text:
-        document.note(suppression_text)
+        document.report_note(suppression_text)
 
 
-def show_paper(run: Run) -> None:
+def print_paper_tables(run: Run) -> None:
     """Print the paper's tables, short ones whole, of an audit that followed a protocol."""
-    from isolux.statements.numbers import cell_text
+    from isolux.statements.numbers import format_cell
 
     for caption, reason in (run.record.get("protocol") or {}).get("absent", {}).items():
         say("", caption, f"  is not printed: {reason}")
     for caption, table in (run.record.get("protocol") or {}).get("tables", {}).items():
-        rows = [[cell_text(cell) for cell in row] for row in table["rows"]]
-        if document.giving():
-            document.give_words(caption, table["columns"], rows)
+        rows = [[format_cell(cell) for cell in row] for row in table["rows"]]
+        if document.is_json_active():
+            document.add_text_table(caption, table["columns"], rows)
             continue
         say("", caption)
         columns = [column.replace("_", " ") for column in table["columns"]]
         if len(columns) > max(_MAX_COLUMNS, len(rows)):  # a screen is higher than it is wide
             columns, *rows = [list(row) for row in zip(columns, *rows, strict=True)]
-        show_table("", columns, rows[:_MAX_ROWS])
+        print_table("", columns, rows[:_MAX_ROWS])
         if len(rows) > _MAX_ROWS:
             say(f"… and {len(rows) - _MAX_ROWS} more rows in the report.")
 
 
-def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     """Print a table whose words are never broken.
 
     What is too wide for the screen stands in several blocks of columns, each with the first one;
     what has a word as wide as the screen stands line by line, and the terminal wraps it.
     """
-    if document.giving():
-        document.give_words(title, columns, rows)
+    if document.is_json_active():
+        document.add_text_table(title, columns, rows)
         return
-    columns, rows = [plain(c) for c in columns], [[plain(cell) for cell in row] for row in rows]
+    columns, rows = (
+        [clean_line(c) for c in columns],
+        [[clean_line(cell) for cell in row] for row in rows],
+    )
     if title:
         say(title)
-    width = screen().width
+    width = build_console().width
     cells = [list(column) for column in zip(columns, *rows, strict=True)]
     min_widths = [max(_longest_word(cell) for cell in column) + _COLUMN_GAP for column in cells]
     if sum(min_widths) <= width + _COLUMN_GAP:
@@ -137,7 +140,7 @@ def _print_rich_table(columns: list[str], rows: list[list[str]], min_widths: lis
     from rich.table import Table
     from rich.text import Text
 
-    console = screen()
+    console = build_console()
     table = Table(header_style="bold", box=None, pad_edge=False)
     cells = [list(column) for column in zip(columns, *rows, strict=True)]
     full_widths = [max(_longest_line(cell) for cell in column) for column in cells]
@@ -187,32 +190,32 @@ def _longest_word(cell: str) -> int:
 _P_VALUE_COLUMNS = ("p_value", "p_adjusted")
 
 
-def show_wide(caption: str, table: pl.DataFrame) -> None:
+def print_wide_table(caption: str, table: pl.DataFrame) -> None:
     """Print a table in as many blocks of columns as the screen needs, each with the row's name."""
-    from isolux.statements.numbers import cell_text, decimals, p_text
+    from isolux.statements.numbers import choose_table_decimals, format_cell, format_p
 
-    if document.giving():
-        document.give(caption, table)
+    if document.is_json_active():
+        document.add_table(caption, table)
         return
     say("", caption)
     head = table.head(_MAX_WIDE_ROWS)
     cells = []
     for name in head.columns:
         values = head[name].to_list()
-        n_decimals = 1 if "%" in name else decimals(values)
+        n_decimals = 1 if "%" in name else choose_table_decimals(values)
         cell_texts = (
-            map(p_text, values)
+            map(format_p, values)
             if name in _P_VALUE_COLUMNS
-            else (cell_text(v, n_decimals) for v in values)
+            else (format_cell(v, n_decimals) for v in values)
         )
         cells.append([name, *cell_texts])
     is_key_column = [name in {"dataset", "attribute"} for name in head.columns]
     n_keys = min(
         len(head.columns), (is_key_column.index(False) if False in is_key_column else 0) + 1
     )
-    for block in _split_columns(cells, n_keys, screen().width):
+    for block in _split_columns(cells, n_keys, build_console().width):
         columns, *rows = (list(row) for row in zip(*block, strict=True))
-        show_table("", columns, rows)
+        print_table("", columns, rows)
     if table.height > _MAX_WIDE_ROWS:
         say(f"… and {table.height - _MAX_WIDE_ROWS:,} more rows; --out writes all of them.")
 

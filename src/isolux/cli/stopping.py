@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-PATIENCE = 3.0
+CLEANUP_S = 3.0
 """Seconds in which a stopped command may clean up by itself."""
 
 _SIGNALS = tuple(
@@ -27,13 +27,13 @@ _received: list[signal.Signals] = []
 _saved_stderr: list[int] = []  # the saved standard error, while it is silenced
 
 
-class Stopped(BaseException):
+class StopSignal(BaseException):
     """A signal asked the process to end. No ``Exception``: nothing but the last line catches it."""
 
 
 @contextmanager
-def listening() -> Iterator[None]:
-    """Turn those signals into ``Stopped`` while the block runs.
+def catch_signals() -> Iterator[None]:
+    """Turn those signals into ``StopSignal`` while the block runs.
 
     A signal that the caller of the program wants ignored (``nohup``) stays ignored.
     """
@@ -52,7 +52,7 @@ def listening() -> Iterator[None]:
     try:
         yield
     finally:
-        speak_again()
+        restore_stderr()
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in handlers.items():
@@ -60,7 +60,7 @@ def listening() -> Iterator[None]:
 
 
 @contextmanager
-def finishing(what: str) -> Iterator[Callable[[], bool]]:
+def finish_first(what: str) -> Iterator[Callable[[], bool]]:
     """Let the first Ctrl-C only ask to stop while the block runs; the second one stops at once.
 
     Parameters
@@ -71,7 +71,7 @@ def finishing(what: str) -> Iterator[Callable[[], bool]]:
     Yields
     ------
     callable
-        True from the first Ctrl-C on. The block ends soon after, and ``Stopped`` is raised.
+        True from the first Ctrl-C on. The block ends soon after, and ``StopSignal`` is raised.
     """
     requests: list[bool] = []
 
@@ -92,20 +92,20 @@ def finishing(what: str) -> Iterator[Callable[[], bool]]:
             signal.signal(signal.SIGINT, handler)
     if requests:
         _received.append(signal.SIGINT)
-        raise Stopped
+        raise StopSignal
 
 
-def stopped_by() -> signal.Signals | None:
+def received_signal() -> signal.Signals | None:
     """Return the received signal, even if its exception was swallowed."""
     return _received[0] if _received else None
 
 
-def stopped_text(number: signal.Signals) -> str:
+def format_stop_message(number: signal.Signals) -> str:
     """Format the message about a signal.
 
     Examples
     --------
-    >>> stopped_text(signal.SIGTERM)
+    >>> format_stop_message(signal.SIGTERM)
     'isolux: stopped by SIGTERM; nothing was left half-written'
     """
     action = "interrupted" if number == signal.SIGINT else f"stopped by {number.name}"
@@ -121,7 +121,7 @@ def _silence_stderr() -> None:
         os.close(null_device)
 
 
-def speak_again() -> None:
+def restore_stderr() -> None:
     """Restore standard error."""
     while _saved_stderr:
         saved_descriptor = _saved_stderr.pop()
@@ -138,8 +138,8 @@ def _raise_stop(number: int, _frame: FrameType | None) -> None:
     _silence_stderr()
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, _exit_now)
-        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
-    raise Stopped
+        signal.setitimer(signal.ITIMER_REAL, CLEANUP_S)
+    raise StopSignal
 
 
 def _reset_signals() -> None:
@@ -152,9 +152,9 @@ def _reset_signals() -> None:
 def _exit_now(_number: int, _frame: FrameType | None) -> None:
     """Remove staging files and exit at once."""
     stages = sys.modules.get("isolux.io.stages")
-    if stages is not None and hasattr(stages, "discard_all"):
-        stages.discard_all()
+    if stages is not None and hasattr(stages, "discard_all_staging"):
+        stages.discard_all_staging()
     number = _received[0]
-    speak_again()
-    os.write(2, f"{stopped_text(number)}\n".encode())
+    restore_stderr()
+    os.write(2, f"{format_stop_message(number)}\n".encode())
     os._exit(128 + number)

@@ -4,8 +4,8 @@ A reader that leaves early (``| head``) is no error: the work goes on and the re
 A terminal that knows ASCII alone gets ``-`` for a dash and ``?`` for what has no likeness.
 
 Names come from files, and can hold what steers a terminal. Everything that is printed goes through
-``say``, ``print_error`` or ``screen``; what a library prints by itself goes through the streams'
-``write``, which lets no such character pass either.
+``say``, ``print_error`` or ``build_console``; what a library prints by itself goes through the
+streams' ``write``, which lets no such character pass either.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from isolux.vocabulary.printable import plain, plain_lines
+from isolux.vocabulary.printable import clean_line, clean_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -78,7 +78,7 @@ class _GuardedStream:
 
     def write(self, text: str) -> int:
         """Write, without what steers a terminal."""
-        self.unguarded.write(plain_lines(text))
+        self.unguarded.write(clean_text(text))
         return len(text)
 
     def __getattr__(self, name: str) -> Any:
@@ -86,7 +86,7 @@ class _GuardedStream:
 
 
 @contextmanager
-def lenient() -> Iterator[None]:
+def guard_streams() -> Iterator[None]:
     """Replace ``sys.stdout`` and ``sys.stderr`` by guarded streams while the block runs."""
     before = sys.stdout, sys.stderr
     _write_faults.clear()
@@ -111,10 +111,10 @@ def write_fault() -> OSError | None:
 def say(*lines: str) -> None:
     """Print lines, or an empty one; a name in a line can neither break it nor steer a terminal."""
     for line in lines or ("",):
-        print(plain(line), flush=True)  # noqa: T201 - a server prints its address, and goes on
+        print(clean_line(line), flush=True)  # noqa: T201 - a server prints its address, and goes on
 
 
-def as_printed(text: str) -> str:
+def to_printable(text: str) -> str:
     """Return a text as this terminal shows it, so that its width can be measured."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return text.encode(encoding, "isolux").decode(encoding)
@@ -122,10 +122,10 @@ def as_printed(text: str) -> str:
 
 def print_error(text: str) -> None:
     """Print lines to standard error, if there is any; names in them are one line each already."""
-    print(plain_lines(text), file=sys.stderr, flush=True)  # noqa: T201
+    print(clean_text(text), file=sys.stderr, flush=True)  # noqa: T201
 
 
-def screen(*, stderr: bool = False) -> Console:
+def build_console(*, stderr: bool = False) -> Console:
     """Build a rich console; it is given text that is ``plain`` already."""
     from rich.console import Console
 

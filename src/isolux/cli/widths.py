@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolux.cli.streams import as_printed
+from isolux.cli.streams import to_printable
 
 if TYPE_CHECKING:
     from rich.text import Text
 
 
-def cut(text: str, width: int) -> str:
+def cut_middle(text: str, width: int) -> str:
     """Cut the middle of a text that is wider than so many columns of a screen.
 
     Where the screen has no ellipsis, ``..`` stands in its place.
@@ -24,7 +24,7 @@ def cut(text: str, width: int) -> str:
 
     if cell_len(text) <= width:
         return text
-    ellipsis = "…" if as_printed("…") == "…" else ".."
+    ellipsis = "…" if to_printable("…") == "…" else ".."
     n_tail = max((width - len(ellipsis)) // 3, 1)
     n_head = width - len(ellipsis) - n_tail
     head = next((text[:i] for i in range(len(text), -1, -1) if cell_len(text[:i]) <= n_head), "")
@@ -32,7 +32,7 @@ def cut(text: str, width: int) -> str:
     return head + ellipsis + tail
 
 
-def pad(text: str, width: int, *, right: bool = False) -> str:
+def pad_text(text: str, width: int, *, right: bool = False) -> str:
     """Fill a text with blanks up to so many columns of a screen."""
     from rich.cells import cell_len
 
@@ -40,7 +40,7 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
     return blanks + text if right else text + blanks
 
 
-def shorten(text: str, width: int) -> Text:
+def cut_end(text: str, width: int) -> Text:
     """Cut the end of a text that is wider than so many columns of a screen."""
     from rich.text import Text
 

@@ -14,9 +14,9 @@ from typing import Any, Literal, cast
 
 import polars as pl
 
-from isolux.datasets._clusters import by_cluster, note_on_cluster
-from isolux.datasets._terms import FORMAT, TERMS, refuse_training, with_terms_beside
-from isolux.io.paths import as_path, inside
+from isolux.datasets._clusters import apply_cluster, format_cluster_note
+from isolux.datasets._terms import TERMS_FILE, TERMS_FORMAT, apply_nearby_terms, refuse_training
+from isolux.io.paths import resolve_inside, to_path
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError
@@ -24,12 +24,12 @@ from isolux.vocabulary.given import is_frame
 from isolux.vocabulary.info import DatasetInfo
 
 __all__ = [
-    "FORMAT",
-    "TERMS",
+    "TERMS_FILE",
+    "TERMS_FORMAT",
     "Purpose",
-    "by_cluster",
+    "apply_cluster",
+    "format_cluster_note",
     "load",
-    "note_on_cluster",
     "options",
     "refuse_training",
 ]
@@ -95,14 +95,14 @@ def load(
     ['1', '2']
     """
     if name != _TABLE_DATASET or not is_frame(path):
-        as_path(
+        to_path(
             path,
             "a dataset's file or folder",
-            instead='isolux.load("table", frame) takes a table'
+            hint='isolux.load("table", frame) takes a table'
             " in memory; isolux.audit(frame, by=…, target=…, prediction_column=…) audits one",
         )
     if purpose == "training":
-        refuse_training(cast("DatasetInfo", registry.info("datasets", name)))
+        refuse_training(cast("DatasetInfo", registry.load_info("datasets", name)))
     given_settings = {key: setting for key, setting in settings.items() if setting is not None}
     option_names = options(name)
     for key in given_settings:
@@ -115,17 +115,17 @@ def load(
                 hint=f"did you mean {near[0]!r}?" if near else None,
             )
     loaded = cast("Dataset", registry.load("datasets", name).load(path, **given_settings))
-    loaded = replace(loaded, info=with_terms_beside(loaded.info, loaded.inputs))
+    loaded = replace(loaded, info=apply_nearby_terms(loaded.info, loaded.inputs))
     if purpose == "training":
         refuse_training(loaded.info)
-    dataset = by_cluster(loaded, cluster)
+    dataset = apply_cluster(loaded, cluster)
     root_setting = given_settings.get("root")  # a table's, to whom it need not exist
     requested_root = (
         root_setting
         if images is None and root_setting is not None and Path(root_setting).is_dir()
         else images
     )
-    return replace(dataset, root=picture_root(dataset.images, dataset.inputs, requested_root))
+    return replace(dataset, root=find_image_root(dataset.images, dataset.inputs, requested_root))
 
 
 def options(name: str) -> tuple[str, ...]:
@@ -147,7 +147,7 @@ _N_PROBED_IMAGES = 5  # pictures looked for: enough to know the folder, and quic
 _ADDRESS = r"^[A-Za-z][A-Za-z0-9+.-]+://"
 
 
-def picture_root(
+def find_image_root(
     images: pl.DataFrame, inputs: Mapping[str, str], requested_root: str | Path | None
 ) -> str | None:
     """Find the folder of a dataset's pictures."""
@@ -189,6 +189,6 @@ def _list_candidate_roots(inputs: Mapping[str, str]) -> Iterator[Path]:
 
 def _is_file_below(base: Path, path: str) -> bool:
     try:
-        return inside(base, path).is_file()
+        return resolve_inside(base, path).is_file()
     except (FileError, OSError):
         return False

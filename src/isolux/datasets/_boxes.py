@@ -6,7 +6,7 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._columns import BOX
+from isolux.datasets._columns import BOX_COLUMNS
 from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.errors import SpecError, TableError
 
@@ -22,8 +22,8 @@ _MIN_BOXES_FOR_SHARES, _TINY_IMAGE_PX, _SHARE_MARGIN = (
 )  # boxes; pixels of a picture that could be so small; a margin
 
 
-def checked_boxes(
-    frame: pl.DataFrame, source: str, *, names: tuple[str, ...] = BOX, field: str = "bbox"
+def check_boxes(
+    frame: pl.DataFrame, source: str, *, names: tuple[str, ...] = BOX_COLUMNS, field: str = "bbox"
 ) -> pl.DataFrame:
     """Return the frame if each box is null or four finite numbers with no negative size."""
     if frame.is_empty():
@@ -43,7 +43,7 @@ def checked_boxes(
     return frame
 
 
-def box_notes(
+def build_box_notes(
     instances: pl.DataFrame, images: pl.DataFrame, *, slack: float = 1.0
 ) -> tuple[str, ...]:
     """Count boxes without an area, and those that reach beyond their image by more than ``slack``.
@@ -58,7 +58,7 @@ def box_notes(
             " missed."
         )
     sizes = images.select("image_id", "width", "height").drop_nulls()
-    with_sizes = instances.select("image_id", *BOX).join(sizes, on="image_id")
+    with_sizes = instances.select("image_id", *BOX_COLUMNS).join(sizes, on="image_id")
     outside = with_sizes.filter(
         (pl.col("box_x") < -slack)
         | (pl.col("box_y") < -slack)
@@ -73,14 +73,14 @@ def box_notes(
     return tuple(notes)
 
 
-def refuse_shares(instances: pl.DataFrame, images: pl.DataFrame, source: str) -> None:
+def refuse_relative_boxes(instances: pl.DataFrame, images: pl.DataFrame, source: str) -> None:
     """Refuse boxes that are shares of their pictures where pixels are needed."""
-    boxes = instances.select("image_id", *BOX).drop_nulls()
+    boxes = instances.select("image_id", *BOX_COLUMNS).drop_nulls()
     sizes = images.select("image_id", "width", "height").drop_nulls()
     with_sizes = boxes.join(sizes.unique("image_id"), on="image_id").filter(
         (pl.col("width") > _TINY_IMAGE_PX) & (pl.col("height") > _TINY_IMAGE_PX)
     )
-    x, y, w, h = (pl.col(name) for name in BOX)
+    x, y, w, h = (pl.col(name) for name in BOX_COLUMNS)
     is_relative = (
         (x >= -_SHARE_MARGIN)
         & (y >= -_SHARE_MARGIN)
@@ -93,23 +93,23 @@ def refuse_shares(instances: pl.DataFrame, images: pl.DataFrame, source: str) ->
             "the boxes are shares of their pictures, and pixels are needed",
             expected="left, top, width, height in pixels, of pictures such as"
             f" {first['width']} × {first['height']}",
-            found=str([round(first[name], 4) for name in BOX]),
+            found=str([round(first[name], 4) for name in BOX_COLUMNS]),
             where=source,
             hint="multiply x and width by the picture's width, y and height by its height",
         )
 
 
-def with_corners_read(
+def convert_corner_boxes(
     instances: pl.DataFrame, images: pl.DataFrame, box_format: BoxOrder, source: str
 ) -> pl.DataFrame:
     """Convert corner boxes to x, y, width, height; refuse corners that were declared as such."""
     if box_format not in ("xywh", "xyxy"):
         raise SpecError("box_format is not known", expected="xywh or xyxy", found=repr(box_format))
-    x, y, third, fourth = (pl.col(name) for name in BOX)
+    x, y, third, fourth = (pl.col(name) for name in BOX_COLUMNS)
     if box_format == "xyxy":
         converted = instances.with_columns(box_w=third - x, box_h=fourth - y)
-        return checked_boxes(converted, source)
-    boxes = instances.select("image_id", *BOX).drop_nulls()
+        return check_boxes(converted, source)
+    boxes = instances.select("image_id", *BOX_COLUMNS).drop_nulls()
     with_sizes = boxes.join(
         images.select("image_id", "width", "height").drop_nulls(), on="image_id"
     )
@@ -124,8 +124,8 @@ def with_corners_read(
         raise TableError(
             f"{100 * shares['leaves']:.0f} % of the boxes leave their pictures",
             expected="left, top, width, height in pixels",
-            found=f"{[round(v, 1) for v in with_sizes.select(BOX).row(0)]}; read as two corners"
-            f" (left, top, right, bottom) {100 * shares['corners']:.0f} % lie inside",
+            found=f"{[round(v, 1) for v in with_sizes.select(BOX_COLUMNS).row(0)]}; read as two"
+            f" corners (left, top, right, bottom) {100 * shares['corners']:.0f} % lie inside",
             where=source,
             hint="--data-option box_format=xyxy (box_format='xyxy')",
         )

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._files import Inputs, anywhere, optional_file
+from isolux.datasets._files import Inputs, find_optional_file, patterns_anywhere
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._tables import left_join
 from isolux.io.delimited import read_delimited
 from isolux.io.refusals import refuse_cells, refuse_repeats
-from isolux.io.text import decodable
+from isolux.io.text import check_utf8
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo
 
@@ -25,7 +25,7 @@ IDENTITY, PARTITION = "identity_CelebA.txt", "list_eval_partition.txt"
 SPLITS = ("train", "val", "test")
 """What the partition's codes 0, 1, 2 mean."""
 
-COMMON = DatasetInfo(
+CELEBA_INFO = DatasetInfo(
     title="",
     summary="",
     references=(),
@@ -56,9 +56,11 @@ _IMAGE_COLUMNS = ("image_id", "idx")
 _LABEL_BY_CODE = {"1": "yes", "-1": "no"}
 
 
-def read_list(content: bytes, source: str, names: Sequence[str] | None = None) -> pl.DataFrame:
+def read_celeba_list(
+    content: bytes, source: str, names: Sequence[str] | None = None
+) -> pl.DataFrame:
     """Read a list; every column is text."""
-    text = _single_spaces(decodable(content, source))
+    text = _single_spaces(check_utf8(content, source))
     first, _, remainder = text.partition(b"\n")
     count = None
     if names is not None:
@@ -95,11 +97,11 @@ def _single_spaces(text: bytes) -> bytes:
     return text.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip()
 
 
-def read_faces(
+def read_face_attributes(
     content: bytes, source: str, requested: Sequence[str] | None
 ) -> tuple[pl.DataFrame, list[str]]:
     """Read a list of attributes: the faces with yes and no, and the attributes' names."""
-    image_rows = read_pictures(content, source)
+    image_rows = read_image_list(content, source)
     attribute_names = image_rows.columns[1:]
     names = list(dict.fromkeys(attribute_names if requested is None else requested))
     for name in names:
@@ -120,9 +122,9 @@ def read_faces(
     return image_rows.select("image_id", *names).with_columns(words), names
 
 
-def read_pictures(content: bytes, source: str) -> pl.DataFrame:
+def read_image_list(content: bytes, source: str) -> pl.DataFrame:
     """Read a list with a line of names, whose first column is the picture."""
-    read = read_list(content, source)
+    read = read_celeba_list(content, source)
     if read.columns[0] != _IMAGE_COLUMNS[0]:
         raise TableError(
             "this is the mapping to CelebA, not a list of pictures",
@@ -134,7 +136,7 @@ def read_pictures(content: bytes, source: str) -> pl.DataFrame:
     return read
 
 
-def joined(
+def join_celeba_list(
     faces: pl.DataFrame, list_rows: pl.DataFrame, key: str, missing_phrase: str, notes: list[str]
 ) -> pl.DataFrame:
     """Add the columns of a list to the faces, and note how many it does not have."""
@@ -145,7 +147,7 @@ def joined(
     return joined_faces
 
 
-def with_celeba_lists(
+def join_celeba_lists(
     faces: pl.DataFrame,
     folder: Path,
     key: str,
@@ -157,7 +159,7 @@ def with_celeba_lists(
     for name, column, missing_phrase in zip(
         (IDENTITY, PARTITION), ("subject_id", "split"), missing_phrases, strict=True
     ):
-        file = optional_file(folder, anywhere(name))
+        file = find_optional_file(folder, patterns_anywhere(name))
         if file is None:
             faces = faces.with_columns(pl.lit(None, dtype=pl.String).alias(column))
             if name == IDENTITY:
@@ -166,10 +168,10 @@ def with_celeba_lists(
                     " intervals may be too narrow."
                 )
             continue
-        list_rows = read_list(inputs.read(file), str(file), (key, column))
+        list_rows = read_celeba_list(inputs.read(file), str(file), (key, column))
         if name == PARTITION:
             list_rows = list_rows.with_columns(_split_names(list_rows[column], str(file)))
-        faces = joined(faces, list_rows, key, missing_phrase, notes)
+        faces = join_celeba_list(faces, list_rows, key, missing_phrase, notes)
     return faces
 
 

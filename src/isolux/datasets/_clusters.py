@@ -1,7 +1,7 @@
 """What was sampled independently: a dataset's own default, or what a user names.
 
-A loader says which words it knows and which of them is the default (``clustered_as``); what a user
-asks for is applied once, when the dataset is loaded (``by_cluster``).
+A loader says which words it knows and which of them is the default (``set_default_clusters``); what
+a user asks for is applied once, when the dataset is loaded (``apply_cluster``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux.io.cells import first_of
+from isolux.io.cells import first_as_text
 from isolux.vocabulary.containers import Clusters, Dataset
 from isolux.vocabulary.errors import UnknownNameError
 
@@ -27,7 +27,7 @@ _MIN_REPEATED = 0.01  # share of rows beyond the first of their value
 _MAX_ROWS = 100_000  # first rows that are looked at
 
 
-def clustered_as(
+def set_default_clusters(
     dataset: Dataset,
     *,
     default: str | None,
@@ -37,13 +37,13 @@ def clustered_as(
     """Set the default clusters of a dataset, and the names of other clusterings."""
     with_clusters = replace(dataset, clusters=Clusters(names, notes or {}))
     return (
-        with_clusters.clustered_by(None)
+        with_clusters.with_clusters(None)
         if default is None
         else _cluster_by_word(with_clusters, default)
     )
 
 
-def by_cluster(dataset: Dataset, cluster: str | None) -> Dataset:
+def apply_cluster(dataset: Dataset, cluster: str | None) -> Dataset:
     """Cluster the dataset by the requested column; None keeps the loader's default."""
     if cluster is not None:
         is_table = dataset.clusters is not None and dataset.clusters.columns is not None
@@ -55,7 +55,7 @@ def by_cluster(dataset: Dataset, cluster: str | None) -> Dataset:
     return replace(dataset, clusters=None)
 
 
-def note_on_cluster(column: str) -> str:
+def format_cluster_note(column: str) -> str:
     """Format the note that proposes a column as clusters."""
     return (
         f"Rows that share {column!r} may not be independent: --cluster {shlex.quote(column)} takes"
@@ -76,7 +76,7 @@ def _propose_cluster(dataset: Dataset) -> list[str]:
         n = 0 if values.dtype.is_nested() else values.n_unique()
         if n >= _MIN_CLUSTERS and len(values) - n >= _MIN_REPEATED * len(values):
             n_values[name] = n
-    return [note_on_cluster(min(n_values, key=n_values.__getitem__))] if n_values else []
+    return [format_cluster_note(min(n_values, key=n_values.__getitem__))] if n_values else []
 
 
 def _cluster_by_word(dataset: Dataset, word: str) -> Dataset:
@@ -87,7 +87,7 @@ def _cluster_by_word(dataset: Dataset, word: str) -> Dataset:
         raise UnknownNameError("cluster", word, [*clusters.names, *attributes], where=dataset.name)
     if word in clusters.notes:
         dataset = replace(dataset, notes=(*dataset.notes, clusters.notes[word]))
-    return dataset.clustered_by(column if dataset.instances.height else None)
+    return dataset.with_clusters(column if dataset.instances.height else None)
 
 
 def _cluster_by_column(dataset: Dataset, column: str) -> Dataset:
@@ -96,14 +96,14 @@ def _cluster_by_column(dataset: Dataset, column: str) -> Dataset:
     frame = clusters.columns
     if frame is not None and column in frame.columns:
         # A column of this name in the file goes before one that the loader derived.
-        cluster_ids = first_of(frame[column]).alias("cluster_id")
+        cluster_ids = first_as_text(frame[column]).alias("cluster_id")
         dataset = replace(dataset, instances=dataset.instances.with_columns(cluster_ids))
-        dataset = dataset.clustered_by("cluster_id")
+        dataset = dataset.with_clusters("cluster_id")
     elif column in dataset.instances.columns:
-        dataset = dataset.clustered_by(column)
+        dataset = dataset.with_clusters(column)
     else:
         names = [] if frame is None else frame.columns
-        raise UnknownNameError("column", column, names, where=clusters.where)
+        raise UnknownNameError("column", column, names, where=clusters.source)
     n_without_cluster = dataset.instances["cluster_id"].null_count()
     if not n_without_cluster:
         return dataset

@@ -11,9 +11,9 @@ import polars as pl
 
 from isolux.vocabulary.tables import Column
 
-BOX = ("box_x", "box_y", "box_w", "box_h")
-FACE_BOX = ("face_box_x", "face_box_y", "face_box_w", "face_box_h")
-PART_MASK = pl.Struct(
+BOX_COLUMNS = ("box_x", "box_y", "box_w", "box_h")
+FACE_BOX_COLUMNS = ("face_box_x", "face_box_y", "face_box_w", "face_box_h")
+PART_MASK_DTYPE = pl.Struct(
     {"part": pl.String, "counts": pl.String, "height": pl.Int64, "width": pl.Int64}
 )
 
@@ -33,7 +33,7 @@ INSTANCE_COLUMNS = (
     _optional_column("box_h", _FLOAT, "height of the box, pixels"),
     *(
         _optional_column(name, _FLOAT, f"the same of the face's own box, pixels ({name[5:]})")
-        for name in FACE_BOX
+        for name in FACE_BOX_COLUMNS
     ),
     _optional_column(
         "area", _FLOAT, "what COCO's sizes go by: area of the mask if there is one, square pixels"
@@ -58,7 +58,7 @@ INSTANCE_COLUMNS = (
         "mask_polygons", _STRING, "the mask as JSON text [[x, y, x, y, …], …], as the file gives it"
     ),
     _optional_column(
-        "part_masks", pl.List(PART_MASK), "masks of parts (hair, clothing) as run lengths"
+        "part_masks", pl.List(PART_MASK_DTYPE), "masks of parts (hair, clothing) as run lengths"
     ),
     _optional_column(
         "segments", _STRING, "part polygons as the file's own text, parsed only when asked for"

@@ -9,26 +9,26 @@ from xml.parsers.expat import ExpatError
 
 import polars as pl
 
-from isolux.datasets._boxes import box_notes, checked_boxes, refuse_shares
-from isolux.datasets._columns import BOX
+from isolux.datasets._boxes import build_box_notes, check_boxes, refuse_relative_boxes
+from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._tables import attribute_table, dataset_of
+from isolux.datasets._tables import build_attribute_table, build_dataset
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, check
 
-ROW = {
+BOX_ROW_SCHEMA = {
     "image_id": pl.String,
     "category": pl.String,
-    **dict.fromkeys(BOX, pl.Float64),
+    **dict.fromkeys(BOX_COLUMNS, pl.Float64),
     "ignore": pl.Boolean,
     "is_crowd": pl.Boolean,
 }
 """Columns of a box: pixels (null: not known), whether it is left out of judgement, or a group."""
 
 
-def dataset_of_boxes(
+def build_box_dataset(
     name: str,
     dataset_info: DatasetInfo,
     rows: Sequence[Mapping[str, Any]] | pl.DataFrame,
@@ -41,7 +41,9 @@ def dataset_of_boxes(
     cluster: str = "image",
 ) -> Dataset:
     """Make a dataset of boxes."""
-    frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(list(rows), schema=ROW)
+    frame = (
+        rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(list(rows), schema=BOX_ROW_SCHEMA)
+    )
     if images.is_empty():
         raise FileError("there is no image in these annotations", where=source)
     is_repeated = images["image_id"].is_duplicated()
@@ -53,39 +55,44 @@ def dataset_of_boxes(
             where=source,
         )
     refuse_outside(images["uri"], source, "image")
-    boxes = checked_boxes(frame, source).with_columns(
+    boxes = check_boxes(frame, source).with_columns(
         instance_id=pl.format("{}#{}", "image_id", pl.int_range(pl.len()).over("image_id"))
     )
     instances = boxes.select(
-        "instance_id", "image_id", *BOX, "is_crowd", "ignore", classes=pl.concat_list("category")
+        "instance_id",
+        "image_id",
+        *BOX_COLUMNS,
+        "is_crowd",
+        "ignore",
+        classes=pl.concat_list("category"),
     )
-    pictures = check(images, IMAGES, where=source)
-    refuse_shares(instances, pictures, source)
+    pictures = check(images, IMAGES, source=source)
+    refuse_relative_boxes(instances, pictures, source)
     names = dict.fromkeys(
         key for box_attributes in attributes for key in box_attributes if key != "category"
     )
     values = {"category": boxes["category"].to_list()}
     values |= {key: [box_attributes.get(key) for box_attributes in attributes] for key in names}
     table = pl.concat(
-        attribute_table(boxes["instance_id"], key, pl.Series(cells, dtype=pl.String))
+        build_attribute_table(boxes["instance_id"], key, pl.Series(cells, dtype=pl.String))
         for key, cells in values.items()
     )
-    return dataset_of(
+    return build_dataset(
         name,
         dataset_info,
         instances=instances,
         attributes=check(table, ATTRIBUTES),
         images=pictures,
         inputs=inputs,
-        where=source,
-        notes=(*box_notes(instances, pictures), *notes),
+        source=source,
+        notes=(*build_box_notes(instances, pictures), *notes),
         is_boxed=False,
         cluster=cluster,
         clusters={"image": "image_id", "row": None},
     )
 
 
-def parsed(content: bytes, source: str, root: str) -> Element:
+def parse_xml(content: bytes, source: str, root: str) -> Element:
     """Parse a document whose root element has this name."""
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
         raise FileError(
@@ -109,21 +116,21 @@ def parsed(content: bytes, source: str, root: str) -> Element:
     return root_element
 
 
-def text_in(element: Element, path: str) -> str | None:
+def find_text(element: Element, path: str) -> str | None:
     """Return the text of the first such child; null where there is none or it is empty."""
     child_text = element.findtext(path)
     return child_text.strip() or None if child_text is not None else None
 
 
-def plain_number(text: str) -> float:
+def parse_ascii_number(text: str) -> float:
     """Read a number in ASCII digits; float() also takes 1_000 and digits of other scripts."""
     return float(text if text.isascii() and "_" not in text else "")
 
 
-def number_in(text: str | None, source: str, field: str) -> float:
+def parse_number(text: str | None, source: str, field: str) -> float:
     """Parse a required finite number."""
     try:
-        number = plain_number(text or "")
+        number = parse_ascii_number(text or "")
     except ValueError:
         number = float("nan")
     if not abs(number) < float("inf"):

@@ -13,7 +13,7 @@ from isolux.io.frames import read_table, refuse_unless_file
 from isolux.io.hashing import sha256_file
 from isolux.vocabulary.errors import FileError
 
-LARGEST = 4 << 30
+MAX_ANNOTATION_BYTES = 4 << 30
 """Bytes beyond which an annotation file is refused: COCO's largest has half a gigabyte."""
 
 
@@ -22,10 +22,10 @@ def read_file(path: Path) -> bytes:
     try:
         refuse_unless_file(path)
         size = path.stat().st_size
-        if size > LARGEST:
+        if size > MAX_ANNOTATION_BYTES:
             raise FileError(
                 "the file is too large to be read whole",
-                expected=f"at most {LARGEST:,} bytes",
+                expected=f"at most {MAX_ANNOTATION_BYTES:,} bytes",
                 found=f"{size:,} bytes",
                 where=str(path),
             )
@@ -53,12 +53,12 @@ class Inputs(dict[str, str]):
         return table
 
 
-def anywhere(*names: str) -> tuple[str, ...]:
+def patterns_anywhere(*names: str) -> tuple[str, ...]:
     """Return patterns of files of these names: in the folder itself, else below it."""
     return (*names, *(f"**/{name}" for name in names))
 
 
-def file_in(path: str | Path, patterns: Iterable[str], description: str) -> Path:
+def find_single_file(path: str | Path, patterns: Iterable[str], description: str) -> Path:
     """Return the path itself if it is a file, else the one file below it that a pattern finds."""
     root, patterns = Path(path).expanduser(), tuple(patterns)
     if root.is_file():
@@ -80,7 +80,7 @@ def file_in(path: str | Path, patterns: Iterable[str], description: str) -> Path
     )
 
 
-def optional_file(root: Path, patterns: Iterable[str]) -> Path | None:
+def find_optional_file(root: Path, patterns: Iterable[str]) -> Path | None:
     """Return the first file below ``root`` that a pattern finds; None where there is none."""
     matches = _find_first_matches(root, tuple(patterns))
     return matches[0] if matches else None

@@ -13,12 +13,12 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._files import Inputs
-from isolux.datasets._inner_paths import PICTURE, listed_files
+from isolux.datasets._inner_paths import IMAGE_NAME_PATTERN, list_files
 from isolux.datasets._tables import left_join
 from isolux.io.cells import as_numbers
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file, sha256_listing
-from isolux.io.ids import ids_of, reduced
+from isolux.io.ids import read_ids, reduce_ids
 from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
 from isolux.vocabulary.errors import FileError
 
@@ -31,17 +31,17 @@ _ORIENTATION = 0x0112  # EXIF's tag for how a picture must be turned to be seen 
 _DAMAGE_ERRORS = (OSError, SyntaxError, ValueError, KeyError, TypeError, EOFError, struct.error)
 
 
-def with_sizes(images: pl.DataFrame, path: str | Path | None, inputs: Inputs) -> pl.DataFrame:
+def add_image_sizes(images: pl.DataFrame, path: str | Path | None, inputs: Inputs) -> pl.DataFrame:
     """Add width, height and uri to images; null where no table or folder gives them."""
     known_sizes = (
         pl.DataFrame(schema=_SIZE_SCHEMA)
         if path is None
-        else read_sizes(path, images["image_id"], inputs)
+        else read_image_sizes(path, images["image_id"], inputs)
     )
     return left_join(images, known_sizes, "image_id")
 
 
-def read_sizes(path: str | Path, image_ids: pl.Series, inputs: Inputs) -> pl.DataFrame:
+def read_image_sizes(path: str | Path, image_ids: pl.Series, inputs: Inputs) -> pl.DataFrame:
     """Read the sizes of these images."""
     root = Path(path).expanduser()
     size_rows = _read_folder_sizes(root, image_ids) if root.is_dir() else _read_size_table(root)
@@ -58,21 +58,21 @@ def _read_size_table(file: Path) -> pl.DataFrame:
     ]
     require_columns(table, column_names, source)
     size_columns = [
-        as_pixels(table[column], side=dimension, where=source, column=column)
+        to_pixels(table[column], dimension=dimension, source=source, column=column)
         for dimension, column in zip(("width", "height"), column_names[1:], strict=True)
     ]
-    ids = reduced(ids_of(table, column_names[0], source), "stem").alias("image_id")
+    ids = reduce_ids(read_ids(table, column_names[0], source), "stem").alias("image_id")
     return pl.DataFrame([ids, *size_columns]).with_columns(uri=pl.lit(None, dtype=pl.String))
 
 
 def _read_folder_sizes(root: Path, image_ids: pl.Series) -> pl.DataFrame:
-    files = listed_files(root)
-    pictures = files.filter(files.str.contains(PICTURE))
+    files = list_files(root)
+    pictures = files.filter(files.str.contains(IMAGE_NAME_PATTERN))
     requested_images = pl.DataFrame(
-        [reduced(pictures, "stem").alias("image_id"), pictures.alias("uri")]
+        [reduce_ids(pictures, "stem").alias("image_id"), pictures.alias("uri")]
     ).filter(pl.col("image_id").is_in(image_ids.implode()))
     # One open file each: a picture's size stands nowhere else.
-    sizes = [picture_size(root / uri) for uri in requested_images["uri"]]
+    sizes = [read_image_size(root / uri) for uri in requested_images["uri"]]
     return requested_images.with_columns(
         width=pl.Series([s.width for s in sizes], dtype=pl.Int64),
         height=pl.Series([s.height for s in sizes], dtype=pl.Int64),
@@ -80,14 +80,14 @@ def _read_folder_sizes(root: Path, image_ids: pl.Series) -> pl.DataFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class ImageSize:
     """Pixels."""
 
     width: int
     height: int
 
 
-def picture_size(file: Path) -> Size:
+def read_image_size(file: Path) -> ImageSize:
     """Read how large a picture is from its header, turned as its EXIF says."""
     from PIL import Image
 
@@ -101,24 +101,24 @@ def picture_size(file: Path) -> Size:
             found=(str(error).splitlines() or [""])[0].partition(" <_io.")[0][:120],
             where=str(file),
         ) from error
-    return Size(height, width) if is_rotated else Size(width, height)
+    return ImageSize(height, width) if is_rotated else ImageSize(width, height)
 
 
-def as_pixels(
-    cells: pl.Series, *, side: str, where: str, column: str, missing: bool = False
+def to_pixels(
+    cells: pl.Series, *, dimension: str, source: str, column: str, missing: bool = False
 ) -> pl.Series:
     """Read a column of widths or heights as whole numbers of pixels."""
-    number = as_numbers(cells, where=where, column=column)
+    number = as_numbers(cells, source=source, column=column)
     is_valid = (number >= 1) & (number < 2**31) & (number == number.floor())
     is_invalid = ~is_valid.fill_null(value=missing)
-    problem = f"an image's {side} is not a number of pixels"
-    refuse_cells(is_invalid, cells, problem, "a whole number from 1", where, column=column)
-    return number.cast(pl.Int64).alias(side)
+    problem = f"an image's {dimension} is not a number of pixels"
+    refuse_cells(is_invalid, cells, problem, "a whole number from 1", source, column=column)
+    return number.cast(pl.Int64).alias(dimension)
 
 
-def with_sizes_of_files(images: pl.DataFrame, files: Mapping[int, Path]) -> pl.DataFrame:
+def add_sizes_of_files(images: pl.DataFrame, files: Mapping[int, Path]) -> pl.DataFrame:
     """Put the sizes of these pictures, by row, into a table of images."""
-    sizes = {row: picture_size(file) for row, file in files.items()}
+    sizes = {row: read_image_size(file) for row, file in files.items()}
     given_sizes = images.select("width", "height").rows()
     rows = [
         (sizes[k].width, sizes[k].height) if k in sizes else given_size

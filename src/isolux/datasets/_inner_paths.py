@@ -9,15 +9,15 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._files import Inputs, file_in
+from isolux.datasets._files import Inputs, find_single_file
 from isolux.io.hashing import sha256_listing
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.refusals import refuse_cells
-from isolux.io.text import decodable
+from isolux.io.text import check_utf8
 from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.notes import Caution
 
-PICTURE = rf"(?i)({'|'.join(IMAGE_SUFFIXES)})$".replace(".", r"\.")
+IMAGE_NAME_PATTERN = rf"(?i)({'|'.join(IMAGE_SUFFIXES)})$".replace(".", r"\.")
 """What the name of a picture ends in."""
 _OUTSIDE = r"^[/\\~]|^[A-Za-z]:|(^|[/\\])\.\.([/\\]|$)|\x00"
 _CAUTION_SHARE = 0.01  # of the pictures, from which their loss can move a number by a point
@@ -37,7 +37,7 @@ def refuse_outside(paths: pl.Series, source: str, column: str) -> None:
     )
 
 
-def listed_files(root: Path) -> pl.Series:
+def list_files(root: Path) -> pl.Series:
     """List the files below a folder, by their paths in it, sorted. Links to folders stay closed."""
     relative_paths: list[str] = []
 
@@ -60,19 +60,19 @@ def listed_files(root: Path) -> pl.Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class FolderListing:
     """Paths below a dataset's folder, and the hash of what listed them."""
 
     names: pl.Series
     digest: str
 
 
-def listed_pictures(root: Path, description: str) -> Listed:
+def list_image_files(root: Path, description: str) -> FolderListing:
     """List the files of a folder, or the paths in a text file, a line each."""
     if root.is_dir():
-        return Listed(listed_files(root), sha256_listing(root))
-    file, inputs = file_in(root, (), description), Inputs()
-    text = decodable(inputs.read(file), str(file)).decode("utf-8")
+        return FolderListing(list_files(root), sha256_listing(root))
+    file, inputs = find_single_file(root, (), description), Inputs()
+    text = check_utf8(inputs.read(file), str(file)).decode("utf-8")
     lines = pl.Series("file", text.splitlines(), pl.String)
     refuse_outside(lines, str(file), "file")
     names = lines.str.strip_chars().str.strip_prefix("./")
@@ -80,11 +80,11 @@ def listed_pictures(root: Path, description: str) -> Listed:
     refuse_cells(
         is_repeated, names.alias(""), "a picture is listed twice", "each path once", str(file)
     )
-    return Listed(names, inputs[str(file)])
+    return FolderListing(names, inputs[str(file)])
 
 
-def on_unlabelled(
-    folders: Iterable[Path], labelled: Collection[str], *, kind: str, empty: str
+def note_unannotated_images(
+    folders: Iterable[Path], labelled: Collection[str], *, annotation_word: str, empty: str
 ) -> tuple[str, ...]:
     """Count the pictures of these folders that have no annotation file."""
     pictures = [
@@ -101,8 +101,8 @@ def on_unlabelled(
     examples = ", ".join(file.name for file in unlabelled[:_MAX_LISTED])
     examples += ", …" if len(unlabelled) > _MAX_LISTED else ""
     note = (
-        f"{len(unlabelled):,} of {len(pictures):,} pictures have no {kind} ({examples}, in"
-        f" {unlabelled[0].parent}): who is in them is not judged, nor what is found in them. "
+        f"{len(unlabelled):,} of {len(pictures):,} pictures have no {annotation_word} ({examples},"
+        f" in {unlabelled[0].parent}): who is in them is not judged, nor what is found in them. "
         f"{empty}"
         " says that a picture holds nothing."
     )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from isolux.io.cells import as_text, is_plain
+from isolux.io.cells import as_text, is_readable_dtype
 from isolux.io.ids import ID_COLUMNS
 from isolux.vocabulary.notes import Caution
 
@@ -36,7 +36,7 @@ _MIN_BLANK_SHARE = 0.4  # of the rows, from which a column looks like merged cel
 _MAX_DISTINCT_VALUES = 50
 
 
-def rows_of_people(frame: pl.DataFrame, id_column: str | None) -> tuple[pl.DataFrame, list[str]]:
+def drop_total_rows(frame: pl.DataFrame, id_column: str | None) -> tuple[pl.DataFrame, list[str]]:
     """Drop rows with totals or repeated headers, and note which."""
     text = [c for c, dtype in frame.schema.items() if dtype == pl.String]
     if len(text) < 2:
@@ -94,7 +94,7 @@ def _format_rows(frame: pl.DataFrame, row_numbers: Sequence[int]) -> str:
     return ", ".join(examples) + (", …" if len(row_numbers) > _MAX_LISTED else "")
 
 
-def on_dots(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
+def caution_on_dots(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
     """Caution where dots may separate thousands: ``1.200`` and ``2.500`` beside ``800``."""
     notes: list[str] = []
     for column in _get_columns(frame, columns) if frame.height > 1 else ():
@@ -124,19 +124,19 @@ def _may_be_thousands(cells: pl.Series) -> bool:
     return bool(cell_texts.str.contains(r"^\d{1,3}(\.\d{3})*$").all())
 
 
-def on_blocks(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
+def caution_on_merged_cells(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
     """Caution where a column's value stands in the first row of each block alone.
 
     Examples
     --------
     >>> table = pl.DataFrame({"race": (["a"] + [None] * 14) + (["b"] + [None] * 14)})
-    >>> on_blocks(table, ["race"])[0][:61]
+    >>> caution_on_merged_cells(table, ["race"])[0][:61]
     "'race' is empty in 28 of 30 rows, each below one that has it:"
     """
     notes: list[str] = []
     for column in _get_columns(frame, columns) if frame.height >= _MIN_ROWS else ():
         dtype = column.dtype
-        if dtype.is_nested() or not is_plain(dtype) or not column.null_count():
+        if dtype.is_nested() or not is_readable_dtype(dtype) or not column.null_count():
             continue
         if _has_adjacent_values(column.head(_N_PROBED_ROWS)):
             continue

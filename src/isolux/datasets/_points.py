@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import polars as pl
 
-from isolux.io.cells import row_of
+from isolux.io.cells import first_true_row
 from isolux.vocabulary.errors import TableError
 
-NO_POINTS = {
+KEYPOINT_SCHEMA = {
     "keypoints_x": pl.List(pl.Float64),
     "keypoints_y": pl.List(pl.Float64),
     "keypoints_v": pl.List(pl.Int64),
@@ -17,7 +17,7 @@ NO_POINTS = {
 }
 
 
-def points_of(rows: pl.DataFrame, names: pl.Series, source: str) -> pl.DataFrame:
+def split_keypoints(rows: pl.DataFrame, names: pl.Series, source: str) -> pl.DataFrame:
     """Split flat keypoints into x, y and visibility; unlabelled x and y are null."""
     flat = rows["keypoints"]
     if not (flat.list.len().fill_null(0) > 0).any():
@@ -63,7 +63,7 @@ def points_of(rows: pl.DataFrame, names: pl.Series, source: str) -> pl.DataFrame
     return (
         lists.drop("row")
         .hstack([frame["keypoint_names"]])
-        .select(*(when_annotated.then(pl.col(name)).alias(name) for name in NO_POINTS))
+        .select(*(when_annotated.then(pl.col(name)).alias(name) for name in KEYPOINT_SCHEMA))
     )
 
 
@@ -99,7 +99,7 @@ def _refuse_keypoints(
     """Refuse the first wrong annotation by its id: categories may have been left out."""
     is_wrong = is_wrong.fill_null(value=False)
     if is_wrong.any():
-        row = row_of(is_wrong)
+        row = first_true_row(is_wrong)
         raise TableError(
             f"{problem} ({is_wrong.sum():,} in all)",
             expected=format_expected(row),

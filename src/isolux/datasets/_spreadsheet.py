@@ -15,8 +15,8 @@ from datetime import date, timedelta
 
 import polars as pl
 
-from isolux.io.cells import as_text, row_of
-from isolux.vocabulary.errors import TableError, place
+from isolux.io.cells import as_text, first_true_row
+from isolux.vocabulary.errors import TableError, format_location
 
 _MONTH_PREFIXES = (
     ("jan", "gen", "ene", "ian"),
@@ -46,7 +46,7 @@ _NUMBERS = re.compile(r"(\d{1,2})[./](\d{1,2})(?:[./](\d{2}|\d{4}))?")
 _SERIAL = re.compile(r"([2-7]\d{4})(?:\.0+)?")  # 1954 to 2119
 
 
-def original_range(cell: str, ranges: Iterable[str]) -> str | None:
+def recover_range(cell: str, ranges: Iterable[str]) -> str | None:
     """Recover the range that a spreadsheet turned into a date; None if the cell is none."""
     readings = _list_number_pairs(cell)
     candidates = [
@@ -58,8 +58,8 @@ def original_range(cell: str, ranges: Iterable[str]) -> str | None:
     return candidates[0] if len(candidates) == 1 else None
 
 
-def with_ranges(
-    frame: pl.DataFrame, columns: Sequence[str], *, repair: bool, where: str
+def repair_ranges(
+    frame: pl.DataFrame, columns: Sequence[str], *, repair: bool, source: str
 ) -> tuple[pl.DataFrame, list[str]]:
     """Find ranges that a spreadsheet turned into dates, and repair or refuse them."""
     notes: list[str] = []
@@ -77,10 +77,10 @@ def with_ranges(
             if (repaired := _recover_rising_range(cell)) is not None
         }
         if range_by_cell and not repair:
-            refuse_damaged(
-                frame[name], range_by_cell, "ranges", "ranges such as 3-9 throughout", where
+            refuse_dates(
+                frame[name], range_by_cell, "ranges", "ranges such as 3-9 throughout", source
             )
-        notes += notes_on_repair(frame[name], range_by_cell)
+        notes += note_repairs(frame[name], range_by_cell)
         frame = frame.with_columns(pl.col(name).replace(range_by_cell)) if range_by_cell else frame
     return frame, notes
 
@@ -100,12 +100,12 @@ def _recover_rising_range(cell: str) -> str | None:
     return "{}-{}".format(*next(iter(rising))) if len(rising) == 1 else None
 
 
-def refuse_damaged(
+def refuse_dates(
     cells: pl.Series, range_by_cell: dict[str, str], content_name: str, expected: str, source: str
 ) -> None:
     """Refuse cells that a spreadsheet turned into dates."""
     is_damaged = cells.is_in(list(range_by_cell)).fill_null(value=False)
-    row = row_of(is_damaged)
+    row = first_true_row(is_damaged)
     repairs = ", ".join(
         f"{cell!r} for {repaired}" for cell, repaired in list(range_by_cell.items())[:4]
     )
@@ -113,13 +113,13 @@ def refuse_damaged(
         f"a spreadsheet seems to have turned {content_name} into dates",
         expected=expected,
         found=f"{cells[row]!r}; in all {is_damaged.sum():,} cell(s): {repairs}",
-        where=place(source, row + 1, cells.name),
+        where=format_location(source, row + 1, cells.name),
         hint="take the original file, or have them turned back with --option repair_ages=yes"
         " (repair_ages=True)",
     )
 
 
-def notes_on_repair(cells: pl.Series, range_by_cell: dict[str, str]) -> list[str]:
+def note_repairs(cells: pl.Series, range_by_cell: dict[str, str]) -> list[str]:
     """Say how many cells of each date were turned back."""
     return [
         f"{int((cells == cell).sum()):,} cell(s) of {cells.name!r} said {cell!r}, as a"

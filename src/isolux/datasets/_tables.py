@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import polars as pl
 
-from isolux.datasets._boxes import box_notes
-from isolux.datasets._clusters import clustered_as
-from isolux.io.cells import filled, unsigned_zero
+from isolux.datasets._boxes import build_box_notes
+from isolux.datasets._clusters import set_default_clusters
+from isolux.io.cells import drop_sign_of_zero, fill_empty_lists
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
@@ -20,32 +20,34 @@ def left_join(frame: pl.DataFrame, right_table: pl.DataFrame, key: str | list[st
     return frame.join(right_table, on=key, how="left", maintain_order="left")
 
 
-def first_named(known_names: Iterable[str], columns: Iterable[str]) -> str | None:
+def find_named_column(known_names: Iterable[str], columns: Iterable[str]) -> str | None:
     """Return the first column of a known name, however its letters are written."""
     folded = {column.strip().lower(): column for column in reversed(list(columns))}
     return next((folded[name] for name in known_names if name in folded), None)
 
 
-def attribute_table(
+def build_attribute_table(
     ids: pl.Series,
     name: str,
     values: pl.Series | None,
     *,
-    kind: str = "instance",
+    unit_kind: str = "instance",
     number: pl.Series | None = None,
 ) -> pl.DataFrame:
     """Make the rows of one attribute: a value of each unit, and its number where it is one."""
     columns = {"unit_id": ids, "value": values, "number": number}
     frame = pl.DataFrame({key: cells for key, cells in columns.items() if cells is not None})
-    return ATTRIBUTES.conform(frame.with_columns(unit_kind=pl.lit(kind), attribute=pl.lit(name)))
+    return ATTRIBUTES.conform(
+        frame.with_columns(unit_kind=pl.lit(unit_kind), attribute=pl.lit(name))
+    )
 
 
-def attribute_rows(
-    frame: pl.DataFrame, unit: str, names: Iterable[str], *, kind: str = "instance"
+def build_attribute_rows(
+    frame: pl.DataFrame, unit: str, names: Iterable[str], *, unit_kind: str = "instance"
 ) -> pl.DataFrame:
     """Turn columns into attributes: a list gives a row for each item, a number is kept as one."""
     tables = [_build_attribute(frame.select(unit_id=unit, value=name), name) for name in names]
-    table = pl.concat(tables).with_columns(unit_kind=pl.lit(kind))
+    table = pl.concat(tables).with_columns(unit_kind=pl.lit(unit_kind))
     return check(table, ATTRIBUTES)
 
 
@@ -54,7 +56,7 @@ def _build_attribute(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     number = pl.lit(None, dtype=pl.Float64)
     value_column = pl.col("value")
     if isinstance(dtype, pl.List):
-        rows = rows.with_columns(filled(rows["value"])).explode("value")
+        rows = rows.with_columns(fill_empty_lists(rows["value"])).explode("value")
     elif dtype.is_numeric():
         number = value_column.cast(pl.Float64)
         # From 2^53 on a float skips whole numbers, so it cannot be written as one.
@@ -62,7 +64,7 @@ def _build_attribute(rows: pl.DataFrame, name: str) -> pl.DataFrame:
         value_column = (
             pl.when(is_integral)
             .then(number.cast(pl.Int64, strict=False).cast(pl.String))
-            .otherwise(unsigned_zero(number).cast(pl.String))
+            .otherwise(drop_sign_of_zero(number).cast(pl.String))
         )
     return rows.select(
         "unit_id",
@@ -72,7 +74,7 @@ def _build_attribute(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     )
 
 
-def age_groups(years: pl.Series, edges: Sequence[int]) -> pl.Series:
+def name_age_groups(years: pl.Series, edges: Sequence[int]) -> pl.Series:
     """Name the group of each age in years; null where the age is."""
     labels = [f"under {edges[0]}"]
     labels += [f"{low}-{high - 1}" for low, high in pairwise(edges)]
@@ -85,7 +87,7 @@ def age_groups(years: pl.Series, edges: Sequence[int]) -> pl.Series:
     return pl.Series(labels).gather(group_index).alias(years.name)
 
 
-def dataset_of(
+def build_dataset(
     name: str,
     dataset_info: DatasetInfo,
     *,
@@ -93,7 +95,7 @@ def dataset_of(
     attributes: pl.DataFrame,
     images: pl.DataFrame,
     inputs: Mapping[str, str],
-    where: str | None = None,
+    source: str | None = None,
     notes: Iterable[str] = (),
     is_boxed: bool = True,
     cluster: str | None = None,
@@ -101,9 +103,11 @@ def dataset_of(
     cluster_notes: Mapping[str, str] | None = None,
 ) -> Dataset:
     """Check the tables, note unusual boxes, and set clusters: the last step of every loader."""
-    people = check(instances, INSTANCES, where=where)
-    pictures = check(images, IMAGES, where=where)
-    odd_box_notes = box_notes(people, pictures) if is_boxed and "box_x" in people.columns else ()
+    people = check(instances, INSTANCES, source=source)
+    pictures = check(images, IMAGES, source=source)
+    odd_box_notes = (
+        build_box_notes(people, pictures) if is_boxed and "box_x" in people.columns else ()
+    )
     dataset = Dataset(
         name=name,
         info=dataset_info,
@@ -113,4 +117,4 @@ def dataset_of(
         inputs=inputs,
         notes=(*notes, *odd_box_notes),
     )
-    return clustered_as(dataset, default=cluster, names=clusters, notes=cluster_notes)
+    return set_default_clusters(dataset, default=cluster, names=clusters, notes=cluster_notes)

@@ -15,45 +15,45 @@ from isolux.io.settings_files import read_mapping
 from isolux.vocabulary.errors import LicenceError, SpecError
 from isolux.vocabulary.info import DatasetInfo
 
-TERMS, FORMAT = "dataset.json", "isolux curated dataset"
+TERMS_FILE, TERMS_FORMAT = "dataset.json", "isolux curated dataset"
 
 
 def read_terms(path: Path) -> dict[str, Any]:
     """Read the terms of a published dataset."""
     terms = read_mapping(path)
-    if terms.get("format") != FORMAT or not isinstance(terms.get("training"), bool):
+    if terms.get("format") != TERMS_FORMAT or not isinstance(terms.get("training"), bool):
         raise SpecError(
             "this is not a dataset written by `isolux curate publish`",
-            expected=f'"format": "{FORMAT}", and "training": true or false',
+            expected=f'"format": "{TERMS_FORMAT}", and "training": true or false',
             found=repr(terms.get("format")),
             where=str(path),
         )
     return terms
 
 
-def with_terms(dataset_info: DatasetInfo, terms: dict[str, Any], path: Path) -> DatasetInfo:
+def apply_terms(dataset_info: DatasetInfo, terms: dict[str, Any], path: Path) -> DatasetInfo:
     """Put a release's own name, licence and terms in place of its loader's."""
     return replace(
         dataset_info,
         title=str(terms.get("name") or dataset_info.title),
-        licence=str(terms.get("licence") or f"stated in the dataset's own {TERMS}"),
+        licence=str(terms.get("licence") or f"stated in the dataset's own {TERMS_FILE}"),
         training_allowed=bool(terms["training"]),
         training_terms=str(terms.get("terms") or ""),
         terms_file=str(path),
     )
 
 
-def with_terms_beside(dataset_info: DatasetInfo, files: Iterable[str]) -> DatasetInfo:
+def apply_nearby_terms(dataset_info: DatasetInfo, files: Iterable[str]) -> DatasetInfo:
     """Apply the terms in a ``dataset.json`` next to any file that a loader read."""
     for folder in dict.fromkeys(Path(file).parent for file in files):
-        path = folder / TERMS
+        path = folder / TERMS_FILE
         if path.is_file():
             try:
                 terms = read_terms(path)
             except SpecError:
                 continue  # another file of that name
             if not terms["training"]:
-                return with_terms(dataset_info, terms, path)
+                return apply_terms(dataset_info, terms, path)
     return dataset_info
 
 

@@ -17,26 +17,26 @@ from isolux.io.cells import (
     as_lists,
     as_numbers,
     as_text,
-    filled,
-    first_of,
-    is_plain,
+    fill_empty_lists,
+    first_as_text,
+    first_true_row,
+    is_readable_dtype,
     numbers_if_all,
-    row_of,
 )
-from isolux.io.ids import ID_COLUMNS, ids_of
+from isolux.io.ids import ID_COLUMNS, read_ids
 from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.containers import Clusters, Dataset
-from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.errors import TableError, format_location
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.places import is_unrepeated
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
-IMAGE_PATHS = ("file", "filename", "path", "image", "uri")
+IMAGE_PATH_COLUMNS = ("file", "filename", "path", "image", "uri")
 """Columns whose cells lead to an image."""
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class RowIds:
     """What identifies each row: the column (default: its number), the ids, and why."""
 
     column: str | None
@@ -44,69 +44,69 @@ class Identity:
     note: str | None = None
 
 
-def identify(frame: pl.DataFrame, column: str | None, source: str) -> Identity:
+def identify_rows(frame: pl.DataFrame, column: str | None, source: str) -> RowIds:
     """Take the ids from the named column, or from the first known one whose cells are unique."""
     if column is not None:
-        ids = ids_of(frame, column, source)
+        ids = read_ids(frame, column, source)
         _refuse_repeats(ids, column, source)
-        return Identity(column, ids)
+        return RowIds(column, ids)
     candidates = [name for name in ID_COLUMNS if name in frame.columns]
     for name in candidates:
         cells = frame[name]
-        if is_plain(cells.dtype) and not isinstance(cells.dtype, pl.List | pl.Array):
+        if is_readable_dtype(cells.dtype) and not isinstance(cells.dtype, pl.List | pl.Array):
             ids = as_text(cells)
             if not ids.null_count() and ids.n_unique() == len(ids):
-                return Identity(name, ids.alias("instance_id"))
+                return RowIds(name, ids.alias("instance_id"))
     numbers = pl.int_range(1, frame.height + 1, eager=True).cast(pl.String).alias("instance_id")
     reason = (
         f"no cell of {' or '.join(map(repr, candidates))} may be empty or occur twice"
         if candidates
         else f"it has no column {', '.join(ID_COLUMNS)}"
     )
-    return Identity(None, numbers, f"The table's rows are identified by their number: {reason}.")
+    return RowIds(None, numbers, f"The table's rows are identified by their number: {reason}.")
 
 
 def _refuse_repeats(ids: pl.Series, column: str, source: str) -> None:
     if is_unrepeated(ids):
         return
     repeated = ids.is_duplicated()
-    first = row_of(repeated)
+    first = first_true_row(repeated)
     second = int((ids == ids[first]).arg_true()[1])
     raise TableError(
         "two rows have the same id",
         expected="one row for each person; every id once",
         found=f"{ids[first]!r} in rows {first + 1} and {second + 1}"
         f" ({ids.len() - ids.n_unique()} row(s) repeat an id)",
-        where=place(source, second + 1, column),
+        where=format_location(source, second + 1, column),
         hint="put several values of one person into one row, as a list or split by a separator; "
         "or name a column with --id that distinguishes the rows",
     )
 
 
-def instances_of(
-    frame: pl.DataFrame, row_ids: Identity, image: str | None, source: str
+def build_instances(
+    frame: pl.DataFrame, row_ids: RowIds, image: str | None, source: str
 ) -> pl.DataFrame:
     """Make the table instances; columns named as its own (subject_id, cluster_id) are taken over.
 
     Without an image column every person has an image of their own, named like them.
     """
-    images = row_ids.ids if image is None else ids_of(frame, image, source)
+    images = row_ids.ids if image is None else read_ids(frame, image, source)
     id_columns = [
-        first_of(frame[name])
+        first_as_text(frame[name])
         for name in ("subject_id", "cluster_id")
-        if name in frame.columns and is_plain(frame[name].dtype)
+        if name in frame.columns and is_readable_dtype(frame[name].dtype)
     ]
     table = pl.DataFrame([row_ids.ids, images.alias("image_id"), *id_columns])
-    return check(table, INSTANCES, where=source)
+    return check(table, INSTANCES, source=source)
 
 
-def image_column(
-    frame: pl.DataFrame, row_ids: Identity, requested_column: str | None
+def choose_image_column(
+    frame: pl.DataFrame, row_ids: RowIds, requested_column: str | None
 ) -> str | None:
     """Choose the column that names each row's image: the given one, else ``image_id`` or a path."""
     if requested_column is not None:
         return requested_column
-    for name in ("image_id", *IMAGE_PATHS):
+    for name in ("image_id", *IMAGE_PATH_COLUMNS):
         if name in frame.columns and name != row_ids.column:
             cells = frame[name]
             if cells.dtype == pl.String and not as_text(cells).null_count():
@@ -114,8 +114,8 @@ def image_column(
     return None
 
 
-def images_of(
-    instances: pl.DataFrame, *, are_paths: bool, root: str | Path | None, where: str
+def build_images(
+    instances: pl.DataFrame, *, are_paths: bool, root: str | Path | None, source: str
 ) -> pl.DataFrame:
     """Make the table images; ``uri`` is filled where image ids are paths, below ``root``."""
     table = instances.select("image_id")
@@ -124,8 +124,8 @@ def images_of(
     if are_paths:
         table = table.with_columns(uri=pl.col("image_id"))
         if root is not None:
-            table = table.with_columns(uri=_make_relative(table["image_id"], root, where))
-    return check(table, IMAGES, where=where)
+            table = table.with_columns(uri=_make_relative(table["image_id"], root, source))
+    return check(table, IMAGES, source=source)
 
 
 def _make_relative(paths: pl.Series, root: str | Path, source: str) -> pl.Series:
@@ -138,23 +138,23 @@ def _make_relative(paths: pl.Series, root: str | Path, source: str) -> pl.Series
     return inner
 
 
-def attributes_of(
+def build_attributes(
     frame: pl.DataFrame,
     ids: pl.Series,
     *,
     numeric: Sequence[str] = (),
     separator: str | None = None,
-    where: str,
+    source: str,
 ) -> pl.DataFrame:
     """Make the table attributes of every column of ``frame``."""
     tables = [
         _build_attribute(
-            cells, ids, must_be_number=cells.name in numeric, separator=separator, source=where
+            cells, ids, must_be_number=cells.name in numeric, separator=separator, source=source
         )
         for cells in frame.get_columns()
     ]
     return check(
-        ATTRIBUTES.stacked(tables) if tables else ATTRIBUTES.empty(), ATTRIBUTES, where=where
+        ATTRIBUTES.stack(tables) if tables else ATTRIBUTES.empty(), ATTRIBUTES, source=source
     )
 
 
@@ -168,14 +168,14 @@ def _build_attribute(
         and bool(cells.str.contains(separator, literal=True).any())
     )
     if has_lists or has_separator:
-        lists = filled(as_lists(cells, separator if has_separator else None))
+        lists = fill_empty_lists(as_lists(cells, separator if has_separator else None))
         table = pl.DataFrame({"unit_id": ids, "value": lists}).explode("value")
     else:
         table = pl.DataFrame({"unit_id": ids, "value": as_text(cells)})
     table = table.with_columns(as_labels(table["value"]))
     texts = table["value"]
     numbers = (
-        as_numbers(texts, where=source, column=cells.name, unknown=UNKNOWN_VALUES)
+        as_numbers(texts, source=source, column=cells.name, unknown=UNKNOWN_VALUES)
         if must_be_number
         else numbers_if_all(texts, UNKNOWN_VALUES)
     )
@@ -188,6 +188,6 @@ def _build_attribute(
     )
 
 
-def with_columns_to_choose(dataset: Dataset, frame: pl.DataFrame, source: str) -> Dataset:
+def offer_cluster_columns(dataset: Dataset, frame: pl.DataFrame, source: str) -> Dataset:
     """Cluster by row, and offer the table's columns as other clusters."""
-    return replace(dataset.clustered_by(None), clusters=Clusters(columns=frame, where=source))
+    return replace(dataset.with_clusters(None), clusters=Clusters(columns=frame, source=source))

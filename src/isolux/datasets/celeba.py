@@ -14,15 +14,15 @@ from typing import Literal
 import polars as pl
 
 from isolux.datasets._celeba import (
-    COMMON,
+    CELEBA_INFO,
     FACE_CLUSTERS,
     PARTITION,
-    read_faces,
-    with_celeba_lists,
+    join_celeba_lists,
+    read_face_attributes,
 )
-from isolux.datasets._files import Inputs, anywhere, file_in, optional_file
+from isolux.datasets._files import Inputs, find_optional_file, find_single_file, patterns_anywhere
 from isolux.datasets._refusals import check_choices
-from isolux.datasets._tables import attribute_rows, dataset_of
+from isolux.datasets._tables import build_attribute_rows, build_dataset
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError
@@ -31,7 +31,7 @@ _ALIGNED_SIZE_PX = (178, 218)  # pixels; every aligned picture is as large
 _FOLDERS = ("img_align_celeba", "img_align_celeba_png")
 
 INFO = replace(
-    COMMON,
+    CELEBA_INFO,
     title="CelebA",
     summary="202,599 photographs of 10,177 celebrities; forty attributes, each yes or no.",
     references=(works.CELEBA,),
@@ -86,11 +86,13 @@ def load(
     """
     check_choices(load, split=split)
     root_or_file = Path(path).expanduser()
-    file = file_in(root_or_file, anywhere("list_attr_celeba.txt"), "CelebA attributes")
+    file = find_single_file(
+        root_or_file, patterns_anywhere("list_attr_celeba.txt"), "CelebA attributes"
+    )
     root, source = file.parent if root_or_file.is_file() else root_or_file, str(file)
     inputs, notes = Inputs(), list[str]()
-    faces, names = read_faces(inputs.read(file), source, attributes)
-    if split != "all" and optional_file(root, anywhere(PARTITION)) is None:
+    faces, names = read_face_attributes(inputs.read(file), source, attributes)
+    if split != "all" and find_optional_file(root, patterns_anywhere(PARTITION)) is None:
         raise FileError(
             f"the part {split!r} cannot be determined without the partition",
             expected=PARTITION,
@@ -98,12 +100,12 @@ def load(
             hint="name the folder that holds it and the attributes",
         )
     missing_phrases = ("picture(s) have no identity", "picture(s) have no part of the partition")
-    faces = with_celeba_lists(faces, root, "image_id", missing_phrases, inputs, notes)
+    faces = join_celeba_lists(faces, root, "image_id", missing_phrases, inputs, notes)
     faces = faces if split == "all" else faces.filter(pl.col("split") == split)
     if faces.is_empty():
         raise FileError(f"no picture is in the part {split!r}", where=str(root))
     split_attributes = ("split",) if faces["split"].is_not_null().any() else ()
-    return dataset_of(
+    return build_dataset(
         "celeba",
         INFO,
         instances=faces.select(
@@ -112,10 +114,10 @@ def load(
             instance_id="image_id",
             classes=pl.lit(["face"]),
         ),
-        attributes=attribute_rows(faces, "image_id", (*names, *split_attributes)),
+        attributes=build_attribute_rows(faces, "image_id", (*names, *split_attributes)),
         images=_build_images(faces, root),
         inputs=inputs,
-        where=source,
+        source=source,
         notes=notes,
         cluster="subject" if faces["subject_id"].is_not_null().any() else None,
         clusters=FACE_CLUSTERS,

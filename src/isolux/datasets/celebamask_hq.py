@@ -15,27 +15,27 @@ from typing import Literal
 import polars as pl
 
 from isolux.datasets._celeba import (
-    COMMON,
+    CELEBA_INFO,
     FACE_CLUSTERS,
     PARTITION,
-    joined,
-    read_faces,
-    read_list,
-    read_pictures,
-    with_celeba_lists,
+    join_celeba_list,
+    join_celeba_lists,
+    read_celeba_list,
+    read_face_attributes,
+    read_image_list,
 )
-from isolux.datasets._files import Inputs, anywhere, file_in, optional_file
-from isolux.datasets._inner_paths import listed_files
+from isolux.datasets._files import Inputs, find_optional_file, find_single_file, patterns_anywhere
+from isolux.datasets._inner_paths import list_files
 from isolux.datasets._refusals import check_choices
-from isolux.datasets._tables import attribute_rows, dataset_of, left_join
-from isolux.io.cells import as_numbers, row_of
+from isolux.datasets._tables import build_attribute_rows, build_dataset, left_join
+from isolux.io.cells import as_numbers, first_true_row
 from isolux.io.hashing import sha256_listing
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError
 
-PARTS = (
+MASKED_PARTS = (
     "skin",
     "l_brow",
     "r_brow",
@@ -61,7 +61,7 @@ _ATTRIBUTES_FILE = "CelebAMask-HQ-attribute-anno.txt"
 _MAPPING_FILE = "CelebA-HQ-to-CelebA-mapping.txt"
 _POSE_FILE = "CelebAMask-HQ-pose-anno.txt"
 _MASK_FOLDER, _IMAGE_FOLDER = "CelebAMask-HQ-mask-anno", "CelebA-HQ-img"
-_MASK_FILE = rf"^(?:.*/)?(?<number>[0-9]{{5}})_(?<part>{'|'.join(PARTS)})\.png$"
+_MASK_FILE = rf"^(?:.*/)?(?<number>[0-9]{{5}})_(?<part>{'|'.join(MASKED_PARTS)})\.png$"
 
 _REPEATED_MASK_TEXTS = ("a part of a face has two masks", "one picture for each part")
 _REPEATED_LABEL_TEXTS = (
@@ -70,11 +70,11 @@ _REPEATED_LABEL_TEXTS = (
 )
 
 INFO = replace(
-    COMMON,
+    CELEBA_INFO,
     title="CelebAMask-HQ",
     summary="30,000 faces of CelebA; masks of 18 parts, forty attributes, head poses.",
     references=(works.CELEBAMASK_HQ,),
-    assumptions=(*COMMON.assumptions, "a part without a picture is not in the face"),
+    assumptions=(*CELEBA_INFO.assumptions, "a part without a picture is not in the face"),
 )
 
 
@@ -137,10 +137,10 @@ def load(
     [{'part': 'l_eye', 'uri': 'CelebAMask-HQ-mask-anno/0/00000_l_eye.png'}]
     """
     check_choices(load, split=split, ids=ids)
-    file = file_in(path, anywhere(_ATTRIBUTES_FILE), "CelebAMask-HQ attributes")
+    file = find_single_file(path, patterns_anywhere(_ATTRIBUTES_FILE), "CelebAMask-HQ attributes")
     root, source = file.parent, str(file)
     inputs, notes = Inputs(), list[str]()
-    faces, names = read_faces(inputs.read(file), source, attributes)
+    faces, names = read_face_attributes(inputs.read(file), source, attributes)
     faces = _join_celeba(_number_faces(faces, ids, source), root, inputs, notes)
     if split != "all":
         faces = faces.filter(pl.col("split") == split)
@@ -155,7 +155,7 @@ def load(
     angles = [name for name in with_pose.columns if name not in faces.columns]
     faces = _join_masks(_join_label_images(with_pose, root, labels, inputs), root, inputs, notes)
     split_attributes = ["split"] if faces["split"].is_not_null().any() else []
-    return dataset_of(
+    return build_dataset(
         "celebamask_hq",
         INFO,
         instances=faces.select(
@@ -166,12 +166,12 @@ def load(
             "part_mask_uri",
             classes=pl.lit(["face"]),
         ),
-        attributes=attribute_rows(faces, "instance_id", (*names, *angles, *split_attributes)),
+        attributes=build_attribute_rows(faces, "instance_id", (*names, *angles, *split_attributes)),
         images=faces.select(
             "image_id", "celeba_file", uri=pl.format("{}/{}", pl.lit(_IMAGE_FOLDER), "image_id")
         ),
         inputs=inputs,
-        where=source,
+        source=source,
         notes=notes,
         cluster="subject" if faces["subject_id"].is_not_null().any() else None,
         clusters=FACE_CLUSTERS,
@@ -195,7 +195,7 @@ def _number_faces(faces: pl.DataFrame, ids: str, source: str) -> pl.DataFrame:
 
 def _join_celeba(faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[str]) -> pl.DataFrame:
     """Add CelebA's file, identity and part of each face, as far as they are known."""
-    mapping = optional_file(root, (_MAPPING_FILE,))
+    mapping = find_optional_file(root, (_MAPPING_FILE,))
     if mapping is None:
         notes.append(
             f"{_MAPPING_FILE} is not at hand: no identities, so intervals may be too narrow, no "
@@ -203,22 +203,24 @@ def _join_celeba(faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[st
         )
         names = ("celeba_file", "subject_id", "split")
         return faces.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in names)
-    mapping_rows = read_list(inputs.read(mapping), str(mapping))
+    mapping_rows = read_celeba_list(inputs.read(mapping), str(mapping))
     require_columns(mapping_rows, ("idx", "orig_file"), str(mapping))
     files = mapping_rows.select(number=pl.col("idx").str.zfill(5), celeba_file="orig_file")
-    joined_faces = joined(faces, files, "number", "face(s) have no picture of CelebA's", notes)
+    joined_faces = join_celeba_list(
+        faces, files, "number", "face(s) have no picture of CelebA's", notes
+    )
     missing_phrases = ("face(s) have no identity", "face(s) have no part")
-    return with_celeba_lists(joined_faces, root, "celeba_file", missing_phrases, inputs, notes)
+    return join_celeba_lists(joined_faces, root, "celeba_file", missing_phrases, inputs, notes)
 
 
 def _join_pose(faces: pl.DataFrame, root: Path, inputs: Inputs) -> pl.DataFrame:
-    file = optional_file(root, (_POSE_FILE,))
+    file = find_optional_file(root, (_POSE_FILE,))
     if file is None:
         return faces
     source = str(file)
-    pose_rows = read_pictures(inputs.read(file), source)
+    pose_rows = read_image_list(inputs.read(file), source)
     angles = [
-        as_numbers(pose_rows[name], where=source, column=name) for name in pose_rows.columns[1:]
+        as_numbers(pose_rows[name], source=source, column=name) for name in pose_rows.columns[1:]
     ]
     shared_names = set(faces.columns) & set(pose_rows.columns[1:])
     if shared_names:
@@ -236,7 +238,7 @@ def _join_masks(faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[str
         notes.append(f"{_MASK_FOLDER} is not at hand: faces have no masks.")
         empty = pl.List(pl.Struct({"part": pl.String, "uri": pl.String}))
         return faces.with_columns(part_mask_files=pl.lit(None, dtype=empty))
-    files = listed_files(folder)
+    files = list_files(folder)
     inputs[str(folder)] = sha256_listing(folder)
     name_parts = files.str.extract_groups(_MASK_FILE).struct.unnest()
     n_other_files = name_parts["part"].null_count()
@@ -248,14 +250,14 @@ def _join_masks(faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[str
     _refuse_repeated_files(
         masks.select(pl.struct("number", "part")), masks["file"], folder, _REPEATED_MASK_TEXTS
     )
-    order = pl.col("part").cast(pl.Enum(PARTS))
+    order = pl.col("part").cast(pl.Enum(MASKED_PARTS))
     uri = pl.format("{}/{}", pl.lit(_MASK_FOLDER), "file")
     masks_by_face = (
         masks.sort("number", order)
         .group_by("number", maintain_order=True)
         .agg(part_mask_files=pl.struct("part", uri=uri))
     )
-    return joined(faces, masks_by_face, "number", "face(s) have no mask", notes)
+    return join_celeba_list(faces, masks_by_face, "number", "face(s) have no mask", notes)
 
 
 def _refuse_repeated_files(
@@ -263,7 +265,7 @@ def _refuse_repeated_files(
 ) -> None:
     is_repeated = keys.to_series().is_duplicated()
     if is_repeated.any():
-        example = repr(files[row_of(is_repeated)])
+        example = repr(files[first_true_row(is_repeated)])
         raise TableError(error_texts[0], expected=error_texts[1], found=example, where=str(folder))
 
 
@@ -284,7 +286,7 @@ def _join_label_images(
     inputs[str(folder)] = sha256_listing(folder)
     number = pl.col("file").str.extract(r"^([0-9]{1,5})\.png$").str.zfill(5)
     uri = pl.format("{}/{}", pl.lit(labels.rstrip("/")), "file")
-    label_files = listed_files(folder).to_frame("file")
+    label_files = list_files(folder).to_frame("file")
     files = label_files.select(number=number, part_mask_uri=uri).drop_nulls()
     _refuse_repeated_files(
         files.select("number"), files["part_mask_uri"], folder, _REPEATED_LABEL_TEXTS

@@ -16,10 +16,15 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from isolux.datasets._boxes import BoxOrder, box_notes, refuse_shares, with_corners_read
-from isolux.datasets._coco.json import CocoTables, coco_instances, read_coco
-from isolux.datasets._files import Inputs, file_in
-from isolux.datasets._tables import attribute_table, dataset_of
+from isolux.datasets._boxes import (
+    BoxOrder,
+    build_box_notes,
+    convert_corner_boxes,
+    refuse_relative_boxes,
+)
+from isolux.datasets._coco.json import CocoTables, build_coco_instances, read_coco
+from isolux.datasets._files import Inputs, find_single_file
+from isolux.datasets._tables import build_attribute_table, build_dataset
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import UnknownNameError
@@ -30,7 +35,9 @@ from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 INFO = DatasetInfo(
     title="COCO",
     summary="Objects of 80 categories in everyday scenes: boxes, masks, crowds, people's joints.",
-    references=(works.COCO.at("section 4; the format: https://cocodataset.org/#format-data"),),
+    references=(
+        works.COCO.with_location("section 4; the format: https://cocodataset.org/#format-data"),
+    ),
     licence="annotations CC BY 4.0; images under their own licences on Flickr",
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",
@@ -113,24 +120,24 @@ def load(
     ...     load(folder).instances.select("classes", "box_x", "box_h", "cluster_id").row(0)
     (['person'], 4.0, 30.0, '7')
     """
-    file = file_in(path, ("annotations/*.json", "*.json"), "annotations (JSON)")
+    file = find_single_file(path, ("annotations/*.json", "*.json"), "annotations (JSON)")
     source, inputs = str(file), Inputs()
     tables = read_coco(inputs.read(file), source, masks=masks)
     annotations = _select_categories(tables, categories, source)
-    images = check(tables.images, IMAGES, where=source)
-    raw_instances = coco_instances(annotations, tables, source)
-    converted = with_corners_read(raw_instances, images, box_format, source)
-    instances = check(converted, INSTANCES, where=source)
-    refuse_shares(instances, images, source)
-    custom_attributes, notes = own_attributes(tables.annotations, _STANDARD_ATTRIBUTES)
-    dataset = dataset_of(
+    images = check(tables.images, IMAGES, source=source)
+    raw_instances = build_coco_instances(annotations, tables, source)
+    converted = convert_corner_boxes(raw_instances, images, box_format, source)
+    instances = check(converted, INSTANCES, source=source)
+    refuse_relative_boxes(instances, images, source)
+    custom_attributes, notes = read_custom_attributes(tables.annotations, _STANDARD_ATTRIBUTES)
+    dataset = build_dataset(
         "coco",
         INFO,
         instances=instances,
         attributes=_build_attributes(annotations, custom_attributes),
         images=images,
         inputs=inputs,
-        notes=(*on_areas(instances), *box_notes(instances, images), *notes),
+        notes=(*caution_on_areas(instances), *build_box_notes(instances, images), *notes),
         is_boxed=False,
         cluster="image",
         clusters={"image": "image_id", "row": None},
@@ -152,7 +159,7 @@ def _select_categories(
 
 def _build_attributes(annotations: pl.DataFrame, custom_attributes: pl.DataFrame) -> pl.DataFrame:
     tables = [
-        attribute_table(annotations["id"], name, annotations[name])
+        build_attribute_table(annotations["id"], name, annotations[name])
         for name in _STANDARD_ATTRIBUTES
         if annotations[name].is_not_null().any() or name == "category"
     ]
@@ -160,7 +167,7 @@ def _build_attributes(annotations: pl.DataFrame, custom_attributes: pl.DataFrame
     return check(pl.concat([*tables, selected]), ATTRIBUTES)
 
 
-def on_areas(instances: pl.DataFrame) -> tuple[str, ...]:
+def caution_on_areas(instances: pl.DataFrame) -> tuple[str, ...]:
     """Caution where many areas are larger than their boxes, or next to nothing beside them."""
     box = pl.col("box_w") * pl.col("box_h")
     rows = instances.filter(~pl.col("is_crowd")).select("area", box=box).filter(pl.col("box") > 0)
@@ -183,7 +190,7 @@ def on_areas(instances: pl.DataFrame) -> tuple[str, ...]:
     )
 
 
-def own_attributes(
+def read_custom_attributes(
     annotations: pl.DataFrame, reserved: Sequence[str]
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Build a row for each value of each custom attribute; null where it is missing."""
@@ -203,7 +210,7 @@ def own_attributes(
         attribute_name = f"attributes.{name}" if name in reserved else name
         texts = pl.Series(values, dtype=pl.String)
         number = pl.Series(numbers, dtype=pl.Float64)
-        tables.append(attribute_table(pl.Series(units), attribute_name, texts, number=number))
+        tables.append(build_attribute_table(pl.Series(units), attribute_name, texts, number=number))
     note = (
         f"{len(unreadable_rows):,} annotation(s) have attributes that are not an object of "
         f"values, the"

@@ -13,10 +13,10 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._coco.json import coco_instances, read_coco
-from isolux.datasets._files import Inputs, anywhere, file_in, optional_file
+from isolux.datasets._coco.json import build_coco_instances, read_coco
+from isolux.datasets._files import Inputs, find_optional_file, find_single_file, patterns_anywhere
 from isolux.datasets._refusals import check_choices
-from isolux.datasets._tables import dataset_of
+from isolux.datasets._tables import build_dataset
 from isolux.io.cells import as_text
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary import works
@@ -44,7 +44,7 @@ INFO = DatasetInfo(
             citation="Zhao, D., Wang, A., & Russakovsky, O. (2021). Understanding and evaluating"
             " racial biases in image captioning. In Proceedings of the IEEE/CVF International"
             " Conference on Computer Vision (ICCV) (pp. 14830–14840).",
-            place="section 3",
+            location="section 3",
             url="https://github.com/princetonvisualai/imagecaptioning-bias",
         ),
         works.COCO,
@@ -123,9 +123,11 @@ def load(
     ('instance', '42', 'Light')
     """
     check_choices(load, people=people)
-    file = file_in(path, anywhere("images_val2014.csv"), "captioning-bias annotations of images")
+    file = find_single_file(
+        path, patterns_anywhere("images_val2014.csv"), "captioning-bias annotations of images"
+    )
     inputs = Inputs()
-    labelled = keyed(inputs.read_table(file, format="csv"), "id", str(file))
+    labelled = add_coco_key(inputs.read_table(file, format="csv"), "id", str(file))
     notes: list[str] = []
     coco_file = _find_coco_file(file.parent, coco)
     if coco_file is None:
@@ -148,14 +150,14 @@ def load(
             *_label_images(labelled, images),
         ]
     )
-    return dataset_of(
+    return build_dataset(
         "coco_caption_bias",
         INFO,
         instances=person_rows,
-        attributes=check(attributes, ATTRIBUTES, where=str(file)),
+        attributes=check(attributes, ATTRIBUTES, source=str(file)),
         images=images,
         inputs=inputs,
-        where=str(coco_file or file),
+        source=str(coco_file or file),
         notes=notes,
         cluster="image",
         clusters={"image": "image_id", "row": None, "person": None},
@@ -168,8 +170,8 @@ def _image_uri() -> pl.Expr:
 
 def _find_coco_file(folder: Path, requested_path: str | Path | None) -> Path | None:
     if requested_path is not None:
-        return file_in(requested_path, _COCO_FILES, "COCO annotations of 2014")
-    return optional_file(folder, _COCO_FILES)
+        return find_single_file(requested_path, _COCO_FILES, "COCO annotations of 2014")
+    return find_optional_file(folder, _COCO_FILES)
 
 
 def _read_coco_people(
@@ -193,7 +195,7 @@ def _read_coco_people(
     people = tables.annotations.filter(
         pl.col("image_id").is_in(keys), pl.col("category") == "person", ~pl.col("is_crowd")
     )
-    return coco_instances(people, tables, source), images
+    return build_coco_instances(people, tables, source), images
 
 
 def _select_largest(people: pl.DataFrame) -> pl.DataFrame:
@@ -205,7 +207,7 @@ def _select_largest(people: pl.DataFrame) -> pl.DataFrame:
 
 
 def _read_people_table(folder: Path, inputs: Inputs, notes: list[str]) -> pl.DataFrame | None:
-    file = optional_file(folder, anywhere(*_PEOPLE_FILES))
+    file = find_optional_file(folder, patterns_anywhere(*_PEOPLE_FILES))
     if file is None:
         notes.append(
             f"{_PEOPLE_FILES[0]} is not at hand: only each image's largest person has labels."
@@ -213,7 +215,7 @@ def _read_people_table(folder: Path, inputs: Inputs, notes: list[str]) -> pl.Dat
         return None
     table = inputs.read_table(file, format="csv")
     id_column = next((name for name in _ID_NAMES if name in table.columns), _ID_NAMES[0])
-    return keyed(table, id_column, str(file)).drop(id_column)
+    return add_coco_key(table, id_column, str(file)).drop(id_column)
 
 
 def _keep_coco_people(
@@ -250,7 +252,7 @@ def _label_largest(
         maintain_order="left",
     )
     return [
-        label_rows(rows["instance_id"], rows[name], name, "instance")
+        build_label_rows(rows["instance_id"], rows[name], name, "instance")
         for name in ("bb_skin", "bb_gender")
         if name in rows.columns
     ]
@@ -260,7 +262,7 @@ def _label_images(labelled: pl.DataFrame, images: pl.DataFrame) -> list[pl.DataF
     rows = labelled.filter(pl.col("key").is_in(images["image_id"].implode()))
     attribute_names = (("skin", "image_skin"), ("split", "split"))
     return [
-        label_rows(rows["key"], rows[n], attribute, "image")
+        build_label_rows(rows["key"], rows[n], attribute, "image")
         for n, attribute in attribute_names
         if n in rows.columns
     ]
@@ -268,10 +270,13 @@ def _label_images(labelled: pl.DataFrame, images: pl.DataFrame) -> list[pl.DataF
 
 def _label_people(people_table: pl.DataFrame) -> list[pl.DataFrame]:
     names = [name for name in people_table.columns if name != "key" and name not in _INDEX_COLUMNS]
-    return [label_rows(people_table["key"], people_table[name], name, "instance") for name in names]
+    return [
+        build_label_rows(people_table["key"], people_table[name], name, "instance")
+        for name in names
+    ]
 
 
-def keyed(table: pl.DataFrame, column: str, source: str) -> pl.DataFrame:
+def add_coco_key(table: pl.DataFrame, column: str, source: str) -> pl.DataFrame:
     """Add ``key``, the id as COCO writes it: a whole number without leading zeros."""
     require_columns(table, (column,), source)
     digits = as_text(table[column]).str.extract(r"^(?:.*_)?([0-9]{1,18})(?:\.0|\.jpg)?$", 1)
@@ -284,7 +289,7 @@ def keyed(table: pl.DataFrame, column: str, source: str) -> pl.DataFrame:
     return table.drop("key", strict=False).hstack([keys])
 
 
-def items_of(cells: pl.Series) -> pl.Series:
+def split_items(cells: pl.Series) -> pl.Series:
     """List the items of cells such as ``['Light', 'Dark']``; a plain cell is one item."""
     raw_items = as_text(cells).str.extract_all(_LIST_ITEM)
     return raw_items.list.eval(pl.element().str.strip_chars()).list.eval(
@@ -292,9 +297,9 @@ def items_of(cells: pl.Series) -> pl.Series:
     )
 
 
-def label_rows(ids: pl.Series, cells: pl.Series, name: str, unit_kind: str) -> pl.DataFrame:
+def build_label_rows(ids: pl.Series, cells: pl.Series, name: str, unit_kind: str) -> pl.DataFrame:
     """Make a row of each different value; several in a cell count as votes."""
-    items = items_of(cells)
+    items = split_items(cells)
     table = pl.DataFrame([ids.alias("unit_id"), items.alias("value")])
     has_lists = (items.list.len() > 1).fill_null(value=False).any()
     known_values = pl.col("value").list.eval(

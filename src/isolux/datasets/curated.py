@@ -15,10 +15,10 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._columns import BOX
-from isolux.datasets._image_sizes import as_pixels
-from isolux.datasets._terms import TERMS, read_terms, with_terms
-from isolux.datasets._wide import attributes_of, identify, images_of, instances_of
+from isolux.datasets._columns import BOX_COLUMNS
+from isolux.datasets._image_sizes import to_pixels
+from isolux.datasets._terms import TERMS_FILE, apply_terms, read_terms
+from isolux.datasets._wide import build_attributes, build_images, build_instances, identify_rows
 from isolux.io.cells import as_numbers, as_text
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
@@ -32,7 +32,7 @@ from isolux.vocabulary.tables import IMAGES, check
 INFO = DatasetInfo(
     title="a dataset built with isolux curate",
     summary="What isolux curate publish wrote: people.csv, photos and the terms of use.",
-    references=(works.DATASHEETS.at("the dataset's own datasheet.md"),),
+    references=(works.DATASHEETS.with_location("the dataset's own datasheet.md"),),
     licence="stated in the dataset's own dataset.json",
     judgement="declared by the user",
     withdrawal="subjects, copyright holders and annotators may withdraw: load it with --withdrawn",
@@ -41,7 +41,7 @@ INFO = DatasetInfo(
         "in releases without cluster_id, subject_id tells people apart",
     ),
 )
-PEOPLE = "people.csv"
+PEOPLE_FILE = "people.csv"
 _STANDARD_COLUMNS = ("instance_id", "image_id", "subject_id", "cluster_id", "file", "class")
 _SIZE_COLUMNS = ("width", "height")
 
@@ -82,21 +82,21 @@ def load(path: str | Path, *, split: str | None = None) -> Dataset:
     (False, ['3', '4'])
     """
     folder = Path(path).expanduser()
-    if not (folder / TERMS).is_file():
+    if not (folder / TERMS_FILE).is_file():
         raise FileError(
             "there is no published dataset",
-            expected=f"a folder with {TERMS} and {PEOPLE}",
+            expected=f"a folder with {TERMS_FILE} and {PEOPLE_FILE}",
             where=str(folder),
             hint="`isolux curate publish` writes one",
         )
-    terms = read_terms(folder / TERMS)
-    file = folder / PEOPLE
+    terms = read_terms(folder / TERMS_FILE)
+    file = folder / PEOPLE_FILE
     frame = read_table(file)
     require_columns(frame, ("instance_id", "image_id", "file"), str(file))
     frame, notes = _select_split(frame, split, str(file))
-    row_ids = identify(frame, "instance_id", str(file))
-    instances = instances_of(frame, row_ids, "image_id", str(file))
-    boxes = [as_numbers(frame[c], where=file, column=c) for c in BOX if c in frame.columns]
+    row_ids = identify_rows(frame, "instance_id", str(file))
+    instances = build_instances(frame, row_ids, "image_id", str(file))
+    boxes = [as_numbers(frame[c], source=file, column=c) for c in BOX_COLUMNS if c in frame.columns]
     if "class" in frame.columns:
         class_names = as_text(frame["class"])
         boxes.append(
@@ -107,21 +107,27 @@ def load(path: str | Path, *, split: str | None = None) -> Dataset:
             )
         )
     instances = instances.with_columns(boxes)
-    columns = [c for c in frame.columns if c not in (*_STANDARD_COLUMNS, *BOX, *_SIZE_COLUMNS)]
+    columns = [
+        c for c in frame.columns if c not in (*_STANDARD_COLUMNS, *BOX_COLUMNS, *_SIZE_COLUMNS)
+    ]
     source = str(file)
     dataset = Dataset(
         name="curated",
-        info=with_terms(INFO, terms, folder / TERMS),
+        info=apply_terms(INFO, terms, folder / TERMS_FILE),
         instances=instances,
-        attributes=attributes_of(frame.select(columns), row_ids.ids, separator=";", where=source),
+        attributes=build_attributes(
+            frame.select(columns), row_ids.ids, separator=";", source=source
+        ),
         images=_build_images(frame, folder, source),
-        inputs={str(folder / entry): sha256_file(folder / entry) for entry in (TERMS, PEOPLE)},
+        inputs={
+            str(folder / entry): sha256_file(folder / entry) for entry in (TERMS_FILE, PEOPLE_FILE)
+        },
         notes=tuple(notes),
     )
     cluster_column = next(
         (c for c in ("cluster_id", "subject_id") if _has_values(frame, c)), "image_id"
     )
-    return dataset.clustered_by(cluster_column)
+    return dataset.with_clusters(cluster_column)
 
 
 def _has_values(frame: pl.DataFrame, column: str) -> bool:
@@ -145,7 +151,9 @@ def _select_split(
 def _build_images(frame: pl.DataFrame, folder: Path, source: str) -> pl.DataFrame:
     """Make the table images; a photo has one file and one size."""
     size_columns = [
-        as_pixels(frame[dimension], side=dimension, where=source, column=dimension, missing=True)
+        to_pixels(
+            frame[dimension], dimension=dimension, source=source, column=dimension, missing=True
+        )
         for dimension in _SIZE_COLUMNS
         if dimension in frame.columns
     ]
@@ -157,7 +165,7 @@ def _build_images(frame: pl.DataFrame, folder: Path, source: str) -> pl.DataFram
             found=repr(rows.filter(rows["image_id"].is_duplicated())["image_id"][0]),
             where=source,
         )
-    paths = images_of(rows.select(image_id="file"), are_paths=True, root=folder, where=source)
+    paths = build_images(rows.select(image_id="file"), are_paths=True, root=folder, source=source)
     size_names = [c for c in _SIZE_COLUMNS if c in rows.columns]
     table = rows.select(as_text(rows["image_id"]).alias("image_id"), paths["uri"], *size_names)
-    return check(table, IMAGES, where=source)
+    return check(table, IMAGES, source=source)

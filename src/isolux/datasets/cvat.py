@@ -9,9 +9,9 @@ from xml.etree.ElementTree import Element
 
 import polars as pl
 
-from isolux.datasets._drawn import dataset_of_boxes, number_in, parsed
-from isolux.datasets._files import Inputs, file_in
-from isolux.io.ids import reduced
+from isolux.datasets._drawn import build_box_dataset, parse_number, parse_xml
+from isolux.datasets._files import Inputs, find_single_file
+from isolux.io.ids import reduce_ids
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -23,7 +23,7 @@ INFO = DatasetInfo(
         Reference(
             key="cvat",
             citation="CVAT.ai Corporation. Computer Vision Annotation Tool: CVAT for images.",
-            place="XML annotation format, version 1.1",
+            location="XML annotation format, version 1.1",
             url="https://docs.cvat.ai/docs/manual/advanced/xml_format/",
         ),
     ),
@@ -72,9 +72,9 @@ def load(path: str | Path) -> Dataset:
     ...     load(folder).instances.select("image_id", "classes", "box_w", "box_h").row(0)
     ('7', ['dog'], 20.0, 30.0)
     """
-    file = file_in(path, ("annotations.xml", "*.xml"), "annotations (XML)")
+    file = find_single_file(path, ("annotations.xml", "*.xml"), "annotations (XML)")
     inputs, source = Inputs(), str(file)
-    tree = parsed(inputs.read(file), source, "annotations")
+    tree = parse_xml(inputs.read(file), source, "annotations")
     tracks = tree.findall("track")
     if tracks and tree.find("image") is not None:
         raise TableError(
@@ -85,7 +85,7 @@ def load(path: str | Path) -> Dataset:
         )
     annotations = _read_tracks(tree, tracks, source) if tracks else _read_images(tree, source)
     schema = {"image_id": pl.String, "uri": pl.String, "width": pl.Int64, "height": pl.Int64}
-    return dataset_of_boxes(
+    return build_box_dataset(
         "cvat",
         INFO,
         annotations.rows,
@@ -113,10 +113,10 @@ def _read_images(tree: Element, source: str) -> _CvatAnnotations:
     for image_element in tree.iterfind("image"):
         name = image_element.get("name", image_element.get("id", ""))
         size_px = {
-            dimension: int(number_in(image_element.get(dimension), source, dimension))
+            dimension: int(parse_number(image_element.get(dimension), source, dimension))
             for dimension in ("width", "height")
         }
-        image_id = reduced(pl.Series([name]), "stem")[0]
+        image_id = reduce_ids(pl.Series([name]), "stem")[0]
         annotations.images.append({"image_id": image_id, "uri": name, **size_px})
         for shape in image_element:
             box = _read_box(shape, f"{source}, image {name!r}")
@@ -132,7 +132,7 @@ def _read_tracks(tree: Element, tracks: list[Element], source: str) -> _CvatAnno
     size_px = {
         dimension: next(
             (
-                int(number_in(text, source, dimension))
+                int(parse_number(text, source, dimension))
                 for text in (
                     size_element.text
                     for size_element in tree.iterfind(f"meta//original_size/{dimension}")
@@ -148,7 +148,7 @@ def _read_tracks(tree: Element, tracks: list[Element], source: str) -> _CvatAnno
         for shape in track:
             if shape.get("frame") is None:
                 continue
-            frame = int(number_in(shape.get("frame"), location, "frame"))
+            frame = int(parse_number(shape.get("frame"), location, "frame"))
             frames.add(frame)
             shape.set("label", track.get("label", ""))
             box = None if shape.get("outside") == "1" else _read_box(shape, location)
@@ -197,11 +197,11 @@ def _format_frame_name(number: int) -> str:
 def _read_box(shape: Element, source: str) -> dict[str, Any] | None:
     if shape.tag == "box":
         names = ("xtl", "ytl", "xbr", "ybr")
-        x_min, y_min, x_max, y_max = (number_in(shape.get(n), source, n) for n in names)
+        x_min, y_min, x_max, y_max = (parse_number(shape.get(n), source, n) for n in names)
     elif shape.tag == "polygon":
         pairs = [pair.split(",") for pair in (shape.get("points") or "").split(";") if pair]
         points = [
-            [number_in(coordinate, source, "points") for coordinate in pair] for pair in pairs
+            [parse_number(coordinate, source, "points") for coordinate in pair] for pair in pairs
         ]
         if len(points) < 3 or any(len(point) != 2 for point in points):
             raise TableError(

@@ -12,25 +12,27 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._boxes import checked_boxes
+from isolux.datasets._boxes import check_boxes
 from isolux.datasets._coco.json import read_coco
-from isolux.datasets._columns import BOX, PART_MASK
-from isolux.datasets._files import Inputs, file_in, optional_file
+from isolux.datasets._columns import BOX_COLUMNS, PART_MASK_DTYPE
+from isolux.datasets._files import Inputs, find_optional_file, find_single_file
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._tables import attribute_table, dataset_of, left_join
-from isolux.io.cells import as_numbers, row_of
-from isolux.io.ids import ids_of
+from isolux.datasets._tables import build_attribute_table, build_dataset, left_join
+from isolux.io.cells import as_numbers, first_true_row
+from isolux.io.ids import read_ids
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.errors import TableError, format_location
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, check
 
 INFO = DatasetInfo(
     title="FACET",
     summary="49,551 people of 52 occupations and activities; boxes, masks, perceived attributes.",
-    references=(works.FACET.at("section 4, appendix A", url="https://facet.metademolab.com"),),
+    references=(
+        works.FACET.with_location("section 4, appendix A", url="https://facet.metademolab.com"),
+    ),
     licence="FACET's own licence: evaluation only",
     training_allowed=False,
     training_terms="Using any of the annotations for training is strictly prohibited.",
@@ -51,7 +53,7 @@ INFO = DatasetInfo(
         "not everyone in an image is annotated",
     ),
 )
-FAMILIES = {
+COLUMN_PREFIXES = {
     "gender_presentation": ("gender_presentation_",),
     "skin_tone": ("skin_tone_",),
     "age_presentation": ("age_presentation_",),
@@ -61,7 +63,7 @@ FAMILIES = {
     "lighting": ("lighting_",),
 }
 """Attribute to the beginnings of its columns; what follows is the value, ``na`` is unknown."""
-FLAGS = {
+FLAG_COLUMNS = {
     "has_facial_hair": ("has_facial_hair",),
     "has_tattoo": ("has_tattoo",),
     "has_cap": ("has_cap",),
@@ -114,20 +116,20 @@ def load(path: str | Path, *, masks: bool = True) -> Dataset:
     [('2', 2.0), ('3', 3.0)]
     """
     names = ("annotations.csv", "annotations/annotations.csv")
-    file = file_in(path, names, "FACET annotations")
+    file = find_single_file(path, names, "FACET annotations")
     inputs, source = Inputs(), str(file)
     table = inputs.read_table(file, format="csv")
     require_columns(table, ("person_id", "filename", "class1", "bounding_box"), source)
     people = _build_people(table, source)
-    attributes, notes = attributes_of_people(table, people, source)
+    attributes, notes = build_person_attributes(table, people, source)
     images = people.select("image_id", uri="image_id").unique(maintain_order=True)
     sizes = None
-    masks_file = optional_file(file.parent, ("coco_masks.json",)) if masks else None
+    masks_file = find_optional_file(file.parent, ("coco_masks.json",)) if masks else None
     if masks_file is not None:
         coco_tables = read_coco(inputs.read(masks_file), str(masks_file))
         people, mask_notes = _join_masks(people, coco_tables.annotations, str(masks_file))
         sizes, notes = coco_tables.images, [*notes, *mask_notes]
-    boxes = optional_file(file.parent, ("coco_boxes.json",))
+    boxes = find_optional_file(file.parent, ("coco_boxes.json",))
     if sizes is None and boxes is not None:
         sizes = read_coco(inputs.read(boxes), str(boxes), masks=False).images
     if sizes is not None:
@@ -135,14 +137,14 @@ def load(path: str | Path, *, masks: bool = True) -> Dataset:
             "width", "height", image_id="uri", coco_image_id=pl.col("image_id").cast(pl.String)
         )
         images = left_join(images, image_sizes.unique("image_id"), "image_id")
-    return dataset_of(
+    return build_dataset(
         "facet",
         INFO,
         instances=people,
         attributes=attributes,
         images=_find_image_paths(images, file.parent),
         inputs=inputs,
-        where=source,
+        source=source,
         notes=notes,
         cluster="image",
         clusters={"image": "image_id", "person": None},
@@ -150,9 +152,9 @@ def load(path: str | Path, *, masks: bool = True) -> Dataset:
 
 
 def _build_people(table: pl.DataFrame, source: str) -> pl.DataFrame:
-    images = ids_of(table, "filename", source).alias("image_id")
+    images = read_ids(table, "filename", source).alias("image_id")
     refuse_outside(images, source, "filename")
-    first = ids_of(table, "class1", source).alias("class1")
+    first = read_ids(table, "class1", source).alias("class1")
     second = table["class2"] if "class2" in table.columns else pl.Series([None] * table.height)
     lists = pl.DataFrame({"class1": first, "class2": second.cast(pl.String)}).select(
         classes=pl.concat_list(
@@ -164,7 +166,7 @@ def _build_people(table: pl.DataFrame, source: str) -> pl.DataFrame:
         .list.drop_nulls()
         .list.unique(maintain_order=True)
     )
-    people = pl.DataFrame([ids_of(table, "person_id", source), images, lists["classes"]])
+    people = pl.DataFrame([read_ids(table, "person_id", source), images, lists["classes"]])
     return people.hstack(_parse_boxes(table["bounding_box"], source))
 
 
@@ -178,11 +180,11 @@ def _parse_boxes(cells: pl.Series, source: str) -> pl.DataFrame:
         row = next((i for i, cell in enumerate(cells) if not _is_box(cell, dtype)), 0)
         raise _invalid_box_error(cells, row, source) from error
     frame = boxes.struct.unnest()
-    frame.columns = list(BOX)
+    frame.columns = list(BOX_COLUMNS)
     absent = frame.select(pl.any_horizontal(pl.all().is_null()).alias("absent"))["absent"]
     if absent.any():
-        raise _invalid_box_error(cells, row_of(absent), source)
-    return checked_boxes(frame, source, field="bounding_box")
+        raise _invalid_box_error(cells, first_true_row(absent), source)
+    return check_boxes(frame, source, field="bounding_box")
 
 
 def _is_box(cell: str | None, dtype: pl.Struct) -> bool:
@@ -198,7 +200,7 @@ def _invalid_box_error(cells: pl.Series, row: int, source: str) -> TableError:
         "a cell is not a box",
         expected='{"x": 10.0, "y": 20.0, "width": 30.0, "height": 80.0}, in pixels',
         found=repr(cells[row])[:80],
-        where=place(source, row + 1, "bounding_box"),
+        where=format_location(source, row + 1, "bounding_box"),
     )
 
 
@@ -227,7 +229,7 @@ def _collect_part_masks(rows: pl.DataFrame) -> pl.DataFrame:
     part_rows = rows.filter(pl.col("category") != "person", pl.col("mask_counts").is_not_null())
     mask = pl.struct(
         part="category", counts="mask_counts", height="mask_height", width="mask_width"
-    ).cast(PART_MASK)
+    ).cast(PART_MASK_DTYPE)
     return part_rows.group_by("instance_id", maintain_order=True).agg(part_masks=mask)
 
 
@@ -250,7 +252,7 @@ def _find_image_paths(images: pl.DataFrame, annotations: Path) -> pl.DataFrame:
     return with_paths.with_columns(uri=pl.coalesce("_path", "uri")).drop("_path")
 
 
-def attributes_of_people(
+def build_person_attributes(
     table: pl.DataFrame, people: pl.DataFrame, source: str
 ) -> tuple[pl.DataFrame, list[str]]:
     """Read the marks and votes of people, with what is said of empty cells."""
@@ -260,25 +262,27 @@ def attributes_of_people(
         _build_value_rows(column, attribute, value_name, table, ids, empty, source)
         for attribute, value_name, column in _list_value_columns(table.columns)
     ]
-    for attribute, spellings in FLAGS.items():
+    for attribute, spellings in FLAG_COLUMNS.items():
         for column in spellings:
             if column in table.columns:
                 is_present = _read_counts(column, 1, table, empty, source) > 0
                 words = is_present.replace_strict(
                     {True: "yes", False: "no"}, return_dtype=pl.String
                 )
-                attribute_tables.append(attribute_table(ids, attribute, words))
+                attribute_tables.append(build_attribute_table(ids, attribute, words))
     classes = people.select("instance_id", "classes").explode("classes")
-    attribute_tables.append(attribute_table(classes["instance_id"], "class", classes["classes"]))
+    attribute_tables.append(
+        build_attribute_table(classes["instance_id"], "class", classes["classes"])
+    )
     notes = [f"Empty cells of {', '.join(empty)} are read as 0."] if empty else []
-    return check(pl.concat(attribute_tables), ATTRIBUTES, where=source), notes
+    return check(pl.concat(attribute_tables), ATTRIBUTES, source=source), notes
 
 
 def _list_value_columns(names: list[str]) -> list[tuple[str, str, str]]:
     """List attribute, value and column of each column of marks."""
     return [
         (attribute, name.removeprefix(beginning), name)
-        for attribute, beginnings in FAMILIES.items()
+        for attribute, beginnings in COLUMN_PREFIXES.items()
         for beginning in beginnings
         for name in names
         if name.startswith(beginning)
@@ -290,7 +294,7 @@ def _read_counts(
 ) -> pl.Series:
     counts = table[column].cast(pl.Float64, strict=False)
     if counts.null_count():  # an odd cell: say what is wrong with it, or read it with its blanks
-        counts = as_numbers(table[column], where=source, column=column)
+        counts = as_numbers(table[column], source=source, column=column)
     if counts.null_count():
         empty.append(repr(column))
         counts = counts.fill_null(0.0)

@@ -14,15 +14,15 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._spreadsheet import notes_on_repair, original_range, refuse_damaged
+from isolux.datasets._spreadsheet import note_repairs, recover_range, refuse_dates
 from isolux.datasets._wide import (
-    attributes_of,
-    identify,
-    images_of,
-    instances_of,
-    with_columns_to_choose,
+    build_attributes,
+    build_images,
+    build_instances,
+    identify_rows,
+    offer_cluster_columns,
 )
-from isolux.io.cells import as_text, row_of
+from isolux.io.cells import as_text, first_true_row
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.refusals import refuse_cells, require_columns
@@ -30,8 +30,8 @@ from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
 
-OLDEST = "more than 70"
-AGES = ("0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", OLDEST)
+OLDEST_AGE = "more than 70"
+AGES = ("0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", OLDEST_AGE)
 GENDERS = ("Male", "Female")
 RACES = (
     "White",
@@ -48,7 +48,7 @@ _ALTERNATIVE_OLDEST_AGE = "70+"  # as the authors' predict.py writes it
 INFO = DatasetInfo(
     title="FairFace",
     summary="108,501 faces from Flickr, balanced over seven races; perceived gender and age.",
-    references=(works.FAIRFACE.at("section 3"),),
+    references=(works.FAIRFACE.with_location("section 3"),),
     licence="CC BY 4.0",
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",
@@ -111,22 +111,22 @@ def load(
     frame = read_table(path)
     require_columns(frame, ("age", "gender", "race"), source)
     id_column = id or next((name for name in ("file", "image_id") if name in frame.columns), "file")
-    row_ids = identify(frame, id_column, source)
+    row_ids = identify_rows(frame, id_column, source)
     if id_column == "file":
         refuse_outside(row_ids.ids, source, "file")
     labels, notes = _read_labels(frame.drop(id_column), repair_ages=repair_ages, source=source)
-    instances = instances_of(frame, row_ids, None, source)
+    instances = build_instances(frame, row_ids, None, source)
     dataset = Dataset(
         name="fairface",
         info=INFO,
         instances=instances,
-        attributes=attributes_of(labels, row_ids.ids, where=source),
-        images=images_of(instances, are_paths=id_column == "file", root=None, where=source),
+        attributes=build_attributes(labels, row_ids.ids, source=source),
+        images=build_images(instances, are_paths=id_column == "file", root=None, source=source),
         inputs={source: sha256_file(path)},
         notes=tuple(notes),
         id_columns={id_column: "instance_id"},
     )
-    return with_columns_to_choose(dataset, frame, source)
+    return offer_cluster_columns(dataset, frame, source)
 
 
 def _read_labels(
@@ -168,28 +168,28 @@ def _is_age_column(cells: pl.Series) -> bool:
     if len(values) > 100 or not values & set(AGES[3:]):
         return False
     other_texts = values - {*AGES, _ALTERNATIVE_OLDEST_AGE}
-    return all(original_range(age_text, AGES) for age_text in other_texts)
+    return all(recover_range(age_text, AGES) for age_text in other_texts)
 
 
 def _normalise_ages(texts: pl.Series, notes: list[str], *, repair: bool, source: str) -> pl.Series:
     n_alternative = int((texts == _ALTERNATIVE_OLDEST_AGE).sum())
     if n_alternative:
-        texts = texts.replace(_ALTERNATIVE_OLDEST_AGE, OLDEST)
+        texts = texts.replace(_ALTERNATIVE_OLDEST_AGE, OLDEST_AGE)
         notes.append(
             f"{n_alternative:,} cell(s) of {texts.name!r} say {_ALTERNATIVE_OLDEST_AGE!r} and are "
             f"read as"
-            f" {OLDEST!r}; answers in another file that say {_ALTERNATIVE_OLDEST_AGE!r} need"
-            f' --label-map "{OLDEST}={_ALTERNATIVE_OLDEST_AGE}".'
+            f" {OLDEST_AGE!r}; answers in another file that say {_ALTERNATIVE_OLDEST_AGE!r} need"
+            f' --label-map "{OLDEST_AGE}={_ALTERNATIVE_OLDEST_AGE}".'
         )
     unknown_ages = texts.filter(~texts.is_in(AGES).fill_null(value=True))
     age_by_cell = {
         age_text: age
         for age_text in unknown_ages.unique(maintain_order=True).to_list()
-        if (age := original_range(age_text, AGES)) is not None
+        if (age := recover_range(age_text, AGES)) is not None
     }
     if age_by_cell and not repair:
-        refuse_damaged(texts, age_by_cell, "ages", "one of " + ", ".join(AGES), source)
-    notes += notes_on_repair(texts, age_by_cell)
+        refuse_dates(texts, age_by_cell, "ages", "one of " + ", ".join(AGES), source)
+    notes += note_repairs(texts, age_by_cell)
     texts = texts.replace(age_by_cell) if age_by_cell else texts
     _refuse_undeclared_labels(texts, AGES, source)
     return texts
@@ -200,7 +200,7 @@ def _refuse_undeclared_labels(texts: pl.Series, declared: tuple[str, ...], sourc
     if is_undeclared.any():
         folded = {label.lower(): label for label in declared}
         near = difflib.get_close_matches(
-            texts[row_of(is_undeclared)].lower(), folded, n=1, cutoff=0.5
+            texts[first_true_row(is_undeclared)].lower(), folded, n=1, cutoff=0.5
         )
         refuse_cells(
             is_undeclared,

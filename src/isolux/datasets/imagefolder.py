@@ -13,20 +13,20 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._files import Inputs, optional_file
-from isolux.datasets._inner_paths import PICTURE, listed_pictures
+from isolux.datasets._files import Inputs, find_optional_file
+from isolux.datasets._inner_paths import IMAGE_NAME_PATTERN, list_image_files
 from isolux.datasets._refusals import check_choices
-from isolux.datasets._tables import attribute_rows, dataset_of, left_join
-from isolux.datasets._wide import attributes_of
-from isolux.io.cells import first_of, is_plain, row_of
-from isolux.io.ids import ids_of, reduced
+from isolux.datasets._tables import build_attribute_rows, build_dataset, left_join
+from isolux.datasets._wide import build_attributes
+from isolux.io.cells import first_as_text, first_true_row, is_readable_dtype
+from isolux.io.ids import read_ids, reduce_ids
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.refusals import refuse_repeats, require_columns
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, JoinError, UnknownNameError, place
+from isolux.vocabulary.errors import FileError, JoinError, UnknownNameError, format_location
 from isolux.vocabulary.info import DatasetInfo, Reference
 
-PART_FOLDERS = ("train", "training", "val", "valid", "validation", "dev", "test", "testing")
+SPLIT_FOLDERS = ("train", "training", "val", "valid", "validation", "dev", "test", "testing")
 """Folders of these names (in any case) are parts of a dataset and no classes."""
 
 _TABLE_FILES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
@@ -43,7 +43,7 @@ INFO = DatasetInfo(
             citation="Paszke, A., Gross, S., Massa, F., Lerer, A., Bradbury, J., Chanan, G., et al."
             " (2019). PyTorch: An imperative style, high-performance deep learning library. In"
             " Advances in Neural Information Processing Systems 32 (pp. 8024–8035).",
-            place="torchvision.datasets.ImageFolder: the layout of the folders",
+            location="torchvision.datasets.ImageFolder: the layout of the folders",
             url="https://docs.pytorch.org/vision/stable/generated/torchvision.datasets.ImageFolder.html",
         ),
     ),
@@ -117,15 +117,15 @@ def load(
     check_choices(load, id_from=id_from)
     root = Path(path).expanduser()
     source = str(root)
-    listing = listed_pictures(root, "list of pictures")
+    listing = list_image_files(root, "list of pictures")
     folder_images = _classify_images(listing.names.filter(listing.names != ""), source, split)
     pictures, notes = (
-        folder_images.frame,
-        [*folder_images.notes, *_note_empty_folders(root, folder_images.frame)],
+        folder_images.table,
+        [*folder_images.notes, *_note_empty_folders(root, folder_images.table)],
     )
     inputs = Inputs({source: listing.digest})
     split_attributes = ["split"] if pictures["split"].is_not_null().any() else []
-    attributes = [attribute_rows(pictures, "file", ("class", *split_attributes))]
+    attributes = [build_attribute_rows(pictures, "file", ("class", *split_attributes))]
     subjects = pl.lit(None, dtype=pl.String).alias("subject_id")
     file = _find_table(root, table)
     if file is not None:
@@ -133,14 +133,14 @@ def load(
         joined_table = _join_table(pictures["file"], rows, file, id, id_from)
         notes += joined_table.notes
         attributes.append(
-            attributes_of(
-                joined_table.frame, pictures["file"], separator=separator, where=str(file)
+            build_attributes(
+                joined_table.table, pictures["file"], separator=separator, source=str(file)
             )
         )
-        if "subject_id" in joined_table.frame.columns:
-            pictures = pictures.with_columns(first_of(joined_table.frame["subject_id"]))
+        if "subject_id" in joined_table.table.columns:
+            pictures = pictures.with_columns(first_as_text(joined_table.table["subject_id"]))
             subjects = pl.col("subject_id")
-    return dataset_of(
+    return build_dataset(
         "imagefolder",
         INFO,
         instances=pictures.select(
@@ -152,7 +152,7 @@ def load(
         attributes=pl.concat(attributes),
         images=pictures.select(image_id="file", uri="file"),
         inputs=inputs,
-        where=source,
+        source=source,
         notes=notes,
         clusters={"image": None, "row": None},
     )
@@ -160,14 +160,14 @@ def load(
 
 @dataclass(frozen=True, slots=True)
 class _FolderImages:
-    frame: pl.DataFrame
+    table: pl.DataFrame
     notes: list[str]
 
 
 def _classify_images(files: pl.Series, source: str, split: str | None) -> _FolderImages:
     """Keep the pictures, and tell class and part by their folders: ``file, class, split``."""
     hidden = files.str.contains(r"(^|/)(\.[^/]*|__MACOSX)(/|$)")
-    pictures = files.filter(files.str.contains(PICTURE) & ~hidden)
+    pictures = files.filter(files.str.contains(IMAGE_NAME_PATTERN) & ~hidden)
     if pictures.is_empty():
         raise FileError(
             "there is no picture here",
@@ -185,12 +185,12 @@ def _classify_images(files: pl.Series, source: str, split: str | None) -> _Folde
         pictures.alias("file").to_frame().with_columns(pl.col("file").str.split("/").alias("steps"))
     )
     folders = frame.filter(pl.col("steps").list.len() > 1)["steps"].list.first().unique().sort()
-    if len(folders) and folders.str.to_lowercase().is_in(PART_FOLDERS).all():
+    if len(folders) and folders.str.to_lowercase().is_in(SPLIT_FOLDERS).all():
         frame = _select_split(frame, folders.to_list(), split, source)
     elif split is not None:
         raise FileError(
             "the pictures' folders are not parts",
-            expected=" or ".join(PART_FOLDERS) + ", all of them",
+            expected=" or ".join(SPLIT_FOLDERS) + ", all of them",
             found=", ".join(map(repr, folders.head(_MAX_LISTED))) or "no folder",
             where=source,
             hint="leave split out, or name the part's own folder as the path",
@@ -243,7 +243,7 @@ def _note_empty_folders(root: Path, pictures: pl.DataFrame) -> list[str]:
 def _find_table(root: Path, table: str | Path | None) -> Path | None:
     if table is not None:
         return Path(table).expanduser()
-    return optional_file(root if root.is_dir() else root.parent, _TABLE_FILES)
+    return find_optional_file(root if root.is_dir() else root.parent, _TABLE_FILES)
 
 
 def _join_table(
@@ -255,18 +255,20 @@ def _join_table(
         (n for n in _FILE_COLUMN_NAMES if n in rows.columns), _FILE_COLUMN_NAMES[0]
     )
     require_columns(rows, (name,), source)
-    keys = reduced(ids_of(rows, name, source), id_from).alias("key")
+    keys = reduce_ids(read_ids(rows, name, source), id_from).alias("key")
     problem = "the table names a picture twice"
     refuse_repeats(keys, problem, "one row for each picture", source, name)
     attribute_columns = [
-        n for n in rows.columns if n not in {name, *_RESERVED_COLUMNS} and is_plain(rows.schema[n])
+        n
+        for n in rows.columns
+        if n not in {name, *_RESERVED_COLUMNS} and is_readable_dtype(rows.schema[n])
     ]
-    pictures = reduced(files, id_from).alias("key").to_frame()
+    pictures = reduce_ids(files, id_from).alias("key").to_frame()
     if pictures["key"].n_unique() < pictures.height and id_from != "column":
         raise JoinError(
             "pictures in several folders have the same name",
             expected="names that occur once, or whole paths in the table",
-            found=repr(pictures["key"][row_of(pictures["key"].is_duplicated())]),
+            found=repr(pictures["key"][first_true_row(pictures["key"].is_duplicated())]),
             where=source,
         )
     is_known = keys.is_in(pictures["key"].implode())
@@ -275,7 +277,7 @@ def _join_table(
             "the table names none of the pictures",
             expected=f"paths such as {pictures['key'][0]!r}",
             found=repr(keys[0]),
-            where=place(source, 1, name),
+            where=format_location(source, 1, name),
             hint="set id_from to basename or stem if it names less than the path",
         )
     notes = []

@@ -14,16 +14,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets._boxes import checked_boxes
-from isolux.datasets._columns import BOX
-from isolux.datasets._files import Inputs, anywhere, file_in
+from isolux.datasets._boxes import check_boxes
+from isolux.datasets._columns import BOX_COLUMNS
+from isolux.datasets._files import Inputs, find_single_file, patterns_anywhere
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._mat.files import read_mat5, texts_of_cells
+from isolux.datasets._mat.files import cells_to_text, read_mat5
 from isolux.datasets._refusals import check_choices
-from isolux.datasets._tables import attribute_rows, dataset_of
+from isolux.datasets._tables import build_attribute_rows, build_dataset
 from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, TableError, place
+from isolux.vocabulary.errors import FileError, TableError, format_location
 from isolux.vocabulary.info import DatasetInfo, Reference
 
 _NUMBER_FIELDS = ("dob", "photo_taken", "gender", "face_score", "second_face_score")
@@ -113,27 +113,27 @@ def load(
     (10.0, 20.0, 40.0, 60.0)
     """
     check_choices(load, source=source)
-    file = file_in(path, anywhere(f"{source}.mat"), "IMDB-WIKI")
+    file = find_single_file(path, patterns_anywhere(f"{source}.mat"), "IMDB-WIKI")
     key = file.stem if file.stem in ("imdb", "wiki") else source
     inputs, location = Inputs(), str(file)
     photos = _read_photos(inputs.read(file), location, key)
     faces, notes = _drop_unusable(photos)
     if faces.is_empty():
         raise FileError("no photograph is left", found="; ".join(notes), where=location)
-    return dataset_of(
+    return build_dataset(
         "imdb_wiki",
         INFO,
         instances=faces.select(
-            *BOX,
+            *BOX_COLUMNS,
             instance_id="file",
             image_id="file",
             subject_id="who",
             classes=pl.lit(["face"]),
         ),
-        attributes=attribute_rows(faces, "file", ("gender", "age", "photo_year")),
+        attributes=build_attribute_rows(faces, "file", ("gender", "age", "photo_year")),
         images=faces.select(image_id="file", uri="file"),
         inputs=inputs,
-        where=location,
+        source=location,
         notes=notes,
         is_boxed=False,
         cluster="subject" if faces["who"].is_not_null().any() else None,
@@ -148,10 +148,10 @@ def _read_photos(content: bytes, source: str, key: str) -> pl.DataFrame:
         raise TableError(
             f"{key} is not a structure of fields",
             found=f"{structure.dtype} {structure.shape}"[:80],
-            where=place(source, column=key),
+            where=format_location(source, column=key),
         )
     fields = structure.ravel()[0]
-    paths = texts_of_cells(_read_field(fields, "full_path", source), source, "full_path")
+    paths = cells_to_text(_read_field(fields, "full_path", source), source, "full_path")
     n = len(paths)
     refuse_cells(paths.is_null(), paths, "a photograph has no path", None, source)
     refuse_outside(paths, source, "full_path")
@@ -179,7 +179,7 @@ def _read_field(fields: Any, name: str, source: str) -> npt.NDArray[Any]:
             "a MATLAB file holds an object",
             expected="numbers, text and cells",
             found=type(field_values).__name__,
-            where=place(source, column=name),
+            where=format_location(source, column=name),
         )
     return field_values
 
@@ -190,7 +190,7 @@ def _read_numbers(values: npt.NDArray[Any], n: int, name: str, source: str) -> N
             f"{name} does not go with full_path",
             expected=f"{n:,} numbers",
             found=f"{values.dtype}, {values.size:,}",
-            where=place(source, column=name),
+            where=format_location(source, column=name),
         )
     return np.ravel(values).astype(np.float64)
 
@@ -203,7 +203,7 @@ def _read_boxes(cells: npt.NDArray[Any], n: int, source: str) -> pl.DataFrame:
             "face_location does not go with full_path",
             expected=f"{n:,} cells",
             found=f"{flat.dtype}, {flat.size:,}",
-            where=place(source, column="face_location"),
+            where=format_location(source, column="face_location"),
         )
     # Each cell is an array of its own, so looking at each is the only way to name a wrong one.
     are_corners = [_is_corners(cell) for cell in flat]
@@ -213,13 +213,15 @@ def _read_boxes(cells: npt.NDArray[Any], n: int, source: str) -> pl.DataFrame:
             "a face has no four corners",
             expected="x1 y1 x2 y2",
             found=str(flat[row])[:60],
-            where=place(source, row + 1, "face_location"),
+            where=format_location(source, row + 1, "face_location"),
         )
     corners = np.concatenate(flat.tolist(), axis=0).astype(np.float64) if n else np.empty((0, 4))
     x_min, y_min, x_max, y_max = corners.T
     box_columns = (x_min - 1, y_min - 1, x_max - x_min + 1, y_max - y_min + 1)
-    return checked_boxes(
-        pl.DataFrame(dict(zip(BOX, box_columns, strict=True))), source, field="face_location"
+    return check_boxes(
+        pl.DataFrame(dict(zip(BOX_COLUMNS, box_columns, strict=True))),
+        source,
+        field="face_location",
     )
 
 
@@ -254,7 +256,9 @@ def _derive_columns(frame: pl.DataFrame, source: str) -> pl.DataFrame:
             pl.col("celebrity").cast(pl.Int64, strict=False).cast(pl.String)
         ),
         faceless=faceless,
-    ).with_columns(pl.when(~pl.col("faceless")).then(pl.col(name)).alias(name) for name in BOX)
+    ).with_columns(
+        pl.when(~pl.col("faceless")).then(pl.col(name)).alias(name) for name in BOX_COLUMNS
+    )
 
 
 def _drop_unusable(faces: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:

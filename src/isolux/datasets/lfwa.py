@@ -15,23 +15,23 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets._celeba import COMMON, FACE_CLUSTERS
-from isolux.datasets._files import Inputs, anywhere, file_in, optional_file
+from isolux.datasets._celeba import CELEBA_INFO, FACE_CLUSTERS
+from isolux.datasets._files import Inputs, find_optional_file, find_single_file, patterns_anywhere
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._mat.files import read_variables
 from isolux.datasets._refusals import check_choices
-from isolux.datasets._tables import attribute_rows, dataset_of
+from isolux.datasets._tables import build_attribute_rows, build_dataset
 from isolux.io.refusals import refuse_cells, refuse_repeats
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, TableError, place
+from isolux.vocabulary.errors import FileError, TableError, format_location
 from isolux.vocabulary.info import Reference
 
 _INDICES_BY_SPLIT = {"train": "indices_img_train", "test": "indices_img_test"}
 _INDICES_FILE = "indices_train_test.mat"
 
 INFO = replace(
-    COMMON,
+    CELEBA_INFO,
     title="LFWA+",
     summary="13,000 photographs of Labeled Faces in the Wild; forty or 73 yes-or-no attributes.",
     references=(
@@ -103,7 +103,7 @@ def load(
     [('Male', 'no'), ('Pale_Skin', 'yes')]
     """
     check_choices(load, labels=labels, split=split)
-    file = file_in(path, anywhere(f"lfw_att_{labels}.mat"), "LFWA attributes")
+    file = find_single_file(path, patterns_anywhere(f"lfw_att_{labels}.mat"), "LFWA attributes")
     inputs, source = Inputs(), str(file)
     variables = read_variables(
         inputs.read(file), source, texts=("AttrName", "name"), numbers=("label",)
@@ -117,16 +117,16 @@ def load(
     split_attributes = ["split"] if faces["split"].is_not_null().any() else []
     n_without_split = faces["split"].null_count() if split_attributes else 0
     prefix = "lfw/" if (file.parent / "lfw").is_dir() else ""
-    return dataset_of(
+    return build_dataset(
         "lfwa",
         INFO,
         instances=faces.select(
             instance_id="file", image_id="file", subject_id="who", classes=pl.lit(["face"])
         ),
-        attributes=attribute_rows(faces, "file", (*names, *split_attributes)),
+        attributes=build_attribute_rows(faces, "file", (*names, *split_attributes)),
         images=faces.select(image_id="file", uri=pl.format("{}{}", pl.lit(prefix), "file")),
         inputs=inputs,
-        where=source,
+        source=source,
         notes=[f"{n_without_split:,} photograph(s) are in neither part."]
         if n_without_split
         else (),
@@ -139,7 +139,7 @@ def _read_attribute_names(cells: pl.Series, source: str) -> list[str]:
     names = cells.fill_null("").str.strip_chars().str.replace_all(r"\s+", "_")
     problem, expected = "an attribute has no name, or not a unique one", "names, each once"
     if not len(names):
-        source = str(place(source, column="AttrName"))
+        source = str(format_location(source, column="AttrName"))
         raise TableError(problem, expected=expected, found="no attribute", where=source)
     bad = names.is_duplicated() | (names == "") | names.is_in(["file", "who", "split"])
     refuse_cells(bad, cells, problem, expected, source, column="AttrName")
@@ -169,7 +169,7 @@ def _read_labels(label: npt.NDArray[Any], n: int, names: list[str], source: str)
             "labels do not go with names and attributes",
             expected=f"{n:,} rows of {len(names)}",
             found=" × ".join(map(str, label.shape)),
-            where=place(source, column="label"),
+            where=format_location(source, column="label"),
         )
     is_unknown_code = ~np.isin(label, (0, 1, -1))
     if is_unknown_code.any():
@@ -178,7 +178,7 @@ def _read_labels(label: npt.NDArray[Any], n: int, names: list[str], source: str)
             "a label is neither yes nor no",
             expected="1 (yes), 0 or -1 (no)",
             found=str(label[row, column]),
-            where=place(source, row + 1, names[column]),
+            where=format_location(source, row + 1, names[column]),
         )
     words = np.where(label == 1, "yes", "no")
     return pl.DataFrame(
@@ -187,7 +187,7 @@ def _read_labels(label: npt.NDArray[Any], n: int, names: list[str], source: str)
 
 
 def _add_split(faces: pl.DataFrame, root: Path, split: str, inputs: Inputs) -> pl.DataFrame:
-    file = optional_file(root, anywhere(_INDICES_FILE))
+    file = find_optional_file(root, patterns_anywhere(_INDICES_FILE))
     if file is None:
         if split != "all":
             raise FileError(
@@ -213,14 +213,14 @@ def _add_split(faces: pl.DataFrame, root: Path, split: str, inputs: Inputs) -> p
                 "an index is of no photograph",
                 expected=f"a whole number from 1 to {faces.height:,}",
                 found=str(image_numbers[row]),
-                where=place(source, row + 1, name),
+                where=format_location(source, row + 1, name),
             )
         image_indices = image_numbers.astype(np.int64) - 1
         if (codes[image_indices] != 0).any():
             raise TableError(
                 "a photograph is in both parts",
                 found=repr(faces["file"][int(image_indices[np.argmax(codes[image_indices] != 0)])]),
-                where=place(source, column=name),
+                where=format_location(source, column=name),
             )
         codes[image_indices] = code
     split_names = pl.Series("split", [None, *_INDICES_BY_SPLIT], dtype=pl.String).gather(codes)

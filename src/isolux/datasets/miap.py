@@ -13,18 +13,18 @@ from typing import Literal
 import msgspec
 import polars as pl
 
-from isolux.datasets._boxes import checked_boxes
-from isolux.datasets._columns import BOX
-from isolux.datasets._files import Inputs, anywhere, file_in, optional_file
-from isolux.datasets._image_sizes import with_sizes
+from isolux.datasets._boxes import check_boxes
+from isolux.datasets._columns import BOX_COLUMNS
+from isolux.datasets._files import Inputs, find_optional_file, find_single_file, patterns_anywhere
+from isolux.datasets._image_sizes import add_image_sizes
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._refusals import check_choices
-from isolux.datasets._tables import attribute_rows, dataset_of, left_join
+from isolux.datasets._tables import build_attribute_rows, build_dataset, left_join
 from isolux.io.cells import as_numbers, as_text
-from isolux.io.ids import ids_of, reduced
-from isolux.io.json_values import decode
+from isolux.io.ids import read_ids, reduce_ids
+from isolux.io.json_values import decode_json
 from isolux.io.refusals import refuse_cells, require_columns
-from isolux.io.text import decodable
+from isolux.io.text import check_utf8
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -64,8 +64,8 @@ INFO = DatasetInfo(
 )
 GENDERS = ("Predominantly Feminine", "Predominantly Masculine", "Unknown")
 AGES = ("Young", "Middle", "Older", "Unknown")
-SIDES = ("XMin", "XMax", "YMin", "YMax")
-FLAGS = {
+SIDE_COLUMNS = ("XMin", "XMax", "YMin", "YMax")
+FLAG_COLUMNS = {
     "is_occluded": ("IsOccluded",),
     "is_truncated": ("IsTruncated",),
     "is_group_of": ("IsGroupOf",),
@@ -135,7 +135,7 @@ def load(
     """
     check_choices(load, split=split)
     name = f"open_images_extended_miap_boxes_{split}.csv"
-    file = file_in(path, anywhere(name), "MIAP boxes")
+    file = find_single_file(path, patterns_anywhere(name), "MIAP boxes")
     inputs, source = Inputs(), str(file)
     all_boxes, images = _read_boxes(file, split, sizes, inputs)
     if min_side > 0 and all_boxes["box_w"].is_null().all() and all_boxes.height:
@@ -148,23 +148,23 @@ def load(
         )
     boxes, drop_notes = _drop_small_boxes(all_boxes, min_side)
     crowd = pl.col("is_group_of").fill_null(value=False)
-    return dataset_of(
+    return build_dataset(
         "miap",
         INFO,
         instances=boxes.select(
             "instance_id",
             "image_id",
-            *BOX,
+            *BOX_COLUMNS,
             area=pl.col("box_w") * pl.col("box_h"),
             is_crowd=crowd,
             ignore=crowd,
             judged=pl.lit(value=True),
             classes=pl.lit(["person"]),
         ),
-        attributes=attribute_rows(boxes, "instance_id", (*_ATTRIBUTES, *FLAGS)),
+        attributes=build_attribute_rows(boxes, "instance_id", (*_ATTRIBUTES, *FLAG_COLUMNS)),
         images=images,
         inputs=inputs,
-        where=source,
+        source=source,
         notes=(*_note_missing_sizes(all_boxes, images), *drop_notes),
         cluster="image",
         clusters={"image": "image_id", "row": None},
@@ -177,19 +177,19 @@ def _read_boxes(
     """Read the boxes, in pixels where the sizes of images are known, and the images."""
     source, pixels = str(file), file.suffix.lower() == ".json"
     if pixels:
-        rows = read_json(inputs.read(file), source)
+        rows = read_miap_json(inputs.read(file), source)
     else:
-        rows = read_rows(inputs.read_table(file), source)
+        rows = read_miap_rows(inputs.read_table(file), source)
     refuse_outside(rows["image_id"], source, "ImageID")
     images = rows.select("image_id").unique(maintain_order=True)
-    image_list = optional_file(file.parent, (f"open_images_extended_miap_images_{split}.lst",))
+    image_list = find_optional_file(file.parent, (f"open_images_extended_miap_images_{split}.lst",))
     if image_list is not None and not pixels:
-        lines = decodable(inputs.read(image_list), str(image_list)).decode("utf-8").split()
+        lines = check_utf8(inputs.read(image_list), str(image_list)).decode("utf-8").split()
         images = pl.concat([images, pl.DataFrame({"image_id": lines})]).unique(maintain_order=True)
-    images = with_sizes(images, sizes, inputs).with_columns(
+    images = add_image_sizes(images, sizes, inputs).with_columns(
         pl.col("uri").fill_null(pl.format("{}.jpg", "image_id"))
     )
-    return checked_boxes(_to_pixel_boxes(rows, images, pixels=pixels), source), images
+    return check_boxes(_to_pixel_boxes(rows, images, pixels=pixels), source), images
 
 
 def _to_pixel_boxes(rows: pl.DataFrame, images: pl.DataFrame, *, pixels: bool) -> pl.DataFrame:
@@ -251,24 +251,26 @@ class _MiapRow(msgspec.Struct, gc=False):
     IsInsideOf: int | str | None = None
 
 
-def read_rows(table: pl.DataFrame, source: str) -> pl.DataFrame:
+def read_miap_rows(table: pl.DataFrame, source: str) -> pl.DataFrame:
     """Read the rows of the CSV."""
-    require_columns(table, ("ImageID", *SIDES, "GenderPresentation", "AgePresentation"), source)
-    edges = [as_numbers(table[name], where=source, column=name) for name in SIDES]
+    require_columns(
+        table, ("ImageID", *SIDE_COLUMNS, "GenderPresentation", "AgePresentation"), source
+    )
+    edges = [as_numbers(table[name], source=source, column=name) for name in SIDE_COLUMNS]
     for edge in edges:
         bad = ~edge.is_between(-_SIDE_TOLERANCE, 1 + _SIDE_TOLERANCE).fill_null(value=False)
         refuse_cells(
             bad, table[edge.name], "a side is outside the image" + _COUNT_SUFFIX, "0 to 1", source
         )
     box = _check_sides(edges, source)
-    return pl.DataFrame([ids_of(table, "ImageID", source).alias("image_id"), *box]).hstack(
+    return pl.DataFrame([read_ids(table, "ImageID", source).alias("image_id"), *box]).hstack(
         _read_labels(table, source)
     )
 
 
-def read_json(content: bytes, source: str) -> pl.DataFrame:
-    """Read Fairness Indicators' list: as ``read_rows``, but sides are pixels."""
-    rows = decode(content, list[_MiapRow], source)
+def read_miap_json(content: bytes, source: str) -> pl.DataFrame:
+    """Read Fairness Indicators' list: as ``read_miap_rows``, but sides are pixels."""
+    rows = decode_json(content, list[_MiapRow], source)
     names = [name for name in _MiapRow.__struct_fields__ if name not in ("path", "bbox")]
     table = pl.DataFrame(
         {
@@ -287,19 +289,19 @@ def read_json(content: bytes, source: str) -> pl.DataFrame:
         }
     )
     order = ("bbox[0]", "bbox[2]", "bbox[1]", "bbox[3]")
-    edges = [as_numbers(table[name], where=source, column=name) for name in order]
+    edges = [as_numbers(table[name], source=source, column=name) for name in order]
     for edge in edges:
         finite = edge.is_finite().fill_null(value=False)
         problem = "a side is not a number of pixels" + _COUNT_SUFFIX
         refuse_cells(~finite, table[edge.name], problem, "such as 31.5", source)
-    ids = reduced(ids_of(table, "path", source), "stem").alias("image_id")
+    ids = reduce_ids(read_ids(table, "path", source), "stem").alias("image_id")
     return pl.DataFrame([ids, *_check_sides(edges, source)]).hstack(_read_labels(table, source))
 
 
 def _check_sides(edges: list[pl.Series], source: str) -> list[pl.Series]:
     x_min, x_max, y_min, y_max = edges
     for low, high in ((x_min, x_max), (y_min, y_max)):
-        expected = f"{low.name} up to {high.name}; the CSV has the order {', '.join(SIDES)}"
+        expected = f"{low.name} up to {high.name}; the CSV has the order {', '.join(SIDE_COLUMNS)}"
         pairs = pl.DataFrame([low, high]).select(pl.concat_list(low.name, high.name))
         cells = pairs.to_series().alias(high.name)
         refuse_cells(
@@ -316,7 +318,7 @@ def _read_labels(table: pl.DataFrame, source: str) -> pl.DataFrame:
             label != _PERSON, label, "a box is of no person" + _COUNT_SUFFIX, _PERSON, source
         )
     label_columns = []
-    for name, columns in FLAGS.items():
+    for name, columns in FLAG_COLUMNS.items():
         column = next((c for c in columns if c in table.columns), None)
         cells = (
             pl.Series([None] * table.height, dtype=pl.String)

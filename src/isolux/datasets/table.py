@@ -12,18 +12,18 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._no_people import on_blocks, on_dots, rows_of_people
-from isolux.datasets._spreadsheet import with_ranges
+from isolux.datasets._no_people import caution_on_dots, caution_on_merged_cells, drop_total_rows
+from isolux.datasets._spreadsheet import repair_ranges
 from isolux.datasets._wide import (
-    IMAGE_PATHS,
-    attributes_of,
-    identify,
-    image_column,
-    images_of,
-    instances_of,
-    with_columns_to_choose,
+    IMAGE_PATH_COLUMNS,
+    build_attributes,
+    build_images,
+    build_instances,
+    choose_image_column,
+    identify_rows,
+    offer_cluster_columns,
 )
-from isolux.io.cells import is_duration, is_plain
+from isolux.io.cells import is_duration, is_readable_dtype
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file, sha256_frame
 from isolux.io.refusals import require_columns
@@ -37,7 +37,7 @@ INFO = DatasetInfo(
     title="a table of your own",
     summary="One row a person, a column an attribute; CSV, Parquet, JSON lines, Arrow, xlsx, ods.",
     references=(
-        works.DATASHEETS.at(
+        works.DATASHEETS.with_location(
             "questions on composition and collection: who judged the attributes, and how"
         ),
     ),
@@ -138,7 +138,7 @@ def load(
         source = IN_MEMORY
         frame = _read_in_memory(path, {"format": format, "sheet": sheet, "header_row": header_row})
         digest = sha256_frame(frame)
-    frame, notes = rows_of_people(frame, id)
+    frame, notes = drop_total_rows(frame, id)
     dataset = of_frame(
         frame,
         source,
@@ -153,7 +153,7 @@ def load(
         first_and=first_and,
     )
     read_columns = list(columns) if columns is not None else frame.columns
-    notes += [*on_blocks(frame, read_columns), *on_dots(frame, read_columns)]
+    notes += [*caution_on_merged_cells(frame, read_columns), *caution_on_dots(frame, read_columns)]
     return replace(dataset, notes=(*dataset.notes, *notes))
 
 
@@ -191,9 +191,9 @@ def of_frame(
 ) -> Dataset:
     """Take a table that was read already; the settings are those of ``load``."""
     require_columns(frame, (*(columns or ()), *(numeric or ()), image), source)
-    row_ids = identify(frame, id, source)
-    image_column_name = image_column(frame, row_ids, image)
-    instances = instances_of(frame, row_ids, image_column_name, source)
+    row_ids = identify_rows(frame, id, source)
+    image_column_name = choose_image_column(frame, row_ids, image)
+    instances = build_instances(frame, row_ids, image_column_name, source)
     image_name_column = image_column_name or row_ids.column
     attribute_columns = _choose_attribute_columns(
         frame, columns, {row_ids.column, image_column_name}
@@ -205,7 +205,7 @@ def of_frame(
     if first_and is not None and columns is None:
         attribute_columns, limit_notes = _limit_columns(attribute_columns, first_and)
         notes += limit_notes
-    frame, repaired = with_ranges(frame, attribute_columns, repair=repair_ages, where=source)
+    frame, repaired = repair_ranges(frame, attribute_columns, repair=repair_ages, source=source)
     notes += [
         *repaired,
         *skipped_notes,
@@ -215,18 +215,18 @@ def of_frame(
         name="table",
         info=INFO,
         instances=instances,
-        attributes=attributes_of(
+        attributes=build_attributes(
             frame.select(list(dict.fromkeys([*attribute_columns, *(numeric or ())]))),
             row_ids.ids,
             numeric=tuple(numeric or ()),
             separator=separator,
-            where=source,
+            source=source,
         ),
-        images=images_of(
+        images=build_images(
             instances,
-            are_paths=bool(image) or image_name_column in IMAGE_PATHS,
+            are_paths=bool(image) or image_name_column in IMAGE_PATH_COLUMNS,
             root=root,
-            where=source,
+            source=source,
         ),
         inputs=inputs,
         ids_are_rows=row_ids.column is None,
@@ -236,7 +236,7 @@ def of_frame(
         },
         notes=tuple(notes),
     )
-    return with_columns_to_choose(dataset, frame, source)
+    return offer_cluster_columns(dataset, frame, source)
 
 
 def _note_durations(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
@@ -259,7 +259,7 @@ def _choose_attribute_columns(
     return [
         name
         for name, dtype in frame.schema.items()
-        if name not in names and is_plain(dtype) and not _is_vector_dtype(dtype)
+        if name not in names and is_readable_dtype(dtype) and not _is_vector_dtype(dtype)
     ]
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._inner_paths import PICTURE, listed_pictures
-from isolux.datasets._tables import age_groups, attribute_rows, dataset_of
+from isolux.datasets._inner_paths import IMAGE_NAME_PATTERN, list_image_files
+from isolux.datasets._tables import build_attribute_rows, build_dataset, name_age_groups
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -92,16 +92,16 @@ def load(path: str | Path) -> Dataset:
     """
     root = Path(path).expanduser()
     source = str(root)
-    listing = listed_pictures(root, "list of UTKFace's file names")
+    listing = list_image_files(root, "list of UTKFace's file names")
     faces, notes = _read_names(listing.names, source)
-    return dataset_of(
+    return build_dataset(
         "utkface",
         INFO,
         instances=faces.select(instance_id="file", image_id="file", classes=pl.lit(["face"])),
-        attributes=attribute_rows(faces, "file", ("age", "age_group", "gender", "race")),
+        attributes=build_attribute_rows(faces, "file", ("age", "age_group", "gender", "race")),
         images=faces.select(image_id="file", uri="file"),
         inputs={source: listing.digest},
-        where=source,
+        source=source,
         notes=notes,
         clusters={"face": None, "row": None},
     )
@@ -110,7 +110,7 @@ def load(path: str | Path) -> Dataset:
 def _read_names(names: pl.Series, source: str) -> tuple[pl.DataFrame, list[str]]:
     base = pl.col("base")
     # "…357jpg.chip.jpg" and "….pg" are among the published names: a suffix alone decides nothing.
-    picture = base.str.strip_chars_end().str.contains(PICTURE)
+    picture = base.str.strip_chars_end().str.contains(IMAGE_NAME_PATTERN)
     parsed = (
         names.to_frame("file")
         .filter(pl.col("file") != "")
@@ -134,7 +134,7 @@ def _read_names(names: pl.Series, source: str) -> tuple[pl.DataFrame, list[str]]
         "file",
         "base",
         "age",
-        age_groups(faces["age"], AGE_EDGES).alias("age_group"),
+        name_age_groups(faces["age"], AGE_EDGES).alias("age_group"),
         pl.col("gender").replace_strict(GENDERS, return_dtype=pl.String),
         pl.col("race").replace_strict(RACES, return_dtype=pl.String),
     )

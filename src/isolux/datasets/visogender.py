@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._tables import attribute_rows, dataset_of
+from isolux.datasets._tables import build_attribute_rows, build_dataset
 from isolux.io.cells import as_text
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
@@ -25,7 +25,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.info import DatasetInfo, Reference
 
-GENDERS = {
+GENDER_BY_WORD = {
     "masculine": "masculine",
     "man": "masculine",
     "feminine": "feminine",
@@ -139,16 +139,16 @@ def load(path: str | Path) -> Dataset:
     root = root_or_file if root_or_file.is_dir() else root_or_file.parent
     faces = faces.with_columns(uri=_find_saved_images(root, faces))
     attribute_names = [name for name in _ATTRIBUTES if faces[name].is_not_null().any()]
-    return dataset_of(
+    return build_dataset(
         "visogender",
         INFO,
         instances=faces.select(
             instance_id="id", image_id="id", cluster_id="picture", classes=pl.lit(["person"])
         ),
-        attributes=attribute_rows(faces, "id", attribute_names),
+        attributes=build_attribute_rows(faces, "id", attribute_names),
         images=faces.select(image_id="id", uri="uri"),
         inputs={str(table.file): sha256_file(table.file) for table in tables},
-        where=source,
+        source=source,
         notes=(*notes, *_build_notes(faces)),
         cluster="picture",
         clusters={"picture": "cluster_id", "row": None, "person": None},
@@ -158,7 +158,7 @@ def load(path: str | Path) -> Dataset:
 @dataclass(frozen=True, slots=True)
 class _VisogenderTable:
     file: Path
-    kind: str
+    table_type: str
     faces: pl.DataFrame
 
 
@@ -262,10 +262,12 @@ def _read_texts(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
 def _read_gender(frame: pl.DataFrame, names: tuple[str, ...], source: str) -> pl.Series:
     gender_column = next((name for name in names if name in frame.columns), names[0])
     cells = _read_texts(frame, gender_column, source).str.to_lowercase()
-    is_unknown_word = ~cells.is_in(list(GENDERS)).fill_null(value=True)
+    is_unknown_word = ~cells.is_in(list(GENDER_BY_WORD)).fill_null(value=True)
     problem = "{n} cell(s) hold a perceived gender that VisoGender does not have"
-    refuse_cells(is_unknown_word, cells, problem, ", ".join(GENDERS), source, column=gender_column)
-    return cells.replace_strict(GENDERS, default=None, return_dtype=pl.String)
+    refuse_cells(
+        is_unknown_word, cells, problem, ", ".join(GENDER_BY_WORD), source, column=gender_column
+    )
+    return cells.replace_strict(GENDER_BY_WORD, default=None, return_dtype=pl.String)
 
 
 def _find_saved_images(root: Path, faces: pl.DataFrame) -> pl.Series:

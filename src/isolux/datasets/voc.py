@@ -8,9 +8,9 @@ from xml.etree.ElementTree import Element
 
 import polars as pl
 
-from isolux.datasets._drawn import dataset_of_boxes, number_in, parsed, text_in
-from isolux.datasets._files import Inputs, file_in
-from isolux.datasets._inner_paths import on_unlabelled
+from isolux.datasets._drawn import build_box_dataset, find_text, parse_number, parse_xml
+from isolux.datasets._files import Inputs, find_single_file
+from isolux.datasets._inner_paths import note_unannotated_images
 from isolux.io.hashing import sha256_listing
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError
@@ -25,7 +25,7 @@ INFO = DatasetInfo(
             citation="Everingham, M., Van Gool, L., Williams, C. K. I., Winn, J., & Zisserman, A."
             " (2010). The Pascal visual object classes (VOC) challenge. International Journal of"
             " Computer Vision, 88(2), 303–338.",
-            place="section 3 and the development kit",
+            location="section 3 and the development kit",
             url="https://doi.org/10.1007/s11263-009-0275-4",
         ),
     ),
@@ -82,14 +82,14 @@ def load(path: str | Path) -> Dataset:
     images: list[dict[str, Any]] = []
     inputs = Inputs()
     for file in files:
-        tree = parsed(inputs.read(file), str(file), "annotation")
+        tree = parse_xml(inputs.read(file), str(file), "annotation")
         images.append(_read_image(tree, file))
         for k, element in enumerate(tree.iterfind("object"), start=1):
             rows.append(_read_object(element, file.stem, f"{file}, object {k}"))
             marks.append(_read_marks(element))
     schema = {"image_id": pl.String, "uri": pl.String, "width": pl.Int64, "height": pl.Int64}
     input_hashes = inputs if len(inputs) == 1 else {str(root): sha256_listing(root)}
-    return dataset_of_boxes(
+    return build_box_dataset(
         "voc",
         INFO,
         rows,
@@ -103,7 +103,7 @@ def load(path: str | Path) -> Dataset:
 
 def _list_files(root: Path) -> list[Path]:
     if not root.is_dir():
-        return [file_in(root, ("*.xml",), "annotations (XML)")]
+        return [find_single_file(root, ("*.xml",), "annotations (XML)")]
     for folder in (root / "Annotations", root / "annotations", root):
         files = sorted(folder.glob("*.xml")) if folder.is_dir() else []
         if files:
@@ -119,47 +119,47 @@ def _note_unannotated(files: list[Path], root: Path) -> tuple[str, ...]:
         return ()
     folder = files[0].parent
     image_parent = root if folder != root else root.parent
-    return on_unlabelled(
+    return note_unannotated_images(
         [folder, *(image_parent / name for name in ("JPEGImages", "images"))],
         {file.stem for file in files},
-        kind="XML file",
+        annotation_word="XML file",
         empty="A file without an object",
     )
 
 
 def _read_image(tree: Element, file: Path) -> dict[str, Any]:
-    size_texts = [text_in(tree, f"size/{dimension}") for dimension in ("width", "height")]
+    size_texts = [find_text(tree, f"size/{dimension}") for dimension in ("width", "height")]
     numbers = [
-        int(number_in(dimension, str(file), "size")) if dimension else None
+        int(parse_number(dimension, str(file), "size")) if dimension else None
         for dimension in size_texts
     ]
     width, height = (n if n is not None and n > 0 else None for n in numbers)
-    uri = text_in(tree, "filename")
+    uri = find_text(tree, "filename")
     return {"image_id": file.stem, "uri": uri, "width": width, "height": height}
 
 
 def _read_object(element: Element, image: str, source: str) -> dict[str, Any]:
     x_min, y_min, x_max, y_max = (
-        number_in(text_in(element, f"bndbox/{corner}"), source, corner)
+        parse_number(find_text(element, f"bndbox/{corner}"), source, corner)
         for corner in ("xmin", "ymin", "xmax", "ymax")
     )
     return {
         "image_id": image,
-        "category": text_in(element, "name"),
+        "category": find_text(element, "name"),
         "box_x": x_min,
         "box_y": y_min,
         "box_w": x_max - x_min,
         "box_h": y_max - y_min,
         "is_crowd": False,
-        "ignore": text_in(element, "difficult") in ("1", "true"),
+        "ignore": find_text(element, "difficult") in ("1", "true"),
     }
 
 
 def _read_marks(element: Element) -> dict[str, str | None]:
-    values_by_name = {name: text_in(element, name) for name in _MARK_FIELDS}
+    values_by_name = {name: find_text(element, name) for name in _MARK_FIELDS}
     values_by_name |= {
-        name: text_in(attribute_element, "value")
+        name: find_text(attribute_element, "value")
         for attribute_element in element.iterfind("attributes/attribute")
-        if (name := text_in(attribute_element, "name"))
+        if (name := find_text(attribute_element, "name"))
     }
     return {name: mark for name, mark in values_by_name.items() if mark is not None}

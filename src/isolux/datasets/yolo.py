@@ -9,18 +9,18 @@ from typing import Any
 
 import polars as pl
 
-from isolux.datasets._drawn import dataset_of_boxes, plain_number
-from isolux.datasets._files import Inputs, optional_file
-from isolux.datasets._image_sizes import picture_size, read_sizes
-from isolux.datasets._inner_paths import on_unlabelled
+from isolux.datasets._drawn import build_box_dataset, parse_ascii_number
+from isolux.datasets._files import Inputs, find_optional_file
+from isolux.datasets._image_sizes import read_image_size, read_image_sizes
+from isolux.datasets._inner_paths import note_unannotated_images
 from isolux.datasets._tables import left_join
 from isolux.io.frames import refuse_unless_file
 from isolux.io.hashing import sha256_listing
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.settings_files import read_mapping
-from isolux.io.text import decodable
+from isolux.io.text import check_utf8
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, TableError, place
+from isolux.vocabulary.errors import FileError, TableError, format_location
 from isolux.vocabulary.info import DatasetInfo, Reference
 
 INFO = DatasetInfo(
@@ -32,7 +32,7 @@ INFO = DatasetInfo(
             citation="Redmon, J., Divvala, S., Girshick, R., & Farhadi, A. (2016). You only look"
             " once: Unified, real-time object detection. In Proceedings of the IEEE Conference on"
             " Computer Vision and Pattern Recognition (CVPR) (pp. 779–788).",
-            place="the labels of darknet and of Ultralytics",
+            location="the labels of darknet and of Ultralytics",
             url="https://docs.ultralytics.com/datasets/detect/",
         ),
     ),
@@ -106,7 +106,9 @@ def load(
     if len(inputs) > 1 and root.is_dir():
         inputs = Inputs({str(root): sha256_listing(root)})
     ids = pl.Series([file.stem for file in files], dtype=pl.String)
-    size_table = _read_sizes_of_images(files) if sizes is None else read_sizes(sizes, ids, inputs)
+    size_table = (
+        _read_sizes_of_images(files) if sizes is None else read_image_sizes(sizes, ids, inputs)
+    )
     class_names = _read_class_names(root if root.is_dir() else root.parent, names, inputs)
     boxes = left_join(pl.concat(box_tables), size_table.drop("uri"), "image_id")
     _refuse_unsized(ids, size_table, str(root))
@@ -121,7 +123,7 @@ def load(
         is_crowd=pl.lit(value=False),
     )
     images = left_join(pl.DataFrame({"image_id": ids}), size_table, "image_id")
-    dataset = dataset_of_boxes(
+    dataset = build_box_dataset(
         "yolo",
         INFO,
         rows,
@@ -155,8 +157,11 @@ def _note_unannotated(files: list[Path], root: Path) -> tuple[str, ...]:
         if root.is_dir()
         else set()
     )
-    return on_unlabelled(
-        sorted(folders), {file.stem for file in files}, kind="label file", empty="An empty file"
+    return note_unannotated_images(
+        sorted(folders),
+        {file.stem for file in files},
+        annotation_word="label file",
+        empty="An empty file",
     )
 
 
@@ -183,7 +188,7 @@ def _read_sizes_of_images(files: list[Path]) -> pl.DataFrame:
         )
         picture = next((candidate for candidate in candidates if candidate.is_file()), None)
         if picture is not None:
-            size = picture_size(picture)
+            size = read_image_size(picture)
             rows.append((file.stem, size.width, size.height, picture.name))
     schema = {"image_id": pl.String, "width": pl.Int64, "height": pl.Int64, "uri": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")
@@ -193,13 +198,13 @@ def _read_boxes(content: bytes, file: Path) -> pl.DataFrame:
     """Read the lines of one file: class and the sides of the box, in shares of the picture."""
     source = str(file)
     rows: list[dict[str, Any]] = []
-    text = decodable(content, source).decode("utf-8") if content else ""
+    text = check_utf8(content, source).decode("utf-8") if content else ""
     for k, line in enumerate(text.splitlines(), start=1):
         cells = line.split()
         if not cells:
             continue
         try:
-            numbers = [plain_number(cell) for cell in cells[1:]]
+            numbers = [parse_ascii_number(cell) for cell in cells[1:]]
         except ValueError:
             numbers = []
         is_polygon = len(numbers) >= 6 and len(numbers) % 2 == 0
@@ -208,7 +213,7 @@ def _read_boxes(content: bytes, file: Path) -> pl.DataFrame:
                 "a line is not a box",
                 expected="class, centre x and y, width, height (shares)",
                 found=repr(line[:60]),
-                where=place(source, k),
+                where=format_location(source, k),
             )
         x, y, w, h = _bound_polygon(numbers) if is_polygon else numbers
         if not all(-0.5 <= number <= 1.5 for number in (x, y, w, h)):
@@ -216,7 +221,7 @@ def _read_boxes(content: bytes, file: Path) -> pl.DataFrame:
                 "a box is not in shares of its picture",
                 expected="0 to 1",
                 found=repr(line[:60]),
-                where=place(source, k),
+                where=format_location(source, k),
                 hint="pixels are not YOLO's: write them as coco or a table",
             )
         rows.append(
@@ -246,7 +251,7 @@ def _read_class_names(
     parents = (folder, folder.parent) if folder.name in ("labels", "train", "val") else (folder,)
     file = Path(requested_path).expanduser() if requested_path is not None else None
     for parent in parents if file is None else ():
-        file = file or optional_file(parent, _NAME_FILES)
+        file = file or find_optional_file(parent, _NAME_FILES)
     if file is None:
         return {}
     content = inputs.read(file)
@@ -254,7 +259,7 @@ def _read_class_names(
         names = read_mapping(file).get("names")
     else:
         names = [
-            line.strip() for line in decodable(content, str(file)).decode("utf-8").splitlines()
+            line.strip() for line in check_utf8(content, str(file)).decode("utf-8").splitlines()
         ]
         names = [name for name in names if name]
     if isinstance(names, list):

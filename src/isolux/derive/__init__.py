@@ -14,19 +14,19 @@ from typing import cast
 
 import polars as pl
 
-from isolux.derive._captions import with_captions
+from isolux.derive._captions import add_captions
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DerivedInfo
 from isolux.vocabulary.tables import ATTRIBUTES, check
 
-__all__ = ["add", "names", "of_families", "with_captions"]
+__all__ = ["add_captions", "add_derived_attributes", "expand_families", "list_derived_attributes"]
 
 _MAX_REASONS = 6  # of one attribute that a note lists
 
 
-def names() -> dict[str, str]:
+def list_derived_attributes() -> dict[str, str]:
     """List the attributes that can be computed, and the file that computes each."""
     return {
         attribute: plugin
@@ -35,9 +35,9 @@ def names() -> dict[str, str]:
     }
 
 
-def of_families(requested: Sequence[str]) -> list[str]:
+def expand_families(requested: Sequence[str]) -> list[str]:
     """Replace names of families by the attributes that they compute."""
-    plugin_of = names()
+    plugin_of = list_derived_attributes()
     families = set(registry.names("derive")) - set(plugin_of)
     expanded = [
         attribute
@@ -51,12 +51,12 @@ def of_families(requested: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(expanded))
 
 
-def add(dataset: Dataset, requested: Sequence[str]) -> Dataset:
+def add_derived_attributes(dataset: Dataset, requested: Sequence[str]) -> Dataset:
     """Compute the requested attributes that the dataset lacks and that a family computes."""
     existing = set(dataset.attributes["attribute"].unique())
     if existing.issuperset(requested):
         return dataset  # and no family of attributes is loaded
-    plugin_of = names()
+    plugin_of = list_derived_attributes()
     missing = [
         name for name in dict.fromkeys(requested) if name in plugin_of and name not in existing
     ]
@@ -65,19 +65,19 @@ def add(dataset: Dataset, requested: Sequence[str]) -> Dataset:
         computed = registry.load("derive", plugin).derive(dataset)
         plugin_attributes = [name for name in missing if plugin_of[name] == plugin]
         computed = computed.filter(pl.col("attribute").is_in(plugin_attributes))
-        attributes.append(check(computed, ATTRIBUTES, where=plugin))
+        attributes.append(check(computed, ATTRIBUTES, source=plugin))
         meaning = dict(_derived_info(plugin).attributes)
         notes += [f"{name} was computed: {meaning[name]}" for name in plugin_attributes]
         if "reason" in computed.columns:
             read = [f"Pictures were read from {dataset.root}."] if dataset.root else []
-            notes += [*read, *_unknown(computed, plugin_attributes, dataset.name)]
+            notes += [*read, *_count_unknown(computed, plugin_attributes, dataset.name)]
     if len(attributes) == 1:
         return dataset
     table = pl.concat(attributes, how="diagonal_relaxed")
     return replace(dataset, attributes=ATTRIBUTES.conform(table), notes=tuple(dict.fromkeys(notes)))
 
 
-def _unknown(found: pl.DataFrame, names: Sequence[str], name: str) -> list[str]:
+def _count_unknown(found: pl.DataFrame, names: Sequence[str], name: str) -> list[str]:
     """Count the reasons of missing values; attributes with equal counts share a note."""
     names_by_text: dict[str, list[str]] = {}
     for attribute in names:
@@ -106,4 +106,4 @@ def _unknown(found: pl.DataFrame, names: Sequence[str], name: str) -> list[str]:
 
 
 def _derived_info(plugin: str) -> DerivedInfo:
-    return cast("DerivedInfo", registry.info("derive", plugin))
+    return cast("DerivedInfo", registry.load_info("derive", plugin))

@@ -9,14 +9,14 @@ import msgspec
 import polars as pl
 
 from isolux.io.frames import open_bytes, read_table
-from isolux.io.ids import ID_COLUMNS, ids_of
-from isolux.io.json_values import decode
+from isolux.io.ids import ID_COLUMNS, read_ids
+from isolux.io.json_values import decode_json
 from isolux.io.refusals import require_columns
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import (
     JoinError,
     SpecError,
-    columns_shown,
+    format_columns,
 )
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
@@ -33,7 +33,7 @@ class _CocoCaptions(msgspec.Struct):
     annotations: list[_Caption]
 
 
-def with_captions(dataset: Dataset, path: str | Path) -> Dataset:
+def add_captions(dataset: Dataset, path: str | Path) -> Dataset:
     """Add the captions of a file to a dataset."""
     path = Path(path).expanduser()
     captions = (
@@ -65,15 +65,15 @@ def _read_caption_table(path: Path) -> pl.DataFrame:
         raise SpecError(
             "no column says whose caption it is",
             expected="one of " + ", ".join(ID_COLUMNS),
-            found=columns_shown(table.columns),
+            found=format_columns(table.columns),
             where=source,
         )
-    ids = ids_of(table, column, source).alias("unit_id")
+    ids = read_ids(table, column, source).alias("unit_id")
     return pl.DataFrame([ids, table[CAPTION].cast(pl.String)])
 
 
 def _read_coco_captions(path: Path) -> pl.DataFrame:
     with open_bytes(path) as stream:
-        decoded = decode(stream.read(), _CocoCaptions, str(path))
+        decoded = decode_json(stream.read(), _CocoCaptions, str(path))
     rows = [(str(row.image_id), row.caption) for row in decoded.annotations]
     return pl.DataFrame(rows, schema={"unit_id": pl.String, "caption": pl.String}, orient="row")

@@ -18,7 +18,7 @@ def _linearise_srgb() -> FloatArray:
     return np.where(stored <= 0.04045, stored / 12.92, ((stored + 0.055) / 1.055) ** 2.4)
 
 
-LINEAR = _linearise_srgb()
+LINEAR_LIGHT = _linearise_srgb()
 """Light of each of the 256 stored values, 0 to 1."""
 
 TO_XYZ = np.array(

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.io.images import Pixels, Shrunk, read_shrunk
-from isolux.io.picture_folder import PictureFolder
+from isolux.io.images import DownscaledImage, Pixels, read_downscaled
+from isolux.io.picture_folder import ImageFolder
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError
 from isolux.vocabulary.tables import IMAGES
 
-LONGEST_PX = 1600
+MAX_SIDE_PX = 1600
 """A picture is halved (by 2, 4 or 8) as long as its longer side stays as long as this."""
 
 _BATCH_SIZE = 64  # pictures decoded ahead, so that a large dataset takes little memory
@@ -37,7 +37,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ImageWithPeople:
     """One picture, and which rows of the people stand in it.
 
     Parameters
@@ -47,7 +47,7 @@ class Seen:
         Rows of the people's frame.
     scale : float
         Side of an annotated pixel in pixels of this picture: 1, or less where it was halved.
-    placed : bool
+    has_annotated_size : bool
         Whether boxes lie where they ought to: false where the picture has another size than the
         dataset says.
     """
@@ -55,15 +55,15 @@ class Seen:
     pixels: Pixels
     rows: npt.NDArray[np.int64]
     scale: float
-    placed: bool
+    has_annotated_size: bool
 
 
-Measure = Callable[[Seen], FloatArray]
+MeasureImage = Callable[[ImageWithPeople], FloatArray]
 """One picture to ``[n, k]``: k numbers of each of its people; NaN: none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ImageMeasurements:
     """Numbers of each person ``[n, k]`` (NaN: none), and why their picture gave none: ``[n]``."""
 
     values: FloatArray
@@ -78,17 +78,17 @@ class _ImageJob:
     height: int | None
 
 
-def measure_pictures(
-    dataset: Dataset, people: pl.DataFrame, measure: Measure, k: int, attribute: str
-) -> Measured:
+def measure_images(
+    dataset: Dataset, people: pl.DataFrame, measure: MeasureImage, k: int, attribute: str
+) -> ImageMeasurements:
     """Open each picture that shows a person, once, and measure them."""
-    measurements = Measured(
+    measurements = ImageMeasurements(
         np.full((people.height, k), np.nan), np.full(people.height, None, object)
     )
     if not people.height:
         return measurements
     jobs = _list_jobs(dataset, people, attribute)
-    folder = PictureFolder(_require_root(dataset, jobs, attribute))
+    folder = ImageFolder(_require_root(dataset, jobs, attribute))
 
     def measure_job(job: _ImageJob) -> tuple[_ImageJob, FloatArray | str]:
         try:
@@ -161,21 +161,21 @@ def _first_path(jobs: list[_ImageJob]) -> str | None:
     return next((job.path for job in jobs if job.path), None)
 
 
-def _open_image(job: _ImageJob, folder: PictureFolder) -> Seen:
+def _open_image(job: _ImageJob, folder: ImageFolder) -> ImageWithPeople:
     """Open a picture, turned the way in which it has the annotated size."""
     if job.path is None:
         raise FileError("a web address, which is not opened")
-    path = folder.file(job.path)
-    image = read_shrunk(path, LONGEST_PX)
+    path = folder.find_file(job.path)
+    image = read_downscaled(path, MAX_SIDE_PX)
     has_annotated_size = _has_size(image, job)
     if not has_annotated_size:
-        unrotated = read_shrunk(path, LONGEST_PX, exif_orientation=False)
+        unrotated = read_downscaled(path, MAX_SIDE_PX, exif_orientation=False)
         has_annotated_size = _has_size(unrotated, job)
         image = unrotated if has_annotated_size else image
-    return Seen(image.pixels, job.rows, 1.0 / image.factor, has_annotated_size)
+    return ImageWithPeople(image.pixels, job.rows, 1.0 / image.factor, has_annotated_size)
 
 
-def _has_size(image: Shrunk, job: _ImageJob) -> bool:
+def _has_size(image: DownscaledImage, job: _ImageJob) -> bool:
     """Tell whether a picture has the annotated size; one that is not annotated is believed."""
     side_pairs = zip(image.pixels.shape[:2], (job.height, job.width), strict=True)
     return all(

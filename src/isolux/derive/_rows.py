@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.io.cells import unsigned_zero
+from isolux.io.cells import drop_sign_of_zero
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
@@ -16,7 +16,9 @@ from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 BOX = ("box_x", "box_y", "box_w", "box_h")
 
 
-def people_with(dataset: Dataset, columns: Sequence[str], attribute: str) -> pl.DataFrame:
+def require_columns_of_people(
+    dataset: Dataset, columns: Sequence[str], attribute: str
+) -> pl.DataFrame:
     """Return the instances, or refuse a dataset that lacks what an attribute is computed from."""
     people = INSTANCES.conform(dataset.instances)
     missing = [c for c in columns if c not in people.columns or people[c].is_null().all()]
@@ -30,7 +32,7 @@ def people_with(dataset: Dataset, columns: Sequence[str], attribute: str) -> pl.
     return people.with_columns(pl.lit(None, dtype=pl.Float64).alias(c) for c in missing)
 
 
-def with_image_size(people: pl.DataFrame, dataset: Dataset, attribute: str) -> pl.DataFrame:
+def add_image_size(people: pl.DataFrame, dataset: Dataset, attribute: str) -> pl.DataFrame:
     """Add ``width`` and ``height`` of each one's image, in pixels; null where not known."""
     images = dataset.images
     has_sizes = {"width", "height"} <= set(images.columns) and images["width"].is_not_null().any()
@@ -51,15 +53,15 @@ def with_image_size(people: pl.DataFrame, dataset: Dataset, attribute: str) -> p
     )
 
 
-def rows_of(
-    people: pl.DataFrame, attribute: str, *, value: pl.Expr | None = None, number: pl.Expr | None
+def make_rows(
+    people: pl.DataFrame, attribute: str, *, text: pl.Expr | None = None, number: pl.Expr | None
 ) -> pl.DataFrame:
     """Give each person one row of the table ``attributes``."""
     number_column = pl.lit(None, dtype=pl.Float64) if number is None else number.cast(pl.Float64)
-    rows = people.select("instance_id", number=number_column.fill_nan(None), word=value)
-    if value is None:
+    rows = people.select("instance_id", number=number_column.fill_nan(None), word=text)
+    if text is None:
         rows = rows.with_columns(
-            word=unsigned_zero(pl.col("number").round_sig_figs(4)).cast(pl.String)
+            word=drop_sign_of_zero(pl.col("number").round_sig_figs(4)).cast(pl.String)
         )
         rows = rows.with_columns(word=pl.col("word").str.strip_suffix(".0"))
     return ATTRIBUTES.conform(
@@ -90,14 +92,14 @@ def _rows_with_reason(
         pl.Series("_number", values, dtype=pl.Float64).fill_nan(None)
     )
     number = None if is_text_only else pl.col("_number")
-    rows = rows_of(with_numbers, attribute, value=text, number=number)
+    rows = make_rows(with_numbers, attribute, text=text, number=number)
     reasons = pl.Series("reason", reason.tolist(), dtype=pl.String)
     return rows.with_columns(reasons).with_columns(
         reason=pl.when(pl.col("value").is_null()).then("reason")
     )
 
 
-def rows_of_columns(
+def make_rows_of_columns(
     people: pl.DataFrame,
     values: npt.NDArray[np.float64],
     columns: Iterable[tuple[str, int, pl.Expr | None, npt.NDArray[np.object_]]],
@@ -114,7 +116,7 @@ def rows_of_columns(
     )
 
 
-def boxes_of(people: pl.DataFrame, columns: tuple[str, ...] = BOX) -> npt.NDArray[np.float64]:
+def read_boxes(people: pl.DataFrame, columns: tuple[str, ...] = BOX) -> npt.NDArray[np.float64]:
     """Give each one's box as left, upper, right, lower in annotated pixels: ``[n, 4]``; NaN: none.
 
     Boxes without width or height hold no pixel.

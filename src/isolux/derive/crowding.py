@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from isolux.derive._rows import BOX, rows_of
+from isolux.derive._rows import BOX, make_rows
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo
@@ -15,7 +15,9 @@ INFO = DerivedInfo(
     title="Crowding",
     summary="How many annotated people an image holds, and how much their boxes overlap.",
     references=(
-        works.FACET.at("section 6.1, appendix A.5.1: classification on images of one person"),
+        works.FACET.with_location(
+            "section 6.1, appendix A.5.1: classification on images of one person"
+        ),
     ),
     assumptions=("People who are not annotated are not counted, and crowd boxes are not either.",),
     attributes=(
@@ -55,12 +57,12 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     people = INSTANCES.conform(dataset.instances)
     crowd = pl.col("is_crowd").fill_null(value=False) if "is_crowd" in people.columns else None
     people = people.with_columns(_one=pl.lit(value=True) if crowd is None else ~crowd)
-    tables = [rows_of(people, "people_in_image", number=pl.col("_one").sum().over("image_id"))]
+    tables = [make_rows(people, "people_in_image", number=pl.col("_one").sum().over("image_id"))]
     if set(BOX) <= set(people.columns):
         overlapped = people.with_columns(_overlap=pl.Series(_highest_overlap(people)))
         has_box = pl.all_horizontal(pl.col(c).is_not_null() for c in BOX) & pl.col("_one")
         overlap = pl.when(has_box).then("_overlap")
-        tables.append(rows_of(overlapped, "highest_overlap", number=overlap))
+        tables.append(make_rows(overlapped, "highest_overlap", number=overlap))
     return pl.concat(tables)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.derive._rows import BOX, people_with, rows_of, with_image_size
+from isolux.derive._rows import BOX, add_image_size, make_rows, require_columns_of_people
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo, Reference
 
@@ -62,7 +62,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     >>> derive(one)["value"].to_list()
     ['yes', 'left', '0.5813']
     """
-    people = with_image_size(people_with(dataset, BOX, "framing"), dataset, "framing")
+    people = add_image_size(require_columns_of_people(dataset, BOX, "framing"), dataset, "framing")
     image_width, image_height = pl.col("width").cast(pl.Float64), pl.col("height").cast(pl.Float64)
     people = people.with_columns(
         _x=(pl.col("box_x") + pl.col("box_w") / 2) / image_width,
@@ -94,8 +94,8 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     truncated_text = truncated.when(touches_border.is_not_null()).then(pl.lit("no"))
     return pl.concat(
         [
-            rows_of(people, "truncated", value=truncated_text, number=None),
-            rows_of(people, "across", value=across, number=None),
-            rows_of(people, "off_centre", number=from_centre.sqrt() / half_diagonal),
+            make_rows(people, "truncated", text=truncated_text, number=None),
+            make_rows(people, "across", text=across, number=None),
+            make_rows(people, "off_centre", number=from_centre.sqrt() / half_diagonal),
         ]
     )

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.derive._rows import BOX, people_with, rows_of, with_image_size
+from isolux.derive._rows import BOX, add_image_size, make_rows, require_columns_of_people
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo, Reference
 
-SIZES_PX = {"small": 32.0**2, "medium": 96.0**2}
+MAX_AREA_PX2 = {"small": 32.0**2, "medium": 96.0**2}
 """COCO's upper ends of small and of medium, square pixels; what is larger is large."""
 
 INFO = DerivedInfo(
@@ -72,32 +72,32 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     [('size', 'small'), ('box_size', 'small'),
      ('box_area', '1000'), ('box_height', '50'), ('aspect_ratio', '0.4')]
     """
-    people = people_with(dataset, BOX, "size")
+    people = require_columns_of_people(dataset, BOX, "size")
     box_area = pl.col("box_w") * pl.col("box_h")
     area = pl.coalesce("area", box_area) if "area" in people.columns else box_area
     people = people.with_columns(_area=area)
     size = (
-        pl.when(pl.col("_area") < SIZES_PX["small"])
+        pl.when(pl.col("_area") < MAX_AREA_PX2["small"])
         .then(pl.lit("small"))
-        .when(pl.col("_area") < SIZES_PX["medium"])
+        .when(pl.col("_area") < MAX_AREA_PX2["medium"])
         .then(pl.lit("medium"))
         .when(pl.col("_area").is_not_null())
         .then(pl.lit("large"))
     )
     tables = [
-        rows_of(people, "size", value=size, number=None),
-        rows_of(people, "box_size", value=size, number=None),
-        rows_of(people, "box_area", number=pl.col("_area")),
-        rows_of(people, "box_height", number=pl.col("box_h")),
+        make_rows(people, "size", text=size, number=None),
+        make_rows(people, "box_size", text=size, number=None),
+        make_rows(people, "box_area", number=pl.col("_area")),
+        make_rows(people, "box_height", number=pl.col("box_h")),
     ]
     if {"width", "height"} <= set(dataset.images.columns) and dataset.images[
         "width"
     ].is_not_null().any():
-        sized = with_image_size(people, dataset, "box_share")
+        sized = add_image_size(people, dataset, "box_share")
         share = box_area / (pl.col("width") * pl.col("height")).cast(pl.Float64)
-        tables.append(rows_of(sized, "box_share", number=_finite_or_null(share)))
+        tables.append(make_rows(sized, "box_share", number=_finite_or_null(share)))
     tables.append(
-        rows_of(people, "aspect_ratio", number=_finite_or_null(pl.col("box_w") / pl.col("box_h")))
+        make_rows(people, "aspect_ratio", number=_finite_or_null(pl.col("box_w") / pl.col("box_h")))
     )
     return pl.concat(tables)
 

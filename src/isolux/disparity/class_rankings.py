@@ -8,7 +8,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.tables import GROUP_METRICS, Status
 
 
-def class_rankings(group_metrics: pl.DataFrame, models: tuple[str, str]) -> pl.DataFrame:
+def rank_classes(group_metrics: pl.DataFrame, models: tuple[str, str]) -> pl.DataFrame:
     """Rank classes by their largest gap, both models side by side (FACET, Tables 11 and 12)."""
     labelled = GROUP_METRICS.conform(group_metrics).filter(
         pl.col("label").is_not_null()

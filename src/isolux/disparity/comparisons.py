@@ -18,25 +18,33 @@ from typing import Protocol
 
 import numpy as np
 
-from isolux.disparity.replicated import ReplicateComparisons, times_the_others
+from isolux.disparity.replicated import ReplicateComparisons, scale_to_overall
 from isolux.groups.estimates import Estimates, Measure
-from isolux.groups.interval_methods.root import is_of_squares, mean_of_squares, root_of
-from isolux.groups.means import correlation_of, means_of, means_of_others
-from isolux.stats.design import Design
-from isolux.stats.deviates import Difference, Reach
-from isolux.stats.differences import of_means, paired_means
-from isolux.stats.drawn_design import DrawnDesign, unweighted
+from isolux.groups.interval_methods.root import (
+    is_root_mean_square,
+    mean_square_of,
+    root_of_interval,
+)
+from isolux.groups.means import (
+    complement_means_of,
+    estimate_intracluster_correlation,
+    group_means_of,
+)
+from isolux.stats.design import ClusterSums
+from isolux.stats.deviates import Difference, ZValues
+from isolux.stats.differences import mean_difference, paired_mean_difference
+from isolux.stats.drawn_design import SurveyClusterSums, drop_weights
 from isolux.stats.intervals import Interval
-from isolux.stats.joint_law import products
-from isolux.stats.rows import some_rows
-from isolux.stats.sampling import products_of
+from isolux.stats.joint_law import cross_products
+from isolux.stats.rows import take_matrix_rows
+from isolux.stats.sampling import stratified_products
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.weighted_means import shared_both_ways
+from isolux.stats.weighted_means import combine_two_way_overlap
 
 _FULL_CLUSTER_TOLERANCE = 1e-9
 """A share of a cluster's weight below this is rounding: the whole cluster is in the group."""
-_ROUNDING = 1e-13  # of a difference of sums
+_CANCELLATION_TOLERANCE = 1e-13  # of a difference of sums
 Moments = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 """Of pairs of groups: sums of s s', s n', n s' and n n'."""
 
@@ -44,43 +52,45 @@ Moments = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 class Comparisons(Protocol):
     """Differences of the groups of one attribute, by rows of the estimates."""
 
-    def pairs(self, first: IntArray, second: IntArray) -> Difference:
+    def compare_pairs(self, first: IntArray, second: IntArray) -> Difference:
         """Compare groups with groups."""
 
-    def rests(self, first: IntArray) -> Difference:
+    def compare_with_complement(self, first: IntArray) -> Difference:
         """Compare groups with their complements."""
 
-    def share_of_others(self, first: IntArray) -> FloatArray:
+    def complement_share(self, first: IntArray) -> FloatArray:
         """Return the factor from a difference to the complement to one to overall: ``[h]``."""
 
 
 def compare_groups(estimates: Estimates, attribute: str, j: int) -> Comparisons:
     """Return the comparisons of one attribute's groups on measure ``j``."""
-    rows = np.append(0, estimates.members(attribute))
+    rows = np.append(0, estimates.attribute_rows(attribute))
     measure = estimates.measures[j]
-    if is_of_squares(measure):
-        mean_squares = MeanComparisons.of(estimates.design, mean_of_squares(measure), rows)
-        return RootComparisons(estimates, j, mean_squares)
+    if is_root_mean_square(measure):
+        mean_squares = MeanComparisons.from_design(
+            estimates.cluster_sums, mean_square_of(measure), rows
+        )
+        return RmsComparisons(estimates, j, mean_squares)
     if measure.mean is None:
         return ReplicateComparisons(estimates, j)
-    rows[0] = estimates.domain_of[attribute]
-    return MeanComparisons.of(estimates.design, measure, rows)
+    rows[0] = estimates.domain_rows[attribute]
+    return MeanComparisons.from_design(estimates.cluster_sums, measure, rows)
 
 
 def compare_attributes(
     estimates: Estimates, attributes: Sequence[str], j: int
 ) -> list[Comparisons]:
     """Return the comparisons of several attributes of one domain on measure ``j``, a mean."""
-    measure, design = estimates.measures[j], estimates.design
-    domain = [estimates.domain_of[attribute] for attribute in attributes]
-    members = [estimates.members(attribute) for attribute in attributes]
+    measure, design = estimates.measures[j], estimates.cluster_sums
+    domain = [estimates.domain_rows[attribute] for attribute in attributes]
+    members = [estimates.attribute_rows(attribute) for attribute in attributes]
     rows = np.concatenate([domain[:1], *members])
-    joint = MeanComparisons.of(design, measure, rows)
+    joint = MeanComparisons.from_design(design, measure, rows)
     by_overlap = {
-        joint.overlap: joint,
-        not joint.overlap: replace(joint, overlap=not joint.overlap),
+        joint.has_overlap: joint,
+        not joint.has_overlap: replace(joint, has_overlap=not joint.has_overlap),
     }
-    return [by_overlap[joint.overlaps(groups)] for groups in members]
+    return [by_overlap[joint.find_overlap(groups)] for groups in members]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +99,10 @@ class MeanComparisons:
 
     ``square``, ``cross`` and ``count`` ``[k, k]`` are sums over clusters of s s', s n' and n n', in
     a sample within strata around their means; ``shared`` is the last without strata, ``weight`` the
-    groups' own; ``overlap`` tells whether people are in several groups.
+    groups' own; ``has_overlap`` tells whether people are in several groups.
     """
 
-    design: Design
+    design: ClusterSums
     measure: Measure
     rows: IntArray
     means: ClusterMeans
@@ -101,23 +111,25 @@ class MeanComparisons:
     count: FloatArray
     shared: FloatArray
     weight: FloatArray
-    overlap: bool
+    has_overlap: bool
 
     @classmethod
-    def of(cls, design: Design, measure: Measure, rows: IntArray) -> MeanComparisons:
+    def from_design(cls, design: ClusterSums, measure: Measure, rows: IntArray) -> MeanComparisons:
         """Sum the clusters of rows of a design; the first row is all groups together."""
         (sums, counts), k = measure.mean_columns, len(rows)
-        means = means_of(design, measure, rows)
-        if isinstance(design, DrawnDesign):
-            cluster_products = design.products(rows, (sums, counts))
-            weight = np.asarray(design.rows(rows, counts).sum(axis=1)).ravel()
+        means = group_means_of(design, measure, rows)
+        if isinstance(design, SurveyClusterSums):
+            cluster_products = design.cross_products(rows, (sums, counts))
+            weight = np.asarray(design.group_rows(rows, counts).sum(axis=1)).ravel()
             shared = _sum_shared_weights(design, measure, rows)
         else:
             row_index = np.concatenate(
                 [rows * design.n_columns + column for column in (sums, counts)]
             )
-            cluster_products = products(some_rows(design.matrix, row_index), design.copies)
-            weight, shared = means.units, cluster_products[k:, k:]
+            cluster_products = cross_products(
+                take_matrix_rows(design.matrix, row_index), design.multiplicity
+            )
+            weight, shared = means.n_units, cluster_products[k:, k:]
         moments = (
             cluster_products[:k, :k],
             cluster_products[:k, k:],
@@ -125,38 +137,42 @@ class MeanComparisons:
             shared,
             weight,
         )
-        comparisons = cls(design, measure, rows, means, *moments, overlap=False)
-        return replace(comparisons, overlap=comparisons.overlaps(rows[1:]))
+        comparisons = cls(design, measure, rows, means, *moments, has_overlap=False)
+        return replace(comparisons, has_overlap=comparisons.find_overlap(rows[1:]))
 
-    def overlaps(self, groups: IntArray) -> bool:
+    def find_overlap(self, groups: IntArray) -> bool:
         """Tell whether anyone is in more than one of these groups."""
-        unweighted_design = unweighted(self.design)
-        cluster_counts = unweighted_design.rows(
+        unweighted_design = drop_weights(self.design)
+        cluster_counts = unweighted_design.group_rows(
             np.append(self.rows[0], groups), self.measure.mean_columns[1]
         )
-        n_people = np.asarray(cluster_counts @ unweighted_design.copies.astype(np.float64))
+        n_people = np.asarray(cluster_counts @ unweighted_design.multiplicity.astype(np.float64))
         # Counts are whole numbers: half a person is more than rounding.
         return bool(n_people[1:].sum() > n_people[0] + 0.5)
 
-    def pairs(self, first: IntArray, second: IntArray) -> Difference:
+    def compare_pairs(self, first: IntArray, second: IntArray) -> Difference:
         """Compare groups with groups, each pair with the variance of its own clusters."""
-        i, k = places(self.rows, first), places(self.rows, second)
-        a, b = self.means.at(i), self.means.at(k)
+        i, k = find_positions(self.rows, first), find_positions(self.rows, second)
+        a, b = self.means.take(i), self.means.take(k)
         weight = self.weight[i] * self.weight[k]
         moments = self.square[i, k], self.cross[i, k], self.cross[k, i], self.count[i, k]
         covariance = self._estimate_covariance(a, b, moments, weight)
-        if self.overlap:  # which rows are in both is unknown: the residuals give the covariance
-            differences = paired_means(a, b, covariance, fraction=self.measure.fraction)
+        if self.has_overlap:  # which rows are in both is unknown: the residuals give the covariance
+            differences = paired_mean_difference(
+                a, b, covariance, is_fraction=self.measure.is_fraction
+            )
         else:
             shared = self.shared[i, k] / weight
-            differences = of_means(a, b, covariance, shared, fraction=self.measure.fraction)
-        return replace(differences, span=self.measure.span)
+            differences = mean_difference(
+                a, b, covariance, shared, is_fraction=self.measure.is_fraction
+            )
+        return replace(differences, value_range=self.measure.value_range)
 
-    def rests(self, first: IntArray) -> Difference:
+    def compare_with_complement(self, first: IntArray) -> Difference:
         """Compare groups with their complements: the sums with all (row 0) minus their own."""
-        i = places(self.rows, first)
-        a = self.means.at(i)
-        b = means_of_others(self.design, self.measure, first, int(self.rows[0]))
+        i = find_positions(self.rows, first)
+        a = self.means.take(i)
+        b = complement_means_of(self.design, self.measure, first, int(self.rows[0]))
         square, cross, count, shared = self.square, self.cross, self.count, self.shared
         weight = self.weight[i] * (self.weight[0] - self.weight[i])
         # Sums with the complement are sums with all groups minus sums with the group itself.
@@ -169,29 +185,33 @@ class MeanComparisons:
         with np.errstate(divide="ignore", invalid="ignore"):
             shared_remainder = shared[i, 0] - shared[i, i]
             shared_proportion = shared_remainder / weight
-            if isinstance(self.design, DrawnDesign):  # a difference of weights leaves rounding
+            if isinstance(
+                self.design, SurveyClusterSums
+            ):  # a difference of weights leaves rounding
                 shared_proportion = np.where(
                     shared_remainder > _FULL_CLUSTER_TOLERANCE * shared[i, i],
                     shared_proportion,
                     0.0,
                 )
         covariance = self._estimate_covariance(a, b, moments, weight)
-        differences = of_means(a, b, covariance, shared_proportion, fraction=self.measure.fraction)
-        return replace(differences, span=self.measure.span)
+        differences = mean_difference(
+            a, b, covariance, shared_proportion, is_fraction=self.measure.is_fraction
+        )
+        return replace(differences, value_range=self.measure.value_range)
 
-    def share_of_others(self, first: IntArray) -> FloatArray:
+    def complement_share(self, first: IntArray) -> FloatArray:
         """Return the share of people who are not in each group: ``[h]``."""
-        return np.asarray(1.0 - self.weight[places(self.rows, first)] / self.weight[0])
+        return np.asarray(1.0 - self.weight[find_positions(self.rows, first)] / self.weight[0])
 
     def _estimate_covariance(
         self, a: ClusterMeans, b: ClusterMeans, moments: Moments, weight: FloatArray
     ) -> FloatArray:
-        centre, is_survey_sample = self.measure.centre, isinstance(self.design, DrawnDesign)
-        p, q = a.moved(-centre).value, b.moved(-centre).value  # as they were summed
-        return covariance_of((p, q), moments, weight, is_weighted=is_survey_sample)
+        centre, is_survey_sample = self.measure.centre, isinstance(self.design, SurveyClusterSums)
+        p, q = a.shift(-centre).value, b.shift(-centre).value  # as they were summed
+        return estimate_covariance((p, q), moments, weight, is_weighted=is_survey_sample)
 
 
-def covariance_of(
+def estimate_covariance(
     values: tuple[FloatArray, FloatArray],
     moments: Moments,
     weight: FloatArray,
@@ -207,52 +227,57 @@ def covariance_of(
             magnitude = np.abs(square) + np.abs(cross) + np.abs(reverse_cross) + np.abs(count)
             # A difference of equal numbers leaves only rounding: the covariance is 0.
             covariance_sum = np.where(
-                np.abs(covariance_sum) > _ROUNDING * magnitude, covariance_sum, 0.0
+                np.abs(covariance_sum) > _CANCELLATION_TOLERANCE * magnitude, covariance_sum, 0.0
             )
         return np.asarray(covariance_sum / weight)
 
 
-def _sum_shared_weights(design: DrawnDesign, measure: Measure, rows: IntArray) -> FloatArray:
+def _sum_shared_weights(design: SurveyClusterSums, measure: Measure, rows: IntArray) -> FloatArray:
     """Sum products of group weights over clusters ``[k, k]``, ignoring strata.
 
     With two-way clustering the two sums are combined by their intracluster correlations.
     """
-    group_products = products_of(design.rows(rows, measure.mean_columns[1]), None)
-    if design.ways is None:
+    group_products = stratified_products(design.group_rows(rows, measure.mean_columns[1]), None)
+    if design.other_clusterings is None:
         return group_products
-    second_design = design.ways[0]
-    rho = correlation_of(design, measure)[0], correlation_of(second_design, measure)[0]
-    return shared_both_ways(
-        group_products, products_of(second_design.rows(rows, measure.mean_columns[1]), None), rho
+    second_design = design.other_clusterings[0]
+    rho = (
+        estimate_intracluster_correlation(design, measure)[0],
+        estimate_intracluster_correlation(second_design, measure)[0],
+    )
+    return combine_two_way_overlap(
+        group_products,
+        stratified_products(second_design.group_rows(rows, measure.mean_columns[1]), None),
+        rho,
     )
 
 
-def places(rows: IntArray, targets: IntArray) -> IntArray:
+def find_positions(rows: IntArray, targets: IntArray) -> IntArray:
     """Return the position of each target among the rows."""
     order = np.argsort(rows, kind="stable")
     return np.asarray(order[np.searchsorted(rows, targets, sorter=order)])
 
 
 @dataclass(frozen=True, slots=True)
-class RootComparisons:
+class RmsComparisons:
     """Comparisons of root mean squares; ``mean_squares`` compares mean squares, overall first."""
 
     estimates: Estimates
     j: int
-    squares: Comparisons
+    mean_squares: Comparisons
 
-    def pairs(self, first: IntArray, second: IntArray) -> Difference:
+    def compare_pairs(self, first: IntArray, second: IntArray) -> Difference:
         """Compare groups with groups."""
-        return _take_roots(self.squares.pairs(first, second))
+        return _take_roots(self.mean_squares.compare_pairs(first, second))
 
-    def rests(self, first: IntArray) -> Difference:
+    def compare_with_complement(self, first: IntArray) -> Difference:
         """Compare groups with overall: with the complement, times the complement's share."""
-        differences = _take_roots(self.squares.rests(first))
+        differences = _take_roots(self.mean_squares.compare_with_complement(first))
         overall = np.full(len(first), self.estimates.value[0, self.j])
-        share = self.squares.share_of_others(first)
-        return times_the_others(self.estimates.value[first, self.j], overall, differences, share)
+        share = self.mean_squares.complement_share(first)
+        return scale_to_overall(self.estimates.value[first, self.j], overall, differences, share)
 
-    def share_of_others(self, first: IntArray) -> FloatArray:
+    def complement_share(self, first: IntArray) -> FloatArray:
         """Return 1: ``compare_with_complement`` gives the difference to overall already."""
         return np.ones(len(first))
 
@@ -261,9 +286,9 @@ def _take_roots(mean_squares: Difference) -> Difference:
     """Take the square roots of two means and of their interval bounds."""
     a, b = np.sqrt(mean_squares.a), np.sqrt(mean_squares.b)
 
-    def compute_bounds(z: Reach) -> tuple[Interval, Interval]:
-        bounds_a, bounds_b = mean_squares.ends(z)
-        return root_of(bounds_a), root_of(bounds_b)
+    def compute_bounds(z: ZValues) -> tuple[Interval, Interval]:
+        bounds_a, bounds_b = mean_squares.group_intervals(z)
+        return root_of_interval(bounds_a), root_of_interval(bounds_b)
 
     with np.errstate(divide="ignore", invalid="ignore"):
         # Delta method: se(√m) = se(m) / (2 √m). If both values are 0 there is no sampling error.
@@ -272,8 +297,8 @@ def _take_roots(mean_squares: Difference) -> Difference:
         mean_squares,
         a=a,
         b=b,
-        ends=compute_bounds,
+        group_intervals=compute_bounds,
         standard_error=standard_error,
-        groups=None,
-        gaps=None,
+        group_means=None,
+        proportion_differences=None,
     )

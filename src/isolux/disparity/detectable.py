@@ -14,47 +14,49 @@ from collections.abc import Callable
 import numpy as np
 
 from isolux.stats.constants import POWER
-from isolux.stats.detectable import smallest_detectable
+from isolux.stats.detectable import minimum_detectable_difference
 from isolux.stats.deviates import Difference
-from isolux.stats.intervals import quantile
-from isolux.stats.roots import passing_zero
-from isolux.stats.share_gaps import ShareGaps
+from isolux.stats.intervals import t_from_z
+from isolux.stats.roots import find_roots
+from isolux.stats.share_gaps import ProportionDifferences
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
 
-def least_detectable(
+def find_detectable_difference(
     differences: Difference,
     critical: float,
     *,
     worse_is_lower: bool,
     power: float = POWER,
-    most: float = np.inf,
+    max_difference: float = np.inf,
     paired: bool = False,
 ) -> FloatArray:
     """Find the minimum detectable difference of each pair, NaN where there is none: ``[h]``."""
     if not np.isfinite(critical):
         return np.full(len(differences.a), np.nan)
-    if differences.groups is None or not differences.groups[0].shares:
-        dof = differences.freedom
-        detectable = smallest_detectable(differences.standard_error, quantile(critical, dof), power)
-        return np.where(detectable <= most, detectable, np.nan)
-    a, b = differences.groups
-    pooled = (a.value * a.units + b.value * b.units) / (a.units + b.units)
+    if differences.group_means is None or not differences.group_means[0].is_proportion:
+        dof = differences.dof
+        detectable = minimum_detectable_difference(
+            differences.standard_error, t_from_z(critical, dof), power
+        )
+        return np.where(detectable <= max_difference, detectable, np.nan)
+    a, b = differences.group_means
+    pooled = (a.value * a.n_units + b.value * b.n_units) / (a.n_units + b.n_units)
     if not worse_is_lower:  # the same problem for the proportion of the other outcome
         pooled = 1.0 - pooled
     # The precision of a variance is limited by the clusters in which the rarer outcome occurs.
-    n_event_clusters = np.maximum(a.rare + b.rare, 2.0)
+    n_event_clusters = np.maximum(a.n_clusters_with_event + b.n_clusters_with_event, 2.0)
     required = (
-        _require_by_inversion(differences.gaps, n_event_clusters, critical, power)
-        if differences.gaps
+        _require_by_inversion(differences.proportion_differences, n_event_clusters, critical, power)
+        if differences.proportion_differences
         else _require_by_mover(differences, critical, power, paired=paired)
     )
 
     def excess(assumed_difference: FloatArray) -> FloatArray:
         return assumed_difference - required(pooled - assumed_difference, pooled)
 
-    detectable = passing_zero(excess, np.zeros_like(pooled), pooled)
+    detectable = find_roots(excess, np.zeros_like(pooled), pooled)
     # Not significant even with a proportion of 0 in the lower group: nothing is detectable.
     is_undetectable = detectable >= pooled * (1.0 - 1e-6)
     return np.where(is_undetectable | np.isnan(pooled), np.nan, detectable)
@@ -65,17 +67,20 @@ _RequiredDifference = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 def _require_by_inversion(
-    proportion_gaps: ShareGaps, n_event_clusters: FloatArray, critical: float, power: float
+    proportion_gaps: ProportionDifferences,
+    n_event_clusters: FloatArray,
+    critical: float,
+    power: float,
 ) -> _RequiredDifference:
     """Use the pair's own variance, which its test and interval share."""
     from scipy.special import ndtri
 
-    z, dof = float(ndtri(power)), proportion_gaps.freedom
+    z, dof = float(ndtri(power)), proportion_gaps.dof
 
     def required_difference(lower: FloatArray, upper: FloatArray) -> FloatArray:
-        assumed = proportion_gaps.at(lower, upper)
+        assumed = proportion_gaps.with_proportions(lower, upper)
         variance, min_variance = assumed.variances(lower - upper)  # at the shares themselves
-        half_width = assumed.reach(critical)
+        half_width = assumed.half_width(critical)
         # A variance estimated from few clusters varies: its relative variance is 2 / dof, so the
         # half-width has variance half_width² / (2 dof) by the delta method.
         half_width_variance = np.where(
@@ -92,22 +97,26 @@ def _require_by_mover(
     differences: Difference, critical: float, power: float, *, paired: bool
 ) -> _RequiredDifference:
     """Use MOVER, for people who are in several groups or are scored by two models."""
-    assert differences.groups is not None  # noqa: S101 - shares are means
-    a, b = differences.groups
+    assert differences.group_means is not None  # noqa: S101 - shares are means
+    a, b = differences.group_means
     from scipy.special import ndtri
 
     rho = differences.correlation(critical)
     effects = [g.design_effect(critical) for g in (a, b)]
-    measured_effects = [g.measured_effect(critical) / g.growth(critical) for g in (a, b)]
+    measured_effects = [
+        g.estimated_design_effect(critical) / g.t_inflation(critical) for g in (a, b)
+    ]
     correlation_error = _correlation_se(a, b, rho)
     joint_effect = np.sqrt(measured_effects[0] * measured_effects[1])
     z = float(ndtri(power))
 
     def required_difference(lower: FloatArray, upper: FloatArray) -> FloatArray:
-        upper_half_width, lower_half_width = _ends((a, b), (lower, upper), effects, critical)
+        upper_half_width, lower_half_width = _wilson_half_widths(
+            (a, b), (lower, upper), effects, critical
+        )
         pair_rho = _adjust_correlation(rho, lower, upper, joint_effect) if paired else rho
         half_width = _mover_half_width(upper_half_width, lower_half_width, pair_rho)
-        standard_error = _spread((a, b), (lower, upper), measured_effects, pair_rho)
+        standard_error = _difference_se((a, b), (lower, upper), measured_effects, pair_rho)
         return np.asarray(
             half_width
             + z
@@ -138,11 +147,11 @@ def _adjust_correlation(
 
 def _correlation_se(a: ClusterMeans, b: ClusterMeans, rho: FloatArray) -> FloatArray:
     """Return the standard error (1 − ρ²) / √C of a correlation, 0 where no cluster is shared."""
-    n_event_clusters = np.maximum((a.rare + b.rare) / 2.0, 1.0)
+    n_event_clusters = np.maximum((a.n_clusters_with_event + b.n_clusters_with_event) / 2.0, 1.0)
     return np.asarray(np.where(rho != 0.0, (1.0 - rho**2) / np.sqrt(n_event_clusters), 0.0))
 
 
-def _ends(
+def _wilson_half_widths(
     groups: tuple[ClusterMeans, ClusterMeans],
     values: tuple[FloatArray, FloatArray],
     effects: list[FloatArray],
@@ -150,8 +159,8 @@ def _ends(
 ) -> tuple[FloatArray, FloatArray]:
     """Return Wilson's half-widths: of the lower group upwards, and of the upper one downwards."""
     (group_a, group_b), (lower, upper) = groups, values
-    upper_half_width = _wilson_bound(lower, group_a.units / effects[0], z, 1.0) - lower
-    lower_half_width = upper - _wilson_bound(upper, group_b.units / effects[1], z, -1.0)
+    upper_half_width = _wilson_bound(lower, group_a.n_units / effects[0], z, 1.0) - lower
+    lower_half_width = upper - _wilson_bound(upper, group_b.n_units / effects[1], z, -1.0)
     return upper_half_width, lower_half_width
 
 
@@ -169,14 +178,14 @@ def _mover_half_width(
     )
 
 
-def _spread(
+def _difference_se(
     groups: tuple[ClusterMeans, ClusterMeans],
     values: tuple[FloatArray, FloatArray],
     effects: list[FloatArray],
     rho: FloatArray,
 ) -> FloatArray:
     variance_a, variance_b = (
-        v * (1 - v) * e / g.units for g, v, e in zip(groups, values, effects, strict=True)
+        v * (1 - v) * e / g.n_units for g, v, e in zip(groups, values, effects, strict=True)
     )
     return np.sqrt(
         np.maximum(variance_a + variance_b - 2.0 * rho * np.sqrt(variance_a * variance_b), 0.0)

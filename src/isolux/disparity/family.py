@@ -24,33 +24,48 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.disparity.comparisons import Comparisons, compare_groups
-from isolux.disparity.observed import Key, Plans, batches, is_among, looked_at, observed, others_of
+from isolux.disparity.observed import (
+    Key,
+    Plans,
+    batch_keys,
+    compare_batch,
+    compute_contrast_z,
+    count_complement_units,
+    is_overall_among_groups,
+)
 from isolux.groups.estimates import Estimates
-from isolux.io.threads import in_threads
-from isolux.stats.constants import DEVIATE_STEP
-from isolux.stats.deviates import two_sided
-from isolux.stats.drawn_design import DrawnDesign, strata_of_varying
-from isolux.stats.joint_law import Blocks, correlated_normals, correlation_matrix, joint_draws
+from isolux.io.threads import map_in_threads
+from isolux.stats.constants import Z_STEP
+from isolux.stats.deviates import two_sided_p
+from isolux.stats.drawn_design import SurveyClusterSums, get_residual_strata
+from isolux.stats.joint_law import (
+    CorrelationBlocks,
+    correlated_normals,
+    correlation_matrix,
+    joint_draws,
+)
 from isolux.stats.multiplicity import benjamini_hochberg, bonferroni, critical_value, holm, max_t
-from isolux.stats.nulls import REST, NullTest, null_test, score_deviates
-from isolux.stats.shared_chance import apart_from_everyone, more_than_chance
+from isolux.stats.nulls import COMPLEMENT, NullTest, compare_with_null, null_z_statistics
+from isolux.stats.shared_chance import deviations_from_overall, shrinkage_factors
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 SCORE, STUDENT, BOOTSTRAP = "score interval", "t interval", "bootstrap t interval"
 
-_ROUNDING = 1e-12
+_RELATIVE_TOLERANCE = 1e-12
 """A standard error below this is rounding and counts as 0: of values up to 1 as it stands, of
 smaller values (errors in a large unit) times the largest value."""
-_LONG = 5_000  # contrasts of a metric from which threads save time: about a hundred groups
+_MIN_THREADED_CONTRASTS = (
+    5_000  # contrasts of a metric from which threads save time: about a hundred groups
+)
 _PAIRS_PER_BATCH = 128  # pairs whose deviates are looked at together
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class AttributeTests:
     """The tests of one metric over one attribute's groups.
 
     Parameters
@@ -65,9 +80,9 @@ class Tested:
         Family-adjusted p.
     test : str
         Which interval is inverted.
-    compared : Comparisons
+    comparisons : Comparisons
         Gives the differences, from which intervals and detectable differences are computed.
-    referenced : bool
+    has_reference : bool
         Whether the second group of every pair is the reference.
     """
 
@@ -75,49 +90,51 @@ class Tested:
     contrasts: IntArray
     null: NullTest
     test: str
-    compared: Comparisons
+    comparisons: Comparisons
     adjusted: FloatArray = field(default_factory=lambda: np.zeros(0))
-    referenced: bool = False
+    has_reference: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class ComparisonFamily:
     """All tests of an audit and what they have in common.
 
     ``tested`` is keyed by attribute and measure; ``null_max [r]`` is the largest |t| over the
     family; ``critical`` is the |t| that an adjusted p of 1 − level asks for.
     """
 
-    tested: dict[tuple[str, int], Tested]
+    tested: dict[tuple[str, int], AttributeTests]
     null_max: FloatArray
-    size: int
+    n_tests: int
     critical: float
     name: str
 
 
-def test_family(
+def run_family_tests(
     estimates: Estimates,
-    spec: Comparing,
+    spec: ComparisonSettings,
     references: dict[str, str],
     *,
-    share: float = 1.0,  # noqa: PT028 - no test, for all its name
-) -> Family:
+    share: float = 1.0,
+) -> ComparisonFamily:
     """Run every test and adjust over the family."""
     plans = _plan_contrasts(estimates, references, spec.min_units)
     attribute_tests = {
         **_test_means(estimates, plans, spec),
         **_test_replicates(estimates, plans, spec),
     }
-    tested = {key: replace(attribute_tests[key], referenced=key[0] in references) for key in plans}
+    tested = {
+        key: replace(attribute_tests[key], has_reference=key[0] in references) for key in plans
+    }
     null_max = np.zeros(spec.replicates)
     for test in tested.values():
-        null_max = np.maximum(null_max, test.null.largest)
+        null_max = np.maximum(null_max, test.null.max_z)
     size = int(sum(np.isfinite(test.null.t).sum() for test in tested.values()))
     # ``share`` is this audit's part of the report's error rate: p-values are divided by it.
     share = share if spec.correction != "none" else 1.0
     critical = _find_critical_value(null_max, size, spec, share)
     if spec.correction == "max-t" and np.isfinite(critical):
-        tested = {key: _settled(test, spec, critical) for key, test in tested.items()}
+        tested = {key: _refine_near_critical(test, spec, critical) for key, test in tested.items()}
     tested = _adjust_tests(tested, null_max, spec, share)
     name = (
         f"all {'comparisons' if references else 'pairs'} and groups against the rest, "
@@ -125,20 +142,20 @@ def test_family(
     )
     if share < 1.0:
         name += f", {100 * share:g} % of the error rate of the report"
-    return Family(tested, null_max, size, critical, name)
+    return ComparisonFamily(tested, null_max, size, critical, name)
 
 
-def at_once(contrasts: Iterable[IntArray]) -> int:
+def choose_max_workers(contrasts: Iterable[IntArray]) -> int:
     """Choose in how many threads metrics are compared: one, where groups are few."""
-    return 4 if max(map(len, contrasts), default=0) >= _LONG else 1
+    return 4 if max(map(len, contrasts), default=0) >= _MIN_THREADED_CONTRASTS else 1
 
 
 def _plan_contrasts(estimates: Estimates, references: dict[str, str], min_units: int) -> Plans:
     """List, for each attribute and measure, the comparable groups and their contrasts."""
-    is_comparable = estimates.judged()
+    is_comparable = estimates.is_comparable()
     plans: Plans = {}
-    for attribute in estimates.domain_of:
-        rows = estimates.members(attribute)
+    for attribute in estimates.domain_rows:
+        rows = estimates.attribute_rows(attribute)
         for j in range(len(estimates.measures)):
             members = rows[is_comparable[rows, j]]
             if len(members) < 2:
@@ -158,14 +175,16 @@ def _plan_contrasts(estimates: Estimates, references: dict[str, str], min_units:
                 )
             else:
                 pairs = np.column_stack(np.triu_indices(len(members), 1))
-            with_complement = np.flatnonzero(others_of(estimates, members, j) >= max(min_units, 1))
+            with_complement = np.flatnonzero(
+                count_complement_units(estimates, members, j) >= max(min_units, 1)
+            )
             with_complement = (
                 with_complement
-                if is_comparable[0, j] and is_among(estimates, attribute, j)
+                if is_comparable[0, j] and is_overall_among_groups(estimates, attribute, j)
                 else with_complement[:0]
             )
             complement_contrasts = np.column_stack(
-                [with_complement, np.full(len(with_complement), REST)]
+                [with_complement, np.full(len(with_complement), COMPLEMENT)]
             )
             plans[attribute, j] = (
                 members,
@@ -179,63 +198,72 @@ def _is_mean(estimates: Estimates, j: int) -> bool:
 
 
 def _test_means(
-    estimates: Estimates, plans: Plans, spec: Comparing
-) -> dict[tuple[str, int], Tested]:
+    estimates: Estimates, plans: Plans, spec: ComparisonSettings
+) -> dict[tuple[str, int], AttributeTests]:
     """Test means; all metrics and attributes share one simulation of cluster weights."""
     from scipy.sparse import csr_array, vstack
 
-    design, mean_keys = estimates.design, [key for key in plans if _is_mean(estimates, key[1])]
+    design, mean_keys = (
+        estimates.cluster_sums,
+        [key for key in plans if _is_mean(estimates, key[1])],
+    )
     if not mean_keys:
         return {}
     stacked_rows: list[csr_array] = []
     sums_and_counts, varying_rows = {}, {}
     for attribute, j in mean_keys:
-        rows = np.append(plans[attribute, j][0], estimates.domain_of[attribute])
-        sums, counts = (design.rows(rows, q) for q in estimates.measures[j].mean_columns)
+        rows = np.append(plans[attribute, j][0], estimates.domain_rows[attribute])
+        sums, counts = (design.group_rows(rows, q) for q in estimates.measures[j].mean_columns)
         sums_and_counts[attribute, j] = sums, counts
-        if isinstance(design, DrawnDesign) and not design.is_plain:
+        if isinstance(design, SurveyClusterSums) and not design.is_uncalibrated_one_way:
             sum_column, count_column = estimates.measures[j].mean_columns
             varying_rows[attribute, j] = (
-                design.varying(rows, sum_column),
-                design.varying(rows, count_column),
+                design.residual_rows(rows, sum_column),
+                design.residual_rows(rows, count_column),
             )
         stacked_rows += varying_rows.get((attribute, j), (sums, counts))
     # One simulation for all keys keeps the correlations between metrics and attributes. Of a
     # survey sample the rows are residuals of calibration, and two-way clusterings stand side by
     # side; there each column is one cluster.
-    strata = strata_of_varying(design)
+    strata = get_residual_strata(design)
     rows = csr_array(vstack(stacked_rows))
-    multiplicity = design.copies if not varying_rows else np.ones(rows.shape[1], dtype=np.int64)
+    multiplicity = (
+        design.multiplicity if not varying_rows else np.ones(rows.shape[1], dtype=np.int64)
+    )
     correlation_blocks = _correlate_attributes(
-        sums_and_counts, varying_rows, design.copies, multiplicity
+        sums_and_counts, varying_rows, design.multiplicity, multiplicity
     )
     draws = joint_draws(rows, multiplicity, spec.replicates, spec.seed, strata, correlation_blocks)
     # Each key has the rows of its sums, then those of its counts.
     split_points = np.cumsum([2 * sums.shape[0] for sums, _ in sums_and_counts.values()])
     draws_by_key = dict(zip(sums_and_counts, np.split(draws, split_points), strict=False))
 
-    def test_contrasts(key: Key, compared: Comparisons, z: FloatArray) -> Tested:
+    def test_contrasts(key: Key, compared: Comparisons, z: FloatArray) -> AttributeTests:
         members, contrasts = plans[key]
-        null_draws = score_deviates(
+        null_draws = null_z_statistics(
             *sums_and_counts[key],
-            design.copies,
+            design.multiplicity,
             contrasts,
             draws_by_key[key],
             strata,
             varying_rows.get(key),
         )
-        null = null_test(z, null_draws, contrasts[:, 1] != REST, two_sided)
-        is_proportion = getattr(compared, "means").shares  # noqa: B009 - a protocol has no fields
-        return Tested(members, contrasts, null, SCORE if is_proportion else STUDENT, compared)
+        null = compare_with_null(z, null_draws, contrasts[:, 1] != COMPLEMENT, two_sided_p)
+        is_proportion = getattr(compared, "means").is_proportion  # noqa: B009 - a protocol has no fields
+        return AttributeTests(
+            members, contrasts, null, SCORE if is_proportion else STUDENT, compared
+        )
 
-    def test_batch(keys: list[Key]) -> dict[Key, Tested]:
+    def test_batch(keys: list[Key]) -> dict[Key, AttributeTests]:
         return {
             key: test_contrasts(key, *comparison)
-            for key, comparison in looked_at(estimates, plans, keys, spec)
+            for key, comparison in compare_batch(estimates, plans, keys, spec)
         }
 
-    max_workers = at_once(plans[key][1] for key in mean_keys)
-    batch_results = in_threads(test_batch, batches(estimates, mean_keys), most=max_workers)
+    max_workers = choose_max_workers(plans[key][1] for key in mean_keys)
+    batch_results = map_in_threads(
+        test_batch, batch_keys(estimates, mean_keys), max_threads=max_workers
+    )
     return {
         key: attribute_tests
         for batch_result in batch_results
@@ -251,7 +279,7 @@ def _correlate_attributes(
     varying_by_key: _SumsAndCounts,
     sum_multiplicity: IntArray,
     varying_multiplicity: IntArray,
-) -> Blocks | None:
+) -> CorrelationBlocks | None:
     """Shrink correlations between attributes' tests; None of one attribute."""
     attribute_index = {
         attribute: k for k, attribute in enumerate(dict.fromkeys(name for name, _ in rows_by_key))
@@ -263,14 +291,18 @@ def _correlate_attributes(
     for (attribute, j), (sums, counts) in rows_by_key.items():
         totals = np.asarray(sums @ sum_multiplicity), np.asarray(counts @ sum_multiplicity)
         varying_rows = varying_by_key.get((attribute, j), (sums, counts))
-        deviations[attribute_index[attribute]].append(apart_from_everyone(*varying_rows, totals))
+        deviations[attribute_index[attribute]].append(
+            deviations_from_overall(*varying_rows, totals)
+        )
         block_index += [attribute_index[attribute]] * 2 * sums.shape[0]
-    return Blocks(np.array(block_index), more_than_chance(deviations, varying_multiplicity))
+    return CorrelationBlocks(
+        np.array(block_index), shrinkage_factors(deviations, varying_multiplicity)
+    )
 
 
 def _test_replicates(
-    estimates: Estimates, plans: Plans, spec: Comparing
-) -> dict[tuple[str, int], Tested]:
+    estimates: Estimates, plans: Plans, spec: ComparisonSettings
+) -> dict[tuple[str, int], AttributeTests]:
     """Test statistics that are not means; the complement's replicates are those of overall."""
     results = {}
     for seed_offset, ((attribute, j), (members, contrasts)) in enumerate(plans.items()):
@@ -282,15 +314,15 @@ def _test_replicates(
         null_replicates = (
             correlated_normals(rho, spec.replicates, spec.seed + seed_offset) * se[:, None]
         )
-        second = np.where(contrasts[:, 1] == REST, len(members), contrasts[:, 1])
+        second = np.where(contrasts[:, 1] == COMPLEMENT, len(members), contrasts[:, 1])
         first_row, second_row = rows[contrasts[:, 0]], rows[second]
         scale = standard_error_of_difference(estimates, j, first_row, second_row)
         usable = np.where(scale > _zero_error_tolerance(estimates, j), scale, np.nan)
         null_draws = _standardise_differences(null_replicates, (contrasts[:, 0], second), usable)
         compared = compare_groups(estimates, attribute, j)
-        z = observed(compared, [(members, contrasts)], spec)[0]
-        null = null_test(z, null_draws, contrasts[:, 1] != REST, two_sided)
-        results[attribute, j] = Tested(members, contrasts, null, BOOTSTRAP, compared)
+        z = compute_contrast_z(compared, [(members, contrasts)], spec)[0]
+        null = compare_with_null(z, null_draws, contrasts[:, 1] != COMPLEMENT, two_sided_p)
+        results[attribute, j] = AttributeTests(members, contrasts, null, BOOTSTRAP, compared)
     return results
 
 
@@ -308,19 +340,21 @@ def standard_error_of_difference(
     estimates: Estimates, j: int, first: IntArray, second: IntArray
 ) -> FloatArray:
     """Return standard errors of the groups' differences, with the covariance of shared people."""
-    rho = correlation(estimates, j, first, second)
+    rho = correlate_replicates(estimates, j, first, second)
     a, b = estimates.standard_error[first, j], estimates.standard_error[second, j]
     return np.asarray(np.sqrt(np.maximum(a * a + b * b - 2.0 * rho * a * b, 0.0)))
 
 
-def correlation(estimates: Estimates, j: int, first: IntArray, second: IntArray) -> FloatArray:
+def correlate_replicates(
+    estimates: Estimates, j: int, first: IntArray, second: IntArray
+) -> FloatArray:
     """Return the correlation of two groups' replicates; 0 where one does not vary."""
     rows, positions = np.unique(np.concatenate([first, second]), return_inverse=True)
     table = correlation_matrix(estimates.replicates[rows, j])
     return table[positions[: len(first)], positions[len(first) :]]
 
 
-def untested(
+def find_untested(
     estimates: Estimates, j: int, first: IntArray, second: IntArray
 ) -> npt.NDArray[np.bool_]:
     """Tell which pairs differ though neither group varies: they have no null distribution."""
@@ -333,30 +367,37 @@ def untested(
 def _zero_error_tolerance(estimates: Estimates, j: int) -> float:
     """Return the standard error below which a measure's values do not vary."""
     magnitude = np.abs(estimates.value[:, j])
-    return _ROUNDING * min(float(np.max(magnitude, where=np.isfinite(magnitude), initial=0.0)), 1.0)
+    return _RELATIVE_TOLERANCE * min(
+        float(np.max(magnitude, where=np.isfinite(magnitude), initial=0.0)), 1.0
+    )
 
 
-def _settled(tested: Tested, spec: Comparing, critical: float) -> Tested:
+def _refine_near_critical(
+    tested: AttributeTests, spec: ComparisonSettings, critical: float
+) -> AttributeTests:
     """Compute z statistics near the critical value exactly, so that p and interval agree."""
-    # Elsewhere z is interpolated between critical values ``DEVIATE_STEP`` apart.
-    near = np.flatnonzero(np.abs(np.abs(tested.null.t) - critical) <= DEVIATE_STEP)
+    # Elsewhere z is interpolated between critical values ``Z_STEP`` apart.
+    near = np.flatnonzero(np.abs(np.abs(tested.null.t) - critical) <= Z_STEP)
     if not len(near):
         return tested
     t, p = tested.null.t.copy(), tested.null.p_value.copy()
     plan = tested.members, tested.contrasts[near]
-    t[near] = observed(tested.compared, [plan], spec, critical)[0]
-    p[near] = two_sided(t[near])
+    t[near] = compute_contrast_z(tested.comparisons, [plan], spec, critical)[0]
+    p[near] = two_sided_p(t[near])
     return replace(tested, null=replace(tested.null, t=t, p_value=p))
 
 
 def _adjust_tests(
-    tested: dict[tuple[str, int], Tested], null_max: FloatArray, spec: Comparing, share: float
-) -> dict[tuple[str, int], Tested]:
+    tested: dict[tuple[str, int], AttributeTests],
+    null_max: FloatArray,
+    spec: ComparisonSettings,
+    share: float,
+) -> dict[tuple[str, int], AttributeTests]:
     if not tested:
         return tested
     all_p = np.concatenate([test.null.p_value for test in tested.values()])
     all_t = np.concatenate([test.null.t for test in tested.values()])
-    adjusted = np.minimum(adjust(all_t, all_p, null_max, spec.correction) / share, 1.0)
+    adjusted = np.minimum(adjust_p_values(all_t, all_p, null_max, spec.correction) / share, 1.0)
     adjusted_by_test = np.split(
         adjusted, np.cumsum([len(test.null.t) for test in tested.values()])[:-1]
     )
@@ -366,7 +407,9 @@ def _adjust_tests(
     }
 
 
-def adjust(t: FloatArray, p: FloatArray, null_max: FloatArray, correction: str) -> FloatArray:
+def adjust_p_values(
+    t: FloatArray, p: FloatArray, null_max: FloatArray, correction: str
+) -> FloatArray:
     """Adjust over a family: by its largest |t| on each replicate, or from the raw p-values."""
     if correction == "max-t":
         return np.asarray(np.maximum(max_t(t, null_max), p))
@@ -374,7 +417,9 @@ def adjust(t: FloatArray, p: FloatArray, null_max: FloatArray, correction: str) 
     return by_name[correction](p) if correction in by_name else p
 
 
-def _find_critical_value(null_max: FloatArray, size: int, spec: Comparing, share: float) -> float:
+def _find_critical_value(
+    null_max: FloatArray, size: int, spec: ComparisonSettings, share: float
+) -> float:
     from scipy.special import ndtri
 
     alpha = (1.0 - spec.level) * share

@@ -18,19 +18,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.disparity.family import SCORE, adjust
-from isolux.disparity.rows import Rows, doubts_of, either, rows_of
+from isolux.disparity.family import SCORE, adjust_p_values
+from isolux.disparity.rows import DisparityRows, build_rows, combine_reasons, list_boundary_reasons
 from isolux.groups.estimates import Estimates
 from isolux.groups.unknown import UNKNOWN
-from isolux.stats.deviates import Difference, Reach, deviates, two_sided
+from isolux.stats.deviates import Difference, ZValues, two_sided_p, z_statistics
 from isolux.stats.intervals import Interval, percentile
 from isolux.stats.multiplicity import critical_value
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import Status
 from isolux.vocabulary.words import UNTESTED
 
-KIND = "gap_change"
+GAP_CHANGE = "gap_change"
 _ZERO_SD_TOLERANCE = 1e-12
 """A standard deviation of replicates below this is rounding: neither group's change varies."""
 _TIE_BREAK_SHARE = 1e-9
@@ -38,7 +38,7 @@ _TIE_BREAK_SHARE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class GroupChanges:
     """One metric of both models: its measures, the groups comparable in both, and their changes.
 
     ``pairs`` are the worse and the better group of each attribute, as rows of the estimates.
@@ -47,7 +47,7 @@ class Changed:
     a: int
     b: int
     groups: IntArray
-    apart: Difference
+    differences: Difference
     pairs: Mapping[str, tuple[int, int]]
 
 
@@ -55,26 +55,26 @@ class Changed:
 class _GapChanges:
     """Changes of one metric's gaps, one an attribute ``[k]``: groups, interval and z statistic."""
 
-    change: Changed
+    change: GroupChanges
     attributes: tuple[str, ...]
     worse: IntArray
     better: IntArray
-    apart: Difference
-    ends: Interval
+    differences: Difference
+    interval: Interval
     t: FloatArray
 
 
-def find_pair(
+def find_extreme_pair(
     estimates: Estimates,
     attribute: str,
     measures: tuple[Sequence[int], Sequence[int]],
     reference: str | None,
 ) -> tuple[int, int] | None:
     """Choose the worst and the best group of known value by both models' mean; None: too few."""
-    is_comparable = np.all(estimates.judged()[:, [*measures[0], *measures[1]]], axis=1)
+    is_comparable = np.all(estimates.is_comparable()[:, [*measures[0], *measures[1]]], axis=1)
     rows = [
         g
-        for g in estimates.members(attribute).tolist()
+        for g in estimates.attribute_rows(attribute).tolist()
         if is_comparable[g] and UNKNOWN not in estimates.groups[g].values
     ]
     if len(rows) < 2:
@@ -117,9 +117,9 @@ def _mean_of_models(
     return np.asarray(weight * mean_a + (1.0 - weight) * mean_b)
 
 
-def gap_changes(
-    estimates: Estimates, spec: Comparing, changes: Sequence[Changed], z: float
-) -> tuple[list[Rows], tuple[str, int]]:
+def compare_gap_changes(
+    estimates: Estimates, spec: ComparisonSettings, changes: Sequence[GroupChanges], z: float
+) -> tuple[list[DisparityRows], tuple[str, int]]:
     """Build the rows of each metric's and attribute's gap change; with family name and size."""
     null_max = np.zeros(spec.replicates)
     gaps = [
@@ -128,13 +128,13 @@ def gap_changes(
     size = int(sum(np.isfinite(gap.t).sum() for gap in gaps))
     family = f"changes of gaps, a pair for each metric and attribute (m = {size:,})"
     t = np.concatenate([gap.t for gap in gaps]) if gaps else np.empty(0)
-    adjusted = adjust(t, two_sided(t), null_max, spec.correction)
+    adjusted = adjust_p_values(t, two_sided_p(t), null_max, spec.correction)
     cuts = np.cumsum([len(gap.t) for gap in gaps])[:-1]
     simulated_critical = float(critical_value(null_max, 1.0 - spec.level)) if size else z
     rows = [
         row
         for gap, p in zip(gaps, np.split(adjusted, cuts), strict=False)
-        for row in _rows(estimates, spec, gap, p, (family, max(simulated_critical, z)))
+        for row in _build_gap_rows(estimates, spec, gap, p, (family, max(simulated_critical, z)))
     ]
     return rows, (family, size)
 
@@ -150,7 +150,11 @@ def include_zero(interval: Interval, p: FloatArray, alpha: float) -> Interval:
 
 
 def _compare_gaps(
-    estimates: Estimates, spec: Comparing, change: Changed, null_max: FloatArray, z: float
+    estimates: Estimates,
+    spec: ComparisonSettings,
+    change: GroupChanges,
+    null_max: FloatArray,
+    z: float,
 ) -> _GapChanges:
     """Compare the two groups' changes; updates ``null_max`` in place with their null maxima."""
     worse, better = np.array(list(change.pairs.values()), dtype=np.int64).T
@@ -167,12 +171,12 @@ def _compare_gaps(
     )
     correlation = _correlate_changes(normal_scores, standard_deviations, null_max)
     positions = np.searchsorted(change.groups, np.stack([first, second]))
-    differences = _subtract_changes(change.apart, positions[0], positions[1], correlation)
+    differences = _subtract_changes(change.differences, positions[0], positions[1], correlation)
     # Without variance and without a difference there is nothing to test.
     is_constant = (standard_deviations.reshape(2, -1) < _ZERO_SD_TOLERANCE).all(axis=0) & (
         np.abs(differences.a - differences.b) <= _ZERO_SD_TOLERANCE
     )
-    t = np.where(is_constant, np.nan, deviates(differences, (z,)))
+    t = np.where(is_constant, np.nan, z_statistics(differences, (z,)))
     interval = differences.interval(z)
     if spec.interval == "percentile":
         model_changes = estimates.replicates[:, change.b] - estimates.replicates[:, change.a]
@@ -231,45 +235,49 @@ def _subtract_changes(
     change_values = changes.a - changes.b
     first_change, second_change = change_values[first], change_values[second]
 
-    def compute_bounds(z: Reach) -> tuple[Interval, Interval]:
-        interval = changes.of_ends(*changes.ends(z), z)
+    def compute_bounds(z: ZValues) -> tuple[Interval, Interval]:
+        interval = changes.mover_interval(*changes.group_intervals(z), z)
         return interval.take(first), interval.take(second)
 
     error = np.hypot(changes.standard_error[first], changes.standard_error[second])
-    dof = np.minimum(changes.freedom[first], changes.freedom[second])
+    dof = np.minimum(changes.dof[first], changes.dof[second])
     return Difference(
         first_change, second_change, compute_bounds, lambda _: correlation, error, dof
     )
 
 
-def _rows(
+def _build_gap_rows(
     estimates: Estimates,
-    spec: Comparing,
+    spec: ComparisonSettings,
     gaps: _GapChanges,
     adjusted: FloatArray,
     family: tuple[str, float],
-) -> list[Rows]:
+) -> list[DisparityRows]:
     """Build a metric's rows, one an attribute; ``family``: its name and critical value."""
     a, b = gaps.change.a, gaps.change.b
-    gap_change = gaps.apart.a - gaps.apart.b
-    boundary_reasons = either(doubts_of(estimates, a), doubts_of(estimates, b))
-    reasons = either(boundary_reasons[gaps.worse], boundary_reasons[gaps.better])
+    gap_change = gaps.differences.a - gaps.differences.b
+    boundary_reasons = combine_reasons(
+        list_boundary_reasons(estimates, a), list_boundary_reasons(estimates, b)
+    )
+    reasons = combine_reasons(boundary_reasons[gaps.worse], boundary_reasons[gaps.better])
     reasons[np.isnan(gaps.t) & (np.abs(gap_change) > _ZERO_SD_TOLERANCE)] = UNTESTED
     # Where a group has too few clusters for an interval, no change of it has one.
     bound_sums = estimates.interval.low[:, a] + estimates.interval.low[:, b]
     has_no_interval = np.isnan(bound_sums[gaps.worse] + bound_sums[gaps.better])
-    interval = gaps.ends.show(~has_no_interval)
-    simultaneous = interval.times(np.nan)
+    interval = gaps.interval.apply_mask(~has_no_interval)
+    simultaneous = interval.scale(np.nan)
     if spec.correction == "max-t" and spec.interval != "percentile":
-        simultaneous = include_zero(gaps.apart.interval(family[1]), adjusted, 1.0 - spec.level)
-        simultaneous = simultaneous.show(~has_no_interval)
-    p = two_sided(gaps.t)
+        simultaneous = include_zero(
+            gaps.differences.interval(family[1]), adjusted, 1.0 - spec.level
+        )
+        simultaneous = simultaneous.apply_mask(~has_no_interval)
+    p = two_sided_p(gaps.t)
     return [
-        rows_of(
+        build_rows(
             estimates,
             a,
             attribute,
-            KIND,
+            GAP_CHANGE,
             groups=(gaps.worse[k], gaps.better[k]),
             value=gap_change[k],
             low=interval.low[k],

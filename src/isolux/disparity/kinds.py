@@ -20,54 +20,54 @@ from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.info import MeasureInfo
 
 
-def _words(title: str, summary: str, **fields: Any) -> MeasureInfo:
+def _describe_kind(title: str, summary: str, **fields: Any) -> MeasureInfo:
     return MeasureInfo(title=title, summary=summary, references=(), **fields)
 
 
 _BUILT_IN_KINDS: dict[str, MeasureInfo] = {
-    "difference": _words(
+    "difference": _describe_kind(
         "difference", "The value of one group minus that of the other.", direction="none", low=None
     ),
-    "ratio": _words(
+    "ratio": _describe_kind(
         "ratio",
         "The value of one group divided by that of the other.",
         direction="none",
         alike=1.0,
         unit="",
     ),
-    "log_ratio": _words(
+    "log_ratio": _describe_kind(
         "log ratio",
         "The logarithm of the ratio of two groups, to the base that the audit names.",
         direction="none",
         low=None,
         unit="",
     ),
-    "difference_to_overall": _words(
+    "difference_to_overall": _describe_kind(
         "difference to everyone",
         "The value of a group minus that of everyone.",
         direction="none",
         low=None,
     ),
-    "any_difference": _words(
+    "any_difference": _describe_kind(
         "largest |t|",
         "The test of any difference: the largest |t| over the pairs of groups.",
         unit="",
     ),
-    "noise_corrected_sd": _words(
+    "noise_corrected_sd": _describe_kind(
         "noise-corrected SD", "The standard deviation of the groups' true values (Paule–Mandel)."
     ),
-    "within": _words(
+    "within": _describe_kind(
         "at most apart",
         "The widest gap between two groups that is compatible with the data: all pairs (with "
         "--reference: those with it), one-sided; with --margin, its p is of the claim that none of "
         "them differ by more.",
     ),
-    "equalized_odds_difference": _words(
+    "equalized_odds_difference": _describe_kind(
         "equalized odds difference",
         "The larger of the ranges of the true positive rate and of the false positive rate.",
         high=1.0,
     ),
-    "fairness_discrepancy_rate": _words(
+    "fairness_discrepancy_rate": _describe_kind(
         "fairness discrepancy rate",
         "One minus the weighted ranges of a verifier's false match and false non-match rates.",
         direction="higher",
@@ -75,20 +75,20 @@ _BUILT_IN_KINDS: dict[str, MeasureInfo] = {
         high=1.0,
         unit="",
     ),
-    "inequity_rate": _words(
+    "inequity_rate": _describe_kind(
         "inequity rate",
         "The weighted product of the largest over the smallest false match and non-match rates.",
         alike=1.0,
         low=1.0,
         unit="",
     ),
-    "garbe": _words(
+    "garbe": _describe_kind(
         "GARBE",
         "The weighted Gini coefficients of a verifier's false match and false non-match rates.",
         high=1.0,
         unit="",
     ),
-    "skewed_error_ratio": _words(
+    "skewed_error_ratio": _describe_kind(
         "skewed error ratio",
         "The largest over the smallest of the groups' error rates, each the mean of a verifier's "
         "false match and false non-match rates.",
@@ -96,17 +96,17 @@ _BUILT_IN_KINDS: dict[str, MeasureInfo] = {
         low=1.0,
         unit="",
     ),
-    "model_difference": _words(
+    "model_difference": _describe_kind(
         "change", "The second model's value minus the first model's.", direction="none", low=None
     ),
-    "relative_change": _words(
+    "relative_change": _describe_kind(
         "relative change",
         "The second model's value over the first model's, less 1.",
         direction="none",
         low=-1.0,
         unit="",
     ),
-    "gap_change": _words(
+    "gap_change": _describe_kind(
         "change of a gap",
         "The second model's gap between two groups, of which group_a is served worse, minus the "
         "first model's; above 0: wider.",
@@ -130,14 +130,14 @@ _READ_FIRST = (
 
 
 @dataclass(frozen=True, slots=True)
-class PlainMeasure:
+class PluginMeasure:
     """A measure that a plugin adds: its name (the column ``kind``), its info and its module."""
 
     name: str
     info: MeasureInfo
     plugin: ModuleType
 
-    def value(self, values: FloatArray, settings: dict[str, Any]) -> FloatArray:
+    def evaluate(self, values: FloatArray, settings: dict[str, Any]) -> FloatArray:
         """Measure ``values [..., g]``; the result has their leading shape."""
         results = np.asarray(
             _call_with_settings(self.plugin.measure, (values,), settings), dtype=np.float64
@@ -152,7 +152,9 @@ class PlainMeasure:
             )
         return results
 
-    def ends(self, bounds: tuple[float, float], settings: dict[str, Any]) -> tuple[float, float]:
+    def convert_bounds(
+        self, bounds: tuple[float, float], settings: dict[str, Any]
+    ) -> tuple[float, float]:
         """Convert bounds of the largest difference or log ratio to bounds of this measure."""
         convert = getattr(self.plugin, "ends", None)
         if convert is None:
@@ -161,11 +163,11 @@ class PlainMeasure:
         return float(low), float(high)
 
     @property
-    def of_centre(self) -> bool:
+    def needs_centre(self) -> bool:
         """Whether it measures distances from one value: overall's or the reference group's."""
         return "overall" in inspect.signature(self.plugin.measure).parameters
 
-    def fits(self, metric: str, low: float | None) -> bool:
+    def is_applicable(self, metric: str, low: float | None) -> bool:
         """Tell whether it applies to this metric, whose lowest possible value is ``low``."""
         is_measure_of_metric = not self.info.metrics or metric in self.info.metrics
         return is_measure_of_metric and not (self.info.nonnegative and low is None)
@@ -177,14 +179,14 @@ def _call_with_settings(function: Any, arguments: tuple[Any, ...], settings: dic
     return function(*arguments, **{k: v for k, v in settings.items() if k in parameters})
 
 
-def measures() -> tuple[PlainMeasure, ...]:
+def load_measures() -> tuple[PluginMeasure, ...]:
     """Load every measure that the registry finds, in the order in which they are read."""
     rank = {name: position for position, name in enumerate(_READ_FIRST)}
     names = sorted(registry.names("measures"), key=lambda name: rank.get(name, len(rank)))
-    return tuple(_loaded(name) for name in names)
+    return tuple(_load_measure(name) for name in names)
 
 
-def _loaded(name: str) -> PlainMeasure:
+def _load_measure(name: str) -> PluginMeasure:
     # Both would be the same value of the column ``kind``.
     if name in _BUILT_IN_KINDS:
         raise IsoluxError(
@@ -192,10 +194,10 @@ def _loaded(name: str) -> PlainMeasure:
             expected="a name of its own",
             hint="rename its entry point",
         )
-    return PlainMeasure(name, registry.measure_info(name), registry.load("measures", name))
+    return PluginMeasure(name, registry.measure_info(name), registry.load("measures", name))
 
 
-def kind_info(disparity_kind: str) -> MeasureInfo:
+def describe_disparity_kind(disparity_kind: str) -> MeasureInfo:
     """Return title, unit and meaning of a kind of disparity."""
     if disparity_kind in _BUILT_IN_KINDS:
         return _BUILT_IN_KINDS[disparity_kind]
@@ -204,4 +206,6 @@ def kind_info(disparity_kind: str) -> MeasureInfo:
     # A run read back without the plugin's package: the unit is guessed from the name.
     unit = "" if disparity_kind.endswith("ratio") else "metric"
     summary = "A measure of a package that is not installed here."
-    return _words(disparity_kind.replace("_", " "), summary, direction="none", low=None, unit=unit)
+    return _describe_kind(
+        disparity_kind.replace("_", " "), summary, direction="none", low=None, unit=unit
+    )

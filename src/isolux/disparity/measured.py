@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.disparity.family import Family, test_family
-from isolux.disparity.pairs import pair_rows, unjudged_rows
-from isolux.disparity.rows import table_of
-from isolux.disparity.verification import verification_notes, verification_rows
-from isolux.disparity.whole import odds_rows, whole_rows
-from isolux.disparity.within import within_rows
+from isolux.disparity.family import ComparisonFamily, run_family_tests
+from isolux.disparity.pairs import build_pair_rows, build_untested_rows
+from isolux.disparity.rows import stack_rows
+from isolux.disparity.verification import build_verification_notes, build_verification_rows
+from isolux.disparity.whole import build_attribute_rows, build_equalized_odds_rows
+from isolux.disparity.within import build_equivalence_rows
 from isolux.groups.estimates import Estimates
-from isolux.io.threads import give_back
-from isolux.vocabulary.spec import Comparing
+from isolux.io.threads import release_free_memory
+from isolux.vocabulary.spec import ComparisonSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,29 +22,29 @@ class Disparities:
     """The table, its family of tests, and notes that the report must print."""
 
     table: pl.DataFrame
-    family: Family
+    family: ComparisonFamily
     notes: tuple[str, ...] = ()
 
 
 def measure_disparities(
     estimates: Estimates,
-    spec: Comparing,
+    spec: ComparisonSettings,
     references: dict[str, str] | None = None,
     *,
     share: float = 1.0,
 ) -> Disparities:
     """Compare all groups on all metrics."""
-    family = test_family(estimates, spec, references or {}, share=share)
+    family = run_family_tests(estimates, spec, references or {}, share=share)
     rows = [
-        *whole_rows(estimates, family, spec),
-        *within_rows(estimates, family, spec),
-        *pair_rows(estimates, family, spec),
-        *unjudged_rows(estimates, spec),
-        *verification_rows(estimates, family, spec),
+        *build_attribute_rows(estimates, family, spec),
+        *build_equivalence_rows(estimates, family, spec),
+        *build_pair_rows(estimates, family, spec),
+        *build_untested_rows(estimates, spec),
+        *build_verification_rows(estimates, family, spec),
     ]
-    give_back()
-    table = table_of(rows)
+    release_free_memory()
+    table = stack_rows(rows)
     del rows
-    give_back()  # the memory of the rows and of intermediate arrays
-    notes = verification_notes(estimates)
-    return Disparities(pl.concat([table, odds_rows(table)]), family, notes)
+    release_free_memory()  # the memory of the rows and of intermediate arrays
+    notes = build_verification_notes(estimates)
+    return Disparities(pl.concat([table, build_equalized_odds_rows(table)]), family, notes)

@@ -16,26 +16,38 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from isolux.disparity.detectable import least_detectable
-from isolux.disparity.family import BOOTSTRAP, SCORE, adjust
-from isolux.disparity.gap_changes import Changed, find_pair, gap_changes, include_zero
-from isolux.disparity.paired import paired_difference
-from isolux.disparity.rows import Rows, by_attribute, doubts_of, either, rows_of, table_of
+from isolux.disparity.detectable import find_detectable_difference
+from isolux.disparity.family import BOOTSTRAP, SCORE, adjust_p_values
+from isolux.disparity.gap_changes import (
+    GroupChanges,
+    compare_gap_changes,
+    find_extreme_pair,
+    include_zero,
+)
+from isolux.disparity.paired import compare_paired
+from isolux.disparity.rows import (
+    DisparityRows,
+    build_rows,
+    combine_reasons,
+    list_boundary_reasons,
+    split_by_attribute,
+    stack_rows,
+)
 from isolux.groups.estimates import Estimates
-from isolux.groups.interval_methods.noisy import is_enlarged
-from isolux.stats.deviates import Difference, deviates, two_sided
+from isolux.groups.interval_methods.noisy import has_noise_bias
+from isolux.stats.deviates import Difference, two_sided_p, z_statistics
 from isolux.stats.drawn_design import is_census
 from isolux.stats.intervals import Interval, difference_interval, normal_quantile, percentile
 from isolux.stats.joint_law import correlated_normals, correlation_matrix
 from isolux.stats.multiplicity import critical_value
-from isolux.stats.nulls import NullTest, null_test, sign_flip
+from isolux.stats.nulls import NullTest, compare_with_null, sign_flip_test
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.weights import blocks, signs
-from isolux.vocabulary.spec import Comparing
+from isolux.stats.weights import random_sign_sums, seeded_blocks
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import COMPARISONS, Status
 from isolux.vocabulary.words import UNTESTED
 
-PLANNED = "the planned comparison"
+PLANNED_FAMILY = "the planned comparison"
 """The family of the planned test: the overall change on the metric requested first."""
 
 
@@ -56,70 +68,76 @@ class _Change:
     groups: IntArray
     null: NullTest
     test: str
-    apart: Difference
+    differences: Difference
 
 
 def compare_models(
     estimates: Estimates,
-    spec: Comparing,
+    spec: ComparisonSettings,
     models: tuple[str, str],
     references: Mapping[str, str] | None = None,
     metrics: Sequence[str] = (),
 ) -> ModelComparison:
     """Compare the second model with the first, for everyone and every group."""
-    pairs = _order_pairs(estimates, _pairs(estimates, models), metrics)
+    pairs = _order_pairs(estimates, _pair_measures(estimates, models), metrics)
     planned, unplanned = _test_changes(estimates, spec, pairs)
     null_max = np.zeros(spec.replicates)
     for change in unplanned:
-        null_max = np.maximum(null_max, change.null.largest)
+        null_max = np.maximum(null_max, change.null.max_z)
     size = int(sum(np.isfinite(c.null.t).sum() for c in unplanned))
     family = (f"all other groups and metrics of this comparison (m = {size})", size)
     simulated_critical = float(critical_value(null_max, 1.0 - spec.level)) if size else float("nan")
     z = normal_quantile(spec.level)
     critical = max(simulated_critical, z)  # never less than for one test: see `adjust_p_values`
-    frames: list[Rows] = []
+    frames: list[DisparityRows] = []
     for change in planned:
-        frames += _rows(estimates, spec, change, change.null.p_value, z, PLANNED)
-    for change, p in zip(unplanned, _adjusted(unplanned, null_max, spec), strict=True):
-        frames += _rows(estimates, spec, change, p, critical, family[0])
+        frames += _build_change_rows(
+            estimates, spec, change, change.null.p_value, z, PLANNED_FAMILY
+        )
+    for change, p in zip(unplanned, _adjust_changes(unplanned, null_max, spec), strict=True):
+        frames += _build_change_rows(estimates, spec, change, p, critical, family[0])
     for a, b in pairs:
-        frames += _unjudged(estimates, a, b)
+        frames += _build_untested_rows(estimates, a, b)
     group_changes = [
         _find_group_changes(estimates, a, b, ([a], [b]), references or {}) for a, b in pairs
     ]
-    gaps, gap_family = gap_changes(estimates, spec, group_changes, normal_quantile(spec.level))
-    table = table_of(frames + gaps).with_columns(
+    gaps, gap_family = compare_gap_changes(
+        estimates, spec, group_changes, normal_quantile(spec.level)
+    )
+    table = stack_rows(frames + gaps).with_columns(
         model_a=pl.lit(models[0]), model_b=pl.lit(models[1])
     )
     n_planned = int(sum(np.isfinite(c.null.t).sum() for c in planned))
-    families = {name: m for name, m in ((PLANNED, n_planned), family, gap_family) if m}
+    families = {name: m for name, m in ((PLANNED_FAMILY, n_planned), family, gap_family) if m}
     return ModelComparison(COMPARISONS.conform(table), families)
 
 
 def compare_runs(
     estimates: Estimates,
-    spec: Comparing,
+    spec: ComparisonSettings,
     runs: tuple[str, str],
     models: tuple[Collection[str], Collection[str]],
     references: Mapping[str, str] | None = None,
-) -> list[Rows]:
+) -> list[DisparityRows]:
     """Compare the second run with the first as ``compare_models`` does, without tests."""
-    rows: list[Rows] = []
+    rows: list[DisparityRows] = []
     group_changes = []
-    for a, b in _pairs(estimates, runs):
+    for a, b in _pair_measures(estimates, runs):
         groups = _find_comparable_in_both(estimates, a, b)
-        differences = paired_difference(estimates, groups, a, b)
-        rows += _by_attribute(estimates, spec, (a, b), groups, differences)
+        differences = compare_paired(estimates, groups, a, b)
+        rows += _build_attribute_rows(estimates, spec, (a, b), groups, differences)
         measures = (
             _find_same_metric(estimates, a, models[0]),
             _find_same_metric(estimates, a, models[1]),
         )
         group_changes.append(_find_group_changes(estimates, a, b, measures, references or {}))
-    return rows + gap_changes(estimates, spec, group_changes, normal_quantile(spec.level))[0]
+    return (
+        rows + compare_gap_changes(estimates, spec, group_changes, normal_quantile(spec.level))[0]
+    )
 
 
 def _test_changes(
-    estimates: Estimates, spec: Comparing, pairs: Sequence[tuple[int, int]]
+    estimates: Estimates, spec: ComparisonSettings, pairs: Sequence[tuple[int, int]]
 ) -> tuple[list[_Change], list[_Change]]:
     """Test the planned change (overall on the first metric), and all other changes."""
     planned, unplanned = [], []
@@ -127,8 +145,8 @@ def _test_changes(
         groups = _find_comparable_in_both(estimates, a, b)
         is_planned = (groups == 0) & ((a, b) == pairs[0])
         if is_planned.any():
-            planned.append(_change(estimates, spec, a, b, groups[is_planned]))
-        unplanned.append(_change(estimates, spec, a, b, groups[~is_planned]))
+            planned.append(_test_change(estimates, spec, a, b, groups[is_planned]))
+        unplanned.append(_test_change(estimates, spec, a, b, groups[~is_planned]))
     return planned, unplanned
 
 
@@ -138,15 +156,15 @@ def _find_group_changes(
     b: int,
     measures: tuple[Sequence[int], Sequence[int]],
     references: Mapping[str, str],
-) -> Changed:
+) -> GroupChanges:
     """Find a metric's changes, and the pair of groups whose gap is compared."""
     groups = _find_comparable_in_both(estimates, a, b)
     pairs_by_attribute = {
-        attribute: find_pair(estimates, attribute, measures, references.get(attribute))
-        for attribute in estimates.domain_of
+        attribute: find_extreme_pair(estimates, attribute, measures, references.get(attribute))
+        for attribute in estimates.domain_rows
     }
     pairs = {attribute: pair for attribute, pair in pairs_by_attribute.items() if pair is not None}
-    return Changed(a, b, groups, paired_difference(estimates, groups, a, b), pairs)
+    return GroupChanges(a, b, groups, compare_paired(estimates, groups, a, b), pairs)
 
 
 def _find_same_metric(estimates: Estimates, j: int, models: Collection[str]) -> list[int]:
@@ -160,7 +178,7 @@ def _find_same_metric(estimates: Estimates, j: int, models: Collection[str]) -> 
     ]
 
 
-def _pairs(estimates: Estimates, models: tuple[str, str]) -> list[tuple[int, int]]:
+def _pair_measures(estimates: Estimates, models: tuple[str, str]) -> list[tuple[int, int]]:
     measure_index = {
         (m.model, m.metric, m.label, m.threshold): j for j, m in enumerate(estimates.measures)
     }
@@ -187,48 +205,50 @@ def _order_pairs(
 
 
 def _find_comparable_in_both(estimates: Estimates, a: int, b: int) -> IntArray:
-    is_comparable = estimates.judged()
+    is_comparable = estimates.is_comparable()
     return np.flatnonzero(is_comparable[:, a] & is_comparable[:, b])
 
 
-def _change(estimates: Estimates, spec: Comparing, a: int, b: int, groups: IntArray) -> _Change:
+def _test_change(
+    estimates: Estimates, spec: ComparisonSettings, a: int, b: int, groups: IntArray
+) -> _Change:
     """Test the changes of groups on one metric."""
     mean_a, mean_b = estimates.measures[a].mean, estimates.measures[b].mean
-    differences = paired_difference(estimates, groups, a, b)
+    differences = compare_paired(estimates, groups, a, b)
     if mean_a is None or mean_b is None or not len(groups):
         null = _test_replicate_changes(estimates, spec, groups, (a, b), differences)
         return _Change(a, b, groups, null, BOOTSTRAP, differences)
     null = _test_sign_flips(estimates, spec, groups, (mean_a, mean_b))
-    z = deviates(differences, (normal_quantile(spec.level),))
+    z = z_statistics(differences, (normal_quantile(spec.level),))
     # Sign flips would add a sampling error that a census does not have.
-    if is_census(estimates.design):
-        return _Change(a, b, groups, replace(null, t=z, p_value=two_sided(z)), SCORE, differences)
+    if is_census(estimates.cluster_sums):
+        return _Change(a, b, groups, replace(null, t=z, p_value=two_sided_p(z)), SCORE, differences)
     # The larger p of the two; t of the flips keeps its own scale, on which max-T is taken. Where
     # all clusters change by the same amount there is no interval, and the flips alone count.
     t = np.sign(null.t) * np.fmin(np.abs(null.t), np.abs(z))
-    p = np.where(np.isnan(null.t), np.nan, np.fmax(null.p_value, two_sided(z)))
+    p = np.where(np.isnan(null.t), np.nan, np.fmax(null.p_value, two_sided_p(z)))
     return _Change(a, b, groups, replace(null, t=t, p_value=p), _FLIPS, differences)
 
 
 _FLIPS = "cluster sign-flip and score interval"
 _ROUNDING = 1e-12
 """A change below this is rounding of equal numbers."""
-Columns2 = tuple[tuple[int, int], tuple[int, int]]
+ColumnPairs = tuple[tuple[int, int], tuple[int, int]]
 
 
 def _test_sign_flips(
-    estimates: Estimates, spec: Comparing, groups: IntArray, means: Columns2
+    estimates: Estimates, spec: ComparisonSettings, groups: IntArray, means: ColumnPairs
 ) -> NullTest:
     from scipy.sparse import csr_array, vstack
 
-    design, (mean_a, mean_b) = estimates.design, means
+    design, (mean_a, mean_b) = estimates.cluster_sums, means
     sums, counts = (
         csr_array(
             vstack(
                 [
-                    design.rows(groups, mean_b[k]),
-                    design.rows(groups, mean_a[k]),
-                    design.rows(0, mean_a[k]),
+                    design.group_rows(groups, mean_b[k]),
+                    design.group_rows(groups, mean_a[k]),
+                    design.group_rows(0, mean_a[k]),
                 ]
             )
         )
@@ -238,17 +258,19 @@ def _test_sign_flips(
     stacked = csr_array(vstack([sums, counts]))
     flipped = np.empty((stacked.shape[0], spec.replicates))
     start = 0
-    for rng, size in blocks(spec.replicates, spec.seed, "signs"):
-        flipped[:, start : start + size] = stacked @ signs(rng, design.copies, size)
+    for rng, size in seeded_blocks(spec.replicates, spec.seed, "signs"):
+        flipped[:, start : start + size] = stacked @ random_sign_sums(
+            rng, design.multiplicity, size
+        )
         start += size
     n = len(groups)
     contrasts = np.column_stack([np.arange(n), np.arange(n) + n])
-    return sign_flip(sums, counts, design.copies, contrasts, flipped)
+    return sign_flip_test(sums, counts, design.multiplicity, contrasts, flipped)
 
 
 def _test_replicate_changes(
     estimates: Estimates,
-    spec: Comparing,
+    spec: ComparisonSettings,
     groups: IntArray,
     pair: tuple[int, int],
     differences: Difference,
@@ -259,34 +281,38 @@ def _test_replicate_changes(
     null_draws = correlated_normals(
         correlation_matrix(replicate_changes), spec.replicates, spec.seed
     )
-    z = deviates(differences, (normal_quantile(spec.level),))
-    return null_test(z, iter([null_draws]), is_pair, two_sided)
+    z = z_statistics(differences, (normal_quantile(spec.level),))
+    return compare_with_null(z, iter([null_draws]), is_pair, two_sided_p)
 
 
-def _adjusted(changes: list[_Change], null_max: FloatArray, spec: Comparing) -> list[FloatArray]:
+def _adjust_changes(
+    changes: list[_Change], null_max: FloatArray, spec: ComparisonSettings
+) -> list[FloatArray]:
     if not changes:
         return []
     t = np.concatenate([c.null.t for c in changes])
     p = np.concatenate([c.null.p_value for c in changes])
-    p = adjust(t, p, null_max, spec.correction)
+    p = adjust_p_values(t, p, null_max, spec.correction)
     return np.split(p, np.cumsum([len(c.groups) for c in changes])[:-1])
 
 
-def _rows(
+def _build_change_rows(
     estimates: Estimates,
-    spec: Comparing,
+    spec: ComparisonSettings,
     change: _Change,
     p_adjusted: FloatArray,
     critical: float,
     family: str,
-) -> list[Rows]:
+) -> list[DisparityRows]:
     groups, a, b = change.groups, change.a, change.b
     worse_is_lower = estimates.measures[a].sign > 0
     # Either model may be the worse one: detectable is what both directions can detect.
-    directions = change.apart, paired_difference(estimates, groups, b, a)
+    directions = change.differences, compare_paired(estimates, groups, b, a)
     detectable = np.maximum(
         *(
-            least_detectable(differences, critical, worse_is_lower=worse_is_lower, paired=True)
+            find_detectable_difference(
+                differences, critical, worse_is_lower=worse_is_lower, paired=True
+            )
             for differences in directions
         )
     )
@@ -298,40 +324,51 @@ def _rows(
     test_and_family = change.test, family
     simultaneous = None
     if spec.correction == "max-t" and spec.interval != "percentile":
-        simultaneous = include_zero(change.apart.interval(critical), p_adjusted, 1.0 - spec.level)
-    return _by_attribute(
-        estimates, spec, (a, b), groups, change.apart, test_columns, test_and_family, simultaneous
+        simultaneous = include_zero(
+            change.differences.interval(critical), p_adjusted, 1.0 - spec.level
+        )
+    return _build_attribute_rows(
+        estimates,
+        spec,
+        (a, b),
+        groups,
+        change.differences,
+        test_columns,
+        test_and_family,
+        simultaneous,
     )
 
 
-def _by_attribute(
+def _build_attribute_rows(
     estimates: Estimates,
-    spec: Comparing,
+    spec: ComparisonSettings,
     pair: tuple[int, int],
     groups: IntArray,
     differences: Difference,
     test_columns: dict[str, FloatArray] | None = None,
     test_and_family: tuple[str | None, str | None] = (None, None),
     simultaneous: Interval | None = None,
-) -> list[Rows]:
+) -> list[DisparityRows]:
     """Build the rows of each attribute's changes."""
     a, b = pair
     value_changes = estimates.value[groups, b] - estimates.value[groups, a]
-    interval = _ends(estimates, groups, a, b, spec, differences)
+    interval = _compute_interval(estimates, groups, a, b, spec, differences)
     p = None if test_columns is None else test_columns["p_value"]
     # With few changed clusters the sign flips may be less significant than the interval.
     interval = interval if p is None else include_zero(interval, p, 1.0 - spec.level)
     frames = []
-    boundary_reasons = either(doubts_of(estimates, a), doubts_of(estimates, b))[groups]
+    boundary_reasons = combine_reasons(
+        list_boundary_reasons(estimates, a), list_boundary_reasons(estimates, b)
+    )[groups]
     if p is not None:
         is_untested = np.isnan(p) & (np.abs(value_changes) > _ROUNDING)
         boundary_reasons[is_untested] = UNTESTED
-        interval = interval.show(~is_untested)
-    simultaneous = interval if test_and_family[1] == PLANNED else simultaneous
+        interval = interval.apply_mask(~is_untested)
+    simultaneous = interval if test_and_family[1] == PLANNED_FAMILY else simultaneous
     has_no_interval = np.isnan(interval.low)
-    for attribute, k in by_attribute(estimates, groups):
+    for attribute, k in split_by_attribute(estimates, groups):
         frames.append(
-            rows_of(
+            build_rows(
                 estimates,
                 a,
                 attribute,
@@ -342,7 +379,7 @@ def _by_attribute(
                 high=interval.high[k],
                 simultaneous=None
                 if simultaneous is None
-                else simultaneous.show(~has_no_interval).take(k),
+                else simultaneous.apply_mask(~has_no_interval).take(k),
                 method="percentile" if spec.interval == "percentile" else "paired, MOVER",
                 status=[
                     Status.BOUNDARY.value if reason else Status.OK.value
@@ -357,16 +394,16 @@ def _by_attribute(
     return frames
 
 
-def _unjudged(estimates: Estimates, a: int, b: int) -> list[Rows]:
+def _build_untested_rows(estimates: Estimates, a: int, b: int) -> list[DisparityRows]:
     """Build rows with the reason for each group that is not comparable in both models."""
     frames, groups = [], _find_comparable_in_both(estimates, a, b)
-    for attribute in estimates.domain_of:
-        excluded = np.setdiff1d(estimates.members(attribute), groups)
+    for attribute in estimates.domain_rows:
+        excluded = np.setdiff1d(estimates.attribute_rows(attribute), groups)
         if not len(excluded):
             continue
-        failing_measure = np.where(estimates.judged()[excluded, a], b, a)
+        failing_measure = np.where(estimates.is_comparable()[excluded, a], b, a)
         frames.append(
-            rows_of(
+            build_rows(
                 estimates,
                 a,
                 attribute,
@@ -382,20 +419,25 @@ def _unjudged(estimates: Estimates, a: int, b: int) -> list[Rows]:
 
 def _limit_detectable(estimates: Estimates, j: int, detectable: FloatArray) -> FloatArray:
     """Set detectable differences to NaN above the metric's span, in a census, with noise bias."""
-    if is_census(estimates.design) or is_enlarged(estimates.measures[j]):
+    if is_census(estimates.cluster_sums) or has_noise_bias(estimates.measures[j]):
         return np.full_like(detectable, np.nan)
-    return np.where(detectable <= estimates.measures[j].span, detectable, np.nan)
+    return np.where(detectable <= estimates.measures[j].value_range, detectable, np.nan)
 
 
-def _ends(
-    estimates: Estimates, groups: IntArray, a: int, b: int, spec: Comparing, differences: Difference
+def _compute_interval(
+    estimates: Estimates,
+    groups: IntArray,
+    a: int,
+    b: int,
+    spec: ComparisonSettings,
+    differences: Difference,
 ) -> Interval:
     if spec.interval == "percentile":
         return percentile(
             estimates.replicates[groups, b] - estimates.replicates[groups, a], spec.level
         )
-    if is_enlarged(estimates.measures[a]):
+    if has_noise_bias(estimates.measures[a]):
         return differences.interval(normal_quantile(spec.level))
-    interval_b, interval_a = (estimates.ends(groups, j) for j in (b, a))
+    interval_b, interval_a = (estimates.group_interval(groups, j) for j in (b, a))
     correlation = differences.correlation(normal_quantile(spec.level))
     return difference_interval(differences.a, interval_b, differences.b, interval_a, correlation)

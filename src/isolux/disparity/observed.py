@@ -14,13 +14,13 @@ import numpy as np
 
 from isolux.disparity.comparisons import Comparisons, compare_attributes, compare_groups
 from isolux.groups.estimates import Estimates
-from isolux.stats.deviates import deviates
+from isolux.stats.deviates import z_statistics
 from isolux.stats.intervals import normal_quantile
-from isolux.stats.nulls import REST
+from isolux.stats.nulls import COMPLEMENT
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 
-_PRODUCTS = 1e7
+_MAX_PRODUCTS = 1e7
 """Multiplications up to which attributes are compared in one batch: some milliseconds."""
 
 Key = tuple[str, int]
@@ -30,34 +30,36 @@ Plan = tuple[IntArray, IntArray]
 Plans = dict[Key, Plan]
 
 
-def observed(
-    comparisons: Comparisons, plans: Sequence[Plan], spec: Comparing, *extra_z: float
+def compute_contrast_z(
+    comparisons: Comparisons, plans: Sequence[Plan], spec: ComparisonSettings, *extra_z: float
 ) -> list[FloatArray]:
     """Return each plan's z statistics ``[h]``, with the sign of a − b."""
     exact = (normal_quantile(spec.level), *extra_z)
     first = np.concatenate([members[contrasts[:, 0]] for members, contrasts in plans])
     # REST (the complement) indexes an arbitrary row here, which the mask below leaves out.
     second = np.concatenate([members[contrasts[:, 1]] for members, contrasts in plans])
-    is_complement = np.concatenate([contrasts[:, 1] == REST for _, contrasts in plans])
+    is_complement = np.concatenate([contrasts[:, 1] == COMPLEMENT for _, contrasts in plans])
     z = np.full(len(first), np.nan)
-    z[~is_complement] = deviates(
-        comparisons.pairs(first[~is_complement], second[~is_complement]), exact
+    z[~is_complement] = z_statistics(
+        comparisons.compare_pairs(first[~is_complement], second[~is_complement]), exact
     )
     if is_complement.any():
-        z[is_complement] = deviates(comparisons.rests(first[is_complement]), exact)
+        z[is_complement] = z_statistics(
+            comparisons.compare_with_complement(first[is_complement]), exact
+        )
     return np.split(z, np.cumsum([len(contrasts) for _, contrasts in plans])[:-1])
 
 
-def batches(estimates: Estimates, keys: list[Key]) -> list[list[Key]]:
+def batch_keys(estimates: Estimates, keys: list[Key]) -> list[list[Key]]:
     """Batch attributes with few groups, those of one measure and one domain."""
     # The moments of k groups are products of 2 k rows with each other, over all clusters.
-    max_groups = int(np.sqrt(_PRODUCTS / max(estimates.design.matrix.shape[1], 1)) / 2.0)
+    max_groups = int(np.sqrt(_MAX_PRODUCTS / max(estimates.cluster_sums.matrix.shape[1], 1)) / 2.0)
     key_batches: list[list[Key]] = []
     open_: dict[tuple[int, int], tuple[list[Key], int]] = {}
     for key in keys:
         batch_key, n_new_groups = (
-            (key[1], estimates.domain_of[key[0]]),
-            len(estimates.members(key[0])),
+            (key[1], estimates.domain_rows[key[0]]),
+            len(estimates.attribute_rows(key[0])),
         )
         batch, n_groups = open_.get(batch_key, ([], max_groups))
         if n_groups + n_new_groups > max_groups:
@@ -68,8 +70,8 @@ def batches(estimates: Estimates, keys: list[Key]) -> list[list[Key]]:
     return key_batches
 
 
-def looked_at(
-    estimates: Estimates, plans: Plans, keys: list[Key], spec: Comparing
+def compare_batch(
+    estimates: Estimates, plans: Plans, keys: list[Key], spec: ComparisonSettings
 ) -> Iterator[tuple[Key, tuple[Comparisons, FloatArray]]]:
     """Compare the groups of a batch of attributes; those that share a comparison at once."""
     if len(keys) == 1:
@@ -83,7 +85,7 @@ def looked_at(
         indices_by_comparison.setdefault(id(comparison), []).append(index)
     for indices in indices_by_comparison.values():
         comparison = comparisons[indices[0]]
-        z = observed(comparison, [plans[keys[index]] for index in indices], spec)
+        z = compute_contrast_z(comparison, [plans[keys[index]] for index in indices], spec)
         yield from (
             (keys[index], (comparison, contrast_z))
             for index, contrast_z in zip(indices, z, strict=True)
@@ -94,20 +96,20 @@ _EQUALITY_TOLERANCE = 1e-9
 """Values that differ by less are the same."""
 
 
-def is_among(estimates: Estimates, attribute: str, j: int) -> bool:
+def is_overall_among_groups(estimates: Estimates, attribute: str, j: int) -> bool:
     """Tell whether groups can be compared with overall: its value lies among theirs.
 
     For a mean as the metric's info says; for other statistics by the values themselves.
     """
     if estimates.measures[j].mean is not None or not estimates.measures[j].info.pooled:
         return estimates.measures[j].info.pooled
-    group_values = estimates.value[estimates.members(attribute), j]
+    group_values = estimates.value[estimates.attribute_rows(attribute), j]
     differences = group_values[np.isfinite(group_values)] - estimates.value[0, j]
     return bool(
         (differences <= _EQUALITY_TOLERANCE).any() and (differences >= -_EQUALITY_TOLERANCE).any()
     )
 
 
-def others_of(estimates: Estimates, rows: IntArray, j: int) -> IntArray:
+def count_complement_units(estimates: Estimates, rows: IntArray, j: int) -> IntArray:
     """Count the units of each group's complement ``[g]``; 0 where the group is everyone."""
     return np.asarray(estimates.n_units[0, j] - estimates.n_units[rows, j])

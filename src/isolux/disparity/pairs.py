@@ -12,32 +12,39 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from isolux.disparity.detectable import least_detectable
-from isolux.disparity.family import Family, Tested, at_once, untested
+from isolux.disparity.detectable import find_detectable_difference
+from isolux.disparity.family import (
+    AttributeTests,
+    ComparisonFamily,
+    choose_max_workers,
+    find_untested,
+)
 from isolux.disparity.formulas import difference, log_ratio, ratio
-from isolux.disparity.observed import is_among, others_of
-from isolux.disparity.rows import Rows, doubts_of, either, rows_of
+from isolux.disparity.observed import count_complement_units, is_overall_among_groups
+from isolux.disparity.rows import DisparityRows, build_rows, combine_reasons, list_boundary_reasons
 from isolux.groups.estimates import Estimates, Measure
-from isolux.groups.interval_methods.noisy import is_enlarged
-from isolux.io.threads import in_threads
+from isolux.groups.interval_methods.noisy import has_noise_bias
+from isolux.io.threads import map_in_threads
 from isolux.stats.deviates import Difference
 from isolux.stats.drawn_design import is_census
 from isolux.stats.intervals import Interval, normal_quantile, percentile
-from isolux.stats.nulls import REST
+from isolux.stats.nulls import COMPLEMENT
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import Status
-from isolux.vocabulary.words import NO_RATIO, OUTSIDE, UNTESTED
+from isolux.vocabulary.words import NO_RATIO, OVERALL_OUTSIDE, UNTESTED
 
 
-def pair_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
+def build_pair_rows(
+    estimates: Estimates, family: ComparisonFamily, spec: ComparisonSettings
+) -> list[DisparityRows]:
     """Build the rows of all tested pairs, and of each group against overall."""
-    max_workers = at_once(tested.contrasts for tested in family.tested.values())
+    max_workers = choose_max_workers(tested.contrasts for tested in family.tested.values())
 
-    def compare_key(key: tuple[str, int]) -> list[Rows]:
-        return _AttributeComparison(estimates, family, spec, *key, family.tested[key]).rows()
+    def compare_key(key: tuple[str, int]) -> list[DisparityRows]:
+        return _AttributeComparison(estimates, family, spec, *key, family.tested[key]).build_rows()
 
-    rows_by_key = in_threads(compare_key, family.tested, most=max_workers)
+    rows_by_key = map_in_threads(compare_key, family.tested, max_threads=max_workers)
     return [rows for key_rows in rows_by_key for rows in key_rows]
 
 
@@ -48,7 +55,7 @@ class _PairEstimates:
     kind: str
     method: str
     value: FloatArray
-    ends: Interval
+    interval: Interval
     simultaneous: Interval
     detectable: FloatArray
 
@@ -58,11 +65,11 @@ class _AttributeComparison:
     """Compares one attribute's groups on measure ``j`` with one another and with overall."""
 
     estimates: Estimates
-    family: Family
-    spec: Comparing
+    family: ComparisonFamily
+    spec: ComparisonSettings
     attribute: str
     j: int
-    tested: Tested
+    tested: AttributeTests
 
     @property
     def measure(self) -> Measure:
@@ -70,23 +77,23 @@ class _AttributeComparison:
 
     @property
     def interval_name(self) -> str:
-        return "score" if is_enlarged(self.measure) else self.spec.interval
+        return "score" if has_noise_bias(self.measure) else self.spec.interval
 
     @property
     def z(self) -> float:
         return normal_quantile(self.spec.level)
 
-    def rows(self) -> list[Rows]:
+    def build_rows(self) -> list[DisparityRows]:
         tested = self.tested
-        is_rest = tested.contrasts[:, 1] == REST
+        is_rest = tested.contrasts[:, 1] == COMPLEMENT
         contrast_index = np.flatnonzero(~is_rest)
         first, second = tested.members[tested.contrasts[contrast_index]].T
-        if not tested.referenced:  # the group that is served worse comes first
+        if not tested.has_reference:  # the group that is served worse comes first
             rank = self.estimates.value[:, self.j] * self.measure.sign
             swap = rank[first] > rank[second]
             first, second = np.where(swap, second, first), np.where(swap, first, second)
-        boundary_reasons = doubts_of(self.estimates, self.j)
-        reasons = either(boundary_reasons[first], boundary_reasons[second])
+        boundary_reasons = list_boundary_reasons(self.estimates, self.j)
+        reasons = combine_reasons(boundary_reasons[first], boundary_reasons[second])
         frames = [
             self._build_kind_rows(numbers, (first, second), contrast_index, reasons)
             for numbers in self._compare_pairs(first, second)
@@ -96,7 +103,7 @@ class _AttributeComparison:
             return frames
         first = tested.members[tested.contrasts[contrast_index, 0]]
         overall = np.zeros_like(first)
-        reasons = either(
+        reasons = combine_reasons(
             boundary_reasons[first],
             boundary_reasons[overall],
             self._list_complement_reasons(boundary_reasons, first),
@@ -117,7 +124,7 @@ class _AttributeComparison:
             first_member, second_member = self.tested.members
             other_group = np.where(first == first_member, second_member, first_member)
             n_units = self.estimates.n_units[other_group, self.j]
-            is_other_group = others_of(self.estimates, first, self.j) == n_units
+            is_other_group = count_complement_units(self.estimates, first, self.j) == n_units
             reasons[is_other_group] = boundary_reasons[other_group][is_other_group]
         return reasons
 
@@ -127,27 +134,27 @@ class _AttributeComparison:
         groups: tuple[IntArray, IntArray],
         contrast_index: IntArray,
         boundary_reasons: npt.NDArray[np.object_],
-    ) -> Rows:
+    ) -> DisparityRows:
         undefined = np.isnan(numbers.value)
         tests = self.tested.null.p_value, self.tested.adjusted
         p, adjusted = (np.where(undefined, np.nan, p_values[contrast_index]) for p_values in tests)
-        is_untested = np.isnan(p) & untested(self.estimates, self.j, *groups)
-        is_unbounded = np.isnan(numbers.ends.low) | np.isnan(numbers.ends.high)
+        is_untested = np.isnan(p) & find_untested(self.estimates, self.j, *groups)
+        is_unbounded = np.isnan(numbers.interval.low) | np.isnan(numbers.interval.high)
         reasons = boundary_reasons.copy()
         if numbers.kind in ("ratio", "log_ratio"):
             reasons[is_unbounded & ~reasons.astype(bool)] = NO_RATIO
         reasons[is_untested] = UNTESTED
         reasons[undefined] = "a value of 0 has no ratio"
         defined_status = np.where(reasons.astype(bool), Status.BOUNDARY.value, Status.OK.value)
-        return rows_of(
+        return build_rows(
             self.estimates,
             self.j,
             self.attribute,
             numbers.kind,
             groups=groups,
             value=numbers.value,
-            low=numbers.ends.low,
-            high=numbers.ends.high,
+            low=numbers.interval.low,
+            high=numbers.interval.high,
             simultaneous=numbers.simultaneous,
             method=numbers.method,
             p_value=p,
@@ -161,7 +168,7 @@ class _AttributeComparison:
 
     def _compare_pairs(self, first: IntArray, second: IntArray) -> Iterator[_PairEstimates]:
         """Yield the pairs' difference and, of measures that cannot be negative, their ratios."""
-        differences = self.tested.compared.pairs(first, second)
+        differences = self.tested.comparisons.compare_pairs(first, second)
         a, b = self.estimates.value[first, self.j], self.estimates.value[second, self.j]
         detectable = self._find_detectable(differences)
         method = self._name_method(differences)
@@ -206,32 +213,35 @@ class _AttributeComparison:
         With w the group's share, overall = w · group + (1 − w) · complement, so group − overall is
         (1 − w) · (group − complement).
         """
-        complement_share = self.tested.compared.share_of_others(first)
-        differences = self.tested.compared.rests(first)
+        complement_share = self.tested.comparisons.complement_share(first)
+        differences = self.tested.comparisons.compare_with_complement(first)
         if self.spec.interval == "percentile":
             replicates = self.estimates.replicates[:, self.j]
             interval = percentile(replicates[first] - replicates[0], self.spec.level)
         else:
             has_interval = np.isfinite(self.estimates.interval.low[first, self.j])
-            interval = differences.interval(self.z).show(has_interval).times(complement_share)
+            interval = differences.interval(self.z).apply_mask(has_interval).scale(complement_share)
         return _PairEstimates(
             "difference_to_overall",
             self._name_method(differences),
             # Of the people with a known value, as the differences of means are.
             complement_share * (differences.a - differences.b),
             interval,
-            self._compute_simultaneous(differences, interval).times(complement_share),
+            self._compute_simultaneous(differences, interval).scale(complement_share),
             complement_share * self._find_detectable(differences),
         )
 
     def _find_detectable(self, differences: Difference) -> FloatArray:
         # A census has no sampling error. Noise bias depends on the differences themselves, so the
         # observed values do not give a minimum detectable difference.
-        if is_census(self.estimates.design) or is_enlarged(self.measure):
+        if is_census(self.estimates.cluster_sums) or has_noise_bias(self.measure):
             return np.full(len(differences.a), np.nan)
-        worse_is_lower, max_difference = self.measure.sign > 0, self.measure.span
-        return least_detectable(
-            differences, self.family.critical, worse_is_lower=worse_is_lower, most=max_difference
+        worse_is_lower, max_difference = self.measure.sign > 0, self.measure.value_range
+        return find_detectable_difference(
+            differences,
+            self.family.critical,
+            worse_is_lower=worse_is_lower,
+            max_difference=max_difference,
         )
 
     def _compute_simultaneous(
@@ -240,9 +250,9 @@ class _AttributeComparison:
         """Return simultaneous intervals; NaN without ``interval``, or if p is not by inversion."""
         inverted = self.spec.correction == "max-t" and self.interval_name == "score"
         if not (inverted and np.isfinite(self.family.critical)):
-            return interval.times(np.nan)
+            return interval.scale(np.nan)
         has_bounds = np.isfinite(interval.low) & np.isfinite(interval.high)
-        return differences.interval(self.family.critical, log=log).show(has_bounds)
+        return differences.interval(self.family.critical, log=log).apply_mask(has_bounds)
 
     def _compute_interval(
         self, first: IntArray, second: IntArray, differences: Difference, *, log: bool = False
@@ -254,30 +264,32 @@ class _AttributeComparison:
             with np.errstate(divide="ignore", invalid="ignore"):
                 return percentile(np.log(a / b) if log else a - b, self.spec.level)
         first_interval, second_interval = (
-            self.estimates.ends(groups, self.j) for groups in (first, second)
+            self.estimates.group_interval(groups, self.j) for groups in (first, second)
         )
         if self.interval_name != "score":
-            return differences.of_ends(first_interval, second_interval, self.z, log=log)
+            return differences.mover_interval(first_interval, second_interval, self.z, log=log)
         has_interval = np.isfinite(first_interval.low) & np.isfinite(second_interval.low)
-        return differences.interval(self.z, log=log).show(has_interval)
+        return differences.interval(self.z, log=log).apply_mask(has_interval)
 
     def _name_method(self, differences: Difference) -> str:
         """Return the table's name for the interval's method."""
         if self.interval_name == "percentile":
             return "percentile"
-        if is_enlarged(self.measure):
+        if has_noise_bias(self.measure):
             return "bootstrap t, as is and with chance alike, MOVER"
-        is_inverted = self.spec.interval == "score" and differences.gaps is not None
+        is_inverted = (
+            self.spec.interval == "score" and differences.proportion_differences is not None
+        )
         group_method = self.estimates.method[0, self.j].split(",")[0]
         return f"{group_method}, {'of the pair' if is_inverted else 'MOVER'}"
 
 
-def unjudged_rows(estimates: Estimates, spec: Comparing) -> list[Rows]:
+def build_untested_rows(estimates: Estimates, spec: ComparisonSettings) -> list[DisparityRows]:
     """Build rows with the reason for each group that was too small, or not scored."""
-    is_comparable = estimates.judged()
+    is_comparable = estimates.is_comparable()
     frames = []
-    for attribute in estimates.domain_of:
-        rows = estimates.members(attribute)
+    for attribute in estimates.domain_rows:
+        rows = estimates.attribute_rows(attribute)
         for j in range(len(estimates.measures)):
             frames += _explain_missing_overall(
                 estimates, spec, attribute, j, rows[is_comparable[rows, j]]
@@ -298,12 +310,12 @@ def _build_overall_rows(
     groups: IntArray,
     status: list[str],
     reason: list[str | None],
-) -> list[Rows]:
+) -> list[DisparityRows]:
     """Build rows for groups that are not compared with overall, with the reason."""
     if not len(groups):
         return []
     return [
-        rows_of(
+        build_rows(
             estimates,
             j,
             attribute,
@@ -317,16 +329,18 @@ def _build_overall_rows(
 
 
 def _explain_missing_overall(
-    estimates: Estimates, spec: Comparing, attribute: str, j: int, comparable: IntArray
-) -> list[Rows]:
+    estimates: Estimates, spec: ComparisonSettings, attribute: str, j: int, comparable: IntArray
+) -> list[DisparityRows]:
     """Explain why comparable groups have no comparison with overall or with their complement."""
     if not estimates.measures[j].info.pooled or len(comparable) < 2:
         return []
-    status, reason = Status.UNDEFINED, OUTSIDE
-    if not estimates.judged()[0, j]:
+    status, reason = Status.UNDEFINED, OVERALL_OUTSIDE
+    if not estimates.is_comparable()[0, j]:
         status, reason = Status(str(estimates.status[0, j])), f"everyone: {estimates.reason[0, j]}"
-    elif is_among(estimates, attribute, j):
-        comparable = comparable[others_of(estimates, comparable, j) < max(spec.min_units, 1)]
+    elif is_overall_among_groups(estimates, attribute, j):
+        comparable = comparable[
+            count_complement_units(estimates, comparable, j) < max(spec.min_units, 1)
+        ]
         status, reason = (
             Status.INSUFFICIENT_UNITS,
             f"everyone else: fewer than {spec.min_units} units",

@@ -18,7 +18,7 @@ from isolux.stats.intervals import Interval
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.tables import DISPARITIES, Status
 
-_CONSTANT = (
+_COMMON_COLUMNS = (
     "model",
     "task",
     "metric",
@@ -30,7 +30,7 @@ _CONSTANT = (
     "test",
     "family",
 )
-_NUMBERS = (
+_NUMBER_COLUMNS = (
     "value",
     "low",
     "high",
@@ -40,12 +40,12 @@ _NUMBERS = (
     "p_adjusted",
     "detectable",
 )
-_COUNTS = ("n_units_a", "n_clusters_a", "n_units_b", "n_clusters_b")
-_NONE = -1  # a row's second group, where it has none
+_COUNT_COLUMNS = ("n_units_a", "n_clusters_a", "n_units_b", "n_clusters_b")
+_NO_GROUP = -1  # a row's second group, where it has none
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class DisparityRows:
     """Rows of one kind: common values, and arrays with one entry a row (NaN and −1: null)."""
 
     common: dict[str, Any]
@@ -57,7 +57,7 @@ class Rows:
         return len(self.numbers["value"])
 
 
-def rows_of(
+def build_rows(
     estimates: Estimates,
     j: int,
     attribute: str | None,
@@ -76,7 +76,7 @@ def rows_of(
     detectable: FloatArray | None = None,
     status: Sequence[str],
     reason: Sequence[str | None],
-) -> Rows:
+) -> DisparityRows:
     """Build rows of measure ``j``; ``groups`` are rows of the estimates, None: no such group."""
     measure = estimates.measures[j]
     n = len(value)
@@ -108,47 +108,49 @@ def rows_of(
             ("clusters", estimates.n_clusters),
         ):
             counts[f"n_{counted_unit}_{suffix}"] = (
-                np.full(n, _NONE) if is_missing else table[group_rows, j]
+                np.full(n, _NO_GROUP) if is_missing else table[group_rows, j]
             )
-    return Rows(
-        dict(zip(_CONSTANT, common, strict=True)),
-        {k: empty if v is None else v for k, v in zip(_NUMBERS, numbers, strict=True)},
+    return DisparityRows(
+        dict(zip(_COMMON_COLUMNS, common, strict=True)),
+        {k: empty if v is None else v for k, v in zip(_NUMBER_COLUMNS, numbers, strict=True)},
         counts,
         {**texts, "status": status, "reason": reason},
     )
 
 
-def by_attribute(estimates: Estimates, groups: IntArray) -> Iterator[tuple[str | None, IntArray]]:
+def split_by_attribute(
+    estimates: Estimates, groups: IntArray
+) -> Iterator[tuple[str | None, IntArray]]:
     """Yield each attribute of some groups, with the positions of its groups among them."""
     names = [estimates.groups[g].attribute for g in groups]
     for attribute in dict.fromkeys(names):
         yield attribute, np.array([i for i, name in enumerate(names) if name == attribute])
 
 
-def table_of(blocks: Sequence[Rows]) -> pl.DataFrame:
+def stack_rows(blocks: Sequence[DisparityRows]) -> pl.DataFrame:
     """Stack rows into a frame with the columns of ``disparities``, empty if there are none."""
     if not blocks:
         return DISPARITIES.empty()
     sizes = [len(block) for block in blocks]
     columns: dict[str, pl.Series] = {}
-    for name in _CONSTANT:
+    for name in _COMMON_COLUMNS:
         dtype = DISPARITIES.schema[name]
         constants = pl.Series([block.common[name] for block in blocks], dtype=dtype)
         columns[name] = constants.gather(np.repeat(np.arange(len(blocks)), sizes))
-    for name in _NUMBERS:
+    for name in _NUMBER_COLUMNS:
         stacked = np.concatenate([block.numbers[name] for block in blocks])
         columns[name] = pl.Series(np.where(np.isfinite(stacked), stacked, np.nan)).fill_nan(None)
-    for name in _COUNTS:
+    for name in _COUNT_COLUMNS:
         stacked = np.concatenate([block.counts[name] for block in blocks])
         count = pl.Series(stacked.astype(np.int64))
-        columns[name] = count.set(count == _NONE, None)
+        columns[name] = count.set(count == _NO_GROUP, None)
     for name in ("group_a", "group_b", "status", "reason"):
         texts = [text for block in blocks for text in block.texts[name]]
         columns[name] = pl.Series(texts, dtype=pl.String)
     return DISPARITIES.conform(pl.DataFrame(columns))
 
 
-def doubts_of(estimates: Estimates, j: int) -> npt.NDArray[np.object_]:
+def list_boundary_reasons(estimates: Estimates, j: int) -> npt.NDArray[np.object_]:
     """Return why each group's status is ``boundary``, without numbers; None where it is not."""
     is_boundary = estimates.status[:, j] == Status.BOUNDARY.value
     reasons = np.full(len(is_boundary), None, dtype=object)
@@ -157,7 +159,7 @@ def doubts_of(estimates: Estimates, j: int) -> npt.NDArray[np.object_]:
     return reasons
 
 
-def either(*reason_arrays: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+def combine_reasons(*reason_arrays: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
     """Return the first reason at each position, None where no array has one."""
     reasons = reason_arrays[0]
     for reason_array in reason_arrays[1:]:

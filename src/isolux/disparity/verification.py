@@ -27,9 +27,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from isolux.disparity.family import Family, Tested
-from isolux.disparity.rows import Rows, rows_of
-from isolux.disparity.whole import among, range_interval
+from isolux.disparity.family import AttributeTests, ComparisonFamily
+from isolux.disparity.rows import DisparityRows, build_rows
+from isolux.disparity.whole import range_interval, select_groups
 from isolux.groups.estimates import Estimates
 from isolux.stats.both_error_rates import (
     fairness_discrepancy_rate,
@@ -38,12 +38,12 @@ from isolux.stats.both_error_rates import (
     skewed_error_ratio,
 )
 from isolux.stats.intervals import percentile
-from isolux.stats.nulls import REST
+from isolux.stats.nulls import COMPLEMENT
 from isolux.stats.statistic import IntArray
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import Status
 
-BOTH = "false_match_and_non_match_rates"
+COMBINED_METRIC = "false_match_and_non_match_rates"
 """The value of the column ``metric`` in these rows."""
 _ALPHA = 0.5
 """The weight of false matches in all measures: both errors count equally."""
@@ -51,7 +51,7 @@ _RATES = ("false_match_rate", "false_non_match_rate")
 _SIMULTANEOUS = "alpha .5, simultaneous pairs of both rates"
 _PERCENTILE = "alpha .5, percentile (cannot hold 0)"
 _RATIO_PERCENTILE = "percentile (cannot hold 1)"
-_SAID = (
+_NOTE = (
     "Fairness discrepancy rate (de Freitas Pereira & Marcel 2022; 1: nothing differs), inequity "
     "rate (Grother 2021; 1: nothing differs) and GARBE (Howard et al. 2022; 0: nothing differs) "
     "weigh the groups' false matches per impostor pair and false non-matches per genuine pair "
@@ -60,21 +60,23 @@ _SAID = (
 )
 
 
-def verification_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
+def build_verification_rows(
+    estimates: Estimates, family: ComparisonFamily, spec: ComparisonSettings
+) -> list[DisparityRows]:
     """Build the rows ``fairness_discrepancy_rate, inequity_rate, garbe, skewed_error_ratio``."""
     return [
         row
         for false_match, false_non_match in _find_rate_pairs(estimates)
-        for attribute in estimates.domain_of
+        for attribute in estimates.domain_rows
         for row in _build_attribute_rows(
             estimates, family, spec, attribute, (false_match, false_non_match)
         )
     ]
 
 
-def verification_notes(estimates: Estimates) -> tuple[str, ...]:
+def build_verification_notes(estimates: Estimates) -> tuple[str, ...]:
     """Build the note that explains the four measures, if a run has both rates."""
-    return (_SAID,) if any(_find_rate_pairs(estimates)) and estimates.domain_of else ()
+    return (_NOTE,) if any(_find_rate_pairs(estimates)) and estimates.domain_rows else ()
 
 
 def _find_rate_pairs(estimates: Estimates) -> Iterator[tuple[int, int]]:
@@ -92,8 +94,8 @@ def _find_rate_pairs(estimates: Estimates) -> Iterator[tuple[int, int]]:
 
 def _weight_range_bounds(
     estimates: Estimates,
-    spec: Comparing,
-    tested: list[Tested | None],
+    spec: ComparisonSettings,
+    tested: list[AttributeTests | None],
     rates: tuple[int, int],
     members: IntArray,
     *,
@@ -105,11 +107,11 @@ def _weight_range_bounds(
     """
     half_error_spec = spec.model_copy(update={"level": 1.0 - (1.0 - spec.level) / 2.0})
 
-    def compute_range(j: int, tested: Tested | None) -> tuple[float, float]:
+    def compute_range(j: int, tested: AttributeTests | None) -> tuple[float, float]:
         if tested is None or len(members) < 2:
             return math.nan, math.nan
-        selected = among(tested, members)
-        pairs = selected.contrasts[:, 1] != REST
+        selected = select_groups(tested, members)
+        pairs = selected.contrasts[:, 1] != COMPLEMENT
         if not pairs.any() or np.isnan(selected.null.t[pairs]).all():
             return math.nan, math.nan
         return range_interval(estimates, selected, j, half_error_spec, log=log)
@@ -120,11 +122,17 @@ def _weight_range_bounds(
 
 
 def _build_attribute_rows(
-    estimates: Estimates, family: Family, spec: Comparing, attribute: str, rates: tuple[int, int]
-) -> list[Rows]:
+    estimates: Estimates,
+    family: ComparisonFamily,
+    spec: ComparisonSettings,
+    attribute: str,
+    rates: tuple[int, int],
+) -> list[DisparityRows]:
     """Build the four rows of one attribute, from one model's two rates."""
-    all_members = estimates.members(attribute)
-    members = all_members[estimates.judged()[np.ix_(all_members, np.array(rates))].all(axis=1)]
+    all_members = estimates.attribute_rows(attribute)
+    members = all_members[
+        estimates.is_comparable()[np.ix_(all_members, np.array(rates))].all(axis=1)
+    ]
     left_out = [estimates.groups[g].name for g in np.setdiff1d(all_members, members)]
     fmr, fnmr = (estimates.value[members, j] for j in rates)
     tested = [family.tested.get((attribute, j)) for j in rates]
@@ -163,7 +171,7 @@ def _build_attribute_rows(
     is_boundary = estimates.status[np.ix_(members, np.array(rates))] == Status.BOUNDARY.value
     status = Status.BOUNDARY if is_boundary.any() else Status.OK
     return [
-        _row(
+        _build_row(
             estimates,
             rates[0],
             attribute,
@@ -177,7 +185,7 @@ def _build_attribute_rows(
     ]
 
 
-def _row(
+def _build_row(
     estimates: Estimates,
     j: int,
     attribute: str,
@@ -186,10 +194,10 @@ def _row(
     method: str,
     status: Status,
     reason: str | None,
-) -> Rows:
+) -> DisparityRows:
     undefined = math.isnan(numbers[0])
     estimate, low, high = (np.array([np.nan if undefined else number]) for number in numbers)
-    row = rows_of(
+    row = build_rows(
         estimates,
         j,
         attribute,
@@ -202,7 +210,7 @@ def _row(
         status=[(Status.UNDEFINED if undefined else status).value],
         reason=[reason],
     )
-    return replace(row, common={**row.common, "metric": BOTH})
+    return replace(row, common={**row.common, "metric": COMBINED_METRIC})
 
 
 def _format_reason(

@@ -29,20 +29,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.disparity.family import Family, Tested, at_once
-from isolux.disparity.rows import Rows, rows_of
-from isolux.disparity.whole import of_known
+from isolux.disparity.family import AttributeTests, ComparisonFamily, choose_max_workers
+from isolux.disparity.rows import DisparityRows, build_rows
+from isolux.disparity.whole import drop_unknown_groups
 from isolux.groups.estimates import Estimates
-from isolux.groups.interval_methods.noisy import ENLARGED, is_enlarged
-from isolux.io.threads import in_threads
+from isolux.groups.interval_methods.noisy import NOISE_BIAS_REASON, has_noise_bias
+from isolux.io.threads import map_in_threads
 from isolux.stats.deviates import Difference
 from isolux.stats.multiplicity import holm
-from isolux.stats.nulls import REST
+from isolux.stats.nulls import COMPLEMENT
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import Status
 
-_POINTS = 100.0  # ``--margin`` is in percentage points
+_POINTS_PER_UNIT = 100.0  # ``--margin`` is in percentage points
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +56,26 @@ class _EquivalenceClaim:
     bound: float
     p: float
     status: str
-    why: str | None
+    reason: str | None
 
 
-def within_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
+def build_equivalence_rows(
+    estimates: Estimates, family: ComparisonFamily, spec: ComparisonSettings
+) -> list[DisparityRows]:
     """Build a row for each attribute and metric of which two groups or more were compared."""
 
     def test_key(key: tuple[str, int]) -> _EquivalenceClaim:
-        return _claim(estimates, spec, *key, of_known(estimates, family.tested[key]))
+        return _test_equivalence(
+            estimates, spec, *key, drop_unknown_groups(estimates, family.tested[key])
+        )
 
-    max_workers = at_once(tested.contrasts for tested in family.tested.values())
-    claims = in_threads(test_key, family.tested, most=max_workers)
+    max_workers = choose_max_workers(tested.contrasts for tested in family.tested.values())
+    claims = map_in_threads(test_key, family.tested, max_threads=max_workers)
     p = np.array([claim.p for claim in claims])
     adjusted = holm(p) if len(p) else p
     n_claims = int(np.isfinite(p).sum())
     margin = "" if spec.margin is None else f"{spec.margin:g} points"
-    referenced = [tested.referenced for tested in family.tested.values()]
+    referenced = [tested.has_reference for tested in family.tested.values()]
     statement = (
         "no two groups differ" if not all(referenced) else "no group differs from its reference"
     )
@@ -79,7 +83,7 @@ def within_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[R
         statement += ", or no group from its reference,"
     name = f"claims that {statement} by more than {margin} (m = {n_claims}), by Holm"
     return [
-        rows_of(
+        build_rows(
             estimates,
             claim.j,
             claim.attribute,
@@ -94,42 +98,46 @@ def within_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[R
             test="two one-sided tests, all pairs" if np.isfinite(claim.p) else None,
             family=name if np.isfinite(claim.p) else None,
             status=[claim.status],
-            reason=[claim.why],
+            reason=[claim.reason],
         )
         for k, claim in enumerate(claims)
     ]
 
 
-def _claim(
-    estimates: Estimates, spec: Comparing, attribute: str, j: int, tested: Tested
+def _test_equivalence(
+    estimates: Estimates, spec: ComparisonSettings, attribute: str, j: int, tested: AttributeTests
 ) -> _EquivalenceClaim:
     from scipy.special import ndtri
 
-    first, second = _pairs(tested)
-    differences = tested.compared.pairs(first, second)
-    fraction = estimates.measures[j].fraction
+    first, second = _list_pairs(tested)
+    differences = tested.comparisons.compare_pairs(first, second)
+    fraction = estimates.measures[j].is_fraction
     has_intervals = bool(np.isfinite(estimates.interval.low[tested.members, j]).all())
     is_tested = spec.margin is not None and fraction and has_intervals
-    upper = differences.farthest(float(ndtri(spec.level)))  # as ``largest_bound``, of which pair
+    upper = differences.outermost_bound(
+        float(ndtri(spec.level))
+    )  # as ``largest_bound``, of which pair
     worst = int(np.argmax(np.where(np.isnan(upper), np.inf, upper)))
     is_boundary = (estimates.status[tested.members, j] == Status.BOUNDARY.value).any()
     reasons = [r for r in estimates.reason[tested.members, j] if r]
-    if is_enlarged(estimates.measures[j]):
-        is_boundary, reasons = True, [ENLARGED]
+    if has_noise_bias(estimates.measures[j]):
+        is_boundary, reasons = True, [NOISE_BIAS_REASON]
     return _EquivalenceClaim(
         attribute,
         j,
         (int(first[worst]), int(second[worst])),
         float(np.abs(differences.a - differences.b).max()),
         float(upper.max()) if has_intervals else float("nan"),
-        sameness_p(differences, (spec.margin or 0.0) / _POINTS) if is_tested else float("nan"),
+        equivalence_p(differences, (spec.margin or 0.0) / _POINTS_PER_UNIT)
+        if is_tested
+        else float("nan"),
         (Status.BOUNDARY if is_boundary else Status.OK).value,
         str(reasons[0]) if is_boundary and reasons else None,
     )
 
 
-def _pairs(tested: Tested) -> tuple[IntArray, IntArray]:
-    contrasts = tested.contrasts[tested.contrasts[:, 1] != REST]
+def _list_pairs(tested: AttributeTests) -> tuple[IntArray, IntArray]:
+    contrasts = tested.contrasts[tested.contrasts[:, 1] != COMPLEMENT]
     return tested.members[contrasts[:, 0]], tested.members[contrasts[:, 1]]
 
 
@@ -137,23 +145,28 @@ _MAX_Z = 8.0
 _N_BISECTIONS = 50
 
 
-def largest_bound(differences: Difference) -> float:
+def max_difference_bound(differences: Difference) -> float:
     """Return the smallest margin for which equivalence of all pairs could be claimed."""
     from scipy.special import ndtri
 
-    return _largest(differences.farthest(float(ndtri(0.95))))
+    return _largest(differences.outermost_bound(float(ndtri(0.95))))
 
 
-def sameness_p(differences: Difference, margin: float) -> float:
+def equivalence_p(differences: Difference, margin: float) -> float:
     """Return the p-value of the null that some pair differs by at least ``margin``."""
     from scipy.special import ndtr
 
-    if np.isnan(largest_bound(differences)):
+    if np.isnan(max_difference_bound(differences)):
         return float("nan")
-    if differences.gaps is not None:  # the interval is a score interval: z in closed form
-        upper_z, lower_z = differences.gaps.deviates(margin), -differences.gaps.deviates(-margin)
+    if (
+        differences.proportion_differences is not None
+    ):  # the interval is a score interval: z in closed form
+        upper_z, lower_z = (
+            differences.proportion_differences.z_statistics(margin),
+            -differences.proportion_differences.z_statistics(-margin),
+        )
         return float(ndtr(np.maximum(upper_z, lower_z).max()))
-    z = _where(lambda z: _largest(_outer_bounds(differences, z)), margin)
+    z = _bisect(lambda z: _largest(_outer_bounds(differences, z)), margin)
     return float(ndtr(-z))
 
 
@@ -163,7 +176,7 @@ def _outer_bounds(differences: Difference, z: float) -> FloatArray:
     if z == 0:
         return np.abs(gap)
     if z > 0:
-        return differences.farthest(z)
+        return differences.outermost_bound(z)
     interval = differences.interval(-z)
     return np.asarray(np.where(gap >= 0, interval.low, -interval.high))
 
@@ -173,7 +186,7 @@ def _largest(bounds: FloatArray) -> float:
     return float(np.max(bounds)) if len(bounds) else float("nan")
 
 
-def _where(function: Callable[[float], float], target: float) -> float:
+def _bisect(function: Callable[[float], float], target: float) -> float:
     """Find by bisection where an increasing function reaches ``target``, between -8 and 8."""
     low, high = -_MAX_Z, _MAX_Z
     if function(high) <= target:

@@ -1,14 +1,14 @@
 """Running a model over a dataset's pictures: shards that are committed one by one, and resumed.
 
-``list_pictures`` says which pictures are looked at and whom each shows; ``shards_of`` cuts them
-into shards, always the same; ``run_local`` predicts the shards that a ``Store`` lacks, on this
-machine: threads read and prepare pictures ahead of the model. A shard is one Parquet file, written
-under a temporary name and renamed: the rename is the commit. Its key is content (the pictures'
-bytes, everything that moves the model's answers, settings, code), so nothing that changed meets an
-earlier answer, and what did not change is not done again.
+``list_source_images`` says which pictures are looked at and whom each shows; ``split_into_shards``
+cuts them into shards, always the same; ``run_in_process`` predicts the shards that a ``Store``
+lacks, on this machine: threads read and prepare pictures ahead of the model. A shard is one Parquet
+file, written under a temporary name and renamed: the rename is the commit. Its key is content (the
+pictures' bytes, everything that moves the model's answers, settings, code), so nothing that changed
+meets an earlier answer, and what did not change is not done again.
 
-An executor decides where shards are computed and nothing else: ``run_local`` in this process,
-``run_apart`` in others, of this machine or on Ray. Whatever it is, the files are the same.
+An executor decides where shards are computed and nothing else: ``run_in_process`` in this process,
+``run_remotely`` in others, of this machine or on Ray. Whatever it is, the files are the same.
 """
 
 from __future__ import annotations
@@ -16,51 +16,51 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from isolux.engine.apart import run_apart
-from isolux.engine.looking import Looked, Looker
-from isolux.engine.pictures import PictureOf, list_pictures
-from isolux.engine.settings import Failures, Progress, Ran, Settings
-from isolux.engine.shards import Shard, shards_of
-from isolux.engine.store import RUN_FILE, Gathered, Store, short
-from isolux.io.picture_folder import PictureFolder
+from isolux.engine.apart import run_remotely
+from isolux.engine.looking import ShardPredictions, ShardPredictor
+from isolux.engine.pictures import InputUnit, list_source_images
+from isolux.engine.settings import Failures, PredictionSettings, Progress, RunOutcome
+from isolux.engine.shards import Shard, split_into_shards
+from isolux.engine.store import RUN_FILE, CollectedPredictions, ShardStore, shorten_key
+from isolux.io.picture_folder import ImageFolder
 from isolux.models import Model
 
 __all__ = [
     "RUN_FILE",
-    "Gathered",
-    "PictureOf",
+    "CollectedPredictions",
+    "InputUnit",
+    "PredictionSettings",
     "Progress",
-    "Ran",
-    "Settings",
+    "RunOutcome",
     "Shard",
-    "Store",
-    "list_pictures",
-    "run_apart",
-    "run_local",
-    "shards_of",
+    "ShardStore",
+    "list_source_images",
+    "run_in_process",
+    "run_remotely",
+    "split_into_shards",
 ]
 
 
 # The executor of one process: it predicts the shards that a store lacks, and commits each.
 
 
-def run_local(
+def run_in_process(
     model: Model,
     shards: Sequence[Shard],
-    folder: PictureFolder,
-    store: Store,
+    folder: ImageFolder,
+    store: ShardStore,
     run_key: str,
-    settings: Settings,
+    settings: PredictionSettings,
     *,
     report: Progress | None = None,
     stop: Callable[[], bool] | None = None,
-) -> Ran:
+) -> RunOutcome:
     """Predict the shards that the store lacks, and commit each of them."""
-    committed = store.committed()
-    expected = sum(len(shard.pictures) for shard in shards if shard.index not in committed)
-    predictor = Looker(model, folder, run_key, settings, expected=expected)
+    committed = store.list_committed()
+    expected = sum(len(shard.images) for shard in shards if shard.index not in committed)
+    predictor = ShardPredictor(model, folder, run_key, settings, expected=expected)
     try:
-        return _LocalRun(predictor, shards, store, report or (lambda *_: None)).done(
+        return _LocalRun(predictor, shards, store, report or (lambda *_: None)).execute(
             stop or (lambda: False)
         )
     finally:
@@ -69,28 +69,32 @@ def run_local(
 
 @dataclass
 class _LocalRun:
-    looker: Looker
+    predictor: ShardPredictor
     shards: Sequence[Shard]
-    store: Store
-    tell: Progress
-    keys: dict[int, str] = field(default_factory=dict)
-    computed: int = 0
-    pictures: int = 0
-    answered: int = 0
+    store: ShardStore
+    report: Progress
+    key_by_index: dict[int, str] = field(default_factory=dict)
+    n_computed: int = 0
+    n_computed_images: int = 0
+    n_finished_images: int = 0
 
     def __post_init__(self) -> None:
-        self.total = sum(len(shard.pictures) for shard in self.shards)
-        looks = sum(len(p.units) for shard in self.shards for p in shard.pictures)
-        self.failures = Failures(looks, self.looker.settings.max_failures, self.store.folder)
-        self.there = self.store.committed()
+        self.total = sum(len(shard.images) for shard in self.shards)
+        looks = sum(len(p.units) for shard in self.shards for p in shard.images)
+        self.failures = Failures(looks, self.predictor.settings.max_failures, self.store.folder)
+        self.there = self.store.list_committed()
 
-    def done(self, stop: Callable[[], bool]) -> Ran:
-        results = self.looker.looked(self._missing(), self._report_progress)
+    def execute(self, stop: Callable[[], bool]) -> RunOutcome:
+        results = self.predictor.predict_shards(self._missing(), self._report_progress)
         while not stop() and (shard_predictions := next(results, None)) is not None:
             self._commit(shard_predictions)
-        keys = [(s, self.keys[s.index]) for s in self.shards if s.index in self.keys]
+        keys = [
+            (s, self.key_by_index[s.index]) for s in self.shards if s.index in self.key_by_index
+        ]
         is_complete = len(keys) == len(self.shards)
-        return Ran(keys, self.computed, self.pictures, is_complete, self.looker.answerer.batch)
+        return RunOutcome(
+            keys, self.n_computed, self.n_computed_images, is_complete, self.predictor.caller.batch
+        )
 
     def _missing(self) -> Iterator[Shard]:
         """Yield the shards that must be computed; count the others as finished."""
@@ -102,29 +106,31 @@ class _LocalRun:
 
     def _is_committed(self, shard: Shard) -> bool:
         """Return whether a shard was committed with the same content key."""
-        settled_shards = self.store.settled(shard, self.there.get(shard.index, ()))
+        settled_shards = self.store.select_settled(shard, self.there.get(shard.index, ()))
         if not settled_shards:
             return False
-        key = self.looker.key(shard)
-        n_failed = settled_shards.get(short(key))
+        key = self.predictor.compute_key(shard)
+        n_failed = settled_shards.get(shorten_key(key))
         if n_failed is None:
             return False
         self._record_key(shard, key)
-        self.failures.earlier(n_failed)
+        self.failures.add_earlier(n_failed)
         return True
 
-    def _commit(self, shard_predictions: Looked) -> None:
+    def _commit(self, shard_predictions: ShardPredictions) -> None:
         self.store.commit(shard_predictions.shard, shard_predictions.key, shard_predictions.table)
         self._record_key(shard_predictions.shard, shard_predictions.key)
-        self.computed += 1
-        self.pictures += len(shard_predictions.shard.pictures)
+        self.n_computed += 1
+        self.n_computed_images += len(shard_predictions.shard.images)
         self._report_progress()
-        self.failures.count(shard_predictions.table)
+        self.failures.add_shard(shard_predictions.table)
 
     def _record_key(self, shard: Shard, key: str) -> None:
-        self.keys[shard.index] = key
-        self.answered += len(shard.pictures)
+        self.key_by_index[shard.index] = key
+        self.n_finished_images += len(shard.images)
 
     def _report_progress(self, n_partial: int = 0) -> None:
         """Report progress; ``n_partial`` images of the current shard are finished."""
-        self.tell(self.answered + n_partial, self.total, self.pictures + n_partial)
+        self.report(
+            self.n_finished_images + n_partial, self.total, self.n_computed_images + n_partial
+        )

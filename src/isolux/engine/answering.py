@@ -13,15 +13,15 @@ from typing import Any
 
 import polars as pl
 
-from isolux.engine.shards import ASKED, answer_columns
-from isolux.models import Model, answers, out_of_memory
+from isolux.engine.shards import QUESTION_COLUMNS, prediction_columns
+from isolux.models import Model, out_of_memory, predict_table
 from isolux.vocabulary.errors import IsoluxError
 
-LATE = "not answered within the time limit of its shard"
+LATE_REASON = "not answered within the time limit of its shard"
 
 _CLOSE_WAIT_S = 2.0  # seconds to wait for an abandoned batch when closing
 _PendingCall = AsyncResult[Any]
-_ResponseSource = Callable[[], list["Said"]]
+_ResponseSource = Callable[[], list["ModelResponse"]]
 
 
 class _LateError(Exception):
@@ -29,35 +29,35 @@ class _LateError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ModelResponse:
     """A model's response to one input: predictions, or the reason for none and its fault."""
 
-    answers: list[dict[str, Any]] | None
+    predictions: list[dict[str, Any]] | None
     reason: str | None = None
     fault: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A submitted batch; the call on its first ``first`` inputs is pending."""
+class PendingBatch:
+    """A submitted batch; the call on its first ``n_first`` inputs is pending."""
 
-    shown: Sequence[Any]
-    first: int
-    done: _PendingCall | None
+    model_inputs: Sequence[Any]
+    n_first: int
+    pending_call: _PendingCall | None
 
 
 @dataclass(frozen=True, slots=True)
 class _FixedPredictor:
     """A predictor that returns a fixed output, so that outputs are checked like a model's."""
 
-    given: Any
+    output: Any
     predicts: str
 
     def __call__(self, _: Sequence[Any]) -> Any:
-        return self.given
+        return self.output
 
 
-class Answerer:
+class ModelCaller:
     """Calls a model in a separate thread that can be abandoned.
 
     An exception of the model is attributed to the one image that causes it. Where memory is too
@@ -76,21 +76,23 @@ class Answerer:
         self._model = model
         self._predictor = model.predictor
         self._calls, self._checks = ThreadPool(1), ThreadPool(1)
-        self.hung = 0  # calls that never returned
+        self.n_hung = 0  # calls that never returned
 
-    def ask(self, model_inputs: Sequence[Any], deadline: float) -> list[Said]:
+    def predict_batch(self, model_inputs: Sequence[Any], deadline: float) -> list[ModelResponse]:
         """Predict one batch."""
-        return self.answered(self.begun(model_inputs, deadline), deadline)()
+        return self.finish_batch(self.begin_batch(model_inputs, deadline), deadline)()
 
-    def begun(self, model_inputs: Sequence[Any], deadline: float) -> Asked:
+    def begin_batch(self, model_inputs: Sequence[Any], deadline: float) -> PendingBatch:
         """Submit one batch after those submitted before; see ``ask``."""
         first_part = model_inputs[: self.batch]
         has_time = first_part and time.monotonic() < deadline
-        return Asked(
+        return PendingBatch(
             model_inputs, len(first_part), self._begin_call(first_part) if has_time else None
         )
 
-    def answered(self, pending_batch: Asked, deadline: float) -> Callable[[], list[Said]]:
+    def finish_batch(
+        self, pending_batch: PendingBatch, deadline: float
+    ) -> Callable[[], list[ModelResponse]]:
         """Wait for the first submitted batch. If it hung, later ones must be submitted again.
 
         Returns
@@ -103,14 +105,14 @@ class Answerer:
         IsoluxError
             See ``ask``.
         """
-        model_inputs = pending_batch.shown
+        model_inputs = pending_batch.model_inputs
         sources: list[_ResponseSource] = []
         position = 0
         while position < len(model_inputs):
-            n = pending_batch.first if position == 0 else self.batch
+            n = pending_batch.n_first if position == 0 else self.batch
             batch_part = model_inputs[position : position + n]
             sources += self._run_part(
-                batch_part, deadline, pending_batch.done if position == 0 else None
+                batch_part, deadline, pending_batch.pending_call if position == 0 else None
             )
             position += len(batch_part)
         return lambda: [response for source in sources for response in source()]
@@ -148,7 +150,7 @@ class Answerer:
                     found=_format_exception(error),
                     hint="use a smaller model or smaller pictures, or another device",
                 ) from error
-            response = Said(None, f"the model raised {_format_exception(error)}", "model")
+            response = ModelResponse(None, f"the model raised {_format_exception(error)}", "model")
             return [lambda: [response]]
         half_size = -(-len(batch_part) // 2)
         if is_out_of_memory:
@@ -164,7 +166,7 @@ class Answerer:
         prediction_type, n, n_hung_before, checks = (
             self._model.predicts,
             len(batch_part),
-            self.hung,
+            self.n_hung,
             self._checks,
         )
 
@@ -172,10 +174,10 @@ class Answerer:
             ids = [str(k) for k in range(n)]
             source: Any = _FixedPredictor(output, prediction_type)
             units: Any = range(n)
-            return answers(source, model_info, units, ids, model=name)
+            return predict_table(source, model_info, units, ids, model=name)
 
         def call() -> AsyncResult[Any] | None:
-            if n_hung_before != self.hung:  # the call was abandoned
+            if n_hung_before != self.n_hung:  # the call was abandoned
                 return None
             output = predictor(batch_part)
             return checks.apply_async(_return_exception, (partial(check, output),))
@@ -195,7 +197,7 @@ class Answerer:
         return outcome  # type: ignore[no-any-return]
 
     def _restart_model(self) -> None:
-        self.hung += 1
+        self.n_hung += 1
         self._calls.close()
         self._calls = ThreadPool(1)
         self._predictor = self._model.fresh()
@@ -216,23 +218,25 @@ def _return_exception(call: Callable[[], Any]) -> Any:
         return error
 
 
-def _split_by_unit(frame: pl.DataFrame, prediction_type: str, n: int) -> list[Said]:
+def _split_by_unit(frame: pl.DataFrame, prediction_type: str, n: int) -> list[ModelResponse]:
     """Split a table of predictions by input."""
     id_column = "instance_id" if "instance_id" in frame.columns else "image_id"
-    columns = list(answer_columns(prediction_type))
+    columns = list(prediction_columns(prediction_type))
     rows_by_unit: list[list[dict[str, Any]]] = [[] for _ in range(n)]
     complete_rows = frame.with_columns(
-        pl.lit(None, dtype=pl.String).alias(name) for name in ASKED if name not in frame.columns
+        pl.lit(None, dtype=pl.String).alias(name)
+        for name in QUESTION_COLUMNS
+        if name not in frame.columns
     )
     for unit_number, row in zip(
         frame[id_column].to_list(), complete_rows.select(columns).iter_rows(), strict=True
     ):
         rows_by_unit[int(unit_number)].append(dict(zip(columns, row, strict=True)))
-    return [Said(rows) for rows in rows_by_unit]
+    return [ModelResponse(rows) for rows in rows_by_unit]
 
 
-def _late_response() -> Said:
-    return Said(None, LATE, "time")
+def _late_response() -> ModelResponse:
+    return ModelResponse(None, LATE_REASON, "time")
 
 
 def _format_exception(error: BaseException) -> str:

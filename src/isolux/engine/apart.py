@@ -16,29 +16,29 @@ import msgspec
 import polars as pl
 
 from isolux.engine import pictures as of_pictures
-from isolux.engine.answering import LATE
-from isolux.engine.looking import Looker
-from isolux.engine.pictures import Picture
-from isolux.engine.pieces import Executor, Limits, Piece, PieceStore, Tables, Work
-from isolux.engine.settings import Failures, Progress, Ran, Settings
-from isolux.engine.shards import Shard, looks_table, shard_key
-from isolux.engine.store import Store, short
+from isolux.engine.answering import LATE_REASON
+from isolux.engine.looking import ShardPredictor
+from isolux.engine.pictures import SourceImage
+from isolux.engine.pieces import Executor, Job, JobLimits, JobRequest, JobStore, Tables
+from isolux.engine.settings import Failures, PredictionSettings, Progress, RunOutcome
+from isolux.engine.shards import Shard, compute_shard_key, inference_table
+from isolux.engine.store import ShardStore, shorten_key
 from isolux.io import images
-from isolux.io.picture_folder import PictureFolder
-from isolux.io.stages import Stage
+from isolux.io.picture_folder import ImageFolder
+from isolux.io.stages import StagingPath
 from isolux.models import Model, open_model, source_hash
 from isolux.vocabulary.errors import IsoluxError, SpecError
 
-OPEN = "isolux.engine.apart:open_shard_model"
-PREDICT = "isolux.engine.apart:predict_shard"
+OPEN_MODEL_CALL = "isolux.engine.apart:open_shard_model"
+PREDICT_SHARD_CALL = "isolux.engine.apart:predict_shard"
 
 _MAX_LISTED = 3
-_open_predictors: dict[str, Looker] = {}
+_open_predictors: dict[str, ShardPredictor] = {}
 """The open predictor of this process by its request: later shards reuse it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ModelRequest:
     """The model that a worker opens, with its settings; all values are JSON.
 
     Parameters
@@ -53,7 +53,7 @@ class Asked:
         Hash of what opens pictures.
     run_key : str
         Of all that is the same for each shard.
-    pictures, here : str
+    pictures, working_dir : str
         The folder of the pictures, and the one that the command was started in.
     settings : mapping
         Of ``Settings``.
@@ -67,13 +67,13 @@ class Asked:
     code: str
     run_key: str
     pictures: str
-    here: str
+    working_dir: str
     settings: Mapping[str, Any]
 
 
-def given(shard: Shard) -> dict[str, Any]:
+def shard_to_json(shard: Shard) -> dict[str, Any]:
     """Convert a shard to JSON values."""
-    return {"index": shard.index, "shard": msgspec.to_builtins(shard.pictures)}
+    return {"index": shard.index, "shard": msgspec.to_builtins(shard.images)}
 
 
 def code_hash() -> str:
@@ -95,29 +95,29 @@ def predict_shard(
 ) -> Tables:
     """Predict one shard in a worker."""
     predictor = _open_predictor(request)
-    rebuilt_shard = Shard(index, msgspec.convert(shard, tuple[Picture, ...]))
+    rebuilt_shard = Shard(index, msgspec.convert(shard, tuple[SourceImage, ...]))
     if settled_keys:
-        key = predictor.key(rebuilt_shard)
-        if short(key) in settled_keys:
-            return {"made": pl.DataFrame({"key": [key], "batch": [predictor.answerer.batch]})}
-    (shard_predictions,) = predictor.looked([rebuilt_shard])
-    job_result = pl.DataFrame({"key": [shard_predictions.key], "batch": [predictor.answerer.batch]})
+        key = predictor.compute_key(rebuilt_shard)
+        if shorten_key(key) in settled_keys:
+            return {"made": pl.DataFrame({"key": [key], "batch": [predictor.caller.batch]})}
+    (shard_predictions,) = predictor.predict_shards([rebuilt_shard])
+    job_result = pl.DataFrame({"key": [shard_predictions.key], "batch": [predictor.caller.batch]})
     return {"made": job_result, "looks": shard_predictions.table}
 
 
-def _open_predictor(request: Mapping[str, Any]) -> Looker:
+def _open_predictor(request: Mapping[str, Any]) -> ShardPredictor:
     """Open the requested model, once per process."""
     name = json.dumps(request, sort_keys=True)
     if name not in _open_predictors:
         for open_name in list(_open_predictors):  # the memory holds one model
             _open_predictors.pop(open_name).close()
-        model_request = Asked(**request)
-        _change_directory(model_request.here)
+        model_request = ModelRequest(**request)
+        _change_directory(model_request.working_dir)
         model = open_model(model_request.model, model_request.options, name=model_request.name)
         _refuse_other_model(model, model_request)
-        settings = Settings(**model_request.settings)
-        _open_predictors[name] = Looker(
-            model, PictureFolder(model_request.pictures), model_request.run_key, settings
+        settings = PredictionSettings(**model_request.settings)
+        _open_predictors[name] = ShardPredictor(
+            model, ImageFolder(model_request.pictures), model_request.run_key, settings
         )
     return _open_predictors[name]
 
@@ -136,7 +136,7 @@ def _change_directory(folder: str) -> None:
         ) from error
 
 
-def _refuse_other_model(model: Model, request: Asked) -> None:
+def _refuse_other_model(model: Model, request: ModelRequest) -> None:
     """Refuse a worker whose model, packages or code differ from the command's."""
     if model.key == request.key and code_hash() == request.code:
         return
@@ -159,23 +159,23 @@ _TIME_LIMIT_MARGIN = 1.1, 30.0
 holds Python's lock) is ended after so many times the limit, and so many seconds more."""
 
 
-def run_apart(
+def run_remotely(
     executor: Executor,
     model: Model,
     options: Sequence[str],
     shards: Sequence[Shard],
-    folder: PictureFolder,
-    store: Store,
+    folder: ImageFolder,
+    store: ShardStore,
     run_key: str,
-    settings: Settings,
+    settings: PredictionSettings,
     *,
     retries: int = 2,
     report: Progress | None = None,
     stop: Callable[[], bool] | None = None,
-) -> Ran:
+) -> RunOutcome:
     """Have the shards that the store lacks predicted by an executor's workers, and commit each."""
     refuse_in_memory(model)
-    request = Asked(
+    request = ModelRequest(
         model.spec,
         tuple(options),
         model.name,
@@ -187,7 +187,7 @@ def run_apart(
         os.getcwd(),  # noqa: PTH109 - a text
         asdict(settings),
     )
-    stage = Stage(store.folder / "workers", folder=True)
+    stage = StagingPath(store.folder / "workers", is_folder=True)
     try:
         run = _RemoteRun(
             model,
@@ -195,10 +195,10 @@ def run_apart(
             shards,
             store,
             settings,
-            PieceStore(stage.path),
+            JobStore(stage.path),
             report or (lambda *_: None),
         )
-        return run.done(executor, retries, stop or (lambda: False))
+        return run.execute(executor, retries, stop or (lambda: False))
     finally:
         stage.discard()
 
@@ -216,34 +216,34 @@ def refuse_in_memory(model: Model) -> None:
 @dataclass
 class _RemoteRun:
     model: Model
-    asked: dict[str, Any]
+    request: dict[str, Any]
     shards: Sequence[Shard]
-    store: Store
-    settings: Settings
-    pieces: PieceStore
-    tell: Progress
-    keys: dict[int, str] = field(default_factory=dict)
-    computed: int = 0
-    pictures: int = 0
-    answered: int = 0
+    store: ShardStore
+    settings: PredictionSettings
+    job_store: JobStore
+    report: Progress
+    key_by_index: dict[int, str] = field(default_factory=dict)
+    n_computed: int = 0
+    n_computed_images: int = 0
+    n_finished_images: int = 0
 
     def __post_init__(self) -> None:
         self.batch = self.settings.batch
-        self.total = sum(len(shard.pictures) for shard in self.shards)
-        looks = sum(len(p.units) for shard in self.shards for p in shard.pictures)
+        self.total = sum(len(shard.images) for shard in self.shards)
+        looks = sum(len(p.units) for shard in self.shards for p in shard.images)
         self.failures = Failures(looks, self.settings.max_failures, self.store.folder)
-        self.there = self.store.committed()
-        self.run_key = str(self.asked["run_key"])
+        self.there = self.store.list_committed()
+        self.run_key = str(self.request["run_key"])
 
-    def done(self, executor: Executor, retries: int, stop: Callable[[], bool]) -> Ran:
+    def execute(self, executor: Executor, retries: int, stop: Callable[[], bool]) -> RunOutcome:
         factor, extra_s = _TIME_LIMIT_MARGIN
-        limits = Limits(self.settings.time_limit * factor + extra_s, retries, late_again=False)
-        first = Piece("open", self.model.spec, OPEN, {"request": self.asked})
+        limits = JobLimits(self.settings.time_limit * factor + extra_s, retries, retries_late=False)
+        first = Job("open", self.model.spec, OPEN_MODEL_CALL, {"request": self.request})
         executor(
-            Work(
+            JobRequest(
                 self._build_jobs(),
                 len(self.shards),
-                self.pieces,
+                self.job_store,
                 limits,
                 self._commit_shard,
                 first,
@@ -251,50 +251,60 @@ class _RemoteRun:
                 self._build_failed_shard,
             )
         )
-        keys = [(s, self.keys[s.index]) for s in self.shards if s.index in self.keys]
-        return Ran(keys, self.computed, self.pictures, len(keys) == len(self.shards), self.batch)
+        keys = [
+            (s, self.key_by_index[s.index]) for s in self.shards if s.index in self.key_by_index
+        ]
+        return RunOutcome(
+            keys, self.n_computed, self.n_computed_images, len(keys) == len(self.shards), self.batch
+        )
 
-    def _build_jobs(self) -> Iterator[Piece]:
+    def _build_jobs(self) -> Iterator[Job]:
         for position, shard in enumerate(self.shards):
-            settled_shards = self.store.settled(shard, self.there.get(shard.index, ()))
-            yield Piece(
+            settled_shards = self.store.select_settled(shard, self.there.get(shard.index, ()))
+            yield Job(
                 str(position),
                 f"shard {shard.index}",
-                PREDICT,
-                {"request": self.asked, **given(shard), "settled_keys": list(settled_shards)},
+                PREDICT_SHARD_CALL,
+                {
+                    "request": self.request,
+                    **shard_to_json(shard),
+                    "settled_keys": list(settled_shards),
+                },
             )
 
-    def _commit_shard(self, job: Piece) -> None:
+    def _commit_shard(self, job: Job) -> None:
         """Commit the result of a shard's job."""
         shard = self.shards[int(job.key)]
-        tables = self.pieces.take(job.key)
+        tables = self.job_store.take(job.key)
         ((key, batch),) = tables["made"].select("key", "batch").iter_rows()
         self.batch = min(self.batch, batch)
-        self.answered += len(shard.pictures)
+        self.n_finished_images += len(shard.images)
         inferences = tables.get("looks")
         if inferences is None:
-            self.failures.earlier(self.store.settled(shard, [short(key)]).get(short(key), 0))
+            self.failures.add_earlier(
+                self.store.select_settled(shard, [shorten_key(key)]).get(shorten_key(key), 0)
+            )
         else:
             self.store.commit(shard, key, inferences)
-            self.computed += 1
-            self.pictures += len(shard.pictures)
-        self.keys[shard.index] = key
-        self.tell(self.answered, self.total, self.pictures)
+            self.n_computed += 1
+            self.n_computed_images += len(shard.images)
+        self.key_by_index[shard.index] = key
+        self.report(self.n_finished_images, self.total, self.n_computed_images)
         if inferences is not None:
-            self.failures.count(inferences)
+            self.failures.add_shard(inferences)
 
-    def _build_failed_shard(self, job: Piece, loss_reason: str, is_late: bool) -> Tables:
+    def _build_failed_shard(self, job: Job, loss_reason: str, is_late: bool) -> Tables:
         """Build a failed shard, which the next command predicts again."""
         shard = self.shards[int(job.key)]
         reason, fault = (
-            (LATE, "time") if is_late else (f"its worker was lost: {loss_reason}", "model")
+            (LATE_REASON, "time") if is_late else (f"its worker was lost: {loss_reason}", "model")
         )
         rows = [
             (unit.id, picture.image_id, None, None, None, reason, fault, None)
-            for picture in shard.pictures
+            for picture in shard.images
             for unit in picture.units
         ]
-        schema = looks_table(self.model.predicts).schema
-        key = shard_key(self.run_key, shard, [None] * len(shard.pictures))
+        schema = inference_table(self.model.predicts).schema
+        key = compute_shard_key(self.run_key, shard, [None] * len(shard.images))
         job_result = pl.DataFrame({"key": [key], "batch": [self.batch]})
         return {"made": job_result, "looks": pl.DataFrame(rows, schema=schema, orient="row")}

@@ -16,15 +16,15 @@ from typing import Any
 
 import polars as pl
 
-from isolux.engine.answering import Answerer, Asked, Said
-from isolux.engine.pictures import Opened, Picture, hash_picture
-from isolux.engine.reading import Read, read_picture
-from isolux.engine.settings import Settings
-from isolux.engine.shards import Shard, looks_table, shard_key
-from isolux.io.cores import cores
-from isolux.io.picture_folder import PictureFolder
+from isolux.engine.answering import ModelCaller, ModelResponse, PendingBatch
+from isolux.engine.pictures import DecodedImage, SourceImage, hash_image
+from isolux.engine.reading import PrefetchedImage, prefetch_image
+from isolux.engine.settings import PredictionSettings
+from isolux.engine.shards import Shard, compute_shard_key, inference_table
+from isolux.io.cores import count_cores
+from isolux.io.picture_folder import ImageFolder
 from isolux.models import Model, Preprocessing
-from isolux.vocabulary.addresses import allowed_addresses
+from isolux.vocabulary.addresses import address_space_limit
 from isolux.vocabulary.errors import SpecError
 
 _MAX_THREADS = 8  # with more of them the model's thread waits for Python's lock
@@ -35,7 +35,7 @@ _MAX_WAITING_BYTES = 1 << 29  # of images that wait for the model
 _PREFETCH_PER_PROCESS = 4  # images that a process prefetches
 
 
-def process_count(model: Model, n_requested: int | None) -> int:
+def choose_process_count(model: Model, n_requested: int | None) -> int:
     """Choose how many processes decode images for a model; 0: threads alone."""
     if n_requested == 0:
         return 0
@@ -51,9 +51,9 @@ def process_count(model: Model, n_requested: int | None) -> int:
                 hint="leave reader_processes out: threads read (readers)",
             )
         return n_requested
-    has_enough_cores = cores() >= _MIN_CORES and allowed_addresses() is None
+    has_enough_cores = count_cores() >= _MIN_CORES and address_space_limit() is None
     return (
-        min(_MAX_PROCESSES, cores() - 1)
+        min(_MAX_PROCESSES, count_cores() - 1)
         if can_use_processes and model.on_gpu and has_enough_cores
         else 0
     )
@@ -63,53 +63,53 @@ def process_count(model: Model, n_requested: int | None) -> int:
 class _Reader:
     """Reads images: called by a thread, or indexed by a process of a ``DataLoader``."""
 
-    folder: PictureFolder
+    folder: ImageFolder
     prepare: Callable[..., Any] | None
     box_factor: float
 
-    def __getitem__(self, picture: Picture) -> Read:
-        return read_picture(picture, self.folder, self.prepare, self.box_factor)
+    def __getitem__(self, picture: SourceImage) -> PrefetchedImage:
+        return prefetch_image(picture, self.folder, self.prepare, self.box_factor)
 
 
-class Ahead:
+class ImagePrefetcher:
     """Prefetches images by threads or processes.
 
     Parameters
     ----------
     model : Model
-    folder : PictureFolder
+    folder : ImageFolder
     settings : Settings
     expected : int
         Pictures that will come, as far as is known; more may.
     """
 
     def __init__(
-        self, model: Model, folder: PictureFolder, settings: Settings, expected: int = 0
+        self, model: Model, folder: ImageFolder, settings: PredictionSettings, expected: int = 0
     ) -> None:
         self._settings = settings
         prepare = getattr(model.predictor, "prepare", None)
         self._reader = _Reader(folder, prepare, settings.box_factor)
-        self._n_threads = settings.readers or max(1, min(_MAX_THREADS, cores()))
+        self._n_threads = settings.readers or max(1, min(_MAX_THREADS, count_cores()))
         self._threads = ThreadPool(self._n_threads)
-        self._n_processes = process_count(model, settings.reader_processes)
-        self.apart = self._n_processes > 0
+        self._n_processes = choose_process_count(model, settings.reader_processes)
+        self.uses_processes = self._n_processes > 0
         if settings.reader_processes is None and expected < _MIN_IMAGES_FOR_PROCESSES:
             self._n_processes = 0
-        self._queue: deque[tuple[Picture, AsyncResult[Read]]] = deque()
-        self._upcoming: Iterator[Picture] = iter(())
-        self._process_results: Iterator[Read] | None = None
-        self._in_processes: deque[Picture] = deque()
+        self._queue: deque[tuple[SourceImage, AsyncResult[PrefetchedImage]]] = deque()
+        self._upcoming: Iterator[SourceImage] = iter(())
+        self._process_results: Iterator[PrefetchedImage] | None = None
+        self._in_processes: deque[SourceImage] = deque()
 
     def close(self) -> None:
         """Let the threads and processes end; one that hangs is not waited for."""
         self._process_results = None
         self._threads.close()
 
-    def hashes(self, pictures: tuple[Picture, ...]) -> list[str | None]:
+    def hash_images(self, pictures: tuple[SourceImage, ...]) -> list[str | None]:
         """Hash the files of images; None where one cannot be read."""
-        return self._threads.map(partial(hash_picture, folder=self._reader.folder), pictures)
+        return self._threads.map(partial(hash_image, folder=self._reader.folder), pictures)
 
-    def follow(self, pictures: Iterator[Picture]) -> None:
+    def start(self, pictures: Iterator[SourceImage]) -> None:
         """Start to prefetch these images, as far as there is room."""
         self._queue.clear()
         self._in_processes.clear()
@@ -117,7 +117,7 @@ class Ahead:
         self._process_results = self._loader() if self._n_processes else None
         self.refill()
 
-    def next(self, picture: Picture, deadline: float) -> Read:
+    def next(self, picture: SourceImage, deadline: float) -> PrefetchedImage:
         """Return the next image, which is this one, and prefetch further."""
         if self._process_results is not None:
             try:
@@ -135,9 +135,11 @@ class Ahead:
             return pending_read.get(max(deadline - time.monotonic(), 0.0))
         except LateError:
             self._replace_threads()
-            response = Said(None, "not read within the time limit of its shard", "time")
+            response = ModelResponse(None, "not read within the time limit of its shard", "time")
             n = len(picture.units)
-            return Read(Opened(picture, None, None, None, ()), [None] * n, [response] * n)
+            return PrefetchedImage(
+                DecodedImage(picture, None, None, None, ()), [None] * n, [response] * n
+            )
 
     def refill(self) -> None:
         """Keep the threads busy, a bounded number of images and bytes ahead of the model."""
@@ -149,7 +151,7 @@ class Ahead:
                 return
             self._queue.append((picture, self._submit(picture)))
 
-    def _submit(self, picture: Picture) -> AsyncResult[Read]:
+    def _submit(self, picture: SourceImage) -> AsyncResult[PrefetchedImage]:
         return self._threads.apply_async(self._reader.__getitem__, (picture,))
 
     def _has_room(self) -> bool:
@@ -164,8 +166,8 @@ class Ahead:
         waiting = [(p, r if r.ready() else self._submit(p)) for p, r in self._queue]
         self._queue = deque(waiting)
 
-    def _loader(self) -> Iterator[Read]:
-        loader: Iterable[Read] = import_module("torch.utils.data").DataLoader(
+    def _loader(self) -> Iterator[PrefetchedImage]:
+        loader: Iterable[PrefetchedImage] = import_module("torch.utils.data").DataLoader(
             self._reader,
             sampler=self._hand_out(),
             batch_size=None,
@@ -176,14 +178,14 @@ class Ahead:
         )
         return iter(loader)
 
-    def _hand_out(self) -> Iterator[Picture]:
+    def _hand_out(self) -> Iterator[SourceImage]:
         """Yield the upcoming images, and remember those given to processes."""
         for picture in self._upcoming:
             self._in_processes.append(picture)
             yield picture
 
 
-def _identity(read: Read) -> Read:
+def _identity(read: PrefetchedImage) -> PrefetchedImage:
     return read
 
 
@@ -195,8 +197,8 @@ go of it hundreds of times a batch, and would wait for Python's usual 5 ms each 
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """A shard's predictions: one row per inference (``looks_table``), and their content key."""
+class ShardPredictions:
+    """A shard's predictions: one row per inference (``inference_table``), and their content key."""
 
     shard: Shard
     key: str
@@ -221,19 +223,19 @@ class _Batch:
     """
 
     shard: Shard
-    reads: list[Read]
-    looks: list[tuple[Read, int]]
+    reads: list[PrefetchedImage]
+    looks: list[tuple[PrefetchedImage, int]]
     began: float
     last: bool
 
 
-class Looker:
+class ShardPredictor:
     """A loaded model with its prefetcher.
 
     Parameters
     ----------
     model : Model
-    folder : PictureFolder
+    folder : ImageFolder
     run_key : str
         Of all that is the same for each shard.
     settings : Settings
@@ -244,37 +246,39 @@ class Looker:
     def __init__(
         self,
         model: Model,
-        folder: PictureFolder,
+        folder: ImageFolder,
         run_key: str,
-        settings: Settings,
+        settings: PredictionSettings,
         *,
         expected: int = 0,
     ) -> None:
         self.model, self.run_key, self.settings = model, run_key, settings
-        self.ahead = Ahead(model, folder, settings, expected)
-        self.answerer = Answerer(model, settings.batch)
+        self.prefetcher = ImagePrefetcher(model, folder, settings, expected)
+        self.caller = ModelCaller(model, settings.batch)
         self._started_shards: deque[Shard] = deque()
         self._free_since = 0.0  # when the model finished its last shard
         self._switch = sys.getswitchinterval()
-        if self.ahead.apart:
+        if self.prefetcher.uses_processes:
             sys.setswitchinterval(min(_SWITCH_INTERVAL_S, self._switch))
 
     def close(self) -> None:
         """Let the threads and processes end."""
         sys.setswitchinterval(self._switch)
-        self.ahead.close()
-        self.answerer.close()
+        self.prefetcher.close()
+        self.caller.close()
 
-    def key(self, shard: Shard) -> str:
+    def compute_key(self, shard: Shard) -> str:
         """Compute the key of a shard's predictions from the hashes of its images."""
-        return shard_key(self.run_key, shard, self.ahead.hashes(shard.pictures))
+        return compute_shard_key(self.run_key, shard, self.prefetcher.hash_images(shard.images))
 
-    def looked(
+    def predict_shards(
         self, shards: Iterable[Shard], report: Callable[[int], None] = lambda _: None
-    ) -> Iterator[Looked]:
+    ) -> Iterator[ShardPredictions]:
         """Yield the predictions of each shard; later shards are prefetched meanwhile."""
-        max_pending = _MAX_PENDING_BATCHES if self.ahead.apart and self.model.on_gpu else 1
-        pending: deque[tuple[_Batch, Asked]] = deque()
+        max_pending = (
+            _MAX_PENDING_BATCHES if self.prefetcher.uses_processes and self.model.on_gpu else 1
+        )
+        pending: deque[tuple[_Batch, PendingBatch]] = deque()
         for batch in self._batches(shards):
             pending.append((batch, self._submit_batch(batch)))
             while len(pending) >= max_pending:
@@ -283,17 +287,17 @@ class Looker:
             yield from self._finish_first_batch(pending, report)
 
     def _finish_first_batch(
-        self, pending: deque[tuple[_Batch, Asked]], report: Callable[[int], None]
-    ) -> Iterator[Looked]:
+        self, pending: deque[tuple[_Batch, PendingBatch]], report: Callable[[int], None]
+    ) -> Iterator[ShardPredictions]:
         """Finish the batch that was submitted first."""
         batch, first_pending = pending.popleft()
-        n_hung = self.answerer.hung
-        read_responses = self.answerer.answered(first_pending, self._deadline(batch))
+        n_hung = self.caller.n_hung
+        read_responses = self.caller.finish_batch(first_pending, self._deadline(batch))
         for read, k in batch.looks:  # free the memory of finished inputs
-            read.shown[k] = None
+            read.model_inputs[k] = None
         if batch.last:
             self._free_since = time.monotonic()
-        if self.answerer.hung != n_hung:  # batches submitted after a hanging call never finish
+        if self.caller.n_hung != n_hung:  # batches submitted after a hanging call never finish
             resubmitted_batches = [
                 (later_batch, self._submit_batch(later_batch)) for later_batch, _ in pending
             ]
@@ -304,65 +308,71 @@ class Looker:
     def _batches(self, shards: Iterable[Shard]) -> Iterator[_Batch]:
         """Group prefetched images into batches of one shard."""
         self._started_shards.clear()
-        self.ahead.follow(self._iterate_images(shards))
+        self.prefetcher.start(self._iterate_images(shards))
         while self._started_shards:
             shard, began = self._started_shards.popleft(), time.monotonic()
-            reads: list[Read] = []
-            looks: list[tuple[Read, int]] = []
+            reads: list[PrefetchedImage] = []
+            looks: list[tuple[PrefetchedImage, int]] = []
             n_bytes = 0
-            for picture in shard.pictures:
-                read = self.ahead.next(picture, began + self.settings.time_limit)
+            for picture in shard.images:
+                read = self.prefetcher.next(picture, began + self.settings.time_limit)
                 reads.append(read)
-                looks += [(read, k) for k, response in enumerate(read.said) if response is None]
+                looks += [
+                    (read, k) for k, response in enumerate(read.responses) if response is None
+                ]
                 n_bytes += read.n_bytes
                 if len(looks) >= self.settings.batch or n_bytes > _MAX_BATCH_BYTES:
                     yield _Batch(shard, reads[:], looks, began, last=False)
                     looks, n_bytes = [], 0
-                self.ahead.refill()
+                self.prefetcher.refill()
             yield _Batch(shard, reads, looks, began, last=True)
-            self.ahead.refill()
+            self.prefetcher.refill()
 
-    def _iterate_images(self, shards: Iterable[Shard]) -> Iterator[Picture]:
+    def _iterate_images(self, shards: Iterable[Shard]) -> Iterator[SourceImage]:
         for shard in shards:
             self._started_shards.append(shard)
-            yield from shard.pictures
+            yield from shard.images
 
-    def _submit_batch(self, batch: _Batch) -> Asked:
-        model_inputs = [read.shown[k] for read, k in batch.looks]
-        return self.answerer.begun(model_inputs, self._deadline(batch))
+    def _submit_batch(self, batch: _Batch) -> PendingBatch:
+        model_inputs = [read.model_inputs[k] for read, k in batch.looks]
+        return self.caller.begin_batch(model_inputs, self._deadline(batch))
 
     def _deadline(self, batch: _Batch) -> float:
         """Return a shard's deadline; its time does not run while earlier shards are predicted."""
         return max(batch.began, self._free_since) + self.settings.time_limit
 
     def _store_responses(
-        self, batch: _Batch, responses: list[Said], report: Callable[[int], None]
-    ) -> Iterator[Looked]:
+        self, batch: _Batch, responses: list[ModelResponse], report: Callable[[int], None]
+    ) -> Iterator[ShardPredictions]:
         """Store a batch's responses, and yield the shard when it is complete."""
         for (read, k), response in zip(batch.looks, responses, strict=True):
-            read.said[k] = response
+            read.responses[k] = response
         if not batch.last:
             report(len(batch.reads))
             return
-        key = shard_key(self.run_key, batch.shard, [read.opened.sha256 for read in batch.reads])
-        yield Looked(batch.shard, key, _build_inference_table(batch.reads, self.model.predicts))
+        key = compute_shard_key(
+            self.run_key, batch.shard, [read.decoded.sha256 for read in batch.reads]
+        )
+        yield ShardPredictions(
+            batch.shard, key, _build_inference_table(batch.reads, self.model.predicts)
+        )
 
 
-def _build_inference_table(reads: Sequence[Read], prediction_type: str) -> pl.DataFrame:
+def _build_inference_table(reads: Sequence[PrefetchedImage], prediction_type: str) -> pl.DataFrame:
     """Build the table of a shard, one row per inference."""
     rows = [
         (
             unit.id,
-            read.opened.picture.image_id,
-            read.opened.sha256,
-            read.opened.width,
-            read.opened.height,
+            read.decoded.source.image_id,
+            read.decoded.sha256,
+            read.decoded.width,
+            read.decoded.height,
             response.reason,
             response.fault,
-            response.answers,
+            response.predictions,
         )
         for read in reads
-        for unit, response in zip(read.opened.picture.units, read.said, strict=True)
+        for unit, response in zip(read.decoded.source.units, read.responses, strict=True)
         if response is not None
     ]
-    return pl.DataFrame(rows, schema=looks_table(prediction_type).schema, orient="row")
+    return pl.DataFrame(rows, schema=inference_table(prediction_type).schema, orient="row")

@@ -11,14 +11,14 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from isolux.io.images import LARGEST_BYTES, Pixels, decode_image
-from isolux.io.picture_folder import PictureFolder
+from isolux.io.images import MAX_FILE_BYTES, Pixels, decode_image
+from isolux.io.picture_folder import ImageFolder
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError
 from isolux.vocabulary.tables import IMAGES, INSTANCES
 
 Box = tuple[float, float, float, float]
-PictureOf = Literal["image", "person"]
+InputUnit = Literal["image", "person"]
 """The model's input: the full image, or the crop of each person's box."""
 
 _WEB_ADDRESS = r"^[A-Za-z][A-Za-z0-9+.-]+://"
@@ -32,17 +32,17 @@ class Unit:
     """The unit of one inference: the full image, or a box of it (x, y, w, h; None: unknown)."""
 
     id: str
-    whole: bool = True
+    is_full_image: bool = True
     box: tuple[float, float, float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class SourceImage:
     """An image that is opened once: path below the root, annotated size, units in it.
 
-    ``placed``: what is answered or cut out lies by the annotation's pixels, so a picture of
-    another size is no use. ``reason``: why there is no picture, where that is known beforehand.
-    ``boxes``: of the people in it, for a model that is given them; None: it is not.
+    ``needs_annotated_size``: what is answered or cut out lies by the annotation's pixels, so a
+    picture of another size is no use. ``reason``: why there is no picture, where that is known
+    beforehand. ``boxes``: of the people in it, for a model that is given them; None: it is not.
     """
 
     image_id: str
@@ -50,13 +50,13 @@ class Picture:
     width: int | None
     height: int | None
     units: tuple[Unit, ...]
-    placed: bool
+    needs_annotated_size: bool
     reason: str | None = None
     boxes: tuple[Box, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class UnitCrop:
     """The pixels of one unit, or the reason for none."""
 
     unit: Unit
@@ -65,19 +65,19 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class DecodedImage:
     """A decoded image: the hash of its bytes (None: not read), its size, its crops."""
 
-    picture: Picture
+    source: SourceImage
     sha256: str | None
     width: int | None
     height: int | None
-    cuts: tuple[Cut, ...]
+    crops: tuple[UnitCrop, ...]
 
 
-def list_pictures(
-    dataset: Dataset, predicts: str, input_unit: PictureOf, *, by_box: bool = False
-) -> list[Picture]:
+def list_source_images(
+    dataset: Dataset, predicts: str, input_unit: InputUnit, *, by_box: bool = False
+) -> list[SourceImage]:
     """List the source images of a model, in the dataset's order."""
     if predicts not in _PERSON_PREDICTIONS and input_unit == "person":
         raise SpecError(
@@ -99,7 +99,7 @@ def list_pictures(
     images = images.with_columns(path=pl.when(~is_web_address).then("path"))
     boxes = _read_boxes(instances, dataset.name) if by_box else None
     return [
-        Picture(
+        SourceImage(
             image_id,
             path,
             width,
@@ -143,7 +143,7 @@ def _list_images(dataset: Dataset) -> pl.DataFrame:
 
 
 def _list_units(
-    instances: pl.DataFrame, input_unit: PictureOf, source: str
+    instances: pl.DataFrame, input_unit: InputUnit, source: str
 ) -> dict[str, list[Unit]]:
     units_by_image: dict[str, list[Unit]] = {}
     if input_unit == "image":
@@ -172,7 +172,9 @@ def _list_units(
         box_xywh = (
             None if None in box else (float(box[0]), float(box[1]), float(box[2]), float(box[3]))
         )
-        units_by_image.setdefault(image, []).append(Unit(instance, whole=False, box=box_xywh))
+        units_by_image.setdefault(image, []).append(
+            Unit(instance, is_full_image=False, box=box_xywh)
+        )
     return units_by_image
 
 
@@ -208,7 +210,7 @@ def _refuse_no_images(dataset: Dataset, images: pl.DataFrame) -> None:
         )
 
 
-def hash_picture(image: Picture, folder: PictureFolder) -> str | None:
+def hash_image(image: SourceImage, folder: ImageFolder) -> str | None:
     """Hash an image file without decoding it; None where it cannot be read."""
     try:
         return hashlib.sha256(_read_bytes(image, folder)).hexdigest()
@@ -216,7 +218,9 @@ def hash_picture(image: Picture, folder: PictureFolder) -> str | None:
         return None
 
 
-def open_picture(image: Picture, folder: PictureFolder, box_factor: float = 1.0) -> Opened:
+def decode_source_image(
+    image: SourceImage, folder: ImageFolder, box_factor: float = 1.0
+) -> DecodedImage:
     """Decode an image in the orientation of the annotated size, and crop its units."""
     sha256: str | None = None
     try:
@@ -225,25 +229,27 @@ def open_picture(image: Picture, folder: PictureFolder, box_factor: float = 1.0)
         pixels = _decode_oriented(image, file_bytes)
     except IsoluxError as error:
         reason = _format_error(error)
-        return Opened(image, sha256, None, None, tuple(Cut(u, None, reason) for u in image.units))
+        return DecodedImage(
+            image, sha256, None, None, tuple(UnitCrop(u, None, reason) for u in image.units)
+        )
     height, width = pixels.shape[:2]
     crops = tuple(_crop_unit(pixels, unit, box_factor) for unit in image.units)
-    return Opened(image, sha256, width, height, crops)
+    return DecodedImage(image, sha256, width, height, crops)
 
 
-def _read_bytes(image: Picture, folder: PictureFolder) -> bytes:
+def _read_bytes(image: SourceImage, folder: ImageFolder) -> bytes:
     if image.path is None:
         raise FileError(image.reason or "a web address, which is not opened")
-    path = folder.file(image.path)
+    path = folder.find_file(image.path)
     try:
-        if path.stat().st_size > LARGEST_BYTES:
+        if path.stat().st_size > MAX_FILE_BYTES:
             raise FileError("this picture's file is too large")
         return path.read_bytes()
     except OSError as error:
         raise FileError("the file cannot be read", found=error.strerror) from error
 
 
-def _decode_oriented(image: Picture, file_bytes: bytes) -> Pixels:
+def _decode_oriented(image: SourceImage, file_bytes: bytes) -> Pixels:
     """Decode with or without EXIF orientation, whichever has the annotated size."""
     oriented_pixels = decode_image(file_bytes, image.image_id)
     if _has_annotated_size(oriented_pixels, image):
@@ -251,7 +257,7 @@ def _decode_oriented(image: Picture, file_bytes: bytes) -> Pixels:
     unoriented_pixels = decode_image(file_bytes, image.image_id, exif_orientation=False)
     if _has_annotated_size(unoriented_pixels, image):
         return unoriented_pixels
-    if image.placed:
+    if image.needs_annotated_size:
         raise TableError(
             "picture of another size than annotated",
             expected=f"{image.width} × {image.height}",
@@ -260,18 +266,18 @@ def _decode_oriented(image: Picture, file_bytes: bytes) -> Pixels:
     return oriented_pixels
 
 
-def _has_annotated_size(pixels: Pixels, image: Picture) -> bool:
+def _has_annotated_size(pixels: Pixels, image: SourceImage) -> bool:
     size_pairs = zip(pixels.shape[:2], (image.height, image.width), strict=True)
     return all(
         annotated_px is None or actual_px == annotated_px for actual_px, annotated_px in size_pairs
     )
 
 
-def _crop_unit(pixels: Pixels, unit: Unit, factor: float) -> Cut:
-    if unit.whole:
-        return Cut(unit, pixels)
+def _crop_unit(pixels: Pixels, unit: Unit, factor: float) -> UnitCrop:
+    if unit.is_full_image:
+        return UnitCrop(unit, pixels)
     if unit.box is None:
-        return Cut(unit, None, "no box to cut out")
+        return UnitCrop(unit, None, "no box to cut out")
     x, y, w, h = unit.box
     left_px, right_px = x + w / 2 - factor * w / 2, x + w / 2 + factor * w / 2
     top_px, bottom_px = y + h / 2 - factor * h / 2, y + h / 2 + factor * h / 2
@@ -280,8 +286,8 @@ def _crop_unit(pixels: Pixels, unit: Unit, factor: float) -> Cut:
     columns = slice(max(int(np.floor(left_px)), 0), min(int(np.ceil(right_px)), width))
     crop = pixels[rows, columns]
     if not crop.size:
-        return Cut(unit, None, "a box outside its picture")
-    return Cut(unit, np.ascontiguousarray(crop))
+        return UnitCrop(unit, None, "a box outside its picture")
+    return UnitCrop(unit, np.ascontiguousarray(crop))
 
 
 def _format_error(error: IsoluxError) -> str:
@@ -289,11 +295,11 @@ def _format_error(error: IsoluxError) -> str:
     return error.problem if error.found is None else f"{error.problem}: {error.found}"
 
 
-def picture_folder(dataset: Dataset) -> PictureFolder:
+def image_folder(dataset: Dataset) -> ImageFolder:
     """Return the folder of a dataset's images."""
-    return PictureFolder(Path(str(dataset.root)))
+    return ImageFolder(Path(str(dataset.root)))
 
 
-def count_units(images: Sequence[Picture]) -> int:
+def count_units(images: Sequence[SourceImage]) -> int:
     """Count the units in all images."""
     return sum(len(image.units) for image in images)

@@ -9,44 +9,44 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from isolux.engine.answering import Said
-from isolux.engine.pictures import Opened, Picture, open_picture
-from isolux.io.picture_folder import PictureFolder
+from isolux.engine.answering import ModelResponse
+from isolux.engine.pictures import DecodedImage, SourceImage, decode_source_image
+from isolux.io.picture_folder import ImageFolder
 
 
 @dataclass(slots=True)
-class Read:
+class PrefetchedImage:
     """A prefetched image with the model's inputs and their size in memory.
 
     Parameters
     ----------
-    opened : Opened
+    decoded : Opened
         Without its cuts.
-    shown : list
+    model_inputs : list
         What the model is shown of each unit; None where there is nothing.
-    said : list of Said or None
+    responses : list of Said or None
         Why there is nothing; None: there is something, and the model says more.
     n_bytes : int
         Of all that is shown.
     """
 
-    opened: Opened
-    shown: list[Any]
-    said: list[Said | None]
+    decoded: DecodedImage
+    model_inputs: list[Any]
+    responses: list[ModelResponse | None]
     n_bytes: int = 0
 
 
-def read_picture(
-    image: Picture, folder: PictureFolder, prepare: Callable[..., Any] | None, box_factor: float
-) -> Read:
+def prefetch_image(
+    image: SourceImage, folder: ImageFolder, prepare: Callable[..., Any] | None, box_factor: float
+) -> PrefetchedImage:
     """Decode an image, crop its units, and prepare them as model inputs."""
-    opened = open_picture(image, folder, box_factor)
+    opened = decode_source_image(image, folder, box_factor)
     # Without its crops: a shard of large images would fill the memory until it is committed.
-    prefetched_image = Read(replace(opened, cuts=()), [], [])
-    for crop in opened.cuts:
+    prefetched_image = PrefetchedImage(replace(opened, crops=()), [], [])
+    for crop in opened.crops:
         if crop.pixels is None:
-            prefetched_image.shown.append(None)
-            prefetched_image.said.append(Said(None, crop.reason, "picture"))
+            prefetched_image.model_inputs.append(None)
+            prefetched_image.responses.append(ModelResponse(None, crop.reason, "picture"))
             continue
         try:
             # A pose model is given people's boxes with the image (``by_box``).
@@ -54,17 +54,17 @@ def read_picture(
             model_input = crop.pixels if prepare is None else prepare(crop.pixels, *boxes)
         except Exception as error:  # noqa: BLE001 - whatever a model raises is its own
             reason = (str(error).splitlines() or [""])[0][:200]
-            prefetched_image.shown.append(None)
-            prefetched_image.said.append(
-                Said(
+            prefetched_image.model_inputs.append(None)
+            prefetched_image.responses.append(
+                ModelResponse(
                     None,
                     f"the model's preparation raised {type(error).__name__}: {reason}",
                     "model",
                 )
             )
             continue
-        prefetched_image.shown.append(model_input)
-        prefetched_image.said.append(None)
+        prefetched_image.model_inputs.append(model_input)
+        prefetched_image.responses.append(None)
         n_input_bytes = getattr(model_input, "nbytes", None)
         prefetched_image.n_bytes += (
             n_input_bytes if isinstance(n_input_bytes, int) else crop.pixels.nbytes

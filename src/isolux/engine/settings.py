@@ -19,7 +19,7 @@ _MAX_LISTED_REASONS = 3  # reasons in an error
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class PredictionSettings:
     """Settings of a run. Only ``batch`` and ``box_factor`` can change a prediction.
 
     Parameters
@@ -47,13 +47,13 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RunOutcome:
     """Outcome of a run: shards with their keys, what was computed, whether it is complete."""
 
     keys: list[tuple[Shard, str]]
-    computed: int
-    pictures: int
-    whole: bool
+    n_computed: int
+    n_images: int
+    is_complete: bool
     batch: int
 
 
@@ -63,11 +63,11 @@ class Failures:
 
     Parameters
     ----------
-    looks : int
+    n_inferences : int
         Of the whole run.
-    share : float
+    max_share : float
         How many of them, 0 to 1, may have no answer.
-    where : Path
+    folder : Path
         The directory of answers, for the error.
 
     Examples
@@ -78,37 +78,37 @@ class Failures:
     1
     """
 
-    looks: int
-    share: float
-    where: Path
-    found: Counter[str] = field(default_factory=Counter)
+    n_inferences: int
+    max_share: float
+    folder: Path
+    counts: Counter[str] = field(default_factory=Counter)
     example: str = ""
 
-    def earlier(self, n: int) -> None:
+    def add_earlier(self, n: int) -> None:
         """Count the failures of a shard that an earlier run committed."""
-        self.found["a picture that could not be used, as the run before found"] += n
+        self.counts["a picture that could not be used, as the run before found"] += n
         self._refuse_too_many()
 
-    def count(self, table: pl.DataFrame) -> None:
+    def add_shard(self, table: pl.DataFrame) -> None:
         """Count the failures of a shard."""
         missing = table.drop_nulls("reason")
         for unit, reason in missing.select("unit_id", "reason").iter_rows():
             self.example = self.example or f"{unit!r}: {reason}"
-            self.found[reason] += 1
+            self.counts[reason] += 1
         self._refuse_too_many()
 
     def _refuse_too_many(self) -> None:
-        n_failed = self.found.total()
-        if n_failed <= self.share * self.looks:
+        n_failed = self.counts.total()
+        if n_failed <= self.max_share * self.n_inferences:
             return
         reasons_text = ", ".join(
-            f"{n:,} × {reason}" for reason, n in self.found.most_common(_MAX_LISTED_REASONS)
+            f"{n:,} × {reason}" for reason, n in self.counts.most_common(_MAX_LISTED_REASONS)
         )
         first = f"; the first: {self.example}" if self.example else ""
         raise InputError(
             "too many pictures have no answer",
-            expected=f"at most {self.share:.3g} of {self.looks:,} (max_failures)",
+            expected=f"at most {self.max_share:.3g} of {self.n_inferences:,} (max_failures)",
             found=f"{n_failed:,} so far: {reasons_text}{first}",
-            where=str(self.where),
+            where=str(self.folder),
             hint="`isolux check` finds broken pictures; what was answered is kept",
         )

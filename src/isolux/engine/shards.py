@@ -10,15 +10,15 @@ from typing import Any
 
 import polars as pl
 
-from isolux.engine.pictures import Picture
-from isolux.models import ANSWERS
+from isolux.engine.pictures import SourceImage
+from isolux.models import PREDICTION_TABLES
 from isolux.vocabulary.schema import Column, Table
 
 FAULTS = ("picture", "model", "time")
 """Who is at fault where there is no answer: the picture, the model, or its time limit. A picture's
 fault stays as long as the picture does; the others may be gone the next time."""
 
-ASKED = ("question", "prompt")
+QUESTION_COLUMNS = ("question", "prompt")
 """Optional columns of labels: the question, and the prompt that decided."""
 
 _ID_COLUMNS = ("model", "instance_id", "image_id")
@@ -30,10 +30,10 @@ class Shard:
     """A chunk of a run: its number, and images in the run's order."""
 
     index: int
-    pictures: tuple[Picture, ...]
+    images: tuple[SourceImage, ...]
 
 
-def shards_of(images: Sequence[Picture], size: int) -> list[Shard]:
+def split_into_shards(images: Sequence[SourceImage], size: int) -> list[Shard]:
     """Split images into shards of ``size``, in their order; the last one may be smaller."""
     return [
         Shard(k, tuple(images[start : start + size]))
@@ -41,7 +41,7 @@ def shards_of(images: Sequence[Picture], size: int) -> list[Shard]:
     ]
 
 
-def shard_key(run_key: str, shard: Shard, hashes: Sequence[str | None]) -> str:
+def compute_shard_key(run_key: str, shard: Shard, hashes: Sequence[str | None]) -> str:
     """Compute the key of a shard's predictions: SHA-256 of all that they depend on."""
     key_inputs = [
         [
@@ -49,26 +49,28 @@ def shard_key(run_key: str, shard: Shard, hashes: Sequence[str | None]) -> str:
             sha,
             image.width,
             image.height,
-            image.placed,
-            [[unit.id, unit.whole, unit.box] for unit in image.units],
+            image.needs_annotated_size,
+            [[unit.id, unit.is_full_image, unit.box] for unit in image.units],
             image.boxes,
         ]
-        for image, sha in zip(shard.pictures, hashes, strict=True)
+        for image, sha in zip(shard.images, hashes, strict=True)
     ]
     return hashlib.sha256(json.dumps([run_key, key_inputs]).encode()).hexdigest()
 
 
-def answer_columns(prediction_type: str) -> dict[str, Any]:
+def prediction_columns(prediction_type: str) -> dict[str, Any]:
     """Return the columns of one prediction of a type, without model and ids."""
     columns = {
         name: dtype
-        for name, dtype in ANSWERS[prediction_type].schema.items()
+        for name, dtype in PREDICTION_TABLES[prediction_type].schema.items()
         if name not in _ID_COLUMNS
     }
-    return columns | (dict.fromkeys(ASKED, _STRING) if prediction_type == "labels" else {})
+    return columns | (
+        dict.fromkeys(QUESTION_COLUMNS, _STRING) if prediction_type == "labels" else {}
+    )
 
 
-def looks_table(prediction_type: str) -> Table:
+def inference_table(prediction_type: str) -> Table:
     """Return the schema of a shard: one row per inference, with predictions or the reason."""
     return Table(
         "looks",
@@ -83,7 +85,7 @@ def looks_table(prediction_type: str) -> Table:
             Column("fault", _STRING, "whose fault that is; null: no one's", nullable=True),
             Column(
                 "answers",
-                pl.List(pl.Struct(answer_columns(prediction_type))),
+                pl.List(pl.Struct(prediction_columns(prediction_type))),
                 "the answers; null where there is a reason",
                 nullable=True,
             ),

@@ -21,12 +21,12 @@ from typing import Any
 
 import polars as pl
 
-from isolux.engine.shards import ASKED, Shard, answer_columns, looks_table
+from isolux.engine.shards import QUESTION_COLUMNS, Shard, inference_table, prediction_columns
 from isolux.io.atomic import refuse_existing, write_parquet, write_text
 from isolux.io.frames import read_parquet, refuse_unless_file
 from isolux.io.shard_files import read_shard
-from isolux.io.stages import is_stage, left_below
-from isolux.models import ANSWERS
+from isolux.io.stages import is_staging_name, settle_staging_below
+from isolux.models import PREDICTION_TABLES
 from isolux.vocabulary.errors import FileError, IsoluxError, OutputError
 from isolux.vocabulary.schema import check
 
@@ -38,20 +38,20 @@ _SHARD_FILE_NAME = re.compile(r"(?P<index>\d{6,})-(?P<key>[0-9a-f]{32})\.parquet
 _KEY_LENGTH = 32  # hex digits of a key in a file's name: 128 bits
 
 
-def short(key: str) -> str:
+def shorten_key(key: str) -> str:
     """Return the part of a key that is in a shard's file name."""
     return key[:_KEY_LENGTH]
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
-    """All predictions of a run, and one row per inference (``looks_table`` without answers)."""
+class CollectedPredictions:
+    """All predictions of a run, and one row per inference (``inference_table`` without answers)."""
 
     predictions: pl.DataFrame
-    looks: pl.DataFrame
+    inferences: pl.DataFrame
 
 
-class Store:
+class ShardStore:
     """The shards of one directory.
 
     Parameters
@@ -65,7 +65,7 @@ class Store:
         self._shards = self.folder / "shards"
 
     @contextmanager
-    def opened(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Make the directory and lock it while the block runs: one command at a time writes."""
         _refuse_other(self.folder)
         try:
@@ -79,7 +79,7 @@ class Store:
             ) from error
         lock = _lock_folder(self.folder)
         try:
-            for _ in left_below(self.folder):  # staging files of a killed command
+            for _ in settle_staging_below(self.folder):  # staging files of a killed command
                 pass
             yield
         finally:
@@ -93,7 +93,7 @@ class Store:
             with suppress(OSError):
                 folder.rmdir()
 
-    def record(self) -> dict[str, Any]:
+    def read_record(self) -> dict[str, Any]:
         """Read ``predict.json``."""
         path = self.folder / RUN_FILE
         if path.exists():  # reading a pipe would block
@@ -116,7 +116,7 @@ class Store:
         """Write ``predict.json``, whole or not at all."""
         write_text(self.folder / RUN_FILE, json.dumps(record, indent=2, sort_keys=True) + "\n")
 
-    def committed(self) -> dict[int, list[str]]:
+    def list_committed(self) -> dict[int, list[str]]:
         """List the keys of the committed shards, by the shard's number."""
         keys_by_index: dict[int, list[str]] = {}
         if self._shards.is_dir():
@@ -126,18 +126,18 @@ class Store:
         return keys_by_index
 
     def _path(self, shard: Shard, key: str) -> Path:
-        return self._shards / f"{shard.index:06d}-{short(key)}.parquet"
+        return self._shards / f"{shard.index:06d}-{shorten_key(key)}.parquet"
 
-    def settled(self, shard: Shard, keys: Sequence[str]) -> dict[str, int]:
+    def select_settled(self, shard: Shard, keys: Sequence[str]) -> dict[str, int]:
         """Select a shard's committed keys that need no retry, with their numbers of failures."""
-        faults_by_key = {key: self.faults(shard, key) for key in keys}
+        faults_by_key = {key: self.read_faults(shard, key) for key in keys}
         return {
             key: len(faults)
             for key, faults in faults_by_key.items()
             if faults is not None and not (faults != "picture").any()
         }
 
-    def faults(self, shard: Shard, key: str) -> pl.Series | None:
+    def read_faults(self, shard: Shard, key: str) -> pl.Series | None:
         """Read the faults of a committed shard's failed inferences; None: no shard.
 
         A file that is no Parquet (a disk that lost power) is as good as none, and is done again.
@@ -153,18 +153,18 @@ class Store:
             (self.folder / name).unlink(missing_ok=True)
         write_parquet(self._path(shard, key), inferences)
 
-    def gather(
+    def collect(
         self, prediction_type: str, keys: Sequence[tuple[Shard, str]], model: str
-    ) -> Gathered:
+    ) -> CollectedPredictions:
         """Combine all shards of a run, in order, and write the two tables."""
         inferences = pl.concat([read_parquet(self._path(shard, key)) for shard, key in keys])
-        inferences = check(inferences, looks_table(prediction_type), where=str(self.folder))
-        collected_predictions = Gathered(
+        inferences = check(inferences, inference_table(prediction_type), source=str(self.folder))
+        collected_predictions = CollectedPredictions(
             _explode_predictions(inferences, prediction_type, model), inferences.drop("answers")
         )
         for name, table in zip(
             _RUN_TABLES,
-            (collected_predictions.predictions, collected_predictions.looks),
+            (collected_predictions.predictions, collected_predictions.inferences),
             strict=True,
         ):
             write_parquet(self.folder / name, table)
@@ -174,31 +174,34 @@ class Store:
                 path.unlink(missing_ok=True)
         return collected_predictions
 
-    def whole(self) -> Gathered:
+    def read_all(self) -> CollectedPredictions:
         """Read a finished run."""
-        state = self.record().get("state")
+        state = self.read_record().get("state")
         if state != "finished" or not all((self.folder / name).is_file() for name in _RUN_TABLES):
             raise FileError(
                 "these answers are not complete",
                 expected="a finished run",
-                found=f"{len(self.committed()):,} of {self.record().get('shards', '?')} shards",
+                found=f"{len(self.list_committed()):,} of {self.read_record().get('shards', '?')}"
+                " shards",
                 where=str(self.folder),
                 hint=f"isolux predict --resume {self.folder}",
             )
-        return Gathered(*(read_parquet(self.folder / name) for name in _RUN_TABLES))
+        return CollectedPredictions(*(read_parquet(self.folder / name) for name in _RUN_TABLES))
 
 
 def _explode_predictions(
     inferences: pl.DataFrame, prediction_type: str, model: str
 ) -> pl.DataFrame:
-    table = ANSWERS[prediction_type]
+    table = PREDICTION_TABLES[prediction_type]
     id_column = "instance_id" if "instance_id" in table.schema else "image_id"
     with_predictions = inferences.filter(pl.col("answers").list.len() > 0)
     rows = with_predictions.select(pl.col("unit_id").alias(id_column), "answers").explode("answers")
-    columns = [pl.col("answers").struct.field(name) for name in answer_columns(prediction_type)]
+    columns = [pl.col("answers").struct.field(name) for name in prediction_columns(prediction_type)]
     predictions = table.conform(rows.select(id_column, *columns, model=pl.lit(model)))
     empty_columns = [
-        name for name in ASKED if name in predictions.columns and predictions[name].is_null().all()
+        name
+        for name in QUESTION_COLUMNS
+        if name in predictions.columns and predictions[name].is_null().all()
     ]
     return predictions.drop(empty_columns)  # columns of one question alone are empty
 
@@ -213,7 +216,7 @@ def _refuse_other(folder: Path) -> None:
     if not folder.is_dir():
         refuse_existing(folder, overwrite=False)
         return
-    names = {path.name for path in folder.iterdir() if not is_stage(path.name)}
+    names = {path.name for path in folder.iterdir() if not is_staging_name(path.name)}
     if names - {"shards"} and RUN_FILE not in names:
         raise OutputError(
             "this directory contains something else and is left unchanged",

@@ -92,7 +92,7 @@ def runs_to_edges(
     (_E, _I, _I, types.int64[::1], types.float64[:, ::1]),
     **_FLAGS,
 )
-def measure(
+def measure_masks(
     edges: _Edges, starts: _Ints, height: _Ints, area: _Ints, box: npt.NDArray[np.float64]
 ) -> None:
     """Fill ``area [n]`` and the tight ``box [n, 4]`` (xywh); a mask without pixels gets zeros."""
@@ -132,7 +132,7 @@ def _find_first_run_after(edges: _Edges, first: int, last: int, position: int) -
 
 
 @njit((_E, _I, _I, _E, _I, _I, types.int64[::1]), **_FLAGS)
-def overlaps_px(
+def intersections_px(
     a_edges: _Edges,
     a_starts: _Ints,
     a_row: _Ints,

@@ -50,7 +50,7 @@ def _grow_if_full(values: npt.NDArray[Any], n_used: int) -> npt.NDArray[Any]:
 
 
 @njit(nogil=True)
-def row_at(order: _Ints, in_order: bool, position: int) -> int:
+def sorted_row(order: _Ints, in_order: bool, position: int) -> int:
     """Return the row at a position of the sorted order."""
     return position if in_order else order[position]
 
@@ -105,7 +105,7 @@ def _pair_overlap(  # noqa: PLR0917 (numbers stay in registers)
     ),
     nogil=True,
 )
-def overlapping_pairs(
+def find_overlapping_pairs(
     first_image: int,
     last_image: int,
     detections: _BoxTable,
@@ -126,13 +126,13 @@ def overlapping_pairs(
         if t_starts[i] == t_starts[i + 1]:
             continue
         for d_position in range(d_starts[i], d_starts[i + 1]):
-            d = row_at(d_order, d_in_order, d_position)
+            d = sorted_row(d_order, d_in_order, d_position)
             x, y, w, h = d_x[d], d_y[d], d_w[d], d_h[d]
             if not (w >= 0.0 and h >= 0.0):
                 continue
             area = d_area[d] if is_bound else (w + extra_px) * (h + extra_px)
             for t_position in range(t_starts[i], t_starts[i + 1]):
-                t = row_at(t_order, t_in_order, t_position)
+                t = sorted_row(t_order, t_in_order, t_position)
                 person_area = t_area[t] if is_bound else (t_w[t] + extra_px) * (t_h[t] + extra_px)
                 pair_iou = _pair_overlap(
                     x,
@@ -160,7 +160,7 @@ def overlapping_pairs(
 
 
 @njit(nogil=True)
-def by_falling_score(score: _Floats, first: int, last: int, order: _Ints) -> None:
+def sort_by_falling_score(score: _Floats, first: int, last: int, order: _Ints) -> None:
     """Fill ``order`` with the positions ``first`` to ``last`` by falling score, stably."""
     n = last - first
     if n > _MAX_INSERTION_SORT:
@@ -206,7 +206,7 @@ def _find_best_person(
     ),
     nogil=True,
 )
-def greedy(
+def match_greedily(
     image_starts: _Ints,
     starts: _Ints,
     truth: _Ints,
@@ -229,7 +229,7 @@ def greedy(
         first, last = image_starts[i], image_starts[i + 1]
         if len(order) < last - first:
             order = np.empty(2 * (last - first), np.int64)
-        by_falling_score(score, first, last, order)
+        sort_by_falling_score(score, first, last, order)
         for k in range(last - first):
             c = order[k]
             max_iou, person_kinds = (

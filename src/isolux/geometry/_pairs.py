@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.vocabulary.errors import SpecError, TableError, place
+from isolux.vocabulary.errors import SpecError, TableError, format_location
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer[Any]]
@@ -62,7 +62,7 @@ class Detections:
                 "a detection's score is not a finite number",
                 expected="a finite number; higher is matched first",
                 found=str(score[row]),
-                where=place(table, row + 1, "score"),
+                where=format_location(table, row + 1, "score"),
             )
         if self.label is not None:
             label = _check_length(self.label, self.image, table, "label")
@@ -133,7 +133,7 @@ class Truths:
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class OverlapPairs:
     """Every pair of a detection and a person of one image (and class) that overlaps enough.
 
     Parameters
@@ -159,7 +159,7 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.iou)
 
-    def where(self, keep: BoolArray) -> Pairs:
+    def select(self, keep: BoolArray) -> OverlapPairs:
         """Return the pairs for which ``keep [p]`` is true."""
         rows = np.flatnonzero(keep)
         return replace(
@@ -203,7 +203,7 @@ def rows_by_image(image: IntArray, n_images: int) -> RowsByImage:
     return RowsByImage(starts, order, in_order=False)
 
 
-def together(detections: Detections, truths: Truths) -> bool:
+def is_class_aware(detections: Detections, truths: Truths) -> bool:
     """Return whether matching is class by class; refuse labels of one table alone."""
     if (detections.label is None) != (truths.label is None):
         raise SpecError(
@@ -213,7 +213,7 @@ def together(detections: Detections, truths: Truths) -> bool:
     return detections.label is not None
 
 
-def found_in_chunks(
+def find_in_image_chunks(
     find: Callable[[int, int], tuple[npt.NDArray[Any], ...]],
     starts: npt.NDArray[np.int64],
     n_threads: int,
@@ -248,7 +248,7 @@ def _check_index(values: npt.NDArray[Any], table: str, column: str) -> IntArray:
             f"{index_kind} is negative",
             expected="a whole number from 0",
             found=str(indices[row]),
-            where=place(table, row + 1, column),
+            where=format_location(table, row + 1, column),
         )
     return indices if np.issubdtype(indices.dtype, np.signedinteger) else indices.astype(np.int64)
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from isolux.geometry._match_kernels import by_falling_score, row_at
+from isolux.geometry._match_kernels import sort_by_falling_score, sorted_row
 from isolux.io.kernels import njit
 
 _F = types.Array(types.float64, 1, "A", readonly=True)
@@ -22,7 +22,7 @@ _Bools = npt.NDArray[np.bool_]
 
 
 @njit((_I, _I, types.boolean, _F, _I, types.int64), nogil=True)
-def ranks(
+def rank_in_images(
     starts: _Ints, order: _Ints, in_order: bool, score: _Floats, label: _Ints, n_labels: int
 ) -> _Ints:
     """Rank every detection in its image (and class) by falling score, from 0."""
@@ -32,15 +32,15 @@ def ranks(
         first, last = starts[i], starts[i + 1]
         image_scores = np.empty(last - first)
         for k in range(last - first):
-            image_scores[k] = score[row_at(order, in_order, first + k)]
+            image_scores[k] = score[sorted_row(order, in_order, first + k)]
         sorted_positions = np.empty(last - first, np.int64)
-        by_falling_score(image_scores, 0, last - first, sorted_positions)
+        sort_by_falling_score(image_scores, 0, last - first, sorted_positions)
         for position in sorted_positions:
-            d = row_at(order, in_order, first + position)
+            d = sorted_row(order, in_order, first + position)
             rank[d] = n_ranked[label[d]] if n_labels > 1 else n_ranked[0]
             n_ranked[label[d] if n_labels > 1 else 0] += 1
         for k in range(first, last):
-            n_ranked[label[row_at(order, in_order, k)] if n_labels > 1 else 0] = 0
+            n_ranked[label[sorted_row(order, in_order, k)] if n_labels > 1 else 0] = 0
     return rank
 
 
@@ -48,7 +48,7 @@ def ranks(
     (_I, _I, _I, _I, types.boolean, _F, _I, types.boolean, types.int64),
     nogil=True,
 )
-def beyond_limit(
+def flag_beyond_limit(
     candidate: _Ints,
     image: _Ints,
     starts: _Ints,
@@ -71,7 +71,7 @@ def beyond_limit(
             continue
         n_before = 0
         for k in range(starts[i], starts[i + 1]):
-            d = row_at(order, in_order, k)
+            d = sorted_row(order, in_order, k)
             if is_class_aware and label[d] != label[row]:
                 continue
             # Of equal scores the earlier row comes first, as in a stable sort.

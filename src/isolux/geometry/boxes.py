@@ -34,13 +34,13 @@ from isolux.geometry._pairs import (
     Detections,
     FloatArray,
     IntArray,
-    Pairs,
+    OverlapPairs,
     Truths,
-    found_in_chunks,
+    find_in_image_chunks,
+    is_class_aware,
     rows_by_image,
-    together,
 )
-from isolux.vocabulary.errors import SpecError, TableError, place
+from isolux.vocabulary.errors import SpecError, TableError, format_location
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def box_pairs_xywh(
     lowest_iou: float = 0.5,
     pixel_inclusive: bool = False,
     n_threads: int = 1,
-) -> Pairs:
+) -> OverlapPairs:
     """Find the pairs of one image (and class, where both have labels) that overlap enough.
 
     Shapes: ``detection_boxes, truth_boxes`` [n, 4].
@@ -119,19 +119,19 @@ def box_pairs_xywh(
     )
 
 
-def box_pairing_xywh(
+def build_pair_finder_xywh(
     detections: Detections,
     truths: Truths,
     truth_boxes: FloatArray | BoxColumns,
     *,
     lowest_iou: float = 0.5,
-) -> Callable[[FloatArray | BoxColumns], Pairs]:
+) -> Callable[[FloatArray | BoxColumns], OverlapPairs]:
     """Return a function that does ``box_pairs_xywh`` for other boxes of the same detections.
 
     Examples
     --------
     >>> found, people = Detections(np.array([0]), np.array([0.9])), Truths(np.array([0]))
-    >>> pairs_of = box_pairing_xywh(found, people, np.array([[0.0, 0, 10, 8]]))
+    >>> pairs_of = build_pair_finder_xywh(found, people, np.array([[0.0, 0, 10, 8]]))
     >>> [pairs_of(np.array([[0.0, 0, 10, height]])).iou.tolist() for height in (10, 8)]
     [[0.8], [1.0]]
     """
@@ -172,7 +172,7 @@ def check_boxes_xywh(
                 fault,
                 expected="left, top, width, height in pixels",
                 found=f"{boxes[row].tolist()}, and {count} such row{'s' * (count > 1)} in all",
-                where=place(file, row + 1),
+                where=format_location(file, row + 1),
             )
 
 
@@ -197,7 +197,7 @@ def find_candidate_pairs(
     extra: float = 0.0,
     areas: tuple[FloatArray, FloatArray] | None = None,
     n_threads: int = 1,
-) -> Pairs:
+) -> OverlapPairs:
     """Find pairs by box overlap or, with ``areas``, by the upper bound for masks in the boxes."""
     return _build_pair_finder(tables, lowest_iou)(
         boxes, extra=extra, areas=areas, n_threads=n_threads
@@ -206,9 +206,9 @@ def find_candidate_pairs(
 
 def _build_pair_finder(
     tables: tuple[Detections, Truths], lowest_iou: float
-) -> Callable[..., Pairs]:
+) -> Callable[..., OverlapPairs]:
     """Group rows by image once, and return a function that finds the pairs of any boxes."""
-    from isolux.geometry._match_kernels import overlapping_pairs
+    from isolux.geometry._match_kernels import find_overlapping_pairs
 
     if not 0 < lowest_iou <= 1:
         raise SpecError(
@@ -216,7 +216,7 @@ def _build_pair_finder(
             expected="for example 0.5; at 0 things would match that do not touch",
             found=str(lowest_iou),
         )
-    class_aware = together(*tables)
+    class_aware = is_class_aware(*tables)
     n_images = 1 + max((int(s.image.max()) for s in tables if len(s)), default=-1)
     no_areas = np.empty(0)
     labels = [_labels(tables[0].label), _labels(tables[1].label)]
@@ -230,15 +230,15 @@ def _build_pair_finder(
         extra: float = 0.0,
         areas: tuple[FloatArray, FloatArray] | None = None,
         n_threads: int = 1,
-    ) -> Pairs:
+    ) -> OverlapPairs:
         d_table, t_table = (
             (g.starts, g.order, g.in_order, b.x, b.y, b.width, b.height, area, label)
             for g, b, area, label in zip(
                 grouped, boxes, areas or (no_areas, no_areas), labels, strict=True
             )
         )
-        image, detection, truth, overlap = found_in_chunks(
-            lambda first, last: overlapping_pairs(
+        image, detection, truth, overlap = find_in_image_chunks(
+            lambda first, last: find_overlapping_pairs(
                 first,
                 last,
                 d_table,
@@ -252,7 +252,9 @@ def _build_pair_finder(
             grouped[0].starts,
             n_threads,
         )
-        return Pairs(image, detection, truth, overlap, lowest_iou, len(tables[0]), len(tables[1]))
+        return OverlapPairs(
+            image, detection, truth, overlap, lowest_iou, len(tables[0]), len(tables[1])
+        )
 
     return find
 

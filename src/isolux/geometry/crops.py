@@ -36,7 +36,7 @@ Pixels = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
 Fill = Literal["mean", "black", "cut"]
 
-LARGEST = 89_478_485
+MAX_CROP_PX = 89_478_485
 """Pixels of a crop with its padding: as many as of a picture that is opened at all."""
 
 DLIB_EYES: Mapping[str, tuple[float, float]] = {
@@ -54,14 +54,14 @@ _BORDER_FRACTION = (
 _MIN_BORDER_PX = 3  # pixels
 
 
-def whole_box(box_xywh: npt.ArrayLike, factor: float = 1.0) -> tuple[int, int, int, int]:
+def pixel_box(box_xywh: npt.ArrayLike, factor: float = 1.0) -> tuple[int, int, int, int]:
     """Return the box of pixels that a box covers after scaling it about its centre.
 
     Shapes: ``box_xywh`` [4].
 
     Examples
     --------
-    >>> whole_box((10, 20, 4, 6), 2)
+    >>> pixel_box((10, 20, 4, 6), 2)
     (8, 17, 16, 29)
     """
     x, y, w, h = np.asarray(box_xywh, dtype=np.float64).tolist()
@@ -80,7 +80,7 @@ def whole_box(box_xywh: npt.ArrayLike, factor: float = 1.0) -> tuple[int, int, i
     )
 
 
-def cut_xywh(
+def crop_xywh(
     pixels: Pixels,
     box_xywh: npt.ArrayLike,
     *,
@@ -92,42 +92,42 @@ def cut_xywh(
     Examples
     --------
     >>> grey = np.array([[10, 20], [30, 40]], dtype=np.uint8)[..., None].repeat(3, axis=2)
-    >>> cut_xywh(grey, (0, 0, 2, 2), factor=2)[..., 0]
+    >>> crop_xywh(grey, (0, 0, 2, 2), factor=2)[..., 0]
     array([[25, 20, 30, 25],
            [15, 10, 20, 15],
            [35, 30, 40, 35],
            [25, 20, 30, 25]], dtype=uint8)
     """
-    return _crop_with_padding(pixels, whole_box(box_xywh, factor), fill)
+    return _crop_with_padding(pixels, pixel_box(box_xywh, factor), fill)
 
 
-def cut_square_top(
+def crop_square_top(
     pixels: Pixels,
     box_xywh: npt.ArrayLike,
     *,
     ratio: float = 1.2,
-    wide: Literal["left", "centre"] = "left",
+    square_position: Literal["left", "centre"] = "left",
 ) -> Pixels:
     """Crop a box; of a box that is far from square, its largest square at the top left: [4], B.2.
 
     Examples
     --------
     >>> grey = np.arange(12, dtype=np.uint8).reshape(2, 6, 1).repeat(3, axis=2)
-    >>> cut_square_top(grey, (0, 0, 6, 2))[..., 0].tolist()
+    >>> crop_square_top(grey, (0, 0, 6, 2))[..., 0].tolist()
     [[0, 1], [6, 7]]
-    >>> cut_square_top(grey, (0, 0, 6, 2), wide="centre")[..., 0].tolist()
+    >>> crop_square_top(grey, (0, 0, 6, 2), wide="centre")[..., 0].tolist()
     [[2, 3], [8, 9]]
     """
-    left_px, top, right, bottom = whole_box(box_xywh)
+    left_px, top, right, bottom = pixel_box(box_xywh)
     width, height = right - left_px, bottom - top
     side_px = min(width, height)
     if max(width, height) >= ratio * side_px:
-        left_px += (width - side_px) // 2 if wide == "centre" else 0
+        left_px += (width - side_px) // 2 if square_position == "centre" else 0
         right, bottom = left_px + side_px, top + side_px
     return _crop_with_padding(pixels, (left_px, top, right, bottom), "cut")
 
 
-def face_square(
+def ffhq_square(
     right_eye: npt.ArrayLike,
     left_eye: npt.ArrayLike,
     mouth_right: npt.ArrayLike,
@@ -139,7 +139,7 @@ def face_square(
 
     Examples
     --------
-    >>> face_square((10, 20), (20, 20), (10, 30), (20, 30)).tolist()
+    >>> ffhq_square((10, 20), (20, 20), (10, 30), (20, 30)).tolist()
     [[-5.0, 1.0], [-5.0, 41.0], [35.0, 41.0], [35.0, 1.0]]
     """
     points = [
@@ -168,7 +168,7 @@ def face_square(
     return corners
 
 
-def fitted_square(points: Mapping[str, npt.ArrayLike], *, padding: float = 0.25) -> Floats:
+def fit_dlib_square(points: Mapping[str, npt.ArrayLike], *, padding: float = 0.25) -> Floats:
     """Fit dlib's mean face to the corners of the eyes and return its square [3].
 
     Returns [4, 2].
@@ -176,7 +176,7 @@ def fitted_square(points: Mapping[str, npt.ArrayLike], *, padding: float = 0.25)
     Examples
     --------
     >>> eyes = {name: (100 * x, 100 * y) for name, (x, y) in DLIB_EYES.items()}
-    >>> fitted_square(eyes).round(6).tolist()
+    >>> fit_dlib_square(eyes).round(6).tolist()
     [[-25.0, -25.0], [-25.0, 125.0], [125.0, 125.0], [125.0, -25.0]]
     """
     if missing := [name for name in DLIB_EYES if name not in points]:
@@ -198,12 +198,12 @@ def fitted_square(points: Mapping[str, npt.ArrayLike], *, padding: float = 0.25)
     return np.stack([square_corners.real, square_corners.imag], axis=1)
 
 
-def oriented(
+def warp_square(
     pixels: Pixels,
     corners: Floats,
-    side: int,
+    side_px: int,
     *,
-    through: int | None = None,
+    intermediate_px: int | None = None,
     fill: Fill = "mean",
 ) -> Pixels:
     """Warp an oriented square of an image to an upright one.
@@ -231,21 +231,21 @@ def oriented(
         int(max(v, min(v + border_px, end))) for v, end in zip(high, (width, height), strict=True)
     )
     region = _crop_with_padding(pixels, (left_px, top, right, bottom), fill)
-    warped_px = through or side * max(1, int(np.ceil(source_px / side)))
-    if warped_px * warped_px > LARGEST:
+    warped_px = intermediate_px or side_px * max(1, int(np.ceil(source_px / side_px)))
+    if warped_px * warped_px > MAX_CROP_PX:
         raise _too_large(warped_px, warped_px)
     quad = (corners - [left_px, top]).ravel().tolist()
     warped = Image.fromarray(region).transform(
         (warped_px, warped_px), Image.Transform.QUAD, quad, Image.Resampling.BILINEAR
     )
-    if through is not None:
-        warped = warped.resize((side, side), Image.Resampling.LANCZOS)
-    elif warped_px > side:
-        warped = warped.reduce(warped_px // side)
+    if intermediate_px is not None:
+        warped = warped.resize((side_px, side_px), Image.Resampling.LANCZOS)
+    elif warped_px > side_px:
+        warped = warped.reduce(warped_px // side_px)
     return np.array(warped, dtype=np.uint8)
 
 
-def resized(pixels: Pixels, side_px: int) -> Pixels:
+def resize_square(pixels: Pixels, side_px: int) -> Pixels:
     """Resize a crop to a square with a bilinear filter that averages; it may be stretched.
 
     Examples
@@ -274,7 +274,7 @@ def _crop_with_padding(pixels: Pixels, edges: tuple[int, int, int, int], fill: F
         )
     if fill == "cut" or visible_pixels.shape[:2] == (bottom - top, right - left_px):
         return visible_pixels
-    if (bottom - top) * (right - left_px) > LARGEST:
+    if (bottom - top) * (right - left_px) > MAX_CROP_PX:
         raise _too_large(right - left_px, bottom - top)
     padding_px = (
         (rows.start - top, bottom - rows.stop),
@@ -289,6 +289,6 @@ def _crop_with_padding(pixels: Pixels, edges: tuple[int, int, int, int], fill: F
 def _too_large(width: int, height: int) -> SpecError:
     return SpecError(
         "the crop and its padding would be larger than a picture may be",
-        expected=f"at most {LARGEST:,} pixels",
+        expected=f"at most {MAX_CROP_PX:,} pixels",
         found=f"{width:,} × {height:,}",
     )

@@ -26,10 +26,10 @@ from isolux.geometry._pairs import (
     Detections,
     FloatArray,
     IntArray,
-    Pairs,
+    OverlapPairs,
     Truths,
+    is_class_aware,
     rows_by_image,
-    together,
 )
 from isolux.geometry.boxes import box_diagonal_xywh
 from isolux.vocabulary.errors import SpecError
@@ -115,7 +115,7 @@ def keypoint_pairs(
     box_xywh: FloatArray | None = None,
     sigmas: FloatArray | tuple[float, ...] = COCO_SIGMAS,
     lowest_oks: float = 0.5,
-) -> Pairs:
+) -> OverlapPairs:
     """Find the pairs of poses of one image (and class) that are similar enough.
 
     Shapes: ``detected`` [n, K, 2 or more], ``truth`` [m, K, 3], ``area_px`` [m], ``box_xywh`` [m,
@@ -149,7 +149,7 @@ def keypoint_pairs(
     is_kept = similarity >= min(lowest_oks, CERTAIN)  # false for NaN
     d, t = d[is_kept], t[is_kept]
     image = np.asarray(detections.image, dtype=np.int64)[d]
-    return Pairs(image, d, t, similarity[is_kept], lowest_oks, len(detections), len(truths))
+    return OverlapPairs(image, d, t, similarity[is_kept], lowest_oks, len(detections), len(truths))
 
 
 def normalised_distance(
@@ -226,7 +226,11 @@ def _pair_all_rows(detections: Detections, truths: Truths) -> tuple[IntArray, In
     pair_starts = np.append(0, np.cumsum(n_partners))[:-1]
     position_in_image = np.arange(len(d)) - np.repeat(pair_starts, n_partners)
     t = order_t[np.repeat(by_t.starts[image], n_partners) + position_in_image]
-    if together(detections, truths) and detections.label is not None and truths.label is not None:
+    if (
+        is_class_aware(detections, truths)
+        and detections.label is not None
+        and truths.label is not None
+    ):
         has_same_label = detections.label[d] == truths.label[t]
         d, t = d[has_same_label], t[has_same_label]
     return d, t

@@ -22,7 +22,7 @@ from isolux.geometry._pairs import (
     Detections,
     FloatArray,
     IntArray,
-    Pairs,
+    OverlapPairs,
     Truths,
 )
 from isolux.geometry.boxes import box_columns, find_candidate_pairs
@@ -33,7 +33,7 @@ from isolux.geometry.rle import (
     masks_from_edges,
     masks_to_coco,
 )
-from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.errors import TableError, format_location
 
 __all__ = [
     "Masks",
@@ -69,11 +69,11 @@ def union_of_parts(masks: Masks, person_index: IntArray, n_people: int) -> Masks
             "two parts of one person are in images of different sizes",
             expected=expected,
             found=actual,
-            where=place(None, row + 1, "mask"),
+            where=format_location(None, row + 1, "mask"),
         )
     if not (height > 0).all():
         row = int(np.argmin(height > 0))
-        raise TableError("a person has no part mask", where=place(None, row + 1, "mask"))
+        raise TableError("a person has no part mask", where=format_location(None, row + 1, "mask"))
     # Every person gets a range of positions of their own: one sorted list serves all of them.
     positions_per_person = int((height * width).max(initial=0)) + 1
     run_person = np.repeat(np.asarray(person_index, np.int64), np.diff(masks.starts) // 2)
@@ -106,7 +106,7 @@ def pairs_common_px(a: Masks, a_row: IntArray, b: Masks, b_row: IntArray) -> Int
     >>> pairs_common_px(two, np.array([0]), two, np.array([1])).tolist()
     [2]
     """
-    from isolux.geometry._mask_kernels import overlaps_px
+    from isolux.geometry._mask_kernels import intersections_px
 
     has_other_size = (a.height[a_row] != b.height[b_row]) | (a.width[a_row] != b.width[b_row])
     if has_other_size.any():
@@ -116,11 +116,11 @@ def pairs_common_px(a: Masks, a_row: IntArray, b: Masks, b_row: IntArray) -> Int
             "two masks of one image have different sizes",
             expected=f"{b.height[j]} × {b.width[j]} (height × width), as row {j + 1} of the second",
             found=f"{a.height[i]} × {a.width[i]}",
-            where=place("the first masks", i + 1, "mask"),
+            where=format_location("the first masks", i + 1, "mask"),
         )
     rows_a, rows_b = np.asarray(a_row, dtype=np.int64), np.asarray(b_row, dtype=np.int64)
     common = np.zeros(len(rows_a), np.int64)
-    overlaps_px(a.edges, a.starts, rows_a, b.edges, b.starts, rows_b, common)
+    intersections_px(a.edges, a.starts, rows_a, b.edges, b.starts, rows_b, common)
     return common
 
 
@@ -158,7 +158,7 @@ def mask_pairs(
     *,
     lowest_iou: float = 0.5,
     n_threads: int = 1,
-) -> Pairs:
+) -> OverlapPairs:
     """Find the pairs of masks of one image (and class) that overlap enough.
 
     Examples
@@ -187,8 +187,8 @@ def mask_pairs(
         crowd=truths.is_crowd[candidate_pairs.truth],
     )
     is_kept = iou >= min(lowest_iou, CERTAIN)
-    kept_pairs = candidate_pairs.where(is_kept)
-    return Pairs(
+    kept_pairs = candidate_pairs.select(is_kept)
+    return OverlapPairs(
         *(kept_pairs.image, kept_pairs.detection, kept_pairs.truth, iou[is_kept]),
         *(lowest_iou, len(detections), len(truths)),
     )

@@ -32,7 +32,7 @@ from isolux.geometry._pairs import (
     Detections,
     FloatArray,
     IntArray,
-    Pairs,
+    OverlapPairs,
     Truths,
     rows_by_image,
 )
@@ -44,7 +44,7 @@ __all__ = [
     "BestOverlaps",
     "Detections",
     "Matches",
-    "Pairs",
+    "OverlapPairs",
     "Truths",
     "limit_detections",
     "match",
@@ -96,12 +96,12 @@ class Matches:
     n_detections: int
 
     @property
-    def truth_found(self) -> BoolArray:
+    def is_truth_detected(self) -> BoolArray:
         """``[m, T]``: whether each person was found. Ignored people are not left out here."""
         return np.asarray(self.truth_detection >= 0)
 
     @property
-    def candidate_ignored(self) -> BoolArray:
+    def is_candidate_ignored(self) -> BoolArray:
         """``[c, T]``: whether a candidate is matched to an ignored person."""
         is_matched = self.candidate_truth >= 0
         if not len(self.truth_ignored):
@@ -124,13 +124,13 @@ class BestOverlaps:
     truth_detection: IntArray
     truth_iou: FloatArray
 
-    def truth_found(self, thresholds: FloatArray) -> BoolArray:
+    def is_truth_detected(self, thresholds: FloatArray) -> BoolArray:
         """``[m, T]``: whether each person's best overlap reaches each threshold (``>=``)."""
         return np.asarray(self.truth_iou[:, None] >= np.asarray(thresholds)[None, :])
 
 
 def match(
-    pairs: Pairs,
+    pairs: OverlapPairs,
     detections: Detections,
     truths: Truths,
     *,
@@ -164,12 +164,12 @@ def match(
     if group is not None:
         if other_groups == "remove":
             # Without their pairs, people of other groups cannot take a detection.
-            pairs = pairs.where(group[pairs.truth])
+            pairs = pairs.select(group[pairs.truth])
         ignore = ignore | ~group
     return _run_greedy_matching(pairs, detections, truths, ignore, cutoffs)
 
 
-def match_best_overlap(pairs: Pairs) -> BestOverlaps:
+def match_best_overlap(pairs: OverlapPairs) -> BestOverlaps:
     """Match each person to the detection with the best overlap, which may serve several people.
 
     Examples
@@ -193,7 +193,9 @@ def match_best_overlap(pairs: Pairs) -> BestOverlaps:
     return BestOverlaps(detection, iou)
 
 
-def limit_detections(pairs: Pairs, detections: Detections, max_detections: int) -> Pairs:
+def limit_detections(
+    pairs: OverlapPairs, detections: Detections, max_detections: int
+) -> OverlapPairs:
     """Drop the pairs of detections beyond the first ``max_detections`` of their image (and class).
 
     Examples
@@ -213,13 +215,13 @@ def limit_detections(pairs: Pairs, detections: Detections, max_detections: int) 
         )
     if not len(pairs):
         return pairs
-    from isolux.geometry._rank_kernels import beyond_limit
+    from isolux.geometry._rank_kernels import flag_beyond_limit
 
     rows = rows_by_image(detections.image, int(detections.image.max()) + 1)
     first = _run_starts(pairs.detection)
     label = np.empty(0, np.int64) if detections.label is None else _int64(detections.label)
     candidate, image = _int64(pairs.detection[first]), _int64(pairs.image[first])
-    is_beyond = beyond_limit(
+    is_beyond = flag_beyond_limit(
         candidate,
         image,
         rows.starts,
@@ -232,7 +234,7 @@ def limit_detections(pairs: Pairs, detections: Detections, max_detections: int) 
     )
     if not is_beyond.any():
         return pairs
-    return pairs.where(np.repeat(~is_beyond, np.diff(np.append(first, len(pairs)))))
+    return pairs.select(np.repeat(~is_beyond, np.diff(np.append(first, len(pairs)))))
 
 
 def ranks_in_image(detections: Detections) -> npt.NDArray[np.int64]:
@@ -243,14 +245,14 @@ def ranks_in_image(detections: Detections) -> npt.NDArray[np.int64]:
     >>> ranks_in_image(Detections(np.array([0, 1, 0]), np.array([0.1, 0.2, 0.3]))).tolist()
     [1, 0, 0]
     """
-    from isolux.geometry._rank_kernels import ranks
+    from isolux.geometry._rank_kernels import rank_in_images
 
     if not len(detections):
         return np.empty(0, np.int64)
     rows = rows_by_image(detections.image, int(detections.image.max()) + 1)
     label = np.zeros(1, np.int64) if detections.label is None else _int64(detections.label)
     n_labels = int(label.max()) + 1
-    return ranks(rows.starts, rows.order, rows.in_order, detections.score, label, n_labels)
+    return rank_in_images(rows.starts, rows.order, rows.in_order, detections.score, label, n_labels)
 
 
 def outside_range(area_px: FloatArray, low: float, high: float) -> BoolArray:
@@ -266,9 +268,13 @@ def outside_range(area_px: FloatArray, low: float, high: float) -> BoolArray:
 
 
 def _run_greedy_matching(
-    pairs: Pairs, detections: Detections, truths: Truths, ignore: BoolArray, cutoffs: FloatArray
+    pairs: OverlapPairs,
+    detections: Detections,
+    truths: Truths,
+    ignore: BoolArray,
+    cutoffs: FloatArray,
 ) -> Matches:
-    from isolux.geometry._match_kernels import greedy
+    from isolux.geometry._match_kernels import match_greedily
 
     starts = _run_starts(pairs.detection)
     candidate, image = _int64(pairs.detection[starts]), pairs.image[starts]
@@ -276,7 +282,7 @@ def _run_greedy_matching(
     truth_detection = np.full((len(truths), len(cutoffs)), -1, np.int32)
     image_starts = np.append(_run_starts(image), len(image))
     starts, score = np.append(starts, len(pairs)), detections.score[candidate]
-    greedy(
+    match_greedily(
         image_starts,
         starts,
         _int64(pairs.truth),
@@ -322,7 +328,7 @@ def _check_thresholds(thresholds: FloatArray | tuple[float, ...], lowest: float)
     return cutoffs
 
 
-def _check_tables(pairs: Pairs, detections: Detections, truths: Truths) -> None:
+def _check_tables(pairs: OverlapPairs, detections: Detections, truths: Truths) -> None:
     expected, actual = (pairs.n_detections, pairs.n_truths), (len(detections), len(truths))
     if expected != actual:
         raise SpecError(

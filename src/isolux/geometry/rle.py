@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.geometry._pairs import FloatArray, IntArray
-from isolux.vocabulary.errors import SpecError, TableError, place
+from isolux.vocabulary.errors import SpecError, TableError, format_location
 
 _MAX_COORDINATE_PX = 1_000_000  # pixels from an image's corner that a polygon's point may lie
 
@@ -75,7 +75,7 @@ def masks_from_counts(
         return masks_from_edges(np.empty(0, np.int32), np.zeros(1, np.int64), height, width)
     if series.null_count():
         row = int(row_numbers[series.is_null().arg_max() or 0])
-        raise TableError("a mask is null", where=place(file, row + 1, "counts"))
+        raise TableError("a mask is null", where=format_location(file, row + 1, "counts"))
     if series.dtype in {pl.String, pl.Binary}:
         runs, starts = _decode_compressed(series)
     else:
@@ -104,7 +104,9 @@ def masks_from_coco(
     for row, segmentation in enumerate(segmentations):
         h, w = int(height[row]), int(width[row])
         if isinstance(segmentation, Mapping):
-            _check_segmentation_size(segmentation, h, w, place(file, row + 1, "segmentation"))
+            _check_segmentation_size(
+                segmentation, h, w, format_location(file, row + 1, "segmentation")
+            )
             run_lengths = segmentation["counts"]
             if isinstance(run_lengths, str | bytes):
                 counts.append(
@@ -117,7 +119,7 @@ def masks_from_coco(
             checked = masks_from_counts([run_lengths], height[[row]], width[[row]], file=file)
             counts.append(masks_to_coco(checked)[0]["counts"])
         else:
-            _check_polygons(segmentation, place(file, row + 1, "segmentation"))
+            _check_polygons(segmentation, format_location(file, row + 1, "segmentation"))
             counts.append(coco.merge(coco.frPyObjects(segmentation, h, w))["counts"])
     return masks_from_counts(pl.Series(counts, dtype=pl.Binary), height, width, file=file)
 
@@ -164,7 +166,7 @@ def _read_run_lengths(
             "counts are neither text nor lists of whole numbers",
             expected="COCO run lengths",
             found=str(series.dtype),
-            where=place(file, None, "counts"),
+            where=format_location(file, None, "counts"),
         )
     lengths = series.list.len().cast(pl.Int64)
     starts = np.append(0, np.cumsum(lengths.to_numpy()))
@@ -192,7 +194,7 @@ def _masks_from_runs(
             "a mask's run lengths cannot be read",
             expected="COCO's counts, compressed or as whole numbers from 0",
             found="a character outside COCO's alphabet, a number cut off, or one below 0",
-            where=place(file, int(rows[np.argmax(total < 0)]) + 1, "counts"),
+            where=format_location(file, int(rows[np.argmax(total < 0)]) + 1, "counts"),
         )
     if (total != height * width).any():
         row = int(np.argmax(total != height * width))
@@ -200,7 +202,7 @@ def _masks_from_runs(
             "a mask has another size than its image",
             expected=f"{height[row]} × {width[row]} = {height[row] * width[row]} pixels",
             found=f"runs of {total[row]} pixels in all",
-            where=place(file, int(rows[row]) + 1, "counts"),
+            where=format_location(file, int(rows[row]) + 1, "counts"),
         )
     return masks_from_edges(edges[: starts[-1]], starts, height, width)
 
@@ -218,12 +220,12 @@ def masks_from_edges(
     width: npt.NDArray[np.int64],
 ) -> Masks:
     """Measure masks given as runs of foreground; see ``Masks``."""
-    from isolux.geometry._mask_kernels import measure
+    from isolux.geometry._mask_kernels import measure_masks
 
     area = np.zeros(len(height), np.int64)
     box = np.zeros((len(height), 4))
     edges = np.ascontiguousarray(edges)
-    measure(edges, starts, height, area, box)
+    measure_masks(edges, starts, height, area, box)
     return Masks(edges, starts, height, width, area, box)
 
 
@@ -244,7 +246,7 @@ def _check_image_sizes(
             "a mask has an impossible size",
             expected="height and width from 1, fewer than 2³¹ pixels",
             found=f"{h[row]} × {w[row]}",
-            where=place(file, (row if rows is None else int(rows[row])) + 1, "size"),
+            where=format_location(file, (row if rows is None else int(rows[row])) + 1, "size"),
         )
     return h, w
 

@@ -21,12 +21,12 @@ Mask = npt.NDArray[np.bool_]
 BLUR_PX = 100.0
 
 
-def mask_of(counts: str, height: int, width: int) -> Mask:
+def decode_mask(counts: str, height: int, width: int) -> Mask:
     """Decode COCO's compressed run lengths to a bitmap.
 
     Examples
     --------
-    >>> mask_of("11", 2, 1).tolist()  # one pixel without, one with
+    >>> decode_mask("11", 2, 1).tolist()  # one pixel without, one with
     [[False], [True]]
     """
     masks = masks_from_counts([counts], np.array([height]), np.array([width]))
@@ -38,37 +38,37 @@ def mask_of(counts: str, height: int, width: int) -> Mask:
     return np.asarray(coverage > 0)
 
 
-def person_black(pixels: Pixels, mask: Mask) -> Pixels:
+def black_out_person(pixels: Pixels, mask: Mask) -> Pixels:
     """Black out the person.
 
     Examples
     --------
     >>> grey = np.full((1, 2, 3), 9, dtype=np.uint8)
-    >>> person_black(grey, np.array([[True, False]]))[..., 0].tolist()
+    >>> black_out_person(grey, np.array([[True, False]]))[..., 0].tolist()
     [[0, 9]]
     """
     return np.where(_check_mask_size(pixels, mask)[..., None], np.uint8(0), pixels)
 
 
-def background_black(pixels: Pixels, mask: Mask) -> Pixels:
+def black_out_background(pixels: Pixels, mask: Mask) -> Pixels:
     """Black out all but the person.
 
     Examples
     --------
     >>> grey = np.full((1, 2, 3), 9, dtype=np.uint8)
-    >>> background_black(grey, np.array([[True, False]]))[..., 0].tolist()
+    >>> black_out_background(grey, np.array([[True, False]]))[..., 0].tolist()
     [[9, 0]]
     """
     return np.where(_check_mask_size(pixels, mask)[..., None], pixels, np.uint8(0))
 
 
-def person_blurred(pixels: Pixels, mask: Mask, radius_px: float = BLUR_PX) -> Pixels:
+def blur_person(pixels: Pixels, mask: Mask, radius_px: float = BLUR_PX) -> Pixels:
     """Replace the person by the blurred photo, whose colours near edges come from outside them.
 
     Examples
     --------
     >>> plain = np.full((4, 4, 3), 9, dtype=np.uint8)
-    >>> person_blurred(plain, np.ones((4, 4), dtype=bool)).tolist() == plain.tolist()
+    >>> blur_person(plain, np.ones((4, 4), dtype=bool)).tolist() == plain.tolist()
     True
     """
     from PIL import Image, ImageFilter

@@ -1,18 +1,18 @@
 """Groups of people: who is in which, by attribute, bin, merge and intersection.
 
 ``groupings`` reads an audit's settings, ``membership`` applies them to the attributes table,
-``natural_order`` sorts groups for display.
+``sort_for_display`` sorts groups for display.
 """
 
-from isolux.groups.membership import Membership, membership
-from isolux.groups.ordering import natural_order
-from isolux.groups.settings import check_references, groupings, references
+from isolux.groups.membership import Membership, build_membership
+from isolux.groups.ordering import sort_for_display
+from isolux.groups.settings import check_references, read_groupings, read_references
 
 __all__ = [
     "Membership",
+    "build_membership",
     "check_references",
-    "groupings",
-    "membership",
-    "natural_order",
-    "references",
+    "read_groupings",
+    "read_references",
+    "sort_for_display",
 ]

@@ -15,10 +15,10 @@ import polars as pl
 from isolux.groups.membership import Membership
 from isolux.groups.unanswered import is_uneven
 from isolux.groups.unknown import KNOWN_SUFFIX
-from isolux.stats.constants import MIN_GROUP_OF_LOSSES
+from isolux.stats.constants import MIN_GROUP_SIZE_FOR_LOSSES
 from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.counts import COUNTS, TIMES, people_in, with_times
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.counts import COUNTS, TIMES, add_multiplicity, count_people
+from isolux.vocabulary.spec import split_intersection
 
 _UNITS_BY_KIND = {
     "image": "photos",
@@ -65,7 +65,9 @@ def account_for(
         (m["n_scored"] + sum(m["reasons"].values()) for m in models.values()), default=0
     )
     counts_people = unit in ("people", "photos", "faces", "boxes") and dataset.instances.height
-    all_people = with_times(dataset.instances.select("instance_id"), dataset.times, "instance_id")
+    all_people = add_multiplicity(
+        dataset.instances.select("instance_id"), dataset.times, "instance_id"
+    )
     undetected, unscored = losses.undetected, losses.unscored
     for name, n in undetected.filter(pl.col("attribute").is_null()).select("model", "lost").rows():
         if name in models:
@@ -76,9 +78,9 @@ def account_for(
     }
     return {
         "unit": unit,
-        "n_read": max(people_in(all_people) if counts_people else 0, max_units),
+        "n_read": max(count_people(all_people) if counts_people else 0, max_units),
         "models": models,
-        "attributes": {name: dict(counts) for name, counts in members.accounts.items()},
+        "attributes": {name: dict(counts) for name, counts in members.unit_counts.items()},
         "uneven": [
             {"loss": loss, **row}
             for loss, loss_table in losses_by_kind.items()
@@ -129,10 +131,10 @@ def _count_units(scores: Scores) -> dict[str, dict[str, Any]]:
         unit_rows = unit_rows.join(counts, on="unit_id", how="left")
     return {
         str(model): {
-            "n_scored": people_in(model_rows.filter("scored")),
+            "n_scored": count_people(model_rows.filter("scored")),
             "n_undetected": 0,
             "reasons": {
-                str(reason or "no score"): people_in(rows)
+                str(reason or "no score"): count_people(rows)
                 for (reason,), rows in model_rows.filter(~pl.col("scored")).group_by("reason")
             },
         }
@@ -160,9 +162,11 @@ def _list_uneven(
     loss_table: pl.DataFrame, members: Membership, alpha: float, n_clusters_per_unit: float
 ) -> Iterable[dict[str, Any]]:
     """List the attributes whose groups differ in the share of losses."""
-    handles = [c.handle for c in members.crossings if len(crossed(c.handle)) == 1]
+    handles = [c.handle for c in members.intersections if len(split_intersection(c.handle)) == 1]
     names = [name for name in handles if not name.endswith(KNOWN_SUFFIX)]
-    rows = loss_table.filter(pl.col("attribute").is_in(names), pl.col("n") >= MIN_GROUP_OF_LOSSES)
+    rows = loss_table.filter(
+        pl.col("attribute").is_in(names), pl.col("n") >= MIN_GROUP_SIZE_FOR_LOSSES
+    )
     for (model, name), attribute_rows in rows.group_by("model", "attribute", maintain_order=True):
         ordered = attribute_rows.sort(
             pl.col("lost") / pl.col("n"), descending=True, maintain_order=True

@@ -33,14 +33,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.vocabulary.counts import TIMES, people_in
-from isolux.vocabulary.errors import SpecError, TableError, place
+from isolux.vocabulary.counts import TIMES, count_people
+from isolux.vocabulary.errors import SpecError, TableError, format_location
 
-OTHERS = "all others"
+ALL_OTHERS = "all others"
 """The group of values that are not among the most common."""
 
 
-Closed = Literal["left", "right"]
+ClosedSide = Literal["left", "right"]
 """Which edge belongs to a bin."""
 
 
@@ -56,7 +56,7 @@ class Bins:
 
     edges: tuple[float, ...] = ()
     quantiles: int = 0
-    closed: Closed = "left"
+    closed: ClosedSide = "left"
     top: int = 0
 
     def edges_for(
@@ -65,16 +65,16 @@ class Bins:
         """Return the edges, or the quantiles of ``numbers``."""
         return self.edges or quantile_edges(numbers, self.quantiles, self.closed, multiplicity)
 
-    def places(
+    def bin_index(
         self, numbers: npt.NDArray[np.float64], edges: tuple[float, ...]
     ) -> npt.NDArray[np.int64]:
         """Return the bin of each number, from 0."""
-        search_side: Closed = "right" if self.closed == "left" else "left"
+        search_side: ClosedSide = "right" if self.closed == "left" else "left"
         return np.searchsorted(np.asarray(edges), numbers, search_side).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Binned:
+class BinnedRows:
     """Rows whose ``value`` is a bin's label, all labels in order, and notes for the report."""
 
     rows: pl.DataFrame
@@ -86,7 +86,7 @@ def parse_bins(text: str) -> Bins:
     """Read ``"quantile:4"``, ``"edges:18,30,45,70"`` (``":right"`` or not) or ``"top:20"``."""
     bin_type, _, arguments = text.strip().partition(":")
     arguments, _, closed_text = arguments.partition(":")
-    closed: Closed = "right" if closed_text.strip() == "right" else "left"
+    closed: ClosedSide = "right" if closed_text.strip() == "right" else "left"
     if closed_text.strip() not in ("", "left", "right"):
         bin_type = ""
     if bin_type == "quantile" and arguments.strip().isdecimal() and int(arguments) >= 2:
@@ -115,7 +115,7 @@ def parse_bins(text: str) -> Bins:
     )
 
 
-def bin_labels(edges: tuple[float, ...], closed: Closed = "left") -> tuple[str, ...]:
+def bin_labels(edges: tuple[float, ...], closed: ClosedSide = "left") -> tuple[str, ...]:
     """Label the bins between edges: one more than there are edges."""
     for digits in range(4, 18):
         texts = [_format_edge(e, digits) for e in edges]
@@ -142,7 +142,7 @@ def _format_edge(number: float, digits: int) -> str:
 def quantile_edges(
     numbers: pl.Series,
     quantiles: int,
-    closed: Closed = "left",
+    closed: ClosedSide = "left",
     multiplicity: pl.Series | None = None,
 ) -> tuple[float, ...]:
     """Choose edges that split ``numbers`` into bins of equal size, as far as ties allow.
@@ -193,7 +193,9 @@ def _interpolate(
     )
 
 
-def binned(rows: pl.DataFrame, bins: Bins, attribute: str, source: str | None = None) -> Binned:
+def bin_rows(
+    rows: pl.DataFrame, bins: Bins, attribute: str, source: str | None = None
+) -> BinnedRows:
     """Replace numbers by their bins, or all but the most common values by "all others"."""
     if bins.top:
         return _keep_commonest(rows, bins.top, attribute)
@@ -209,13 +211,13 @@ def binned(rows: pl.DataFrame, bins: Bins, attribute: str, source: str | None = 
         multiplicity = per_unit[TIMES] if TIMES in rows.columns else None
         edges = bins.edges_for(per_unit["number"], multiplicity)
     labels = bin_labels(edges, bins.closed) if edges else ("all values",)
-    bin_numbers = bins.places(rows["number"].fill_null(0.0).to_numpy(), edges)
+    bin_numbers = bins.bin_index(rows["number"].fill_null(0.0).to_numpy(), edges)
     label = pl.Series("value", labels).gather(bin_numbers)
     rows = rows.with_columns(value=pl.when(pl.col("value").is_not_null()).then(label))
-    return Binned(rows, labels, _notes(rows, bins, labels, attribute))
+    return BinnedRows(rows, labels, _describe_bins(rows, bins, labels, attribute))
 
 
-def _keep_commonest(rows: pl.DataFrame, top: int, attribute: str) -> Binned:
+def _keep_commonest(rows: pl.DataFrame, top: int, attribute: str) -> BinnedRows:
     unit_values = rows.drop_nulls("value").unique(["value", "unit"])
     count = pl.col(TIMES).sum() if TIMES in rows.columns else pl.len()
     # A value counts once per unit, whatever the number of annotators.
@@ -223,16 +225,19 @@ def _keep_commonest(rows: pl.DataFrame, top: int, attribute: str) -> Binned:
     ordered = value_counts.sort("n", "value", descending=[True, False])["value"]
     kept_values, n_other = ordered.head(top), len(ordered) - top
     if n_other <= 0:
-        return Binned(rows, tuple(kept_values))
+        return BinnedRows(rows, tuple(kept_values))
     value_column = pl.col("value")
     other_label = pl.when(
         value_column.is_not_null() & ~value_column.is_in(kept_values.implode())
-    ).then(pl.lit(OTHERS))
+    ).then(pl.lit(ALL_OTHERS))
     note = (
-        f"{attribute}: {n_other:,} values that are not among the {top:,} most common are {OTHERS!r}"
+        f"{attribute}: {n_other:,} values that are not among the {top:,} most common are"
+        f" {ALL_OTHERS!r}"
     )
-    labels = tuple(dict.fromkeys([*kept_values, OTHERS]))
-    return Binned(rows.with_columns(value=pl.coalesce(other_label, value_column)), labels, (note,))
+    labels = tuple(dict.fromkeys([*kept_values, ALL_OTHERS]))
+    return BinnedRows(
+        rows.with_columns(value=pl.coalesce(other_label, value_column)), labels, (note,)
+    )
 
 
 def _parse_numbers(rows: pl.DataFrame, attribute: str, source: str | None) -> pl.DataFrame:
@@ -244,16 +249,16 @@ def _parse_numbers(rows: pl.DataFrame, attribute: str, source: str | None) -> pl
         return rows
     unit = invalid["unit_id"][0]
     raise TableError(
-        f"{people_in(invalid):,} value(s) of {attribute!r} are not numbers, "
+        f"{count_people(invalid):,} value(s) of {attribute!r} are not numbers, "
         "so they do not fit in any bin",
         expected="a finite number, or a word that means unknown",
         found=repr(invalid["value"][0]) + ("" if source else f" of unit {unit!r}"),
-        where=place(source, int(unit) if source else None, attribute),
+        where=format_location(source, int(unit) if source else None, attribute),
         hint="correct the value, or name it in unknown_values",
     )
 
 
-def _notes(
+def _describe_bins(
     rows: pl.DataFrame, bins: Bins, labels: tuple[str, ...], attribute: str
 ) -> tuple[str, ...]:
     occupied = set(rows["value"].unique().drop_nulls())

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.design import Design
+from isolux.stats.design import ClusterSums
 from isolux.stats.intervals import Interval
-from isolux.stats.resampling.sums import Columns
+from isolux.stats.resampling.sums import StatisticColumns
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.tables import GROUP_METRICS, Status
 
-EVERYONE = "everyone"
+OVERALL = "everyone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,13 @@ class Measure:
     label: str | None
     threshold: float | None
     info: Metric
-    columns: Columns | None
+    columns: StatisticColumns | None
     mean: tuple[int, int] | None
 
     @property
-    def fraction(self) -> bool:
+    def is_fraction(self) -> bool:
         """Whether the value is a fraction of 0 to 1, or a mean of such fractions' distances."""
-        is_pooled_or_noisy = self.info.pooled or self.info.noisy
+        is_pooled_or_noisy = self.info.pooled or self.info.has_noise_bias
         return self.info.low == 0.0 and self.info.high == 1.0 and is_pooled_or_noisy
 
     @property
@@ -63,7 +63,7 @@ class Measure:
         return 0.0 if self.columns is None else self.columns.statistic.centre or 0.0
 
     @property
-    def span(self) -> float:
+    def value_range(self) -> float:
         """Return the largest possible difference of two values; infinity: unbounded."""
         low, high = self.info.low, self.info.high
         return float("inf") if low is None or high is None else high - low
@@ -75,19 +75,19 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class EffectiveSampleSize:
     """Effective numbers of units and clusters: ``[g, m]``.
 
     Kish's effective number of units, and of clusters by their mean weights: with equal weights,
     both are the actual numbers.
     """
 
-    units: FloatArray
-    clusters: FloatArray
+    n_units: FloatArray
+    n_clusters: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
-class Others:
+class ComplementEstimates:
     """Estimates of each group's complement, for a metric that is not a mean.
 
     Parameters
@@ -96,36 +96,36 @@ class Others:
         Share of all units that are in the group.
     value : [g] float
         The complement's value.
-    everyone : [g, r] float
+    overall_replicates : [g, r] float
         Replicates of the overall value with a fixed share of the group.
-    measured : [g] float
+    measured_value : [g] float
         The metric computed on the complement. NaN where it is not smaller than the group: there
         the difference of overall and group is accurate enough.
-    replicates : [g, r] float
+    measured_replicates : [g, r] float
         Its replicates, NaN likewise.
     """
 
     share: FloatArray
     value: FloatArray
-    everyone: FloatArray
-    measured: FloatArray
-    replicates: FloatArray
+    overall_replicates: FloatArray
+    measured_value: FloatArray
+    measured_replicates: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
     """Estimates of all groups: ``[g, m]`` arrays, with g = 0 for overall.
 
-    ``replicates`` is ``[g, m, r]``. ``domain_of`` has, by attribute, the row of the cluster sums
+    ``replicates`` is ``[g, m, r]``. ``domain_rows`` has, by attribute, the row of the cluster sums
     with the union of its groups; ``status`` and ``reason`` are one word and one sentence per cell;
-    ``worth`` has the effective sample sizes of weighted samples; ``others`` the estimates of
-    complements by measure, for those that are not means.
+    ``n_effective`` has the effective sample sizes of weighted samples; ``complements`` the
+    estimates of complements by measure, for those that are not means.
     """
 
     groups: tuple[Group, ...]
     measures: tuple[Measure, ...]
-    design: Design
-    domain_of: dict[str, int]
+    cluster_sums: ClusterSums
+    domain_rows: dict[str, int]
     value: FloatArray
     replicates: FloatArray
     standard_error: FloatArray
@@ -135,28 +135,28 @@ class Estimates:
     n_clusters: IntArray
     status: npt.NDArray[np.object_]
     reason: npt.NDArray[np.object_]
-    worth: Worth | None = None
-    others: Mapping[int, Others] = field(default_factory=dict)
+    n_effective: EffectiveSampleSize | None = None
+    complements: Mapping[int, ComplementEstimates] = field(default_factory=dict)
 
-    def judged(self) -> npt.NDArray[np.bool_]:
+    def is_comparable(self) -> npt.NDArray[np.bool_]:
         """Mask cells with a value that may be compared, ``[g, m]``."""
         return np.isin(self.status.astype(str), [Status.OK.value, Status.BOUNDARY.value])
 
-    def ends(self, groups: IntArray, j: int) -> Interval:
+    def group_interval(self, groups: IntArray, j: int) -> Interval:
         """Select the intervals of some groups of measure j: ``[h]``."""
         return Interval(self.interval.low[groups, j], self.interval.high[groups, j])
 
-    def members(self, attribute: str) -> IntArray:
+    def attribute_rows(self, attribute: str) -> IntArray:
         """Rows of one attribute's groups."""
         return np.array(
             [i for i, g in enumerate(self.groups) if g.attribute == attribute], dtype=np.int64
         )
 
-    def table(self) -> pl.DataFrame:
+    def to_table(self) -> pl.DataFrame:
         """Return the table ``group_metrics``."""
         n_groups, n_measures = self.value.shape
         g = np.repeat(np.arange(n_groups), n_measures)
-        is_comparable = self.judged().ravel()
+        is_comparable = self.is_comparable().ravel()
         # A point estimate needs units; only an interval needs clusters.
         has_few_clusters = self.status.astype(str).ravel() == Status.INSUFFICIENT_CLUSTERS.value
 
@@ -187,8 +187,8 @@ class Estimates:
                 "reason": pl.Series(self.reason.ravel().tolist(), dtype=pl.String),
             }
         )
-        if self.worth is not None:
-            frame = frame.with_columns(n_effective=pl.Series(self.worth.units.ravel()))
+        if self.n_effective is not None:
+            frame = frame.with_columns(n_effective=pl.Series(self.n_effective.n_units.ravel()))
         frame = frame.with_columns(
             method=pl.when(pl.col("low").is_not_null()).then(pl.col("method"))
         )

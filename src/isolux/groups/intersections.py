@@ -16,15 +16,15 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.grouping import crossed
+from isolux.vocabulary.grouping import split_intersection
 
-TIMES = " × "
+CROSS_SIGN = " × "
 _MAX_LISTED = 3  # combinations without anyone
 IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AttributeCodes:
     """One encoded attribute: rows of ``unit`` and ``code``, and each code's value."""
 
     handle: str
@@ -32,11 +32,11 @@ class Part:
     values: tuple[str, ...]
 
 
-def parts(entry: str, known_attributes: Collection[str]) -> tuple[str, ...]:
+def split_entry(entry: str, known_attributes: Collection[str]) -> tuple[str, ...]:
     """Split ``"race*gender"`` into attributes; one whose own name has a ``*`` is not split."""
     if entry.strip() in known_attributes:
         return (entry.strip(),)
-    names = crossed(entry)
+    names = split_intersection(entry)
     if not all(names) or len(set(names)) < len(names):
         raise SpecError(
             "an intersection cannot be read",
@@ -64,11 +64,11 @@ def _refuse_list(entry: str, known_attributes: Collection[str]) -> None:
     )
 
 
-def entries(by: Sequence[str], known_attributes: Collection[str]) -> list[tuple[str, ...]]:
+def split_entries(by: Sequence[str], known_attributes: Collection[str]) -> list[tuple[str, ...]]:
     """Split all items of ``by``; a repeated item counts once."""
     names_by_set: dict[frozenset[str], tuple[str, ...]] = {}
     for entry in by:
-        names = parts(entry, known_attributes)
+        names = split_entry(entry, known_attributes)
         first_names = names_by_set.setdefault(frozenset(names), names)
         if first_names != names:
             raise SpecError(
@@ -79,7 +79,7 @@ def entries(by: Sequence[str], known_attributes: Collection[str]) -> list[tuple[
     return list(names_by_set.values())
 
 
-def display(values: Sequence[str]) -> str:
+def group_name(values: Sequence[str]) -> str:
     """Format the name of a group; a value that has a ``×`` itself is quoted.
 
     Examples
@@ -89,11 +89,11 @@ def display(values: Sequence[str]) -> str:
     """
     if len(values) == 1:
         return values[0]
-    return TIMES.join(f'"{v}"' if TIMES in v else v for v in values)
+    return CROSS_SIGN.join(f'"{v}"' if CROSS_SIGN in v else v for v in values)
 
 
 @dataclass(frozen=True, slots=True)
-class Crossing:
+class IntersectionMembership:
     """Membership in the groups of one attribute or intersection, as integers.
 
     Parameters
@@ -111,23 +111,23 @@ class Crossing:
     cell: IntArray
     unit: IntArray
 
-    def listed(self) -> pl.DataFrame:
+    def groups_table(self) -> pl.DataFrame:
         """Return the groups: ``attribute, group, values``."""
         return pl.DataFrame(
             {
                 "attribute": pl.Series([self.handle] * len(self.cells), dtype=pl.String),
-                "group": pl.Series([display(c) for c in self.cells], dtype=pl.String),
+                "group": pl.Series([group_name(c) for c in self.cells], dtype=pl.String),
                 "values": pl.Series([list(c) for c in self.cells], dtype=pl.List(pl.String)),
             }
         )
 
-    def frame(self, units: pl.Series) -> pl.DataFrame:
+    def to_table(self, units: pl.Series) -> pl.DataFrame:
         """Return one row per unit and group: ``attribute, group, values, unit_id``."""
         ids = units.gather(self.unit).alias("unit_id")
-        return self.listed()[pl.Series(self.cell, dtype=pl.Int64)].with_columns(ids)
+        return self.groups_table()[pl.Series(self.cell, dtype=pl.Int64)].with_columns(ids)
 
 
-def crossing(attributes: Sequence[Part], n_units: int) -> Crossing:
+def cross_attributes(attributes: Sequence[AttributeCodes], n_units: int) -> IntersectionMembership:
     """Cross the memberships of one or more attributes: one entry per unit and group that occurs.
 
     Examples
@@ -157,7 +157,7 @@ def crossing(attributes: Sequence[Part], n_units: int) -> Crossing:
     cell, unit = key // n, key % n
     is_occupied = np.bincount(cell, minlength=len(cells)) > 0
     numbers = np.cumsum(is_occupied) - 1
-    return Crossing(
+    return IntersectionMembership(
         "*".join(attribute.handle for attribute in attributes),
         tuple(
             values for values, is_kept in zip(cells, is_occupied.tolist(), strict=True) if is_kept
@@ -167,14 +167,16 @@ def crossing(attributes: Sequence[Part], n_units: int) -> Crossing:
     )
 
 
-def on_empty(membership: Crossing, values: Sequence[Sequence[str]]) -> list[str]:
+def describe_empty_combinations(
+    membership: IntersectionMembership, values: Sequence[Sequence[str]]
+) -> list[str]:
     """Note which combinations of known values are empty: they have no estimates.
 
     Examples
     --------
     >>> race = Part("race", pl.DataFrame({"unit": [0, 1], "code": [0, 1]}), ("Black", "White"))
     >>> tone = Part("tone", pl.DataFrame({"unit": [0, 0, 1], "code": [0, 1, 0]}), ("3", "4"))
-    >>> on_empty(crossing([race, tone], 2), [race.values, tone.values])
+    >>> describe_empty_combinations(crossing([race, tone], 2), [race.values, tone.values])
     ['1 of 4 combinations of race × tone holds no one: White × 4.']
     """
     n_combinations, known_values = (
@@ -190,10 +192,11 @@ def on_empty(membership: Crossing, values: Sequence[Sequence[str]]) -> list[str]
     if len(values) < 2 or not n_empty:
         return []
     empty_cells = (cell for cell in itertools.product(*values) if cell not in occupied)
-    names = [display(cell) for cell in itertools.islice(empty_cells, _MAX_LISTED)]
+    names = [group_name(cell) for cell in itertools.islice(empty_cells, _MAX_LISTED)]
     remainder = f" and {n_empty - _MAX_LISTED:,} more" if n_empty > _MAX_LISTED else ""
     verb = "holds" if n_empty == 1 else "hold"
     description = (
-        f"{n_empty:,} of {n_combinations:,} combinations of {membership.handle.replace('*', TIMES)}"
+        f"{n_empty:,} of {n_combinations:,} combinations of"
+        f" {membership.handle.replace('*', CROSS_SIGN)}"
     )
     return [f"{description} {verb} no one: {', '.join(names)}{remainder}."]

@@ -17,25 +17,31 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from isolux.groups.binning import binned, parse_bins
-from isolux.groups.intersections import Crossing, Part, crossing, entries, on_empty
-from isolux.groups.merging import codes_of, renamed
+from isolux.groups.binning import bin_rows, parse_bins
+from isolux.groups.intersections import (
+    AttributeCodes,
+    IntersectionMembership,
+    cross_attributes,
+    describe_empty_combinations,
+    split_entries,
+)
+from isolux.groups.merging import apply_nesting_and_merges, encode_values
 from isolux.groups.no_groups import (
     check_continuous,
     check_join,
-    check_many,
-    check_taken,
-    check_twins,
+    check_reserved_names,
+    check_spelling_variants,
+    check_value_count,
 )
-from isolux.groups.ordering import natural_order
-from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN, mark_unknown, words_for_nothing
-from isolux.groups.votes import parse_votes, settled
-from isolux.stats.constants import MANY_UNKNOWN
-from isolux.vocabulary.counts import TIMES, people_at, people_in
-from isolux.vocabulary.errors import TableError, UnknownNameError, place
-from isolux.vocabulary.grouping import Grouping, Unknown
+from isolux.groups.ordering import sort_for_display
+from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN, caution_on_null_words, null_unknown_words
+from isolux.groups.votes import apply_vote_rule, parse_votes
+from isolux.stats.constants import HIGH_UNKNOWN_SHARE
+from isolux.vocabulary.counts import TIMES, count_people, count_people_of_units
+from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
+from isolux.vocabulary.grouping import Grouping, UnknownHandling
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.places import block_starts, is_unrepeated, places
+from isolux.vocabulary.places import find_block_starts, is_unrepeated, lookup_positions
 from isolux.vocabulary.tables import ATTRIBUTES, MEMBERSHIP, check
 
 
@@ -49,29 +55,31 @@ class Membership:
     ----------
     units : polars.Series
         Identifiers of the scored units.
-    crossings : tuple of Crossing
+    intersections : tuple of Crossing
         The groups of each attribute and intersection, with units as indices in ``units``.
     notes : tuple of str
         One sentence each: unknown units, units in several groups, excluded units, one value only.
-    accounts : mapping of str to mapping of str to int
+    unit_counts : mapping of str to mapping of str to int
         By attribute: ``n_units`` (scored), ``n_unknown`` of them, ``n_unannotated`` of those.
     """
 
     units: pl.Series
-    crossings: tuple[Crossing, ...]
+    intersections: tuple[IntersectionMembership, ...]
     notes: tuple[str, ...] = ()
-    accounts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    unit_counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The table ``membership``."""
-        return pl.concat([MEMBERSHIP.empty(), *(c.frame(self.units) for c in self.crossings)])
+        """The table ``build_membership``."""
+        return pl.concat(
+            [MEMBERSHIP.empty(), *(c.to_table(self.units) for c in self.intersections)]
+        )
 
     @property
     def groups(self) -> pl.DataFrame:
         """The non-empty groups in the order of ``frame``: ``attribute, group, values``."""
         empty_table = MEMBERSHIP.empty().drop("unit_id")
-        return pl.concat([empty_table, *(c.listed() for c in self.crossings)])
+        return pl.concat([empty_table, *(c.groups_table() for c in self.intersections)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,39 +89,39 @@ class _CodedAttribute:
     name: str
     rows: pl.DataFrame
     values: tuple[str, ...]
-    unknown: Unknown
+    unknown: UnknownHandling
     notes: tuple[str, ...]
-    account: Mapping[str, int]
+    unit_counts: Mapping[str, int]
 
-    def part(self, unknown: Unknown, handle: str) -> Part:
+    def to_codes(self, unknown: UnknownHandling, handle: str) -> AttributeCodes:
         """Return the attribute's codes with unknown units as a group, or without them."""
         if unknown == "drop":
-            return Part(handle, self.rows.drop_nulls("code"), self.values)
+            return AttributeCodes(handle, self.rows.drop_nulls("code"), self.values)
         # A user may have declared the word "unknown" a regular value: then both are one group.
         values = self.values if UNKNOWN in self.values else (*self.values, UNKNOWN)
         rows = self.rows.with_columns(pl.col("code").fill_null(values.index(UNKNOWN)))
-        return Part(handle, rows if UNKNOWN not in self.values else rows.unique(), values)
+        return AttributeCodes(handle, rows if UNKNOWN not in self.values else rows.unique(), values)
 
 
-def membership(
+def build_membership(
     attributes: pl.DataFrame,
     by: Sequence[str],
     groupings: Mapping[str, Grouping] | None = None,
     *,
     units: pl.DataFrame | pl.Series | None = None,
-    most: int | None = None,
-    where: str | None = None,
+    max_values: int | None = None,
+    source: str | None = None,
 ) -> Membership:
     """Assign every unit to its groups: one row per unit and group, without duplicates."""
-    attributes = check(attributes, ATTRIBUTES, where="attributes")
+    attributes = check(attributes, ATTRIBUTES, source="attributes")
     names = attributes["attribute"].unique().to_list()
-    entries_to_cross = entries(by, names)
+    entries_to_cross = split_entries(by, names)
     used_names = list(dict.fromkeys(name for entry in entries_to_cross for name in entry))
     _check_votes(attributes, used_names)
-    scored_units = _judged(attributes, used_names, units)
+    scored_units = _number_units(attributes, used_names, units)
     # Once for all attributes: identifiers are text, and every later step works on numbers.
-    unit_positions = places(
-        attributes["unit_id"], scored_units["unit_id"], block_starts(attributes)
+    unit_positions = lookup_positions(
+        attributes["unit_id"], scored_units["unit_id"], find_block_starts(attributes)
     )
     unit = pl.Series("unit", unit_positions)
     rows_by_attribute = _split_by_attribute(
@@ -121,7 +129,12 @@ def membership(
     )
     coded = {
         name: _code_attribute(
-            rows_by_attribute[name], (groupings or {}).get(name), name, scored_units, most, where
+            rows_by_attribute[name],
+            (groupings or {}).get(name),
+            name,
+            scored_units,
+            max_values,
+            source,
         )
         for name in used_names
     }
@@ -129,25 +142,29 @@ def membership(
     intersections = []
     for entry in entries_to_cross:
         entry_attributes = [coded[name] for name in entry]
-        intersections += _crossed(entry_attributes, scored_units)
-        notes += on_empty(
+        intersections += _cross_coded(entry_attributes, scored_units)
+        notes += describe_empty_combinations(
             intersections[-1], [[v for v in p.values if v != UNKNOWN] for p in entry_attributes]
         )
-    accounts = {name: attribute.account for name, attribute in coded.items()}
+    accounts = {name: attribute.unit_counts for name, attribute in coded.items()}
     return Membership(scored_units["unit_id"], tuple(intersections), tuple(notes), accounts)
 
 
-def _crossed(coded: Sequence[_CodedAttribute], scored_units: pl.DataFrame) -> list[Crossing]:
+def _cross_coded(
+    coded: Sequence[_CodedAttribute], scored_units: pl.DataFrame
+) -> list[IntersectionMembership]:
     """Cross attributes: once, or twice where unknown units are reported with and without."""
-    intersections = [crossing([p.part(p.unknown, p.name) for p in coded], scored_units.height)]
+    intersections = [
+        cross_attributes([p.to_codes(p.unknown, p.name) for p in coded], scored_units.height)
+    ]
     if any(p.unknown == "both" and p.rows["code"].null_count() for p in coded):
         known_codes = [
-            p.part("drop", p.name + KNOWN_SUFFIX)
+            p.to_codes("drop", p.name + KNOWN_SUFFIX)
             if p.unknown == "both"
-            else p.part(p.unknown, p.name)
+            else p.to_codes(p.unknown, p.name)
             for p in coded
         ]
-        intersections.append(crossing(known_codes, scored_units.height))
+        intersections.append(cross_attributes(known_codes, scored_units.height))
     return intersections
 
 
@@ -180,11 +197,11 @@ def _check_votes(attributes: pl.DataFrame, used_names: Sequence[str]) -> None:
             "votes cannot be negative",
             expected="0 or more, or none",
             found=repr(votes[row]),
-            where=place("attributes", row + 1, "votes"),
+            where=format_location("attributes", row + 1, "votes"),
         )
 
 
-def _judged(
+def _number_units(
     attributes: pl.DataFrame, used_names: Sequence[str], units: pl.DataFrame | pl.Series | None
 ) -> pl.DataFrame:
     """Assign integers to the scored units: ``unit_id, unit``."""
@@ -199,7 +216,9 @@ def _judged(
         ids = unit_ids.cast(pl.String)
         ids = ids if is_unrepeated(ids) else ids.unique(maintain_order=True)
     if ids.null_count():
-        raise TableError("a judged unit has no identifier", where=place("units", None, "unit_id"))
+        raise TableError(
+            "a judged unit has no identifier", where=format_location("units", None, "unit_id")
+        )
     numbered_units = pl.DataFrame({"unit_id": ids}).with_row_index("unit")
     if isinstance(units, pl.DataFrame) and TIMES in units.columns:  # and no unit twice
         is_scored = units["scored"] if units["scored"].any() else pl.lit(value=True)
@@ -224,7 +243,7 @@ def _code_attribute(
     # The order of the steps is that of the module's docstring, with its reasons.
     settings = grouping or Grouping(attribute=name)
     annotated = rows.filter(pl.col("unit") >= 0, _HAS_VALUE)["unit"]
-    rows = mark_unknown(rows, settings.unknown_values)
+    rows = null_unknown_words(rows, settings.unknown_values)
     distinct_values = rows["value"].unique().drop_nulls().to_list()
     scored_rows = rows.filter(pl.col("unit") >= 0)
     check_join(rows, scored_rows, scored_units, name)
@@ -232,28 +251,33 @@ def _code_attribute(
     multiplicity = scored_units[TIMES] if TIMES in scored_units.columns else None
     if settings.bins is not None:
         unit_columns = scored_units.drop("unit_id", "unit")[scored_rows["unit"]]
-        bins = binned(scored_rows.hstack(unit_columns), parse_bins(settings.bins), name, source)
+        bins = bin_rows(scored_rows.hstack(unit_columns), parse_bins(settings.bins), name, source)
         scored_rows, notes, distinct_values = bins.rows, bins.notes, list(bins.labels)
     elif not (settings.nested or settings.merge):
-        check_many(distinct_values, name, max_values)
-    values = natural_order(distinct_values)
+        check_value_count(distinct_values, name, max_values)
+    values = sort_for_display(distinct_values)
     scored_rows = scored_rows.select(
-        "unit", "votes", "annotator", code=codes_of(scored_rows["value"], values)
+        "unit", "votes", "annotator", code=encode_values(scored_rows["value"], values)
     )
     vote_rule = parse_votes(settings.votes)
-    unit_codes, tied_units = settled(scored_rows, vote_rule, scored_units.height)
+    unit_codes, tied_units = apply_vote_rule(scored_rows, vote_rule, scored_units.height)
     notes += _describe_ties(
-        people_at(tied_units, multiplicity), people_in(scored_units), vote_rule.name, name
+        count_people_of_units(tied_units, multiplicity),
+        count_people(scored_units),
+        vote_rule.name,
+        name,
     )
     if settings.nested or settings.merge:
-        unit_codes, values, merge_notes = renamed(unit_codes, values, settings, multiplicity)
+        unit_codes, values, merge_notes = apply_nesting_and_merges(
+            unit_codes, values, settings, multiplicity
+        )
         notes += merge_notes
     unit_codes, values = _order_values(unit_codes, values, multiplicity)
-    check_twins(unit_codes, values, name, multiplicity)
-    check_taken(values, name)
+    check_spelling_variants(unit_codes, values, name, multiplicity)
+    check_reserved_names(values, name)
     if settings.bins is None:
         check_continuous(values, name)
-    check_many(values, name, max_values)
+    check_value_count(values, name, max_values)
     unit_counts = _count_unknown(unit_codes, annotated, scored_units)
     notes += _describe_counts(unit_codes, values, settings, name, scored_units, unit_counts)
     return _CodedAttribute(name, unit_codes, tuple(values), settings.unknown, notes, unit_counts)
@@ -267,7 +291,7 @@ def _order_values(
     weights = None if multiplicity is None else multiplicity.gather(known_codes["unit"]).to_numpy()
     sizes = np.bincount(known_codes["code"].to_numpy(), weights, minlength=len(values)).tolist()
     size_by_value = {group: size for group, size in zip(values, sizes, strict=True) if size}
-    ordered = natural_order(size_by_value, size_by_value)
+    ordered = sort_for_display(size_by_value, size_by_value)
     position_by_value = {group: i for i, group in enumerate(ordered)}
     new_codes = pl.Series([position_by_value.get(group) for group in values], dtype=pl.Int64)
     return unit_codes.select("unit", code=new_codes.gather(unit_codes["code"])), ordered
@@ -296,8 +320,11 @@ def _count_unknown(
     unannotated = unknown.filter(~unknown.is_in(annotated.unique().implode()))
     units_by_count = {"n_unknown": unknown, "n_unannotated": unannotated}
     return {
-        "n_units": people_in(scored_units.filter(is_scored)),
-        **{name: people_at(units, multiplicity) for name, units in units_by_count.items()},
+        "n_units": count_people(scored_units.filter(is_scored)),
+        **{
+            name: count_people_of_units(units, multiplicity)
+            for name, units in units_by_count.items()
+        },
     }
 
 
@@ -312,7 +339,7 @@ def _describe_counts(
     """Note how many units are unknown or in several groups, and if there is only one value."""
     notes: list[str] = []
     multiplicity = scored_units[TIMES] if TIMES in scored_units.columns else None
-    n_units = people_in(scored_units)
+    n_units = count_people(scored_units)
     unknown, unannotated = unit_counts["n_unknown"], unit_counts["n_unannotated"]
     if unknown:
         consequence = {
@@ -326,12 +353,14 @@ def _describe_counts(
             f"{name}: {unknown:,} of {unit_counts['n_units']:,} unit(s) unknown{annotation_text}, "
             f"{consequence}"
         )
-        notes.append(Caution(text) if unknown >= MANY_UNKNOWN * unit_counts["n_units"] else text)
+        notes.append(
+            Caution(text) if unknown >= HIGH_UNKNOWN_SHARE * unit_counts["n_units"] else text
+        )
     repeated_units = np.flatnonzero(np.bincount(unit_codes["unit"].to_numpy(), minlength=1) > 1)
-    n_in_several = people_at(pl.Series(repeated_units), multiplicity)
+    n_in_several = count_people_of_units(pl.Series(repeated_units), multiplicity)
     if n_in_several:
         notes.append(f"{name}: {n_in_several:,} of {n_units:,} unit(s) are in more than one group")
-    notes += words_for_nothing(name, values)
+    notes += caution_on_null_words(name, values)
     if len(values) == 1:
         notes.append(
             f"{name}: {values[0]!r} is the only known group, so there is nothing to compare it with"

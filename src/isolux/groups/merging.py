@@ -19,14 +19,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import polars as pl
 
-from isolux.groups.ordering import natural_order
+from isolux.groups.ordering import sort_for_display
 from isolux.groups.unknown import UNKNOWN, is_unknown_word
-from isolux.vocabulary.counts import people_at
+from isolux.vocabulary.counts import count_people_of_units
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import Grouping
 
 
-def merged(
+def merge_values(
     unit_values: pl.DataFrame,
     grouping: Grouping,
     occurring_values: Collection[str],
@@ -49,7 +49,7 @@ def merged(
         return pl.concat([united, unit_values.filter(is_unnamed)]).unique(), notes
     selected = pl.concat([united, unit_values.filter(pl.col("value").is_null())]).unique()
     excluded = unit_values.select("unit").unique().join(selected, on="unit", how="anti")
-    n_excluded = people_at(excluded["unit"], multiplicity)
+    n_excluded = count_people_of_units(excluded["unit"], multiplicity)
     note = f"{grouping.attribute}: {n_excluded:,} unit(s) are in no named group and are left out"
     return selected, (*notes, note) if n_excluded else notes
 
@@ -76,10 +76,10 @@ def _check_merges(grouping: Grouping, occurring_values: Collection[str]) -> tupl
     return tuple(notes)
 
 
-def listed(values: Iterable[str], most: int = 12) -> str:
+def list_values(values: Iterable[str], max_listed: int = 12) -> str:
     """Format the first values in display order."""
-    ordered = natural_order(values)
-    return ", ".join(map(repr, ordered[:most])) + (", …" if len(ordered) > most else "")
+    ordered = sort_for_display(values)
+    return ", ".join(map(repr, ordered[:max_listed])) + (", …" if len(ordered) > max_listed else "")
 
 
 def require_values(
@@ -95,7 +95,9 @@ def require_values(
         if required_value not in occurring_values
     ]
     if missing and grouping.absent == "note":
-        return (f"{grouping.attribute}: nobody here is {listed(missing)}, which {setting} names",)
+        return (
+            f"{grouping.attribute}: nobody here is {list_values(missing)}, which {setting} names",
+        )
     for required_value in missing:
         close_matches = difflib.get_close_matches(
             required_value, list(occurring_values), n=3, cutoff=0.5
@@ -105,7 +107,7 @@ def require_values(
             hint = f"{required_value!r} means unknown here: take it out of unknown_values to use it"
         raise SpecError(
             f"{setting} names a value that does not occur in {grouping.attribute!r}",
-            expected="one of " + listed(occurring_values)
+            expected="one of " + list_values(occurring_values)
             if occurring_values
             else "a known value; there is none",
             found=repr(required_value),
@@ -131,12 +133,12 @@ def _list_descendants(tree: Tree, broad: str, ancestors: tuple[str, ...] = ()) -
     return list(dict.fromkeys(descendants))
 
 
-def leaves(tree: Tree, broad: str) -> list[str]:
+def list_leaves(tree: Tree, broad: str) -> list[str]:
     """List the leaves below a broad value."""
     return [descendant for descendant in _list_descendants(tree, broad) if descendant not in tree]
 
 
-def nested(
+def expand_nested_values(
     unit_values: pl.DataFrame,
     grouping: Grouping,
     occurring_values: Collection[str],
@@ -150,7 +152,7 @@ def nested(
     descendant_pairs = [
         (narrow_value, broad) for broad in tree for narrow_value in _list_descendants(tree, broad)
     ]
-    leaf_pairs = [(broad, leaf) for broad in tree for leaf in leaves(tree, broad)]
+    leaf_pairs = [(broad, leaf) for broad in tree for leaf in list_leaves(tree, broad)]
     broad_by_descendant = pl.DataFrame(
         descendant_pairs, schema={"value": pl.String, "broad": pl.String}, orient="row"
     )
@@ -164,9 +166,9 @@ def nested(
     expanded = lone_broad.join(leaf_by_broad, on="value").select("unit", value="part")
     notes = [
         f"{grouping.attribute}: {n:,} unit(s) gave only {broad!r} and count in each of its "
-        f"{len(leaves(tree, broad))} parts"
+        f"{len(list_leaves(tree, broad))} parts"
         for broad, n in sorted(
-            (broad, people_at(pl.Series(unit_ids), multiplicity))
+            (broad, count_people_of_units(pl.Series(unit_ids), multiplicity))
             for broad, unit_ids in lone_broad.group_by("value").agg("unit").rows()
         )
     ]
@@ -178,12 +180,12 @@ def nested(
     return pl.concat([unit_values.filter(~is_broad), expanded]).unique(), (*missing, *notes)
 
 
-def codes_of(column: pl.Series, values: Sequence[str]) -> pl.Series:
+def encode_values(column: pl.Series, values: Sequence[str]) -> pl.Series:
     """Encode each value as its index in ``values``; null stays null."""
     return column.cast(pl.Enum(values)).to_physical().cast(pl.Int64)
 
 
-def renamed(
+def apply_nesting_and_merges(
     unit_codes: pl.DataFrame,
     values: Sequence[str],
     grouping: Grouping,
@@ -191,12 +193,14 @@ def renamed(
 ) -> tuple[pl.DataFrame, list[str], tuple[str, ...]]:
     """Apply nesting and merges, which are defined by value, to encoded rows."""
     text = pl.Series("value", values, dtype=pl.String).gather(unit_codes["code"])
-    unit_values, nesting_notes = nested(
+    unit_values, nesting_notes = expand_nested_values(
         unit_codes.select("unit", text), grouping, values, multiplicity
     )
-    leaf_values = [leaf for broad in grouping.nested for leaf in leaves(grouping.nested, broad)]
+    leaf_values = [
+        leaf for broad in grouping.nested for leaf in list_leaves(grouping.nested, broad)
+    ]
     narrow_values = {*values, *leaf_values} - set(grouping.nested)
-    unit_values, merge_notes = merged(unit_values, grouping, narrow_values, multiplicity)
-    values = natural_order(unit_values["value"].unique().drop_nulls())
-    coded = unit_values.select("unit", code=codes_of(unit_values["value"], values))
+    unit_values, merge_notes = merge_values(unit_values, grouping, narrow_values, multiplicity)
+    values = sort_for_display(unit_values["value"].unique().drop_nulls())
+    coded = unit_values.select("unit", code=encode_values(unit_values["value"], values))
     return coded, values, (*nesting_notes, *merge_notes)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from isolux.vocabulary.counts import people_at
+from isolux.vocabulary.counts import count_people_of_units
 from isolux.vocabulary.errors import JoinError, SpecError
 
-MOST_NUMBERS = 30
+MAX_NUMBERS = 30
 """An attribute with more different numbers than this needs bins."""
 _RESERVED_NAMES = ("everyone", "everyone else")
 
@@ -29,7 +29,7 @@ def check_join(
     )
 
 
-def check_twins(
+def check_spelling_variants(
     unit_codes: pl.DataFrame, values: Sequence[str], name: str, multiplicity: pl.Series | None
 ) -> None:
     """Refuse groups that differ only by case or blanks: ``Male`` and ``male``."""
@@ -41,7 +41,9 @@ def check_twins(
     if variant_codes is None:
         return
     sizes = {
-        values[code]: people_at(unit_codes["unit"].filter(unit_codes["code"] == code), multiplicity)
+        values[code]: count_people_of_units(
+            unit_codes["unit"].filter(unit_codes["code"] == code), multiplicity
+        )
         for code in variant_codes
     }
     commonest = max(sizes, key=lambda spelling: sizes[spelling])
@@ -53,7 +55,7 @@ def check_twins(
     )
 
 
-def check_taken(values: Sequence[str], name: str) -> None:
+def check_reserved_names(values: Sequence[str], name: str) -> None:
     """Refuse a group with the reserved name of the overall row or the complement."""
     reserved = next((v for v in values if v.strip().casefold() in _RESERVED_NAMES), None)
     if reserved is not None:
@@ -65,7 +67,7 @@ def check_taken(values: Sequence[str], name: str) -> None:
         )
 
 
-def check_many(values: Sequence[str], name: str, max_values: int | None) -> None:
+def check_value_count(values: Sequence[str], name: str, max_values: int | None) -> None:
     """Refuse too many values: all pairs of thousands of groups are millions of tests."""
     if max_values is None or len(values) <= max_values:
         return
@@ -83,9 +85,9 @@ def check_continuous(values: Sequence[str], name: str) -> None:
     """Refuse more distinct numbers than can be groups without bins."""
     numbers = pl.Series(values, dtype=pl.String).cast(pl.Float64, strict=False)
     n_distinct = numbers.drop_nulls().n_unique()
-    if n_distinct > MOST_NUMBERS:
+    if n_distinct > MAX_NUMBERS:
         raise SpecError(
             f"{name!r} has {n_distinct:,} different numbers, too many to be groups",
-            expected=f"at most {MOST_NUMBERS}, or bins",
+            expected=f"at most {MAX_NUMBERS}, or bins",
             hint=f'give --bins "{name}=quantile:4" or --bins "{name}=edges:A,B,C"',
         )

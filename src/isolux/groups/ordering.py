@@ -28,7 +28,7 @@ def _roman_to_digits(text: str) -> str:
     return " ".join((*head, str(_ROMAN.get(last.lower(), last))))
 
 
-def natural_order(values: Iterable[str], sizes: Mapping[str, int] | None = None) -> list[str]:
+def sort_for_display(values: Iterable[str], sizes: Mapping[str, int] | None = None) -> list[str]:
     """Sort the groups of one attribute for display: ranges, numbers, sizes, unknown last."""
     texts = list(values)
     size = dict(sizes or {})
@@ -58,23 +58,23 @@ _UNIT = r"(?:\s+\D*)?"  # 20-29 years
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class NumberRange:
     """A range of numbers; an open end is not in it."""
 
     low: float
     high: float
-    low_open: bool = False
-    high_open: bool = False
+    is_low_open: bool = False
+    is_high_open: bool = False
 
-    def passes(self, relation: str, number: float) -> bool:
+    def satisfies(self, relation: str, number: float) -> bool:
         """Check whether the whole range is ``>=``, ``>``, ``<=`` or ``<`` a number."""
         if relation == ">=":
             return self.low >= number
         if relation == ">":
-            return self.low > number or (self.low == number and self.low_open)
+            return self.low > number or (self.low == number and self.is_low_open)
         if relation == "<=":
             return self.high <= number
-        return self.high < number or (self.high == number and self.high_open)
+        return self.high < number or (self.high == number and self.is_high_open)
 
 
 def _compile_pattern(text: str) -> re.Pattern[str]:
@@ -93,26 +93,28 @@ _LOWER_LIMIT_SUFFIX = _compile_pattern(rf"{_N}\s*(?:\+|(?:and|or) (?:over|above|
 _SINGLE_NUMBER = _compile_pattern(rf"{_N}{_UNIT}")
 
 
-def read_range(text: str) -> Range | None:
+def read_range(text: str) -> NumberRange | None:
     """Parse a range, or a number as a range of length 0; None: the text is neither."""
     text = text.strip()
     if parsed := _CLOSED_RANGE.fullmatch(text):
-        return Range(_number(parsed[1]), _number(parsed[2]))
+        return NumberRange(_number(parsed[1]), _number(parsed[2]))
     if parsed := _BRACKET_RANGE.fullmatch(text):
-        return Range(_number(parsed[2]), _number(parsed[3]), parsed[1] == "(", parsed[4] == ")")
+        return NumberRange(
+            _number(parsed[2]), _number(parsed[3]), parsed[1] == "(", parsed[4] == ")"
+        )
     # "70 and over" is also a number with words, so it is excluded here.
     if (parsed := _SINGLE_NUMBER.fullmatch(text)) and not _LOWER_LIMIT_SUFFIX.fullmatch(text):
-        return Range(_number(parsed[1]), _number(parsed[1]))
+        return NumberRange(_number(parsed[1]), _number(parsed[1]))
     return _read_open_range(text)
 
 
-def _read_open_range(text: str) -> Range | None:
+def _read_open_range(text: str) -> NumberRange | None:
     if parsed := _UPPER_LIMIT.fullmatch(text):
-        return Range(-math.inf, _number(parsed[2]), high_open=parsed[1] is None)
+        return NumberRange(-math.inf, _number(parsed[2]), is_high_open=parsed[1] is None)
     if parsed := _LOWER_LIMIT.fullmatch(text):
-        return Range(_number(parsed[2]), math.inf, low_open=parsed[1] is None)
+        return NumberRange(_number(parsed[2]), math.inf, is_low_open=parsed[1] is None)
     if parsed := _LOWER_LIMIT_SUFFIX.fullmatch(text):
-        return Range(_number(parsed[1]), math.inf)
+        return NumberRange(_number(parsed[1]), math.inf)
     return None
 
 

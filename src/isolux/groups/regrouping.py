@@ -6,25 +6,27 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from isolux.groups.membership import Membership, membership
-from isolux.groups.settings import groupings
+from isolux.groups.membership import Membership, build_membership
+from isolux.groups.settings import read_groupings
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.counts import COUNTS, TIMES
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.spec import crossed, recorded_spec
+from isolux.vocabulary.spec import read_recorded_spec, split_intersection
 
 
-def judged_units(run: Run) -> pl.DataFrame:
+def list_scored_units(run: Run) -> pl.DataFrame:
     """Return every unit that has a score or evidence: the frame ``unit_id, scored``."""
     task_info = TaskInfo(title="", summary="", references=(), metrics=())
-    return Scores(run.scores, task_info, run.evidence).judged_units()
+    return Scores(run.scores, task_info, run.evidence).evaluated_units()
 
 
 def can_regroup(run: Run) -> bool:
     """Check whether a run has attributes of its units; published runs have none."""
     spec = run.record.get("spec") or {}
-    attribute_names = {attribute for name in spec.get("by") or () for attribute in crossed(name)}
+    attribute_names = {
+        attribute for name in spec.get("by") or () for attribute in split_intersection(name)
+    }
     known_attributes = run.attributes["attribute"].unique()
     return (
         bool(spec.get("data"))
@@ -35,9 +37,11 @@ def can_regroup(run: Run) -> bool:
 
 def regroup(run: Run, by: Sequence[str] = ()) -> Membership:
     """Assign a run's units to groups, by the settings in its record; ``by``: other attributes."""
-    spec = recorded_spec(run.record)
-    rules = groupings(spec.groups, run.attributes)
-    return membership(run.attributes, by or spec.groups.by, rules, units=judged_units(run))
+    spec = read_recorded_spec(run.record)
+    rules = read_groupings(spec.groups, run.attributes)
+    return build_membership(
+        run.attributes, by or spec.groups.by, rules, units=list_scored_units(run)
+    )
 
 
 def weigh_units(run: Run, rows: pl.DataFrame) -> pl.DataFrame:

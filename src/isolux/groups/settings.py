@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from isolux.groups.binning import INCOME_RULES, parse_bins
-from isolux.groups.intersections import display, entries
-from isolux.groups.unknown import known_handle, mark_unknown
+from isolux.groups.intersections import group_name, split_entries
+from isolux.groups.unknown import mark_handle_known, null_unknown_words
 from isolux.groups.votes import parse_votes
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.grouping import Grouping, crossed
+from isolux.vocabulary.grouping import Grouping, split_intersection
 from isolux.vocabulary.spec import Groups, name_as_typed
 from isolux.vocabulary.tables import ATTRIBUTES, check
 
@@ -26,17 +26,17 @@ from isolux.vocabulary.tables import ATTRIBUTES, check
 class _KnownAttributes:
     """The attributes that exist, those that ``by`` uses, and the known values of the latter."""
 
-    known: tuple[str, ...]
-    used: tuple[str, ...]
-    values: Mapping[str, frozenset[str]]
+    all_names: tuple[str, ...]
+    used_names: tuple[str, ...]
+    values_by_name: Mapping[str, frozenset[str]]
 
 
-def groupings(settings: Groups, attributes: pl.DataFrame) -> dict[str, Grouping]:
+def read_groupings(settings: Groups, attributes: pl.DataFrame) -> dict[str, Grouping]:
     """Parse an audit's grouping settings into one Grouping per attribute of ``by``."""
-    known_attributes = _attributes(settings, attributes)
+    known_attributes = _read_attributes(settings, attributes)
     parse_votes(settings.votes)
-    merges = _lists("group", settings.group, known_attributes)
-    nests = _lists("nested", settings.nested, known_attributes)
+    merges = _read_value_lists("group", settings.group, known_attributes)
+    nests = _read_value_lists("nested", settings.nested, known_attributes)
     bins = _read_bins(settings.bins, known_attributes)
     return {
         name: Grouping(
@@ -50,25 +50,25 @@ def groupings(settings: Groups, attributes: pl.DataFrame) -> dict[str, Grouping]
             bins=bins.get(name),
             nested=nests.get(name, {}),
         )
-        for name in known_attributes.used
+        for name in known_attributes.used_names
     }
 
 
-def references(settings: Groups, reference: Sequence[str]) -> dict[str, str]:
+def read_references(settings: Groups, reference: Sequence[str]) -> dict[str, str]:
     """Parse ``reference``: the group that each attribute's other groups are compared with."""
-    handles = {"*".join(crossed(entry)) for entry in settings.by}
+    handles = {"*".join(split_intersection(entry)) for entry in settings.by}
     references_by_handle: dict[str, str] = {}
     for text in reference:
         handle_text, group = _split_setting("reference", text, handles, "ATTRIBUTE=GROUP")
-        handle = "*".join(crossed(handle_text))
+        handle = "*".join(split_intersection(handle_text))
         if handle not in handles:
             raise SpecError(
                 f"the reference {text!r} is about nothing that is audited",
                 expected="one of " + ", ".join(sorted(handles)) if handles else "something in --by",
                 found=repr(handle),
             )
-        values = crossed(group) if "*" in handle else (group,)
-        if len(values) != len(crossed(handle)) or not all(values):
+        values = split_intersection(group) if "*" in handle else (group,)
+        if len(values) != len(split_intersection(handle)) or not all(values):
             raise SpecError(
                 f"the reference {text!r} does not name one group",
                 expected=f"as many values, joined by *, as {handle!r} has attributes",
@@ -76,10 +76,10 @@ def references(settings: Groups, reference: Sequence[str]) -> dict[str, str]:
             )
         if handle in references_by_handle:
             raise SpecError(f"{handle!r} has two references", expected="one", found=repr(text))
-        references_by_handle[handle] = display(values)
+        references_by_handle[handle] = group_name(values)
     if settings.unknown == "both":
         references_by_handle |= {
-            known_handle(handle): group for handle, group in references_by_handle.items()
+            mark_handle_known(handle): group for handle, group in references_by_handle.items()
         }
     return references_by_handle
 
@@ -92,15 +92,17 @@ def check_references(references_by_handle: Mapping[str, str], frame: pl.DataFram
             raise UnknownNameError(f"group of {handle!r}", group, groups, where="--reference")
 
 
-def _attributes(settings: Groups, attributes: pl.DataFrame) -> _KnownAttributes:
-    attributes = check(attributes, ATTRIBUTES, where="attributes")
+def _read_attributes(settings: Groups, attributes: pl.DataFrame) -> _KnownAttributes:
+    attributes = check(attributes, ATTRIBUTES, source="attributes")
     all_names = tuple(attributes["attribute"].unique().sort())
-    used_names = dict.fromkeys(name for entry in entries(settings.by, all_names) for name in entry)
+    used_names = dict.fromkeys(
+        name for entry in split_entries(settings.by, all_names) for name in entry
+    )
     values = {}
     if settings.group or settings.nested:
         for name in used_names:
             rows = attributes.filter(pl.col("attribute") == name)
-            rows_with_nulls = mark_unknown(rows, settings.unknown_values)
+            rows_with_nulls = null_unknown_words(rows, settings.unknown_values)
             values[name] = frozenset(rows_with_nulls["value"].unique().drop_nulls())
     return _KnownAttributes(all_names, tuple(used_names), values)
 
@@ -120,15 +122,18 @@ def _split_setting(setting: str, text: str, names: Collection[str], form: str) -
 
 def _check_used_name(setting: str, text: str, name: str, known_attributes: _KnownAttributes) -> str:
     """Check that an attribute exists and is used, and return its name."""
-    if name not in known_attributes.known:
+    if name not in known_attributes.all_names:
         raise UnknownNameError(
-            "attribute", name, known_attributes.known, where=f"{name_as_typed(setting)} {text!r}"
+            "attribute",
+            name,
+            known_attributes.all_names,
+            where=f"{name_as_typed(setting)} {text!r}",
         )
-    if name not in known_attributes.used:
+    if name not in known_attributes.used_names:
         raise SpecError(
             f"{name_as_typed(setting)} {text!r} is about {name!r}, which is not audited",
-            expected="one of " + ", ".join(known_attributes.used)
-            if known_attributes.used
+            expected="one of " + ", ".join(known_attributes.used_names)
+            if known_attributes.used_names
             else "an attribute in --by",
             hint=f"add --by {name}, or leave the setting out",
         )
@@ -139,7 +144,7 @@ def _read_bins(texts: Sequence[str], known_attributes: _KnownAttributes) -> dict
     bins: dict[str, str] = {}
     for text in texts:
         form = "ATTRIBUTE=quantile:K, =edges:A,B, =top:K or =" + ", =".join(INCOME_RULES)
-        name_text, bins_text = _split_setting("bins", text, known_attributes.known, form)
+        name_text, bins_text = _split_setting("bins", text, known_attributes.all_names, form)
         name = _check_used_name("bins", text, name_text, known_attributes)
         if name in bins:
             raise SpecError(f"{name!r} has bins twice", expected="one --bins", found=repr(text))
@@ -148,7 +153,7 @@ def _read_bins(texts: Sequence[str], known_attributes: _KnownAttributes) -> dict
     return bins
 
 
-def _lists(
+def _read_value_lists(
     setting: str, texts: Sequence[str], known_attributes: _KnownAttributes
 ) -> dict[str, dict[str, tuple[str, ...]]]:
     """Parse ``[ATTRIBUTE:]NAME=VALUE,VALUE`` settings: attribute to name to values."""
@@ -187,7 +192,7 @@ def _find_attribute(
     prefixes = [name_text[:i] for i, letter in enumerate(name_text) if letter == ":"]
     if prefixes:
         stated = max(
-            (p for p in prefixes if p.strip() in known_attributes.known), key=len, default=None
+            (p for p in prefixes if p.strip() in known_attributes.all_names), key=len, default=None
         )
         prefix = prefixes[0] if stated is None else stated
         name = _check_used_name(setting, text, prefix.strip(), known_attributes)
@@ -195,7 +200,9 @@ def _find_attribute(
     # A broad value must occur itself; its parts need not.
     required_values = {name_text} if setting == "nested" else set(values)
     holders = [
-        name for name in known_attributes.used if required_values <= known_attributes.values[name]
+        name
+        for name in known_attributes.used_names
+        if required_values <= known_attributes.values_by_name[name]
     ]
     if len(holders) == 1:
         return holders[0], name_text
@@ -205,5 +212,5 @@ def _find_attribute(
         found="the values occur in each of " + ", ".join(map(repr, holders))
         if holders
         else f"no attribute of --by holds {', '.join(map(repr, sorted(required_values)))}: "
-        + (", ".join(map(repr, known_attributes.used)) or "--by is empty"),
+        + (", ".join(map(repr, known_attributes.used_names)) or "--by is empty"),
     )

@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 
 from isolux.groups.estimates import Estimates, Measure
-from isolux.groups.means import means_of
+from isolux.groups.means import group_means_of
 from isolux.stats.constants import MAX_CELLS, MIN_CELLS
-from isolux.stats.design import Design
-from isolux.stats.drawn_design import unweighted
+from isolux.stats.design import ClusterSums
+from isolux.stats.drawn_design import drop_weights
 from isolux.stats.shares import ClusterMeans
-from isolux.stats.small_groups import cell_estimates
+from isolux.stats.small_groups import estimate_cells
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 COLUMNS = ("shrunken", "shrunken_low", "shrunken_high", "shrunken_from")
 
 
-def with_small_groups(estimates: Estimates, spec: Statistics) -> pl.DataFrame:
+def add_shrinkage_estimates(estimates: Estimates, spec: Statistics) -> pl.DataFrame:
     """Return the table ``group_metrics`` with shrinkage estimates of small intersections.
 
     ``isolux.stats.small_groups``.
     """
     shrinkage = np.full((4, *estimates.value.shape), np.nan)
-    for attribute in estimates.domain_of:
-        rows = estimates.members(attribute)
+    for attribute in estimates.domain_rows:
+        rows = estimates.attribute_rows(attribute)
         if not MIN_CELLS <= len(rows) <= MAX_CELLS:
             continue
         if len(estimates.groups[rows[0]].values) < 2:
@@ -51,7 +51,7 @@ def with_small_groups(estimates: Estimates, spec: Statistics) -> pl.DataFrame:
         name: pl.Series(values.ravel()).fill_nan(None)
         for name, values in zip(COLUMNS, shrinkage, strict=True)
     }
-    return estimates.table().with_columns(**columns)
+    return estimates.to_table().with_columns(**columns)
 
 
 def _levels(values: list[tuple[str, ...]]) -> IntArray:
@@ -67,18 +67,18 @@ def _estimate_measure(
     estimates: Estimates, measure: Measure, rows: IntArray, levels: IntArray, level: float
 ) -> FloatArray:
     """Estimate one metric in the cells of an intersection: estimate, bounds and raw ``[4, d]``."""
-    means = means_of(estimates.design, measure, rows)
-    counts = estimates.design.rows(rows, measure.mean_columns[1])
-    noise_covariance = _noise_covariance(counts, estimates.design, measure, means)
-    unit_variance = 1.0 if means.shares else _unit_variance(means)
+    means = group_means_of(estimates.cluster_sums, measure, rows)
+    counts = estimates.cluster_sums.group_rows(rows, measure.mean_columns[1])
+    noise_covariance = _noise_covariance(counts, estimates.cluster_sums, measure, means)
+    unit_variance = 1.0 if means.is_proportion else _unit_variance(means)
     raw_values = means.value
     if not unit_variance > 0.0:  # all clusters are equal: the variance of a mean is unknown
         return np.full((4, len(rows)), np.nan)
-    shrinkage = cell_estimates(
+    shrinkage = estimate_cells(
         raw_values,
         noise_covariance,
         levels,
-        shares=means.shares,
+        is_proportion=means.is_proportion,
         unit_variance=unit_variance,
         level=level,
     )
@@ -89,32 +89,34 @@ def _estimate_measure(
 
 
 def _noise_covariance(
-    counts: csr_array, cluster_sums: Design, measure: Measure, means: ClusterMeans
+    counts: csr_array, cluster_sums: ClusterSums, measure: Measure, means: ClusterMeans
 ) -> FloatArray:
     """Return the covariance of the cells' means, in variances of one score: ``[d, d]``."""
-    rho = float(np.mean(means.correlation)) if means.shares else 1.0
-    n_rows = np.asarray(counts @ cluster_sums.copies.astype(np.float64)).ravel()
+    rho = float(np.mean(means.intracluster_correlation)) if means.is_proportion else 1.0
+    n_rows = np.asarray(counts @ cluster_sums.multiplicity.astype(np.float64)).ravel()
     column = measure.mean[1] if measure.mean else 0
-    unweighted_sums = unweighted(cluster_sums)
-    sizes = unweighted_sums.rows(0, column).toarray()[0]
+    unweighted_sums = drop_weights(cluster_sums)
+    sizes = unweighted_sums.group_rows(0, column).toarray()[0]
     if unweighted_sums is not cluster_sums:  # a sample with weights has a column for each cluster
-        sizes = sizes[unweighted_sums.distinct_of]
+        sizes = sizes[unweighted_sums.distinct_index]
     # A cluster of one unit is the same row in both cells: correlation 1.
-    cluster_correlation = np.where(sizes > 1, rho, 1.0) * cluster_sums.copies
+    cluster_correlation = np.where(sizes > 1, rho, 1.0) * cluster_sums.multiplicity
     shared_covariance = (counts.multiply(cluster_correlation[None, :]) @ counts.T).toarray()
     with np.errstate(divide="ignore", invalid="ignore"):
         covariance = shared_covariance / (n_rows[:, None] * n_rows[None, :])
         np.fill_diagonal(
-            covariance, (means.pooled_effect() if means.shares else means.size) / means.units
+            covariance,
+            (means.pooled_design_effect() if means.is_proportion else means.kish_cluster_size)
+            / means.n_units,
         )
     return np.asarray(covariance)
 
 
 def _unit_variance(means: ClusterMeans) -> float:
     """Pool the variance of one cluster's mean over cells, weighted by degrees of freedom."""
-    n_clusters = means.effective_clusters
+    n_clusters = means.n_effective_clusters
     is_known = np.isfinite(means.value) & (n_clusters > 1.0)
     if not is_known.any():
         return 0.0
-    weight = np.maximum(means.freedom[is_known], 1.0)
+    weight = np.maximum(means.dof[is_known], 1.0)
     return float((weight * means.variance[is_known] * n_clusters[is_known]).sum() / weight.sum())

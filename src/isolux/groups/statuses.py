@@ -5,25 +5,29 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from isolux.groups.estimates import Measure, Worth
-from isolux.groups.interval_methods import OF_CLASSES, choose_method
+from isolux.groups.estimates import EffectiveSampleSize, Measure
+from isolux.groups.interval_methods import MACRO_AVERAGE, choose_method
 from isolux.groups.means import Means
-from isolux.stats.constants import KEPT_CLUSTERS, KEPT_EFFECTIVE, NO_INTERVAL_BELOW
-from isolux.stats.intervals import Interval, keeps_promise, no_spread
+from isolux.stats.constants import (
+    MIN_CLUSTERS_FOR_INTERVAL,
+    MIN_CLUSTERS_FOR_NOMINAL_COVERAGE,
+    MIN_EFFECTIVE_CLUSTERS,
+)
+from isolux.stats.intervals import Interval, has_no_variation, has_nominal_coverage
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
 
-Cells = tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]
+StatusCells = tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]
 """Statuses and reasons: of groups and measures ``[g, m]``, or of groups ``[g]``."""
 
-_ROUNDING = 1e-9  # 50 equal weights have an effective size of 50, up to rounding
+_ABSOLUTE_TOLERANCE = 1e-9  # 50 equal weights have an effective size of 50, up to rounding
 _RELATIVE_TOLERANCE = 1e-12
 """A standard error below this fraction of its value is rounding: all numbers are equal."""
 _NO_VARIATION_REASON = "nothing varies in it: the interval may be too narrow"
 
 
-def statuses(
+def assign_statuses(
     measures: tuple[Measure, ...],
     estimates: FloatArray,
     se: FloatArray,
@@ -32,8 +36,8 @@ def statuses(
     interval: Interval,
     spec: Statistics,
     means: Means | None = None,
-    effective_size: Worth | None = None,
-) -> Cells:
+    effective_size: EffectiveSampleSize | None = None,
+) -> StatusCells:
     """Assign each cell the most severe status that applies, and its reason."""
     if effective_size is not None:
         return _assign_by_effective_size(
@@ -49,12 +53,14 @@ def statuses(
     # Later flags replace earlier ones, so they are in order of severity.
     for j, measure in enumerate(measures):
         mean = means[j] if means else None
-        is_score_interval = choose_method(measure, mean, spec) in ("score", OF_CLASSES)
-        n_effective_clusters = n_clusters[:, j] if mean is None else mean.effective_clusters
-        min_clusters = KEPT_EFFECTIVE if is_score_interval else KEPT_CLUSTERS
+        is_score_interval = choose_method(measure, mean, spec) in ("score", MACRO_AVERAGE)
+        n_effective_clusters = n_clusters[:, j] if mean is None else mean.n_effective_clusters
+        min_clusters = (
+            MIN_EFFECTIVE_CLUSTERS if is_score_interval else MIN_CLUSTERS_FOR_NOMINAL_COVERAGE
+        )
         flagged_cells = np.zeros(estimates.shape, dtype=np.bool_)
-        if measure.fraction and not is_score_interval:
-            flagged_cells[:, j] = ~keeps_promise(
+        if measure.is_fraction and not is_score_interval:
+            flagged_cells[:, j] = ~has_nominal_coverage(
                 estimates[:, j], se[:, j], n_effective_clusters.astype(float)
             )
             mark(
@@ -63,9 +69,9 @@ def statuses(
                 "too near 0 or 1 for its size: the interval may be too narrow",
             )
             is_interior = (estimates[:, j] > 0.0) & (estimates[:, j] < 1.0)
-            flagged_cells[:, j] = is_interior & no_spread(estimates[:, j], se[:, j])
+            flagged_cells[:, j] = is_interior & has_no_variation(estimates[:, j], se[:, j])
             mark(flagged_cells, Status.BOUNDARY, _NO_VARIATION_REASON)
-        elif not measure.fraction:
+        elif not measure.is_fraction:
             flagged_cells[:, j] = se[:, j] <= _RELATIVE_TOLERANCE * np.abs(estimates[:, j])
             mark(flagged_cells, Status.BOUNDARY, _NO_VARIATION_REASON)
         flagged_cells[:, j] = n_effective_clusters < min_clusters
@@ -74,11 +80,11 @@ def statuses(
             Status.BOUNDARY,
             f"fewer than {min_clusters} effective clusters: the interval may be too narrow",
         )
-    lacks_interval = np.isnan(interval.low) & (n_clusters < NO_INTERVAL_BELOW)
+    lacks_interval = np.isnan(interval.low) & (n_clusters < MIN_CLUSTERS_FOR_INTERVAL)
     mark(
         lacks_interval,
         Status.BOUNDARY,
-        f"fewer than {NO_INTERVAL_BELOW} clusters: no interval is honest",
+        f"fewer than {MIN_CLUSTERS_FOR_INTERVAL} clusters: no interval is honest",
     )
     for j, measure in enumerate(measures):
         flagged_cells = np.zeros(estimates.shape, dtype=np.bool_)
@@ -100,16 +106,16 @@ def _assign_by_effective_size(
     interval: Interval,
     spec: Statistics,
     means: Means | None,
-    effective_size: Worth,
-) -> Cells:
+    effective_size: EffectiveSampleSize,
+) -> StatusCells:
     """Assign statuses by effective numbers of units and clusters; reasons have the actual ones."""
     n_units, n_clusters = counts
     rounded_sizes = (
-        np.floor(effective_size.units + _ROUNDING),
-        np.floor(effective_size.clusters + _ROUNDING),
+        np.floor(effective_size.n_units + _ABSOLUTE_TOLERANCE),
+        np.floor(effective_size.n_clusters + _ABSOLUTE_TOLERANCE),
     )
     n_effective_units, n_effective_clusters = (x.astype(np.int64) for x in rounded_sizes)
-    status, reason = statuses(
+    status, reason = assign_statuses(
         measures, estimates, se, n_effective_units, n_effective_clusters, interval, spec, means
     )
     for flagged_status, counted_name, n_present, n_effective in (
@@ -124,8 +130,8 @@ def _assign_by_effective_size(
     return status, reason
 
 
-def mark_rarer(
-    cells: Cells,
+def flag_rare_class(
+    cells: StatusCells,
     counts: tuple[IntArray, IntArray],
     minimum: tuple[str, int, int],
     lacks_class: npt.NDArray[np.bool_] | None = None,

@@ -33,7 +33,7 @@ _NOT_APPLICABLE = re.compile(
     r"|none among the first \d+|ties hold .*|one score holds .*"
 )
 """Reasons of units that a metric excludes by its definition or by a setting."""
-_HIGH_MISSING_SHARE, _MIN_SHARE_DIFFERENCE, _UNEVEN_P, _MIN_GROUP_SIZE, _SHOWN = (
+_HIGH_MISSING_SHARE, _MIN_SHARE_DIFFERENCE, _UNEVEN_P, _MIN_GROUP_SIZE, _MAX_LISTED = (
     0.05,
     0.03,
     0.01,
@@ -42,12 +42,12 @@ _HIGH_MISSING_SHARE, _MIN_SHARE_DIFFERENCE, _UNEVEN_P, _MIN_GROUP_SIZE, _SHOWN =
 )
 
 
-def unanswered(
+def count_missing_predictions(
     scores: pl.DataFrame, members: Membership, evidence: Mapping[str, pl.DataFrame] | None = None
 ) -> pl.DataFrame:
     """Count units without a score, overall and by group."""
     evidence = evidence or {}
-    expected = _asked(scores, evidence)
+    expected = _list_expected_scores(scores, evidence)
     models = expected.drop_nulls("reason")["model"].unique().sort()
     frames = [
         _count_model(str(m), expected.filter(pl.col("model") == m), members, evidence.get(COUNTS))
@@ -72,7 +72,9 @@ _SCHEMA = {
 _KEY = ("model", "unit_id", "metric", "label", "threshold", "value")
 
 
-def _asked(scores: pl.DataFrame, evidence: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+def _list_expected_scores(
+    scores: pl.DataFrame, evidence: Mapping[str, pl.DataFrame]
+) -> pl.DataFrame:
     """List the scores that units have or should have, with the reason of missing ones."""
     tables = [
         table.select("model", "unit_id", "reason", metric=pl.lit(None, dtype=pl.String))
@@ -86,7 +88,9 @@ def _asked(scores: pl.DataFrame, evidence: Mapping[str, pl.DataFrame]) -> pl.Dat
         for reason in rows["reason"].unique().drop_nulls()
         if _NOT_APPLICABLE.fullmatch(reason)
     ]
-    if missed(evidence) is not None:  # ``on_missed`` warns of these: they count as mistakes
+    if (
+        undetected_evidence(evidence) is not None
+    ):  # ``on_missed`` warns of these: they count as mistakes
         excluded_reasons.append("not detected")
     return rows.filter(~pl.col("reason").is_in(excluded_reasons).fill_null(value=False))
 
@@ -111,7 +115,7 @@ def _count_model(
     units = pl.DataFrame({"unit_id": members.units}).join(
         unit_rows, on="unit_id", how="left", maintain_order="left"
     )
-    multiplicity = _worth(units, counts)
+    multiplicity = _unit_multiplicity(units, counts)
     n = units["silent"].is_not_null().to_numpy() * multiplicity
     missing = units["silent"].fill_null(value=False).to_numpy() * multiplicity
     unscored = units["unscored"].fill_null(value=False).to_numpy() * multiplicity
@@ -144,8 +148,8 @@ def _sum_by_group(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield attribute, group and the sum of each count: overall, then for every group."""
     yield None, None, *(unit_count.sum() for unit_count in unit_counts)
-    for membership in members.crossings:
-        names, size = membership.listed()["group"].to_list(), len(membership.cells)
+    for membership in members.intersections:
+        names, size = membership.groups_table()["group"].to_list(), len(membership.cells)
         sums = [
             np.bincount(membership.cell, unit_count[membership.unit], size)
             for unit_count in unit_counts
@@ -157,8 +161,8 @@ def _describe_reasons(units: pl.DataFrame) -> str:
     """Format the reasons of missing scores with counts, the most frequent first."""
     reason_counts = units.filter("unscored").group_by("reason").agg(pl.col("worth").sum())
     rows = reason_counts.sort("worth", "reason", descending=[True, False]).rows()
-    remainder = f", and {len(rows) - _SHOWN:,} more reasons" if len(rows) > _SHOWN else ""
-    return ", ".join(f"{reason}: {n:,}" for reason, n in rows[:_SHOWN]) + remainder
+    remainder = f", and {len(rows) - _MAX_LISTED:,} more reasons" if len(rows) > _MAX_LISTED else ""
+    return ", ".join(f"{reason}: {n:,}" for reason, n in rows[:_MAX_LISTED]) + remainder
 
 
 def _find_fraction_metric(expected: pl.DataFrame) -> str | None:
@@ -180,7 +184,7 @@ _MISSING_NOUNS = {NO_PREDICTION: "predictions", "no answer": "answers", "unknown
 _EXCLUDED_FATE = "They count in no metric that needs what they lack (is the file whole?)"
 
 
-def cautions(
+def caution_on_missing_scores(
     missing_counts: pl.DataFrame, *, bounds: bool = True, fate: str = _EXCLUDED_FATE
 ) -> list[Caution]:
     """Caution where a group has clearly more people without a score, or many without prediction."""
@@ -207,7 +211,7 @@ def cautions(
     return notes
 
 
-def missed(evidence: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
+def undetected_evidence(evidence: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
     """Return the classification evidence if undetected people count as mistakes."""
     classification = evidence.get("classification")
     if classification is None or not {"detected", "correct"} <= set(classification.columns):
@@ -232,7 +236,7 @@ def count_undetected(
             how="left",
             maintain_order="left",
         )
-        multiplicity = _worth(units, unit_counts)
+        multiplicity = _unit_multiplicity(units, unit_counts)
         n = units["detected"].is_not_null().to_numpy() * multiplicity
         n_undetected = (~units["detected"].fill_null(value=True)).to_numpy() * multiplicity
         counts = _sum_by_group(members, (n, n_undetected))
@@ -249,7 +253,7 @@ _UNDETECTED = {
 }
 
 
-def on_missed(undetected_counts: pl.DataFrame) -> list[Caution]:
+def caution_on_undetected(undetected_counts: pl.DataFrame) -> list[Caution]:
     """Caution where undetected people, who count as mistakes, are uneven over groups."""
     notes = []
     for model, attribute, rows in _large_groups(undetected_counts, "lost"):
@@ -286,10 +290,14 @@ def _large_groups(
 
 def _extreme_groups(rows: pl.DataFrame) -> pl.DataFrame:
     """Select the groups with the largest shares, and the one with the smallest."""
-    return rows if rows.height <= _SHOWN else pl.concat([rows.head(_SHOWN - 1), rows.tail(1)])
+    return (
+        rows
+        if rows.height <= _MAX_LISTED
+        else pl.concat([rows.head(_MAX_LISTED - 1), rows.tail(1)])
+    )
 
 
-def _worth(units: pl.DataFrame, counts: pl.DataFrame | None) -> IntArray:
+def _unit_multiplicity(units: pl.DataFrame, counts: pl.DataFrame | None) -> IntArray:
     """Return how many people each unit represents."""
     if counts is None:
         return np.ones(units.height, dtype=np.int64)

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from isolux.io.cells import unsigned_zero
-from isolux.vocabulary.grouping import UNKNOWN_VALUES, crossed
+from isolux.io.cells import drop_sign_of_zero
+from isolux.vocabulary.grouping import UNKNOWN_VALUES, split_intersection
 from isolux.vocabulary.notes import Caution
 
 UNKNOWN = "unknown"
@@ -47,17 +47,17 @@ def is_unknown_word(word: str, words: Iterable[str]) -> bool:
     return word.strip().lower() in {w.strip().lower() for w in words}
 
 
-def known_handle(handle: str) -> str:
+def mark_handle_known(handle: str) -> str:
     """Return the name of an attribute or intersection without its unknown units."""
-    return "*".join(f"{attribute}{KNOWN_SUFFIX}" for attribute in crossed(handle))
+    return "*".join(f"{attribute}{KNOWN_SUFFIX}" for attribute in split_intersection(handle))
 
 
-def mark_unknown(rows: pl.DataFrame, words: Iterable[str]) -> pl.DataFrame:
+def null_unknown_words(rows: pl.DataFrame, words: Iterable[str]) -> pl.DataFrame:
     """Replace every word that means unknown by null."""
     number_or_null = pl.col("number").cast(pl.Float64).fill_nan(None)
     rows = rows.with_columns(number=number_or_null).with_columns(
         value=pl.coalesce(
-            "value", unsigned_zero(number_or_null).cast(pl.String).str.strip_suffix(".0")
+            "value", drop_sign_of_zero(number_or_null).cast(pl.String).str.strip_suffix(".0")
         )
     )
     unknown_words = [w.strip().lower() for w in words]
@@ -73,12 +73,12 @@ def mark_unknown(rows: pl.DataFrame, words: Iterable[str]) -> pl.DataFrame:
     )
 
 
-def words_for_nothing(name: str, values: Iterable[str]) -> list[str]:
+def caution_on_null_words(name: str, values: Iterable[str]) -> list[str]:
     """Caution on groups whose names are usual words for missing values.
 
     Examples
     --------
-    >>> print(words_for_nothing("race", ["A", "None"])[0][:66])
+    >>> print(caution_on_null_words("race", ["A", "None"])[0][:66])
     race: 'None' is read as a group like any other. If that means unkn
     """
     words = [v for v in values if v in _NULL_WORDS or is_unknown_word(v, UNKNOWN_VALUES)]

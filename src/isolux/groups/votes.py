@@ -23,7 +23,7 @@ class VoteRule:
     """A rule, and the minimum number of votes of ``at-least``."""
 
     name: str
-    least: int = 1
+    min_votes: int = 1
 
 
 def parse_votes(text: str) -> VoteRule:
@@ -41,7 +41,9 @@ def parse_votes(text: str) -> VoteRule:
     )
 
 
-def settled(rows: pl.DataFrame, rule: VoteRule, n_units: int) -> tuple[pl.DataFrame, pl.Series]:
+def apply_vote_rule(
+    rows: pl.DataFrame, rule: VoteRule, n_units: int
+) -> tuple[pl.DataFrame, pl.Series]:
     """Reduce the annotators' values to those that the rule accepts; also list tied units."""
     rows = rows.filter(pl.col("votes").fill_null(1.0) > 0).with_columns(
         pl.col("unit", "code").cast(pl.Int64)
@@ -79,9 +81,9 @@ def distinct(pairs: pl.DataFrame) -> pl.DataFrame:
 def _select_winners(vote_counts: pl.DataFrame, rows: pl.DataFrame, rule: VoteRule) -> pl.DataFrame:
     """Select the winning values, all of a tie; unknown may be among them."""
     if rule.name == "at-least":
-        return vote_counts.filter(pl.col("votes") >= rule.least).select("unit", "code")
+        return vote_counts.filter(pl.col("votes") >= rule.min_votes).select("unit", "code")
     if rule.name == "majority":
-        total = _annotators(rows)
+        total = _count_annotators(rows)
         majority = vote_counts.join(total, on="unit").filter(
             2 * pl.col("votes") > pl.col("annotators")
         )
@@ -110,7 +112,7 @@ def _count_votes(rows: pl.DataFrame) -> pl.DataFrame:
     return all_votes.group_by("unit", "code").agg(pl.col("votes").sum())
 
 
-def _annotators(rows: pl.DataFrame) -> pl.DataFrame:
+def _count_annotators(rows: pl.DataFrame) -> pl.DataFrame:
     """Count the annotators of each unit: ``unit, annotators`` (see ``majority``)."""
     annotator_rows, anonymous_rows = _split_by_annotator(rows)
     annotator_votes = annotator_rows.group_by("unit", "annotator").agg(pl.col("votes").max())

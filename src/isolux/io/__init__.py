@@ -6,16 +6,16 @@ nothing.
 """
 
 from isolux.io.atomic import staged_directory, write_parquet, write_text
-from isolux.io.frames import FORMATS, format_of, read_table
+from isolux.io.frames import FORMATS, detect_table_format, read_table
 from isolux.io.hashing import sha256_file, sha256_listing
-from isolux.io.paths import inside, plain_name
+from isolux.io.paths import check_file_name, resolve_inside
 
 __all__ = [
     "FORMATS",
-    "format_of",
-    "inside",
-    "plain_name",
+    "check_file_name",
+    "detect_table_format",
     "read_table",
+    "resolve_inside",
     "sha256_file",
     "sha256_listing",
     "staged_directory",

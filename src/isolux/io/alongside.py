@@ -6,15 +6,15 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from isolux.vocabulary.addresses import allowed_addresses
+from isolux.vocabulary.addresses import address_space_limit
 
 _START_TIMEOUT_S = 60.0  # seconds at most for work whose start a signal broke into
 
 
 @contextmanager
-def alongside(work: Callable[[], object]) -> Iterator[None]:
+def run_in_background(work: Callable[[], object]) -> Iterator[None]:
     """Run ``work`` in a thread while the block runs, and wait for it however the block ends."""
-    if allowed_addresses() is not None:  # and a thread would reserve a lot of them
+    if address_space_limit() is not None:  # and a thread would reserve a lot of them
         work()
         yield
         return

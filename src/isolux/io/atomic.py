@@ -18,8 +18,14 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.ours import foreign_files
-from isolux.io.stages import Stage, lock_folder, remove, sibling, sweep
+from isolux.io.ours import list_foreign_files
+from isolux.io.stages import (
+    StagingPath,
+    lock_folder,
+    name_sibling,
+    remove_path,
+    remove_stale_staging,
+)
 from isolux.vocabulary.errors import OutputError
 
 RUN_MARK = "audit.json"
@@ -49,11 +55,11 @@ def write_parquet(
     bounds: bool = True,
 ) -> Path:
     """Write a frame as Parquet, whole or not at all; an existing file is replaced."""
-    fill = partial(pack, frame, row_group_size=row_group_size, bounds=bounds)
+    fill = partial(write_parquet_to, frame, row_group_size=row_group_size, bounds=bounds)
     return _write_files({Path(path).expanduser(): fill})[0]
 
 
-def pack(
+def write_parquet_to(
     frame: pl.DataFrame,
     target: Path | BytesIO,
     *,
@@ -77,27 +83,27 @@ def staged_directory(
     *,
     overwrite: bool = False,
     marks: Sequence[str] = _RUN_MARKS,
-    what: str = "run",
-    carried: bool = False,
+    folder_kind: str = "run",
+    keeps_other_files: bool = False,
 ) -> Iterator[Path]:
     """Yield a new, empty directory to fill; when the block ends it is renamed to ``path``."""
     target = Path(path).expanduser().resolve()
-    sweep(target)
+    remove_stale_staging(target)
     refuse = partial(
         _refuse_target,
         target,
         overwrite=overwrite,
         marks=marks,
-        folder_kind=what,
-        keeps_other_files=carried,
+        folder_kind=folder_kind,
+        keeps_other_files=keeps_other_files,
     )
     refuse()
     # Innermost first: the order in which they are removed again.
     created_dirs = [parent for parent in target.parents if not parent.exists()]
-    stage: Stage | None = None
+    stage: StagingPath | None = None
     try:
-        with in_plain_words(target):
-            stage = Stage(target, folder=True)
+        with explain_os_errors(target):
+            stage = StagingPath(target, is_folder=True)
             yield stage.path
             with lock_folder(target.parent):
                 refuse()  # an audit takes minutes, and files may have been put there meanwhile
@@ -117,13 +123,13 @@ def refuse_existing(
     *,
     overwrite: bool,
     marks: Sequence[str] = _RUN_MARKS,
-    what: str = "run",
+    folder_kind: str = "run",
 ) -> None:
     """Refuse early a target directory that could not be written at the end."""
     target = Path(path).expanduser().resolve()
-    sweep(target)
+    remove_stale_staging(target)
     _refuse_target(
-        target, overwrite=overwrite, marks=marks, folder_kind=what, keeps_other_files=False
+        target, overwrite=overwrite, marks=marks, folder_kind=folder_kind, keeps_other_files=False
     )
 
 
@@ -135,7 +141,7 @@ def _refuse_target(
     folder_kind: str,
     keeps_other_files: bool,
 ) -> None:
-    with in_plain_words(target):
+    with explain_os_errors(target):
         nearest = next(parent for parent in target.parents if os.path.lexists(parent))
         if not nearest.is_dir():
             raise OutputError(
@@ -182,7 +188,7 @@ def _is_replaceable(folder: Path, marks: Sequence[str]) -> bool:
 
 def _refuse_foreign(target: Path, folder_kind: str) -> None:
     """Refuse to replace a directory that contains files that isolux did not write."""
-    foreign = foreign_files(target, folder_kind)
+    foreign = list_foreign_files(target, folder_kind)
     if foreign:
         remainder = (
             f" and {len(foreign) - _MAX_LISTED:,} more" if len(foreign) > _MAX_LISTED else ""
@@ -202,14 +208,14 @@ def _swap(stage: Path, target: Path) -> None:
     if not target.exists():
         stage.rename(target)
         return
-    old = sibling(target, "old")
+    old = name_sibling(target, "old")
     try:
         target.rename(old)
         stage.rename(target)
         old.rename(stage)
     except BaseException:
         if target.exists():
-            remove(old)
+            remove_path(old)
         else:
             old.rename(target)
         raise
@@ -223,7 +229,7 @@ def write_texts(folder: str | Path, texts: Mapping[str, str]) -> list[Path]:
         root / name: partial(_write_synced, content=text.encode()) for name, text in texts.items()
     }
     try:
-        with in_plain_words(next(iter(fills))):
+        with explain_os_errors(next(iter(fills))):
             root.mkdir(parents=True, exist_ok=True)
         return _write_files(fills)
     except BaseException:
@@ -235,12 +241,12 @@ def write_texts(folder: str | Path, texts: Mapping[str, str]) -> list[Path]:
 
 def _write_files(fills: Mapping[Path, Callable[[Path], object]]) -> list[Path]:
     """Fill staging files and rename them to their targets, all or none."""
-    stages: list[Stage] = []
+    stages: list[StagingPath] = []
     try:
-        with in_plain_words(next(iter(fills))):
+        with explain_os_errors(next(iter(fills))):
             for target, fill in fills.items():
-                sweep(target)
-                stages.append(Stage(target, folder=False))
+                remove_stale_staging(target)
+                stages.append(StagingPath(target, is_folder=False))
                 fill(stages[-1].path)
             for stage in stages:  # only renames, which take no room on the disk
                 stage.path.replace(stage.target)
@@ -282,7 +288,7 @@ _OS_ERROR_TEXTS = {
 
 
 @contextmanager
-def in_plain_words(target: Path) -> Iterator[None]:
+def explain_os_errors(target: Path) -> Iterator[None]:
     """Say what the system's error means for the user who chose ``target``."""
     try:
         yield

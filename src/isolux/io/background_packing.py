@@ -12,9 +12,9 @@ from io import BytesIO
 
 import polars as pl
 
-from isolux.io.atomic import pack
-from isolux.io.cores import cores
-from isolux.vocabulary.addresses import allowed_addresses
+from isolux.io.atomic import write_parquet_to
+from isolux.io.cores import count_cores
+from isolux.vocabulary.addresses import address_space_limit
 from isolux.vocabulary.tables import Table, check
 
 _MIN_TABLE_BYTES, _MAX_TABLE_BYTES = 1 << 24, 1 << 29
@@ -33,7 +33,7 @@ def begin_packing(frame: pl.DataFrame, table: Table) -> None:
     _packing.clear()
     if not _MIN_TABLE_BYTES <= frame.estimated_size() <= _MAX_TABLE_BYTES:
         return
-    if cores() < 2 or allowed_addresses() is not None:
+    if count_cores() < 2 or address_space_limit() is not None:
         return
     thread = ThreadPoolExecutor(1, "isolux-packing")
     try:
@@ -43,12 +43,12 @@ def begin_packing(frame: pl.DataFrame, table: Table) -> None:
     thread.shutdown(wait=False)
 
 
-def packed_bytes(frame: pl.DataFrame) -> bytes | None:
+def take_packed_bytes(frame: pl.DataFrame) -> bytes | None:
     """Wait for the packed bytes of this table; None if packing was not started or failed.
 
     Examples
     --------
-    >>> packed_bytes(pl.DataFrame()) is None
+    >>> take_packed_bytes(pl.DataFrame()) is None
     True
     """
     if not _packing or _packing[-1][0] is not frame:
@@ -60,5 +60,5 @@ def packed_bytes(frame: pl.DataFrame) -> bytes | None:
 
 def _pack_table(frame: pl.DataFrame, table: Table) -> bytes:
     stream = BytesIO()
-    pack(check(frame, table), stream, bounds=False)
+    write_parquet_to(check(frame, table), stream, bounds=False)
     return stream.getvalue()

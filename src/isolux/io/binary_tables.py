@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.io.panics import panics_unprinted
+from isolux.io.panics import silence_panics
 from isolux.vocabulary.errors import FileError
 
 _FEATHER_1 = b"FEA1"
@@ -40,7 +40,7 @@ def refuse_damaged(source: Path | bytes, columns: Collection[str] | None = None)
             else:
                 _refuse_damaged_arrow(file)
     except (pa.ArrowException, OSError) as error:
-        raise ValueError(first_line(error)) from error
+        raise ValueError(first_error_line(error)) from error
 
 
 def _open_arrow_source(source: Path | bytes) -> Any:
@@ -68,7 +68,7 @@ def _refuse_damaged_parquet(file: Any, columns: Collection[str] | None) -> None:
             try:
                 table.read_row_group(group, columns=[name]).validate(full=True)
             except (pa.ArrowException, OSError) as error:
-                raise ValueError(f"column {name!r}: {first_line(error)}") from error
+                raise ValueError(f"column {name!r}: {first_error_line(error)}") from error
 
 
 def _refuse_damaged_arrow(file: Any) -> None:
@@ -83,7 +83,7 @@ def _refuse_damaged_arrow(file: Any) -> None:
             try:
                 column.validate(full=True)
             except pa.ArrowException as error:
-                raise ValueError(f"column {name!r}: {first_line(error)}") from error
+                raise ValueError(f"column {name!r}: {first_error_line(error)}") from error
 
 
 def _iterate_batches(file: Any) -> Iterator[Any]:
@@ -148,9 +148,9 @@ def read_arrow(content: bytes) -> pl.DataFrame:
     return pl.read_ipc_stream(content)  # what a stream writer makes, as Hugging Face's does
 
 
-def schema_of(path: Path, format_name: str) -> dict[str, pl.DataType]:
+def read_table_schema(path: Path, format_name: str) -> dict[str, pl.DataType]:
     """Read the column names and types of a Parquet or Arrow file, without values."""
-    with panics_unprinted():
+    with silence_panics():
         if format_name == "parquet":
             refuse_damaged(path, ())
             return dict(pl.read_parquet_schema(path))
@@ -161,19 +161,19 @@ def _read_table(path: Path, name: str, read: Callable[[], pl.DataFrame]) -> pl.D
     if path.stat().st_size == 0:
         raise FileError("the file is empty", expected=f"a table as {name}", where=str(path))
     try:
-        with panics_unprinted():
+        with silence_panics():
             return read()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        raise unread_column(path) or FileError(
+        raise find_unreadable_column(path) or FileError(
             f"this is not a valid {name} file, or it is damaged",
             expected="a whole file, as its writer left it",
-            found=first_line(error),
+            found=first_error_line(error),
             where=str(path),
             hint="download it again, or write it again",
         ) from error
 
 
-def unread_column(path: Path) -> FileError | None:
+def find_unreadable_column(path: Path) -> FileError | None:
     """Find the first column whose type polars does not support, after reading failed."""
     if find_spec("pyarrow") is None:
         return None
@@ -192,7 +192,7 @@ def unread_column(path: Path) -> FileError | None:
         return None
     for field in schema:
         try:
-            with panics_unprinted():
+            with silence_panics():
                 pl.from_arrow(pa.table({"values": pa.nulls(1, field.type)}))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, pa.ArrowException):
             return FileError(
@@ -205,7 +205,7 @@ def unread_column(path: Path) -> FileError | None:
     return None
 
 
-def first_line(error: BaseException) -> str:
+def first_error_line(error: BaseException) -> str:
     """Return the first line of an error; a fixed text for a panic of polars' engine."""
     if isinstance(error, pl.exceptions.PanicException):
         return "polars, which reads it, cannot make sense of it"

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from isolux.vocabulary.errors import SpecError, TableError, place
+from isolux.vocabulary.errors import SpecError, TableError, format_location
 
 _WHOLE_NUMBER = r"^[+-]?[0-9]+(\.0*)?$"
 _ZERO_DECIMALS = r"\.0*$"
@@ -26,7 +26,7 @@ _UNITS_PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _STRIPPED_CHARACTERS = _INVISIBLE + " \t\r\n\u00a0"
 
 
-def is_plain(dtype: pl.DataType) -> bool:
+def is_readable_dtype(dtype: pl.DataType) -> bool:
     """Return whether cells of this type are values or lists of values, not structs or bytes."""
     cell = dtype.inner if isinstance(dtype, pl.List | pl.Array) else dtype
     return not (cell.is_nested() or cell in (pl.Binary, pl.Object))
@@ -37,7 +37,7 @@ def is_duration(dtype: pl.DataType) -> bool:
     return isinstance(dtype.inner if isinstance(dtype, pl.List | pl.Array) else dtype, pl.Duration)
 
 
-def unsigned_zero(number: pl.Expr) -> pl.Expr:
+def drop_sign_of_zero(number: pl.Expr) -> pl.Expr:
     """Replace -0.0 by 0.0: they are one number, but would become two texts."""
     return pl.when(number == 0.0).then(0.0).otherwise(number)  # polars takes `+ 0.0` away
 
@@ -109,7 +109,7 @@ def as_lists(values: pl.Series, separator: str | None, *, keep_empty: bool = Fal
     return (lists if keep_empty else lists.list.drop_nulls()).alias(values.name)
 
 
-def filled(lists: pl.Series) -> pl.Series:
+def fill_empty_lists(lists: pl.Series) -> pl.Series:
     """Put a null into empty lists, so that exploding keeps their row."""
     cell = pl.col("cell")
     inner = lists.dtype.inner if isinstance(lists.dtype, pl.List) else pl.String()
@@ -119,7 +119,7 @@ def filled(lists: pl.Series) -> pl.Series:
     return lists.to_frame("cell").select(nonempty.alias("cell"))["cell"].alias(lists.name)
 
 
-def first_of(values: pl.Series) -> pl.Series:
+def first_as_text(values: pl.Series) -> pl.Series:
     """Write each cell, or the first item of its list, as text."""
     text = as_text(values)
     if isinstance(text.dtype, pl.List):
@@ -128,7 +128,7 @@ def first_of(values: pl.Series) -> pl.Series:
 
 
 def as_numbers(
-    values: pl.Series, *, where: object, column: str, unknown: Iterable[str] = ()
+    values: pl.Series, *, source: object, column: str, unknown: Iterable[str] = ()
 ) -> pl.Series:
     """Read cells as numbers, Float64; null where empty or one of the words in ``unknown``."""
     if values.dtype.is_numeric():
@@ -138,18 +138,18 @@ def as_numbers(
         raise TableError(
             "a column of numbers holds lists",
             expected="one number in each cell",
-            where=place(where, column=column),
+            where=format_location(source, column=column),
         )
     numbers = _parse_floats(text)
     has_value = text.is_not_null() & ~_matches_words(text, unknown)
     is_invalid = numbers.is_null() & has_value
     if is_invalid.any():
-        row = row_of(is_invalid)
+        row = first_true_row(is_invalid)
         raise TableError(
             f"{is_invalid.sum():,} cell(s) are not numbers",
             expected="a number such as 0.93, or nothing",
             found=repr(text[row]),
-            where=place(where, row + 1, column),
+            where=format_location(source, row + 1, column),
             hint=_number_format_hint(str(text[row]).strip()),
         )
     return numbers
@@ -180,7 +180,7 @@ def numbers_if_all(values: pl.Series, unknown: Iterable[str]) -> pl.Series | Non
     return numbers.set(~finite, None)
 
 
-def row_of(mask: pl.Series) -> int:
+def first_true_row(mask: pl.Series) -> int:
     """Return the index of the first true value."""
     return int(mask.arg_true()[0])
 
@@ -219,12 +219,12 @@ def _null_if_blank(cell: pl.Expr) -> pl.Expr:
 
 
 def _refuse_structures(values: pl.Series) -> None:
-    if not is_plain(values.dtype):
+    if not is_readable_dtype(values.dtype):
         raise TableError(
             "a column cannot be read as text",
             expected="text, numbers, dates, true or false, or lists of these",
             found=str(values.dtype),
-            where=place(column=values.name),
+            where=format_location(column=values.name),
         )
 
 

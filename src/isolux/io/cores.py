@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 
-CORES = "ISOLUX_CORES"
+CORES_VARIABLE = "ISOLUX_CORES"
 """The variable by which a command tells a worker its share."""
 
 
-def cores() -> int:
+def count_cores() -> int:
     """Count the cores of this process: at least 1."""
-    setting = os.environ.get(CORES, "")
+    setting = os.environ.get(CORES_VARIABLE, "")
     return max(1, int(setting) if setting.isdigit() else os.cpu_count() or 1)

@@ -8,7 +8,7 @@ _FORMULA = r"^[=+\-@\t\r]"
 _NUMBER = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
 
 
-def csv_text(table: pl.DataFrame) -> str:
+def to_safe_csv(table: pl.DataFrame) -> str:
     """Write a table as CSV, with an apostrophe before what a spreadsheet would run."""
 
     def escape_formulas(cells: pl.Expr) -> pl.Expr:

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.io.text import decodable
-from isolux.vocabulary.errors import FileError, TableError, place
+from isolux.io.text import check_utf8
+from isolux.vocabulary.errors import FileError, TableError, format_location
 
 _MAX_HEADER_BYTES = 1 << 17  # bytes: csv's own limit of a cell
 _BLOCK_BYTES = 1 << 24  # bytes looked at together: bounds the memory of the masks
@@ -29,24 +29,26 @@ class _Records:
     """Byte offsets of each record, and its number of separators outside quotes."""
 
     starts: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
-    separators: npt.NDArray[np.int64]
-    blank: npt.NDArray[np.bool_]
-    quote_open: bool
+    stops: npt.NDArray[np.int64]
+    n_separators: npt.NDArray[np.int64]
+    is_blank: npt.NDArray[np.bool_]
+    has_open_quote: bool
 
 
 def read_delimited(content: bytes, separator: str, source: str) -> pl.DataFrame:
     """Parse delimited text; all columns are text, an empty cell is null."""
-    content = decodable(content, source)
+    content = check_utf8(content, source)
     if not content or content.isspace():
         raise FileError(
             "the file is empty", expected="a line of column names, then rows", where=source
         )
     separator = _detect_separator(content, separator)
     records = _locate_records(np.frombuffer(content, dtype=np.uint8), ord(separator))
-    header = int(np.argmin(records.blank))
-    names = _parse_header(content[records.starts[header] : records.ends[header]], separator, source)
-    rows = np.flatnonzero(~records.blank)[1:]
+    header = int(np.argmin(records.is_blank))
+    names = _parse_header(
+        content[records.starts[header] : records.stops[header]], separator, source
+    )
+    rows = np.flatnonzero(~records.is_blank)[1:]
     _refuse_ragged(records, rows, len(names), source)
     if not len(rows):
         return pl.DataFrame(schema=dict.fromkeys(names, pl.String()))
@@ -143,9 +145,9 @@ def _parse_header(header: bytes, separator: str, source: str) -> list[str]:
 def _refuse_ragged(
     records: _Records, rows: npt.NDArray[np.int64], n_columns: int, source: str
 ) -> None:
-    if records.quote_open:
+    if records.has_open_quote:
         raise _quote_error(source, "a cell that is still open at the end of the file")
-    fields = records.separators[rows] + 1
+    fields = records.n_separators[rows] + 1
     ragged_rows = np.flatnonzero(fields != n_columns)
     if not len(ragged_rows):
         return
@@ -158,7 +160,7 @@ def _refuse_ragged(
         else f"{len(ragged_rows)} rows have more or fewer cells than there are columns",
         expected=f"{n_columns} cells in every row",
         found=f"{int(fields[row])} in row {row + 1}",
-        where=place(source, row + 1),
+        where=format_location(source, row + 1),
         hint="put a cell that holds the separator or a quotation mark in quotation marks",
     )
 
@@ -166,12 +168,12 @@ def _refuse_ragged(
 def _strip_header(content: bytes, records: _Records, first: int) -> bytes:
     """Cut off the header and any blank lines, which polars would read as rows of nulls."""
     start = int(records.starts[first])
-    blank = np.flatnonzero(records.blank[first:]) + first
+    blank = np.flatnonzero(records.is_blank[first:]) + first
     if not len(blank):
         return content[start:]
     keep = np.ones(len(content) + 1, dtype=bool)
     keep[records.starts[blank]] = False
-    keep[records.ends[blank]] = False
+    keep[records.stops[blank]] = False
     return np.frombuffer(content, dtype=np.uint8)[start:][keep[start:-1]].tobytes()
 
 

@@ -18,18 +18,24 @@ from typing import IO, cast
 
 import polars as pl
 
-from isolux.io.binary_tables import first_line, read_arrow_file, read_parquet_file
+from isolux.io.binary_tables import first_error_line, read_arrow_file, read_parquet_file
 from isolux.io.delimited import read_delimited
-from isolux.io.inflating import Limited, TooLargeError, unpacked_limit
-from isolux.io.panics import panics_unprinted
+from isolux.io.inflating import LimitedStream, TooLargeError, max_unpacked_bytes
+from isolux.io.panics import silence_panics
 from isolux.io.refusals import require_columns
 from isolux.io.sheets import SHEETS, read_sheet
-from isolux.io.text import decodable
-from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, files_like, place
+from isolux.io.text import check_utf8
+from isolux.vocabulary.errors import (
+    FileError,
+    SpecError,
+    UnknownNameError,
+    find_similar_files,
+    format_location,
+)
 
-LARGEST = 4 << 30
+MAX_TABLE_BYTES = 4 << 30
 """Bytes of text, unpacked, beyond which a table is refused: it is read whole."""
-LONGEST_CELL = 1 << 20
+MAX_CELL_BYTES = 1 << 20
 """Bytes of text in one cell; more is a damaged file, or data that no group and no label can be."""
 _TEXT_DTYPES = (pl.String(), pl.List(pl.String()))
 
@@ -44,7 +50,7 @@ FORMATS: dict[str, tuple[str, ...]] = {
 """Format to the suffixes that name it."""
 
 
-def format_of(path: str | Path) -> str:
+def detect_table_format(path: str | Path) -> str:
     """Tell the format of a file by its suffix."""
     name = Path(path).name.lower()
     for format_name, suffixes in FORMATS.items():
@@ -71,7 +77,7 @@ def read_table(
     """Read a table of any supported format."""
     path = Path(path).expanduser()
     refuse_unless_file(path)
-    format_name = format or format_of(path)
+    format_name = format or detect_table_format(path)
     if format_name not in FORMATS:
         raise UnknownNameError("table format", format_name, FORMATS)
     if format_name not in SHEETS:
@@ -113,10 +119,10 @@ def refuse_workbook_settings(description: str, sheet: object, header_row: object
 
 def refuse_huge_cells(frame: pl.DataFrame, source: str) -> None:
     """Refuse cells that are too long to be a value."""
-    if frame.estimated_size() <= LONGEST_CELL:
+    if frame.estimated_size() <= MAX_CELL_BYTES:
         return
     for column in frame.get_columns():
-        if column.dtype not in _TEXT_DTYPES or column.estimated_size() <= LONGEST_CELL:
+        if column.dtype not in _TEXT_DTYPES or column.estimated_size() <= MAX_CELL_BYTES:
             continue
         is_list = column.dtype != pl.String
         lengths = (
@@ -125,14 +131,14 @@ def refuse_huge_cells(frame: pl.DataFrame, source: str) -> None:
             else column.str.len_bytes()
         ).fill_null(0)
         row = lengths.arg_max()
-        if row is None or int(lengths[row]) <= LONGEST_CELL:
+        if row is None or int(lengths[row]) <= MAX_CELL_BYTES:
             continue
         text = str(column[row][:60] if not is_list else column[row][0])[:60]
         raise FileError(
             "a cell is too long to be a value",
-            expected=f"at most {LONGEST_CELL >> 20} MiB of text in a cell",
+            expected=f"at most {MAX_CELL_BYTES >> 20} MiB of text in a cell",
             found=f"{int(lengths[row]):,} bytes, which begin with {text!r}",
-            where=place(source, row + 1, column.name),
+            where=format_location(source, row + 1, column.name),
             hint="is a quotation mark missing? If it is data, leave that column out of the table",
         )
 
@@ -178,7 +184,7 @@ def refuse_unless_file(path: Path) -> None:
             found=f"no folder {folder}",
             where=str(path),
         )
-    near = files_like(path.name, neighbours)
+    near = find_similar_files(path.name, neighbours)
     raise FileError(
         "there is no such file",
         where=str(path),
@@ -199,9 +205,9 @@ def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
             if path.suffix.lower() != ".gz":
                 yield raw
                 return
-            limit = unpacked_limit(path.stat().st_size, LARGEST)
+            limit = max_unpacked_bytes(path.stat().st_size, MAX_TABLE_BYTES)
             with gzip.open(raw) as unpacked:
-                yield cast("IO[bytes]", Limited(unpacked, limit))
+                yield cast("IO[bytes]", LimitedStream(unpacked, limit))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise FileError(
             "this gzip file is damaged or cut off", found=str(error), where=str(path)
@@ -230,10 +236,10 @@ _DATA_SUFFIXES = (
 def _read_bytes(path: Path) -> bytes:
     """Read a file whole, unpacked if its name says that it is gzipped."""
     size = path.stat().st_size
-    if size > LARGEST:
+    if size > MAX_TABLE_BYTES:
         raise FileError(
             "the file is too large to be read whole",
-            expected=f"at most {LARGEST >> 20:,} MiB of text",
+            expected=f"at most {MAX_TABLE_BYTES >> 20:,} MiB of text",
             found=f"{size >> 20:,} MiB",
             where=str(path),
             hint="save it as Parquet",
@@ -251,18 +257,18 @@ def _read_tsv(path: Path) -> pl.DataFrame:
 
 
 def _read_jsonlines(path: Path) -> pl.DataFrame:
-    content = decodable(_read_bytes(path), str(path))
+    content = check_utf8(_read_bytes(path), str(path))
     if not content or content.isspace():
         raise FileError("the file is empty", expected="a JSON object a line", where=str(path))
     try:
-        with panics_unprinted():
+        with silence_panics():
             frame = pl.read_ndjson(content, infer_schema_length=None)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
         _find_bad_line(content, str(path))
         raise FileError(
             "the JSON lines do not make one table",
             expected="the same kind of value (text, number, list) under a name in every line",
-            found=first_line(error),
+            found=first_error_line(error),
             where=str(path),
         ) from error
     _refuse_mixed_lists(frame, content, str(path))
@@ -278,14 +284,14 @@ def _find_bad_line(content: bytes, source: str) -> None:
             parsed = json.loads(line, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
             raise FileError(
-                "a line is not valid JSON", found=str(error), where=place(source, number)
+                "a line is not valid JSON", found=str(error), where=format_location(source, number)
             ) from error
         if not isinstance(parsed, dict):
             raise FileError(
                 "a line is not a JSON object",
                 expected='one object a line: {"id": "1", "label": "nurse"}',
                 found=line[:60].decode("utf-8", "replace"),
-                where=place(source, number),
+                where=format_location(source, number),
             )
 
 
@@ -303,7 +309,7 @@ def _refuse_mixed_lists(frame: pl.DataFrame, content: bytes, source: str) -> Non
             raise FileError(
                 "a column holds lists in some lines and text in others",
                 expected="a list in every line, of one item if need be, or in none",
-                where=place(source, column=column),
+                where=format_location(source, column=column),
             )
 
 

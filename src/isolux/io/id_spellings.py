@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.io.ids import reduced
+from isolux.io.ids import reduce_ids
 from isolux.vocabulary.errors import JoinError
 
 _MATCH_HINT = "write them alike in both files"
@@ -20,13 +20,13 @@ _ZEROS = r"(^|[^0-9])0+([0-9])"
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class JoinSides:
     """Names of both tables of a join, the source of the second, and the option for the id form."""
 
-    ours: str
-    theirs: str
-    where: str | None = None
-    named: bool = True
+    left_name: str
+    right_name: str
+    source: str | None = None
+    shows_ids: bool = True
     flag: str = "--id-from "
 
 
@@ -38,7 +38,7 @@ def _normalise_ids(ids: pl.Series, rule: str) -> pl.Series:
     if rule == "zeros":
         without_decimals = ids.str.replace(r"^([0-9]+)\.0+$", "${1}")
         return without_decimals.str.replace_all(_ZEROS, "${1}${2}")
-    return reduced(ids, "stem")
+    return reduce_ids(ids, "stem")
 
 
 _SPELLING_RULES = {
@@ -54,7 +54,7 @@ _SPELLING_RULES = {
 }
 
 
-def other_spelling(
+def find_spelling_match(
     people: pl.Series, other_ids: pl.Series
 ) -> tuple[int, str, str, tuple[str, str]] | None:
     """Find the normalisation that matches most ids: count, description, advice and an example."""
@@ -73,52 +73,53 @@ def other_spelling(
 
 
 def refuse_other_spelling(
-    unmatched_ids: pl.Series, unmatched_other_ids: pl.Series, join_sides: Sides
+    unmatched_ids: pl.Series, unmatched_other_ids: pl.Series, join_sides: JoinSides
 ) -> None:
     """Refuse a join in which ids are unmatched only because of their spelling."""
     closest = (
-        other_spelling(unmatched_ids, unmatched_other_ids)
+        find_spelling_match(unmatched_ids, unmatched_other_ids)
         if len(unmatched_ids) and len(unmatched_other_ids)
         else None
     )
     if closest is None:
         return
     n, words, advice, (left_example, right_example) = closest
-    example = f", such as {left_example!r} and {right_example!r}" if join_sides.named else ""
+    example = f", such as {left_example!r} and {right_example!r}" if join_sides.shows_ids else ""
     raise JoinError(
-        f"ids of {join_sides.ours} and {join_sides.theirs} are the same but for {words} ({n:,})",
+        f"ids of {join_sides.left_name} and {join_sides.right_name} are the same but for {words}"
+        f" ({n:,})",
         expected="ids spelt alike on both sides",
-        found=f"{len(unmatched_ids):,} of {join_sides.ours} without a partner{example}",
-        where=join_sides.where,
+        found=f"{len(unmatched_ids):,} of {join_sides.left_name} without a partner{example}",
+        where=join_sides.source,
         hint=advice.format(flag=join_sides.flag),
     )
 
 
-def refuse_counted_from_elsewhere(
-    people: pl.Series, other_ids: pl.Series, join_sides: Sides
+def refuse_different_numbering(
+    people: pl.Series, other_ids: pl.Series, join_sides: JoinSides
 ) -> None:
     """Refuse ids that number the rows of two equally long files from different starts."""
     if len(people) != len(other_ids) or len(people) < _MIN_IDS:
         return
-    first, other_first = counts_from(people), counts_from(other_ids)
+    first, other_first = find_consecutive_start(people), find_consecutive_start(other_ids)
     if first is None or other_first is None or first == other_first:
         return
     if abs(first - other_first) >= len(people):
         return
     n = len(people)
     raise JoinError(
-        f"the ids of {join_sides.ours} and {join_sides.theirs} number {n:,} rows from different "
-        f"starts",
+        f"the ids of {join_sides.left_name} and {join_sides.right_name} number {n:,} rows from"
+        f" different starts",
         expected="ids that name the same person on both sides",
         found=f"{first:,} to {first + n - 1:,}, and {other_first:,} to {other_first + n - 1:,}: "
         f"each would meet"
         " the row of another",
-        where=join_sides.where,
+        where=join_sides.source,
         hint="number both from the same start, or name a column of ids that both files have",
     )
 
 
-def counts_from(ids: pl.Series) -> int | None:
+def find_consecutive_start(ids: pl.Series) -> int | None:
     """Return the smallest id if ids are consecutive integers; otherwise None."""
     if not ids.str.contains(r"^[0-9]{1,15}$").all():
         return None

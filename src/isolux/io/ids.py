@@ -14,8 +14,8 @@ from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary.errors import (
     SpecError,
     TableError,
-    columns_shown,
-    place,
+    format_columns,
+    format_location,
 )
 
 IdFrom = Literal["column", "basename", "stem"]
@@ -25,21 +25,23 @@ ID_COLUMNS = ("id", "instance_id", "image_id", "file", "filename", "path")
 """The columns that are looked for, in this order, where none is named."""
 
 
-def id_column(frame: pl.DataFrame, requested_column: str | None, source: str, *, what: str) -> str:
+def choose_id_column(
+    frame: pl.DataFrame, requested_column: str | None, source: str, *, description: str
+) -> str:
     """Choose the column of ids: the requested one, else the first with a known name."""
     column = requested_column or next((name for name in ID_COLUMNS if name in frame.columns), None)
     if column is None:
         raise SpecError(
-            f"no column says whom {what} is about",
+            f"no column says whom {description} is about",
             expected="one of " + ", ".join(ID_COLUMNS),
-            found=columns_shown(frame.columns),
+            found=format_columns(frame.columns),
             where=source,
             hint="name it with --id (id=…), or --prediction-id where people have a file of theirs",
         )
     return column
 
 
-def ids_of(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
+def read_ids(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
     """Return a column's cells as ids: text, none of them empty."""
     require_columns(frame, (column,), source)
     ids = as_text(frame[column])
@@ -47,7 +49,7 @@ def ids_of(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
         raise TableError(
             "the column of ids holds lists",
             expected="one id in each row",
-            where=place(source, column=column),
+            where=format_location(source, column=column),
         )
     problem, hint = "{n} row(s) have no id", "fill it in, or name another column with --id"
     refuse_cells(
@@ -56,7 +58,7 @@ def ids_of(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
     return ids.alias("instance_id")
 
 
-def reduced(ids: pl.Series, id_from: str) -> pl.Series:
+def reduce_ids(ids: pl.Series, id_from: str) -> pl.Series:
     """Reduce each id to the part that is joined: all of it, the file name, or its stem."""
     if id_from not in ID_FROM:
         raise SpecError(

@@ -13,7 +13,7 @@ from isolux.io.ids import ID_COLUMNS
 from isolux.vocabulary.info import Reference
 from isolux.vocabulary.schema import Column, Table
 
-ARCHIVED = "::"
+ARCHIVE_SEPARATOR = "::"
 """Parts an archive's path from the name of a file in it."""
 
 FHIBE_API = Reference(
@@ -47,7 +47,8 @@ IMAGE_FILES = Table(
         Column(
             "uri",
             _STRING,
-            f"path of the file; in an archive: the archive's path, {ARCHIVED}, and the name in it",
+            f"path of the file; in an archive: the archive's path, {ARCHIVE_SEPARATOR}, and the"
+            " name in it",
         ),
     ),
     key=("model", "instance_id"),
@@ -73,13 +74,13 @@ UNIT_VALUES = Table(
 )
 
 
-def holds_images(columns: Sequence[str]) -> bool:
+def has_image_columns(columns: Sequence[str]) -> bool:
     """Tell whether a table names pictures: an id and a path for each."""
     has_id = any(name in columns for name in ID_COLUMNS)
     return "uri" in columns and has_id and "part" not in columns  # part masks have paths too
 
 
-def holds_values(columns: Sequence[str]) -> bool:
+def has_value_columns(columns: Sequence[str]) -> bool:
     """Tell whether a table holds values computed elsewhere, and no answers."""
     folded = {name.strip().lower() for name in columns}
     if folded & _PREDICTION_COLUMNS:

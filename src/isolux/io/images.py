@@ -2,7 +2,7 @@
 
 Datasets' originals and what a model drew are read here. A file from elsewhere is not trusted: only
 formats that Pillow decodes itself are opened (no program is started), a picture that unpacks to
-more than ``LARGEST_PIXELS`` is refused by its header, and a damaged one is named.
+more than ``MAX_PIXELS`` is refused by its header, and a damaged one is named.
 
 A JPEG is unpacked by libjpeg-turbo itself (simplejpeg), to the same pixels as Pillow's in about
 half the time. What it does not take (four colours, odd sampling, the least damage) Pillow judges.
@@ -30,9 +30,9 @@ Pixels = npt.NDArray[np.uint8]
 """``[height, width, 3]``: red, green, blue; rows from the top, columns from the left."""
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff")
-LARGEST_PIXELS = 89_478_485
+MAX_PIXELS = 89_478_485
 """What Pillow takes for a bomb: 256 MiB of RGB. A photograph of 50 megapixels is below it."""
-LARGEST_BYTES = 1 << 29
+MAX_FILE_BYTES = 1 << 29
 """Of a picture's file: a larger one could exhaust the memory."""
 
 _ORIENTATION = 0x0112  # EXIF's tag for how a picture must be turned to be seen upright
@@ -58,7 +58,7 @@ _DAMAGE_ERRORS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Shrunk:
+class DownscaledImage:
     """An image that may be downscaled: ``factor`` pixels of a row became one."""
 
     pixels: Pixels
@@ -71,7 +71,9 @@ def read_image(path: str | Path, *, exif_orientation: bool = True) -> Pixels:
     return _decode(_read_file_bytes(path), str(path), turn=exif_orientation, longest_px=None).pixels
 
 
-def read_shrunk(path: str | Path, longest_px: int, *, exif_orientation: bool = True) -> Shrunk:
+def read_downscaled(
+    path: str | Path, longest_px: int, *, exif_orientation: bool = True
+) -> DownscaledImage:
     """Read a picture, and halve it as long as its longer side stays ``longest_px`` or longer."""
     path = Path(path).expanduser()
     return _decode(_read_file_bytes(path), str(path), turn=exif_orientation, longest_px=longest_px)
@@ -88,10 +90,10 @@ def _read_file_bytes(path: Path) -> bytes:
         if not (S_ISREG(status.st_mode) or S_ISDIR(status.st_mode)):  # a pipe would be waited for
             raise FileError("this is neither a file nor a folder", where=str(path))
         size = status.st_size
-        if size > LARGEST_BYTES:
+        if size > MAX_FILE_BYTES:
             raise FileError(
                 "this picture's file is too large",
-                expected=f"at most {LARGEST_BYTES >> 20:,} MiB",
+                expected=f"at most {MAX_FILE_BYTES >> 20:,} MiB",
                 found=f"{size >> 20:,} MiB",
                 where=str(path),
             )
@@ -103,7 +105,7 @@ def _read_file_bytes(path: Path) -> bytes:
         raise FileError("the file cannot be read", found=reason, where=str(path)) from error
 
 
-def _decode(encoded: bytes, source: str, *, turn: bool, longest_px: int | None) -> Shrunk:
+def _decode(encoded: bytes, source: str, *, turn: bool, longest_px: int | None) -> DownscaledImage:
     from PIL import Image
 
     if not encoded:
@@ -122,8 +124,8 @@ def _decode(encoded: bytes, source: str, *, turn: bool, longest_px: int | None) 
             factor = _choose_factor(image.size, longest_px)
             pixels = _decode_with_turbo(encoded, image, factor)
             if pixels is None:
-                return Shrunk(_decode_with_pillow(image, factor, turn=turn), factor)
-            return Shrunk(
+                return DownscaledImage(_decode_with_pillow(image, factor, turn=turn), factor)
+            return DownscaledImage(
                 _apply_orientation(pixels, image.getexif().get(_ORIENTATION) if turn else 1), factor
             )
     except FileError:
@@ -209,7 +211,7 @@ def resize_image(pixels: Pixels, height: int, width: int) -> Pixels:
 
 
 def _check_size_and_mode(size: tuple[int, int], mode: str, source: str) -> None:
-    if size[0] * size[1] > LARGEST_PIXELS:
+    if size[0] * size[1] > MAX_PIXELS:
         raise _decompression_bomb_error(f"{size[0]:,} × {size[1]:,}", source)
     if mode not in _PILLOW_MODES:
         raise FileError(
@@ -224,7 +226,7 @@ def _check_size_and_mode(size: tuple[int, int], mode: str, source: str) -> None:
 def _decompression_bomb_error(size_text: str, source: str) -> FileError:
     return FileError(
         "this picture unpacks to more pixels than a photograph has, like a decompression bomb",
-        expected=f"at most {LARGEST_PIXELS:,} pixels",
+        expected=f"at most {MAX_PIXELS:,} pixels",
         found=size_text,
         where=source,
     )

@@ -12,12 +12,12 @@ class TooLargeError(ValueError):
     """Compressed bytes that would exceed the allowed size."""
 
 
-def unpacked_limit(n_bytes: int, max_bytes: int) -> int:
+def max_unpacked_bytes(n_bytes: int, max_bytes: int) -> int:
     """Return how many bytes a packed file may become: 200 times its own, and 64 MiB always."""
     return min(max_bytes, max(_MIN_LIMIT_BYTES, _MAX_RATIO * n_bytes))
 
 
-def inflated(packed: bytes, max_bytes: int) -> bytes:
+def decompress_bounded(packed: bytes, max_bytes: int) -> bytes:
     """Unpack bytes that zlib packed."""
     unpacker = zlib.decompressobj()
     unpacked = unpacker.decompress(packed, max_bytes + 1)
@@ -28,11 +28,11 @@ def inflated(packed: bytes, max_bytes: int) -> bytes:
     return unpacked
 
 
-class Limited:
+class LimitedStream:
     """A stream that raises an error when more than ``limit`` bytes are read."""
 
     def __init__(self, stream: BufferedIOBase, limit: int) -> None:
-        self.stream, self.limit, self.left = stream, limit, limit
+        self.stream, self.limit, self.n_remaining = stream, limit, limit
 
     def read(self, size: int = -1) -> bytes:
         """Read as the stream does."""
@@ -43,10 +43,10 @@ class Limited:
         return self._count_bytes(self.stream.readline(self._cap_size(size)))
 
     def _cap_size(self, size: int) -> int:
-        return self.left + 1 if size < 0 else min(size, self.left + 1)
+        return self.n_remaining + 1 if size < 0 else min(size, self.n_remaining + 1)
 
     def _count_bytes(self, chunk: bytes) -> bytes:
-        self.left -= len(chunk)
-        if self.left < 0:
+        self.n_remaining -= len(chunk)
+        if self.n_remaining < 0:
             raise TooLargeError(f"more than {self.limit:,} bytes when unpacked")
         return chunk

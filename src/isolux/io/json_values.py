@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import msgspec
 import polars as pl
 
-from isolux.io.text import decodable
-from isolux.vocabulary.errors import FileError, TableError, place
+from isolux.io.text import check_utf8
+from isolux.vocabulary.errors import FileError, TableError, format_location
 
 Decoded = TypeVar("Decoded")
 Field = msgspec.Raw | msgspec.UnsetType
@@ -23,9 +23,9 @@ Field = msgspec.Raw | msgspec.UnsetType
 _ROW_LOCATION = re.compile(r"(?P<list>\.\w+|)\[(?P<row>\d+)\](?P<rest>.*)")
 
 
-def decode(content: bytes, target_type: type[Decoded], source: str) -> Decoded:
+def decode_json(content: bytes, target_type: type[Decoded], source: str) -> Decoded:
     """Parse JSON as ``target_type``."""
-    content = decodable(content, source)
+    content = check_utf8(content, source)
     if not content.strip():
         raise FileError("the file is empty", where=source)
     try:
@@ -121,11 +121,11 @@ def _json_value_error(error: Exception, source: str) -> TableError:
     return TableError(
         "the JSON does not hold what it should",
         found=problem,
-        where=place(source, row, field.strip(".") or None),
+        where=format_location(source, row, field.strip(".") or None),
     )
 
 
-def raw_texts(values: Sequence[Any], source: str) -> pl.Series:
+def raw_values_to_text(values: Sequence[Any], source: str) -> pl.Series:
     """Write raw values as a column of JSON text; null where unset or the file says ``null``."""
     blocks = [values[i : i + _BLOCK_ROWS] for i in range(0, len(values), _BLOCK_ROWS)]
     return pl.concat([_block_to_text(block, source) for block in blocks]) if blocks else _NO_TEXT

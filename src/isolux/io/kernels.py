@@ -7,7 +7,8 @@ changed is a kernel or a constant of another file. Here:
 
 - code is kept in ``NUMBA_CACHE_DIR`` if that is set, else next to the file, else in the user's
   cache, into which what the installation brought is copied;
-- where none of these may be written to, or the disk is full, the command works and ``not_kept``
+- where none of these may be written to, or the disk is full, the command works and
+``cache_failure_reason``
   says why the next one compiles again;
 - code is used while the file, and all that the kernel takes from other files, are as they were.
 """
@@ -31,7 +32,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.runtime.nrt import rtsys
 from numba.misc.appdirs import AppDirs
 
-from isolux.vocabulary.progress import at
+from isolux.vocabulary.progress import report_step
 
 _Function = Callable[..., Any]
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
@@ -53,7 +54,7 @@ def njit(signature: object = None, /, **flags: Any) -> Callable[[_Kernel], _Kern
     return compile_function
 
 
-def not_kept() -> str | None:
+def cache_failure_reason() -> str | None:
     """Return why compiled code could not be cached; None if nothing failed."""
     return _cache_failures[0] if _cache_failures else None
 
@@ -152,7 +153,7 @@ class _KernelCache(FunctionCache):
             with suppress(OSError):
                 self.flush()  # type: ignore[no-untyped-call]
         if overload is None:
-            at("compiling, the first time only")
+            report_step("compiling, the first time only")
         return overload
 
     def _read_overload(self, sig: object, target_context: object) -> object:

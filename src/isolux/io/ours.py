@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from isolux.io.stages import is_stage
+from isolux.io.stages import is_staging_name
 from isolux.vocabulary.errors import OutputError
 
 _FILES_BY_KIND: dict[str, tuple[str, ...]] = {
@@ -61,7 +61,7 @@ _HEAD_BYTES = 1_000
 _SYSTEM_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")
 
 
-def foreign_files(folder: str | Path, folder_kind: str) -> list[str]:
+def list_foreign_files(folder: str | Path, folder_kind: str) -> list[str]:
     """List the files of a folder that isolux does not write into folders of this kind."""
     patterns, root = _FILES_BY_KIND.get(folder_kind), Path(folder)
     if patterns is None:
@@ -72,7 +72,7 @@ def foreign_files(folder: str | Path, folder_kind: str) -> list[str]:
     for path in root.rglob("*"):
         if path.is_dir() and not path.is_symlink():
             continue
-        if path.name in _SYSTEM_FILES or is_stage(path.name):
+        if path.name in _SYSTEM_FILES or is_staging_name(path.name):
             continue
         inner = path.relative_to(root)
         if path.is_symlink() or not any(_matches_pattern(inner, pattern) for pattern in patterns):
@@ -80,7 +80,7 @@ def foreign_files(folder: str | Path, folder_kind: str) -> list[str]:
     return sorted(foreign)
 
 
-def is_file_of_run(path: str | Path) -> bool:
+def is_run_file(path: str | Path) -> bool:
     """Return whether a path is a file of a run: its record, a table or a page."""
     file_path = Path(path).expanduser().resolve()
     for root in list(file_path.parents)[:2]:
@@ -92,7 +92,7 @@ def is_file_of_run(path: str | Path) -> bool:
     return False
 
 
-def refuse_no_page(path: str | Path) -> None:
+def refuse_foreign_page(path: str | Path) -> None:
     """Refuse to overwrite a file that is no page of isolux, or a name without .html."""
     page = Path(path).expanduser()
     if page.suffix.lower() not in (".html", ".htm"):
@@ -102,7 +102,7 @@ def refuse_no_page(path: str | Path) -> None:
             found=str(page),
             where=str(page),
         )
-    if not page.is_file() or is_file_of_run(page):
+    if not page.is_file() or is_run_file(page):
         return  # a run's page may be of an earlier version
     with page.open("rb") as file:
         is_isolux_page = _PAGE_SIGNATURE in file.read(_HEAD_BYTES)

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 
 
 @contextmanager
-def panics_unprinted() -> Iterator[None]:
+def silence_panics() -> Iterator[None]:
     """Drop what is printed on file descriptor 2 while the block runs; exceptions go on."""
     with suppress(OSError, ValueError, AttributeError):  # closed, or none at all
         sys.stderr.flush()

@@ -16,7 +16,7 @@ from isolux.vocabulary.errors import FileError, OutputError, SpecError
 _SAFE_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
-def as_path(path: object, description: str, *, instead: str) -> Path:
+def to_path(path: object, description: str, *, hint: str) -> Path:
     """Convert to a path, or refuse a value of another type."""
     if isinstance(path, str | os.PathLike):
         return Path(path)
@@ -24,11 +24,11 @@ def as_path(path: object, description: str, *, instead: str) -> Path:
         f"this is not the path of {description}",
         expected="a path",
         found=type(path).__name__,
-        hint=instead,
+        hint=hint,
     )
 
 
-def inside(root: str | Path, path: str | Path) -> Path:
+def resolve_inside(root: str | Path, path: str | Path) -> Path:
     """Return ``path`` below ``root``, absolute and with its links followed."""
     base = Path(root).expanduser().resolve()
     try:
@@ -46,7 +46,7 @@ def inside(root: str | Path, path: str | Path) -> Path:
     return resolved
 
 
-def files_below(root: Path, suffixes: str | tuple[str, ...]) -> Iterator[Path]:
+def list_files_below(root: Path, suffixes: str | tuple[str, ...]) -> Iterator[Path]:
     """Yield the files below a folder whose names end so, and every link to a folder there."""
     try:
         for folder, folders, names in os.walk(root, onerror=_raise_error):
@@ -62,7 +62,7 @@ def _raise_error(error: OSError) -> None:
     raise error
 
 
-def plain_name(name: str) -> str:
+def check_file_name(name: str) -> str:
     """Return ``name`` if it can be a file's name anywhere: letters, digits, ``-`` and ``_``."""
     if _SAFE_FILE_NAME.fullmatch(name) is None:
         raise OutputError(

@@ -13,9 +13,11 @@ _ABSOLUTE = re.compile(r"(?<![\w.~/:\\<-])/(?:[^\s/:,;'\"<>|()]+/)*[^\s/:,;'\"<>
 """An absolute path in a sentence. Those with blanks are known by the folders they begin with."""
 
 
-def unrooted(record: Any, *, here: str | Path | None = None, home: str | Path | None = None) -> Any:
+def make_paths_relative(
+    record: Any, *, working_dir: str | Path | None = None, home: str | Path | None = None
+) -> Any:
     """Make every absolute path in a record relative to the working folder, or to ``~``."""
-    base = Path(here) if here is not None else Path.cwd()
+    base = Path(working_dir) if working_dir is not None else Path.cwd()
     home_dir = Path(home) if home is not None else Path.home()
     return _map_strings(record, base, home_dir, _user_name(home_dir))
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 import polars as pl
 
-from isolux.io.cells import row_of
-from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.io.cells import first_true_row
+from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
 
 
 def refuse_cells(
@@ -25,14 +25,14 @@ def refuse_cells(
     """Refuse the first wrong cell, shown by ``format_found(row)``; ``{n}`` is their number."""
     is_wrong = is_wrong.fill_null(value=False)
     if is_wrong.any():
-        row = row_of(is_wrong)
+        row = first_true_row(is_wrong)
         cell = cells[row]
         cell_text = repr(cell.to_list() if isinstance(cell, pl.Series) else cell)
         raise TableError(
             problem.replace("{n}", f"{is_wrong.sum():,}"),
             expected=expected,
             found=(cell_text if format_found is None else format_found(row))[:max_length],
-            where=place(source, row + 1, column or cells.name or None),
+            where=format_location(source, row + 1, column or cells.name or None),
             hint=hint,
         )
 

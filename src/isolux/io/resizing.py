@@ -11,7 +11,7 @@ from isolux.io.images import Pixels
 Filter = Literal["nearest", "bilinear", "bicubic", "lanczos"]
 
 
-def resized_part(
+def resize_and_crop(
     pixels: Pixels, size: tuple[int, int], rows: slice, columns: slice, filter_name: Filter
 ) -> Pixels:
     """Resize a picture as Pillow does, and give some of its rows and columns."""

@@ -12,31 +12,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from isolux.io.run_record import FILES, hashes_of, read_record
+from isolux.io.run_record import FILES_KEY, hash_run_files, read_record
 from isolux.vocabulary.errors import IsoluxError, RunError
 
 
-def changed_files(path: str | Path) -> list[str]:
+def list_changed_files(path: str | Path) -> list[str]:
     """Name the files of a run that are not as they were written: changed, gone or added."""
     root = Path(path).expanduser()
     record = read_record(root)
-    recorded = record.pop(FILES, None)
+    recorded = record.pop(FILES_KEY, None)
     recorded = recorded if isinstance(recorded, Mapping) else {}
-    current = hashes_of(root, record)
+    current = hash_run_files(root, record)
     return sorted(
         name for name in recorded.keys() | current.keys() if recorded.get(name) != current.get(name)
     )
 
 
 @contextmanager
-def blaming_changes(path: str | Path) -> Iterator[None]:
+def explain_changes(path: str | Path) -> Iterator[None]:
     """Raise ``RunError`` for unexpected errors in the block if files of the run were changed."""
     try:
         yield
     except IsoluxError:
         raise
     except Exception as error:
-        changed = changed_files(path)
+        changed = list_changed_files(path)
         if not changed:
             raise
         raise RunError(
@@ -48,7 +48,7 @@ def blaming_changes(path: str | Path) -> Iterator[None]:
         ) from error
 
 
-def changed_words(changed: Sequence[str]) -> str:
+def describe_changes(changed: Sequence[str]) -> str:
     """Format the warning for a changed run that is shown nevertheless."""
     return (
         f"Files of this run are not as they were written ({_format_files(changed)}): its numbers "
@@ -60,14 +60,14 @@ def changed_words(changed: Sequence[str]) -> str:
 def refuse_changed(
     run: str | Path,
     *,
-    what: str = "the run",
+    description: str = "the run",
     hint: str = "make the run again; `isolux view` alone shows one that was changed, and says so",
 ) -> None:
     """Refuse a run whose files do not match their recorded hashes."""
-    changed = changed_files(run)
+    changed = list_changed_files(run)
     if changed:
         raise RunError(
-            f"files of {what} are not as they were written",
+            f"files of {description} are not as they were written",
             expected="the files whose hashes audit.json holds",
             found=_format_files(changed),
             where=str(run),

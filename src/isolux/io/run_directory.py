@@ -13,15 +13,15 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.io.alongside import alongside
+from isolux.io.alongside import run_in_background
 from isolux.io.atomic import RUN_MARK, staged_directory, write_bytes, write_parquet, write_text
-from isolux.io.background_packing import packed_bytes
-from isolux.io.binary_tables import first_line, refuse_damaged
-from isolux.io.panics import panics_unprinted
-from isolux.io.paths import plain_name
-from isolux.io.run_changes import changed_files, refuse_changed
-from isolux.io.run_record import FILES, TABLES, hashes_of, read_record, record_text
-from isolux.io.stages import is_stage, sweep
+from isolux.io.background_packing import take_packed_bytes
+from isolux.io.binary_tables import first_error_line, refuse_damaged
+from isolux.io.panics import silence_panics
+from isolux.io.paths import check_file_name
+from isolux.io.run_changes import list_changed_files, refuse_changed
+from isolux.io.run_record import FILES_KEY, RUN_TABLES, format_record, hash_run_files, read_record
+from isolux.io.stages import is_staging_name, remove_stale_staging
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import DrawingError, FileError
 from isolux.vocabulary.tables import COMPARISONS, DISPARITIES, Table, check
@@ -30,25 +30,25 @@ _MAX_TEXT_LENGTH = 100  # characters of what was found
 _PAGES = ("report.html", "gallery.html")
 
 
-def save(
+def save_run(
     run: Run,
     path: str | Path,
     *,
     overwrite: bool = False,
-    carried: bool = False,
+    keeps_other_files: bool = False,
     extra: Callable[[Path], object] | None = None,
 ) -> Path:
     """Write a run as a directory, whole or not at all."""
     drawing_error: DrawingError | None = None
-    with staged_directory(path, overwrite=overwrite, carried=carried) as stage:
-        with alongside(lambda: _write_tables(run, stage)):
+    with staged_directory(path, overwrite=overwrite, keeps_other_files=keeps_other_files) as stage:
+        with run_in_background(lambda: _write_tables(run, stage)):
             try:
                 if extra is not None:
                     extra(stage)
             except DrawingError as error:
                 drawing_error = error
-        hashes = hashes_of(stage, run.record)
-        write_text(stage / RUN_MARK, record_text({**run.record, FILES: hashes}))
+        hashes = hash_run_files(stage, run.record)
+        write_text(stage / RUN_MARK, format_record({**run.record, FILES_KEY: hashes}))
     if drawing_error is not None:
         raise DrawingError(
             drawing_error.problem,
@@ -62,24 +62,24 @@ def save(
 
 
 def _write_tables(run: Run, folder: Path) -> None:
-    for name, table in TABLES.items():
+    for name, table in RUN_TABLES.items():
         frame = getattr(run, name)
-        packed = packed_bytes(frame)
+        packed = take_packed_bytes(frame)
         if packed is not None:
             write_bytes(folder / f"{name}.parquet", packed)
             continue
-        checked = check(frame, _choose_schema(table, frame), where=name)
+        checked = check(frame, _choose_schema(table, frame), source=name)
         write_parquet(folder / f"{name}.parquet", checked, bounds=False)  # it is read whole
     (folder / "evidence").mkdir()
     for name, frame in run.evidence.items():
-        write_parquet(folder / "evidence" / f"{plain_name(name)}.parquet", frame, bounds=False)
+        write_parquet(folder / "evidence" / f"{check_file_name(name)}.parquet", frame, bounds=False)
 
 
-def carry_over(run: str | Path, stage: Path) -> None:
+def carry_over_other_files(run: str | Path, stage: Path) -> None:
     """Copy files that a user or ``isolux demo`` added to a run into its successor."""
-    run_files = {f"{name}.parquet" for name in TABLES} | {"evidence", RUN_MARK, *_PAGES}
+    run_files = {f"{name}.parquet" for name in RUN_TABLES} | {"evidence", RUN_MARK, *_PAGES}
     for entry in sorted(Path(run).iterdir()):
-        if entry.name in run_files or entry.is_symlink() or is_stage(entry.name):
+        if entry.name in run_files or entry.is_symlink() or is_staging_name(entry.name):
             continue
         if entry.is_dir():
             shutil.copytree(entry, stage / entry.name, symlinks=True)
@@ -87,15 +87,15 @@ def carry_over(run: str | Path, stage: Path) -> None:
             shutil.copy2(entry, stage / entry.name)
 
 
-def load(path: str | Path, *, changed: Literal["refuse", "told"] = "refuse") -> Run:
+def load_run(path: str | Path, *, on_change: Literal["refuse", "told"] = "refuse") -> Run:
     """Read a run directory back; refuse one whose files are not as they were written."""
     root = Path(path).expanduser()
-    sweep(root, inside=(root / RUN_MARK).is_file())
+    remove_stale_staging(root, include_contents=(root / RUN_MARK).is_file())
     record = read_record(root)
-    record.pop(FILES, None)  # the next run's files are others
-    changes = changed_files(root)
+    record.pop(FILES_KEY, None)  # the next run's files are others
+    changes = list_changed_files(root)
     tables = {}
-    for name, table in TABLES.items():
+    for name, table in RUN_TABLES.items():
         file = root / f"{name}.parquet"
         if not file.is_file():
             raise FileError(
@@ -105,7 +105,7 @@ def load(path: str | Path, *, changed: Literal["refuse", "told"] = "refuse") -> 
                 hint="a run that is not whole cannot be used: make it again",
             )
         frame = _read(file, changes)
-        tables[name] = check(frame, _choose_schema(table, frame), where=file)
+        tables[name] = check(frame, _choose_schema(table, frame), source=file)
     files = sorted((root / "evidence").glob("*.parquet"))
     for name in sorted(_list_evidence_names(record, root) - {file.stem for file in files}):
         raise FileError(
@@ -115,7 +115,7 @@ def load(path: str | Path, *, changed: Literal["refuse", "told"] = "refuse") -> 
             hint="run the audit again",
         )
     evidence = {file.stem: _read(file, changes) for file in files}
-    if changes and changed == "refuse":  # last: a file that cannot be read at all is said as such
+    if changes and on_change == "refuse":  # last: a file that cannot be read at all is said as such
         refuse_changed(root)
     return Run(record=record, evidence=evidence, **tables)
 
@@ -141,24 +141,24 @@ def _choose_schema(table: Table, frame: pl.DataFrame) -> Table:
 
 def _read(file: Path, changes: list[str]) -> pl.DataFrame:
     try:
-        with panics_unprinted():
+        with silence_panics():
             if changes:  # a file with the hash of what was written is whole
                 refuse_damaged(file)
             return pl.read_parquet(file, glob=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         raise FileError(
             "a table of this run is damaged",
-            found=first_line(error),
+            found=first_error_line(error),
             where=str(file),
             hint="make the run again",
         ) from error
 
 
-def tell(path: str | Path, warning: str) -> None:
+def add_warning(path: str | Path, warning: str) -> None:
     """Add a warning as the first one of a run's record, and update the hashes of its files."""
     root = Path(path).expanduser()
     record = read_record(root)
-    record.pop(FILES, None)
+    record.pop(FILES_KEY, None)
     warnings = [text for text in record.get("warnings") or () if text != warning]
     record["warnings"] = [warning, *warnings]
-    write_text(root / RUN_MARK, record_text({**record, FILES: hashes_of(root, record)}))
+    write_text(root / RUN_MARK, format_record({**record, FILES_KEY: hash_run_files(root, record)}))

@@ -22,14 +22,14 @@ from isolux.vocabulary.tables import (
     Table,
 )
 
-FILES = "files"
+FILES_KEY = "files"
 """Of the record on disk: the SHA-256 of each file of the run, and of the record itself."""
 _OTHER_FOLDERS = {
     "side_by_side.json": "several models side by side, made by `isolux compare`",
     "monitor.json": "audits over time, made by `isolux monitor`",
 }
 """What else has a folder with a page of its own, by the file that marks it."""
-TABLES: dict[str, Table] = {
+RUN_TABLES: dict[str, Table] = {
     "scores": SCORES,
     "attributes": ATTRIBUTES,
     "group_metrics": GROUP_METRICS,
@@ -81,7 +81,7 @@ def _parse_finite(text: str) -> float:
     return number
 
 
-def record_text(record: Mapping[str, Any]) -> str:
+def format_record(record: Mapping[str, Any]) -> str:
     """Write a record as JSON."""
     # NaN is not JSON: a record that holds one could not be read elsewhere, so it fails here.
     return (
@@ -122,13 +122,13 @@ def _missing_run_error(root: Path) -> FileError:
     )
 
 
-def hashes_of(root: Path, record: Mapping[str, Any]) -> dict[str, str]:
+def hash_run_files(root: Path, record: Mapping[str, Any]) -> dict[str, str]:
     """Hash each file that ``load`` reads, and the record without its hashes."""
-    table_files = [root / f"{name}.parquet" for name in TABLES]
+    table_files = [root / f"{name}.parquet" for name in RUN_TABLES]
     evidence = sorted((root / "evidence").glob("*.parquet"))  # others are not read, .DS_Store say
     files = [file for file in (*table_files, *evidence) if file.is_file()]
     hashes = {file.relative_to(root).as_posix(): sha256_file(file) for file in files}
-    text = record_text({key: value for key, value in record.items() if key != FILES})
+    text = format_record({key: value for key, value in record.items() if key != FILES_KEY})
     return {**hashes, RUN_MARK: _hash_text(text)}
 
 

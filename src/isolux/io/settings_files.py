@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from isolux.io.frames import read_table, refuse_unless_file
-from isolux.vocabulary.errors import FileError, SpecError, place
+from isolux.vocabulary.errors import FileError, SpecError, format_location
 
 _MAX_NESTING = 200
 _NO_BRACKET = re.compile(r"[^\[\]{}]+")
@@ -103,6 +103,6 @@ def read_label_map_file(path: str | Path) -> dict[str, str]:
             raise SpecError(
                 f"the label {label!r} goes to two classes",
                 found=f"{class_by_label[label]!r} and {of_class!r}",
-                where=place(path, row),
+                where=format_location(path, row),
             )
     return class_by_label

@@ -16,9 +16,9 @@ from typing import Any
 
 import polars as pl
 
-from isolux.io.binary_tables import first_line, refuse_damaged, unread_column
+from isolux.io.binary_tables import find_unreadable_column, first_error_line, refuse_damaged
 from isolux.io.frames import refuse_huge_cells, refuse_unless_file
-from isolux.io.panics import panics_unprinted
+from isolux.io.panics import silence_panics
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
 from isolux.vocabulary.table_rows import IntArray, TableRows
 
@@ -34,25 +34,25 @@ _MAX_LISTED = 3
 class ShardFiles:
     """The shards of one table."""
 
-    said: str
+    path_pattern: str
     paths: tuple[Path, ...]
-    rows: tuple[int, ...]
+    n_rows: tuple[int, ...]
     schema: dict[str, Any]
 
     @property
     def height(self) -> int:
         """Rows of the whole table."""
-        return sum(self.rows)
+        return sum(self.n_rows)
 
-    def table_rows(
+    def to_table_rows(
         self, numbers: IntArray | None = None, multiplicity: IntArray | None = None
     ) -> TableRows:
         """Build the row locations of the table, by which errors name shard and row."""
-        row_offsets, paths = list(accumulate(self.rows)), [str(path) for path in self.paths]
-        return TableRows(self.said, paths, row_offsets, numbers=numbers, times=multiplicity)
+        row_offsets, paths = list(accumulate(self.n_rows)), [str(path) for path in self.paths]
+        return TableRows(self.path_pattern, paths, row_offsets, numbers=numbers, times=multiplicity)
 
 
-def is_in_shards(path: str) -> bool:
+def is_sharded_path(path: str) -> bool:
     """Tell whether a path names Parquet shards: a folder with some, a pattern or a list."""
     root = Path(path).expanduser()
     if root.is_file():
@@ -73,7 +73,7 @@ def _is_shard(path: Path) -> bool:
     return path.name.lower().endswith(_SUFFIXES) and not path.name.startswith(_IGNORED_PREFIXES)
 
 
-def shard_files(path: str) -> ShardFiles:
+def list_shard_files(path: str) -> ShardFiles:
     """List the shards of a path, and check that their columns and dataset agree."""
     paths = _list_shards(path)
     footers = [_read_footer(shard_path) for shard_path in paths]
@@ -156,13 +156,13 @@ def _to_text_dtype(dtype: Any) -> Any:
 
 def _call_reader(path: Path, read: Callable[[], Any]) -> Any:
     try:
-        with panics_unprinted():
+        with silence_panics():
             return read()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        raise unread_column(path) or FileError(
+        raise find_unreadable_column(path) or FileError(
             "a shard is not a Parquet file, or it is damaged",
             expected="a Parquet file as its writer left it",
-            found=first_line(error),
+            found=first_error_line(error),
             where=str(path),
             hint="write it again; shards that were counted before are kept where the setting sums "
             "names a folder",

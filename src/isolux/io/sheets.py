@@ -22,8 +22,8 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.inflating import unpacked_limit
-from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, place
+from isolux.io.inflating import max_unpacked_bytes
+from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, format_location
 
 # Cells of a workbook that have no value to read, though they do not look empty.
 
@@ -40,14 +40,14 @@ _SAVE_HINT = (
 )
 
 
-def refuse_without_value(
+def refuse_valueless_cells(
     archive_files: Mapping[str, bytes], sheet: str, *, header: int, source: str
 ) -> None:
     """Refuse a sheet with errors for values, or with formulas whose values were not saved."""
     if "content.xml" in archive_files:
         _refuse_ods_errors(archive_files["content.xml"], sheet, source)
         return
-    text = archive_files.get(sheet_files(archive_files).get(sheet, ""), b"")
+    text = archive_files.get(find_sheet_files(archive_files).get(sheet, ""), b"")
     if not (b"<" in text and (_FORMULA.search(text) or b'"e"' in text or b"'e'" in text)):
         return
     errors: list[str] = []
@@ -91,7 +91,9 @@ def _read_attribute(attributes: bytes, name: str) -> str:
     return html.unescape(regex_match.group(1).decode("utf-8", "replace")) if regex_match else ""
 
 
-def linked_files(archive_files: Mapping[str, bytes], book: str = "workbook.xml") -> dict[str, str]:
+def find_linked_files(
+    archive_files: Mapping[str, bytes], book: str = "workbook.xml"
+) -> dict[str, str]:
     """Find the files that a workbook's main part names, by the names that it has for them."""
     files = {}
     links = archive_files.get(f"xl/_rels/{book}.rels", b"")
@@ -101,9 +103,9 @@ def linked_files(archive_files: Mapping[str, bytes], book: str = "workbook.xml")
     return files
 
 
-def sheet_files(archive_files: Mapping[str, bytes]) -> dict[str, str]:
+def find_sheet_files(archive_files: Mapping[str, bytes]) -> dict[str, str]:
     """Find the file inside an xlsx that holds each sheet, by the sheet's name."""
-    book, files = archive_files.get("xl/workbook.xml", b""), linked_files(archive_files)
+    book, files = archive_files.get("xl/workbook.xml", b""), find_linked_files(archive_files)
     sheets = [
         regex_match.group(1)
         for regex_match in re.finditer(rf"<{_NAME}sheet\b([^>]*)>".encode(), book)
@@ -172,10 +174,10 @@ def read_sheet(
             "the row of names is empty" if filled else "the sheet is empty",
             expected="names of columns",
             found=f"rows with cells: {filled[0] + 1} to {filled[-1] + 1}" if filled else "no cell",
-            where=place(source, header_index + 1),
+            where=format_location(source, header_index + 1),
             hint="name it with --option header_row=NUMBER" if filled else None,
         )
-    refuse_without_value(archive_files, name, header=header_index + 1, source=source)
+    refuse_valueless_cells(archive_files, name, header=header_index + 1, source=source)
     _fill_down(rows, merged, header_index)
     body = [rows[k] for k in filled if k > header_index]
     return _build_table(rows[header_index], body, f"{source}, row {header_index + 1}")
@@ -243,7 +245,7 @@ def _damaged_error(error: object, source: str) -> FileError:
 
 def _unpack_archive(content: bytes, source: str) -> dict[str, bytes]:
     """Unpack the files in a workbook; an xls is no archive, and has none."""
-    limit = n_remaining = unpacked_limit(len(content), _MAX_UNPACKED_BYTES)
+    limit = n_remaining = max_unpacked_bytes(len(content), _MAX_UNPACKED_BYTES)
     files = {}
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:

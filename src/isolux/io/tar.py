@@ -15,10 +15,10 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from isolux.io.inflating import Limited, TooLargeError, unpacked_limit
+from isolux.io.inflating import LimitedStream, TooLargeError, max_unpacked_bytes
 from isolux.vocabulary.errors import FileError
 
-SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _MAX_UNPACKED_BYTES = 4 << 30  # bytes unpacked, whatever the archive's size
 # names in an archive: ten times the largest dataset read here, and few enough for memory
 _MAX_MEMBERS = 2_000_000
@@ -41,10 +41,10 @@ _DAMAGE_ERRORS = (
 
 def is_tar(path: str | Path) -> bool:
     """Tell by its name whether a file is a tar archive."""
-    return Path(path).name.lower().endswith(SUFFIXES)
+    return Path(path).name.lower().endswith(TAR_SUFFIXES)
 
 
-def tar_files(path: str | Path, suffix: str = "") -> Generator[tuple[str, bytes]]:
+def read_tar_files(path: str | Path, suffix: str = "") -> Generator[tuple[str, bytes]]:
     """Give each file of an archive whose name ends in ``suffix``: its name and its bytes."""
     path = Path(path).expanduser()
     source = str(path)
@@ -55,10 +55,10 @@ def tar_files(path: str | Path, suffix: str = "") -> Generator[tuple[str, bytes]
             size = path.stat().st_size
             if not size:
                 raise FileError("the file is empty", expected="a tar archive", where=source)
-            limit = unpacked_limit(size, _MAX_UNPACKED_BYTES)
+            limit = max_unpacked_bytes(size, _MAX_UNPACKED_BYTES)
             opener = next((o for magic, o in _OPENERS.items() if head.startswith(magic)), None)
             stream = opener(raw) if opener else raw
-            yield from _read_members(Limited(stream, limit), suffix, source)
+            yield from _read_members(LimitedStream(stream, limit), suffix, source)
     except TooLargeError as error:
         raise FileError(
             "this archive unpacks to far more than its own size, like a decompression bomb",
@@ -77,7 +77,7 @@ def tar_files(path: str | Path, suffix: str = "") -> Generator[tuple[str, bytes]
         ) from error
 
 
-def _read_members(stream: Limited, suffix: str, source: str) -> Iterator[tuple[str, bytes]]:
+def _read_members(stream: LimitedStream, suffix: str, source: str) -> Iterator[tuple[str, bytes]]:
     count = 0
     with tarfile.open(fileobj=stream, mode="r|") as archive:  # type: ignore[call-overload]
         for member in archive:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from isolux.vocabulary.errors import FileError, place
+from isolux.vocabulary.errors import FileError, format_location
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BINARY_SIGNATURES = {
@@ -15,7 +15,7 @@ _BINARY_SIGNATURES = {
 }
 
 
-def decodable(content: bytes, source: str) -> bytes:
+def check_utf8(content: bytes, source: str) -> bytes:
     """Return the bytes without a byte order mark if they are UTF-8 text."""
     for signature, (format_name, hint) in _BINARY_SIGNATURES.items():
         if content.startswith(signature):
@@ -38,7 +38,7 @@ def decodable(content: bytes, source: str) -> bytes:
             "the file is not UTF-8 text",
             expected="UTF-8",
             found=f"byte 0x{content[error.start]:02X} at position {error.start}",
-            where=place(source, row) if row else f"{source}, first line",
+            where=format_location(source, row) if row else f"{source}, first line",
             hint=_conversion_command("WINDOWS-1252", source) + " (or whatever it was saved in)",
         ) from error
     return content

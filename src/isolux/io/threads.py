@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from typing import TypeVar
 
-from isolux.io.cores import cores
-from isolux.vocabulary.addresses import allowed_addresses
+from isolux.io.cores import count_cores
+from isolux.vocabulary.addresses import address_space_limit
 
 _MAX_THREADS = 4
 """Threads at once: each holds a piece's own arrays."""
@@ -24,7 +24,7 @@ Piece = TypeVar("Piece")
 Outcome = TypeVar("Outcome")
 
 
-def give_back() -> None:
+def release_free_memory() -> None:
     """Return freed memory to the system, where the C library supports it (glibc)."""
     import ctypes
 
@@ -33,17 +33,17 @@ def give_back() -> None:
             ctypes.CDLL(None).malloc_trim(0)
 
 
-def in_threads(
-    work: Callable[[Piece], Outcome], pieces: Iterable[Piece], *, most: int = _MAX_THREADS
+def map_in_threads(
+    work: Callable[[Piece], Outcome], pieces: Iterable[Piece], *, max_threads: int = _MAX_THREADS
 ) -> list[Outcome]:
     """Apply ``work`` to each piece in threads; results are in the order of the pieces."""
     piece_list = list(pieces)
-    most = min(cores(), most, len(piece_list))
-    if most < 2 or allowed_addresses() is not None:
+    max_threads = min(count_cores(), max_threads, len(piece_list))
+    if max_threads < 2 or address_space_limit() is not None:
         return [work(piece) for piece in piece_list]
     from concurrent.futures import ThreadPoolExecutor
 
-    pool = ThreadPoolExecutor(most, "isolux-piece")
+    pool = ThreadPoolExecutor(max_threads, "isolux-piece")
     try:
         # In a copy of this thread's context, which holds numpy's ways with errors (``errstate``).
         futures = [pool.submit(copy_context().run, work, piece) for piece in piece_list]
@@ -53,7 +53,7 @@ def in_threads(
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
+def ignore_runtime_warnings() -> Iterator[None]:
     """Ignore ``RuntimeWarning`` in the block; one such block runs at a time."""
     with _WARNINGS, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)

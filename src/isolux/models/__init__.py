@@ -12,22 +12,22 @@ and ``load(spec, *, ...)`` gives a ``Predictor``; its keyword parameters are the
 
 from __future__ import annotations
 
-from isolux.models._answers import ANSWERS, Predictor, answers, kind_of
+from isolux.models._answers import PREDICTION_TABLES, Predictor, predict_table, read_prediction_type
 from isolux.models._opening import Model, callable_model, open_model, source_hash
-from isolux.models._preprocessing import Prepared, Preprocessing
+from isolux.models._preprocessing import ModelInput, Preprocessing
 from isolux.models._torch import out_of_memory, to_device
 
 __all__ = [
-    "ANSWERS",
+    "PREDICTION_TABLES",
     "Model",
+    "ModelInput",
     "Predictor",
-    "Prepared",
     "Preprocessing",
-    "answers",
     "callable_model",
-    "kind_of",
     "open_model",
     "out_of_memory",
+    "predict_table",
+    "read_prediction_type",
     "source_hash",
     "to_device",
 ]

@@ -22,7 +22,7 @@ from isolux.vocabulary.tables import (
     to_polars,
 )
 
-ANSWERS: dict[str, Table] = {
+PREDICTION_TABLES: dict[str, Table] = {
     "labels": LABEL_PREDICTIONS,
     "boxes": BOX_PREDICTIONS,
     "masks": MASK_PREDICTIONS,
@@ -37,7 +37,7 @@ _SHORT = {
     "labels": ", or a list of one text for each picture",
     "embeddings": ", or an array of one row for each picture",
 }
-_SHOWN = 5
+_MAX_LISTED = 5
 _POSITION_NOTE = "picture counts from 0 within one call"
 _CONFIDENCE_TOLERANCE = 1e-6  # by which a sum of rounded probabilities passes 1
 
@@ -64,20 +64,20 @@ class Predictor(Protocol):
         ...
 
 
-def kind_of(predictor: object, model_info: ModelInfo) -> str:
+def read_prediction_type(predictor: object, model_info: ModelInfo) -> str:
     """Return the kind of a model's answers: its own word, else its family's."""
     prediction_type = getattr(predictor, "predicts", None) or model_info.predicts
-    if prediction_type not in ANSWERS:
+    if prediction_type not in PREDICTION_TABLES:
         raise IsoluxError(
             "the model does not say what it answers",
-            expected="predicts, one of " + ", ".join(ANSWERS),
+            expected="predicts, one of " + ", ".join(PREDICTION_TABLES),
             found=repr(prediction_type),
             hint=_SEE,
         )
     return str(prediction_type)
 
 
-def answers(
+def predict_table(
     predictor: Predictor,
     model_info: ModelInfo,
     pictures: Sequence[npt.NDArray[np.uint8]],
@@ -86,18 +86,18 @@ def answers(
     model: str,
 ) -> pl.DataFrame:
     """Ask a model, and hold what it gives to what it says that it answers."""
-    prediction_type = kind_of(predictor, model_info)
-    table = ANSWERS[prediction_type]
+    prediction_type = read_prediction_type(predictor, model_info)
+    table = PREDICTION_TABLES[prediction_type]
     rows = _to_frame(predictor(pictures), len(pictures), prediction_type, model)
     if prediction_type == "labels" and "rank" not in rows.columns and "picture" in rows.columns:
         rows = rows.with_columns(rank=pl.int_range(1, pl.len() + 1).over("picture"))
     _check_columns(rows, table, prediction_type, len(pictures), model)
     if prediction_type == "embeddings":
-        refuse_unanswered(rows.select("picture"), len(pictures), prediction_type, model)
+        refuse_missing_answers(rows.select("picture"), len(pictures), prediction_type, model)
     id_column = next(name for name in table.schema if name in _ID_COLUMNS[1:])
     row_ids = pl.Series(list(ids), dtype=pl.String).gather(rows["picture"].cast(pl.Int64))
     named_rows = rows.drop("picture").with_columns(row_ids.alias(id_column), model=pl.lit(model))
-    checked = check(named_rows, table, where=f"the answers of {model!r}")
+    checked = check(named_rows, table, source=f"the answers of {model!r}")
     if prediction_type == "embeddings":
         _check_vectors(checked, model)
     if prediction_type != "labels":
@@ -106,7 +106,7 @@ def answers(
     names = ["question"] if "question" in rows.columns else []
     labelled_rows = rows.select("picture", *names).with_columns(checked["label"])
     for question_rows in labelled_rows.partition_by(names) if names else [labelled_rows]:
-        refuse_unanswered(
+        refuse_missing_answers(
             question_rows.select("picture", "label"), len(pictures), prediction_type, model
         )
     ranked = checked.select("label", "rank", "score")
@@ -215,14 +215,14 @@ def _clip_confidences(labels: pl.DataFrame, model: str) -> pl.DataFrame:
     return labels.with_columns(pl.col("score").clip(0, 1))
 
 
-def refuse_unanswered(rows: pl.DataFrame, n: int, prediction_type: str, model: str) -> None:
+def refuse_missing_answers(rows: pl.DataFrame, n: int, prediction_type: str, model: str) -> None:
     """Refuse answers that leave pictures out, or speak of one more often than they can mean.
 
     Examples
     --------
     >>> rows = pl.DataFrame({"picture": [0, 1], "label": ["day", None]})
-    >>> refuse_unanswered(rows, 2, "labels", "net")
-    >>> refuse_unanswered(rows, 3, "labels", "net")
+    >>> refuse_missing_answers(rows, 2, "labels", "net")
+    >>> refuse_missing_answers(rows, 3, "labels", "net")
     Traceback (most recent call last):
         ...
     isolux.vocabulary.errors.TableError: the model 'net' gives no row for 1 of 3 pictures
@@ -317,5 +317,5 @@ def _refuse_empty(rows: pl.DataFrame, model: str) -> None:
 
 
 def _format_positions(pictures: list[int]) -> str:
-    remainder = f" and {len(pictures) - _SHOWN:,} more" if len(pictures) > _SHOWN else ""
-    return ", ".join(map(str, pictures[:_SHOWN])) + remainder
+    remainder = f" and {len(pictures) - _MAX_LISTED:,} more" if len(pictures) > _MAX_LISTED else ""
+    return ", ".join(map(str, pictures[:_MAX_LISTED])) + remainder

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.models._preprocessing import Prepared
+from isolux.models._preprocessing import ModelInput
 
 BoxFormat = Literal["xyxy", "xywh", "cxcywh"]
 BoxUnits = Literal["pixels", "shares"]
@@ -34,7 +34,7 @@ def box_rows(
     boxes: npt.NDArray[Any],
     scores: npt.NDArray[Any],
     labels: Sequence[str | None],
-    model_input: Prepared,
+    model_input: ModelInput,
     *,
     picture: int,
     box_format: BoxFormat,
@@ -64,7 +64,7 @@ def box_rows(
     ]
 
 
-def once(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def deduplicate_boxes(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Keep, of identical boxes with one label, the row with the highest score, in order."""
     best: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for row in rows:

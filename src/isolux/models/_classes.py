@@ -24,7 +24,7 @@ from isolux.io.settings_files import read_label_map_file
 from isolux.vocabulary.errors import FileError, SpecError
 
 _SYNSET = re.compile(r"n\d{8}")
-_SHOWN = 10
+_MAX_LISTED = 10
 _SUM_TOLERANCE = 1e-3  # by which the probabilities of a row may miss 1
 
 
@@ -100,11 +100,11 @@ def _names_in(text: str, path: Path) -> list[str]:
 def class_map(names: Sequence[str], path: str | Path | None) -> ClassMap:
     """Read which classes to answer with: a map of ``label: class`` or ``class: [labels]``."""
     if path is None:
-        return _own(tuple(names))
+        return _map_own_classes(tuple(names))
     return _map_to_dataset(tuple(names), read_label_map_file(path), str(path))
 
 
-def _own(names: tuple[str, ...]) -> ClassMap:
+def _map_own_classes(names: tuple[str, ...]) -> ClassMap:
     unique_names = tuple(dict.fromkeys(names))
     if len(unique_names) == len(names):
         return ClassMap(names, count=len(names))
@@ -139,7 +139,7 @@ def _map_to_dataset(
             raise SpecError(
                 f"the label {label!r} may be several of the model's classes",
                 expected="its number, its synset or its full name",
-                found="; ".join(f"{k}: {names[k]}" for k in sorted(numbers)[:_SHOWN]),
+                found="; ".join(f"{k}: {names[k]}" for k in sorted(numbers)[:_MAX_LISTED]),
                 where=source,
             )
         else:
@@ -152,7 +152,7 @@ def _map_to_dataset(
     if not kept_members:
         raise SpecError(
             "no label of the map is one of the model's classes",
-            expected="labels such as " + ", ".join(map(repr, names[:_SHOWN])),
+            expected="labels such as " + ", ".join(map(repr, names[:_MAX_LISTED])),
             found=_format_labels(unknown_labels),
             where=source,
         )
@@ -179,8 +179,8 @@ def _map_to_dataset(
 
 
 def _format_labels(labels: Sequence[str]) -> str:
-    remainder = f", … ({len(labels) - _SHOWN:,} more)" if len(labels) > _SHOWN else ""
-    return ", ".join(map(repr, labels[:_SHOWN])) + remainder
+    remainder = f", … ({len(labels) - _MAX_LISTED:,} more)" if len(labels) > _MAX_LISTED else ""
+    return ", ".join(map(repr, labels[:_MAX_LISTED])) + remainder
 
 
 def _index_aliases(names: Sequence[str]) -> dict[str, set[int]]:
@@ -188,7 +188,7 @@ def _index_aliases(names: Sequence[str]) -> dict[str, set[int]]:
     for k, name in enumerate(names):
         synset = _SYNSET.match(name.strip())
         name_text = name.strip()[synset.end() :] if synset else name
-        aliases = {_plain(name_part) for name_part in name_text.split(",")} | (
+        aliases = {_normalise_name(name_part) for name_part in name_text.split(",")} | (
             {synset.group()} if synset else set()
         )
         for alias in aliases - {""}:
@@ -204,11 +204,11 @@ def _find_class_numbers(
         return exact
     if label.isdigit() and int(label) < len(names):
         return {int(label)}
-    matches = {k for k, name in enumerate(names) if _plain(name) == _plain(label)}
-    return matches or aliases.get(_plain(label), set())
+    matches = {k for k, name in enumerate(names) if _normalise_name(name) == _normalise_name(label)}
+    return matches or aliases.get(_normalise_name(label), set())
 
 
-def _plain(name: str) -> str:
+def _normalise_name(name: str) -> str:
     return " ".join(re.split(r"[\s_-]+", name.strip().lower())).strip()
 
 

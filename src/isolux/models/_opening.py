@@ -12,10 +12,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-from isolux.io.alongside import alongside
+from isolux.io.alongside import run_in_background
 from isolux.io.hashing import sha256_file
 from isolux.models import _answers
-from isolux.models._answers import ANSWERS, Predictor, kind_of
+from isolux.models._answers import PREDICTION_TABLES, Predictor, read_prediction_type
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import ModelInfo
@@ -95,7 +95,7 @@ def open_model(spec: str, options: Sequence[str] = (), *, name: str | None = Non
 
     setting_hashes: dict[str, Any] = {}
     # A file of weights is hashed while it is read, which takes as long.
-    with alongside(
+    with run_in_background(
         lambda: setting_hashes.update(
             (key, _hash_setting(setting_value)) for key, setting_value in settings.items()
         )
@@ -111,7 +111,7 @@ def open_model(spec: str, options: Sequence[str] = (), *, name: str | None = Non
     return Model(
         spec,
         name or _name_model(source),
-        kind_of(predictor, model_info),
+        read_prediction_type(predictor, model_info),
         model_info,
         predictor,
         identity,
@@ -140,7 +140,7 @@ def callable_model(
     return Model(
         _IN_MEMORY,
         name or short_name,
-        kind_of(function, model_info),
+        read_prediction_type(function, model_info),
         model_info,
         cast("Predictor", function),
         identity,
@@ -192,7 +192,7 @@ def _refuse_not_runnable(spec: str, model_info: ModelInfo) -> SpecError:
         )
     return SpecError(
         "this family judges two pictures at once and answers no task",
-        expected="a family that answers " + ", ".join(ANSWERS),
+        expected="a family that answers " + ", ".join(PREDICTION_TABLES),
         found=repr(spec),
         hint="`isolux list models` says what each answers",
     )

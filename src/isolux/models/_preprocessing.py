@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.io.images import Pixels
-from isolux.io.resizing import Filter, resized_part
+from isolux.io.resizing import Filter, resize_and_crop
 from isolux.vocabulary.errors import SpecError
 
 Fit = Literal["stretch", "crop", "pad"]
@@ -22,7 +22,7 @@ Colours = Literal["rgb", "bgr"]
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class ModelInput:
     """A network's input for one picture, and where its pixels lie in that picture.
 
     It waits for its batch as bytes, a quarter of the room that its numbers take.
@@ -130,7 +130,7 @@ class Preprocessing:
                 found=f"mean {list(self.mean)}, std {list(self.std)}",
             )
 
-    def said(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return all of it as JSON has it."""
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
@@ -150,14 +150,16 @@ class Preprocessing:
         byte_values = np.arange(256, dtype=np.uint8)[:, None] * np.float32(self.scale)
         return np.ascontiguousarray(((byte_values - mean) / std).astype(self.dtype).T)
 
-    def __call__(self, pixels: Pixels) -> Prepared:
+    def __call__(self, pixels: Pixels) -> ModelInput:
         """Prepare one picture ``[height, width, 3]``."""
         resized, scale, offset = self._fit_to_input(pixels)
         oriented = resized[..., ::-1] if self.colours == "bgr" else resized
         if self.channels_first:
             oriented = oriented.transpose(2, 0, 1)
         height, width = pixels.shape[:2]
-        return Prepared(np.ascontiguousarray(oriented), self.table, scale, offset, (width, height))
+        return ModelInput(
+            np.ascontiguousarray(oriented), self.table, scale, offset, (width, height)
+        )
 
     def _size_of(self, height: int, width: int) -> tuple[int, int]:
         """Compute the resized height and width before cropping or padding."""
@@ -184,7 +186,7 @@ class Preprocessing:
         top, left_px = _split_margin(self.height - h), _split_margin(self.width - w)
         rows = slice(max(top, 0), min(top + h, self.height))
         columns = slice(max(left_px, 0), min(left_px + w, self.width))
-        fitted = resized_part(
+        fitted = resize_and_crop(
             pixels,
             (h, w),
             slice(rows.start - top, rows.stop - top),
@@ -203,7 +205,7 @@ def _split_margin(free: int) -> int:
     return free // 2 if free >= 0 else -round(-free / 2)
 
 
-def stacked(inputs: Sequence[Prepared]) -> npt.NDArray[Any]:
+def stack_inputs(inputs: Sequence[ModelInput]) -> npt.NDArray[Any]:
     """Stack the inputs of a batch into one array ``[n, …]``."""
     first = inputs[0]
     dtype = first.pixels.dtype if first.table is None else first.table.dtype
@@ -213,27 +215,27 @@ def stacked(inputs: Sequence[Prepared]) -> npt.NDArray[Any]:
     return out
 
 
-def placed(torch: Any, inputs: Sequence[Prepared], device: str) -> Any:
+def move_to_device(torch: Any, inputs: Sequence[ModelInput], device: str) -> Any:
     """Copy the inputs of a batch ``[n, 3, height, width]`` to the network's device."""
     table = inputs[0].table
     if device == "cpu" or table is None:
-        return torch.from_numpy(stacked(inputs)).to(device)
+        return torch.from_numpy(stack_inputs(inputs)).end_colour(device)
     # To memory that a GPU reads by itself. A copy by numpy would let go of Python's lock each time.
     shape, size = (len(inputs), *inputs[0].pixels.shape), inputs[0].nbytes
     batch = torch.empty(shape, dtype=torch.uint8, pin_memory=device.startswith("cuda"))
     into = memoryview(batch.numpy()).cast("B")
     for k, model_input in enumerate(inputs):
         into[k * size : (k + 1) * size] = model_input.pixels.data.cast("B")
-    bytes_ = batch.to(device, non_blocking=True)
-    byte_table = torch.from_numpy(table).to(device)
+    bytes_ = batch.end_colour(device, non_blocking=True)
+    byte_table = torch.from_numpy(table).end_colour(device)
     return torch.stack([byte_table[k][bytes_[:, k].long()] for k in range(3)], dim=1)
 
 
 def run_network(
-    torch: Any, network: Callable[[Any], Any], inputs: Sequence[Prepared], device: str, width: int
+    torch: Any, network: Callable[[Any], Any], inputs: Sequence[ModelInput], device: str, width: int
 ) -> npt.NDArray[Any]:
     """Run a network over prepared pictures: ``[n, width]``, also of none."""
     if not inputs:
         return np.zeros((0, width))
     with torch.inference_mode():
-        return np.asarray(network(placed(torch, inputs, device)).float().cpu().numpy())
+        return np.asarray(network(move_to_device(torch, inputs, device)).float().cpu().numpy())

@@ -14,7 +14,7 @@ import polars as pl
 from isolux.io.prompts import read_prompt_file
 from isolux.models._classes import label_rows, probabilities
 
-Several = Literal["mean", "nearest"]
+PromptPooling = Literal["mean", "nearest"]
 """Of a class's prompts, the mean direction counts (CLIP) or the nearest one (FHIBE)."""
 
 
@@ -48,11 +48,11 @@ def _flatten_prompts(prompts: Mapping[str, Sequence[str]]) -> _FlatPrompts:
     )
 
 
-def described_rows(
+def build_prompt_rows(
     logits: npt.NDArray[np.float64],
     prompts: Mapping[str, Sequence[str]],
     *,
-    several: Several,
+    pooling: PromptPooling,
     sigmoid: bool,
     top: int,
 ) -> pl.DataFrame:
@@ -62,7 +62,7 @@ def described_rows(
     """
     activation = "sigmoid" if sigmoid else "softmax"
     names = tuple(prompts)
-    if several == "mean":
+    if pooling == "mean":
         return label_rows(probabilities(logits, activation), names, top)
     flat = _flatten_prompts(prompts)
     prompts_by_class = [np.flatnonzero(flat.owner == k) for k in range(len(names))]
@@ -89,18 +89,18 @@ def described_rows(
     return rows.with_columns(prompt=pl.Series([flat.texts[k] for k in decided], dtype=pl.String))
 
 
-def directions(
+def embed_prompts(
     torch: Any,
     units: Callable[[Sequence[str]], Any],
     prompts: Mapping[str, Sequence[str]],
-    several: Several,
+    pooling: PromptPooling,
 ) -> Any:
     """Embed prompts: a row a class, the mean of its prompts (CLIP, 3.1.4), or of each prompt."""
     rows = []
     with torch.inference_mode():
         for texts in prompts.values():
             embeddings = units(texts)
-            if several == "mean":
+            if pooling == "mean":
                 mean = embeddings.mean(dim=0)
                 embeddings = (mean / mean.norm())[None]
             rows.append(embeddings)

@@ -9,15 +9,15 @@ from typing import Any, TypeVar
 
 from isolux.io.hashing import sha256_file
 from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.extras import needed
+from isolux.vocabulary.extras import import_optional
 
-S = TypeVar("S")
+_Input = TypeVar("_Input")
 _NO_ROOM = ("out of memory", "failed to allocate", "bad_alloc", "can't allocate memory")
 
 
-def torch_for(purpose: str, extra: str) -> Any:
+def import_torch_for(purpose: str, extra: str) -> Any:
     """Import PyTorch, or say what to install."""
-    return needed("torch", package="torch", extra=extra, purpose=purpose)
+    return import_optional("torch", package="torch", extra=extra, purpose=purpose)
 
 
 def on_device(model: Any, device: str) -> Any:
@@ -28,7 +28,7 @@ def on_device(model: Any, device: str) -> Any:
 def to_device(model: Any, device: str) -> Any:
     """Move a network to a device."""
     try:
-        return model.to(device)
+        return model.end_colour(device)
     except (RuntimeError, AssertionError) as error:
         raise device_error(error, device) from error
 
@@ -83,7 +83,7 @@ def absent_weights(problem: str, error: Exception) -> SpecError:
     )
 
 
-def put_weights(model: Any, path: str | Path) -> dict[str, str]:
+def load_weights(model: Any, path: str | Path) -> dict[str, str]:
     """Read weights from a safetensors file into a model; give the file's hash."""
     state, file_hash = read_weights(path)
     fit_weights(model, state, path)
@@ -115,7 +115,7 @@ def read_weights(path: str | Path) -> tuple[Mapping[str, Any], dict[str, str]]:
             where=str(path),
             hint="convert them with safetensors.torch.save_file, where their source is trusted",
         )
-    reader = needed(
+    reader = import_optional(
         "safetensors.torch", package="safetensors", extra="timm", purpose="a file of weights"
     )
     try:
@@ -139,9 +139,9 @@ def state_hash(model: Any) -> str:
     return digest.hexdigest()
 
 
-def of_one_shape(
-    inputs: Sequence[S], shape: Callable[[S], object]
-) -> Iterator[tuple[int, Sequence[S]]]:
+def group_by_shape(
+    inputs: Sequence[_Input], shape: Callable[[_Input], object]
+) -> Iterator[tuple[int, Sequence[_Input]]]:
     """Yield consecutive inputs of one shape as batches, each with the index of its first input."""
     offset = 0
     for _, run in groupby(inputs, key=shape):

@@ -70,13 +70,13 @@ class FineTunedModel:
         inputs = [np.asarray(getattr(picture, "values", picture)) for picture in pictures]
         with self.torch.inference_mode():
             for _, of_a_shape in groupby(inputs, key=np.shape):
-                values = self.torch.from_numpy(np.stack(list(of_a_shape))).to(self.device)
+                values = self.torch.from_numpy(np.stack(list(of_a_shape))).end_colour(self.device)
                 rows.append(self.head(self.source.features(values)).double().cpu().numpy())
         scores = np.concatenate(rows)
         return label_rows(probabilities(scores, "softmax"), self.names, self.top)
 
 
-def extractor_of(source: Any) -> Any:
+def get_extractor(source: Any) -> Any:
     """Return a model's feature extractor; of an image-text model, its image tower."""
     return getattr(source, "extractor", source.inner)
 
@@ -125,7 +125,7 @@ def load(
     torch, names = source.torch, tuple(map(str, record["classes"]))
     state, weight_hashes = read_weights(folder / WEIGHTS)
     net = torch.nn.Module()
-    net.extractor = extractor_of(source)
+    net.extractor = get_extractor(source)
     width = state["head.weight"].shape[-1] if "head.weight" in state else 1
     net.head = torch.nn.Linear(width, len(names))
     fit_weights(net, state, folder / WEIGHTS)

@@ -19,7 +19,7 @@ from isolux.io.hashing import sha256_file
 from isolux.io.images import Pixels
 from isolux.models._boxes import POSE_SCHEMA, boxes_table
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.extras import needed
+from isolux.vocabulary.extras import import_optional
 from isolux.vocabulary.info import ModelInfo, Reference
 
 INFO = ModelInfo(
@@ -54,7 +54,7 @@ _COCO = (0, 2, 5, 7, 8, 11, 12, 13, 14, 15, 16, 23, 24, 25, 26, 27, 28)
 """BlazePose's numbers of COCO's 17 keypoints; both have left before right."""
 
 
-def numbers_of(order: Order) -> tuple[int, ...]:
+def list_keypoint_numbers(order: Order) -> tuple[int, ...]:
     """Return BlazePose's number of each keypoint of an order."""
     if order == "coco":
         return _COCO
@@ -66,7 +66,7 @@ def numbers_of(order: Order) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Faces:
+class MediaPipeFaceDetector:
     """The detector of faces."""
 
     process: Any
@@ -96,7 +96,7 @@ def _clip_to_image(start: float, long: float, side_px: int) -> tuple[float, floa
 
 
 @dataclass(frozen=True)
-class Poses:
+class MediaPipePoseModel:
     """The model of poses: of each picture one person's, or none."""
 
     process: Any
@@ -120,7 +120,7 @@ class Poses:
         confidences = np.clip([point.visibility for point in points], 0.0, 1.0)
         x_min, top = max(float(x.min()), 0.0), max(float(y.min()), 0.0)
         right, bottom = min(float(x.max()), width), min(float(y.max()), height)
-        keypoint_order = list(numbers_of(self.order))
+        keypoint_order = list(list_keypoint_numbers(self.order))
         box_xywh = (x_min, top, max(right - x_min, 0.0), max(bottom - top, 0.0))
         return (
             *box_xywh,
@@ -138,7 +138,7 @@ def load(
     far: bool = True,
     order: Order = "coco",
     complexity: int = 1,
-) -> Faces | Poses:
+) -> MediaPipeFaceDetector | MediaPipePoseModel:
     """Load one of the two.
 
     Parameters
@@ -175,12 +175,12 @@ def load(
     """
     if spec not in _MODEL_NAMES:
         raise UnknownNameError("model of mediapipe", spec, _MODEL_NAMES)
-    package = needed(
+    package = import_optional(
         "mediapipe",
         package="mediapipe",
         extra="mediapipe",
         purpose=f"the model mediapipe:{spec}",
-        alone=_VERSION,
+        no_deps_packages=_VERSION,
     )
     identity: dict[str, Any] = {
         "kind": spec,
@@ -192,7 +192,7 @@ def load(
             detector = package.solutions.face_detection.FaceDetection(
                 model_selection=int(far), min_detection_confidence=least_score
             )
-            return Faces(detector.process, identity | {"far": far})
+            return MediaPipeFaceDetector(detector.process, identity | {"far": far})
         posing = package.solutions.pose.Pose(
             static_image_mode=True,
             model_complexity=complexity,
@@ -205,7 +205,9 @@ def load(
             found=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}",
             hint=f"pip install --no-deps {_VERSION}",
         ) from error
-    return Poses(posing.process, order, identity | {"order": order, "complexity": complexity})
+    return MediaPipePoseModel(
+        posing.process, order, identity | {"order": order, "complexity": complexity}
+    )
 
 
 def _weights(folder: Path) -> str:

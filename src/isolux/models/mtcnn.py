@@ -11,9 +11,9 @@ import polars as pl
 
 from isolux.io.images import Pixels
 from isolux.models._boxes import boxes_table
-from isolux.models._torch import device_error, state_hash, torch_for
+from isolux.models._torch import device_error, import_torch_for, state_hash
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.extras import needed
+from isolux.vocabulary.extras import import_optional
 from isolux.vocabulary.info import ModelInfo, Reference
 
 INFO = ModelInfo(
@@ -28,7 +28,7 @@ INFO = ModelInfo(
             citation="Zhang, K., Zhang, Z., Li, Z., & Qiao, Y. (2016). Joint face detection and"
             " alignment using multitask cascaded convolutional networks. IEEE Signal Processing"
             " Letters, 23(10), 1499–1503.",
-            place="section II; weights of facenet-pytorch",
+            location="section II; weights of facenet-pytorch",
             url="https://arxiv.org/abs/1604.02878",
         ),
     ),
@@ -41,7 +41,7 @@ INFO = ModelInfo(
 
 
 @dataclass(frozen=True, slots=True)
-class Faces:
+class MtcnnFaceDetector:
     """The loaded cascade."""
 
     inner: Any
@@ -71,7 +71,7 @@ def load(
     *,
     thresholds: Sequence[float] = (0.6, 0.7, 0.7),
     device: str = "cpu",
-) -> Faces:
+) -> MtcnnFaceDetector:
     """Load the cascade; the defaults are facenet-pytorch's.
 
     Parameters
@@ -107,13 +107,13 @@ def load(
         raise SpecError(
             "the cascade has three networks", expected="three thresholds", found=str(thresholds)
         )
-    torch_for("the model mtcnn:", "mtcnn")
-    package = needed(
+    import_torch_for("the model mtcnn:", "mtcnn")
+    package = import_optional(
         "facenet_pytorch",
         package="facenet-pytorch",
         extra="mtcnn",
         purpose="the model mtcnn:",
-        alone="facenet-pytorch==2.6.0",
+        no_deps_packages="facenet-pytorch==2.6.0",
     )
     try:
         inner = package.MTCNN(
@@ -123,4 +123,4 @@ def load(
         raise device_error(error, device) from error
     threshold_list = list(thresholds)
     identity = {"weights": state_hash(inner), "thresholds": threshold_list, "device": device}
-    return Faces(inner, identity)
+    return MtcnnFaceDetector(inner, identity)

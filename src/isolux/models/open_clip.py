@@ -13,11 +13,17 @@ from typing import Any, Literal
 import polars as pl
 
 from isolux.models._classes import vector_rows
-from isolux.models._preprocessing import Prepared, Preprocessing, run_network
-from isolux.models._prompts import Several, described_rows, directions, read_prompts
-from isolux.models._torch import absent_weights, on_device, put_weights, state_hash, torch_for
+from isolux.models._preprocessing import ModelInput, Preprocessing, run_network
+from isolux.models._prompts import PromptPooling, build_prompt_rows, embed_prompts, read_prompts
+from isolux.models._torch import (
+    absent_weights,
+    import_torch_for,
+    load_weights,
+    on_device,
+    state_hash,
+)
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.extras import needed
+from isolux.vocabulary.extras import import_optional
 from isolux.vocabulary.info import ModelInfo, Reference
 
 INFO = ModelInfo(
@@ -51,19 +57,19 @@ class OpenClip:
     prompts: dict[str, tuple[str, ...]]
     words: Any
     top: int
-    several: Several
+    pooling: PromptPooling
     device: str
     identity: dict[str, Any]
 
-    def __call__(self, pictures: Sequence[Prepared]) -> pl.DataFrame:
+    def __call__(self, pictures: Sequence[ModelInput]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         width = len(self.words) if self.prompts else 1
         outputs = run_network(self.torch, self._run, pictures, self.device, width)
         if self.predicts == "embeddings":
             return vector_rows(outputs)
         has_bias = getattr(self.inner, "logit_bias", None) is not None
-        return described_rows(
-            outputs, self.prompts, several=self.several, sigmoid=has_bias, top=self.top
+        return build_prompt_rows(
+            outputs, self.prompts, pooling=self.pooling, sigmoid=has_bias, top=self.top
         )
 
     @property
@@ -89,7 +95,7 @@ def load(
     *,
     answers: Literal["labels", "embeddings"] = "labels",
     prompts: str | None = None,
-    several: Several = "mean",
+    several: PromptPooling = "mean",
     weights: str | None = None,
     top: int = 5,
     device: str = "cpu",
@@ -143,8 +149,10 @@ def load(
     if not online:
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
     purpose = f"the model open_clip:{spec}"
-    torch = torch_for(purpose, "open_clip")
-    library = needed("open_clip", package="open_clip_torch", extra="open_clip", purpose=purpose)
+    torch = import_torch_for(purpose, "open_clip")
+    library = import_optional(
+        "open_clip", package="open_clip_torch", extra="open_clip", purpose=purpose
+    )
     arch, _, tag = spec.partition("/")
     if arch not in library.list_models():
         raise UnknownNameError("open_clip architecture", arch, library.list_models())
@@ -158,20 +166,22 @@ def load(
         {} if prompts is None else dict(read_prompts(prompts))
     )  # before minutes of weights
     inner = _create_network(library, arch, tag, weights)
-    weight_hashes = {"state": state_hash(inner)} if weights is None else put_weights(inner, weights)
+    weight_hashes = (
+        {"state": state_hash(inner)} if weights is None else load_weights(inner, weights)
+    )
     inner = on_device(inner, device)
     prepare = _preprocessing(inner)
     tokenizer = library.get_tokenizer(arch)
 
     def units(texts: Sequence[str]) -> Any:
-        return inner.encode_text(tokenizer(list(texts)).to(device), normalize=True)
+        return inner.encode_text(tokenizer(list(texts)).end_colour(device), normalize=True)
 
-    words = directions(torch, units, prompt_texts, several)
+    words = embed_prompts(torch, units, prompt_texts, several)
     identity = {
         "arch": arch,
         "config": library.get_model_config(arch),
         "weights": weight_hashes,
-        "preprocessing": prepare.said(),
+        "preprocessing": prepare.to_json(),
         "answers": answers,
         "prompts": [[name, list(texts)] for name, texts in prompt_texts.items()],
         "tokens": [tokenizer(list(texts)).tolist() for texts in prompt_texts.values()],

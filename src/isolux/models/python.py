@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any, get_type_hints
 
 from isolux.io.hashing import sha256_file
-from isolux.models._answers import ANSWERS, Predictor
+from isolux.models._answers import PREDICTION_TABLES, Predictor
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import ModelInfo, Reference
 from isolux.vocabulary.plugin_options import read_options
@@ -42,7 +42,7 @@ _SPEC_FORMAT = "MODULE:FACTORY, such as my_models:gender_net"
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class CallableModel:
     """The user's callable, and what is known of what its answers depend on."""
 
     function: Callable[..., Any]
@@ -113,12 +113,12 @@ def load(
     factory_settings = read_options(
         _to_keyword_signature(make), settings, owner=f"{spec}", flag="--model-option settings"
     )
-    function = _made(make, factory_settings, spec)
+    function = _call_factory(make, factory_settings, spec)
     factory_settings = {**_list_default_files(make), **factory_settings}
     own_identity = getattr(function, "identity", None)
     prediction_type = predicts or getattr(function, "predicts", None) or "labels"
-    if prediction_type not in ANSWERS:
-        raise UnknownNameError("kind of answers", prediction_type, ANSWERS, where=spec)
+    if prediction_type not in PREDICTION_TABLES:
+        raise UnknownNameError("kind of answers", prediction_type, PREDICTION_TABLES, where=spec)
     identity = {
         "source": _hash_sources(module),
         "factory": factory,
@@ -130,7 +130,7 @@ def load(
         "predicts": prediction_type,
     }
     prepare = getattr(function, "prepare", None) or _return_unchanged
-    return Own(
+    return CallableModel(
         function,
         prediction_type,
         identity,
@@ -206,7 +206,7 @@ def _import_module(name: str) -> ModuleType:
         ) from error
 
 
-def _made(
+def _call_factory(
     make: Callable[..., Any], factory_settings: Mapping[str, Any], spec: str
 ) -> Callable[..., Any]:
     missing = [

@@ -23,17 +23,17 @@ from isolux.models._classes import (
     read_names,
     vector_rows,
 )
-from isolux.models._preprocessing import Prepared, Preprocessing, run_network
+from isolux.models._preprocessing import ModelInput, Preprocessing, run_network
 from isolux.models._torch import (
     absent_weights,
     fit_weights,
+    import_torch_for,
     on_device,
     read_weights,
     state_hash,
-    torch_for,
 )
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.extras import needed
+from isolux.vocabulary.extras import import_optional
 from isolux.vocabulary.info import ModelInfo, Reference
 
 INFO = ModelInfo(
@@ -68,7 +68,7 @@ class TimmModel:
     identity: dict[str, Any]
     notes: tuple[str, ...] = ()
 
-    def __call__(self, pictures: Sequence[Prepared]) -> pl.DataFrame:
+    def __call__(self, pictures: Sequence[ModelInput]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         network = self.inner if self.predicts == "labels" else self.features
         width = max(self.classes.count, 1)
@@ -140,8 +140,8 @@ def load(
     if not online:
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
     purpose = f"the model timm:{spec}"
-    torch = torch_for(purpose, "timm")
-    library = needed("timm", package="timm", extra="timm", purpose=purpose)
+    torch = import_torch_for(purpose, "timm")
+    library = import_optional("timm", package="timm", extra="timm", purpose=purpose)
     _refuse_unknown(library, spec)
     inner = _create_network(library, spec, pretrained=weights is None)
     weight_hashes = (
@@ -154,7 +154,7 @@ def load(
     identity = {
         "name": spec.partition(".")[0],
         "weights": weight_hashes,
-        "preprocessing": prepare.said(),
+        "preprocessing": prepare.to_json(),
         "answers": answers,
         "classes": [list(used_classes.names), used_classes.members],
         "top": top,

@@ -23,9 +23,15 @@ import polars as pl
 from isolux.io.images import Pixels
 from isolux.models._boxes import BOX_SCHEMA, POSE_SCHEMA
 from isolux.models._classes import read_names
-from isolux.models._torch import of_one_shape, on_device, read_weights, state_hash, torch_for
+from isolux.models._torch import (
+    group_by_shape,
+    import_torch_for,
+    on_device,
+    read_weights,
+    state_hash,
+)
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
-from isolux.vocabulary.extras import needed
+from isolux.vocabulary.extras import import_optional
 from isolux.vocabulary.info import ModelInfo, Reference
 
 INFO = ModelInfo(
@@ -46,15 +52,15 @@ INFO = ModelInfo(
     packages=("torchvision", "torch"),
 )
 
-Kind = Literal["boxes", "masks", "keypoints"]
-_TYPES_BY_PREFIX: tuple[tuple[str, Kind], ...] = (
+DetectionType = Literal["boxes", "masks", "keypoints"]
+_TYPES_BY_PREFIX: tuple[tuple[str, DetectionType], ...] = (
     ("maskrcnn", "masks"),
     ("keypointrcnn", "keypoints"),
 )
 _MASK_THRESHOLD = 0.5  # from which share on a pixel is a mask's, as torchvision's examples take it
 _KEYPOINTS = "roi_heads.keypoint_predictor.kps_score_lowres.weight"
 _BATCH_COUNTER = "num_batches_tracked"  # which frozen layers, and so published weights, do not have
-_SCHEMAS: dict[Kind, dict[str, Any]] = {
+_SCHEMAS: dict[DetectionType, dict[str, Any]] = {
     "boxes": BOX_SCHEMA,
     "masks": {
         **BOX_SCHEMA,
@@ -67,7 +73,7 @@ _SCHEMAS: dict[Kind, dict[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ImageTensor:
     """A picture as the network takes it: ``[3, height, width]``, 0 to 1."""
 
     values: npt.NDArray[np.float32]
@@ -79,30 +85,32 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Detector:
+class TorchvisionDetector:
     """A loaded detector."""
 
     torch: Any
     inner: Any
-    predicts: Kind
+    predicts: DetectionType
     names: tuple[str, ...]
     device: str
     identity: Mapping[str, Any]
     notes: tuple[str, ...] = field(default=())
 
-    def prepare(self, pixels: Pixels) -> Shown:
+    def prepare(self, pixels: Pixels) -> ImageTensor:
         """Bring a picture to numbers from 0 to 1."""
-        return Shown(np.ascontiguousarray(pixels.transpose(2, 0, 1), dtype=np.float32) / 255.0)
+        return ImageTensor(
+            np.ascontiguousarray(pixels.transpose(2, 0, 1), dtype=np.float32) / 255.0
+        )
 
-    def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
+    def __call__(self, pictures: Sequence[ImageTensor]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         rows: list[tuple[Any, ...]] = []
         with self.torch.inference_mode():
-            for offset, batch in of_one_shape(
+            for offset, batch in group_by_shape(
                 pictures, lambda image_input: image_input.values.shape
             ):
                 tensors = [
-                    self.torch.from_numpy(image_input.values).to(self.device)
+                    self.torch.from_numpy(image_input.values).end_colour(self.device)
                     for image_input in batch
                 ]
                 for k, outputs in enumerate(self.inner(tensors)):
@@ -110,13 +118,13 @@ class Detector:
                         name: image_input.float().cpu().numpy()
                         for name, image_input in outputs.items()
                     }
-                    rows += found_rows(arrays, self.predicts, self.names, offset + k)
+                    rows += build_detection_rows(arrays, self.predicts, self.names, offset + k)
         return pl.DataFrame(rows, schema=_SCHEMAS[self.predicts], orient="row")
 
 
-def found_rows(
+def build_detection_rows(
     outputs: Mapping[str, npt.NDArray[Any]],
-    detection_type: Kind,
+    detection_type: DetectionType,
     names: Sequence[str],
     picture: int,
 ) -> list[tuple[Any, ...]]:
@@ -134,7 +142,7 @@ def found_rows(
 
 
 def _format_mask_or_pose(
-    outputs: Mapping[str, npt.NDArray[Any]], detection_type: Kind, k: int
+    outputs: Mapping[str, npt.NDArray[Any]], detection_type: DetectionType, k: int
 ) -> tuple[Any, ...]:
     if detection_type == "masks":
         inside = np.asfortranarray((outputs["masks"][k, 0] > _MASK_THRESHOLD).astype(np.uint8))
@@ -150,7 +158,7 @@ def _format_mask_or_pose(
 def load(
     spec: str,
     *,
-    answers: Kind | None = None,
+    answers: DetectionType | None = None,
     weights: str | None = None,
     labels: str | None = None,
     least_score: float = 0.05,
@@ -158,7 +166,7 @@ def load(
     device: str = "cpu",
     online: bool = False,
     trust_checkpoint: bool = False,
-) -> Detector:
+) -> TorchvisionDetector:
     """Load a detector.
 
     Parameters
@@ -206,8 +214,8 @@ def load(
     said by name
     """
     purpose = f"the model torchvision:{spec}"
-    torch = torch_for(purpose, "torchvision")
-    needed("torchvision", package="torchvision", extra="torchvision", purpose=purpose)
+    torch = import_torch_for(purpose, "torchvision")
+    import_optional("torchvision", package="torchvision", extra="torchvision", purpose=purpose)
     library = import_module("torchvision.models")
     _refuse_unknown(library, spec)
     detection_type = _choose_type(spec, answers)
@@ -231,7 +239,9 @@ def load(
         "most": most,
         "device": device,
     }
-    return Detector(torch, on_device(inner, device), detection_type, names, device, identity)
+    return TorchvisionDetector(
+        torch, on_device(inner, device), detection_type, names, device, identity
+    )
 
 
 def _refuse_unknown(library: Any, spec: str) -> None:
@@ -241,8 +251,8 @@ def _refuse_unknown(library: Any, spec: str) -> None:
         raise UnknownNameError("detector of torchvision", spec, near)
 
 
-def _choose_type(spec: str, answers: Kind | None) -> Kind:
-    native_type: Kind = next(
+def _choose_type(spec: str, answers: DetectionType | None) -> DetectionType:
+    native_type: DetectionType = next(
         (detection_type for start, detection_type in _TYPES_BY_PREFIX if spec.startswith(start)),
         "boxes",
     )

@@ -12,31 +12,31 @@ from isolux.groups.unknown import UNKNOWN
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.spec import split_intersection
 
 
-def as_settings(
+def format_merges(
     merge: Mapping[str, Sequence[str]], attribute: str | None = None
 ) -> tuple[str, ...]:
     """Write a merge as settings: ``race:Asian=East Asian,Southeast Asian``.
 
     Examples
     --------
-    >>> as_settings({"Asian": ("East Asian", "Southeast Asian")}, "race")
+    >>> format_merges({"Asian": ("East Asian", "Southeast Asian")}, "race")
     ('race:Asian=East Asian,Southeast Asian',)
     """
     start = f"{attribute}:" if attribute else ""
     return tuple(f"{start}{new}={','.join(old)}" for new, old in merge.items())
 
 
-def wide(
+def pivot_groups(
     source: Run | pl.DataFrame, metric: str, columns: Mapping[str, Mapping[str, str]]
 ) -> pl.DataFrame:
     """Lay one metric of one attribute or intersection out by group."""
-    table = _rows(source, metric)
+    table = _rows_of_metric(source, metric)
     names = list(next(iter(columns.values())))
     attribute_key = _require_entry(table, names)
-    order = crossed(attribute_key)
+    order = split_intersection(attribute_key)
     headings = pl.DataFrame(
         [
             {"_heading": heading, "values": [group[name] for name in order]}
@@ -55,7 +55,7 @@ def wide(
     ).select("model", *columns)
 
 
-def cells(
+def pivot_metrics(
     source: Run | pl.DataFrame,
     measures: Mapping[str, tuple[str, float | None]],
     attributes: Sequence[str],
@@ -72,10 +72,10 @@ def cells(
     >>> cells(table, measures, ["tone"]).row(0)
     ('m', None, '1', 70, 0.9, 0.8)
     """
-    table = group_values(source)
+    table = read_group_metrics(source)
     entry = _find_entry(table, attributes)
     index = ["model", "label", *attributes]
-    names = crossed(entry) if entry else list(attributes)
+    names = split_intersection(entry) if entry else list(attributes)
     requested = pl.DataFrame(
         [(heading, *measure) for heading, measure in measures.items()],
         schema={"_heading": pl.String, "metric": pl.String, "threshold": pl.Float64},
@@ -98,15 +98,17 @@ def cells(
     )
 
 
-def groups_of(source: Run | pl.DataFrame, metric: str, attribute: str) -> dict[str, dict[str, str]]:
-    """Name the groups of one attribute as columns for ``wide``, those of unknown value left out."""
-    table = _rows(source, metric)
+def list_groups(
+    source: Run | pl.DataFrame, metric: str, attribute: str
+) -> dict[str, dict[str, str]]:
+    """Name the groups of one attribute as columns for ``pivot_groups``, those of unknown value left out."""
+    table = _rows_of_metric(source, metric)
     rows = table.filter(pl.col("attribute") == _require_entry(table, [attribute]))
     values = rows["values"].list.first().unique(maintain_order=True)
     return {group: {attribute: group} for group in values if group != UNKNOWN}
 
 
-def spread_over(frame: pl.DataFrame, headings: Sequence[str]) -> dict[str, pl.Series]:
+def summarise_groups(frame: pl.DataFrame, headings: Sequence[str]) -> dict[str, pl.Series]:
     """Summarise each row's groups, every group counting once."""
     values: FloatArray = frame.select(headings).to_numpy().astype(np.float64)
     has_value = ~np.isnan(values)
@@ -123,13 +125,13 @@ def spread_over(frame: pl.DataFrame, headings: Sequence[str]) -> dict[str, pl.Se
     return series | {"n": pl.Series(n, dtype=pl.Int64)}
 
 
-def group_values(source: Run | pl.DataFrame) -> pl.DataFrame:
+def read_group_metrics(source: Run | pl.DataFrame) -> pl.DataFrame:
     """Return the table ``group_metrics`` of a run, or the table itself."""
     return source.group_metrics if isinstance(source, Run) else source
 
 
-def _rows(source: Run | pl.DataFrame, metric: str) -> pl.DataFrame:
-    table = group_values(source)
+def _rows_of_metric(source: Run | pl.DataFrame, metric: str) -> pl.DataFrame:
+    table = read_group_metrics(source)
     rows = table.filter(
         pl.col("metric") == metric, pl.col("label").is_null(), pl.col("threshold").is_null()
     )
@@ -149,6 +151,6 @@ def _require_entry(table: pl.DataFrame, names: Sequence[str]) -> str:
 
 def _find_entry(table: pl.DataFrame, names: Sequence[str]) -> str | None:
     for entry in table["attribute"].drop_nulls().unique().sort():
-        if sorted(crossed(entry)) == sorted(names):
+        if sorted(split_intersection(entry)) == sorted(names):
             return str(entry)
     return None

@@ -22,7 +22,7 @@ def require_protocol(paper: str, protocols: Protocols, name: str) -> None:
         raise UnknownNameError("protocol", name, protocols, where=f"papers/{paper}")
 
 
-def laid_out(
+def lay_out_tables(
     paper: str, protocols: Protocols, layouts: Mapping[str, Layout], name: str, run: Run
 ) -> dict[str, pl.DataFrame]:
     """Lay the run of a protocol out by caption; tables without rows are left out."""
@@ -31,7 +31,7 @@ def laid_out(
     return {caption: table for caption, table in tables.items() if not table.is_empty()}
 
 
-def explained_table(run: Run, analysis: str, caption: str = "") -> pl.DataFrame:
+def read_analysis_table(run: Run, analysis: str, caption: str = "") -> pl.DataFrame:
     """Read the first table of an analysis whose caption begins so off the record of a run."""
     tables: Mapping[str, Any] = (run.record.get("explained") or {}).get(analysis) or {}
     for title, table in tables.items():
@@ -42,7 +42,7 @@ def explained_table(run: Run, analysis: str, caption: str = "") -> pl.DataFrame:
     return pl.DataFrame()
 
 
-def why_absent(run: Run) -> str:
+def explain_absence(run: Run) -> str:
     """Say why a table of a run has no rows."""
     groups = run.group_metrics.filter(pl.col("attribute").is_not_null())
     too_small = groups.filter(pl.col("status") == Status.INSUFFICIENT_UNITS)

@@ -22,7 +22,7 @@ _NUMBER_AS_ID = (
 )
 
 
-def unnamed(notes: Iterable[str], withdrawn: frozenset[str]) -> list[str]:
+def redact_ids(notes: Iterable[str], withdrawn: frozenset[str]) -> list[str]:
     """Redact the ids of withdrawn people from sentences."""
     sentences = list(notes)
     if any(_QUOTED.search(note) for note in sentences):
@@ -49,13 +49,13 @@ def _redact_match(id_match: re.Match[str]) -> str:
     return f"{id_match['before'] or ''}{_REDACTED}"
 
 
-def form_of(text: str) -> str:
+def mask_characters(text: str) -> str:
     """Replace letters of an id by ``a`` and digits by ``9``, to show its form only."""
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", text))
 
 
 @contextmanager
-def blotted_errors(
+def redacted_errors(
     withdrawn: frozenset[str], list_kept_ids: Callable[[], Container[str]]
 ) -> Iterator[None]:
     """Redact the ids of withdrawn people from errors raised in the block."""
@@ -71,7 +71,7 @@ def _redact_error(
     error: IsoluxError, withdrawn: frozenset[str], list_kept_ids: Callable[[], Container[str]]
 ) -> IsoluxError:
     def redact_text(text: str | None) -> str | None:
-        return None if text is None else unnamed([text], withdrawn)[0]
+        return None if text is None else redact_ids([text], withdrawn)[0]
 
     found_text = redact_text(error.found)
     if isinstance(error, InputError) and found_text is not None:
@@ -94,7 +94,7 @@ def _mask_unless_kept(quoted: str, kept_ids: Container[str]) -> str:
     return (
         quoted
         if inner in kept_ids or inner == _REDACTED
-        else f"{quoted[0]}{form_of(inner)}{quoted[0]}"
+        else f"{quoted[0]}{mask_characters(inner)}{quoted[0]}"
     )
 
 

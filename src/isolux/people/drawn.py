@@ -18,9 +18,11 @@ from isolux.vocabulary.tables import INSTANCES
 _MAX_LISTED = 5
 
 
-def drawn_by(dataset: Dataset, sample: Sample, other_column: str | None = None) -> Dataset:
+def attach_survey_sample(
+    dataset: Dataset, sample: Sample, other_column: str | None = None
+) -> Dataset:
     """Attach weights, strata and population sizes of a survey sample to the dataset."""
-    if not is_asked(sample) and other_column is None:
+    if not has_survey_settings(sample) and other_column is None:
         return dataset
     if other_column is not None:
         _refuse_two_way_population_size(sample, other_column)
@@ -70,7 +72,7 @@ def _refuse_two_way_population_size(sample: Sample, other_column: str) -> None:
         )
 
 
-def ways_of(cluster: str | None) -> tuple[str | None, str | None]:
+def parse_cluster_columns(cluster: str | None) -> tuple[str | None, str | None]:
     """Split ``subject,photographer`` into the columns of two-way clustering."""
     names = [] if cluster is None else [name.strip() for name in cluster.split(",")]
     if len(names) > 2 or not all(names) or len(set(names)) < len(names):
@@ -83,7 +85,7 @@ def ways_of(cluster: str | None) -> tuple[str | None, str | None]:
     return (names[0] if names else None), (names[1] if len(names) > 1 else None)
 
 
-def is_asked(sample: Sample) -> bool:
+def has_survey_settings(sample: Sample) -> bool:
     """Return whether any setting of a survey sample is given."""
     return any(bool(getattr(sample, name)) for name in Sample.model_fields)
 

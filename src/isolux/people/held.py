@@ -14,24 +14,24 @@ from typing import Any
 import polars as pl
 
 from isolux import derive
-from isolux.datasets import Purpose, by_cluster
-from isolux.derive import with_captions
-from isolux.groups.settings import groupings
-from isolux.people.loading import computed_attributes, load_people
-from isolux.people.only import keep_only, only_judged, parse_conditions
-from isolux.people.withdrawal import without_withdrawn
-from isolux.people.withdrawn_lists import read_withdrawn
+from isolux.datasets import Purpose, apply_cluster
+from isolux.derive import add_captions
+from isolux.groups.settings import read_groupings
+from isolux.people.loading import list_computed_attributes, load_people
+from isolux.people.only import drop_unscored_people, filter_people, parse_conditions
+from isolux.people.withdrawal import remove_withdrawn
+from isolux.people.withdrawn_lists import read_withdrawn_list
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.counts import refuse_counts
+from isolux.vocabulary.counts import refuse_count_tables
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import Groups, crossed, parse_spec
+from isolux.vocabulary.spec import Groups, parse_spec, split_intersection
 
 _FILE_SETTINGS = ("id", "separator", "data_option", "images")
 """Settings that say how files are read, and so nothing of a dataset that is in memory."""
 _LOCATION_ATTRIBUTES = ("caption_country", "caption_region")
 
 
-def held_people(
+def load_people_or_memory(
     data: Dataset | str | Path,
     attributes: Sequence[str] = (),
     *,
@@ -43,12 +43,12 @@ def held_people(
     """Load people, or take a dataset in memory, with the requested attributes and filters."""
     options = {name: setting for name, setting in settings.items() if setting not in (None, (), [])}
     only = _to_tuple(options.pop("only", ()))
-    attribute_names = [attribute for entry in attributes for attribute in crossed(entry)]
+    attribute_names = [attribute for entry in attributes for attribute in split_intersection(entry)]
     condition_attributes = [condition.attribute for condition in parse_conditions(only)]
-    computed = computed_attributes(_to_tuple(options.pop("derive", ())))
+    computed = list_computed_attributes(_to_tuple(options.pop("derive", ())))
     requested = [*attribute_names, *computed]
     if isinstance(data, Dataset):
-        refuse_counts([data.name], "this", "isolux.score and isolux.audit of counts")
+        refuse_count_tables([data.name], "this", "isolux.score and isolux.audit of counts")
         dataset = _prepare_dataset(data, options, purpose)
     else:
         # What captions tell can be computed once they are there: attributes wait until then.
@@ -61,10 +61,10 @@ def held_people(
         )
         dataset = load_people(people, loaded_attributes, first_and=needed_columns, purpose=purpose)
     if captions is not None:
-        dataset = with_captions(dataset, captions)
+        dataset = add_captions(dataset, captions)
         requested = [*_LOCATION_ATTRIBUTES, *requested]
-    dataset = derive.add(dataset, [*requested, *condition_attributes])
-    return keep_only(only_judged(dataset), only, whole_images=False)
+    dataset = derive.add_derived_attributes(dataset, [*requested, *condition_attributes])
+    return filter_people(drop_unscored_people(dataset), only, whole_images=False)
 
 
 def _prepare_dataset(dataset: Dataset, options: Mapping[str, Any], purpose: Purpose) -> Dataset:
@@ -76,11 +76,11 @@ def _prepare_dataset(dataset: Dataset, options: Mapping[str, Any], purpose: Purp
                 found=repr(options[name]),
             )
     if "cluster" in options:  # first: a list of who withdrew may go by it
-        dataset = by_cluster(dataset, options["cluster"])
+        dataset = apply_cluster(dataset, options["cluster"])
     if "withdrawn" in options:
-        dataset = without_withdrawn(
+        dataset = remove_withdrawn(
             dataset,
-            read_withdrawn(options["withdrawn"], purpose=purpose),
+            read_withdrawn_list(options["withdrawn"], purpose=purpose),
             allow_unmatched=bool(options.get("allow_unmatched")),
         )
     return dataset
@@ -90,7 +90,9 @@ def _to_tuple(entry: object) -> tuple[str, ...]:
     return (entry,) if isinstance(entry, str) else tuple(entry)  # type: ignore[arg-type]
 
 
-def renamed(datasets: Mapping[str, Dataset], rename_texts: Sequence[str]) -> dict[str, Dataset]:
+def rename_attributes(
+    datasets: Mapping[str, Dataset], rename_texts: Sequence[str]
+) -> dict[str, Dataset]:
     """Rename attributes, ``OLD=NEW``, so that datasets can be compared."""
     renamed_datasets = dict(datasets)
     names = {name: set(d.attributes["attribute"].unique()) for name, d in renamed_datasets.items()}
@@ -123,7 +125,7 @@ def _rename_attribute(dataset: Dataset, old: str, new: str) -> Dataset:
     )
 
 
-def groupings_over(
+def build_groupings_over(
     datasets: Mapping[str, Dataset], by: Sequence[str], **settings: Any
 ) -> dict[str, Any]:
     """Read ``bins``, ``votes`` and ``group`` over all datasets, one of which may lack a value."""
@@ -131,6 +133,6 @@ def groupings_over(
     attributes = pl.concat(tables, how="diagonal_relaxed")
     attribute_names = by or attributes["attribute"].unique(maintain_order=True).to_list()
     absent = "note" if len(datasets) > 1 else "refuse"
-    return groupings(
+    return read_groupings(
         Groups(by=tuple(attribute_names), absent_values=absent, **settings), attributes
     )

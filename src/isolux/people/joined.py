@@ -17,16 +17,16 @@ from isolux.datasets import load
 from isolux.io.cells import as_text
 from isolux.io.frames import read_table
 from isolux.io.id_spellings import (
-    Sides,
-    other_spelling,
-    refuse_counted_from_elsewhere,
+    JoinSides,
+    find_spelling_match,
+    refuse_different_numbering,
     refuse_other_spelling,
 )
-from isolux.io.ids import ID_FROM, IdFrom, reduced
-from isolux.people.known_ids import known_ids
-from isolux.people.other_ids import Key, agreement_of_ids
+from isolux.io.ids import ID_FROM, IdFrom, reduce_ids
+from isolux.people.known_ids import list_known_ids
+from isolux.people.other_ids import JoinKey, compare_id_columns
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, UnknownNameError, columns_shown
+from isolux.vocabulary.errors import JoinError, SpecError, UnknownNameError, format_columns
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import ATTRIBUTES
 
@@ -54,7 +54,7 @@ _FLAG = "--option attributes_id_from="
 _CAUTION_SHARE = 0.1  # of the people, without a row: said first
 
 
-def with_attributes(
+def join_attributes(
     dataset: Dataset,
     path: str | Path,
     *,
@@ -83,8 +83,8 @@ def with_attributes(
     people = table.instances["instance_id"].implode()
     table_rows = frame.with_columns(row=as_text(frame[column])).filter(pl.col("row").is_in(people))
     named_rows = matches.pairs.join(table_rows, on="row", maintain_order="left").drop("row")
-    key = Key(column, "--option attributes_id=", id is not None, source)
-    disagreeing = agreement_of_ids(dataset, named_rows, key)
+    key = JoinKey(column, "--option attributes_id=", id is not None, source)
+    disagreeing = compare_id_columns(dataset, named_rows, key)
     attribute_rows = table.attributes.rename({"unit_id": "row"})
     rows = matches.pairs.join(attribute_rows, on="row", maintain_order="left").rename(
         {"who": "unit_id"}
@@ -115,7 +115,7 @@ def _choose_column(columns: Sequence[str], requested: str | None, source: str) -
         raise SpecError(
             "no column says whom a row is about",
             expected="one of " + ", ".join(_ID_KINDS_BY_COLUMN),
-            found=columns_shown(columns),
+            found=format_columns(columns),
             where=source,
             hint="name it with --option attributes_id=COLUMN",
         )
@@ -135,7 +135,7 @@ def _match_rows(
 ) -> _MatchedRows:
     declared_ids = _list_declared_ids(dataset)
     rows = table.instances["instance_id"]
-    reduced_rows = pl.DataFrame({"row": rows, "key": reduced(rows, id_from)})
+    reduced_rows = pl.DataFrame({"row": rows, "key": reduce_ids(rows, id_from)})
     repeated = reduced_rows.filter(pl.col("key").is_duplicated())
     if repeated.height:
         raise JoinError(
@@ -148,19 +148,19 @@ def _match_rows(
     for id_kind in _ID_KINDS_BY_COLUMN.get(column, _ALL_ID_KINDS):
         ids_of_kind = declared_ids.filter(pl.col("kind") == id_kind)
         keyed = ids_of_kind.select(
-            "who", key=pl.Series(reduced(ids_of_kind["id"], id_from), dtype=pl.String)
+            "who", key=pl.Series(reduce_ids(ids_of_kind["id"], id_from), dtype=pl.String)
         )
         pairs = keyed.join(reduced_rows, on="key", maintain_order="left").select("who", "row")
         pairs = pairs.unique(maintain_order=True)
         if pairs.height:
             _refuse_two_rows(pairs, source)
-            join_sides = Sides(
+            join_sides = JoinSides(
                 f"the dataset's {_describe_id_kind(id_kind)}",
                 f"the column {column!r}",
                 source,
                 flag=_FLAG,
             )
-            refuse_counted_from_elsewhere(keyed["key"].unique(), reduced_rows["key"], join_sides)
+            refuse_different_numbering(keyed["key"].unique(), reduced_rows["key"], join_sides)
             refuse_other_spelling(
                 *_list_unmatched_keys(keyed["key"], reduced_rows["key"]), join_sides
             )
@@ -183,7 +183,7 @@ def _describe_id_kind(id_kind: str) -> str:
 
 def _list_declared_ids(dataset: Dataset) -> pl.DataFrame:
     """List the ids of people that their dataset declares: the number of a row is none."""
-    all_ids = known_ids(dataset)
+    all_ids = list_known_ids(dataset)
     if not dataset.ids_are_rows:
         return all_ids
     is_own_number = pl.col("id") == pl.col(
@@ -217,13 +217,17 @@ def _no_match_error(
         ids_of_kind = declared_ids.filter(pl.col("kind") == id_kind)["id"].unique()
         for id_form in ID_FROM:
             n = (
-                int(reduced(rows, id_form).is_in(reduced(ids_of_kind, id_form).implode()).sum())
+                int(
+                    reduce_ids(rows, id_form)
+                    .is_in(reduce_ids(ids_of_kind, id_form).implode())
+                    .sum()
+                )
                 if len(ids_of_kind)
                 else 0
             )
             if n and id_form != id_from and id_kind in present_kinds:
                 hints.append(f"{_FLAG}{id_form} would match {n:,} of {len(rows):,} rows")
-    spelling = other_spelling(
+    spelling = find_spelling_match(
         declared_ids.filter(pl.col("kind").is_in(present_kinds))["id"].unique(), rows
     )
     if not present_kinds:

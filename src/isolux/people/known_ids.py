@@ -10,7 +10,7 @@ import re
 
 import polars as pl
 
-from isolux.io.ids import IdFrom, reduced
+from isolux.io.ids import IdFrom, reduce_ids
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.tables import IMAGES, INSTANCES
 
@@ -21,7 +21,7 @@ _ID_LIKE = re.compile(
 _FILE_NAME_FORMS: tuple[IdFrom, ...] = ("basename", "stem")
 
 
-def known_ids(dataset: Dataset) -> pl.DataFrame:
+def list_known_ids(dataset: Dataset) -> pl.DataFrame:
     """List each person's ids."""
     instances = INSTANCES.conform(dataset.instances)
     columns = [c for c in instances.columns if c == "instance_id" or c.endswith(("_id", "uri"))]
@@ -37,19 +37,19 @@ def known_ids(dataset: Dataset) -> pl.DataFrame:
         )
         tables.append(files.select("who", kind=pl.lit("uri"), id="uri"))
     rows = dataset.instance_attributes()
-    id_rows = rows.filter(pl.col("attribute").is_in(id_like(rows["attribute"])))
+    id_rows = rows.filter(pl.col("attribute").is_in(list_id_attributes(rows["attribute"])))
     tables.append(id_rows.select(who="unit_id", kind="attribute", id="value"))
     return pl.concat(tables, how="vertical_relaxed").drop_nulls()
 
 
-def id_like(attributes: pl.Series) -> list[str]:
+def list_id_attributes(attributes: pl.Series) -> list[str]:
     """Name the attributes that are ids by their names: ``subject``, never ``race``."""
     return [a for a in attributes.unique(maintain_order=True) if _ID_LIKE.fullmatch(a)]
 
 
-def ids_by_name(dataset: Dataset) -> dict[str, pl.DataFrame]:
+def index_ids_by_name(dataset: Dataset) -> dict[str, pl.DataFrame]:
     """Index the ids of people by each name that a list may use for their column."""
-    all_ids = known_ids(dataset)
+    all_ids = list_known_ids(dataset)
     id_kinds = [
         id_kind
         for id_kind in all_ids["kind"].unique(maintain_order=True)
@@ -57,7 +57,7 @@ def ids_by_name(dataset: Dataset) -> dict[str, pl.DataFrame]:
     ]
     ids_by_kind = {id_kind: all_ids.filter(kind=id_kind) for id_kind in id_kinds}
     rows = dataset.instance_attributes().drop_nulls("value")
-    for name in id_like(rows["attribute"]):
+    for name in list_id_attributes(rows["attribute"]):
         if name not in ids_by_kind:
             attribute_rows = rows.filter(attribute=name)
             ids_by_kind[name] = attribute_rows.select(
@@ -71,7 +71,7 @@ def ids_by_name(dataset: Dataset) -> dict[str, pl.DataFrame]:
     return {**ids_by_alias, **ids_by_kind}
 
 
-def matched(all_ids: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
+def match_ids(all_ids: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     """Match ids to people: whole ids first, then file names, then file stems."""
     queries = pl.DataFrame({"asked": ids.cast(pl.String).unique()})
     matches = [queries.join(all_ids, left_on="asked", right_on="id")]
@@ -79,7 +79,7 @@ def matched(all_ids: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
         unmatched = queries.join(matches[-1], on="asked", how="anti")
         for earlier in matches[:-1]:
             unmatched = unmatched.join(earlier, on="asked", how="anti")
-        short = unmatched.with_columns(key=reduced(unmatched["asked"], id_form))
-        files = all_ids.with_columns(key=reduced(all_ids["id"], id_form))
+        short = unmatched.with_columns(key=reduce_ids(unmatched["asked"], id_form))
+        files = all_ids.with_columns(key=reduce_ids(all_ids["id"], id_form))
         matches.append(short.join(files, on="key").select("asked", "who", "kind"))
     return pl.concat([table.select("asked", "who", "kind") for table in matches]).unique()

@@ -9,27 +9,27 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isolux import derive
-from isolux.datasets import Purpose, load, note_on_cluster
+from isolux.datasets import Purpose, format_cluster_note, load
 from isolux.io.frames import FORMATS
-from isolux.io.shard_files import is_in_shards
-from isolux.people.blotting import blotted_errors
-from isolux.people.drawn import drawn_by, ways_of
-from isolux.people.joined import with_attributes
-from isolux.people.only import keep_only, only_judged, parse_conditions
-from isolux.people.withdrawal import without_withdrawn
-from isolux.people.withdrawn_lists import read_withdrawn
+from isolux.io.shard_files import is_sharded_path
+from isolux.people.blotting import redacted_errors
+from isolux.people.drawn import attach_survey_sample, parse_cluster_columns
+from isolux.people.joined import join_attributes
+from isolux.people.only import drop_unscored_people, filter_people, parse_conditions
+from isolux.people.withdrawal import remove_withdrawn
+from isolux.people.withdrawn_lists import read_withdrawn_list
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.counts import refuse_counts
+from isolux.vocabulary.counts import refuse_count_tables
 from isolux.vocabulary.errors import InputError, SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.spec import AuditSpec, People, Sample
 
 if TYPE_CHECKING:
-    from isolux.people.shards import InShards
+    from isolux.people.shards import ShardedTable
 
 
-def judged_people(spec: AuditSpec, in_memory_table: object = None) -> Dataset:
+def load_audit_people(spec: AuditSpec, in_memory_table: object = None) -> Dataset:
     """Load the people that an audit evaluates, with the attributes that form groups."""
     uses_unscored_people = registry.task_info(spec.task.name).whole_images
     predictions = spec.predictions
@@ -49,14 +49,14 @@ def judged_people(spec: AuditSpec, in_memory_table: object = None) -> Dataset:
     )
 
 
-def _open_sharded_table(spec: AuditSpec) -> InShards | None:
+def _open_sharded_table(spec: AuditSpec) -> ShardedTable | None:
     """Open the people as a sharded table, or return None; the reader is imported only then."""
     name, _, path = spec.people.data.partition(":")
-    if name != "table" or not is_in_shards(path):
+    if name != "table" or not is_sharded_path(path):
         return None
-    from isolux.people.shards import in_shards
+    from isolux.people.shards import open_sharded_table
 
-    return in_shards(spec)
+    return open_sharded_table(spec)
 
 
 def load_people(
@@ -66,17 +66,19 @@ def load_people(
     whole_images: bool = False,
     outputs: Mapping[str, str | None] | None = None,
     first_and: Sequence[str] | None = None,
-    shards: InShards | None = None,
+    shards: ShardedTable | None = None,
     sample: Sample | None = None,
     in_memory_table: object = None,
     purpose: Purpose = "evaluation",
 ) -> Dataset:
     """Load a dataset, compute the attributes that it lacks, and keep who is to be judged."""
-    name, path = name_and_path(people.data) if in_memory_table is None else ("table", people.data)
+    name, path = (
+        split_name_and_path(people.data) if in_memory_table is None else ("table", people.data)
+    )
     if outputs is None:  # no audit, which alone reads what is not about single people
-        refuse_counts([name], "this", f"isolux audit {name}:FILE --task counts --by GROUP")
+        refuse_count_tables([name], "this", f"isolux audit {name}:FILE --task counts --by GROUP")
     cluster_setting, items = _split_cluster_setting(people)
-    cluster, other_cluster = ways_of(cluster_setting)
+    cluster, other_cluster = parse_cluster_columns(cluster_setting)
     if other_cluster is not None and sample is None:
         raise SpecError(
             "clusters both ways are for an audit",
@@ -87,16 +89,16 @@ def load_people(
     condition_attributes = [condition.attribute for condition in parse_conditions(people.only)]
     columns = None if first_and is None else (*attributes, *condition_attributes, *first_and)
     options = _collect_loader_options(name, people, items, outputs or {}, columns)
-    requested = [*attributes, *computed_attributes(people.derive), *condition_attributes]
-    computed = cluster is not None and cluster in derive.names()
+    requested = [*attributes, *list_computed_attributes(people.derive), *condition_attributes]
+    computed = cluster is not None and cluster in derive.list_derived_attributes()
     loader_cluster = None if computed else cluster
     withdrawn_list = (
-        None if people.withdrawn is None else read_withdrawn(people.withdrawn, purpose=purpose)
+        None if people.withdrawn is None else read_withdrawn_list(people.withdrawn, purpose=purpose)
     )
     # Before they are taken out it is not known which other ids are theirs: none is quoted.
     with (
         _hint_at_table_loader(name, path),
-        blotted_errors(withdrawn_list.ids if withdrawn_list else frozenset(), set),
+        redacted_errors(withdrawn_list.ids if withdrawn_list else frozenset(), set),
     ):
         dataset = (
             load(
@@ -113,19 +115,21 @@ def load_people(
             id_columns = {people.id: "instance_id", **dataset.id_columns}
             dataset = replace(dataset, id_columns=id_columns)
         # A column that people are grouped by is no cluster: each group would be one alone.
-        grouped = {note_on_cluster(name) for name in attributes}
+        grouped = {format_cluster_note(name) for name in attributes}
         notes = tuple(note for note in dataset.notes if note not in grouped)
         dataset = _join_attribute_table(replace(dataset, notes=notes), people)
     if withdrawn_list is not None:
-        dataset = without_withdrawn(dataset, withdrawn_list, allow_unmatched=people.allow_unmatched)
-    dataset = derive.add(dataset, [*requested, str(cluster)] if computed else requested)
+        dataset = remove_withdrawn(dataset, withdrawn_list, allow_unmatched=people.allow_unmatched)
+    dataset = derive.add_derived_attributes(
+        dataset, [*requested, str(cluster)] if computed else requested
+    )
     if computed:
-        dataset = dataset.clustered_by(cluster)
+        dataset = dataset.with_clusters(cluster)
     if sample is not None:
-        dataset = drawn_by(dataset, sample, other_cluster)
+        dataset = attach_survey_sample(dataset, sample, other_cluster)
     if not whole_images:
-        dataset = only_judged(dataset)
-    return keep_only(dataset, people.only, whole_images=whole_images)
+        dataset = drop_unscored_people(dataset)
+    return filter_people(dataset, people.only, whole_images=whole_images)
 
 
 def _collect_loader_options(
@@ -162,7 +166,7 @@ def _collect_loader_options(
 def _join_attribute_table(dataset: Dataset, people: People) -> Dataset:
     if people.attributes is None:
         return dataset
-    return with_attributes(
+    return join_attributes(
         dataset,
         people.attributes,
         id=people.attributes_id,
@@ -173,17 +177,17 @@ def _join_attribute_table(dataset: Dataset, people: People) -> Dataset:
     )
 
 
-def name_and_path(
-    name_path: str, *, what: str = "the data are", where: str | None = None
+def split_name_and_path(
+    name_path: str, *, subject: str = "the data are", source: str | None = None
 ) -> tuple[str, str]:
     """Part NAME:PATH."""
     name, colon, path = name_path.partition(":")
     if not colon or not path:
         raise SpecError(
-            f"{what} not named",
+            f"{subject} not named",
             expected="NAME:PATH, such as table:people.csv",
             found=repr(name_path),
-            where=where,
+            where=source,
             hint=f"table:{name_path} reads a table; `isolux list datasets` shows the other names",
         )
     if name in FORMATS and name not in registry.names("datasets"):
@@ -191,7 +195,7 @@ def name_and_path(
             f"{name!r} is a format of tables, not a dataset",
             expected="NAME:PATH with NAME one of `isolux list datasets`",
             found=repr(name_path),
-            where=where,
+            where=source,
             hint=f"table:{path} reads it",
         )
     return name, path
@@ -233,11 +237,14 @@ def _split_cluster_setting(people: People) -> tuple[str | None, list[str]]:
     return (cluster_names[0] if cluster_names else None), remaining_items
 
 
-def computed_attributes(names: Sequence[str]) -> list[str]:
+def list_computed_attributes(names: Sequence[str]) -> list[str]:
     """List the attributes to compute; a family's name stands for all of its attributes."""
     if not names:
         return []
-    families_by_attribute, requested = derive.names(), derive.of_families(names)
+    families_by_attribute, requested = (
+        derive.list_derived_attributes(),
+        derive.expand_families(names),
+    )
     for name in requested:
         if name not in families_by_attribute:
             valid_names = [*families_by_attribute, *dict.fromkeys(families_by_attribute.values())]

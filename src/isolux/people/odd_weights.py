@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.stats.sampling import kish
+from isolux.stats.sampling import kish_effective_size
 from isolux.vocabulary.notes import Caution
 
 _MIN_ROWS = 20
@@ -33,10 +33,10 @@ def cautions_on_ids(weight: pl.Series, name: str | None) -> list[str]:
     ]
 
 
-def cautions_on_worth(weight: pl.Series) -> list[str]:
+def cautions_on_effective_size(weight: pl.Series) -> list[str]:
     """Caution where a few large weights make the effective sample size very small."""
     values = weight.to_numpy().astype("float64")
-    n, n_effective = len(values), kish(values)
+    n, n_effective = len(values), kish_effective_size(values)
     if n_effective >= _MIN_EFFECTIVE_SHARE * n and (
         n_effective >= _MIN_EFFECTIVE_UNITS or n < 2.0 * _MIN_EFFECTIVE_UNITS
     ):
@@ -51,7 +51,9 @@ def cautions_on_worth(weight: pl.Series) -> list[str]:
     ]
 
 
-def cautions_on_emptied(attributes: pl.DataFrame, before: pl.Series, after: pl.Series) -> list[str]:
+def cautions_on_zero_weight_values(
+    attributes: pl.DataFrame, before: pl.Series, after: pl.Series
+) -> list[str]:
     """Caution on attribute values whose people all have weight 0 and would vanish from tables."""
     unit = pl.col("unit_id").cast(pl.String)
     units_before, units_after = (units.cast(pl.String).implode() for units in (before, after))

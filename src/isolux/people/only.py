@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from isolux.groups.ordering import Range, read_range
+from isolux.groups.ordering import NumberRange, read_range
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.counts import how_often, people_in, with_times
+from isolux.vocabulary.counts import add_multiplicity, count_people, count_people_by_value
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
@@ -74,7 +74,9 @@ def _parse_condition(text: str) -> Condition:
         ) from None
 
 
-def keep_only(dataset: Dataset, condition_texts: Sequence[str], *, whole_images: bool) -> Dataset:
+def filter_people(
+    dataset: Dataset, condition_texts: Sequence[str], *, whole_images: bool
+) -> Dataset:
     """Keep the people who pass every condition."""
     if not condition_texts:
         return dataset
@@ -84,7 +86,9 @@ def keep_only(dataset: Dataset, condition_texts: Sequence[str], *, whole_images:
     notes: list[str] = []
     for condition in parse_conditions(condition_texts):
         passing &= _build_filter(condition, attributes, dataset)
-        notes += _note_excluded_values(condition, with_times(attributes, dataset.times, "unit_id"))
+        notes += _note_excluded_values(
+            condition, add_multiplicity(attributes, dataset.times, "unit_id")
+        )
     is_kept = instances.select(passing).to_series()
     if instances.height and not is_kept.any():
         raise SpecError(
@@ -95,8 +99,8 @@ def keep_only(dataset: Dataset, condition_texts: Sequence[str], *, whole_images:
         people = instances.with_columns(judged=before.fill_null(value=True) & is_kept)
     else:
         people = instances.filter(is_kept)
-    all_people = with_times(instances.select("instance_id"), dataset.times, "instance_id")
-    n_excluded, n = people_in(all_people.filter(~is_kept)), people_in(all_people)
+    all_people = add_multiplicity(instances.select("instance_id"), dataset.times, "instance_id")
+    n_excluded, n = count_people(all_people.filter(~is_kept)), count_people(all_people)
     phrase = "take part in the matching and are not judged" if whole_images else "were left out"
     note = f"{n_excluded:,} of {n:,} people {phrase}: only {' and '.join(condition_texts)}."
     return replace(dataset, instances=people, notes=(*dataset.notes, note, *notes))
@@ -107,7 +111,7 @@ def _note_excluded_values(condition: Condition, attributes: pl.DataFrame) -> lis
     if condition.relation not in _COMPARISONS:
         return []
     rows = attributes.filter(pl.col("attribute") == condition.attribute)
-    sizes = dict(how_often(rows, pl.col("value")).select("label", "count").iter_rows())
+    sizes = dict(count_people_by_value(rows, pl.col("value")).select("label", "count").iter_rows())
     ranges = {
         v: bounds
         for v in sizes
@@ -118,13 +122,13 @@ def _note_excluded_values(condition: Condition, attributes: pl.DataFrame) -> lis
     condition_text = f"{condition.attribute}{condition.relation}{condition.number:g}"
 
     def list_values(values: Iterable[str]) -> str:
-        order = sorted(values, key=lambda v: (read_range(v) or Range(math.inf, math.inf)).low)
+        order = sorted(values, key=lambda v: (read_range(v) or NumberRange(math.inf, math.inf)).low)
         return ", ".join(f"{v} ({sizes[v]:,})" for v in order)
 
     relation, number = condition.relation, condition.number
-    failing = {v: bounds for v, bounds in ranges.items() if not bounds.passes(relation, number)}
+    failing = {v: bounds for v, bounds in ranges.items() if not bounds.satisfies(relation, number)}
     straddling = [
-        v for v, bounds in failing.items() if not bounds.passes(_OPPOSITE[relation], number)
+        v for v, bounds in failing.items() if not bounds.satisfies(_OPPOSITE[relation], number)
     ]
     notes: list[str] = []
     if straddling:
@@ -144,7 +148,7 @@ def _note_excluded_values(condition: Condition, attributes: pl.DataFrame) -> lis
     return notes
 
 
-def only_judged(dataset: Dataset) -> Dataset:
+def drop_unscored_people(dataset: Dataset) -> Dataset:
     """Drop people who are not scored, for tasks that do not use them in matching."""
     instances = INSTANCES.conform(dataset.instances)
     if "judged" not in instances.columns or instances["judged"].all():
@@ -180,7 +184,7 @@ def _compare_numbers(condition: Condition, rows: pl.DataFrame) -> pl.Expr:
     passing = [
         word
         for word, bounds in ranges.items()
-        if bounds is not None and bounds.passes(condition.relation, condition.number)
+        if bounds is not None and bounds.satisfies(condition.relation, condition.number)
     ]
     in_range = number.is_null() & pl.col("value").is_in(passing)
     return (

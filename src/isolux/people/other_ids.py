@@ -12,12 +12,12 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.cells import as_text, is_plain
+from isolux.io.cells import as_text, is_readable_dtype
 from isolux.io.frames import FORMATS, read_table
-from isolux.io.id_spellings import counts_from
-from isolux.io.ids import ID_COLUMNS, IdFrom, ids_of, reduced
-from isolux.people.known_ids import known_ids
-from isolux.predictions import look_at_table, table_format
+from isolux.io.id_spellings import find_consecutive_start
+from isolux.io.ids import ID_COLUMNS, IdFrom, read_ids, reduce_ids
+from isolux.people.known_ids import list_known_ids
+from isolux.predictions import probe_table, table_format
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.notes import Caution
@@ -38,52 +38,52 @@ column's own name is compared too."""
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class JoinKey:
     """The column that joined a table, its flag, whether the user named it, and the table."""
 
     column: str
     flag: str
-    named: bool
-    where: str
+    is_requested: bool
+    source: str
 
 
-def ids_of_file(
+def compare_file_ids(
     dataset: Dataset,
     path: str,
     *,
     id: str | None,  # noqa: A002  (the flag is called --prediction-id)
     id_from: IdFrom,
-    form: str | None = None,
+    format_name: str | None = None,
     sheet: str | None = None,
 ) -> tuple[str, ...]:
     """Compare the ids of a file of answers, joined by the first known column or by that named."""
     file = Path(path).expanduser()
-    form = form if form in FORMATS else table_format(file)
-    if form is None or not file.is_file():
+    format_name = format_name if format_name in FORMATS else table_format(file)
+    if format_name is None or not file.is_file():
         return ()
-    columns = list(look_at_table(file, form).columns)
+    columns = list(probe_table(file, format_name).columns)
     key = id or next((name for name in ID_COLUMNS if name in columns), None)
     other_columns = [name for name in columns if name in _ID_KINDS_BY_COLUMN and name != key]
     if key not in columns or not other_columns:
         return ()
-    frame = read_table(file, [key, *other_columns], format=form, sheet=sheet)
+    frame = read_table(file, [key, *other_columns], format=format_name, sheet=sheet)
     people = dataset.instances["instance_id"].cast(pl.String)
-    people_keys = pl.DataFrame({"who": people, "_key": reduced(people, id_from)})
-    rows = frame.with_columns(_key=reduced(ids_of(frame, key, path), id_from))
+    people_keys = pl.DataFrame({"who": people, "_key": reduce_ids(people, id_from)})
+    rows = frame.with_columns(_key=reduce_ids(read_ids(frame, key, path), id_from))
     matched_rows = people_keys.join(rows, on="_key", maintain_order="left").drop("_key")
-    return agreement_of_ids(
-        dataset, matched_rows, Key(key, "--prediction-id ", id is not None, path)
+    return compare_id_columns(
+        dataset, matched_rows, JoinKey(key, "--prediction-id ", id is not None, path)
     )
 
 
-def agreement_of_ids(dataset: Dataset, rows: pl.DataFrame, key: Key) -> tuple[str, ...]:
+def compare_id_columns(dataset: Dataset, rows: pl.DataFrame, key: JoinKey) -> tuple[str, ...]:
     """Compare every other column of ids with the person whom a row was joined to."""
     notes = []
-    all_ids = known_ids(dataset)
+    all_ids = list_known_ids(dataset)
     for column in (
         name for name in rows.columns if name in _ID_KINDS_BY_COLUMN and name != key.column
     ):
-        if not is_plain(rows.schema[column]) or isinstance(rows.schema[column], pl.List):
+        if not is_readable_dtype(rows.schema[column]) or isinstance(rows.schema[column], pl.List):
             continue
         ids = pl.concat(
             [
@@ -94,7 +94,7 @@ def agreement_of_ids(dataset: Dataset, rows: pl.DataFrame, key: Key) -> tuple[st
         cells = rows.select("who", id=as_text(rows[column])).drop_nulls()
         disagreements = _find_other_people(cells, ids)
         if disagreements.height:
-            shows_ids = not dataset.withdrawn
+            shows_ids = not dataset.withdrawn_ids
             text = _describe_disagreement(
                 column, key.column, disagreements, rows.height, shows_ids=shows_ids
             )
@@ -111,9 +111,9 @@ def _find_other_people(cells: pl.DataFrame, ids: pl.DataFrame) -> pl.DataFrame:
     """List ``who, id, other`` of cells that name another person than the one joined."""
     for id_form in ("column", "stem"):
         keys = ids.select(
-            "who", key=pl.Series(reduced(ids["id"], id_form), dtype=pl.String)
+            "who", key=pl.Series(reduce_ids(ids["id"], id_form), dtype=pl.String)
         ).unique()
-        named_cells = cells.with_columns(key=reduced(cells["id"], id_form))
+        named_cells = cells.with_columns(key=reduce_ids(cells["id"], id_form))
         named_cells = named_cells.filter(pl.col("key").is_in(keys["key"].implode()))
         if named_cells.height:
             disagreements = named_cells.join(
@@ -124,16 +124,16 @@ def _find_other_people(cells: pl.DataFrame, ids: pl.DataFrame) -> pl.DataFrame:
     return cells.clear()
 
 
-def _disagreement_note(key: Key, column: str, text: str, cells: pl.Series) -> str:
-    if key.named and counts_from(cells.unique()) is not None:
-        return f"{column!r} numbers rows: {key.where} was joined by {key.column!r}."
-    if key.named:
-        return Caution(f"{text} ({key.where} was joined by {key.column!r}).")
+def _disagreement_note(key: JoinKey, column: str, text: str, cells: pl.Series) -> str:
+    if key.is_requested and find_consecutive_start(cells.unique()) is not None:
+        return f"{column!r} numbers rows: {key.source} was joined by {key.column!r}."
+    if key.is_requested:
+        return Caution(f"{text} ({key.source} was joined by {key.column!r}).")
     raise JoinError(
         f"the two columns of ids name different people: {key.column!r} and {column!r}",
         expected="the same person by both",
         found=text,
-        where=key.where,
+        where=key.source,
         hint=f"{key.flag}{column} joins by the other (the dataset's --id must hold the same);"
         f" {key.flag}{key.column} keeps this one, with a warning",
     )

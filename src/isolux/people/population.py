@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 
 from isolux.io.frames import read_table
-from isolux.stats.raking import Margins, rake
+from isolux.stats.raking import Margins, rake_weights
 from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.spec import split_intersection
 
 _SIZE_COLUMNS = ("share", "count")
 _UNKNOWN = "unknown"
@@ -31,15 +31,15 @@ Population = Sequence[str] | Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class PopulationCells:
     """One table: the attributes, and the share of each cell, named by its values."""
 
     attributes: tuple[str, ...]
     share: Mapping[tuple[str, ...], float]
-    where: str
+    source: str
 
 
-def read_population(population: Population) -> tuple[Cells, ...]:
+def read_population(population: Population) -> tuple[PopulationCells, ...]:
     """Read the tables of a population."""
     if isinstance(population, Mapping):
         tables = [_parse_cells_mapping(name, cells) for name, cells in population.items()]
@@ -51,13 +51,13 @@ def read_population(population: Population) -> tuple[Cells, ...]:
         raise SpecError(
             f"{repeated[0]!r} is in two tables of the population",
             expected="each attribute in one table; a table may cross several",
-            found=", ".join(table.where for table in tables if repeated[0] in table.attributes),
+            found=", ".join(table.source for table in tables if repeated[0] in table.attributes),
             where="--population",
         )
     return tuple(tables)
 
 
-def _read_cells_file(path: str) -> Cells:
+def _read_cells_file(path: str) -> PopulationCells:
     frame = read_table(path)
     sizes = [name for name in _SIZE_COLUMNS if name in frame.columns]
     attributes = [name for name in frame.columns if name not in _SIZE_COLUMNS]
@@ -93,9 +93,9 @@ def _refuse_ambiguous_dots(counts: pl.Series, source: str) -> None:
         )
 
 
-def _parse_cells_mapping(name: str, cells: Mapping[str, float]) -> Cells:
-    attributes = crossed(name)
-    rows = [(tuple(crossed(str(key))), cell_size) for key, cell_size in cells.items()]
+def _parse_cells_mapping(name: str, cells: Mapping[str, float]) -> PopulationCells:
+    attributes = split_intersection(name)
+    rows = [(tuple(split_intersection(str(key))), cell_size) for key, cell_size in cells.items()]
     misfits = [key for key, _ in rows if len(key) != len(attributes)]
     if misfits:
         raise SpecError(
@@ -113,7 +113,7 @@ def _build_cells(
     rows: Sequence[tuple[tuple[str, ...], float | None]],
     size: str,
     source: str,
-) -> Cells:
+) -> PopulationCells:
     size_by_cell: dict[tuple[str, ...], float] = {}
     for key, cell_size in rows:
         if cell_size is None or not np.isfinite(cell_size) or cell_size < 0:
@@ -134,13 +134,13 @@ def _build_cells(
             found=f"{total:g}",
             where=source,
         )
-    return Cells(
+    return PopulationCells(
         attributes, {key: cell_size / total for key, cell_size in size_by_cell.items()}, source
     )
 
 
-def calibrated(
-    table: pl.DataFrame, attributes: pl.DataFrame, tables: Sequence[Cells]
+def calibrate_weights(
+    table: pl.DataFrame, attributes: pl.DataFrame, tables: Sequence[PopulationCells]
 ) -> pl.DataFrame:
     """Calibrate a sample's weights to population margins by raking."""
     codes, shares = [], []
@@ -149,13 +149,13 @@ def calibrated(
         codes.append(code)
         shares.append(share)
     margins = Margins(tuple(codes), tuple(len(share) for share in shares))
-    weight, max_error = rake(table["weight"].to_numpy().astype(np.float64), margins, shares)
+    weight, max_error = rake_weights(table["weight"].to_numpy().astype(np.float64), margins, shares)
     if max_error > _MAX_MARGIN_ERROR:
         raise TableError(
             "no weights meet all tables of the population",
             expected="tables that can hold at once: a crossing without people cannot be filled",
             found=f"a share still {max_error:.2g} off after 1,000 rounds",
-            where=", ".join(cells.where for cells in tables),
+            where=", ".join(cells.source for cells in tables),
         )
     return table.with_columns(
         base_weight=pl.col("weight"),
@@ -165,7 +165,7 @@ def calibrated(
 
 
 def _encode_cells(
-    units: pl.Series, attributes: pl.DataFrame, cells: Cells
+    units: pl.Series, attributes: pl.DataFrame, cells: PopulationCells
 ) -> tuple[
     np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.float64]]
 ]:
@@ -178,14 +178,14 @@ def _encode_cells(
                 f"the people have no {name!r}, which the population is stated by",
                 expected="one of " + ", ".join(sorted(attributes["attribute"].unique().to_list())),
                 found=repr(name),
-                where=cells.where,
+                where=cells.source,
             )
         attribute_values = rows.select("unit_id", pl.col("value").fill_null(_UNKNOWN).alias(name))
         if attribute_values["unit_id"].is_duplicated().any():
             raise TableError(
                 f"{name!r} has several values for one person",
                 expected="one a person",
-                where=cells.where,
+                where=cells.source,
             )
         unit_values = unit_values.join(
             attribute_values, on="unit_id", how="left", maintain_order="left"
@@ -200,7 +200,7 @@ def _encode_cells(
     return code, share / share.sum()
 
 
-def _check_cells_match(present_cells: set[tuple[str, ...]], cells: Cells) -> None:
+def _check_cells_match(present_cells: set[tuple[str, ...]], cells: PopulationCells) -> None:
     def format_cells(keys: Sequence[tuple[str, ...]]) -> str:
         remainder = f" and {len(keys) - _MAX_LISTED:,} more" if len(keys) > _MAX_LISTED else ""
         return ", ".join(" × ".join(key) for key in keys[:_MAX_LISTED]) + remainder
@@ -212,7 +212,7 @@ def _check_cells_match(present_cells: set[tuple[str, ...]], cells: Cells) -> Non
             "people are in no cell of the population",
             expected="a share above 0 for every value that occurs (unknown is one)",
             found="; ".join(variants) if variants else format_cells(unknown_cells),
-            where=cells.where,
+            where=cells.source,
             hint="write these as the data do"
             if variants
             else "add them to the table, or leave these people out with --only",
@@ -226,7 +226,7 @@ def _check_cells_match(present_cells: set[tuple[str, ...]], cells: Cells) -> Non
             "a row of the population is a total, not a cell",
             expected="a row for each cell, and none for their sum",
             found=repr(" × ".join(totals[0])),
-            where=cells.where,
+            where=cells.source,
             hint="leave this row out of the table",
         )
     if empty:
@@ -234,12 +234,14 @@ def _check_cells_match(present_cells: set[tuple[str, ...]], cells: Cells) -> Non
             "the population has cells without anyone in the sample",
             expected="someone of every cell that has a share",
             found=format_cells(empty),
-            where=cells.where,
+            where=cells.source,
             hint="join such a cell with its neighbour, in the table and in the data",
         )
 
 
-def _list_spelling_variants(unknown_cells: Sequence[tuple[str, ...]], cells: Cells) -> list[str]:
+def _list_spelling_variants(
+    unknown_cells: Sequence[tuple[str, ...]], cells: PopulationCells
+) -> list[str]:
     """Put side by side what differs from a cell by blanks or letter case alone."""
     cells_by_folded = {tuple(map(_fold, key)): key for key, share in cells.share.items() if share}
     pairs = [(key, cells_by_folded.get(tuple(map(_fold, key)))) for key in unknown_cells]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-MARKER = "SYNTHETIC.txt"
+SYNTHETIC_MARKER = "SYNTHETIC.txt"
 """What isolux-worlds writes into each folder of synthetic people."""
 _POPULATION_FILES = ("world.yaml", "planted.json")
 """Beside the data of worlds that were written before there was a marker."""
@@ -18,7 +18,7 @@ _MAX_LEVELS = 4
 """COCO's annotations lie two folders below the world, BDD100K's four; a home folder is no world."""
 
 
-def synthetic_marker(paths: Iterable[str | Path]) -> Path | None:
+def find_synthetic_marker(paths: Iterable[str | Path]) -> Path | None:
     """Return the file that says that these people are synthetic; None where there is none."""
     checked_folders: set[Path] = set()
     for path in paths:
@@ -27,13 +27,13 @@ def synthetic_marker(paths: Iterable[str | Path]) -> Path | None:
             if folder in checked_folders:
                 continue
             checked_folders.add(folder)
-            if (folder / MARKER).is_file():
-                return folder / MARKER
+            if (folder / SYNTHETIC_MARKER).is_file():
+                return folder / SYNTHETIC_MARKER
             if all((folder / name).is_file() for name in _POPULATION_FILES):
                 return folder / _POPULATION_FILES[0]
     return None
 
 
-def synthetic_note(marker: Path) -> str:
+def format_synthetic_note(marker: Path) -> str:
     """Say in a sentence that people are synthetic, and how that is known."""
     return f"These people are synthetic: {marker.name} beside the data says so."

@@ -14,30 +14,30 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux.io.ids import reduced
-from isolux.people.blotting import unnamed
-from isolux.people.known_ids import id_like, ids_by_name, known_ids, matched
-from isolux.people.withdrawn_lists import WithdrawnList, many
+from isolux.io.ids import reduce_ids
+from isolux.people.blotting import redact_ids
+from isolux.people.known_ids import index_ids_by_name, list_id_attributes, list_known_ids, match_ids
+from isolux.people.withdrawn_lists import WithdrawnList, format_count
 from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
 
-def without_withdrawn(
+def remove_withdrawn(
     dataset: Dataset, withdrawn_list: WithdrawnList, *, allow_unmatched: bool = False
 ) -> Dataset:
     """Remove who withdrew, and every photo that shows them."""
     instances = INSTANCES.conform(dataset.instances)
-    by_name = ids_by_name(dataset)
-    withdrawn_list = withdrawn_list.going_by(by_name)
+    by_name = index_ids_by_name(dataset)
+    withdrawn_list = withdrawn_list.choose_column(by_name)
     if withdrawn_list.column is None:
-        all_ids = known_ids(dataset)
-        withdrawn_list = withdrawn_list.among(all_ids["id"])
+        all_ids = list_known_ids(dataset)
+        withdrawn_list = withdrawn_list.add_erased_ids(all_ids["id"])
     else:
         all_ids = by_name[withdrawn_list.column].with_columns(kind=pl.lit(withdrawn_list.column))
     ids = pl.Series(sorted(withdrawn_list.ids), dtype=pl.String)
-    matches = matched(all_ids, ids)
+    matches = match_ids(all_ids, ids)
     n_unmatched = len(ids) - matches["asked"].n_unique()
     if n_unmatched and not allow_unmatched:
         raise _unmatched_ids_error(n_unmatched, len(ids), all_ids, dataset.name)
@@ -61,32 +61,34 @@ def without_withdrawn(
         instances=remaining,
         images=images,
         attributes=_drop_attributes(dataset.attributes, units),
-        inputs={k: v for k, v in dataset.inputs.items() if unnamed([k], redacted) == [k]},
+        inputs={k: v for k, v in dataset.inputs.items() if redact_ids([k], redacted) == [k]},
         notes=(
-            *unnamed(dataset.notes, redacted),
+            *redact_ids(dataset.notes, redacted),
             *withdrawn_list.notes,
             note,
             *_caution_on_ambiguous_ids(matches),
         ),
-        withdrawn=redacted,
+        withdrawn_ids=redacted,
     )
 
 
-def runs_without(
+def remove_withdrawn_from_runs(
     runs: Sequence[Run], withdrawn_list: WithdrawnList, *, allow_unmatched: bool = False
 ) -> list[Run]:
     """Remove who withdrew from the tables of runs."""
     columns_by_run = [_map_run_id_columns(run) for run in runs]
-    withdrawn_list = withdrawn_list.going_by(
+    withdrawn_list = withdrawn_list.choose_column(
         set.intersection(*(set(id_columns) for id_columns in columns_by_run))
     )  # or one keeps them
     ids_by_run = [
         _list_run_ids(run, withdrawn_list.column, id_columns)
         for run, id_columns in zip(runs, columns_by_run, strict=True)
     ]
-    withdrawn_list = withdrawn_list.among(pl.concat([run_ids["id"] for run_ids in ids_by_run]))
+    withdrawn_list = withdrawn_list.add_erased_ids(
+        pl.concat([run_ids["id"] for run_ids in ids_by_run])
+    )
     ids = pl.Series(sorted(withdrawn_list.ids), dtype=pl.String)
-    matches_by_run = [matched(run_ids, ids) for run_ids in ids_by_run]
+    matches_by_run = [match_ids(run_ids, ids) for run_ids in ids_by_run]
     n_unmatched = len(ids) - pl.concat(matches_by_run)["asked"].n_unique()
     if n_unmatched and not allow_unmatched:
         raise _unmatched_ids_error(n_unmatched, len(ids), pl.concat(ids_by_run), "the runs")
@@ -103,7 +105,9 @@ def _map_run_id_columns(run: Run) -> dict[str, str]:
     cluster_name = cluster_name.split(",", maxsplit=1)[
         0
     ].strip()  # of clusters both ways the first are the units'
-    column_by_name = dict.fromkeys(id_like(run.attributes["attribute"].drop_nulls()), "attribute")
+    column_by_name = dict.fromkeys(
+        list_id_attributes(run.attributes["attribute"].drop_nulls()), "attribute"
+    )
     if run.record.get("ids") != "row numbers":
         column_by_name |= {"instance_id": "unit_id", "image_id": "unit_id"}
         column_by_name |= {str(spec["id"]): "unit_id"} if spec.get("id") else {}
@@ -187,7 +191,7 @@ def _collect_redacted_ids(
     withdrawn_list: WithdrawnList,
 ) -> frozenset[str]:
     """Collect every id that only removed people had, and the ids of the list."""
-    all_ids = known_ids(dataset)
+    all_ids = list_known_ids(dataset)
     instances = INSTANCES.conform(dataset.instances)
     is_removed_id = all_ids["who"].is_in(instances.filter(is_removed)["instance_id"].implode())
     removed_ids, remaining_ids = (
@@ -195,7 +199,7 @@ def _collect_redacted_ids(
         all_ids.filter(~is_removed_id)["id"].unique(),
     )
     exclusive_ids = removed_ids.filter(~removed_ids.is_in(remaining_ids.implode()))
-    names = exclusive_ids.to_list() + reduced(exclusive_ids, "basename").to_list()
+    names = exclusive_ids.to_list() + reduce_ids(exclusive_ids, "basename").to_list()
     return withdrawn_list.ids.union(
         names, *(ids.cast(pl.String).to_list() for ids in units.values())
     )
@@ -207,14 +211,16 @@ def _withdrawal_note(
     """Describe how many people and photos were removed, without ids."""
     subjects = withdrew["subject_id"].drop_nulls().n_unique()
     n_bystanders = removed.height - withdrew.height
-    sentence = f"{many(subjects or withdrew.height, 'person', 'people')} withdrew"
+    sentence = f"{format_count(subjects or withdrew.height, 'person', 'people')} withdrew"
     if len(photos):
-        sentence += f"; also left out: {many(len(photos), 'photo', 'photos')}"
+        sentence += f"; also left out: {format_count(len(photos), 'photo', 'photos')}"
     if n_bystanders:
         photo_pronoun = "it" if len(photos) == 1 else "them"
-        sentence += f" and {many(n_bystanders, 'other person', 'other people')} in {photo_pronoun}"
+        sentence += (
+            f" and {format_count(n_bystanders, 'other person', 'other people')} in {photo_pronoun}"
+        )
     if n_unmatched:
-        sentence += f". {many(n_unmatched, 'id', 'ids')} of the list"
+        sentence += f". {format_count(n_unmatched, 'id', 'ids')} of the list"
         sentence += " names nobody here" if n_unmatched == 1 else " name nobody here"
     return f"{sentence}."
 
@@ -230,7 +236,7 @@ def _caution_on_ambiguous_ids(matches: pl.DataFrame) -> list[str]:
     n = ambiguous.height
     return [
         Caution(
-            f"{many(n, 'id', 'ids')} of the list of withdrawn people "
+            f"{format_count(n, 'id', 'ids')} of the list of withdrawn people "
             f"{'names' if n == 1 else 'name'} different people as {' and as '.join(id_kinds)}: "
             f"all of "
             "them went. A table with one of these columns says which."

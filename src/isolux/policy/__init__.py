@@ -8,6 +8,6 @@ line and the pytest plugin show what it answers. Decision 24 says why the answer
 
 from isolux.policy.decision import Answer, Decision, RuleAnswer
 from isolux.policy.reading import read_policy
-from isolux.policy.rules import Policy, Rule
+from isolux.policy.rules import Policy, PolicyRule
 
-__all__ = ["Answer", "Decision", "Policy", "Rule", "RuleAnswer", "read_policy"]
+__all__ = ["Answer", "Decision", "Policy", "PolicyRule", "RuleAnswer", "read_policy"]

@@ -14,27 +14,27 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from isolux.disparity.comparisons import compare_groups
-from isolux.disparity.replicated import effective_clusters
+from isolux.disparity.replicated import count_effective_clusters
 from isolux.groups.estimates import Estimates
-from isolux.groups.interval_methods import families_of
-from isolux.groups.interval_methods.noisy import chance_of, down_by, is_enlarged
-from isolux.groups.interval_methods.number import of_numbers
-from isolux.groups.interval_methods.root import is_of_squares, roots
-from isolux.groups.means import means_of
-from isolux.stats.constants import KEPT_EFFECTIVE
+from isolux.groups.interval_methods import attribute_index
+from isolux.groups.interval_methods.noisy import estimate_noise_bias, has_noise_bias, lower_by_bias
+from isolux.groups.interval_methods.number import build_number_interval
+from isolux.groups.interval_methods.root import estimate_rms, is_root_mean_square
+from isolux.groups.means import group_means_of
+from isolux.stats.constants import MIN_EFFECTIVE_CLUSTERS
 from isolux.stats.design import IntArray
-from isolux.stats.deviates import Difference, Reach
-from isolux.stats.differences import of_means, of_replicates
-from isolux.stats.intervals import Interval, logit_reach, student_reach
+from isolux.stats.deviates import Difference, ZValues
+from isolux.stats.differences import mean_difference, replicate_difference
+from isolux.stats.intervals import Interval, logit_interval, t_interval
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import Status
 
-Bounds = Callable[[float], Interval]
+SlackBounds = Callable[[float], Interval]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparisonSide:
     """The groups on one side of some comparisons: rows of estimates, and the measure's index."""
 
     estimates: Estimates
@@ -47,7 +47,7 @@ class Side:
         return [self.estimates.groups[g].name for g in self.rows]
 
     @property
-    def value(self) -> FloatArray:
+    def values(self) -> FloatArray:
         """The groups' values."""
         return np.asarray(self.estimates.value[self.rows, self.j])
 
@@ -61,37 +61,51 @@ class Side:
         """Number of clusters of each group."""
         return np.asarray(self.estimates.n_clusters[self.rows, self.j], dtype=np.float64)
 
-    def means(self) -> ClusterMeans | None:
+    def cluster_means(self) -> ClusterMeans | None:
         """Reduce the groups' clusters; None where the measure is no mean."""
         measure = self.estimates.measures[self.j]
-        return means_of(self.estimates.design, measure, self.rows) if measure.mean else None
+        return (
+            group_means_of(self.estimates.cluster_sums, measure, self.rows)
+            if measure.mean
+            else None
+        )
 
     def intervals(self) -> Callable[[float], Interval]:
         """Return a function from z to the groups' intervals, by the audit's default methods."""
-        estimates, measure, means = self.estimates, self.estimates.measures[self.j], self.means()
-        if is_of_squares(measure):
-            rms_estimates = roots(estimates.design, measure, families_of(estimates.groups)).at(
-                self.rows
-            )
-            return lambda z: rms_estimates.interval(z, careful=True)
+        estimates, measure, means = (
+            self.estimates,
+            self.estimates.measures[self.j],
+            self.cluster_means(),
+        )
+        if is_root_mean_square(measure):
+            rms_estimates = estimate_rms(
+                estimates.cluster_sums, measure, attribute_index(estimates.groups)
+            ).take(self.rows)
+            return lambda z: rms_estimates.interval(z, conservative=True)
         if means is not None:
-            if means.shares:
+            if means.is_proportion:
                 return means.score_interval
-            all_means = means_of(estimates.design, measure, np.arange(len(estimates.groups)))
-            all_intervals = of_numbers(all_means, families_of(estimates.groups), measure)
+            all_means = group_means_of(
+                estimates.cluster_sums, measure, np.arange(len(estimates.groups))
+            )
+            all_intervals = build_number_interval(
+                all_means, attribute_index(estimates.groups), measure
+            )
             return lambda z: _take_interval_rows(all_intervals(z), self.rows)
-        dof = np.maximum(effective_clusters(estimates)[self.rows] - 1.0, 1.0)
-        values, standard_error = self.value, estimates.standard_error[self.rows, self.j]
-        make_interval = logit_reach if measure.fraction else student_reach
-        if is_enlarged(measure):
-            noise_bias = chance_of(estimates.design, measure, self.rows).added
-            return lambda z: down_by(make_interval(values, standard_error, dof, z), noise_bias)
+        dof = np.maximum(count_effective_clusters(estimates)[self.rows] - 1.0, 1.0)
+        values, standard_error = self.values, estimates.standard_error[self.rows, self.j]
+        make_interval = logit_interval if measure.is_fraction else t_interval
+        if has_noise_bias(measure):
+            noise_bias = estimate_noise_bias(estimates.cluster_sums, measure, self.rows).bias
+            return lambda z: lower_by_bias(
+                make_interval(values, standard_error, dof, z), noise_bias
+            )
         return lambda z: make_interval(values, standard_error, dof, z)
 
-    def alone(self) -> Callable[[float], Interval]:
+    def one_sample_intervals(self) -> Callable[[float], Interval]:
         """Return intervals for comparing a value with a limit; proportions: Clopper-Pearson too."""
-        means = self.means()
-        if means is None or not means.shares:
+        means = self.cluster_means()
+        if means is None or not means.is_proportion:
             return self.intervals()
 
         def exact(z: float) -> Interval:
@@ -100,8 +114,8 @@ class Side:
             from isolux.stats.proportions import clopper_pearson
 
             wilson = means.score_interval(z)
-            has_units = np.isfinite(means.value) & (means.units > 0)
-            n = np.where(has_units, means.units / means.design_effect(z), 1.0)
+            has_units = np.isfinite(means.value) & (means.n_units > 0)
+            n = np.where(has_units, means.n_units / means.design_effect(z), 1.0)
             successes = np.where(has_units, means.value, 0.0) * n
             exact_interval = clopper_pearson(successes, n, 2.0 * float(ndtr(z)) - 1.0)
             # The farther end of the two: Wilson's is the wider one now and then.
@@ -118,35 +132,35 @@ def _take_interval_rows(interval: Interval, rows: IntArray) -> Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class UnevaluatedComparison:
     """What a rule names and the run cannot evaluate: the rule fails, or more people are needed.
 
     Parameters
     ----------
-    who : str
+    subject : str
         The metric, attribute or group, by its name.
-    why : str
+    reason : str
         A clause that follows a colon.
-    lacks_units, lacks_clusters : int
+    n_missing_units, n_missing_clusters : int
         How many more a group needs to be judged at all; both 0: no number of people would do.
-    untold : bool
+    has_unknown_requirement : bool
         Whether more people would do, and nobody can tell how many.
     """
 
-    who: str
-    why: str
-    lacks_units: int = 0
-    lacks_clusters: int = 0
-    untold: bool = False
+    subject: str
+    reason: str
+    n_missing_units: int = 0
+    n_missing_clusters: int = 0
+    has_unknown_requirement: bool = False
 
     @property
-    def fails(self) -> bool:
+    def is_failure(self) -> bool:
         """Whether the rule fails by it; else more people could answer it."""
-        return not (self.lacks_units or self.lacks_clusters or self.untold)
+        return not (self.n_missing_units or self.n_missing_clusters or self.has_unknown_requirement)
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class RuleComparisons:
     """Comparisons of one rule and one measure.
 
     Parameters
@@ -159,86 +173,90 @@ class Cells:
         Whose value it is, and whom it is held to; second None: a limit.
     sign, offset : float
         The estimate is ``sign × slack + offset``.
-    log : bool
+    is_log_ratio : bool
         Whether estimate and slack are logarithms of ratios.
-    rest : str
+    shared_reference : str
         Whom everyone in ``second`` is: "everyone else", "the baseline"; empty: groups of their own.
     """
 
     slack: FloatArray
-    bounds: Bounds
-    first: Side
-    second: Side | None
+    bounds: SlackBounds
+    first: ComparisonSide
+    second: ComparisonSide | None
     sign: float
     offset: float
-    log: bool = False
-    rest: str = ""
+    is_log_ratio: bool = False
+    shared_reference: str = ""
 
-    def estimate(self, slack: FloatArray) -> FloatArray:
+    def to_estimates(self, slack: FloatArray) -> FloatArray:
         """Convert slacks to estimates: values, differences or ratios."""
         estimates = self.sign * slack + self.offset
-        return np.exp(estimates) if self.log else np.asarray(estimates)
+        return np.exp(estimates) if self.is_log_ratio else np.asarray(estimates)
 
-    def others(self) -> list[str | None]:
+    def reference_names(self) -> list[str | None]:
         """Names of what each comparison's value is compared with; None: a limit."""
-        if self.second is None or self.rest:
-            return [self.rest or None] * len(self.slack)
+        if self.second is None or self.shared_reference:
+            return [self.shared_reference or None] * len(self.slack)
         return list(self.second.names)
 
 
-def of_values(subject: Side, limit: float, sign: float) -> Cells:
+def compare_values(subject: ComparisonSide, limit: float, sign: float) -> RuleComparisons:
     """Compare values with a limit: they must lie above it (sign 1) or below it (sign −1)."""
-    make_interval = subject.alone()
+    make_interval = subject.one_sample_intervals()
 
     def bounds(z: float) -> Interval:
         interval = make_interval(z)
         low, high = (interval.low, interval.high) if sign > 0 else (interval.high, interval.low)
         return Interval(sign * (low - limit), sign * (high - limit))
 
-    return Cells(sign * (subject.value - limit), bounds, subject, None, sign, limit)
+    return RuleComparisons(sign * (subject.values - limit), bounds, subject, None, sign, limit)
 
 
-def of_differences(
-    first: Side,
-    second: Side,
+def compare_differences(
+    first: ComparisonSide,
+    second: ComparisonSide,
     difference: Difference,
     margin: float,
     sign: float,
     shared_reference: str = "",
-) -> Cells:
+) -> RuleComparisons:
     """Compare differences with a margin: ``sign × (first − second)`` must lie above −margin."""
 
     def bounds(z: float) -> Interval:
-        interval = difference.interval(z, careful=True)
+        interval = difference.interval(z, conservative=True)
         low, high = (interval.low, interval.high) if sign > 0 else (-interval.high, -interval.low)
         return Interval(margin + low, margin + high)
 
     slack = margin + sign * (difference.a - difference.b)
-    return Cells(slack, bounds, first, second, sign, -sign * margin, rest=shared_reference)
+    return RuleComparisons(
+        slack, bounds, first, second, sign, -sign * margin, shared_reference=shared_reference
+    )
 
 
-def of_ratios(first: Side, second: Side, difference: Difference, min_ratio: float) -> Cells:
+def compare_ratios(
+    first: ComparisonSide, second: ComparisonSide, difference: Difference, min_ratio: float
+) -> RuleComparisons:
     """Compare ratios with a limit on the log scale, with conservative bounds as of differences."""
     log_limit = float(np.log(min_ratio))
 
     def bounds(z: float) -> Interval:
-        interval = difference.interval(z, log=True, careful=True)
+        interval = difference.interval(z, log=True, conservative=True)
         return Interval(interval.low - log_limit, interval.high - log_limit)
 
     with np.errstate(divide="ignore", invalid="ignore"):
         slack = np.log(difference.a / difference.b) - log_limit
-    return Cells(slack, bounds, first, second, 1.0, log_limit, log=True)
+    return RuleComparisons(slack, bounds, first, second, 1.0, log_limit, is_log_ratio=True)
 
 
-def too_small(
+def split_decidable_groups(
     estimates: Estimates, j: int, rows: IntArray, min_counts: tuple[int, int]
-) -> tuple[IntArray, list[Closed]]:
+) -> tuple[IntArray, list[UnevaluatedComparison]]:
     """Split groups into those large enough to decide about and the others, with reasons.
 
     Shapes: ``estimates, j, rows`` [g]; returns [k].
     """
     decidable, unevaluated = [], []
-    n_effective = _worth(estimates, j)
+    n_effective = _n_effective_clusters(estimates, j)
     for g in rows:
         status, reason = str(estimates.status[g, j]), str(estimates.reason[g, j] or "")
         name = estimates.groups[g].name
@@ -246,18 +264,25 @@ def too_small(
         if status == Status.OK.value:
             decidable.append(g)
         elif status == Status.BOUNDARY.value:
-            n_missing = int(np.ceil(max(KEPT_EFFECTIVE - n_effective[g], 0.0)))
+            n_missing = int(np.ceil(max(MIN_EFFECTIVE_CLUSTERS - n_effective[g], 0.0)))
             unevaluated.append(
-                Closed(
-                    name, reason.partition(":")[0], lacks_clusters=n_missing, untold=not n_missing
+                UnevaluatedComparison(
+                    name,
+                    reason.partition(":")[0],
+                    n_missing_clusters=n_missing,
+                    has_unknown_requirement=not n_missing,
                 )
             )
         elif status in (Status.INSUFFICIENT_UNITS.value, Status.INSUFFICIENT_CLUSTERS.value):
             # A rarer class may be what is too few: then one more is all that can be told.
             lacks_any = units or clusters
-            unevaluated.append(Closed(name, reason, units if lacks_any else 1, clusters))
+            unevaluated.append(
+                UnevaluatedComparison(name, reason, units if lacks_any else 1, clusters)
+            )
         else:
-            unevaluated.append(Closed(name, f"{status}: {reason}" if reason else status))
+            unevaluated.append(
+                UnevaluatedComparison(name, f"{status}: {reason}" if reason else status)
+            )
     return np.array(decidable, dtype=np.int64), unevaluated
 
 
@@ -266,13 +291,13 @@ def _count_missing(
 ) -> tuple[int, int]:
     """Count the units and clusters that a group lacks; weighted ones by effective size."""
     counts = int(estimates.n_units[index]), int(estimates.n_clusters[index])
-    effective_sizes = estimates.worth
+    effective_sizes = estimates.n_effective
     if effective_sizes is None:
         return max(min_counts[0] - counts[0], 0), max(min_counts[1] - counts[1], 0)
     missing = []
     for n, n_effective, required in zip(
         counts,
-        (effective_sizes.units[index], effective_sizes.clusters[index]),
+        (effective_sizes.n_units[index], effective_sizes.n_clusters[index]),
         min_counts,
         strict=True,
     ):
@@ -296,37 +321,39 @@ def _round_up_two_digits(number: float) -> int:
     return -(-rounded_up // step) * step
 
 
-def _worth(estimates: Estimates, j: int) -> FloatArray:
+def _n_effective_clusters(estimates: Estimates, j: int) -> FloatArray:
     """Return the effective number of equal clusters of each group on a measure: ``[g]``."""
     if estimates.measures[j].mean is None:
-        return effective_clusters(estimates)
+        return count_effective_clusters(estimates)
     all_groups = np.arange(len(estimates.groups))
-    return means_of(estimates.design, estimates.measures[j], all_groups).effective_clusters
+    return group_means_of(
+        estimates.cluster_sums, estimates.measures[j], all_groups
+    ).n_effective_clusters
 
 
-def pairs_of(
+def compare_pairs(
     estimates: Estimates, attribute: str, j: int, first: IntArray, second: IntArray
 ) -> Difference:
     """Compare groups; where a measure has noise bias, lower each group's interval by it.
 
     Shapes: ``first, second`` [h].
     """
-    differences = compare_groups(estimates, attribute, j).pairs(first, second)
+    differences = compare_groups(estimates, attribute, j).compare_pairs(first, second)
     measure = estimates.measures[j]
-    if not is_enlarged(measure):
+    if not has_noise_bias(measure):
         return differences
     first_bias, second_bias = (
-        chance_of(estimates.design, measure, rows).added for rows in (first, second)
+        estimate_noise_bias(estimates.cluster_sums, measure, rows).bias for rows in (first, second)
     )
 
-    def corrected_bounds(z: Reach) -> tuple[Interval, Interval]:
-        a, b = differences.ends(z)
-        return down_by(a, first_bias), down_by(b, second_bias)
+    def corrected_bounds(z: ZValues) -> tuple[Interval, Interval]:
+        a, b = differences.group_intervals(z)
+        return lower_by_bias(a, first_bias), lower_by_bias(b, second_bias)
 
-    return replace(differences, ends=corrected_bounds)
+    return replace(differences, group_intervals=corrected_bounds)
 
 
-def independent(first: Side, second: Side) -> Difference:
+def compare_independent(first: ComparisonSide, second: ComparisonSide) -> Difference:
     """Compare values of two independent samples."""
     zeros = np.zeros(len(first.rows))
     measures = [
@@ -334,13 +361,14 @@ def independent(first: Side, second: Side) -> Difference:
     ]
     if all(m.mean is not None for m in measures):
         a, b = (
-            means_of(s.estimates.design, s.estimates.measures[s.j], s.rows) for s in (first, second)
+            group_means_of(s.estimates.cluster_sums, s.estimates.measures[s.j], s.rows)
+            for s in (first, second)
         )
-        if a.shares == b.shares:
-            return of_means(a, b, zeros, zeros)
-    make_interval = logit_reach if measures[0].fraction else student_reach
+        if a.is_proportion == b.is_proportion:
+            return mean_difference(a, b, zeros, zeros)
+    make_interval = logit_interval if measures[0].is_fraction else t_interval
     estimates = [
-        (s.value, s.estimates.standard_error[s.rows, s.j], np.maximum(s.clusters - 1.0, 1.0))
+        (s.values, s.estimates.standard_error[s.rows, s.j], np.maximum(s.clusters - 1.0, 1.0))
         for s in (first, second)
     ]
-    return of_replicates(estimates[0], estimates[1], zeros, make_interval)
+    return replicate_difference(estimates[0], estimates[1], zeros, make_interval)

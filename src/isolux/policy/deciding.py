@@ -32,12 +32,23 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.groups.estimates import Estimates
-from isolux.policy.asking import Asked, Measured, ask, asked_groups, plain
-from isolux.policy.cells import Cells, Closed
-from isolux.policy.decision import Answer, Case, Decision, RuleAnswer
-from isolux.policy.more import More, more_people
-from isolux.policy.rules import Policy, Rule, margin_of
-from isolux.policy.sentences import counted, ruled, title, unasked
+from isolux.policy.asking import (
+    PolicyInputs,
+    RuleEvaluation,
+    evaluate_rule,
+    find_rule_groups,
+    normalise_group_name,
+)
+from isolux.policy.cells import RuleComparisons, UnevaluatedComparison
+from isolux.policy.decision import Answer, Decision, RuleAnswer, RuleCase
+from isolux.policy.more import RequiredSizes, required_sample_size
+from isolux.policy.rules import Policy, PolicyRule, margin_in_unit
+from isolux.policy.sentences import (
+    describe_coverage,
+    describe_rule_answer,
+    describe_uncovered_attributes,
+    rule_title,
+)
 from isolux.stats.multiplicity import weighted_holm
 from isolux.stats.statistic import FloatArray, PairStatistic
 
@@ -49,20 +60,23 @@ _NON_STATISTICAL_KINDS = ("covered", "ran")
 _ANSWER_ORDER: dict[Answer, int] = {"fail": 0, "insufficient": 1, "pass": 2}
 
 
-def decide(policy: Policy, inputs: Measured) -> Decision:
+def decide(policy: Policy, inputs: PolicyInputs) -> Decision:
     """Answer every rule of a policy."""
     evaluations = [
-        None if rule.kind in _NON_STATISTICAL_KINDS else ask(rule, inputs) for rule in policy.rules
+        None if rule.kind in _NON_STATISTICAL_KINDS else evaluate_rule(rule, inputs)
+        for rule in policy.rules
     ]
     for evaluation in evaluations:
         if evaluation is not None:
-            evaluation.closed += without_answer(evaluation.rule, inputs, policy.unanswered)
+            evaluation.unevaluated += find_missing_predictions(
+                evaluation.rule, inputs, policy.max_missing_share
+            )
     p_values = _adjust_p_values([evaluated for evaluated in evaluations if evaluated is not None])
     n_cases = sum(len(p) for evaluation in p_values.values() for p in evaluation.p_fail)
     answers = [
-        answer_without_cells(rule, inputs)
+        answer_non_statistical_rule(rule, inputs)
         if evaluation_or_none is None
-        else _answer_rule(evaluation_or_none, policy, inputs, p_values[rule.place])
+        else _answer_rule(evaluation_or_none, policy, inputs, p_values[rule.number])
         for rule, evaluation_or_none in zip(policy.rules, evaluations, strict=True)
     ]
     overall = min((answer.answer for answer in answers), key=lambda answer: _ANSWER_ORDER[answer])
@@ -77,12 +91,12 @@ def decide(policy: Policy, inputs: Measured) -> Decision:
         overall,
         tuple(answers),
         notes=_build_notes(inputs, evaluations),
-        unasked=unasked(policy, inputs),
-        about=context,
+        uncovered_attributes=describe_uncovered_attributes(policy, inputs),
+        context=context,
     )
 
 
-def p_beyond(comparisons: Cells) -> FloatArray:
+def p_of_violation(comparisons: RuleComparisons) -> FloatArray:
     """Return the one-sided p of "this value is on the right side of its limit": ``[h]``."""
     from scipy.special import ndtr
 
@@ -113,62 +127,69 @@ class _RulePValues:
     weight: float
 
 
-def _adjust_p_values(evaluations: Sequence[Asked]) -> dict[int, _RulePValues]:
+def _adjust_p_values(evaluations: Sequence[RuleEvaluation]) -> dict[int, _RulePValues]:
     """Adjust p-values by weighted Holm over all rules: equal weight a rule, shared by its cases."""
-    p = [[p_beyond(comparisons) for comparisons in evaluation.cells] for evaluation in evaluations]
+    p = [
+        [p_of_violation(comparisons) for comparisons in evaluation.comparisons]
+        for evaluation in evaluations
+    ]
     sizes = [sum(map(len, rule_p)) for rule_p in p]
     rules = max(sum(size > 0 for size in sizes), 1)
     weights = [1.0 / (rules * size) if size else 0.0 for size in sizes]
     all_p = [case_p for rule_p in p for case_p in rule_p]
     if not all_p:
-        return {evaluation.rule.place: _RulePValues([], 0.0) for evaluation in evaluations}
+        return {evaluation.rule.number: _RulePValues([], 0.0) for evaluation in evaluations}
     shares = np.concatenate(
         [np.full(len(case_p), w) for rule_p, w in zip(p, weights, strict=True) for case_p in rule_p]
     )
     adjusted = weighted_holm(np.concatenate(all_p), shares)
     adjusted_parts = iter(np.split(adjusted, np.cumsum([len(case_p) for case_p in all_p])[:-1]))
     return {
-        evaluation.rule.place: _RulePValues([next(adjusted_parts) for _ in rule_p], weight)
+        evaluation.rule.number: _RulePValues([next(adjusted_parts) for _ in rule_p], weight)
         for evaluation, rule_p, weight in zip(evaluations, p, weights, strict=True)
     }
 
 
 def _answer_rule(
-    evaluation: Asked, policy: Policy, inputs: Measured, p_values: _RulePValues
+    evaluation: RuleEvaluation, policy: Policy, inputs: PolicyInputs, p_values: _RulePValues
 ) -> RuleAnswer:
     rule = evaluation.rule
     answers = [
         _classify_cases(case_answers, p, policy.level)
-        for case_answers, p in zip(evaluation.cells, p_values.p_fail, strict=True)
+        for case_answers, p in zip(evaluation.comparisons, p_values.p_fail, strict=True)
     ]
     z_pair = (
         _normal_quantile(policy.level),
         _normal_quantile(1.0 - (1.0 - policy.level) * p_values.weight),
     )
-    required = more_people(
-        evaluation.cells,
+    required = required_sample_size(
+        evaluation.comparisons,
         [np.flatnonzero(case_answers == "insufficient") for case_answers in answers],
         [z_pair] * len(answers),
         policy.power,
     )
     ranked_cases = [
         case
-        for columns in zip(evaluation.cells, answers, p_values.p_fail, required, strict=True)
+        for columns in zip(evaluation.comparisons, answers, p_values.p_fail, required, strict=True)
         for case in _describe_cases_by_severity(*columns, policy.level)
     ]
     cases = [case for _, case in sorted(ranked_cases, key=lambda pair: pair[0])]
-    cases += [_case_of_unevaluated(case_answers, evaluation) for case_answers in evaluation.closed]
+    cases += [
+        _case_of_unevaluated(case_answers, evaluation) for case_answers in evaluation.unevaluated
+    ]
     if rule.kind == "none_above":
-        cases += vetoes(rule, inputs, policy)
+        cases += check_findings(rule, inputs, policy)
     if not cases:
-        cases = [Case("fail", reason="there was nothing to check")]
+        cases = [RuleCase("fail", reason="there was nothing to check")]
     cases.sort(key=lambda case: _ANSWER_ORDER[case.answer])
-    text = ruled(rule, cases, inputs, policy)
-    title_text = title(rule, inputs)
-    return RuleAnswer(rule.place, rule.kind, title_text, cases[0].answer, text, tuple(cases))
+    text = describe_rule_answer(rule, cases, inputs, policy)
+    title_text = rule_title(rule, inputs)
+    return RuleAnswer(rule.number, rule.kind, title_text, cases[0].answer, text, tuple(cases))
 
 
-def _classify_cases(comparisons: Cells, p: FloatArray, level: float) -> npt.NDArray[np.str_]:
+def _classify_cases(
+    comparisons: RuleComparisons, p: FloatArray, level: float
+) -> npt.NDArray[np.str_]:
     low = np.asarray(comparisons.bounds(_normal_quantile(level)).low)
     answers = np.where(low >= -_TOUCH_TOLERANCE, "pass", "insufficient").astype("<U12")
     answers[p <= 1.0 - level + _TOUCH_TOLERANCE] = "fail"
@@ -177,34 +198,38 @@ def _classify_cases(comparisons: Cells, p: FloatArray, level: float) -> npt.NDAr
 
 
 def _describe_cases_by_severity(
-    comparisons: Cells,
+    comparisons: RuleComparisons,
     answers: npt.NDArray[np.str_],
     p_fail: FloatArray,
-    required: More,
+    required: RequiredSizes,
     level: float,
-) -> list[tuple[float, Case]]:
+) -> list[tuple[float, RuleCase]]:
     """Describe cases, each with its sort key among those of its answer, the worst lowest."""
     measure = comparisons.first.estimates.measures[comparisons.first.j]
     groups = [comparisons.first.estimates.groups[g] for g in comparisons.first.rows]
     interval = comparisons.bounds(_normal_quantile(level))
     first_bound, second_bound = (
-        comparisons.estimate(np.asarray(interval.low)),
-        comparisons.estimate(np.asarray(interval.high)),
+        comparisons.to_estimates(np.asarray(interval.low)),
+        comparisons.to_estimates(np.asarray(interval.high)),
     )
     low, high = np.minimum(first_bound, second_bound), np.maximum(first_bound, second_bound)
-    estimate = comparisons.estimate(comparisons.slack)
+    estimate = comparisons.to_estimates(comparisons.slack)
     half_width = np.maximum(comparisons.slack - np.asarray(interval.low), _TOUCH_TOLERANCE)
     severity = np.where(answers == "fail", comparisons.slack, comparisons.slack / half_width)
     severity = np.nan_to_num(severity, nan=-np.inf)
-    reference_names, units = comparisons.others(), comparisons.first.units
-    second = None if comparisons.second is None or comparisons.rest else comparisons.second.units
+    reference_names, units = comparisons.reference_names(), comparisons.first.units
+    second = (
+        None
+        if comparisons.second is None or comparisons.shared_reference
+        else comparisons.second.units
+    )
     ranked_cases = []
     for k, group in enumerate(groups):
         is_undecided = answers[k] == "insufficient"
         ranked_cases.append(
             (
                 float(severity[k]),
-                Case(
+                RuleCase(
                     _as_answer(answers[k]),
                     measure.model,
                     measure.metric,
@@ -235,29 +260,31 @@ def _as_answer(answer: str) -> Answer:
     return "pass" if answer == "pass" else "fail" if answer == "fail" else "insufficient"
 
 
-def _explain_undefined(cells: Cells) -> str:
-    return "a value of 0 leaves their ratio undefined" if cells.log else "it has no value"
+def _explain_undefined(cells: RuleComparisons) -> str:
+    return "a value of 0 leaves their ratio undefined" if cells.is_log_ratio else "it has no value"
 
 
-def _case_of_unevaluated(comparison: Closed, evaluation: Asked) -> Case:
-    answer: Answer = "fail" if comparison.fails else "insufficient"
-    return Case(
+def _case_of_unevaluated(comparison: UnevaluatedComparison, evaluation: RuleEvaluation) -> RuleCase:
+    answer: Answer = "fail" if comparison.is_failure else "insufficient"
+    return RuleCase(
         answer,
         metric=evaluation.rule.metric,
         attribute=evaluation.rule.attribute,
-        group=comparison.who,
-        more=comparison.lacks_units or None,
-        more_clusters=comparison.lacks_clusters or None,
-        reason=comparison.why,
+        group=comparison.subject,
+        more=comparison.n_missing_units or None,
+        more_clusters=comparison.n_missing_clusters or None,
+        reason=comparison.reason,
     )
 
 
-def _build_notes(inputs: Measured, evaluations: Sequence[Asked | None]) -> tuple[str, ...]:
+def _build_notes(
+    inputs: PolicyInputs, evaluations: Sequence[RuleEvaluation | None]
+) -> tuple[str, ...]:
     notes = [f"WARNING of the run: {text}" for text in inputs.record.get("warnings") or ()]
     attributes_with_unknown = [
         str(evaluation.rule.attribute)
         for evaluation in evaluations
-        if evaluation is not None and evaluation.unknown
+        if evaluation is not None and evaluation.n_unknown_groups
     ]
     if attributes_with_unknown:
         names = ", ".join(dict.fromkeys(attributes_with_unknown))
@@ -294,7 +321,7 @@ _GAP_ANALYSIS = "group_gaps"
 _EXPLORATORY_PREFIX = "Exploratory"
 
 
-def answer_without_cells(rule: Rule, inputs: Measured) -> RuleAnswer:
+def answer_non_statistical_rule(rule: PolicyRule, inputs: PolicyInputs) -> RuleAnswer:
     """Answer a rule of required groups or analyses, which needs no interval."""
     cases = (
         _check_required_groups(rule, inputs)
@@ -303,28 +330,30 @@ def answer_without_cells(rule: Rule, inputs: Measured) -> RuleAnswer:
     )
     order = {"fail": 0, "insufficient": 1, "pass": 2}
     cases = sorted(cases, key=lambda case: order[case.answer])
-    text = counted(rule, cases)
-    title_text = title(rule, inputs)
-    return RuleAnswer(rule.place, rule.kind, title_text, cases[0].answer, text, tuple(cases))
+    text = describe_coverage(rule, cases)
+    title_text = rule_title(rule, inputs)
+    return RuleAnswer(rule.number, rule.kind, title_text, cases[0].answer, text, tuple(cases))
 
 
-def _check_required_groups(rule: Rule, inputs: Measured) -> list[Case]:
-    evaluation = Asked(rule)
-    rows = asked_groups(evaluation, inputs.estimates)
+def _check_required_groups(rule: PolicyRule, inputs: PolicyInputs) -> list[RuleCase]:
+    evaluation = RuleEvaluation(rule)
+    rows = find_rule_groups(evaluation, inputs.estimates)
     cases = [
-        Case("fail", attribute=rule.attribute, group=comparison.who, reason=comparison.why)
-        for comparison in evaluation.closed
+        RuleCase(
+            "fail", attribute=rule.attribute, group=comparison.subject, reason=comparison.reason
+        )
+        for comparison in evaluation.unevaluated
     ]
     units, clusters = _count_people(inputs.estimates)
     for g in () if rows is None else rows:
         missing = (
-            max((rule.people or 1) - int(units[g]), 0),
-            max((rule.clusters or 1) - int(clusters[g]), 0),
+            max((rule.min_people or 1) - int(units[g]), 0),
+            max((rule.min_clusters or 1) - int(clusters[g]), 0),
         )
         is_empty = units[g] == 0
         answer: Answer = "fail" if is_empty else "insufficient" if any(missing) else "pass"
         cases.append(
-            Case(
+            RuleCase(
                 answer,
                 attribute=rule.attribute,
                 group=inputs.estimates.groups[g].name,
@@ -335,14 +364,14 @@ def _check_required_groups(rule: Rule, inputs: Measured) -> list[Case]:
                 f" in {clusters[g]:,} clusters",
             )
         )
-    return cases or [Case("fail", attribute=rule.attribute, reason="it has no group")]
+    return cases or [RuleCase("fail", attribute=rule.attribute, reason="it has no group")]
 
 
 def _format_effective_size(estimates: Estimates, g: int) -> str:
     """Format a group's effective sample size, where its people have unequal weights."""
-    if estimates.worth is None:
+    if estimates.n_effective is None:
         return ""
-    n_effective = round(float(estimates.worth.units[g].max()))
+    n_effective = round(float(estimates.n_effective.n_units[g].max()))
     is_unweighted = n_effective == int(estimates.n_units[g].max())
     return "" if is_unweighted else f" (worth {n_effective:,} of one weight)"
 
@@ -358,10 +387,10 @@ def _count_people(estimates: Estimates) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def _check_required_analyses(rule: Rule, inputs: Measured) -> list[Case]:
+def _check_required_analyses(rule: PolicyRule, inputs: PolicyInputs) -> list[RuleCase]:
     names_that_ran = _names_of_run_analyses(inputs.record)
     return [
-        Case(
+        RuleCase(
             "pass" if name in names_that_ran else "fail",
             group=name,
             reason="it ran"
@@ -377,28 +406,28 @@ def _names_of_run_analyses(record: Mapping[str, Any]) -> set[str]:
     return {str(analysis.get("name")) for analysis in record.get("analyses") or ()}
 
 
-def vetoes(rule: Rule, inputs: Measured, policy: Policy) -> list[Case]:
+def check_findings(rule: PolicyRule, inputs: PolicyInputs, policy: Policy) -> list[RuleCase]:
     """Compare findings of the analyses that a rule names with its margin."""
     names_that_ran = _names_of_run_analyses(inputs.record)
     cases = [
-        Case("fail", group=name, reason="this analysis did not run")
+        RuleCase("fail", group=name, reason="this analysis did not run")
         for name in rule.analyses
         if name not in names_that_ran
     ]
-    share_metrics = {m.metric for m in inputs.estimates.measures if m.fraction}
+    share_metrics = {m.metric for m in inputs.estimates.measures if m.is_fraction}
     names = [name for name in rule.analyses if name != _GAP_ANALYSIS]
     findings = inputs.findings.filter(
         pl.col("analysis").is_in(names), pl.col("metric").is_in(list(share_metrics))
     )
     assert rule.amount is not None  # noqa: S101 - the reader asks for one
-    margin = margin_of(rule.amount, "fraction", what=rule.kind, where=rule.where)
+    margin = margin_in_unit(rule.amount, "fraction", key=rule.kind, source=rule.source)
     for row in findings.drop_nulls("effect").iter_rows(named=True):
         case = _check_finding(row, margin, policy)
         cases += [] if case is None else [case]
     return cases
 
 
-def _check_finding(row: Mapping[str, Any], margin: float, policy: Policy) -> Case | None:
+def _check_finding(row: Mapping[str, Any], margin: float, policy: Policy) -> RuleCase | None:
     low, high = row["low"], row["high"]
     has_interval = low is not None and high is not None
     if has_interval and max(abs(low), abs(high)) <= margin:
@@ -407,7 +436,7 @@ def _check_finding(row: Mapping[str, Any], margin: float, policy: Policy) -> Cas
     is_significant = row["p_adjusted"] is not None and row["p_adjusted"] <= 1.0 - policy.level
     is_exploratory = str(row["claim"]).startswith(_EXPLORATORY_PREFIX)
     is_failure = exceeds_margin and is_significant and not is_exploratory
-    return Case(
+    return RuleCase(
         "fail" if is_failure else "insufficient",
         metric=row["metric"],
         label=row["label"],
@@ -426,20 +455,30 @@ def _check_finding(row: Mapping[str, Any], margin: float, policy: Policy) -> Cas
 # Rules and people without a prediction: too many of them, and nothing is shown.
 
 
-def without_answer(rule: Rule, inputs: Measured, max_share: float) -> list[Closed]:
+def find_missing_predictions(
+    rule: PolicyRule, inputs: PolicyInputs, max_share: float
+) -> list[UnevaluatedComparison]:
     """List the groups in which a larger share than ``max_share`` has no prediction."""
-    unevaluated: dict[str, Closed] = {}
-    requested_groups = {plain(name) for name in (*rule.groups, *([rule.than] if rule.than else []))}
-    for row in () if inputs.silent is None else inputs.silent.iter_rows(named=True):
+    unevaluated: dict[str, UnevaluatedComparison] = {}
+    requested_groups = {
+        normalise_group_name(name)
+        for name in (*rule.groups, *([rule.reference] if rule.reference else []))
+    }
+    for row in (
+        ()
+        if inputs.missing_predictions is None
+        else inputs.missing_predictions.iter_rows(named=True)
+    ):
         n, missing, group = row["n"], row["missing"], row["group"]
         concerns_attribute = rule.kind == "none_above" or row["attribute"] == rule.attribute
         is_requested = group is None or (
-            concerns_attribute and (not requested_groups or plain(group) in requested_groups)
+            concerns_attribute
+            and (not requested_groups or normalise_group_name(group) in requested_groups)
         )
         is_rule_model = rule.model in (None, row["model"])
         if is_requested and is_rule_model and n and missing > max_share * n:
             subject = "everyone" if group is None else str(group)
-            unevaluated[subject] = Closed(
+            unevaluated[subject] = UnevaluatedComparison(
                 subject,
                 f"{missing:,} of {n:,} people ({100 * missing / n:.1f} %) have no prediction, and "
                 f"the policy allows {100 * max_share:g} % (unanswered_at_most)",

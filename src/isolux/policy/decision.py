@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from isolux.vocabulary.printable import plain
+from isolux.vocabulary.printable import clean_line
 
 Answer = Literal["pass", "fail", "insufficient"]
 EXIT_CODES: Mapping[str, int] = {"pass": 0, "fail": 1, "insufficient": 3}
@@ -20,7 +20,7 @@ SCHEMA = "https://github.com/isolux/isolux/blob/main/docs/schemas/gate-1.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class RuleCase:
     """One value, difference or ratio that a rule is about.
 
     Parameters
@@ -78,7 +78,7 @@ class RuleAnswer:
 
     Parameters
     ----------
-    place : int
+    number : int
         From 1, in the policy.
     kind, title : str
     answer : {"pass", "fail", "insufficient"}
@@ -88,12 +88,12 @@ class RuleAnswer:
         What it rests on, the worst first.
     """
 
-    place: int
+    number: int
     kind: str
     title: str
     answer: Answer
     text: str
-    cases: tuple[Case, ...] = ()
+    cases: tuple[RuleCase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +110,10 @@ class Decision:
         Names of files or folders; empty: in memory, or none.
     notes : tuple of str
         What must be read beside the answer, first of all the run's own warnings.
-    unasked : str
+    uncovered_attributes : str
         Attributes of the run that no rule asks about, and of which a difference was found; empty:
         none. JSON has it as the last of the notes.
-    about : mapping
+    context : mapping
         Model, task, level, power and number of cases.
     """
 
@@ -123,8 +123,8 @@ class Decision:
     run: str = ""
     baseline: str = ""
     notes: tuple[str, ...] = ()
-    unasked: str = ""
-    about: Mapping[str, Any] = field(default_factory=dict)
+    uncovered_attributes: str = ""
+    context: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -146,11 +146,14 @@ class Decision:
             "policy": self.policy,
             "run": self.run,
             "baseline": self.baseline,
-            **dict(self.about),
-            "notes": [*self.notes, *([self.unasked] if self.unasked else [])],
+            **dict(self.context),
+            "notes": [
+                *self.notes,
+                *([self.uncovered_attributes] if self.uncovered_attributes else []),
+            ],
             "rules": [
                 {
-                    "rule": rule_answer.place,
+                    "rule": rule_answer.number,
                     "kind": rule_answer.kind,
                     "title": rule_answer.title,
                     "answer": rule_answer.answer,
@@ -200,14 +203,18 @@ def decision_text(decision: Decision) -> str:
     """Print warnings, what it comes to, each rule and why, those that fail first, and notes."""
     notes = [f"note: {_join_lines(note)}" for note in decision.notes]
     warnings = [note for note in notes if note.startswith("note: WARNING")]
-    summary = f"{_ANSWER_MEANINGS[decision.answer]} ({_counts(decision)})"
+    summary = f"{_ANSWER_MEANINGS[decision.answer]} ({_count_answers(decision)})"
     lines = [*warnings, f"{_ANSWER_WORDS[decision.answer]}: {summary}."]
-    lines += [f"{_capitalise_first(_join_lines(decision.unasked))}."] if decision.unasked else []
+    lines += (
+        [f"{_capitalise_first(_join_lines(decision.uncovered_attributes))}."]
+        if decision.uncovered_attributes
+        else []
+    )
     order = ("fail", "insufficient", "pass")
     lines.append("")
     for rule_answer in sorted(decision.rules, key=lambda rule: order.index(rule.answer)):
         word, rule_title = _ANSWER_WORDS[rule_answer.answer], _join_lines(rule_answer.title)
-        lines.append(f"{word}  {rule_answer.place}. {rule_title}")
+        lines.append(f"{word}  {rule_answer.number}. {rule_title}")
         lines.append(f"      {_join_lines(rule_answer.text)}")
     return "\n".join(
         [*lines, "", _explain_error_rates(decision), *(n for n in notes if n not in warnings)]
@@ -219,7 +226,7 @@ def decision_markdown(decision: Decision) -> str:
     lines = [
         f"## {_ANSWER_MARKS[decision.answer]}: {_escape_markdown(_format_subject(decision))}",
         "",
-        f"{_ANSWER_MEANINGS[decision.answer].capitalize()} ({_counts(decision)}).",
+        f"{_ANSWER_MEANINGS[decision.answer].capitalize()} ({_count_answers(decision)}).",
         "",
         *_format_uncovered(decision),
         "| | rule | why |",
@@ -227,7 +234,7 @@ def decision_markdown(decision: Decision) -> str:
     ]
     lines += [
         f"| {_ANSWER_MARKS[rule_answer.answer]} "
-        f"| {rule_answer.place}. {_escape_markdown(rule_answer.title)} "
+        f"| {rule_answer.number}. {_escape_markdown(rule_answer.title)} "
         f"| {_escape_markdown(rule_answer.text)} |"
         for rule_answer in decision.rules
     ]
@@ -238,18 +245,18 @@ def decision_markdown(decision: Decision) -> str:
 
 
 def _format_uncovered(decision: Decision) -> list[str]:
-    text = _escape_markdown(_capitalise_first(decision.unasked))
+    text = _escape_markdown(_capitalise_first(decision.uncovered_attributes))
     return [f"**{text}.**", ""] if text else []
 
 
 def _format_subject(decision: Decision) -> str:
-    model = str(decision.about.get("model") or "")
+    model = str(decision.context.get("model") or "")
     run = f" ({decision.run})" if decision.run else ""
     policy = f", by {decision.policy}" if decision.policy else ""
     return f"{model or 'the run'}{run}{policy}"
 
 
-def _counts(decision: Decision) -> str:
+def _count_answers(decision: Decision) -> str:
     answers = [rule_answer.answer for rule_answer in decision.rules]
     words: tuple[tuple[Answer, str], ...] = (
         ("pass", "pass"),
@@ -261,8 +268,8 @@ def _counts(decision: Decision) -> str:
 
 
 def _explain_error_rates(decision: Decision) -> str:
-    level = float(decision.about.get("level", 0.95))
-    cases = int(decision.about.get("cases", 0))
+    level = float(decision.context.get("level", 0.95))
+    cases = int(decision.context.get("cases", 0))
     error_rate = f"{100 * (1 - level):.4g} %"
     correction = f"Holm over {cases:,} cases, an equal share for each rule"
     return (
@@ -277,7 +284,7 @@ def _capitalise_first(text: str) -> str:
 
 
 def _join_lines(text: str) -> str:
-    return plain(" ".join(text.split()))
+    return clean_line(" ".join(text.split()))
 
 
 def _escape_markdown(text: str) -> str:
@@ -306,8 +313,8 @@ def decision_junit(decision: Decision) -> str:
     for name, property_text in (
         ("run", decision.run),
         ("baseline", decision.baseline),
-        *([("unasked", decision.unasked)] if decision.unasked else []),
-        *((k, str(v)) for k, v in decision.about.items()),
+        *([("unasked", decision.uncovered_attributes)] if decision.uncovered_attributes else []),
+        *((k, str(v)) for k, v in decision.context.items()),
     ):
         ET.SubElement(
             properties, "property", {"name": name, "value": _printable_text(property_text)}
@@ -318,7 +325,7 @@ def decision_junit(decision: Decision) -> str:
             "testcase",
             {
                 "classname": "isolux.gate",
-                "name": _printable_text(f"{rule_answer.place}. {rule_answer.title}"),
+                "name": _printable_text(f"{rule_answer.number}. {rule_answer.title}"),
                 "time": "0",
             },
         )
@@ -336,4 +343,4 @@ def decision_junit(decision: Decision) -> str:
 
 
 def _printable_text(text: str) -> str:
-    return plain(text)
+    return clean_line(text)

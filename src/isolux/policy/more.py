@@ -14,13 +14,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from isolux.policy.cells import Cells, Side
+from isolux.policy.cells import ComparisonSide, RuleComparisons
 from isolux.stats.design import IntArray
-from isolux.stats.detectable import Cases, deciding_error
+from isolux.stats.detectable import DecisionCases, deciding_error
 from isolux.stats.intervals import Interval
 from isolux.stats.statistic import FloatArray
 
-More = tuple[FloatArray, FloatArray, FloatArray]
+RequiredSizes = tuple[FloatArray, FloatArray, FloatArray]
 """Units of the first side, units of the second, clusters of the first: ``[h]`` each."""
 _MAX_CASES = 400
 """Cases of a measure that are drawn together; of more, those farthest from passing."""
@@ -40,12 +40,12 @@ class _UndecidedGroups:
         return self.number[key]
 
 
-def more_people(
-    comparison_sets: Sequence[Cells],
+def required_sample_size(
+    comparison_sets: Sequence[RuleComparisons],
     undecided: Sequence[IntArray],
     z_by_set: Sequence[tuple[float, float]],
     power: float,
-) -> list[More]:
+) -> list[RequiredSizes]:
     """Compute for one rule how many more people its undecided cases need.
 
     Shapes: ``undecided`` [u].
@@ -54,13 +54,13 @@ def more_people(
     for comparisons, undecided_rows, z_bounds in zip(
         comparison_sets, undecided, z_by_set, strict=True
     ):
-        selected_rows = _nearest(comparisons, z_bounds[0])
-        case_arrays.append(_part(comparisons, selected_rows, z_bounds, groups))
+        selected_rows = _select_cases(comparisons, z_bounds[0])
+        case_arrays.append(_describe_cases(comparisons, selected_rows, z_bounds, groups))
         selected_cases.append(selected_rows)
         undecided_masks.append(np.isin(selected_rows, undecided_rows))
-    decision_cases, first, second = _joined(case_arrays, undecided_masks, groups)
+    decision_cases, first, second = _stack_cases(case_arrays, undecided_masks, groups)
     target_error = (
-        deciding_error(decision_cases, power) if np.any(decision_cases.grows) else float("nan")
+        deciding_error(decision_cases, power) if np.any(decision_cases.can_grow) else float("nan")
     )
     required, start = [], 0
     for comparisons, case_rows, is_undecided in zip(
@@ -69,17 +69,19 @@ def more_people(
         stop = start + len(case_rows)
         numbers = first[start:stop][is_undecided], second[start:stop][is_undecided]
         required.append(
-            _told(comparisons, case_rows[is_undecided], numbers, decision_cases.error, target_error)
+            _count_required(
+                comparisons, case_rows[is_undecided], numbers, decision_cases.error, target_error
+            )
         )
         start = stop
     return required
 
 
-def _joined(
+def _stack_cases(
     case_arrays: Sequence[tuple[FloatArray, ...]],
     undecided_masks: Sequence[npt.NDArray[np.bool_]],
     groups: _UndecidedGroups,
-) -> tuple[Cases, IntArray, IntArray]:
+) -> tuple[DecisionCases, IntArray, IntArray]:
     """Concatenate the cases of all comparisons, with the indices of their two groups."""
     columns = [
         np.concatenate([case_array[k] for case_array in case_arrays])
@@ -102,10 +104,14 @@ def _joined(
         np.where(falls_with_first, first, second),
     )
     standard_error = np.array(groups.error)
-    return Cases(slack, down, up, standard_error, rising, falling, scale, can_grow), first, second
+    return (
+        DecisionCases(slack, down, up, standard_error, rising, falling, scale, can_grow),
+        first,
+        second,
+    )
 
 
-def _nearest(comparisons: Cells, z: float) -> IntArray:
+def _select_cases(comparisons: RuleComparisons, z: float) -> IntArray:
     """Select cases with a finite slack; of more than 400, those farthest from passing."""
     slack = comparisons.slack
     finite_rows = np.flatnonzero(np.isfinite(slack))
@@ -117,20 +123,23 @@ def _nearest(comparisons: Cells, z: float) -> IntArray:
     )
 
 
-def _part(
-    comparisons: Cells, case_rows: IntArray, z_bounds: tuple[float, float], groups: _UndecidedGroups
+def _describe_cases(
+    comparisons: RuleComparisons,
+    case_rows: IntArray,
+    z_bounds: tuple[float, float],
+    groups: _UndecidedGroups,
 ) -> tuple[FloatArray, ...]:
     """Collect slack, half-widths, scale, the two groups and the sign of some cases."""
     low, high = comparisons.bounds(z_bounds[0]).low, comparisons.bounds(z_bounds[1]).high
     standard_errors = _half_widths(comparisons.bounds(1.0))
-    has_one_group = comparisons.second is None or bool(comparisons.rest)
+    has_one_group = comparisons.second is None or bool(comparisons.shared_reference)
     first, second, scale = [], [], []
     errors = (
         None
         if has_one_group
         else tuple(
-            _error(comparison_side, is_log_ratio=comparisons.log)
-            for comparison_side in _sides(comparisons)
+            _standard_errors(comparison_side, is_log_ratio=comparisons.is_log_ratio)
+            for comparison_side in _comparison_sides(comparisons)
         )
     )
     for k in case_rows:
@@ -138,14 +147,14 @@ def _part(
         if errors is None:
             first.append(
                 groups.add(
-                    (*key, int(comparisons.first.rows[k]), bool(comparisons.rest)),
+                    (*key, int(comparisons.first.rows[k]), bool(comparisons.shared_reference)),
                     standard_errors[k],
                 )
             )
             second.append(-1)
             scale.append(float(standard_errors[k]) / groups.error[first[-1]])
             continue
-        rows = [int(comparison_side.rows[k]) for comparison_side in _sides(comparisons)]
+        rows = [int(comparison_side.rows[k]) for comparison_side in _comparison_sides(comparisons)]
         side_errors = [float(e[k]) for e in errors]
         first.append(groups.add((*key, rows[0], False), side_errors[0]))
         second.append(groups.add((*key, rows[1], False), side_errors[1]))
@@ -158,7 +167,7 @@ def _part(
     return slack, down, up, np.array(scale, dtype=float), *numbers, sign
 
 
-def _sides(comparisons: Cells) -> tuple[Side, Side]:
+def _comparison_sides(comparisons: RuleComparisons) -> tuple[ComparisonSide, ComparisonSide]:
     return comparisons.first, comparisons.second or comparisons.first
 
 
@@ -166,20 +175,20 @@ def _half_widths(interval: Interval) -> FloatArray:
     return np.asarray((interval.high - interval.low) / 2.0)
 
 
-def _error(comparison_side: Side, *, is_log_ratio: bool) -> FloatArray:
+def _standard_errors(comparison_side: ComparisonSide, *, is_log_ratio: bool) -> FloatArray:
     half_widths = _half_widths(comparison_side.intervals()(1.0))
     # Delta method: the standard error of a logarithm is that of the value over the value.
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(half_widths / comparison_side.value) if is_log_ratio else half_widths
+        return np.asarray(half_widths / comparison_side.values) if is_log_ratio else half_widths
 
 
-def _told(
-    comparisons: Cells,
+def _count_required(
+    comparisons: RuleComparisons,
     case_rows: IntArray,
     numbers: tuple[IntArray, IntArray],
     error: FloatArray,
     target_error: float,
-) -> More:
+) -> RequiredSizes:
     n = len(comparisons.slack)
     first_units, second_units, clusters = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
     if np.isnan(target_error) or not len(case_rows):
@@ -194,7 +203,7 @@ def _told(
     growth = factor[numbers[0]] - 1.0
     first_units[case_rows] = np.ceil(growth * comparisons.first.units[case_rows])
     clusters[case_rows] = np.ceil(growth * comparisons.first.clusters[case_rows])
-    if comparisons.second is not None and not comparisons.rest:
+    if comparisons.second is not None and not comparisons.shared_reference:
         second = factor[np.maximum(numbers[1], 0)] - 1.0
         second_units[case_rows] = np.ceil(second * comparisons.second.units[case_rows])
     return first_units, second_units, clusters

@@ -16,16 +16,16 @@ import numpy as np
 import polars as pl
 
 from isolux.disparity.comparisons import compare_groups
-from isolux.disparity.whole import both_ways
+from isolux.disparity.whole import list_ordered_pairs
 from isolux.groups.estimates import Estimates
 from isolux.groups.unknown import UNKNOWN
-from isolux.policy.asking import Measured
-from isolux.policy.cells import Side, too_small
-from isolux.policy.sentences import found_differences
-from isolux.statements.numbers import points, with_unit
+from isolux.policy.asking import PolicyInputs
+from isolux.policy.cells import ComparisonSide, split_decidable_groups
+from isolux.policy.sentences import list_found_differences
+from isolux.statements.numbers import format_points, format_with_unit
 from isolux.stats.design import IntArray
-from isolux.vocabulary.printable import escape_json, plain
-from isolux.vocabulary.words import brief
+from isolux.vocabulary.printable import clean_line, escape_json
+from isolux.vocabulary.words import shorten_name
 
 _LEVEL, _POWER = 0.95, 0.8
 _MAX_METRICS = 3
@@ -39,10 +39,10 @@ _UNQUOTED_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _YAML_WORDS = frozenset(("yes", "no", "true", "false", "on", "off", "null", "y", "n"))
 
 
-def proposal(inputs: Measured, run: str = "") -> str:
+def propose_policy(inputs: PolicyInputs, run: str = "") -> str:
     """Write a policy as YAML."""
     lines = [
-        f"# A policy for {plain(run) or 'this run'}, proposed by isolux gate --init.",
+        f"# A policy for {clean_line(run) or 'this run'}, proposed by isolux gate --init.",
         "# The limits below are what this many people can decide, not what is acceptable:",
         "# that is for you to say. Change them, then: isolux gate RUN --policy THIS_FILE",
         *_align_comments(
@@ -58,15 +58,15 @@ def proposal(inputs: Measured, run: str = "") -> str:
         ),
     ]
     estimates = inputs.estimates
-    names, found_pairs = _choose_metrics(estimates), found_differences(inputs)
+    names, found_pairs = _choose_metrics(estimates), list_found_differences(inputs)
     for name in names:
         lines += ["", *_propose_overall_limit(inputs, name)]
-        for attribute in estimates.domain_of:
+        for attribute in estimates.domain_rows:
             lines += _propose_margin(
                 inputs, name, attribute, is_found=(attribute, name) in found_pairs
             )
     lines += _propose_for_other_differences(inputs, found_pairs, names)
-    for attribute in estimates.domain_of:
+    for attribute in estimates.domain_rows:
         lines += ["", *_propose_required_groups(inputs, attribute)]
     run_analyses = [str(analysis["name"]) for analysis in inputs.record.get("analyses") or ()]
     if run_analyses:
@@ -92,31 +92,33 @@ def _choose_metrics(estimates: Estimates) -> list[str]:
     ]
 
 
-def _propose_overall_limit(inputs: Measured, name: str) -> Iterator[str]:
+def _propose_overall_limit(inputs: PolicyInputs, name: str) -> Iterator[str]:
     estimates = inputs.estimates
     measure_indices = [
         j for j, m in enumerate(estimates.measures) if m.metric == name and m.label is None
     ]
     title = next(m.info.title for m in estimates.measures if m.metric == name)
-    yield f"  # {plain(title)}"
+    yield f"  # {clean_line(title)}"
     for j in measure_indices[:1]:
         measure = estimates.measures[j]
-        decidable, _ = too_small(estimates, j, np.zeros(1, dtype=np.int64), inputs.least)
+        decidable, _ = split_decidable_groups(
+            estimates, j, np.zeros(1, dtype=np.int64), inputs.min_counts
+        )
         if not len(decidable) or measure.info.direction == "none":
             continue
-        comparison_side = Side(estimates, j, decidable)
+        comparison_side = ComparisonSide(estimates, j, decidable)
         # What was measured now, and what will be, each err: hence the root of two.
-        interval = comparison_side.alone()(reach_of(1, 2.0**0.5))
+        interval = comparison_side.one_sample_intervals()(margin_in_se(1, 2.0**0.5))
         is_lower_better = measure.info.direction == "lower"
         bound = float(np.asarray(interval.high if is_lower_better else interval.low)[0])
         limit = _format_limit(bound, measure.info.unit, up=is_lower_better, level=True)
         if limit is None:
             continue
-        today = with_unit(float(comparison_side.value[0]), measure.info.unit)
+        today = format_with_unit(float(comparison_side.values[0]), measure.info.unit)
         yield from _align_comments(
             [
                 (
-                    f"  - metric: {_quoted(name)}",
+                    f"  - metric: {_quote_name(name)}",
                     f"{today} of {int(comparison_side.units[0]):,} now",
                 ),
                 (
@@ -149,7 +151,7 @@ def _format_limit(number: float, unit: str, *, up: bool, level: bool = False) ->
     return f"{round_outward(number / step) * step:.6g} {unit or 'units'}"
 
 
-def reach_of(cases: int, spread: float = 1.0) -> float:
+def margin_in_se(cases: int, spread: float = 1.0) -> float:
     """Return the standard errors of a margin: quantiles of the level and of the power, summed."""
     from scipy.special import ndtri
 
@@ -157,12 +159,13 @@ def reach_of(cases: int, spread: float = 1.0) -> float:
 
 
 def _propose_margin(
-    inputs: Measured, name: str, attribute: str, *, is_found: bool = False
+    inputs: PolicyInputs, name: str, attribute: str, *, is_found: bool = False
 ) -> Iterator[str]:
     margin_facts = _compute_margin(inputs, name, attribute, among_large=is_found)
     if margin_facts is None:
         yield (
-            f"  # {plain(attribute)}: no rule, because a group is too small for a reliable interval"
+            f"  # {clean_line(attribute)}: no rule, because a group is too small for a reliable"
+            " interval"
         )
         return
     margin, widest, pair, unit = margin_facts
@@ -174,16 +177,16 @@ def _propose_margin(
     limit = _format_limit(margin, unit, up=True)
     if unit == "fraction" and 100 * margin > _MAX_MARGIN_POINTS:
         yield (
-            f"  # {plain(attribute)}: no rule, because this few people cannot decide a margin "
+            f"  # {clean_line(attribute)}: no rule, because this few people cannot decide a margin "
             f"below {limit}{detectable_text}"
         )
         return
     yield from _align_comments(
         [
-            (f"  - metric: {_quoted(name)}", "no two groups are further apart:"),
+            (f"  - metric: {_quote_name(name)}", "no two groups are further apart:"),
             (
-                f"    attribute: {_quoted(attribute)}",
-                f"widest gap now: {points(widest, unit)}, {pair[0]} and {pair[1]}",
+                f"    attribute: {_quote_name(attribute)}",
+                f"widest gap now: {format_points(widest, unit)}, {pair[0]} and {pair[1]}",
             ),
             (
                 f"    within: {limit}",
@@ -207,12 +210,12 @@ def _propose_failing_rule(
     return _align_comments(
         [
             (
-                f"  - metric: {_quoted(name)}",
+                f"  - metric: {_quote_name(name)}",
                 "DOES NOT PASS NOW: the audit found a difference here",
             ),
             (
-                f"    attribute: {_quoted(attribute)}",
-                f"widest gap now: {points(widest, unit)}, {pair[0]} and {pair[1]}",
+                f"    attribute: {_quote_name(attribute)}",
+                f"widest gap now: {format_points(widest, unit)}, {pair[0]} and {pair[1]}",
             ),
             (f"    within: {proposed_margin}", "which difference you accept is for you to say"),
         ]
@@ -232,13 +235,13 @@ def _format_failing_margin(widest: float, unit: str) -> str:
 
 
 def _propose_for_other_differences(
-    inputs: Measured, found_pairs: Sequence[tuple[str, str]], names: Sequence[str]
+    inputs: PolicyInputs, found_pairs: Sequence[tuple[str, str]], names: Sequence[str]
 ) -> list[str]:
     """Propose rules for differences that were found on other metrics than the proposed ones."""
     lines: list[str] = []
     seen_attributes = {attribute for attribute, metric in found_pairs if metric in names}
     for attribute, metric in found_pairs:
-        if attribute in seen_attributes or attribute not in inputs.estimates.domain_of:
+        if attribute in seen_attributes or attribute not in inputs.estimates.domain_rows:
             continue
         seen_attributes.add(attribute)
         lines += ["", *_propose_margin(inputs, metric, attribute, is_found=True)]
@@ -246,7 +249,7 @@ def _propose_for_other_differences(
 
 
 def _compute_margin(
-    inputs: Measured, name: str, attribute: str, *, among_large: bool = False
+    inputs: PolicyInputs, name: str, attribute: str, *, among_large: bool = False
 ) -> tuple[float, float, tuple[str, str], str] | None:
     """Compute the margin that equal groups would keep, and the widest gap, its pair and unit."""
     estimates, unit = inputs.estimates, ""
@@ -257,29 +260,34 @@ def _compute_margin(
         ):
             continue
         rows = np.array(
-            [g for g in estimates.members(attribute) if UNKNOWN not in estimates.groups[g].values],
+            [
+                g
+                for g in estimates.attribute_rows(attribute)
+                if UNKNOWN not in estimates.groups[g].values
+            ],
             dtype=np.int64,
         )
-        decidable, small = too_small(estimates, j, rows, inputs.least)
+        decidable, small = split_decidable_groups(estimates, j, rows, inputs.min_counts)
         if (small or len(decidable) < 2) and not among_large:
             return None
         if len(decidable) < 2:
             continue
-        cases.append((*both_ways(decidable), j))
+        cases.append((*list_ordered_pairs(decidable), j))
         unit = measure.info.unit
     pairs = sum(len(first) for first, _, _ in cases)
     if not pairs:
         return None
-    z, margin, widest, widest_pair = reach_of(pairs), 0.0, -1.0, ("", "")
+    z, margin, widest, widest_pair = margin_in_se(pairs), 0.0, -1.0, ("", "")
     for first, second, j in cases:
-        differences = compare_groups(estimates, attribute, j).pairs(first, second)
+        differences = compare_groups(estimates, attribute, j).compare_pairs(first, second)
         gap, interval = differences.a - differences.b, differences.interval(z)
         margin = max(margin, float(np.nanmax(np.asarray(interval.high) - gap)))
         k = int(np.nanargmax(gap))
         if gap[k] > widest:
             widest = float(gap[k])
             names = [
-                brief(estimates.groups[int(pair_rows[k])].name) for pair_rows in (first, second)
+                shorten_name(estimates.groups[int(pair_rows[k])].name)
+                for pair_rows in (first, second)
             ]
             widest_pair = (names[0], names[1])
     return margin, widest, widest_pair, unit
@@ -289,7 +297,7 @@ def _has_unlabelled_measure(estimates: Estimates, name: str) -> bool:
     return any(m.metric == name and m.label is None for m in estimates.measures)
 
 
-def _format_detectable(inputs: Measured, name: str, attribute: str, unit: str) -> str:
+def _format_detectable(inputs: PolicyInputs, name: str, attribute: str, unit: str) -> str:
     """Format the largest minimum detectable difference between two groups of an attribute."""
     if inputs.disparities is None:
         return ""
@@ -303,35 +311,40 @@ def _format_detectable(inputs: Measured, name: str, attribute: str, unit: str) -
         ),
     )
     max_detectable = rows["detectable"].max()
-    return points(max_detectable, unit) if isinstance(max_detectable, float) else ""
+    return format_points(max_detectable, unit) if isinstance(max_detectable, float) else ""
 
 
-def _propose_required_groups(inputs: Measured, attribute: str) -> Iterator[str]:
+def _propose_required_groups(inputs: PolicyInputs, attribute: str) -> Iterator[str]:
     estimates = inputs.estimates
-    rows = [g for g in estimates.members(attribute) if UNKNOWN not in estimates.groups[g].values]
+    rows = [
+        g for g in estimates.attribute_rows(attribute) if UNKNOWN not in estimates.groups[g].values
+    ]
     units = estimates.n_units.max(axis=1)
-    large = [g for g in rows if units[g] >= inputs.least[0]]
+    large = [g for g in rows if units[g] >= inputs.min_counts[0]]
     if not large:
         return
     smallest = min(large, key=lambda g: int(units[g]))
-    names = ", ".join(_quoted(estimates.groups[g].name) for g in large)
-    small = [brief(estimates.groups[g].name) for g in rows if g not in large]
+    names = ", ".join(_quote_name(estimates.groups[g].name) for g in large)
+    small = [shorten_name(estimates.groups[g].name) for g in rows if g not in large]
     more_text = f" and {len(small) - _MAX_LISTED} more" if small[_MAX_LISTED:] else ""
     excluded_text = (
         f"; smaller and left out: {', '.join(small[:_MAX_LISTED])}{more_text}" if small else ""
     )
-    smallest_text = f"{brief(estimates.groups[smallest].name)}, {int(units[smallest]):,}"
+    smallest_text = f"{shorten_name(estimates.groups[smallest].name)}, {int(units[smallest]):,}"
     size_text = f"in each of them; the smallest now: {smallest_text}"
     yield from _align_comments(
         [
-            (f"  - covered: {_quoted(attribute)}", "who must be in the data"),
-            (f"    groups: [{names}]", f"those of {inputs.least[0]} people or more{excluded_text}"),
-            (f"    people: {inputs.least[0]}", size_text),
+            (f"  - covered: {_quote_name(attribute)}", "who must be in the data"),
+            (
+                f"    groups: [{names}]",
+                f"those of {inputs.min_counts[0]} people or more{excluded_text}",
+            ),
+            (f"    people: {inputs.min_counts[0]}", size_text),
         ]
     )
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     """Write a name so that YAML reads it as that text."""
     if _UNQUOTED_NAME.fullmatch(name) and name.lower() not in _YAML_WORDS:
         return name
@@ -339,4 +352,4 @@ def _quoted(name: str) -> str:
 
 
 def _align_comments(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    return [f"{line:<{_COMMENT_COLUMN}}  # {plain(comment)}" for line, comment in pairs]
+    return [f"{line:<{_COMMENT_COLUMN}}  # {clean_line(comment)}" for line, comment in pairs]

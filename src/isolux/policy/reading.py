@@ -9,10 +9,10 @@ from typing import Any, cast
 import numpy as np
 
 from isolux.io.settings_files import read_mapping, refuse_repeated_keys
-from isolux.policy.rules import KINDS, Kind, Policy, Rule, read_amount, takes
+from isolux.policy.rules import RULE_KINDS, Policy, PolicyRule, RuleKind, allowed_keys, read_amount
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.spec import split_intersection
 
 _KEYS = ("policy", "name", "level", "power", "unanswered_at_most", "rules")
 VERSION = 1
@@ -31,7 +31,9 @@ def read_policy(source: Policy | Mapping[str, Any] | str | Path) -> Policy:
     if isinstance(source, Policy):
         return source
     source_name = "the policy" if isinstance(source, Mapping) else str(source)
-    settings = _plain(dict(source)) if isinstance(source, Mapping) else _read_policy_file(source)
+    settings = (
+        _to_python(dict(source)) if isinstance(source, Mapping) else _read_policy_file(source)
+    )
     for key in settings:
         if key not in _KEYS:
             raise UnknownNameError("setting of a policy", str(key), _KEYS, where=source_name)
@@ -75,7 +77,7 @@ def read_policy(source: Policy | Mapping[str, Any] | str | Path) -> Policy:
 def _read_max_missing_share(settings: Mapping[str, Any], source_name: str) -> float:
     """Read the share of people who may have no prediction; default: 1 %."""
     key = "unanswered_at_most"
-    amount = read_amount(settings.get(key, "1 %"), what=key, where=source_name)
+    amount = read_amount(settings.get(key, "1 %"), key=key, source=source_name)
     share = amount.number if amount.unit == "share" else amount.number / 100.0
     if amount.unit not in ("%", "share") or not 0 <= share < 1:
         raise SpecError(
@@ -87,14 +89,16 @@ def _read_max_missing_share(settings: Mapping[str, Any], source_name: str) -> fl
     return share
 
 
-def _plain(setting: Any) -> Any:
+def _to_python(setting: Any) -> Any:
     """Convert numpy scalars and arrays of a policy in memory to Python's types."""
     if isinstance(setting, np.generic | np.ndarray):
         setting = setting.tolist()
     if isinstance(setting, Mapping):
-        return {key: _plain(element) for key, element in setting.items()}
+        return {key: _to_python(element) for key, element in setting.items()}
     return (
-        [_plain(element) for element in setting] if isinstance(setting, list | tuple) else setting
+        [_to_python(element) for element in setting]
+        if isinstance(setting, list | tuple)
+        else setting
     )
 
 
@@ -134,7 +138,7 @@ def _read_fraction(
     return float(setting)
 
 
-def _read_rule(mapping: object, number: int, file: str) -> Rule:
+def _read_rule(mapping: object, number: int, file: str) -> PolicyRule:
     source_name = f"{file}, rule {number}"
     if not isinstance(mapping, Mapping) or not mapping:
         raise SpecError(
@@ -145,11 +149,11 @@ def _read_rule(mapping: object, number: int, file: str) -> Rule:
         )
     rule_kind = _find_kind(mapping, source_name)
     for key in mapping:
-        if key not in takes(rule_kind):
+        if key not in allowed_keys(rule_kind):
             raise UnknownNameError(
-                f"key of a rule `{rule_kind}`", str(key), takes(rule_kind), where=source_name
+                f"key of a rule `{rule_kind}`", str(key), allowed_keys(rule_kind), where=source_name
             )
-    for key in (rule_kind, *KINDS[rule_kind][0]):
+    for key in (rule_kind, *RULE_KINDS[rule_kind][0]):
         setting = mapping.get(key)
         if setting is None or (isinstance(setting, str | list) and not setting):
             raise SpecError(
@@ -159,7 +163,7 @@ def _read_rule(mapping: object, number: int, file: str) -> Rule:
                 where=source_name,
             )
     _refuse_groups(mapping, source_name)
-    return _build_rule(cast("Kind", rule_kind), mapping, number, source_name)
+    return _build_rule(cast("RuleKind", rule_kind), mapping, number, source_name)
 
 
 def _refuse_groups(mapping: Mapping[Any, Any], source_name: str) -> None:
@@ -184,7 +188,7 @@ def _refuse_groups(mapping: Mapping[Any, Any], source_name: str) -> None:
 
 
 def _find_kind(mapping: Mapping[Any, Any], source_name: str) -> str:
-    present_kinds = [key for key in mapping if key in KINDS]
+    present_kinds = [key for key in mapping if key in RULE_KINDS]
     if len(present_kinds) == 1:
         return str(present_kinds[0])
     if len(present_kinds) > 1:
@@ -194,19 +198,23 @@ def _find_kind(mapping: Mapping[Any, Any], source_name: str) -> str:
             found=" and ".join(map(str, present_kinds)),
             where=source_name,
         )
-    valid_keys = {name for rule_kind in KINDS for name in takes(rule_kind)} - KINDS.keys()
+    valid_keys = {
+        name for rule_kind in RULE_KINDS for name in allowed_keys(rule_kind)
+    } - RULE_KINDS.keys()
     unexpected_key = next((str(key) for key in mapping if key not in valid_keys), None)
     if unexpected_key is not None:
-        raise UnknownNameError("kind of rule", unexpected_key, KINDS, where=source_name)
+        raise UnknownNameError("kind of rule", unexpected_key, RULE_KINDS, where=source_name)
     raise SpecError(
         "a rule asks nothing",
-        expected="one of " + ", ".join(KINDS),
+        expected="one of " + ", ".join(RULE_KINDS),
         found=", ".join(map(str, mapping)),
         where=source_name,
     )
 
 
-def _build_rule(rule_kind: Kind, mapping: Mapping[str, Any], number: int, source_name: str) -> Rule:
+def _build_rule(
+    rule_kind: RuleKind, mapping: Mapping[str, Any], number: int, source_name: str
+) -> PolicyRule:
     amount, ratio = None, None
     analyses: tuple[str, ...] = ()
     attribute = mapping.get("attribute")
@@ -217,11 +225,11 @@ def _build_rule(rule_kind: Kind, mapping: Mapping[str, Any], number: int, source
     elif rule_kind == "ratio_at_least":
         ratio = _read_ratio(mapping[rule_kind], source_name)
     else:
-        amount = read_amount(mapping[rule_kind], what=rule_kind, where=source_name)
+        amount = read_amount(mapping[rule_kind], key=rule_kind, source=source_name)
     if rule_kind == "none_above":
         analyses = _read_analyses(mapping["findings"], source_name)
     threshold = mapping.get("threshold")
-    if threshold is not None and (isinstance(threshold, bool) or not _number(threshold)):
+    if threshold is not None and (isinstance(threshold, bool) or not _is_number(threshold)):
         raise SpecError("a threshold is not a number", found=repr(threshold), where=source_name)
     baseline_people = "same"
     if rule_kind == "lost_at_most":
@@ -233,32 +241,32 @@ def _build_rule(rule_kind: Kind, mapping: Mapping[str, Any], number: int, source
                 found=repr(baseline_people),
                 where=source_name,
             )
-    return Rule(
+    return PolicyRule(
         rule_kind,
         number,
         amount,
-        _text(mapping, "metric", source_name),
-        _text(mapping, "label", source_name),
+        _read_text(mapping, "metric", source_name),
+        _read_text(mapping, "label", source_name),
         None if threshold is None else float(threshold),
-        _text(mapping, "model", source_name),
-        None if attribute is None else _attribute(attribute, source_name),
+        _read_text(mapping, "model", source_name),
+        None if attribute is None else _read_attribute(attribute, source_name),
         _read_texts(mapping.get("groups", ()), "groups", source_name),
-        _text(mapping, "than", source_name),
+        _read_text(mapping, "than", source_name),
         _read_count(mapping, "people", source_name) if rule_kind == "covered" else None,
         _read_count(mapping, "clusters", source_name),
         cast("Any", baseline_people),
         analyses,
         ratio,
-        _text(mapping, "name", source_name) or "",
+        _read_text(mapping, "name", source_name) or "",
     )
 
 
-def _number(setting: object) -> bool:
+def _is_number(setting: object) -> bool:
     return isinstance(setting, int | float)
 
 
-def _attribute(setting: object, source_name: str) -> str:
-    names = crossed(setting) if isinstance(setting, str) else ()
+def _read_attribute(setting: object, source_name: str) -> str:
+    names = split_intersection(setting) if isinstance(setting, str) else ()
     if not names or not all(names):
         raise SpecError(
             "an attribute is a name, or names joined by *",
@@ -269,7 +277,7 @@ def _attribute(setting: object, source_name: str) -> str:
     return "*".join(names)
 
 
-def _text(mapping: Mapping[str, Any], key: str, source_name: str) -> str | None:
+def _read_text(mapping: Mapping[str, Any], key: str, source_name: str) -> str | None:
     setting = mapping.get(key)
     if setting is None:
         return None
@@ -285,7 +293,7 @@ def _read_texts(setting: object, key: str, source_name: str) -> tuple[str, ...]:
         raise SpecError(
             f"{key} is not a list", expected="[a, b]", found=repr(setting), where=source_name
         )
-    return tuple(_text({key: element}, key, source_name) or "" for element in items)
+    return tuple(_read_text({key: element}, key, source_name) or "" for element in items)
 
 
 def _read_analyses(setting: object, source_name: str) -> tuple[str, ...]:
@@ -326,7 +334,7 @@ def _read_ratio(setting: object, source_name: str) -> float:
 
 # A summary of how groups differ decides nothing alone: what a policy must ask beside it.
 
-SUMMARIES = frozenset(
+SUMMARY_MEASURES = frozenset(
     {
         "fairness_discrepancy_rate",
         "false_match_and_non_match_rates",
@@ -354,7 +362,7 @@ _DIFFERENCE_KINDS = ("within", "worse_by_at_most")
 _SUMMARY_HINT = "a model that fails everyone fails all groups alike, and would pass"
 
 
-def refuse_summary_alone(rules: Sequence[Rule], source: str) -> None:
+def refuse_summary_alone(rules: Sequence[PolicyRule], source: str) -> None:
     """Refuse a rule of differences between groups without limits of the errors themselves.
 
     Examples
@@ -371,8 +379,8 @@ def refuse_summary_alone(rules: Sequence[Rule], source: str) -> None:
         if rule.kind in ("at_least", "at_most") and rule.attribute is None
     }
     for rule in rules:
-        rule_source = f"{source}, rule {rule.place}"
-        if rule.metric in SUMMARIES:
+        rule_source = f"{source}, rule {rule.number}"
+        if rule.metric in SUMMARY_MEASURES:
             raise SpecError(
                 f"{rule.metric!r} is a summary of how groups differ, and decides nothing alone",
                 expected="a rule of each error for everyone (at_most), and of its differences"

@@ -10,7 +10,7 @@ from typing import Literal
 from isolux.vocabulary.errors import SpecError
 
 _AMOUNT_PATTERN = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)\s*([^\d\s,.].*?)?\s*")
-_POINTS = ("point", "points", "percentage points", "pp")
+_POINT_WORDS = ("point", "points", "percentage points", "pp")
 _SHARE_WORDS = ("share", "shares", "fraction")
 _PERCENT_WORDS = ("%", "percent", "per cent")
 
@@ -43,7 +43,7 @@ class Amount:
         return f"{self.number:g} {unit}".strip()
 
 
-def read_amount(amount: object, *, what: str, where: str) -> Amount:
+def read_amount(amount: object, *, key: str, source: str) -> Amount:
     """Read a number with its unit.
 
     Examples
@@ -54,32 +54,32 @@ def read_amount(amount: object, *, what: str, where: str) -> Amount:
     expected = "a number with its unit: `5 points`, `0.05 share`; a level also `80 %`"
     if isinstance(amount, float) and not math.isfinite(amount):
         raise SpecError(
-            f"{what} is not a number",
+            f"{key} is not a number",
             expected=expected,
             found=str(amount),
-            where=where,
+            where=source,
             hint="without a limit there is nothing to pass: give one, or leave the rule out",
         )
     if isinstance(amount, int | float) and not isinstance(amount, bool):
         raise SpecError(
-            f"{what} has no unit",
+            f"{key} has no unit",
             expected=expected,
             found=f"{amount:g}",
-            where=where,
-            hint=f"write {_suggest_amount(what, float(amount))}; "
+            where=source,
+            hint=f"write {_suggest_amount(key, float(amount))}; "
             "of another metric its unit, such as `2 dB`",
         )
     pattern_match = _AMOUNT_PATTERN.fullmatch(amount) if isinstance(amount, str) else None
     if pattern_match is None:
         point = isinstance(amount, str) and re.match(r"\s*[-+]?\d+,\d", amount)
-        hint = f"with a point: `{what}: {str(amount).replace(',', '.').strip()}`" if point else None
+        hint = f"with a point: `{key}: {str(amount).replace(',', '.').strip()}`" if point else None
         raise SpecError(
-            f"{what} is not a number", expected=expected, found=repr(amount), where=where, hint=hint
+            f"{key} is not a number", expected=expected, found=repr(amount), where=source, hint=hint
         )
     unit = " ".join((pattern_match[2] or "").split())
     if not unit:
-        return read_amount(float(pattern_match[1]), what=what, where=where)
-    for names, name in ((_POINTS, "points"), (_SHARE_WORDS, "share"), (_PERCENT_WORDS, "%")):
+        return read_amount(float(pattern_match[1]), key=key, source=source)
+    for names, name in ((_POINT_WORDS, "points"), (_SHARE_WORDS, "share"), (_PERCENT_WORDS, "%")):
         unit = name if unit.lower() in names else unit
     return Amount(float(pattern_match[1]), unit)
 
@@ -94,61 +94,61 @@ def _suggest_amount(key: str, number: float) -> str:
     )
 
 
-def margin_of(amount: Amount, unit: str, *, what: str, where: str) -> float:
+def margin_in_unit(amount: Amount, unit: str, *, key: str, source: str) -> float:
     """Convert the margin of a difference to the metric's unit.
 
     Examples
     --------
-    >>> margin_of(Amount(5.0, "points"), "fraction", what="within", where="rule 1")
+    >>> margin_in_unit(Amount(5.0, "points"), "fraction", what="within", where="rule 1")
     0.05
     """
     if amount.unit == "%":
         raise SpecError(
-            f"{what} is in percent, which a difference may mean in two ways",
+            f"{key} is in percent, which a difference may mean in two ways",
             expected=f"`{amount.number:g} points` of a hundred, or a share of 1",
             found=amount.text,
-            where=where,
+            where=source,
         )
-    margin = _convert_to_unit(amount, unit, what, where)
+    margin = _convert_to_unit(amount, unit, key, source)
     if margin <= 0:
         raise SpecError(
-            f"{what} leaves no room",
+            f"{key} leaves no room",
             expected="above 0: no number of people shows that two values are exactly alike",
             found=amount.text,
-            where=where,
+            where=source,
         )
     if unit == "fraction" and margin >= 1:
         raise SpecError(
-            f"{what} allows every difference there can be",
+            f"{key} allows every difference there can be",
             expected="below 100 points",
             found=amount.text,
-            where=where,
+            where=source,
         )
     return margin
 
 
-def level_of(amount: Amount, unit: str, *, what: str, where: str) -> float:
+def limit_in_unit(amount: Amount, unit: str, *, key: str, source: str) -> float:
     """Convert the limit of a value to the metric's unit.
 
     Examples
     --------
-    >>> level_of(Amount(80.0, "%"), "fraction", what="at_least", where="rule 1")
+    >>> limit_in_unit(Amount(80.0, "%"), "fraction", what="at_least", where="rule 1")
     0.8
     """
-    limit = _convert_to_unit(amount, unit, what, where)
+    limit = _convert_to_unit(amount, unit, key, source)
     if unit == "fraction" and not 0 < limit < 1:
         raise SpecError(
-            f"{what} asks nothing of a share, or what none can show",
+            f"{key} asks nothing of a share, or what none can show",
             expected="more than 0 % and less than 100 %",
             found=amount.text,
-            where=where,
+            where=source,
         )
-    if what == "at_least" and unit == "fraction" and amount.unit != "share" and amount.number < 1:
+    if key == "at_least" and unit == "fraction" and amount.unit != "share" and amount.number < 1:
         raise SpecError(
-            f"{what} asks for less than 1 %, which nearly any model passes",
+            f"{key} asks for less than 1 %, which nearly any model passes",
             expected=f"`{100 * amount.number:g} %`, or `{limit:g} share` if so little is meant",
             found=amount.text,
-            where=where,
+            where=source,
             hint=f"did you mean {100 * amount.number:g} %?",
         )
     return limit
@@ -173,7 +173,7 @@ def _convert_to_unit(amount: Amount, unit: str, key: str, source: str) -> float:
     )
 
 
-Kind = Literal[
+RuleKind = Literal[
     "at_least",
     "at_most",
     "within",
@@ -184,10 +184,10 @@ Kind = Literal[
     "covered",
     "ran",
 ]
-SamePeople = Literal["same", "shared", "different"]
+BaselinePeople = Literal["same", "shared", "different"]
 
 _METRIC_KEYS = ("metric", "label", "threshold", "model", "name")
-KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
+RULE_KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     "at_least": (("metric",), ("attribute", "groups"), "the value of everyone, or of each group"),
     "at_most": (("metric",), ("attribute", "groups"), "the value of everyone, or of each group"),
     "within": (("metric", "attribute"), ("groups",), "no two groups differ by as much"),
@@ -209,7 +209,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
 """Of each kind of rule: keys that it needs, keys that it may have, what it asks."""
 
 
-def takes(rule_kind: str) -> tuple[str, ...]:
+def allowed_keys(rule_kind: str) -> tuple[str, ...]:
     """List the keys that a rule of this kind may have.
 
     Examples
@@ -217,7 +217,7 @@ def takes(rule_kind: str) -> tuple[str, ...]:
     >>> takes("ran")
     ('ran', 'name')
     """
-    required_keys, optional_keys, _ = KINDS[rule_kind]
+    required_keys, optional_keys, _ = RULE_KINDS[rule_kind]
     return tuple(
         dict.fromkeys(
             (
@@ -232,14 +232,14 @@ def takes(rule_kind: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PolicyRule:
     """One rule.
 
     Parameters
     ----------
     kind : str
-        One of ``KINDS``.
-    place : int
+        One of ``RULE_KINDS``.
+    number : int
         From 1, in the policy.
     amount : Amount, optional
         Limit or margin, with its unit.
@@ -250,12 +250,12 @@ class Rule:
         The attribute, or intersection joined by ``*``; None: everyone. Of ``covered`` its value.
     groups : tuple of str
         Some groups alone; empty: each group whose value is known.
-    than : str, optional
+    reference : str, optional
         The group that others are held to; None: everyone else.
-    people : int or str, optional
+    min_people : int or str, optional
         Of ``covered``: the fewest in a group. Of ``lost_at_most``: ``same``, ``shared`` or
         ``different``.
-    clusters : int, optional
+    min_clusters : int, optional
         Of ``covered``: the fewest independent clusters in a group.
     analyses : tuple of str
         Of ``ran`` and ``none_above``.
@@ -265,8 +265,8 @@ class Rule:
         The name that the policy gives it; empty: it is made of what the rule asks.
     """
 
-    kind: Kind
-    place: int
+    kind: RuleKind
+    number: int
     amount: Amount | None = None
     metric: str | None = None
     label: str | None = None
@@ -274,21 +274,21 @@ class Rule:
     model: str | None = None
     attribute: str | None = None
     groups: tuple[str, ...] = ()
-    than: str | None = None
-    people: int | None = None
-    clusters: int | None = None
-    same_people: SamePeople = "same"
+    reference: str | None = None
+    min_people: int | None = None
+    min_clusters: int | None = None
+    baseline_people: BaselinePeople = "same"
     analyses: tuple[str, ...] = ()
     ratio: float | None = None
     title: str = ""
 
     @property
-    def where(self) -> str:
+    def source(self) -> str:
         """How errors call the rule."""
-        return f"rule {self.place} of the policy"
+        return f"rule {self.number} of the policy"
 
     @property
-    def asks_baseline(self) -> bool:
+    def needs_baseline(self) -> bool:
         """Whether the rule needs a second run."""
         return self.kind == "lost_at_most"
 
@@ -304,16 +304,16 @@ class Policy:
         1 less the chance of a wrong pass, and of a wrong fail, of the whole policy.
     power : float
         Chance with which the number of people that is told would decide.
-    unanswered : float
+    max_missing_share : float
         Share of people, 0 to 1, who may have no prediction, of everyone and of each asked group.
     name : str
     source : str
         The file, or "in memory".
     """
 
-    rules: tuple[Rule, ...]
+    rules: tuple[PolicyRule, ...]
     level: float = 0.95
     power: float = 0.8
     name: str = ""
     source: str = field(default="in memory", compare=False)
-    unanswered: float = 0.01
+    max_missing_share: float = 0.01

@@ -7,24 +7,30 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from isolux.policy.asking import Measured, plain
-from isolux.policy.decision import Case
-from isolux.policy.rules import Policy, Rule, level_of, margin_of
-from isolux.statements.numbers import MINUS, p_equals, points, value_text, with_unit
+from isolux.policy.asking import PolicyInputs, normalise_group_name
+from isolux.policy.decision import RuleCase
+from isolux.policy.rules import Policy, PolicyRule, limit_in_unit, margin_in_unit
+from isolux.statements.numbers import (
+    MINUS,
+    format_p_equation,
+    format_points,
+    format_value,
+    format_with_unit,
+)
 from isolux.stats.statistic import PairStatistic
-from isolux.vocabulary.spec import recorded_spec
-from isolux.vocabulary.words import brief
+from isolux.vocabulary.spec import read_recorded_spec
+from isolux.vocabulary.words import shorten_name
 
 if TYPE_CHECKING:
-    from isolux.policy.asking import Measured
+    from isolux.policy.asking import PolicyInputs
     from isolux.vocabulary.info import Metric
 
 
-_SHOWN = 4
+_MAX_LISTED = 4
 _DIFFERENCE_KINDS = ("within", "worse_by_at_most", "lost_at_most", "none_above")
 
 
-def title(rule: Rule, inputs: Measured) -> str:
+def rule_title(rule: PolicyRule, inputs: PolicyInputs) -> str:
     """Return the name that a policy gives a rule, or what it asks in a few words."""
     if rule.title:
         return rule.title
@@ -42,22 +48,22 @@ def title(rule: Rule, inputs: Measured) -> str:
         "at_most": f"{name} of {groups}: at most {amount}",
         "within": f"{name}: no two of {groups} more than {amount} apart",
         "worse_by_at_most": f"{name}: none of {groups} more than {amount} worse than "
-        f"{rule.than or 'everyone else'}",
+        f"{rule.reference or 'everyone else'}",
         "lost_at_most": f"{name}: {groups} lost at most {amount} since the baseline",
         "ratio_at_least": f"{name}: smallest over largest of {groups} at least {amount}",
     }
     return titles[rule.kind]
 
 
-def _title_covered(rule: Rule) -> str:
-    minimums = [f"{rule.people:,} people"] if rule.people else []
-    minimums += [f"{rule.clusters:,} clusters"] if rule.clusters else []
+def _title_covered(rule: PolicyRule) -> str:
+    minimums = [f"{rule.min_people:,} people"] if rule.min_people else []
+    minimums += [f"{rule.min_clusters:,} clusters"] if rule.min_clusters else []
     return f"Groups covered: {_describe_groups(rule)}" + (
         f", each with {' and '.join(minimums)}" if minimums else ""
     )
 
 
-def _metric_title(rule: Rule, inputs: Measured) -> str:
+def _metric_title(rule: PolicyRule, inputs: PolicyInputs) -> str:
     titles = [m.info.title for m in inputs.estimates.measures if m.metric == rule.metric]
     name = titles[0] if titles else str(rule.metric)
     details = [rule.label] if rule.label else []
@@ -66,23 +72,25 @@ def _metric_title(rule: Rule, inputs: Measured) -> str:
     return f"{name} ({', '.join(details)})" if details else name
 
 
-def _describe_groups(rule: Rule) -> str:
+def _describe_groups(rule: PolicyRule) -> str:
     if rule.attribute is None:
         return "everyone"
-    if len(rule.groups) > _SHOWN:
+    if len(rule.groups) > _MAX_LISTED:
         return f"{len(rule.groups):,} groups of {rule.attribute}"
     if rule.groups:
         return f"{', '.join(rule.groups)} ({rule.attribute})"
     return f"the groups of {rule.attribute}"
 
 
-def ruled(rule: Rule, cases: Sequence[Case], inputs: Measured, policy: Policy) -> str:
+def describe_rule_answer(
+    rule: PolicyRule, cases: Sequence[RuleCase], inputs: PolicyInputs, policy: Policy
+) -> str:
     """Describe what decided a rule, or how many more people would decide it."""
     return _describe_rule_answer(rule, cases, inputs, policy)
 
 
 def _describe_rule_answer(
-    rule: Rule, cases: Sequence[Case], inputs: Measured, policy: Policy
+    rule: PolicyRule, cases: Sequence[RuleCase], inputs: PolicyInputs, policy: Policy
 ) -> str:
     answer = cases[0].answer
     deciding_cases = _deduplicate_pairs([case for case in cases if case.answer == answer])
@@ -92,7 +100,7 @@ def _describe_rule_answer(
             if len(deciding_cases) == 1
             else f"It holds in all {len(deciding_cases):,} cases; nearest"
         )
-        n = inputs.baseline(rule).people if rule.asks_baseline else 0
+        n = inputs.baseline(rule).n_shared_people if rule.needs_baseline else 0
         both_runs_text = f" {n:,} people are in both runs." if n else ""
         nearest = _describe_measured_cases(rule, deciding_cases[:1], cases, inputs)
         return f"{opening}: {nearest}.{both_runs_text}"
@@ -107,8 +115,8 @@ def _describe_rule_answer(
         return f"{_end_sentence(text)}" + (
             f" Also not decided: {n_undecided:,}." if n_undecided else ""
         )
-    needed_text = needed(
-        deciding_cases, policy, baseline=rule.asks_baseline, noun=noun_of(rule, inputs)
+    needed_text = describe_needed_people(
+        deciding_cases, policy, baseline=rule.needs_baseline, noun=unit_noun(rule, inputs)
     )
     return f"{_end_sentence(text)} {needed_text}".strip()
 
@@ -118,7 +126,10 @@ def _end_sentence(text: str) -> str:
 
 
 def _describe_measured_cases(
-    rule: Rule, shown_cases: Sequence[Case], cases: Sequence[Case], inputs: Measured
+    rule: PolicyRule,
+    shown_cases: Sequence[RuleCase],
+    cases: Sequence[RuleCase],
+    inputs: PolicyInputs,
 ) -> str:
     """Describe the first few cases that have an estimate."""
     infos = {m.metric: m.info for m in inputs.estimates.measures}
@@ -132,32 +143,32 @@ def _describe_measured_cases(
             has_several_measures=has_several_measures,
             has_several_models=has_several_models,
         )
-        for case in shown_cases[:_SHOWN]
+        for case in shown_cases[:_MAX_LISTED]
     ]
-    return "; ".join(sentences) + _format_remaining(len(shown_cases) - _SHOWN)
+    return "; ".join(sentences) + _format_remaining(len(shown_cases) - _MAX_LISTED)
 
 
-def _group_by_reason(cases: Sequence[Case]) -> list[str]:
+def _group_by_reason(cases: Sequence[RuleCase]) -> list[str]:
     """List groups that could not be evaluated, by reason."""
     subjects_by_reason: dict[str, list[str]] = {}
     for case in cases:
-        subject = brief(str(case.group or case.attribute or case.metric or "the run"))
+        subject = shorten_name(str(case.group or case.attribute or case.metric or "the run"))
         subjects_by_reason.setdefault(str(case.reason), []).append(subject)
     sentences = [
-        f"{', '.join(subjects[:_SHOWN])}"
-        f"{_format_remaining(len(subjects) - _SHOWN, comma=True)}: {reason}"
+        f"{', '.join(subjects[:_MAX_LISTED])}"
+        f"{_format_remaining(len(subjects) - _MAX_LISTED, comma=True)}: {reason}"
         for reason, subjects in subjects_by_reason.items()
     ]
-    return sentences[:_SHOWN]
+    return sentences[:_MAX_LISTED]
 
 
 def _format_remaining(n: int, *, comma: bool = False) -> str:
     return "" if n < 1 else f"{'' if comma else ';'} and {n:,} more"
 
 
-def _deduplicate_pairs(cases: Sequence[Case]) -> list[Case]:
+def _deduplicate_pairs(cases: Sequence[RuleCase]) -> list[RuleCase]:
     """Keep one direction of each pair of groups: the worse one, which stands first."""
-    first_cases: dict[tuple[object, ...], Case] = {}
+    first_cases: dict[tuple[object, ...], RuleCase] = {}
     for case in cases:
         pair = frozenset((case.group, case.other))
         key = (case.model, case.metric, case.label, case.threshold, case.attribute, pair)
@@ -166,8 +177,8 @@ def _deduplicate_pairs(cases: Sequence[Case]) -> list[Case]:
 
 
 def _describe_case(
-    rule: Rule,
-    case: Case,
+    rule: PolicyRule,
+    case: RuleCase,
     infos: dict[str, Metric],
     *,
     has_several_measures: bool,
@@ -184,25 +195,25 @@ def _describe_case(
         ),
     ]
     details_text = ", ".join(detail for detail in details if detail)
-    subject = brief(case.group or "everyone")
+    subject = shorten_name(case.group or "everyone")
     subject = f"{subject} ({details_text})" if details_text else subject
     unit = metric.unit if metric else ""
-    return f"{subject} {_format_measured(rule, case, unit)}{_p(rule, case, unit)}"
+    return f"{subject} {_format_measured(rule, case, unit)}{_describe_p(rule, case, unit)}"
 
 
-def _p(rule: Rule, case: Case, unit: str) -> str:
+def _describe_p(rule: PolicyRule, case: RuleCase, unit: str) -> str:
     """Format the adjusted p-value of a case that fails, or would fail as the only case."""
     if case.answer == "fail":
-        return f", adjusted {p_equals(case.p_fail)}"
+        return f", adjusted {format_p_equation(case.p_fail)}"
     if not _is_beyond_limit(rule, case, unit):
         return ""
     return (
         ", beyond the limit on its own, but not once corrected for all cases "
-        f"(adjusted {p_equals(case.p_fail)})"
+        f"(adjusted {format_p_equation(case.p_fail)})"
     )
 
 
-def _is_beyond_limit(rule: Rule, case: Case, unit: str) -> bool:
+def _is_beyond_limit(rule: PolicyRule, case: RuleCase, unit: str) -> bool:
     """Whether both bounds of an undecided case lie on the wrong side of its limit."""
     low, high = case.low, case.high
     if case.answer != "insufficient" or case.reason or low is None or high is None:
@@ -210,34 +221,32 @@ def _is_beyond_limit(rule: Rule, case: Case, unit: str) -> bool:
     if rule.amount is None:
         return rule.ratio is not None and high < rule.ratio
     if rule.kind in _DIFFERENCE_KINDS:
-        margin = margin_of(rule.amount, unit, what=rule.kind, where=rule.where)
+        margin = margin_in_unit(rule.amount, unit, key=rule.kind, source=rule.source)
         return low > margin or high < -margin
-    limit = level_of(rule.amount, unit, what=rule.kind, where=rule.where)
+    limit = limit_in_unit(rule.amount, unit, key=rule.kind, source=rule.source)
     return high < limit if rule.kind == "at_least" else low > limit
 
 
-def _format_measured(rule: Rule, case: Case, unit: str) -> str:
+def _format_measured(rule: PolicyRule, case: RuleCase, unit: str) -> str:
     """Format an estimate with its bounds: ``77.4 % (74.6 to 80.0)``."""
     estimate, low, high = case.estimate, case.low, case.high
     if rule.kind == "ratio_at_least":
         ratio, low_text, high_text = map(_three_decimals, (estimate, low, high))
         return f"has {ratio} times that of {case.other} ({low_text} to {high_text})"
-    interval_text = f"({value_text(low, unit)} to {value_text(high, unit)})"
+    interval_text = f"({format_value(low, unit)} to {format_value(high, unit)})"
     if rule.kind not in _DIFFERENCE_KINDS:
-        return f"has {with_unit(estimate, unit)} {interval_text}"
+        return f"has {format_with_unit(estimate, unit)} {interval_text}"
     if rule.kind == "lost_at_most":
-        return (
-            f"changed by {_add_sign(points(estimate, unit), estimate)} {_signed(low, high, unit)}"
-        )
+        return f"changed by {_add_sign(format_points(estimate, unit), estimate)} {_format_signed_interval(low, high, unit)}"
     direction = "above" if (estimate or 0) >= 0 else "below"
     is_flipped = direction == "below" and low is not None and high is not None
     first_bound, last_bound = (-high, -low) if is_flipped else (low, high)  # type: ignore[operator]
-    interval_text = f"({value_text(first_bound, unit)} to {value_text(last_bound, unit)})"
-    return f"is {points(estimate, unit)} {direction} {brief(str(case.other))} {interval_text}"
+    interval_text = f"({format_value(first_bound, unit)} to {format_value(last_bound, unit)})"
+    return f"is {format_points(estimate, unit)} {direction} {shorten_name(str(case.other))} {interval_text}"
 
 
-def _signed(low: float | None, high: float | None, unit: str) -> str:
-    first, last = (value_text(bound, unit, sign=True) for bound in (low, high))
+def _format_signed_interval(low: float | None, high: float | None, unit: str) -> str:
+    first, last = (format_value(bound, unit, sign=True) for bound in (low, high))
     return f"({first} to {last})"
 
 
@@ -249,7 +258,7 @@ def _three_decimals(number: float | None) -> str:
     return "–" if number is None else f"{number:.3f}"
 
 
-def noun_of(rule: Rule, inputs: Measured) -> str:
+def unit_noun(rule: PolicyRule, inputs: PolicyInputs) -> str:
     """Return the noun of a metric's units: people, or pairs."""
     rule_measures = [m for m in inputs.estimates.measures if m.metric == rule.metric]
     in_pairs = bool(rule_measures) and all(
@@ -258,8 +267,8 @@ def noun_of(rule: Rule, inputs: Measured) -> str:
     return "pairs" if in_pairs else "people"
 
 
-def needed(
-    cases: Sequence[Case], policy: Policy, *, baseline: bool = False, noun: str = "people"
+def describe_needed_people(
+    cases: Sequence[RuleCase], policy: Policy, *, baseline: bool = False, noun: str = "people"
 ) -> str:
     """Describe how many more people of which groups would decide the undecided cases."""
     needed_by_group: dict[str, tuple[int, int | None]] = {}
@@ -274,10 +283,13 @@ def needed(
     text = []
     if needed_by_group:
         largest_first = sorted(needed_by_group.items(), key=lambda entry: -entry[1][0])
-        phrases = [_people(brief(name), *number, noun) for name, number in largest_first[:_SHOWN]]
+        phrases = [
+            _format_needed(shorten_name(name), *number, noun)
+            for name, number in largest_first[:_MAX_LISTED]
+        ]
         phrases += (
-            [f"more of {len(largest_first) - _SHOWN:,} other groups"]
-            if largest_first[_SHOWN:]
+            [f"more of {len(largest_first) - _MAX_LISTED:,} other groups"]
+            if largest_first[_MAX_LISTED:]
             else []
         )
         both_runs_text = " in both runs" if baseline else ""
@@ -288,10 +300,13 @@ def needed(
     too_small = [case for case in cases if case.reason and (case.more or case.more_clusters)]
     if too_small:
         missing_phrases = [
-            f"{_format_missing(case)} of {brief(str(case.group))}" for case in too_small[:_SHOWN]
+            f"{_format_missing(case)} of {shorten_name(str(case.group))}"
+            for case in too_small[:_MAX_LISTED]
         ]
         remaining_text = (
-            f"; and more of {len(too_small) - _SHOWN:,} others" if too_small[_SHOWN:] else ""
+            f"; and more of {len(too_small) - _MAX_LISTED:,} others"
+            if too_small[_MAX_LISTED:]
+            else ""
         )
         text.append(f"To be judged at all, it takes {'; '.join(missing_phrases)}{remaining_text}.")
     unknown_size = [
@@ -300,9 +315,9 @@ def needed(
         if case.group and case.reason and not (case.more or case.more_clusters)
     ]
     if unknown_size:
-        names = _join_and([brief(str(case.group)) for case in unknown_size[:_SHOWN]])
+        names = _join_and([shorten_name(str(case.group)) for case in unknown_size[:_MAX_LISTED]])
         remaining_text = (
-            f" and {len(unknown_size) - _SHOWN:,} others" if unknown_size[_SHOWN:] else ""
+            f" and {len(unknown_size) - _MAX_LISTED:,} others" if unknown_size[_MAX_LISTED:] else ""
         )
         text.append(f"How many more {noun} of {names}{remaining_text} it takes cannot be told.")
     if not text:
@@ -314,7 +329,7 @@ def needed(
     return " ".join(text)
 
 
-def _people(name: str, n: int, clusters: int | None, noun: str) -> str:
+def _format_needed(name: str, n: int, clusters: int | None, noun: str) -> str:
     clusters_text = f" in {_round_up(clusters)} more clusters" if clusters and clusters < n else ""
     return f"{_round_up(n)} more {noun} of {name}{clusters_text}"
 
@@ -331,14 +346,14 @@ def _round_up(n: int) -> str:
     return f"{-(-n // step) * step:,}"
 
 
-def _format_missing(case: Case) -> str:
+def _format_missing(case: RuleCase) -> str:
     phrases = [f"{case.more:,} more {'people' if case.more > 1 else 'person'}"] if case.more else []
     clusters = case.more_clusters
     phrases += [f"{clusters:,} more cluster{'s' if clusters != 1 else ''}"] if clusters else []
     return f"at least {' and '.join(phrases)}"
 
 
-def counted(rule: Rule, cases: Sequence[Case]) -> str:
+def describe_coverage(rule: PolicyRule, cases: Sequence[RuleCase]) -> str:
     """Describe what decided a rule of required groups or analyses."""
     answer = cases[0].answer
     deciding_cases = [case for case in cases if case.answer == answer]
@@ -349,14 +364,17 @@ def counted(rule: Rule, cases: Sequence[Case]) -> str:
         number = f"{len(deciding_cases):,} groups are" if len(deciding_cases) > 1 else "group is"
         return f"The {number} there; the smallest is {smallest.group}: {smallest.reason}."
     sentences = [
-        f"{brief(str(case.group or case.attribute))}: {case.reason}"
-        for case in deciding_cases[:_SHOWN]
+        f"{shorten_name(str(case.group or case.attribute))}: {case.reason}"
+        for case in deciding_cases[:_MAX_LISTED]
     ]
-    text = _end_sentence("; ".join(sentences) + _format_remaining(len(deciding_cases) - _SHOWN))
+    text = _end_sentence(
+        "; ".join(sentences) + _format_remaining(len(deciding_cases) - _MAX_LISTED)
+    )
     if answer == "fail":
         return text
     missing_phrases = [
-        f"{_format_missing(case)} of {brief(str(case.group))}" for case in deciding_cases[:_SHOWN]
+        f"{_format_missing(case)} of {shorten_name(str(case.group))}"
+        for case in deciding_cases[:_MAX_LISTED]
     ]
     return f"{text} It takes {'; '.join(missing_phrases)}."
 
@@ -370,12 +388,12 @@ _MAX_ATTRIBUTES = 8
 _FOUND_SUFFIX = " (a difference was found)"
 
 
-def found_differences(inputs: Measured) -> list[tuple[str, str]]:
+def list_found_differences(inputs: PolicyInputs) -> list[tuple[str, str]]:
     """List attribute and metric of each difference that the audit itself found."""
     findings = inputs.findings
     if not findings.height:
         return []
-    alpha = 1.0 - recorded_spec(inputs.record).statistics.level
+    alpha = 1.0 - read_recorded_spec(inputs.record).statistics.level
     rows = findings.filter(
         pl.col("analysis") == "group_gaps",
         pl.col("p_adjusted") <= alpha,
@@ -385,37 +403,45 @@ def found_differences(inputs: Measured) -> list[tuple[str, str]]:
     return list(dict.fromkeys(rows.select("attribute", "metric").iter_rows()))
 
 
-def unasked(policy: Policy, inputs: Measured) -> str:
+def describe_uncovered_attributes(policy: Policy, inputs: PolicyInputs) -> str:
     """Name the attributes of a run whose groups no rule holds to a limit; empty: there are none."""
     if any(rule.kind == "none_above" for rule in policy.rules):
         return ""
     limited_attributes = {
-        plain(rule.attribute)
+        normalise_group_name(rule.attribute)
         for rule in policy.rules
         if rule.attribute is not None and rule.kind not in _NON_STATISTICAL_KINDS
     }
     uncovered = [
-        name for name in inputs.estimates.domain_of if plain(name) not in limited_attributes
+        name
+        for name in inputs.estimates.domain_rows
+        if normalise_group_name(name) not in limited_attributes
     ]
     if not uncovered:
         return ""
-    differing = {plain(name) for name, _ in found_differences(inputs)}
-    found_names = [f"{name}{_FOUND_SUFFIX}" for name in uncovered if plain(name) in differing]
-    names = found_names + [name for name in uncovered if plain(name) not in differing]
+    differing = {normalise_group_name(name) for name, _ in list_found_differences(inputs)}
+    found_names = [
+        f"{name}{_FOUND_SUFFIX}" for name in uncovered if normalise_group_name(name) in differing
+    ]
+    names = found_names + [
+        name for name in uncovered if normalise_group_name(name) not in differing
+    ]
     counted_attributes = {
-        plain(rule.attribute)
+        normalise_group_name(rule.attribute)
         for rule in policy.rules
         if rule.attribute is not None and rule.kind == "covered"
     }
     unmentioned = [
-        entry for entry in names if plain(_strip_suffix(entry)) not in counted_attributes
+        entry
+        for entry in names
+        if normalise_group_name(_strip_suffix(entry)) not in counted_attributes
     ]
-    sentences = [f"not asked by any rule: {_listed(unmentioned)}"] if unmentioned else []
+    sentences = [f"not asked by any rule: {_join_attributes(unmentioned)}"] if unmentioned else []
     counted_names = [entry for entry in names if entry not in unmentioned]
     if counted_names:
         sentences.append(
             "counted by a rule, but no rule checks how well the model "
-            f"works for them: {_listed(counted_names)}"
+            f"works for them: {_join_attributes(counted_names)}"
         )
     return "; ".join(sentences)
 
@@ -424,7 +450,7 @@ def _strip_suffix(entry: str) -> str:
     return entry.removesuffix(_FOUND_SUFFIX)
 
 
-def _listed(names: list[str]) -> str:
+def _join_attributes(names: list[str]) -> str:
     n_shown = max(_MAX_ATTRIBUTES, sum(name.endswith(_FOUND_SUFFIX) for name in names))
     remaining_text = f" and {len(names) - n_shown:,} more" if names[n_shown:] else ""
     return ", ".join(names[:n_shown]) + remaining_text

@@ -1,8 +1,9 @@
 """Formats of model output: one file each, ``INFO``, ``misfit(seen)`` and ``read(path, ...)``.
 
 From what a model said to the table predictions, one row an answer. ``read_predictions`` reads
-any kind of output, ``read_labels`` labels from a file of their own, ``from_attributes`` takes
-answers that stand in the dataset's table, and ``join`` brings predictions to the dataset's ids.
+any kind of output, ``read_labels`` labels from a file of their own, ``labels_from_attributes``
+takes answers that stand in the dataset's table, and ``join`` brings predictions to the dataset's
+ids.
 
 To add a format, write ``predictions/<name>.py``: ``INFO`` (a ``FormatInfo``) says what its files
 are called, ``misfit(seen: Seen) -> str | None`` says why a file of such a name is none of its own
@@ -19,25 +20,33 @@ import polars as pl
 
 from isolux.io.cells import as_text
 from isolux.io.frames import FORMATS, open_bytes, read_table
-from isolux.io.ids import IdFrom, id_column, ids_of
-from isolux.io.paths import as_path
+from isolux.io.ids import IdFrom, choose_id_column, read_ids
+from isolux.io.paths import to_path
 from isolux.io.refusals import require_columns
-from isolux.io.text import decodable
-from isolux.predictions._attributes import from_attributes, one_value_each
-from isolux.predictions._detections import model_name
-from isolux.predictions._image_ids import image_sizes, of_everyone_shown, with_own_image_ids
-from isolux.predictions._join import join
-from isolux.predictions._labels.confidences import whether_detected
-from isolux.predictions._labels.reading import QUESTION_COLUMNS, models_of_rows, refuse_no_question
-from isolux.predictions._outputs import labels_of_images, read_outputs, reads_labels
-from isolux.predictions._recognise import output_format
+from isolux.io.text import check_utf8
+from isolux.predictions._attributes import labels_from_attributes, read_single_values
+from isolux.predictions._detections import model_name_from_path
+from isolux.predictions._image_ids import (
+    give_image_labels_to_people,
+    list_image_sizes,
+    match_image_ids,
+)
+from isolux.predictions._join import join_predictions
+from isolux.predictions._labels.confidences import read_is_detected
+from isolux.predictions._labels.reading import (
+    QUESTION_COLUMNS,
+    read_row_models,
+    refuse_unasked_question,
+)
+from isolux.predictions._outputs import has_image_labels, is_label_format, read_outputs
+from isolux.predictions._recognise import detect_output_format
 from isolux.predictions._scores import (
-    holds_scores_alone,
+    has_only_scores,
+    join_scores,
     read_scores,
     scores_from_attributes,
-    with_scores,
 )
-from isolux.predictions._seen import Seen, look_at_table, table_format
+from isolux.predictions._seen import FileProbe, probe_table, table_format
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
@@ -46,29 +55,29 @@ from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 
 __all__ = [
     "QUESTION_COLUMNS",
-    "Seen",
+    "FileProbe",
+    "detect_output_format",
     "detected_from_attributes",
-    "found_or_missed",
-    "from_attributes",
-    "holds_scores_alone",
-    "image_sizes",
-    "join",
-    "labels_of_images",
-    "look_at_table",
-    "models_in",
-    "of_everyone_shown",
-    "of_model",
-    "output_format",
-    "read_detected",
+    "give_image_labels_to_people",
+    "has_image_labels",
+    "has_only_scores",
+    "join_predictions",
+    "join_scores",
+    "labels_from_attributes",
+    "list_image_sizes",
+    "list_models",
+    "match_image_ids",
+    "probe_table",
+    "read_detected_column",
+    "read_detected_list",
     "read_labels",
     "read_outputs",
     "read_predictions",
     "read_scores",
-    "refuse_no_question",
+    "refuse_unasked_question",
     "scores_from_attributes",
+    "select_model",
     "table_format",
-    "with_own_image_ids",
-    "with_scores",
 ]
 
 
@@ -117,10 +126,10 @@ def read_predictions(
     ...     read_predictions(file, column="gender", score="sure", scale=100).rows()
     [('net', 'val/1.jpg', 'Male', 0.93, 1, None)]
     """
-    as_path(
+    to_path(
         path,
         "a file of answers",
-        instead="a table in memory goes to isolux.score as it is: model, instance_id, label, rank",
+        hint="a table in memory goes to isolux.score as it is: model, instance_id, label, rank",
     )
     return read_outputs(path, format=format, model=model, **settings)
 
@@ -153,7 +162,7 @@ def read_labels(
     ...     read_labels(file, column="gender", score="sure", scale=100).rows()
     [('net', 'val/1.jpg', 'Male', 0.93, 1, None)]
     """
-    format_name = format or table_format(Path(path)) or output_format(path)
+    format_name = format or table_format(Path(path)) or detect_output_format(path)
     plugin = registry.load("predictions", format_name)
     further_settings = {
         "model_column": model_column,
@@ -172,8 +181,8 @@ def read_labels(
             "questions": None,
         }
         _refuse_column_settings(columns, format_name, path)
-        return check(plugin.read(path, model=model), LABEL_PREDICTIONS, where=path)
-    if not reads_labels(plugin):
+        return check(plugin.read(path, model=model), LABEL_PREDICTIONS, source=path)
+    if not is_label_format(plugin):
         raise SpecError(
             "this format holds no labels of people",
             expected="a table with one row per answer: CSV, Parquet, …",
@@ -193,7 +202,7 @@ def read_labels(
         separator=separator,
         model=model,
     )
-    return check(cast("pl.DataFrame", frame), LABEL_PREDICTIONS, where=path)
+    return check(cast("pl.DataFrame", frame), LABEL_PREDICTIONS, source=path)
 
 
 def _refuse_column_settings(settings: dict[str, Any], format_name: str, path: str | Path) -> None:
@@ -216,12 +225,12 @@ def detected_from_attributes(
     dataset: Dataset, column: str, *, model: str | None = None
 ) -> pl.DataFrame:
     """Take whether people were found from an attribute of the dataset."""
-    wide = one_value_each(dataset, column)
-    is_detected = whether_detected(wide["value"].alias(column), dataset.where)
+    wide = read_single_values(dataset, column)
+    is_detected = read_is_detected(wide["value"].alias(column), dataset.row_source)
     return _build_detected_table(wide["instance_id"], is_detected, model or column)
 
 
-def read_detected(
+def read_detected_column(
     path: str | Path,
     column: str,
     *,
@@ -233,11 +242,13 @@ def read_detected(
     """Read from a file with a row a person whether each was found."""
     frame = read_table(path, format=format, sheet=sheet)
     require_columns(frame, (column,), str(path))
-    ids = ids_of(frame, id_column(frame, id, str(path), what="an answer"), str(path))
-    table = _build_detected_table(
-        ids, whether_detected(frame[column], str(path)), _name_model_of_list(path)
+    ids = read_ids(
+        frame, choose_id_column(frame, id, str(path), description="an answer"), str(path)
     )
-    models = models_of_rows(frame, model_column, None, str(path))
+    table = _build_detected_table(
+        ids, read_is_detected(frame[column], str(path)), _name_model_of_list(path)
+    )
+    models = read_row_models(frame, model_column, None, str(path))
     if models is not None:
         table = table.with_columns(models.fill_null(_name_model_of_list(path)).alias("model"))
     is_repeated = table.select("model", "instance_id").is_duplicated()
@@ -251,11 +262,11 @@ def read_detected(
     return table
 
 
-def found_or_missed(
+def read_detected_list(
     dataset: Dataset,
     path: str | Path,
     *,
-    found: bool,
+    lists_detected: bool,
     id: str | None = None,  # noqa: A002
     id_from: IdFrom = "column",
     model: str | None = None,
@@ -263,9 +274,9 @@ def found_or_missed(
     """Take a list of the people whom a model found, or missed; the others are the opposite."""
     ids = _read_id_list(path, id).unique(maintain_order=True)
     model_label = model or _name_model_of_list(path)
-    matched, notes = join(
+    matched, notes = join_predictions(
         dataset,
-        _build_detected_table(ids, pl.Series([found] * len(ids)), model_label),
+        _build_detected_table(ids, pl.Series([lists_detected] * len(ids)), model_label),
         id_from=id_from,
     )
     unmatched_notes = [Caution(note) for note in notes if "have no person" in note]
@@ -280,12 +291,14 @@ def found_or_missed(
             "per line",
         )
     is_listed = people.is_in(matched["instance_id"].implode())
-    word, other_word = ("found", "missed") if found else ("missed", "found")
+    word, other_word = ("found", "missed") if lists_detected else ("missed", "found")
     list_note = (
         f"{int(is_listed.sum()):,} of {len(people):,} people are on the list of {word} people; the "
         f"others count as {other_word}."
     )
-    return _build_detected_table(people, is_listed if found else ~is_listed, model_label), (
+    return _build_detected_table(
+        people, is_listed if lists_detected else ~is_listed, model_label
+    ), (
         list_note,
         *unmatched_notes,
     )
@@ -296,10 +309,12 @@ def _read_id_list(path: str | Path, column: str | None) -> pl.Series:
     if file.name.lower().endswith(tuple(s for suffixes in FORMATS.values() for s in suffixes)):
         frame = read_table(file)
         only_column = frame.columns[0] if len(frame.columns) == 1 else None
-        id_column_name = column or only_column or id_column(frame, None, str(path), what="a line")
-        return ids_of(frame, id_column_name, str(path)).alias(id_column_name)
+        id_column_name = (
+            column or only_column or choose_id_column(frame, None, str(path), description="a line")
+        )
+        return read_ids(frame, id_column_name, str(path)).alias(id_column_name)
     with open_bytes(file) as stream:
-        lines = decodable(stream.read(), str(path)).decode().splitlines()
+        lines = check_utf8(stream.read(), str(path)).decode().splitlines()
     ids = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     if not ids:
         raise FileError("this list names nobody", expected="an id a line", where=str(path))
@@ -307,7 +322,7 @@ def _read_id_list(path: str | Path, column: str | None) -> pl.Series:
 
 
 def _name_model_of_list(path: str | Path) -> str:
-    return model_name(path).removesuffix(".lst")
+    return model_name_from_path(path).removesuffix(".lst")
 
 
 def _build_detected_table(ids: pl.Series, detected: pl.Series, model: str) -> pl.DataFrame:
@@ -318,7 +333,7 @@ def _build_detected_table(ids: pl.Series, detected: pl.Series, model: str) -> pl
 # One long table of several models: which there are, and the one that is to be judged.
 
 
-def models_in(
+def list_models(
     path: str | Path,
     column: str,
     *,
@@ -339,7 +354,7 @@ def models_in(
     return tuple(names.unique(maintain_order=True))
 
 
-def of_model(predictions: pl.DataFrame, model: str) -> pl.DataFrame:
+def select_model(predictions: pl.DataFrame, model: str) -> pl.DataFrame:
     """Keep one model's predictions."""
     model_names = predictions["model"].unique(maintain_order=True).to_list()
     if model not in model_names:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.predictions._labels.reading import Answers, label_rows
+from isolux.predictions._labels.reading import LabelColumns, build_label_rows
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 
 
-def from_attributes(
+def labels_from_attributes(
     dataset: Dataset,
     column: str,
     *,
@@ -37,9 +37,9 @@ def from_attributes(
             how="left",
             maintain_order="left",
         )
-    source = dataset.where
+    source = dataset.row_source
     frame = wide.drop("instance_id").rename(lambda name: name.removeprefix("of "))
-    label_columns = Answers(
+    label_columns = LabelColumns(
         column=column,
         score=score,
         scale=scale,
@@ -48,11 +48,11 @@ def from_attributes(
         model=model or column,
         question=question,
     )
-    rows = label_rows(frame, wide["instance_id"], label_columns, source)
-    return check(rows, LABEL_PREDICTIONS, where=source)
+    rows = build_label_rows(frame, wide["instance_id"], label_columns, source)
+    return check(rows, LABEL_PREDICTIONS, source=source)
 
 
-def one_value_each(dataset: Dataset, column: str) -> pl.DataFrame:
+def read_single_values(dataset: Dataset, column: str) -> pl.DataFrame:
     """Give each person's value of an attribute: ``instance_id`` and ``value``."""
     rows = dataset.values_of(column).select(instance_id="unit_id", value="value")
     is_repeated = rows["instance_id"].is_duplicated()
@@ -61,7 +61,7 @@ def one_value_each(dataset: Dataset, column: str) -> pl.DataFrame:
             f"a person has several values of {column!r}",
             expected="one value a person",
             found=repr(rows["instance_id"].filter(is_repeated)[0]),
-            where=dataset.where,
+            where=dataset.row_source,
         )
     people = dataset.instances.select("instance_id")
     return people.join(rows, on="instance_id", how="left", maintain_order="left")

@@ -14,9 +14,15 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from isolux.io.cells import as_numbers, as_text, row_of
+from isolux.io.cells import as_numbers, as_text, first_true_row
 from isolux.io.frames import FORMATS, read_table
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown, place
+from isolux.vocabulary.errors import (
+    SpecError,
+    TableError,
+    UnknownNameError,
+    format_columns,
+    format_location,
+)
 from isolux.vocabulary.tables import (
     BOX_PREDICTIONS,
     KEYPOINT_PREDICTIONS,
@@ -26,13 +32,13 @@ from isolux.vocabulary.tables import (
 )
 
 BOX = ("box_x", "box_y", "box_w", "box_h")
-Kind = Literal["boxes", "masks", "keypoints"]
-KINDS: dict[Kind, Table] = {
+DetectionKind = Literal["boxes", "masks", "keypoints"]
+TABLES_BY_KIND: dict[DetectionKind, Table] = {
     "boxes": BOX_PREDICTIONS,
     "masks": MASK_PREDICTIONS,
     "keypoints": KEYPOINT_PREDICTIONS,
 }
-_KEY_COLUMN_BY_KIND: dict[Kind, str] = {
+_KEY_COLUMN_BY_KIND: dict[DetectionKind, str] = {
     "boxes": "box_x",
     "masks": "mask_counts",
     "keypoints": "keypoints_x",
@@ -41,7 +47,7 @@ _NUMBERS = (*BOX, "score", "mask_height", "mask_width")
 _FILE_ENDINGS = (".json", ".npy", ".txt", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2", ".zip")
 
 
-def model_name(path: str | Path) -> str:
+def model_name_from_path(path: str | Path) -> str:
     """Call a model by its file's or folder's name, less the ending of its format."""
     name = Path(path).expanduser().resolve().name
     file_endings = [*_FILE_ENDINGS, *(suffix for group in FORMATS.values() for suffix in group)]
@@ -49,19 +55,19 @@ def model_name(path: str | Path) -> str:
     return (name[: -len(endings[-1])] if endings else name) or name
 
 
-def with_model(frame: pl.DataFrame, model: str | None, path: Path) -> pl.DataFrame:
+def add_model_column(frame: pl.DataFrame, model: str | None, path: Path) -> pl.DataFrame:
     """Name the model of each row: as it is named, as the table says, or by the file's name."""
-    model_column = pl.lit(model or model_name(path))
+    model_column = pl.lit(model or model_name_from_path(path))
     if model is None and "model" in frame.columns:
-        model_column = pl.col("model").cast(pl.String).fill_null(model_name(path))
+        model_column = pl.col("model").cast(pl.String).fill_null(model_name_from_path(path))
     return frame.with_columns(model_column.alias("model"))
 
 
-def kind_of_columns(columns: Sequence[str]) -> Kind | None:
+def detect_kind(columns: Sequence[str]) -> DetectionKind | None:
     """Tell the most that these columns are enough for: keypoints, masks, boxes, or none of them."""
     if "image_id" not in columns or ("score" not in columns and "instance_id" in columns):
         return None
-    ordered_kinds: tuple[Kind, ...] = ("masks", "keypoints", "boxes")
+    ordered_kinds: tuple[DetectionKind, ...] = ("masks", "keypoints", "boxes")
     return next(
         (
             detection_kind
@@ -72,26 +78,26 @@ def kind_of_columns(columns: Sequence[str]) -> Kind | None:
     )
 
 
-def detections(
+def build_detections(
     frame: pl.DataFrame,
     source: str,
     *,
-    detection_kind: Kind | None = None,
+    detection_kind: DetectionKind | None = None,
     model: str,
-    unsized: bool = False,
+    allows_missing_boxes: bool = False,
 ) -> pl.DataFrame:
     """Give one of the three tables of detections, checked."""
-    if detection_kind is not None and detection_kind not in KINDS:
-        raise UnknownNameError("kind of detections", detection_kind, KINDS)
-    table_kind = detection_kind or kind_of_columns(frame.columns) or "boxes"
+    if detection_kind is not None and detection_kind not in TABLES_BY_KIND:
+        raise UnknownNameError("kind of detections", detection_kind, TABLES_BY_KIND)
+    table_kind = detection_kind or detect_kind(frame.columns) or "boxes"
     if frame.height and _KEY_COLUMN_BY_KIND[table_kind] not in frame.columns:
         raise SpecError(
             f"there are no {table_kind} in these predictions",
             expected=f"a column {_KEY_COLUMN_BY_KIND[table_kind]!r}",
-            found=columns_shown(frame.columns),
+            found=format_columns(frame.columns),
             where=source,
         )
-    table = KINDS[table_kind]
+    table = TABLES_BY_KIND[table_kind]
     model_column = pl.col("model").fill_null(model) if "model" in frame.columns else pl.lit(model)
     for name in ("label",) if "label" not in frame.columns else ():
         frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias(name))
@@ -99,9 +105,11 @@ def detections(
     if not frame.height:
         frame = frame.with_columns(pl.lit(None, dtype=table.schema[n]).alias(n) for n in absent)
     rows = frame.with_columns(model_column.alias("model"))
-    _refuse_invalid_boxes(rows, source, allows_missing=unsized or table_kind != "boxes")
+    _refuse_invalid_boxes(
+        rows, source, allows_missing=allows_missing_boxes or table_kind != "boxes"
+    )
     columns = [c.name for c in table.columns if c.name in rows.columns]
-    return check(rows.select(columns), table, where=source)
+    return check(rows.select(columns), table, source=source)
 
 
 def _refuse_invalid_boxes(frame: pl.DataFrame, source: str, *, allows_missing: bool) -> None:
@@ -124,12 +132,12 @@ def _refuse_invalid_boxes(frame: pl.DataFrame, source: str, *, allows_missing: b
     }
     for name, problem in problems.items():
         if box_problems[name].any():
-            row = row_of(box_problems[name])
+            row = first_true_row(box_problems[name])
             raise TableError(
                 f"a box {problem} ({box_problems[name].sum():,} in all)",
                 expected="left, upper, width and height in pixels; width and height 0 or more",
                 found=str([frame[edge][row] for edge in edges]),
-                where=place(source, row + 1, "box"),
+                where=format_location(source, row + 1, "box"),
                 hint="leave such rows out, or write corners x1, y1, x2, y2 as x, y, width, height"
                 if name == "negative"
                 else None,
@@ -145,14 +153,14 @@ def _are_boxes_valid(frame: pl.DataFrame) -> bool:
 
 
 def read_detections(
-    path: str | Path, format_name: str, *, model: str | None, detection_kind: Kind | None
+    path: str | Path, format_name: str, *, model: str | None, detection_kind: DetectionKind | None
 ) -> pl.DataFrame:
     """Read a table of one's own (CSV, Parquet, …) whose columns are those of detections."""
     source = str(path)
     frame = read_table(path, format=format_name)
     # Parquet that isolux wrote needs no conversion; text does.
     number_columns = [
-        as_numbers(frame[name], where=source, column=name).alias(name)
+        as_numbers(frame[name], source=source, column=name).alias(name)
         for name in _NUMBERS
         if name in frame.columns and frame.schema[name] not in (pl.Float64(), pl.Int64())
     ]
@@ -164,4 +172,6 @@ def read_detections(
     frame = frame.with_columns(*number_columns, *text_columns)
     if model is not None and "model" in frame.columns:
         frame = frame.drop("model")
-    return detections(frame, source, detection_kind=detection_kind, model=model or model_name(path))
+    return build_detections(
+        frame, source, detection_kind=detection_kind, model=model or model_name_from_path(path)
+    )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.io.ids import IdFrom, reduced
+from isolux.io.ids import IdFrom, reduce_ids
 from isolux.vocabulary.errors import JoinError
 
 
-def shortened(ids: pl.Series, id_from: IdFrom, source: str) -> pl.Series:
+def shorten_ids(ids: pl.Series, id_from: IdFrom, source: str) -> pl.Series:
     """Return the part of each id that ``id_from`` names."""
     if id_from == "column":
-        return reduced(ids, id_from)
-    table = pl.DataFrame({"whole": ids, "part": reduced(ids, id_from)})
+        return reduce_ids(ids, id_from)
+    table = pl.DataFrame({"whole": ids, "part": reduce_ids(ids, id_from)})
     distinct = table.unique("whole", keep="first", maintain_order=True)
     clash = distinct["part"].is_duplicated()
     if clash.any():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.io.ids import IdFrom, reduced
+from isolux.io.ids import IdFrom, reduce_ids
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.notes import Caution
@@ -21,28 +21,28 @@ _NOTE_BY_ID_FORM: dict[IdFrom, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class NamedImages:
+class RenamedImages:
     """Predictions by the dataset's own image ids, and what was done to get there."""
 
     frame: pl.DataFrame
     notes: tuple[str, ...] = ()
 
 
-def of_everyone_shown(dataset: Dataset, labels: pl.DataFrame) -> NamedImages:
+def give_image_labels_to_people(dataset: Dataset, labels: pl.DataFrame) -> RenamedImages:
     """Give the labels of images to the people whom the images show."""
     columns = labels.columns
-    renamed = with_own_image_ids(dataset, labels.rename({"instance_id": "image_id"}))
+    renamed = match_image_ids(dataset, labels.rename({"instance_id": "image_id"}))
     people = dataset.instances.select(pl.col("instance_id", "image_id").cast(pl.String))
     person_rows = renamed.frame.join(people, on="image_id", how="inner", maintain_order="left")
     if labels.height and people.height and not person_rows.height:
-        examples = [] if dataset.withdrawn else people["image_id"].head(3).to_list()
+        examples = [] if dataset.withdrawn_ids else people["image_id"].head(3).to_list()
         raise JoinError(
             "these labels are of images, and not one is of the dataset",
             expected="ids of images" + (": " if examples else "") + ", ".join(map(repr, examples)),
             found=", ".join(map(repr, renamed.frame["image_id"].head(3))),
             where="the predictions",
         )
-    return NamedImages(
+    return RenamedImages(
         person_rows.select(columns), (*renamed.notes, *_note_on_images(renamed.frame, people))
     )
 
@@ -79,14 +79,14 @@ def _note_on_images(labels: pl.DataFrame, people: pl.DataFrame) -> list[str]:
     return notes
 
 
-def with_own_image_ids(dataset: Dataset, predictions: pl.DataFrame) -> NamedImages:
+def match_image_ids(dataset: Dataset, predictions: pl.DataFrame) -> RenamedImages:
     """Give predictions the dataset's image ids where they name images by their COCO numbers."""
     by_file = _match_by_file(dataset, predictions)
     if by_file is not None:
         return by_file
     images = dataset.images
     if _COCO_NUMBER_COLUMN not in images.columns or "image_id" not in predictions.columns:
-        return NamedImages(predictions)
+        return RenamedImages(predictions)
     predicted_ids = predictions["image_id"].unique().cast(pl.String)
     numbers = images.select("image_id", pl.col(_COCO_NUMBER_COLUMN).cast(pl.String)).drop_nulls()
     dataset_ids = pl.concat([images["image_id"], dataset.instances["image_id"]])
@@ -94,17 +94,17 @@ def with_own_image_ids(dataset: Dataset, predictions: pl.DataFrame) -> NamedImag
         predicted_ids.is_in(dataset_ids.implode()).any()
         or not predicted_ids.is_in(numbers[_COCO_NUMBER_COLUMN].implode()).any()
     ):
-        return NamedImages(predictions)
+        return RenamedImages(predictions)
     renamed = predictions.with_columns(
         pl.col("image_id")
         .cast(pl.String)
         .replace(numbers[_COCO_NUMBER_COLUMN].to_list(), numbers["image_id"].to_list())
     )
     note = "The predictions name images by the numbers of the dataset's COCO file."
-    return NamedImages(renamed, (note,))
+    return RenamedImages(renamed, (note,))
 
 
-def _match_by_file(dataset: Dataset, predictions: pl.DataFrame) -> NamedImages | None:
+def _match_by_file(dataset: Dataset, predictions: pl.DataFrame) -> RenamedImages | None:
     """Name images by the dataset's ids where not one is known and their files' names are."""
     images = dataset.images
     if "image_id" not in predictions.columns:
@@ -127,7 +127,7 @@ def _match_by_file(dataset: Dataset, predictions: pl.DataFrame) -> NamedImages |
         return None
     ids = pl.col("image_id").cast(pl.String).replace(id_by_name)
     note = f"The predictions name images by their files, {form_note}."
-    return NamedImages(predictions.with_columns(ids), (note,))
+    return RenamedImages(predictions.with_columns(ids), (note,))
 
 
 def _list_file_names(images: pl.DataFrame, dataset_ids: pl.Series) -> list[pl.DataFrame]:
@@ -143,21 +143,21 @@ def _match_names(
     file_names: pl.DataFrame, predicted_ids: pl.Series, id_form: IdFrom
 ) -> dict[str, str]:
     """Give each name the id of the one image of that name; nothing where two names are alike."""
-    keys = file_names.select("image_id", key=reduced(file_names["file"], id_form))
-    queries = pl.DataFrame({"named": predicted_ids, "key": reduced(predicted_ids, id_form)})
+    keys = file_names.select("image_id", key=reduce_ids(file_names["file"], id_form))
+    queries = pl.DataFrame({"named": predicted_ids, "key": reduce_ids(predicted_ids, id_form)})
     matches = queries.join(keys, on="key")
     if matches["named"].is_duplicated().any() or matches["image_id"].is_duplicated().any():
         return {}
     return dict(zip(matches["named"].to_list(), matches["image_id"].to_list(), strict=True))
 
 
-def image_sizes(dataset: Dataset) -> dict[str, tuple[int, int]]:
+def list_image_sizes(dataset: Dataset) -> dict[str, tuple[int, int]]:
     """Give the sizes of images in pixels, by id and by file name; those that are known."""
     sized_images = IMAGES.conform(dataset.images).select("image_id", "uri", "width", "height")
     sized_images = sized_images.filter(
         pl.col("width").is_not_null() & pl.col("height").is_not_null()
     )
-    rows = sized_images.with_columns(stem=reduced(sized_images["uri"], "stem")).iter_rows(
+    rows = sized_images.with_columns(stem=reduce_ids(sized_images["uri"], "stem")).iter_rows(
         named=True
     )
     size_by_name: dict[str, tuple[int, int]] = {}

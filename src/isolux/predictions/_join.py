@@ -7,29 +7,29 @@ from collections.abc import Sequence
 import polars as pl
 
 from isolux.io.id_spellings import (
-    Sides,
-    other_spelling,
-    refuse_counted_from_elsewhere,
+    JoinSides,
+    find_spelling_match,
+    refuse_different_numbering,
     refuse_other_spelling,
 )
-from isolux.io.ids import ID_FROM, IdFrom, reduced
-from isolux.predictions._id_parts import shortened
+from isolux.io.ids import ID_FROM, IdFrom, reduce_ids
+from isolux.predictions._id_parts import shorten_ids
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError
 
 
-def join(
+def join_predictions(
     dataset: Dataset,
     predictions: pl.DataFrame,
     *,
     id_from: IdFrom = "column",
-    what: str = "prediction",
+    row_name: str = "prediction",
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Give predictions the ids of the dataset's people."""
     _refuse_row_numbers(dataset)
     people = dataset.instances["instance_id"].cast(pl.String)
-    keys = pl.DataFrame({"_key": shortened(people, id_from, "the dataset"), "_person": people})
-    short_ids = shortened(predictions["instance_id"], id_from, "the predictions")
+    keys = pl.DataFrame({"_key": shorten_ids(people, id_from, "the dataset"), "_person": people})
+    short_ids = shorten_ids(predictions["instance_id"], id_from, "the predictions")
     joined_rows = predictions.with_columns(_key=short_ids).join(
         keys, on="_key", how="left", maintain_order="left"
     )
@@ -37,12 +37,14 @@ def join(
     if len(people):
         for model in predictions["model"].unique(maintain_order=True).to_list():
             rows = joined_rows.filter(pl.col("model") == model)
-            join_sides = Sides(
-                "the dataset", f"the {what}s of {model!r}", named=not dataset.withdrawn
+            join_sides = JoinSides(
+                "the dataset", f"the {row_name}s of {model!r}", shows_ids=not dataset.withdrawn_ids
             )
-            notes += _note_unmatched(rows, keys["_key"], people, model, id_from, join_sides, what)
+            notes += _note_unmatched(
+                rows, keys["_key"], people, model, id_from, join_sides, row_name
+            )
         if predictions.is_empty():
-            notes.append(f"None of {len(people):,} people has a {what}.")
+            notes.append(f"None of {len(people):,} people has a {row_name}.")
     aligned = joined_rows.filter(pl.col("_person").is_not_null()).with_columns(
         instance_id="_person"
     )
@@ -66,7 +68,7 @@ def _note_unmatched(
     people: pl.Series,
     model: str,
     id_from: IdFrom,
-    join_sides: Sides,
+    join_sides: JoinSides,
     row_name: str,
 ) -> list[str]:
     predicted_ids = rows["instance_id"].unique(maintain_order=True)
@@ -75,7 +77,7 @@ def _note_unmatched(
     if matched_people.is_empty():
         raise _no_match_error(people, predicted_ids, model, id_from, row_name)
     prediction_keys = rows["_key"].unique(maintain_order=True)
-    refuse_counted_from_elsewhere(keys, prediction_keys, join_sides)
+    refuse_different_numbering(keys, prediction_keys, join_sides)
     unmatched_ids = rows.filter(~is_matched)["instance_id"].unique(maintain_order=True)
     missing_people = people.filter(~people.is_in(matched_people.implode()))
     unmatched_keys = rows.filter(~is_matched)["_key"].unique(maintain_order=True)
@@ -87,7 +89,7 @@ def _note_unmatched(
         # An id that is not in the data may be that of a person who withdrew, written otherwise.
         examples = (
             _format_examples(unmatched_ids)
-            if join_sides.named
+            if join_sides.shows_ids
             else "not named here, because people withdrew"
         )
         notes.append(
@@ -117,12 +119,14 @@ def _no_match_error(
 def _suggest_id_form(people: pl.Series, predicted_ids: pl.Series, tried_form: str) -> str:
     counts: dict[IdFrom, int] = {}
     for id_from in ID_FROM:
-        short_ids = reduced(people, id_from).unique()
+        short_ids = reduce_ids(people, id_from).unique()
         if id_from != tried_form and len(short_ids) == people.n_unique():
-            counts[id_from] = int(reduced(predicted_ids, id_from).is_in(short_ids.implode()).sum())
+            counts[id_from] = int(
+                reduce_ids(predicted_ids, id_from).is_in(short_ids.implode()).sum()
+            )
     best = max(counts, key=lambda id_form: counts[id_form], default=None)
     if best is None or not counts[best]:
-        spelling = other_spelling(people, predicted_ids)
+        spelling = find_spelling_match(people, predicted_ids)
         if spelling is None:
             return "check which columns hold the ids (--id); no part of them agrees"
         return f"{spelling[0]:,} ids are the same but for {spelling[1]}: {spelling[2]}".format(

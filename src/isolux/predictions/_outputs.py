@@ -11,13 +11,13 @@ from typing import Any, cast
 import polars as pl
 
 from isolux.io.frames import FORMATS
-from isolux.predictions._detections import kind_of_columns, read_detections
+from isolux.predictions._detections import detect_kind, read_detections
 from isolux.predictions._labels.reading import LABEL_COLUMNS
-from isolux.predictions._pair_tables import holds_pairs, read_pairs
-from isolux.predictions._recognise import in_table, output_format
-from isolux.predictions._seen import look_at_table, table_format, vector_columns
+from isolux.predictions._pair_tables import has_pair_columns, read_pairs
+from isolux.predictions._recognise import detect_output_format, detect_table_plugin
+from isolux.predictions._seen import list_vector_columns, probe_table, table_format
 from isolux.vocabulary import registry
-from isolux.vocabulary.errors import SpecError, did_you_mean
+from isolux.vocabulary.errors import SpecError, suggest_name
 
 
 def read_outputs(
@@ -41,19 +41,19 @@ def read_outputs(
     file = Path(path).expanduser()
     table = table_format(file) if format is None else format if format in FORMATS else None
     if table is None:
-        return _read_with_plugin(format or output_format(file), path, model, options)
-    probe = look_at_table(file, table)
-    if kind_of_columns(probe.columns) is not None:
+        return _read_with_plugin(format or detect_output_format(file), path, model, options)
+    probe = probe_table(file, table)
+    if detect_kind(probe.columns) is not None:
         _refuse_unknown_options(options, ("kind",), f"{table} of detections")
         return read_detections(path, table, model=model, detection_kind=options.get("kind"))
-    if holds_pairs(probe.columns):
+    if has_pair_columns(probe.columns):
         _refuse_unknown_options(options, (), f"{table} of pairs")
         return read_pairs(path, table, model=model)
-    vectors = vector_columns(file, table)
+    vectors = list_vector_columns(file, table)
     if options.get("column") in vectors:  # numbers with fractions are no list of labels
         return _read_with_plugin("embeddings", path, model, options)
     # Whoever names the column with the answers has said that these are labels.
-    format_name = None if "column" in options else in_table(probe)
+    format_name = None if "column" in options else detect_table_plugin(probe)
     has_label_column = "column" in options or set(LABEL_COLUMNS) & set(probe.columns)
     if format_name is None and len(vectors) == 1 and not has_label_column:
         return _read_with_plugin("embeddings", path, model, {**options, "column": vectors[0]})
@@ -84,16 +84,16 @@ _LABEL_OPTIONS = (
 )
 
 
-def reads_labels(plugin: ModuleType) -> bool:
+def is_label_format(plugin: ModuleType) -> bool:
     """Tell whether a format gives labels: its ``read`` takes what ``read_predictions`` hands on."""
     parameters = _list_read_parameters(plugin)
     return "detected" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
-def labels_of_images(path: str | Path, requested_format: str | None = None) -> bool:
+def has_image_labels(path: str | Path, requested_format: str | None = None) -> bool:
     """Tell whether a file's labels are about images, whoever they show (captions)."""
     file = Path(path).expanduser()
-    format_name = requested_format or table_format(file) or output_format(file)
+    format_name = requested_format or table_format(file) or detect_output_format(file)
     return bool(registry.load("predictions", format_name).INFO.of_images)
 
 
@@ -110,5 +110,5 @@ def _refuse_unknown_options(
             f"{format_name} does not take {', '.join(map(repr, unknown_names))}",
             expected=", ".join(option_names) or "no option",
             found=", ".join(map(repr, options)),
-            hint=did_you_mean(unknown_names[0], option_names),
+            hint=suggest_name(unknown_names[0], option_names),
         )

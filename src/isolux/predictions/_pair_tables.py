@@ -10,9 +10,9 @@ import polars as pl
 from isolux.io.cells import as_text
 from isolux.io.frames import read_table
 from isolux.io.refusals import refuse_cells
-from isolux.predictions._labels.confidences import whether_detected
+from isolux.predictions._labels.confidences import read_is_detected
 
-PAIR = ("instance_id", "other_id", "score")
+PAIR_COLUMNS = ("instance_id", "other_id", "score")
 _SIDE_COLUMNS = (("instance_id", "probe", "probe_id"), ("other_id", "candidate", "candidate_id"))
 """What lists of candidates call their two sides, the table's own names first."""
 _MEANING = {
@@ -21,7 +21,7 @@ _MEANING = {
 }
 
 
-def holds_pairs(columns: Sequence[str]) -> bool:
+def has_pair_columns(columns: Sequence[str]) -> bool:
     """Tell by its columns whether a table is of pairs, or of candidates of searches."""
     has_both_sides = all(any(name in columns for name in names) for names in _SIDE_COLUMNS)
     return has_both_sides and any(name in columns for name in _MEANING)
@@ -48,7 +48,7 @@ def read_pairs(path: str | Path, format_name: str, *, model: str | None = None) 
     pairs = pairs.with_columns(pl.Series(n, column) for n, column in numbers.items())
     if "failed" not in table.columns:
         return pairs
-    failed = whether_detected(table["failed"], source)
+    failed = read_is_detected(table["failed"], source)
     return pairs.with_columns(failed.alias("failed"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-PARTS = (
+FACE_PARTS = (
     "skin",
     "nose",
     "eye_g",
@@ -30,9 +30,9 @@ Some parsers that were trained on it number them in another order.
 """
 
 
-def mostly_parts(pictures: Sequence[str]) -> bool:
+def are_mostly_part_masks(pictures: Sequence[str]) -> bool:
     """Tell whether most of these pictures are named after parts of a face."""
     masks = sum(
-        name.endswith(tuple(f"_{part_name}.png" for part_name in PARTS)) for name in pictures
+        name.endswith(tuple(f"_{part_name}.png" for part_name in FACE_PARTS)) for name in pictures
     )
     return 2 * masks > len(pictures)

@@ -14,22 +14,22 @@ from types import ModuleType
 from typing import cast
 
 from isolux.io.frames import FORMATS
-from isolux.predictions._detections import kind_of_columns
-from isolux.predictions._pair_tables import holds_pairs
-from isolux.predictions._seen import Seen, look, table_format
+from isolux.predictions._detections import detect_kind
+from isolux.predictions._pair_tables import has_pair_columns
+from isolux.predictions._seen import FileProbe, probe_path, table_format
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.info import FormatInfo
 
 
-def output_format(path: str | Path) -> str:
+def detect_output_format(path: str | Path) -> str:
     """Tell the format of a model's output by its name, and by what it holds."""
     path = Path(path).expanduser()
     if not path.exists() and (table_form := table_format(path)) is not None:
         return table_form  # its reader says what is there instead
-    probe = look(path)
+    probe = probe_path(path)
     if probe.kind == "table":
-        return in_table(probe) or cast("str", table_format(path))
+        return detect_table_plugin(probe) or cast("str", table_format(path))
     candidates = _list_formats_by_suffix(probe)
     if not candidates:
         raise FileError(
@@ -44,9 +44,9 @@ def output_format(path: str | Path) -> str:
     )
 
 
-def in_table(probe: Seen) -> str | None:
+def detect_table_plugin(probe: FileProbe) -> str | None:
     """Name the format whose columns a table has; None: labels, boxes or pairs, or unknown."""
-    if kind_of_columns(probe.columns) is not None or holds_pairs(probe.columns):
+    if detect_kind(probe.columns) is not None or has_pair_columns(probe.columns):
         return None
     mismatches = _collect_mismatches(
         {n: p for n, p in _load_formats().items() if _format_info(p).columns}, probe
@@ -66,7 +66,7 @@ def _load_formats() -> dict[str, ModuleType]:
     return {name: registry.load("predictions", name) for name in names}
 
 
-def _list_formats_by_suffix(probe: Seen) -> dict[str, ModuleType]:
+def _list_formats_by_suffix(probe: FileProbe) -> dict[str, ModuleType]:
     formats = _load_formats()
     if probe.kind in ("folder", "archive"):
         return {name: plugin for name, plugin in formats.items() if _format_info(plugin).folders}
@@ -74,11 +74,15 @@ def _list_formats_by_suffix(probe: Seen) -> dict[str, ModuleType]:
     return {n: p for n, p in formats.items() if name.endswith(_format_info(p).suffixes)}
 
 
-def _collect_mismatches(formats: Mapping[str, ModuleType], probe: Seen) -> dict[str, str | None]:
+def _collect_mismatches(
+    formats: Mapping[str, ModuleType], probe: FileProbe
+) -> dict[str, str | None]:
     return {name: plugin.misfit(probe) for name, plugin in formats.items()}
 
 
-def _choose_matching_format(mismatches: Mapping[str, str | None], probe: Seen, problem: str) -> str:
+def _choose_matching_format(
+    mismatches: Mapping[str, str | None], probe: FileProbe, problem: str
+) -> str:
     """Return the one format that fits."""
     matching = [name for name, reason in mismatches.items() if reason is None]
     if len(matching) == 1:
@@ -91,7 +95,7 @@ def _choose_matching_format(mismatches: Mapping[str, str | None], probe: Seen, p
             where=str(probe.path),
             hint=f"say which with --format (format={matching[0]!r})",
         )
-    first_lines = probe.lines(1)
+    first_lines = probe.first_lines(1)
     raise FileError(
         f"{problem} what is in this {'file' if probe.kind == 'file' else probe.kind}",
         expected="a file that one of the formats knows by its first lines",

@@ -9,26 +9,26 @@ import polars as pl
 
 from isolux.io.cells import as_numbers
 from isolux.io.frames import read_table
-from isolux.io.ids import id_column, ids_of
+from isolux.io.ids import choose_id_column, read_ids
 from isolux.io.refusals import refuse_cells, require_columns
-from isolux.predictions._attributes import one_value_each
-from isolux.predictions._detections import model_name
-from isolux.predictions._labels.confidences import confidences
-from isolux.predictions._labels.reading import LABEL_COLUMNS, models_of_rows
-from isolux.predictions._seen import look_at_table, table_format
+from isolux.predictions._attributes import read_single_values
+from isolux.predictions._detections import model_name_from_path
+from isolux.predictions._labels.confidences import to_confidences
+from isolux.predictions._labels.reading import LABEL_COLUMNS, read_row_models
+from isolux.predictions._seen import probe_table, table_format
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, columns_shown
+from isolux.vocabulary.errors import SpecError, TableError, format_columns
 
 _SCORE_COLUMNS = ("score", "confidence", "probability", "prob")
 
 
-def holds_scores_alone(path: str | Path, requested_format: str | None = None) -> bool:
+def has_only_scores(path: str | Path, requested_format: str | None = None) -> bool:
     """Tell a table without any column that is known to hold answers."""
     file = Path(path).expanduser()
     table_form = requested_format or table_format(file)
     if table_form is None:
         return False
-    columns = look_at_table(file, table_form).columns
+    columns = probe_table(file, table_form).columns
     return bool(columns) and not set(LABEL_COLUMNS) & set(columns)
 
 
@@ -36,9 +36,9 @@ def scores_from_attributes(
     dataset: Dataset, column: str, *, scale: float = 1.0, model: str | None = None
 ) -> pl.DataFrame:
     """Take a model's scores from an attribute of the dataset."""
-    wide = one_value_each(dataset, column)
+    wide = read_single_values(dataset, column)
     return _build_score_table(
-        wide["instance_id"], wide["value"], scale, dataset.where, column, model or column
+        wide["instance_id"], wide["value"], scale, dataset.row_source, column, model or column
     )
 
 
@@ -49,33 +49,33 @@ def read_scores(
     id: str | None = None,  # noqa: A002  (the flag is called --id)
     scale: float = 1.0,
     model_column: str | None = None,
-    form: str | None = None,
+    format_name: str | None = None,
     sheet: str | None = None,
 ) -> pl.DataFrame:
     """Read a model's scores from a file with a row a person."""
     file = Path(path).expanduser()
     source = str(path)
-    frame = read_table(file, format=form, sheet=sheet)
-    id_column_name = id_column(frame, id, source, what="a score")
+    frame = read_table(file, format=format_name, sheet=sheet)
+    id_column_name = choose_id_column(frame, id, source, description="a score")
     column = column or next((name for name in _SCORE_COLUMNS if name in frame.columns), None)
     if column is None:
         raise SpecError(
             "no column is known to hold the confidence",
             expected="one of " + ", ".join(_SCORE_COLUMNS),
-            found=columns_shown(frame.columns),
+            found=format_columns(frame.columns),
             where=source,
             hint="name it with --score-column (column=…)",
         )
     require_columns(frame, (column,), source)
-    ids, model_label = ids_of(frame, id_column_name, source), model_name(file)
+    ids, model_label = read_ids(frame, id_column_name, source), model_name_from_path(file)
     table = _build_score_table(ids, frame[column], scale, source, column, model_label)
-    models = models_of_rows(frame, model_column, None, source)
+    models = read_row_models(frame, model_column, None, source)
     if models is not None:
         table = table.with_columns(models.fill_null(model_label).alias("model"))
     return table
 
 
-def with_scores(answers: pl.DataFrame, scores: pl.DataFrame, source: str) -> pl.DataFrame:
+def join_scores(answers: pl.DataFrame, scores: pl.DataFrame, source: str) -> pl.DataFrame:
     """Put confidences from a file of their own beside answers."""
     if answers["score"].is_not_null().any():
         raise SpecError(
@@ -105,7 +105,7 @@ def with_scores(answers: pl.DataFrame, scores: pl.DataFrame, source: str) -> pl.
                 where=source if table_name == "scores" else "predictions",
             )
     rows = pl.int_range(scores.height, eager=True)
-    scaled = confidences(scores["score"], rows, 1.0, source, "score")
+    scaled = to_confidences(scores["score"], rows, 1.0, source, "score")
     score_rows = scores.select(key).with_columns(_score=scaled)
     with_score = answers.join(score_rows, on=key, how="left", maintain_order="left")
     return with_score.with_columns(score="_score").drop("_score")
@@ -118,7 +118,7 @@ def _build_score_table(
         raise SpecError(
             "the scale of the scores cannot be used", expected="a number above 0", found=str(scale)
         )
-    numbers = as_numbers(cells, where=source, column=column).fill_nan(None)
+    numbers = as_numbers(cells, source=source, column=column).fill_nan(None)
     problem = "{n} score(s) are infinite"
     expected = "finite numbers on any scale, or empty if there is no score"
     refuse_cells(numbers.is_infinite(), numbers, problem, expected, source, column=column)

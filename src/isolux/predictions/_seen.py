@@ -12,11 +12,11 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.io.binary_tables import schema_of
+from isolux.io.binary_tables import read_table_schema
 from isolux.io.frames import FORMATS, open_bytes, refuse_unless_file
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.sheets import SHEETS, read_sheet
-from isolux.io.tar import is_tar, tar_files
+from isolux.io.tar import is_tar, read_tar_files
 from isolux.vocabulary.errors import FileError, InputError
 
 _HEAD_BYTES = 1 << 16  # bytes looked at
@@ -25,7 +25,7 @@ _MAX_MEMBERS = 100  # files of an archive looked at
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FileProbe:
     """A file, folder or archive from outside, as far as one looks before choosing a format."""
 
     path: Path
@@ -35,11 +35,11 @@ class Seen:
     columns: tuple[str, ...] = ()
 
     @property
-    def pictures(self) -> tuple[str, ...]:
+    def image_names(self) -> tuple[str, ...]:
         """Those of the names that are of pictures."""
         return tuple(name for name in self.names if name.endswith(IMAGE_SUFFIXES))
 
-    def lines(self, max_lines: int) -> list[str]:
+    def first_lines(self, max_lines: int) -> list[str]:
         """Show the first lines that are not blank, each cut to 60 characters."""
         text = self.head.decode("utf-8-sig", "replace").splitlines()
         return [line.strip()[:60] for line in text if line.strip()][:max_lines]
@@ -53,7 +53,7 @@ def table_format(path: Path) -> str | None:
     )
 
 
-def look(path: str | Path) -> Seen:
+def probe_path(path: str | Path) -> FileProbe:
     """Probe a path: kind, first bytes, file names, columns."""
     path = Path(path).expanduser()
     format_name = table_format(path)
@@ -66,27 +66,27 @@ def look(path: str | Path) -> Seen:
             "zip archives are not read", where=str(path), hint="unpack it and name the folder"
         )
     if format_name is not None:
-        return look_at_table(path, format_name)
+        return probe_table(path, format_name)
     with open_bytes(path) as stream:
         head = stream.read(_HEAD_BYTES)
     if not head.strip():
         raise FileError("the file is empty", expected="a model's answers", where=str(path))
-    return Seen(path, "file", head)
+    return FileProbe(path, "file", head)
 
 
-def look_at_table(path: Path, format_name: str) -> Seen:
+def probe_table(path: Path, format_name: str) -> FileProbe:
     """Look at a table of a format of tables, whatever its suffix."""
     if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe would be waited for
         refuse_unless_file(path)
-    return Seen(path, "table", columns=_list_columns(path, format_name))
+    return FileProbe(path, "table", columns=_list_columns(path, format_name))
 
 
-def vector_columns(path: Path, format_name: str) -> tuple[str, ...]:
+def list_vector_columns(path: Path, format_name: str) -> tuple[str, ...]:
     """Name a table's columns of vectors: lists of numbers with fractions. Text has none."""
     try:
         if format_name not in ("parquet", "arrow"):
             return _list_vectors_in_line(path) if format_name == "jsonlines" else ()
-        schema = schema_of(path, format_name)
+        schema = read_table_schema(path, format_name)
     except (OSError, ValueError, *_POLARS_ERRORS):
         return ()
     lists = {n: t.inner for n, t in schema.items() if isinstance(t, pl.List | pl.Array)}
@@ -108,7 +108,7 @@ def _list_vectors_in_line(path: Path) -> tuple[str, ...]:
     )
 
 
-def _probe_folder(path: Path) -> Seen:
+def _probe_folder(path: Path) -> FileProbe:
     files = [file for file in sorted(path.rglob("*")) if not file.is_dir()]
     if not files:
         raise FileError("the folder is empty", expected="a model's answers", where=str(path))
@@ -119,24 +119,24 @@ def _probe_folder(path: Path) -> Seen:
                 head = stream.read(_HEAD_BYTES)
         if head.strip():
             break
-    return Seen(path, "folder", head, tuple(file.name.lower() for file in files))
+    return FileProbe(path, "folder", head, tuple(file.name.lower() for file in files))
 
 
-def _probe_archive(path: Path) -> Seen:
+def _probe_archive(path: Path) -> FileProbe:
     names, head = [], b""
-    with closing(tar_files(path)) as files:
+    with closing(read_tar_files(path)) as files:
         for name, content in islice(files, _MAX_MEMBERS):
             names.append(name.lower())
             if not head.strip() and name.lower().endswith(".txt"):
                 head = content[:_HEAD_BYTES]
-    return Seen(path, "archive", head, tuple(names))
+    return FileProbe(path, "archive", head, tuple(names))
 
 
 def _list_columns(path: Path, format_name: str) -> tuple[str, ...]:
     """Name the columns of a table by its head; none where that fails, for the reader to say why."""
     try:
         if format_name in ("parquet", "arrow"):
-            return tuple(schema_of(path, format_name))
+            return tuple(read_table_schema(path, format_name))
         if format_name in SHEETS:
             return tuple(read_sheet(path).columns)
         with open_bytes(path) as stream:

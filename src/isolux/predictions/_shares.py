@@ -9,15 +9,15 @@ import polars as pl
 
 from isolux.io.cells import as_numbers
 from isolux.io.frames import read_table
-from isolux.io.ids import ids_of
+from isolux.io.ids import read_ids
 from isolux.vocabulary.errors import JoinError, SpecError
 
-SizesOf = str | Path | Mapping[str, tuple[int, int]] | None
+ImageSizes = str | Path | Mapping[str, tuple[int, int]] | None
 """A table with ``image_id``, ``width`` and ``height``, or id to both; of a dataset at hand, its."""
 _MAX_LISTED = 3
 
 
-def in_pixels(boxes: pl.DataFrame, sizes: SizesOf, source: str) -> pl.DataFrame:
+def to_pixel_boxes(boxes: pl.DataFrame, sizes: ImageSizes, source: str) -> pl.DataFrame:
     """Convert relative boxes to left, top, width and height in pixels."""
     sizes = _find_sizes_file(Path(source)) if sizes is None else sizes
     if sizes is None:
@@ -44,7 +44,7 @@ def in_pixels(boxes: pl.DataFrame, sizes: SizesOf, source: str) -> pl.DataFrame:
 
 
 def _refuse_unsized(
-    boxes: pl.DataFrame, unsized: pl.Series, table: pl.DataFrame, sizes: SizesOf, source: str
+    boxes: pl.DataFrame, unsized: pl.Series, table: pl.DataFrame, sizes: ImageSizes, source: str
 ) -> None:
     n_images = boxes["image_id"].n_unique()
     if not len(unsized) or (isinstance(sizes, Mapping) and len(unsized) < n_images):
@@ -72,7 +72,7 @@ def _build_size_table(sizes: str | Path | Mapping[str, tuple[int, int]]) -> pl.D
         return pl.DataFrame(rows, schema=schema, orient="row")
     frame, source = read_table(sizes), str(sizes)
     numbers = [
-        as_numbers(frame[dimension], where=source, column=dimension).alias(dimension)
+        as_numbers(frame[dimension], source=source, column=dimension).alias(dimension)
         for dimension in ("width", "height")
         if dimension in frame.columns
     ]
@@ -84,4 +84,4 @@ def _build_size_table(sizes: str | Path | Mapping[str, tuple[int, int]]) -> pl.D
             where=source,
         )
     column = "image_id" if "image_id" in frame.columns else frame.columns[0]
-    return pl.DataFrame([ids_of(frame, column, source).alias("image_id"), *numbers])
+    return pl.DataFrame([read_ids(frame, column, source).alias("image_id"), *numbers])

@@ -9,26 +9,26 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from isolux.io.frames import refuse_unless_file
-from isolux.io.text import decodable
-from isolux.predictions._seen import Seen
+from isolux.io.text import check_utf8
+from isolux.predictions._seen import FileProbe
 from isolux.vocabulary.errors import FileError
 
 
-def one_file(root: Path) -> bool:
+def is_single_file(root: Path) -> bool:
     """Tell whether the path is a single file; refuse one without a line."""
     if root.is_file() and not _read_text(root).strip():
         raise FileError("the file is empty", expected="one line per detection", where=str(root))
     return root.is_file()
 
 
-def lines_of(file: Path) -> Iterator[tuple[int, str]]:
+def iterate_lines(file: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file that are not blank, each with its number from 1."""
     for k, line in enumerate(_read_text(file).splitlines(), start=1):
         if line.strip():
             yield k, line
 
 
-def first_line(probe: Seen) -> bytes:
+def read_first_line(probe: FileProbe) -> bytes:
     """Return the first line that is not blank; empty if there is none."""
     return next((line for line in probe.head.splitlines() if line.strip()), b"")
 
@@ -39,4 +39,4 @@ def _read_text(file: Path) -> str:
         content = file.read_bytes()
     except OSError as error:
         raise FileError("the file cannot be read", found=str(error), where=str(file)) from error
-    return decodable(content, str(file)).decode("utf-8") if content else ""
+    return check_utf8(content, str(file)).decode("utf-8") if content else ""

@@ -13,10 +13,10 @@ import msgspec
 import polars as pl
 
 from isolux.io.frames import open_bytes
-from isolux.io.ids import ids_of
-from isolux.io.json_values import decode
-from isolux.predictions._detections import model_name
-from isolux.predictions._seen import Seen
+from isolux.io.ids import read_ids
+from isolux.io.json_values import decode_json
+from isolux.predictions._detections import model_name_from_path
+from isolux.predictions._seen import FileProbe
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import FormatInfo, Reference
 from isolux.vocabulary.tables import LABEL_PREDICTIONS
@@ -31,7 +31,7 @@ INFO = FormatInfo(
             citation="Chen, X., Fang, H., Lin, T.-Y., Vedantam, R., Gupta, S., Dollár, P., &"
             " Zitnick, C. L. (2015). Microsoft COCO Captions: Data collection and evaluation"
             " server. arXiv.",
-            place="section 4; the format of results: https://cocodataset.org/#format-results",
+            location="section 4; the format of results: https://cocodataset.org/#format-results",
             url="https://arxiv.org/abs/1504.00325",
         ),
     ),
@@ -40,7 +40,7 @@ INFO = FormatInfo(
         "of several captions of an image the first is read where a task reads one",
     ),
     suffixes=(".json", ".json.gz"),
-    of_images=True,
+    is_keyed_by_image=True,
 )
 
 
@@ -91,10 +91,10 @@ def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
         )
     text = pl.Series([row.caption for row in rows], dtype=pl.String)
     images = pl.DataFrame({"image_id": [str(row.image_id) for row in rows]})
-    ids = ids_of(images, "image_id", source)
+    ids = read_ids(images, "image_id", source)
     frame = pl.DataFrame(
         {
-            "model": model or model_name(path),
+            "model": model or model_name_from_path(path),
             "instance_id": ids,
             "label": text.str.strip_chars().replace("", None),
         }
@@ -108,11 +108,11 @@ def _read_captions(path: str | Path, source: str) -> list[_CocoCaption]:
     with open_bytes(path) as stream:
         content = stream.read()
     if content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
-        return decode(content, list[_CocoCaption], source)
-    return decode(content, _CocoCaptionFile, source).annotations
+        return decode_json(content, list[_CocoCaption], source)
+    return decode_json(content, _CocoCaptionFile, source).annotations
 
 
-def misfit(probe: Seen) -> str | None:
+def misfit(probe: FileProbe) -> str | None:
     """Say why these are no captions of COCO; None: they are.
 
     Examples

@@ -8,7 +8,7 @@ from typing import Unpack
 import polars as pl
 
 from isolux.io.frames import FORMATS
-from isolux.predictions._labels.reading import LabelOptions, read_labels
+from isolux.predictions._labels.reading import LabelOptions, read_label_file
 from isolux.vocabulary.info import FormatInfo, Reference
 
 INFO = FormatInfo(
@@ -20,7 +20,7 @@ INFO = FormatInfo(
             key="rfc4180",
             citation="Shafranovich, Y. (2005). Common format and MIME type for comma-separated"
             " values (CSV) files. RFC 4180.",
-            place="section 2",
+            location="section 2",
             url="https://www.rfc-editor.org/rfc/rfc4180",
         ),
     ),
@@ -41,4 +41,4 @@ def read(path: str | Path, **options: Unpack[LabelOptions]) -> pl.DataFrame:
     ...     read(file).select("instance_id", "label", "score", "rank").rows()
     [('007', 'nurse', 0.5, 1)]
     """
-    return read_labels(path, "csv", options)
+    return read_label_file(path, "csv", options)

@@ -13,16 +13,16 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.frames import FORMATS, read_table, refuse_unless_file
-from isolux.io.ids import id_column, ids_of
+from isolux.io.ids import choose_id_column, read_ids
 from isolux.io.refusals import refuse_cells, require_columns
-from isolux.predictions._detections import with_model
-from isolux.predictions._seen import Seen
+from isolux.predictions._detections import add_model_column
+from isolux.predictions._seen import FileProbe
 from isolux.vocabulary.errors import (
     FileError,
     InputError,
     SpecError,
     TableError,
-    place,
+    format_location,
 )
 from isolux.vocabulary.info import FormatInfo, Reference
 from isolux.vocabulary.tables import EMBEDDINGS, check
@@ -116,8 +116,8 @@ def read(
         frame = _read_array_file(path, ids, id, source)
     else:
         frame = _read_vector_table(path, id, column, source)
-    frame = with_model(frame, model, path)
-    return check(frame.select(EMBEDDINGS.schema.keys()), EMBEDDINGS, where=source)
+    frame = add_model_column(frame, model, path)
+    return check(frame.select(EMBEDDINGS.schema.keys()), EMBEDDINGS, source=source)
 
 
 def _read_array_file(
@@ -259,7 +259,7 @@ def _read_vector_table(path: Path, id: str | None, column: str | None, source: s
         raise TableError(
             "a vector is not made of numbers",
             found=str(cells.dtype),
-            where=place(source, column=vector_column),
+            where=format_location(source, column=vector_column),
         )
     vectors = lists.cast(pl.List(pl.Float32))
     _refuse_unequal(vectors, source, vector_column)
@@ -272,7 +272,11 @@ def _read_vector_table(path: Path, id: str | None, column: str | None, source: s
 
 def _read_table_ids(frame: pl.DataFrame, column: str | None, source: str) -> pl.Series:
     only_column = frame.columns[0] if len(frame.columns) == 1 else None
-    return ids_of(frame, id_column(frame, column or only_column, source, what="a vector"), source)
+    return read_ids(
+        frame,
+        choose_id_column(frame, column or only_column, source, description="a vector"),
+        source,
+    )
 
 
 def _refuse_unequal(vectors: pl.Series, source: str, column: str) -> None:
@@ -293,13 +297,13 @@ def _refuse_infinite(finite: npt.NDArray[np.bool_], source: str) -> None:
         raise TableError(
             f"{int((~finite).sum()):,} vector(s) hold a number that is not finite",
             expected="finite numbers in single precision",
-            where=place(source, row + 1),
+            where=format_location(source, row + 1),
             hint="where no template could be made, leave the cell empty, or every number of an"
             " array's row NaN",
         )
 
 
-def misfit(probe: Seen) -> str | None:
+def misfit(probe: FileProbe) -> str | None:
     r"""Say why these are no embeddings; None: they are.
 
     Examples

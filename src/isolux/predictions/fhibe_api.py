@@ -14,9 +14,9 @@ import polars as pl
 
 from isolux.io.frames import open_bytes
 from isolux.io.image_tables import FHIBE_API, UNIT_VALUES
-from isolux.io.json_values import decode
-from isolux.predictions._detections import detections, model_name
-from isolux.predictions._seen import Seen
+from isolux.io.json_values import decode_json
+from isolux.predictions._detections import build_detections, model_name_from_path
+from isolux.predictions._seen import FileProbe
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import FormatInfo
 from isolux.vocabulary.tables import EMBEDDINGS, check
@@ -71,7 +71,7 @@ def read(path: str | Path, *, model: str | None = None, metric: str | None = Non
     """
     source = str(path)
     with open_bytes(path) as stream:
-        outputs = decode(stream.read(), dict[str, Any], source)
+        outputs = decode_json(stream.read(), dict[str, Any], source)
     model_label = model or _choose_model_name(Path(path))
     first = next(iter(outputs.values()), None)
     if isinstance(first, int | float):
@@ -79,7 +79,7 @@ def read(path: str | Path, *, model: str | None = None, metric: str | None = Non
     if isinstance(first, dict) and "embeddings" in first:
         return _read_embeddings(outputs, model_label, source)
     if isinstance(first, dict) and any(name in first for name in _BOX_FIELDS):
-        return detections(
+        return build_detections(
             _read_boxes(outputs, source), source, detection_kind="boxes", model=model_label
         )
     first_fields = ", ".join(first) if isinstance(first, dict) else type(first).__name__
@@ -102,7 +102,7 @@ def _image_id_from_path(picture: str) -> str:
 
 def _choose_model_name(path: Path) -> str:
     folder = path.expanduser().resolve().parent.name
-    return folder if path.name == "model_outputs.json" and folder else model_name(path)
+    return folder if path.name == "model_outputs.json" and folder else model_name_from_path(path)
 
 
 def _choose_metric(path: Path) -> str:
@@ -136,7 +136,7 @@ def _read_values(outputs: dict[str, Any], metric: str, model: str, source: str) 
         schema={"instance_id": pl.String, "value": pl.Float64},
         strict=False,
     ).with_columns(model=pl.lit(model), metric=pl.lit(metric))
-    return check(frame.select(UNIT_VALUES.schema.keys()), UNIT_VALUES, where=source)
+    return check(frame.select(UNIT_VALUES.schema.keys()), UNIT_VALUES, source=source)
 
 
 def _read_embeddings(outputs: dict[str, Any], model: str, source: str) -> pl.DataFrame:
@@ -158,7 +158,7 @@ def _read_embeddings(outputs: dict[str, Any], model: str, source: str) -> pl.Dat
         [pl.Series("instance_id", [_image_id_from_path(output) for output in outputs]), column]
     )
     embedding_rows = frame.with_columns(model=pl.lit(model)).select(EMBEDDINGS.schema.keys())
-    return check(embedding_rows, EMBEDDINGS, where=source)
+    return check(embedding_rows, EMBEDDINGS, source=source)
 
 
 def _read_boxes(outputs: dict[str, Any], source: str) -> pl.DataFrame:
@@ -218,7 +218,7 @@ def _read_boxes(outputs: dict[str, Any], source: str) -> pl.DataFrame:
     )
 
 
-def misfit(probe: Seen) -> str | None:
+def misfit(probe: FileProbe) -> str | None:
     """Say why this is not one of the API's files, or return None where it is.
 
     Examples

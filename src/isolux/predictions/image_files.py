@@ -14,16 +14,16 @@ from pathlib import Path
 import polars as pl
 
 from isolux.io.frames import read_table, refuse_unless_file
-from isolux.io.ids import id_column, ids_of
-from isolux.io.image_tables import ARCHIVED, FHIBE_API, IMAGE_FILES, holds_images
+from isolux.io.ids import choose_id_column, read_ids
+from isolux.io.image_tables import ARCHIVE_SEPARATOR, FHIBE_API, IMAGE_FILES, has_image_columns
 from isolux.io.images import IMAGE_SUFFIXES
-from isolux.io.paths import files_below, inside
+from isolux.io.paths import list_files_below, resolve_inside
 from isolux.io.refusals import require_columns
-from isolux.io.tar import is_tar, tar_files
-from isolux.predictions._detections import with_model
-from isolux.predictions._parts import mostly_parts
-from isolux.predictions._seen import Seen
-from isolux.vocabulary.errors import FileError, place
+from isolux.io.tar import is_tar, read_tar_files
+from isolux.predictions._detections import add_model_column
+from isolux.predictions._parts import are_mostly_part_masks
+from isolux.predictions._seen import FileProbe
+from isolux.vocabulary.errors import FileError, format_location
 from isolux.vocabulary.info import FormatInfo
 from isolux.vocabulary.tables import check
 
@@ -32,7 +32,9 @@ INFO = FormatInfo(
     summary="A folder or tar archive of pictures, named by the person or image that each is of, or"
     " a table with their ids and paths.",
     references=(
-        replace(FHIBE_API, place="docs/task_specifics.md, face encoding and face super resolution"),
+        replace(
+            FHIBE_API, location="docs/task_specifics.md, face encoding and face super resolution"
+        ),
     ),
     assumptions=("a person without a file was given no picture",),
     folders=True,
@@ -97,8 +99,8 @@ def read(
         frame = _build_file_table(_list_archive_images(source), source_text)
     else:
         frame = _read_file_table(source, id, root)
-    frame = with_model(frame, model, source).sort("instance_id", "model")
-    return check(frame.select(IMAGE_FILES.schema.keys()), IMAGE_FILES, where=source_text)
+    frame = add_model_column(frame, model, source).sort("instance_id", "model")
+    return check(frame.select(IMAGE_FILES.schema.keys()), IMAGE_FILES, source=source_text)
 
 
 def _build_file_table(files: Iterator[tuple[str, str]], source: str) -> pl.DataFrame:
@@ -114,7 +116,7 @@ def _build_file_table(files: Iterator[tuple[str, str]], source: str) -> pl.DataF
 
 def _list_folder_images(root: Path) -> Iterator[tuple[str, str]]:
     """Walk the folder; a link is refused, for a picture of elsewhere is not the model's."""
-    for file in files_below(root, ""):
+    for file in list_files_below(root, ""):
         if file.is_symlink():
             raise FileError(
                 "there is a link among the pictures",
@@ -129,9 +131,9 @@ def _list_folder_images(root: Path) -> Iterator[tuple[str, str]]:
 
 def _list_archive_images(path: Path) -> Iterator[tuple[str, str]]:
     """Name the pictures in an archive; unpacking them all finds bombs and links at once."""
-    for name, _ in tar_files(path):
+    for name, _ in read_tar_files(path):
         if name.lower().endswith(IMAGE_SUFFIXES):
-            yield name.removeprefix("./"), f"{path}{ARCHIVED}{name}"
+            yield name.removeprefix("./"), f"{path}{ARCHIVE_SEPARATOR}{name}"
 
 
 def _read_file_table(path: Path, column: str | None, root: str | None) -> pl.DataFrame:
@@ -145,30 +147,30 @@ def _read_file_table(path: Path, column: str | None, root: str | None) -> pl.Dat
             ) from None
         raise
     require_columns(frame, ("uri",), source)
-    id_column_name = id_column(frame, column, source, what="a picture")
+    id_column_name = choose_id_column(frame, column, source, description="a picture")
     base = Path(root).expanduser() if root is not None else path.parent
-    paths = ids_of(frame, "uri", source).to_list()
+    paths = read_ids(frame, "uri", source).to_list()
     files = []
     for row, uri in enumerate(paths, start=1):
-        archive, separator, member = uri.partition(ARCHIVED)
+        archive, separator, member = uri.partition(ARCHIVE_SEPARATOR)
         try:
-            resolved = inside(base, archive)
+            resolved = resolve_inside(base, archive)
         except FileError as error:
             raise FileError(
                 error.problem,
                 expected=error.expected,
                 found=error.found,
-                where=place(source, row, "uri"),
+                where=format_location(source, row, "uri"),
                 hint="name the folder that holds the pictures (root=…)",
             ) from error
         files.append(f"{resolved}{separator}{member}")
     model_columns = [frame["model"]] if "model" in frame.columns else []
     return pl.DataFrame(
-        [ids_of(frame, id_column_name, source), pl.Series("uri", files), *model_columns]
+        [read_ids(frame, id_column_name, source), pl.Series("uri", files), *model_columns]
     )
 
 
-def misfit(probe: Seen) -> str | None:
+def misfit(probe: FileProbe) -> str | None:
     """Say why these are no pictures of people; None: they are.
 
     Examples
@@ -178,8 +180,8 @@ def misfit(probe: Seen) -> str | None:
     'most of its pictures are named after parts of a face'
     """
     if probe.kind == "table":
-        return None if holds_images(probe.columns) else "it has no columns of ids and 'uri'"
-    if not probe.pictures:
+        return None if has_image_columns(probe.columns) else "it has no columns of ids and 'uri'"
+    if not probe.image_names:
         return "it holds no pictures"
-    is_part_folder = mostly_parts(probe.pictures)
+    is_part_folder = are_mostly_part_masks(probe.image_names)
     return "most of its pictures are named after parts of a face" if is_part_folder else None

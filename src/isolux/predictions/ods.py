@@ -8,7 +8,7 @@ from typing import Unpack
 import polars as pl
 
 from isolux.io.frames import FORMATS
-from isolux.predictions._labels.reading import LabelOptions, read_labels
+from isolux.predictions._labels.reading import LabelOptions, read_label_file
 from isolux.vocabulary.info import FormatInfo, Reference
 
 INFO = FormatInfo(
@@ -19,7 +19,7 @@ INFO = FormatInfo(
             key="opendocument",
             citation="OASIS. (2021). Open Document Format for Office Applications (OpenDocument)"
             " version 1.3.",
-            place="part 3, spreadsheets",
+            location="part 3, spreadsheets",
             url="https://docs.oasis-open.org/office/OpenDocument/v1.3/",
         ),
     ),
@@ -43,4 +43,4 @@ def read(path: str | Path, **options: Unpack[LabelOptions]) -> pl.DataFrame:
     isolux.vocabulary.errors.FileError: there is no such file
     ...
     """
-    return read_labels(path, "ods", options)
+    return read_label_file(path, "ods", options)

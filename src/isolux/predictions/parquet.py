@@ -8,7 +8,7 @@ from typing import Unpack
 import polars as pl
 
 from isolux.io.frames import FORMATS
-from isolux.predictions._labels.reading import LabelOptions, read_labels
+from isolux.predictions._labels.reading import LabelOptions, read_label_file
 from isolux.vocabulary.info import FormatInfo, Reference
 
 INFO = FormatInfo(
@@ -39,4 +39,4 @@ def read(path: str | Path, **options: Unpack[LabelOptions]) -> pl.DataFrame:
     ...     read(file).select("instance_id", "label", "score", "rank").rows()
     [('007', 'nurse', 0.5, 1)]
     """
-    return read_labels(path, "parquet", options)
+    return read_label_file(path, "parquet", options)

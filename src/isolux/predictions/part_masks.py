@@ -11,11 +11,11 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.paths import files_below, inside
+from isolux.io.paths import list_files_below, resolve_inside
 from isolux.io.tar import is_tar
-from isolux.predictions._detections import model_name
-from isolux.predictions._parts import PARTS, mostly_parts
-from isolux.predictions._seen import Seen
+from isolux.predictions._detections import model_name_from_path
+from isolux.predictions._parts import FACE_PARTS, are_mostly_part_masks
+from isolux.predictions._seen import FileProbe
 from isolux.vocabulary import works
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import FormatInfo
@@ -35,7 +35,7 @@ _LABEL_IMAGE_NAMES = ("background", "combined")
 
 
 def read(
-    path: str | Path, *, model: str | None = None, parts: Sequence[str] = PARTS
+    path: str | Path, *, model: str | None = None, parts: Sequence[str] = FACE_PARTS
 ) -> pl.DataFrame:
     """List part masks; no picture is opened.
 
@@ -90,13 +90,13 @@ def read(
         raise FileError("the folder is empty of masks", expected="<image>_<part>.png", where=source)
     names = tuple(dict.fromkeys([*parts, *_LABEL_IMAGE_NAMES]))
     frame = _split_names(files, names, root).with_columns(
-        model=pl.lit(model or model_name(root)),
+        model=pl.lit(model or model_name_from_path(root)),
         order=pl.col("part").replace_strict({p: i for i, p in enumerate(names)}),
     )
     table = frame.sort("image_id", "order", maintain_order=True).select(
         PART_MASK_FILES.schema.keys()
     )
-    return check(table, PART_MASK_FILES, where=source)
+    return check(table, PART_MASK_FILES, source=source)
 
 
 def _is_empty_file(path: Path) -> bool:
@@ -105,9 +105,9 @@ def _is_empty_file(path: Path) -> bool:
 
 def _list_mask_files(root: Path) -> Iterator[str]:
     """Walk the folder; links are followed to files inside of it only."""
-    for file in files_below(root, ".png"):
+    for file in list_files_below(root, ".png"):
         if not file.is_dir():
-            yield str(inside(root, file.absolute()) if file.is_symlink() else file)
+            yield str(resolve_inside(root, file.absolute()) if file.is_symlink() else file)
 
 
 def _split_names(files: pl.Series, part_names: Sequence[str], root: Path) -> pl.DataFrame:
@@ -152,7 +152,7 @@ def _split_names(files: pl.Series, part_names: Sequence[str], root: Path) -> pl.
     return frame
 
 
-def misfit(probe: Seen) -> str | None:
+def misfit(probe: FileProbe) -> str | None:
     """Say why these are no masks of parts; None: they are.
 
     Examples
@@ -161,7 +161,7 @@ def misfit(probe: Seen) -> str | None:
     >>> misfit(Seen(Path("net"), "folder", names=("7.png", "8.png")))
     'at most half of its pictures are named after parts of a face (_skin.png, …)'
     """
-    if not probe.pictures:
+    if not probe.image_names:
         return "it holds no pictures"
     problem = "at most half of its pictures are named after parts of a face (_skin.png, …)"
-    return None if mostly_parts(probe.pictures) else problem
+    return None if are_mostly_part_masks(probe.image_names) else problem

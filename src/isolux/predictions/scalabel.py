@@ -15,12 +15,12 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from isolux.io.cells import row_of
+from isolux.io.cells import first_true_row
 from isolux.io.frames import open_bytes
-from isolux.io.json_values import decode
+from isolux.io.json_values import decode_json
 from isolux.io.refusals import refuse_repeats
-from isolux.predictions._detections import detections, model_name
-from isolux.predictions._seen import Seen
+from isolux.predictions._detections import build_detections, model_name_from_path
+from isolux.predictions._seen import FileProbe
 from isolux.vocabulary import works
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.info import FormatInfo
@@ -29,7 +29,7 @@ INFO = FormatInfo(
     title="Scalabel",
     summary="JSON with a list of frames, each with its labels: category, score and the corners"
     " of the box; BDD100K's format.",
-    references=(works.BDD100K.at("the format: https://doc.scalabel.ai/format.html"),),
+    references=(works.BDD100K.with_location("the format: https://doc.scalabel.ai/format.html"),),
     assumptions=(
         "x1, y1, x2, y2 are pixels, left, upper, right and lower",
         "a box is x2 − x1 pixels wide; --pixel-inclusive counts the last pixel too",
@@ -120,9 +120,9 @@ def read(
         content = stream.read()
     is_document = content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
     frames = (
-        decode(content, _ScalabelDocument, source).frames
+        decode_json(content, _ScalabelDocument, source).frames
         if is_document
-        else decode(content, list[_ScalabelFrame], source)
+        else decode_json(content, list[_ScalabelFrame], source)
     )
     table = _build_label_table(frames)
     if categories == "bdd100k":
@@ -134,7 +134,9 @@ def read(
     boxes = table.with_columns(
         box_w=pl.col("x2") - pl.col("box_x"), box_h=pl.col("y2") - pl.col("box_y")
     )
-    return detections(boxes, source, detection_kind="boxes", model=model or model_name(path))
+    return build_detections(
+        boxes, source, detection_kind="boxes", model=model or model_name_from_path(path)
+    )
 
 
 def _build_label_table(frames: list[_ScalabelFrame]) -> pl.DataFrame:
@@ -196,7 +198,7 @@ def _refuse_invalid_labels(table: pl.DataFrame, source: str) -> None:
     for bad, problem, expected in tests:
         is_wrong = bad.fill_null(value=False)
         if is_wrong.any():
-            row = row_of(is_wrong)
+            row = first_true_row(is_wrong)
             raise TableError(
                 f"{problem} ({is_wrong.sum():,} in all)",
                 expected=expected,
@@ -206,7 +208,7 @@ def _refuse_invalid_labels(table: pl.DataFrame, source: str) -> None:
             )
 
 
-def misfit(probe: Seen) -> str | None:
+def misfit(probe: FileProbe) -> str | None:
     """Say why this is not Scalabel's JSON; None: it is.
 
     Examples

@@ -15,11 +15,11 @@ import polars as pl
 
 from isolux.io.cells import as_numbers, as_text
 from isolux.io.frames import read_table
-from isolux.io.ids import id_column, ids_of
-from isolux.io.image_tables import FHIBE_API, UNIT_VALUES, VALUE_COLUMNS, holds_values
+from isolux.io.ids import choose_id_column, read_ids
+from isolux.io.image_tables import FHIBE_API, UNIT_VALUES, VALUE_COLUMNS, has_value_columns
 from isolux.io.refusals import refuse_cells, require_columns
-from isolux.predictions._detections import model_name
-from isolux.predictions._seen import Seen
+from isolux.predictions._detections import model_name_from_path
+from isolux.predictions._seen import FileProbe
 from isolux.vocabulary.errors import TableError, UnknownNameError
 from isolux.vocabulary.info import FormatInfo
 from isolux.vocabulary.tables import check
@@ -28,7 +28,7 @@ INFO = FormatInfo(
     title="Values computed elsewhere",
     summary="A table (CSV, Parquet, …) with one row a person or image and a column for each metric"
     " that another program measured.",
-    references=(replace(FHIBE_API, place="docs/task_specifics.md, available metrics"),),
+    references=(replace(FHIBE_API, location="docs/task_specifics.md, available metrics"),),
     assumptions=(
         "what a column holds was measured as its name says: nothing here can check it",
         "an empty cell means that nothing was measured",
@@ -91,18 +91,20 @@ def read(
     file = Path(path).expanduser()
     source = str(file)
     frame = read_table(file)
-    id_column_name = id_column(frame, id, source, what="a value")
-    key_columns = [ids_of(frame, id_column_name, source)]
+    id_column_name = choose_id_column(frame, id, source, description="a value")
+    key_columns = [read_ids(frame, id_column_name, source)]
     has_model_column = model is None and "model" in frame.columns
     if has_model_column:
-        key_columns.append(as_text(frame["model"]).fill_null(model_name(file)).alias("model"))
+        key_columns.append(
+            as_text(frame["model"]).fill_null(model_name_from_path(file)).alias("model")
+        )
     if {"metric", "value"} <= set(frame.columns) and not columns:
         table = _read_long_table(frame, key_columns, source)
     else:
         table = _read_wide_table(frame, key_columns, columns, source)
     if not has_model_column:
-        table = table.with_columns(model=pl.lit(model or model_name(file)))
-    return check(table.select(UNIT_VALUES.schema.keys()), UNIT_VALUES, where=source)
+        table = table.with_columns(model=pl.lit(model or model_name_from_path(file)))
+    return check(table.select(UNIT_VALUES.schema.keys()), UNIT_VALUES, source=source)
 
 
 def _read_long_table(
@@ -155,14 +157,14 @@ def _read_wide_table(
 
 def _read_numbers(cells: pl.Series, source: str, *, psnr: pl.Series) -> pl.Series:
     """Read cells as numbers; NaN is null, and only PSNR may be infinite."""
-    numbers = as_numbers(cells, where=source, column=cells.name).fill_nan(None)
+    numbers = as_numbers(cells, source=source, column=cells.name).fill_nan(None)
     is_invalid = numbers.is_infinite().fill_null(value=False) & ~(psnr & (numbers > 0))
     expected = "finite numbers; PSNR of identical pictures may be inf"
     refuse_cells(is_invalid, numbers, "{n} value(s) are not finite", expected, source)
     return numbers
 
 
-def misfit(probe: Seen) -> str | None:
+def misfit(probe: FileProbe) -> str | None:
     """Say why these are no values computed elsewhere; None: they are.
 
     Examples
@@ -171,5 +173,5 @@ def misfit(probe: Seen) -> str | None:
     >>> misfit(Seen(Path("net.csv"), "table", columns=("id", "label", "psnr")))
     'it has answers, or no column of a known metric'
     """
-    has_values = holds_values(probe.columns)
+    has_values = has_value_columns(probe.columns)
     return None if has_values else "it has answers, or no column of a known metric"

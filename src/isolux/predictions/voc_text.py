@@ -7,10 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.predictions._detections import detections, model_name
-from isolux.predictions._seen import Seen
-from isolux.predictions._text_files import first_line, lines_of, one_file
-from isolux.vocabulary.errors import FileError, TableError, place
+from isolux.predictions._detections import build_detections, model_name_from_path
+from isolux.predictions._seen import FileProbe
+from isolux.predictions._text_files import is_single_file, iterate_lines, read_first_line
+from isolux.vocabulary.errors import FileError, TableError, format_location
 from isolux.vocabulary.info import FormatInfo, Reference
 
 INFO = FormatInfo(
@@ -22,7 +22,7 @@ INFO = FormatInfo(
             key="voc-devkit",
             citation="Everingham, M., & Winn, J. (2012). The PASCAL visual object classes challenge"
             " 2012 (VOC2012) development kit.",
-            place="section 4.2.2, detection: results file format",
+            location="section 4.2.2, detection: results file format",
             url="http://host.robots.ox.ac.uk/pascal/VOC/voc2012/htmldoc/devkit_doc.html",
         ),
     ),
@@ -72,13 +72,15 @@ def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
     rows: list[tuple[str, str, float, float, float, float, float]] = []
     for file in _list_files(root):
         label = _class_from_name(file.stem)
-        for k, line in lines_of(file):
+        for k, line in iterate_lines(file):
             image, score, x_min, y_min, x_max, y_max = _parse_line(line, str(file), k)
             rows.append((image, label, x_min, y_min, x_max - x_min, y_max - y_min, score))
     number_schema = dict.fromkeys(("box_x", "box_y", "box_w", "box_h", "score"), pl.Float64)
     schema = {"image_id": pl.String, "label": pl.String, **number_schema}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
-    return detections(frame, str(root), detection_kind="boxes", model=model or model_name(root))
+    return build_detections(
+        frame, str(root), detection_kind="boxes", model=model or model_name_from_path(root)
+    )
 
 
 def _class_from_name(stem: str) -> str:
@@ -88,7 +90,7 @@ def _class_from_name(stem: str) -> str:
 
 
 def _list_files(root: Path) -> list[Path]:
-    if one_file(root):
+    if is_single_file(root):
         return [root]
     files = sorted(root.glob("*.txt")) if root.is_dir() else []
     if not files:
@@ -111,19 +113,19 @@ def _parse_line(
             "a line is not a result in Pascal VOC's format",
             expected="image, confidence, left, top, right, bottom",
             found=repr(line[:60]),
-            where=place(source, row_number),
+            where=format_location(source, row_number),
         ) from error
     if x_max < x_min or y_max < y_min:
         raise TableError(
             "a box is turned over",
             expected="left, top, right, bottom",
             found=repr(line[:60]),
-            where=place(source, row_number),
+            where=format_location(source, row_number),
         )
     return cells[0], score, x_min, y_min, x_max, y_max
 
 
-def misfit(probe: Seen) -> str | None:
+def misfit(probe: FileProbe) -> str | None:
     """Say why these are not Pascal VOC's results, or return None where they are.
 
     Examples
@@ -132,7 +134,7 @@ def misfit(probe: Seen) -> str | None:
     >>> misfit(Seen(Path("7.txt"), "file", b"0 0.5 0.5 0.5 0.25 0.9"))
     'its first line is not an image, a confidence and corners'
     """
-    line_match = _LINE.fullmatch(first_line(probe))
+    line_match = _LINE.fullmatch(read_first_line(probe))
     if line_match is not None:
         _, x_min, y_min, x_max, y_max = map(float, line_match[1].split())
         if x_min <= x_max and y_min <= y_max and max(x_max, y_max) > _MAX_SHARE:

@@ -17,11 +17,11 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.frames import open_bytes
-from isolux.io.paths import inside
-from isolux.io.tar import is_tar, tar_files
-from isolux.io.text import decodable
-from isolux.predictions._detections import detections, model_name
-from isolux.predictions._seen import Seen
+from isolux.io.paths import resolve_inside
+from isolux.io.tar import is_tar, read_tar_files
+from isolux.io.text import check_utf8
+from isolux.predictions._detections import build_detections, model_name_from_path
+from isolux.predictions._seen import FileProbe
 from isolux.vocabulary import works
 from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.info import FormatInfo
@@ -78,16 +78,18 @@ def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
     path = Path(path).expanduser()
     with closing(_iterate_files(path)) as files:
         frame = read_texts(files, str(path))
-    return detections(frame, str(path), detection_kind="boxes", model=model or model_name(path))
+    return build_detections(
+        frame, str(path), detection_kind="boxes", model=model or model_name_from_path(path)
+    )
 
 
 def _iterate_files(path: Path) -> Generator[tuple[str, bytes]]:
     if is_tar(path):
-        yield from tar_files(path, ".txt")
+        yield from read_tar_files(path, ".txt")
     elif path.is_dir():
         for file in sorted(path.rglob("*.txt")):
             if file.is_file():
-                with open_bytes(inside(path, file.relative_to(path))) as stream:
+                with open_bytes(resolve_inside(path, file.relative_to(path))) as stream:
                     yield file.relative_to(path).as_posix(), stream.read()
     elif path.suffix.lower() == ".zip":
         raise FileError(
@@ -112,7 +114,7 @@ def read_texts(files: Iterable[tuple[str, bytes]], root: str) -> pl.DataFrame:
     for name, content in files:
         source = f"{root}: {name}" if name else root
         n_before = len(counts)
-        for image, of_image in _parse_images(decodable(content, source).decode(), name, source):
+        for image, of_image in _parse_images(check_utf8(content, source).decode(), name, source):
             if image in sources:
                 raise TableError(
                     "two lists of detections are of the same image",
@@ -230,7 +232,7 @@ def _build_image_id(name: str, file: str) -> str:
     return name if _IMAGE_SUFFIX.search(name) else f"{name}.jpg"
 
 
-def misfit(probe: Seen) -> str | None:
+def misfit(probe: FileProbe) -> str | None:
     r"""Say why this is not WIDER FACE's text; None: it is.
 
     Examples
@@ -240,11 +242,11 @@ def misfit(probe: Seen) -> str | None:
     'its first line is 5 numbers, where the name of an image should be'
     """
     if probe.kind != "file":
-        if probe.pictures:
+        if probe.image_names:
             return "it holds pictures"
         if not any(name.endswith(".txt") for name in probe.names):
             return "it holds no text files (*.txt)"
-    first, second = [*probe.lines(2), "", ""][:2]
+    first, second = [*probe.first_lines(2), "", ""][:2]
     numbers = first.split()
     if len(numbers) > 1 and all(map(_is_number, numbers)):
         return f"its first line is {len(numbers)} numbers, where the name of an image should be"

@@ -8,7 +8,7 @@ from typing import Unpack
 import polars as pl
 
 from isolux.io.frames import FORMATS
-from isolux.predictions._labels.reading import LabelOptions, read_labels
+from isolux.predictions._labels.reading import LabelOptions, read_label_file
 from isolux.vocabulary.info import FormatInfo, Reference
 
 INFO = FormatInfo(
@@ -19,7 +19,7 @@ INFO = FormatInfo(
             key="ecma376",
             citation="ECMA International. (2021). Office Open XML file formats. ECMA-376, 5th"
             " edition.",
-            place="part 1, SpreadsheetML",
+            location="part 1, SpreadsheetML",
             url="https://ecma-international.org/publications-and-standards/standards/ecma-376/",
         ),
     ),
@@ -43,4 +43,4 @@ def read(path: str | Path, **options: Unpack[LabelOptions]) -> pl.DataFrame:
     isolux.vocabulary.errors.FileError: there is no such file
     ...
     """
-    return read_labels(path, "xlsx", options)
+    return read_label_file(path, "xlsx", options)

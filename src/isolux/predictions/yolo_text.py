@@ -7,10 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.predictions._detections import detections, model_name
-from isolux.predictions._seen import Seen
-from isolux.predictions._shares import SizesOf, in_pixels
-from isolux.predictions._text_files import first_line, lines_of, one_file
+from isolux.predictions._detections import build_detections, model_name_from_path
+from isolux.predictions._seen import FileProbe
+from isolux.predictions._shares import ImageSizes, to_pixel_boxes
+from isolux.predictions._text_files import is_single_file, iterate_lines, read_first_line
 from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.info import FormatInfo, Reference
 
@@ -31,7 +31,7 @@ INFO = FormatInfo(
 _LINE = re.compile(rb"\s*\d+(\s+-?[01]?\.\d+(e-?\d+)?|\s+[01]){5}\s*$", re.IGNORECASE)
 
 
-def read(path: str | Path, *, model: str | None = None, sizes: SizesOf = None) -> pl.DataFrame:
+def read(path: str | Path, *, model: str | None = None, sizes: ImageSizes = None) -> pl.DataFrame:
     r"""Read detections.
 
     Parameters
@@ -69,17 +69,23 @@ def read(path: str | Path, *, model: str | None = None, sizes: SizesOf = None) -
     root = Path(path).expanduser()
     rows: list[tuple[str, str, float, float, float, float, float]] = []
     for file in _list_files(root):
-        rows += [(file.stem, *_parse_box(line, f"{file}, row {k}")) for k, line in lines_of(file)]
+        rows += [
+            (file.stem, *_parse_box(line, f"{file}, row {k}")) for k, line in iterate_lines(file)
+        ]
     names = ("left", "top", "right", "bottom", "score")
     schema = {"image_id": pl.String, "label": pl.String, **dict.fromkeys(names, pl.Float64)}
-    boxes = in_pixels(pl.DataFrame(rows, schema=schema, orient="row"), sizes, str(root))
-    return detections(
-        boxes, str(root), detection_kind="boxes", unsized=True, model=model or model_name(root)
+    boxes = to_pixel_boxes(pl.DataFrame(rows, schema=schema, orient="row"), sizes, str(root))
+    return build_detections(
+        boxes,
+        str(root),
+        detection_kind="boxes",
+        allows_missing_boxes=True,
+        model=model or model_name_from_path(root),
     )
 
 
 def _list_files(root: Path) -> list[Path]:
-    if one_file(root):
+    if is_single_file(root):
         return [root]
     for folder in (root / "labels", root):
         files = sorted(folder.rglob("*.txt")) if folder.is_dir() else []
@@ -110,7 +116,7 @@ def _parse_box(line: str, source: str) -> tuple[str, float, float, float, float,
     return cells[0], x - w / 2, y - h / 2, x + w / 2, y + h / 2, score
 
 
-def misfit(probe: Seen) -> str | None:
+def misfit(probe: FileProbe) -> str | None:
     """Say why these are not YOLO's detections, or return None where they are.
 
     Examples
@@ -119,5 +125,5 @@ def misfit(probe: Seen) -> str | None:
     >>> misfit(Seen(Path("7.txt"), "file", b"0--Parade/a.jpg"))
     'its first line is not a class, four shares and a confidence'
     """
-    line_match = _LINE.match(first_line(probe))
+    line_match = _LINE.match(read_first_line(probe))
     return None if line_match else "its first line is not a class, four shares and a confidence"

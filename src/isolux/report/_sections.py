@@ -8,27 +8,27 @@ from typing import Any
 
 import polars as pl
 
-from isolux.disparity.kinds import kind_info
-from isolux.groups import natural_order
+from isolux.disparity.kinds import describe_disparity_kind
+from isolux.groups import sort_for_display
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
-from isolux.report._views import Rows, keyed, largest_pairs, pair_counts
+from isolux.report._views import Rows, count_pairs, find_largest_pairs, index_rows
 from isolux.report.document import (
     AttributeSection,
     Block,
+    DisparitySummary,
     Estimate,
     GroupRow,
     LineTable,
     NamedMeasure,
     PairRow,
-    Shrunken,
-    Spread,
+    ShrinkageEstimate,
     Verdict,
 )
 from isolux.statements.choice import Choice
-from isolux.statements.leading import find_marks
-from isolux.statements.lines import Line, LineKey, key_of
+from isolux.statements.leading import flag_worse_groups
+from isolux.statements.lines import Line, LineKey, line_key
 from isolux.statements.text import Statement
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.spec import split_intersection
 
 _OF_ATTRIBUTE = {
     "any_difference": "any_difference",
@@ -56,7 +56,8 @@ class Context:
     def title(self, attribute: str) -> str:
         """Say an attribute or intersection in the dataset's own terms."""
         return " × ".join(
-            self._format_attribute(attribute_name) for attribute_name in crossed(attribute)
+            self._format_attribute(attribute_name)
+            for attribute_name in split_intersection(attribute)
         )
 
     def _format_attribute(self, attribute_name: str) -> str:
@@ -67,30 +68,32 @@ class Context:
         )
 
 
-def estimate_of(row: Mapping[str, Any]) -> Estimate:
+def to_estimate(row: Mapping[str, Any]) -> Estimate:
     """Take the estimate out of a row of group_metrics."""
     names = ("value", "low", "high", "n_units", "n_clusters", "status", "reason", "method")
     return Estimate(**{name: row[name] for name in names}, n_effective=row.get("n_effective"))
 
 
-def sections_of(
+def build_sections(
     group_metrics: pl.DataFrame, disparities: pl.DataFrame, context: Context, choice: Choice
 ) -> tuple[AttributeSection, ...]:
     """Return a section for each attribute, in the order in which they were asked for."""
-    groups = keyed(group_metrics, "attribute")
+    groups = index_rows(group_metrics, "attribute")
     kind_column = pl.col("kind")
     indexed_tables = _IndexedTables(
         groups=groups,
-        to_overall=keyed(disparities.filter(kind_column == "difference_to_overall"), "attribute"),
-        spreads=keyed(disparities.filter(kind_column.is_in(list(_OF_ATTRIBUTE))), "attribute"),
-        pairs=largest_pairs(disparities),
-        counts=pair_counts(disparities),
+        to_overall=index_rows(
+            disparities.filter(kind_column == "difference_to_overall"), "attribute"
+        ),
+        spreads=index_rows(disparities.filter(kind_column.is_in(list(_OF_ATTRIBUTE))), "attribute"),
+        pairs=find_largest_pairs(disparities),
+        counts=count_pairs(disparities),
         named=_read_named_measures(disparities, context),
         marks={
-            (key_of(row), row["attribute"], row["group"]): row["is_worse"]
-            for row in find_marks(choice.comparisons).iter_rows(named=True)
+            (line_key(row), row["attribute"], row["group"]): row["is_worse"]
+            for row in flag_worse_groups(choice.comparisons).iter_rows(named=True)
         },
-        leaders={(key_of(s.row), s.attribute): s for s in choice.leaders if s.row["is_known"]},
+        leaders={(line_key(s.row), s.attribute): s for s in choice.leaders if s.row["is_known"]},
     )
     attributes = group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     return tuple(
@@ -126,9 +129,9 @@ def _read_named_measures(
     )
     measures: dict[str, tuple[NamedMeasure, ...]] = {}
     for row in rows.iter_rows(named=True):
-        line = context.lines.get(key_of(row))
+        line = context.lines.get(line_key(row))
         metric_phrase = line.phrase if line else str(row["metric"]).replace("_", " ")
-        measure_info = kind_info(row["kind"])
+        measure_info = describe_disparity_kind(row["kind"])
         unit = "" if not measure_info.unit else line.unit if line else "fraction"
         measure = NamedMeasure(
             measure_info.title,
@@ -148,8 +151,8 @@ def _section(
 ) -> AttributeSection:
     keys = [key for key in context.lines if (*key, attribute) in indexed_tables.groups]
     values = [row["group"] for row in indexed_tables.groups[(*keys[0], attribute)]]
-    attributes = tuple(crossed(attribute))
-    ordered = len(attributes) == 1 and arranged_names(values) is not None
+    attributes = tuple(split_intersection(attribute))
+    ordered = len(attributes) == 1 and arrange_names(values) is not None
     tables = {
         key: _line_table(key, attribute, indexed_tables, context, ordered=ordered) for key in keys
     }
@@ -158,7 +161,7 @@ def _section(
         blocks.setdefault(_block_key(key, attribute), []).append(key)
     return AttributeSection(
         attribute=attribute,
-        parts=attributes,
+        attributes=attributes,
         title=context.title(attribute),
         anchor=anchor,
         ordered=ordered,
@@ -168,7 +171,7 @@ def _section(
             _block(block, [tables[key] for key in members], indexed_tables)
             for block, members in blocks.items()
         ),
-        named=indexed_tables.named.get(attribute, ()),
+        measures=indexed_tables.named.get(attribute, ()),
         lead=_leading_pair(indexed_tables.leaders.get((keys[0], attribute))),
     )
 
@@ -177,7 +180,7 @@ def _block(
     key: tuple[Any, ...], tables: Sequence[LineTable], indexed_tables: _IndexedTables
 ) -> Block:
     line = tables[0].line
-    title = line.title if len(tables) == 1 else line.title.replace(line.whose, "", 1)
+    title = line.title if len(tables) == 1 else line.title.replace(line.class_suffix, "", 1)
     return Block(
         title=title,
         definition=line.definition,
@@ -196,7 +199,7 @@ def _leading_pair(statement: Statement | None) -> PairRow | None:
     if statement is None or not statement.is_pair:
         return None
     row = statement.row
-    low, high = statement.ends
+    low, high = statement.bounds
     return PairRow(
         label=row["label"],
         group_a=row["group"],
@@ -214,19 +217,19 @@ def _leading_pair(statement: Statement | None) -> PairRow | None:
     )
 
 
-def arranged_names(values: Sequence[str]) -> list[str] | None:
+def arrange_names(values: Sequence[str]) -> list[str] | None:
     """Return the values in their natural order (ages, bins); None where they have none.
 
     Examples
     --------
-    >>> arranged_names(["70+", "3-9"]), arranged_names(["White", "Black"])
+    >>> arrange_names(["70+", "3-9"]), arrange_names(["White", "Black"])
     (['3-9', '70+'], None)
     """
     # Sizes decide only where numbers do not: an order that ignores them is the values' own.
     rising = {name: rank for rank, name in enumerate(values)}
     falling = {name: -rank for rank, name in enumerate(values)}
-    order = natural_order(values, rising)
-    return order if len(values) > 1 and order == natural_order(values, falling) else None
+    order = sort_for_display(values, rising)
+    return order if len(values) > 1 and order == sort_for_display(values, falling) else None
 
 
 def _line_table(
@@ -244,7 +247,7 @@ def _line_table(
     overall = indexed_tables.groups.get((*key, None))
     return LineTable(
         line=line,
-        overall=estimate_of(overall[0]) if overall else None,
+        overall=to_estimate(overall[0]) if overall else None,
         rows=tuple(_arrange_rows(rows, line, ordered=ordered)),
         spread=_summarise_disparity(indexed_tables.spreads.get((*key, attribute), ())),
     )
@@ -252,7 +255,7 @@ def _line_table(
 
 def _mark_group(row: GroupRow, line: Line, is_worse: bool | None) -> str:
     """Say in a word which way a group is established to differ; ``~``: in none."""
-    if not row.estimate.judged:
+    if not row.estimate.is_comparable:
         return ""
     if is_worse is None:
         return "~"
@@ -266,7 +269,7 @@ def _group_row(row: Mapping[str, Any], to_overall: Mapping[str, Any] | None) -> 
     return GroupRow(
         group=row["group"],
         values=tuple(row["values"]),
-        estimate=estimate_of(row),
+        estimate=to_estimate(row),
         difference=difference_row.get("value"),
         difference_low=difference_row.get("low"),
         difference_high=difference_row.get("high"),
@@ -275,10 +278,10 @@ def _group_row(row: Mapping[str, Any], to_overall: Mapping[str, Any] | None) -> 
     )
 
 
-def _shrunken(row: Mapping[str, Any]) -> Shrunken | None:
+def _shrunken(row: Mapping[str, Any]) -> ShrinkageEstimate | None:
     if row.get("shrunken") is None:
         return None
-    return Shrunken(
+    return ShrinkageEstimate(
         row["shrunken"], row["shrunken_low"], row["shrunken_high"], row["shrunken_from"]
     )
 
@@ -286,7 +289,7 @@ def _shrunken(row: Mapping[str, Any]) -> Shrunken | None:
 def _arrange_rows(rows: Sequence[GroupRow], line: Line, *, ordered: bool) -> list[GroupRow]:
     if ordered:
         rank_by_name = {
-            name: i for i, name in enumerate(natural_order([row.group for row in rows]))
+            name: i for i, name in enumerate(sort_for_display([row.group for row in rows]))
         }
         return sorted(rows, key=lambda row: rank_by_name[row.group])
     sign = -1.0 if line.direction == "lower" else 1.0
@@ -301,7 +304,7 @@ def _arrange_rows(rows: Sequence[GroupRow], line: Line, *, ordered: bool) -> lis
     )
 
 
-def _summarise_disparity(rows: Sequence[Mapping[str, Any]]) -> Spread:
+def _summarise_disparity(rows: Sequence[Mapping[str, Any]]) -> DisparitySummary:
     rows_by_measure = {_OF_ATTRIBUTE[row["kind"]]: row for row in rows}
     test: Mapping[str, Any] = rows_by_measure.get("any_difference", {})
     tau: Mapping[str, Any] = rows_by_measure.get("tau", {})
@@ -313,7 +316,7 @@ def _summarise_disparity(rows: Sequence[Mapping[str, Any]]) -> Spread:
     equivalence_row: Mapping[str, Any] = rows_by_measure.get("within", {})
     # Where intervals may be too narrow nothing is said of how far apart groups are at most.
     equivalence_row = equivalence_row if equivalence_row.get("status") == "ok" else {}
-    return Spread(
+    return DisparitySummary(
         p_adjusted=test.get("p_adjusted"),
         test=test.get("test"),
         status=test.get("status", "not scored"),
@@ -342,7 +345,7 @@ def _build_verdict(
 ) -> Verdict:
     (key, main), *other_tables = tables.items()
     line_of = {id(table): line_key for line_key, table in tables.items()}
-    comparable_rows = [row for row in main.rows if row.estimate.judged]
+    comparable_rows = [row for row in main.rows if row.estimate.is_comparable]
     # People whose value is unknown are not a group that a model can serve worst.
     known_rows = [row for row in comparable_rows if UNKNOWN not in row.values] or comparable_rows
     sign = -1.0 if main.line.direction == "lower" else 1.0
@@ -368,10 +371,10 @@ def _build_verdict(
             for table in _drop_repeated_lines([main, *(table for _, table in other_tables)])[1:]
             if (line_of[id(table)], attribute) in indexed_tables.leaders
         ),
-        elsewhere=tuple(
+        other_metrics=tuple(
             table.line.phrase
             for _, table in other_tables
-            if sum(row.estimate.judged for row in table.rows) > 1
+            if sum(row.estimate.is_comparable for row in table.rows) > 1
         ),
     )
 

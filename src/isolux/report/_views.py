@@ -1,7 +1,7 @@
 """What is shown with each disparity: curves over overlaps or confidences, people by size.
 
-Read from the tables of the analyses ``BESIDE`` in a run's record, and arranged by attribute.
-Nothing is measured here.
+Read from the tables of the analyses ``INLINE_ANALYSES`` in a run's record, and arranged by
+attribute. Nothing is measured here.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 import polars as pl
 
-from isolux.statements.lines import LINE, key_of
+from isolux.statements.lines import LINE_COLUMNS, line_key
 
-BESIDE = ("overlap_curves", "breakdown", "confidence_curves")
+INLINE_ANALYSES = ("overlap_curves", "breakdown", "confidence_curves")
 """Analyses whose tables are shown with the attributes, in no section of their own."""
 
 _Row = Mapping[str, Any]
@@ -24,7 +24,7 @@ _Row = Mapping[str, Any]
 class CurvePoint:
     """The share of a group at one overlap or confidence, with a pointwise interval."""
 
-    at: float
+    position: float
     value: float
     low: float | None
     high: float | None
@@ -68,11 +68,11 @@ class Breakdown:
     by: str
     metric: str
     strata: tuple[str, ...]
-    everyone: BreakdownRow | None
+    overall_row: BreakdownRow | None
     rows: tuple[BreakdownRow, ...]
 
 
-def curves_of(record: Mapping[str, Any], model: str) -> dict[str, tuple[Curve, ...]]:
+def read_curves(record: Mapping[str, Any], model: str) -> dict[str, tuple[Curve, ...]]:
     """Take the curves of one model by attribute, everyone's first in each."""
     all_rows = [*_rows(record, "overlap_curves"), *_rows(record, "confidence_curves")]
     rows = [row for row in all_rows if row.get("model") == model]
@@ -89,7 +89,7 @@ def _curves(rows: Sequence[_Row]) -> tuple[Curve, ...]:
     return tuple(_curve(str(group), group_rows) for (_, group), group_rows in rows_by_group.items())
 
 
-def breakdowns_of(record: Mapping[str, Any], model: str) -> dict[str, tuple[Breakdown, ...]]:
+def read_breakdowns(record: Mapping[str, Any], model: str) -> dict[str, tuple[Breakdown, ...]]:
     """Take the tables of one model by attribute: one for each thing people are divided by."""
     rows = [row for row in _rows(record, "breakdown") if row.get("model") == model]
     breakdowns: dict[str, tuple[Breakdown, ...]] = {}
@@ -105,7 +105,7 @@ def breakdowns_of(record: Mapping[str, Any], model: str) -> dict[str, tuple[Brea
                 by=str(by),
                 metric=str(attribute_rows[0].get("metric") or ""),
                 strata=strata,
-                everyone=overall_rows[0] if any(overall_rows[0].cells) else None,
+                overall_row=overall_rows[0] if any(overall_rows[0].cells) else None,
                 rows=tuple(
                     _breakdown_row(str(g), group_rows, strata) for g, group_rows in groups.items()
                 ),
@@ -165,7 +165,7 @@ BLOCK = ("model", "task", "metric", "threshold", "attribute")
 """The columns that name a block: the lines of a metric that differ only in their class."""
 
 _READ = (
-    *LINE,
+    *LINE_COLUMNS,
     "attribute",
     "group_a",
     "group_b",
@@ -185,18 +185,18 @@ Rows = dict[tuple[Any, ...], list[dict[str, Any]]]
 """Rows of a table by their line and what else was asked for."""
 
 
-def keyed(frame: pl.DataFrame, *extra_columns: str) -> Rows:
+def index_rows(frame: pl.DataFrame, *extra_columns: str) -> Rows:
     rows_by_key: Rows = {}
     for row in frame.iter_rows(named=True):
-        rows_by_key.setdefault((*key_of(row), *(row[name] for name in extra_columns)), []).append(
+        rows_by_key.setdefault((*line_key(row), *(row[name] for name in extra_columns)), []).append(
             row
         )
     return rows_by_key
 
 
-def largest_pairs(disparities: pl.DataFrame) -> Rows:
+def find_largest_pairs(disparities: pl.DataFrame) -> Rows:
     ratios = disparities.filter(pl.col("kind") == "ratio").select(
-        *LINE, "attribute", "group_a", "group_b", ratio="value"
+        *LINE_COLUMNS, "attribute", "group_a", "group_b", ratio="value"
     )
     largest = (
         disparities.select(*_READ, "kind")
@@ -207,7 +207,7 @@ def largest_pairs(disparities: pl.DataFrame) -> Rows:
         .head(PAIRS_SHOWN)
         .join(
             ratios,
-            on=[*LINE, "attribute", "group_a", "group_b"],
+            on=[*LINE_COLUMNS, "attribute", "group_a", "group_b"],
             how="left",
             nulls_equal=True,
             maintain_order="left",
@@ -219,6 +219,6 @@ def largest_pairs(disparities: pl.DataFrame) -> Rows:
     return pairs_by_block
 
 
-def pair_counts(disparities: pl.DataFrame) -> dict[tuple[Any, ...], int]:
+def count_pairs(disparities: pl.DataFrame) -> dict[tuple[Any, ...], int]:
     counts = disparities.filter(pl.col("kind") == "difference").group_by(BLOCK).len("n")
     return {tuple(row[:-1]): row[-1] for row in counts.select(*BLOCK, "n").iter_rows()}

@@ -14,7 +14,7 @@ from isolux.groups.unknown import UNKNOWN
 from isolux.report._views import Breakdown, Curve
 from isolux.statements.lines import Line
 from isolux.vocabulary.tables import Status
-from isolux.vocabulary.words import numbered
+from isolux.vocabulary.words import pluralise
 
 Outcome = Literal["differ", "no difference found", "not judged"]
 
@@ -34,13 +34,13 @@ class Estimate:
     n_effective: float | None = None
 
     @property
-    def judged(self) -> bool:
+    def is_comparable(self) -> bool:
         """Whether there is a value that may be compared, with or without a caution."""
         return self.value is not None and self.status != Status.INSUFFICIENT_CLUSTERS
 
 
 @dataclass(frozen=True, slots=True)
-class Shrunken:
+class ShrinkageEstimate:
     """An estimate that borrows strength from an intersection's attributes, and its raw value."""
 
     value: float
@@ -60,7 +60,7 @@ class GroupRow:
     difference_low: float | None = None
     difference_high: float | None = None
     p_adjusted: float | None = None
-    shrunken: Shrunken | None = None
+    shrunken: ShrinkageEstimate | None = None
     mark: str = ""
 
     @property
@@ -94,7 +94,7 @@ class NamedMeasure:
 
     name: str
     summary: str
-    of: str
+    metric_phrase: str
     unit: str
     value: float | None
     low: float | None
@@ -102,7 +102,7 @@ class NamedMeasure:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class DisparitySummary:
     """How far the groups of one attribute lie apart on one line, by every measure."""
 
     p_adjusted: float | None
@@ -130,7 +130,7 @@ class LineTable:
     line: Line
     overall: Estimate | None
     rows: tuple[GroupRow, ...]
-    spread: Spread
+    spread: DisparitySummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,14 +162,14 @@ class Verdict:
     anchor: str
     line: Line
     outcome: Outcome
-    spread: Spread
+    spread: DisparitySummary
     worst: GroupRow | None
     best: GroupRow | None
     n_judged: int
     n_groups: int
     text: str = ""
     also: tuple[str, ...] = ()
-    elsewhere: tuple[str, ...] = ()
+    other_metrics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,21 +177,21 @@ class AttributeSection:
     """Everything about one attribute or intersection; the first block's first table is the main."""
 
     attribute: str
-    parts: tuple[str, ...]
+    attributes: tuple[str, ...]
     title: str
     anchor: str
     ordered: bool
     oriented: bool
     verdict: Verdict
     blocks: tuple[Block, ...]
-    named: tuple[NamedMeasure, ...] = ()
+    measures: tuple[NamedMeasure, ...] = ()
     lead: PairRow | None = None
-    place: int = 0
+    reading_rank: int = 0
     unknown: str = ""
     curves: tuple[Curve, ...] = ()
     breakdowns: tuple[Breakdown, ...] = ()
     in_sight: bool = True
-    drawn: DrawnGroups | None = None
+    drawn_groups: DrawnGroups | None = None
 
     @property
     def main(self) -> LineTable:
@@ -201,7 +201,7 @@ class AttributeSection:
     @property
     def is_intersection(self) -> bool:
         """Whether more than one attribute is crossed."""
-        return len(self.parts) > 1
+        return len(self.attributes) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ class FindingRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class AuditSubject:
     """What was audited: the model, the data, the people, and who judged them."""
 
     model: str
@@ -243,7 +243,7 @@ class Audited:
     margin: float | None = None
     publish_min: int = 0
     withheld: bool = False
-    drawn: str = ""
+    sampling_sentence: str = ""
     n_effective: float | None = None
     census: bool = False
 
@@ -257,9 +257,9 @@ class Audited:
         """What follows the number of people: their clusters, or that there are none."""
         if self.cluster is None:
             return ", taken as independent"
-        return f" in {numbered(self.n_clusters, 'cluster')} ({self.cluster})"
+        return f" in {pluralise(self.n_clusters, 'cluster')} ({self.cluster})"
 
-    def within(self, p: float | None) -> bool:
+    def is_equivalence_established(self, p: float | None) -> bool:
         """Whether a claim of sameness with this p is made."""
         return p is not None and p <= self.alpha
 
@@ -282,7 +282,7 @@ class Audited:
 
 
 @dataclass(frozen=True, slots=True)
-class Caution:
+class CautionParagraph:
     """What a reader must know before the numbers: a headline, then the rest."""
 
     headline: str
@@ -290,7 +290,7 @@ class Caution:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SettingRow:
     """One field of the audit's spec; ``changed`` is whether it departs from the default."""
 
     name: str
@@ -313,19 +313,19 @@ class ReferenceRow:
 
     key: str
     citation: str
-    place: str
+    location: str
     url: str
 
 
 @dataclass(frozen=True, slots=True)
-class PlantedRow:
+class InjectedRow:
     """A planted truth of synthetic data, with what the audit found."""
 
-    what: str
+    description: str
     unit: str
     signed: bool
-    planted: float | None
-    found: float | None
+    true_value: float | None
+    estimate: float | None
     low: float | None
     high: float | None
     covered: bool | None
@@ -342,7 +342,7 @@ class PaperTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
+class ProtocolSection:
     """The published protocol that an audit followed, and where its paper contradicts itself."""
 
     name: str
@@ -370,14 +370,14 @@ class Summary:
 
     title: str
     answer: str
-    audited: Audited
+    audited: AuditSubject
     overall: tuple[tuple[Line, Estimate], ...]
     findings: tuple[FindingRow, ...]
     sections: tuple[AttributeSection, ...]
-    planted: tuple[PlantedRow, ...]
-    protocol: Protocol | None
+    injected_effects: tuple[InjectedRow, ...]
+    protocol: ProtocolSection | None
     analyses: tuple[Analysis, ...]
-    settings: tuple[Setting, ...]
+    settings: tuple[SettingRow, ...]
     inputs: tuple[InputFile, ...]
     versions: tuple[tuple[str, str], ...]
     families: tuple[tuple[str, int], ...]
@@ -385,7 +385,7 @@ class Summary:
     warnings: tuple[str, ...]
     references: tuple[ReferenceRow, ...]
     limits: tuple[str, ...]
-    cautions: tuple[Caution, ...] = ()
+    cautions: tuple[CautionParagraph, ...] = ()
     accounting: str = ""
     further: tuple[str, ...] = ()
     leading: AttributeSection | None = None

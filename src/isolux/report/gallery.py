@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from isolux.groups import groupings, membership
+from isolux.groups import build_membership, read_groupings
 from isolux.groups.unknown import UNKNOWN
 from isolux.io import write_text
 from isolux.io.images import read_image
-from isolux.io.paths import inside
-from isolux.io.record_paths import unrooted
+from isolux.io.paths import resolve_inside
+from isolux.io.record_paths import make_paths_relative
 from isolux.report.html import page
 from isolux.report.summary import summarise_record
 from isolux.statements.lines import Line
 from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.spec import recorded_spec
+from isolux.vocabulary.spec import read_recorded_spec
 from isolux.vocabulary.tables import INSTANCES
 
 if TYPE_CHECKING:
@@ -46,13 +46,13 @@ _MIN_MARGIN_PX = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class GalleryImage:
     """One person: who, how they fared, the picture as a data address or why there is none."""
 
     unit_id: str
     value: float
-    data: str
-    why: str = ""
+    data_url: str
+    missing_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class GroupPictures:
     attribute: str
     group: str
     n_missed: int
-    pictures: tuple[Picture, ...]
+    pictures: tuple[GalleryImage, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Gallery:
     """What was written: where, how many people it shows, and what was left out."""
 
     path: Path
-    shown: int
+    n_shown: int
     notes: tuple[str, ...]
 
 
@@ -123,7 +123,7 @@ def write_gallery(
         line=line,
         info=dataset.info,
         notes=notes,
-        people=sorted(unit for unit, picture in gallery_images.known.items() if picture.data),
+        people=sorted(unit for unit, picture in gallery_images.known.items() if picture.data_url),
     )
     return Gallery(
         write_text(path, text), len(gallery_images.known) - len(gallery_images.missing), notes
@@ -155,11 +155,11 @@ def _list_worst(run: Run, dataset: Dataset, key: dict[str, Any], line: Line) -> 
     falling = line.direction == "lower"
     if line.unit == "fraction":
         scores = scores.filter(pl.col("value") > 0 if falling else pl.col("value") < 1)
-    people = _people(dataset)
-    settings = recorded_spec(run.record).groups
+    people = _locate_people(dataset)
+    settings = read_recorded_spec(run.record).groups
     units = scores["unit_id"].unique(maintain_order=True)
-    members = membership(
-        run.attributes, settings.by, groupings(settings, run.attributes), units=units
+    members = build_membership(
+        run.attributes, settings.by, read_groupings(settings, run.attributes), units=units
     ).frame.filter(pl.col("values").list.contains(UNKNOWN).not_())
     return (
         members.select("attribute", "group", "unit_id")
@@ -173,7 +173,7 @@ def _list_worst(run: Run, dataset: Dataset, key: dict[str, Any], line: Line) -> 
     )
 
 
-def _people(dataset: Dataset) -> pl.DataFrame:
+def _locate_people(dataset: Dataset) -> pl.DataFrame:
     """List each person's image path and box; the image's name where it has no path."""
     people = INSTANCES.conform(dataset.instances)
     missing_columns = [
@@ -196,31 +196,31 @@ class _GalleryImages:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.known: dict[str, Picture] = {}
+        self.known: dict[str, GalleryImage] = {}
 
     @property
-    def missing(self) -> list[Picture]:
-        return [picture for picture in self.known.values() if not picture.data]
+    def missing(self) -> list[GalleryImage]:
+        return [picture for picture in self.known.values() if not picture.data_url]
 
-    def of(self, row: dict[str, Any]) -> Picture:
+    def of(self, row: dict[str, Any]) -> GalleryImage:
         unit = row["unit_id"]
         if unit not in self.known:
             self.known[unit] = self._read(row)
         return self.known[unit]
 
-    def _read(self, row: dict[str, Any]) -> Picture:
+    def _read(self, row: dict[str, Any]) -> GalleryImage:
         unit, score, uri = row["unit_id"], row["value"], row["uri"]
         if uri is None:
-            return Picture(unit, score, "", "no path to a picture")
+            return GalleryImage(unit, score, "", "no path to a picture")
         try:
-            pixels = read_image(inside(self.root, uri))
+            pixels = read_image(resolve_inside(self.root, uri))
         except FileError as error:
-            return Picture(unit, score, "", str(error).splitlines()[0])
+            return GalleryImage(unit, score, "", str(error).splitlines()[0])
         box = [row[box_column] for box_column in _BOX_COLUMNS]
-        return Picture(unit, score, _to_data_url(_thumbnail(pixels, box)))
+        return GalleryImage(unit, score, _to_data_url(_crop_thumbnail(pixels, box)))
 
 
-def _thumbnail(pixels: Any, box: Sequence[float | None]) -> Image:
+def _crop_thumbnail(pixels: Any, box: Sequence[float | None]) -> Image:
     """Cut out the person with some of what is around, and draw the box: white next to black."""
     from PIL import Image, ImageDraw
 
@@ -263,14 +263,19 @@ def _to_data_url(image: Image) -> str:
 
 def _changed(run: Run, dataset: Dataset) -> list[str]:
     before = dict(run.record.get("inputs") or {})
-    now = {**unrooted(dict(dataset.inputs)), **dataset.inputs}  # as either kind of record names it
+    now = {
+        **make_paths_relative(dict(dataset.inputs)),
+        **dataset.inputs,
+    }  # as either kind of record names it
     if any(before.get(file, digest) != digest for file, digest in now.items()):
         return ["The dataset has changed since the audit; people who have left it are not shown."]
     return []
 
 
 def _describe_missing(gallery_images: _GalleryImages) -> list[str]:
-    reasons = pl.Series([picture.why for picture in gallery_images.missing], dtype=pl.String)
+    reasons = pl.Series(
+        [picture.missing_reason for picture in gallery_images.missing], dtype=pl.String
+    )
     counts = reasons.value_counts().sort(reasons.name)
     return [
         f"{n:,} {'picture was' if n == 1 else 'pictures were'} left out: {reason}."

@@ -14,11 +14,11 @@ from decimal import Decimal
 
 import polars as pl
 
-from isolux.groups.unanswered import missed
+from isolux.groups.unanswered import undetected_evidence
 from isolux.report.document import (
     AttributeSection,
-    Audited,
-    Caution,
+    AuditSubject,
+    CautionParagraph,
     Estimate,
     GroupRow,
     LineTable,
@@ -27,13 +27,13 @@ from isolux.report.document import (
 from isolux.statements.lines import Line
 from isolux.statements.numbers import (
     MINUS,
-    NOTHING,
-    column_places,
-    interval,
-    places_for,
-    points,
-    value_text,
-    with_unit,
+    NO_VALUE,
+    choose_column_decimals,
+    choose_decimals,
+    format_interval,
+    format_points,
+    format_value,
+    format_with_unit,
 )
 from isolux.vocabulary.containers import Run
 
@@ -41,26 +41,31 @@ Gap = tuple[float | None, float | None, float | None]
 """A difference and its interval."""
 
 
-def group_gaps(rows: Sequence[tuple[LineTable, GroupRow]]) -> list[tuple[str, str]]:
+def print_group_gaps(rows: Sequence[tuple[LineTable, GroupRow]]) -> list[tuple[str, str]]:
     """Print the groups' differences to everyone, and their intervals."""
     unit = rows[0][0].line.unit if rows else ""
     gaps = [(row.difference, row.difference_low, row.difference_high) for _, row in rows]
-    n_decimals = column_places([row.estimate.value for _, row in rows], unit)
+    n_decimals = choose_column_decimals([row.estimate.value for _, row in rows], unit)
     printed_values = [
-        (_text(row.estimate, unit, n_decimals), _text(table.overall, unit, n_decimals))
+        (
+            _format_estimate(row.estimate, unit, n_decimals),
+            _format_estimate(table.overall, unit, n_decimals),
+        )
         for table, row in rows
     ]
     return print_gaps(gaps, printed_values, unit, n_decimals)
 
 
-def pair_gaps(pairs: Sequence[PairRow], tables: Sequence[LineTable]) -> list[tuple[str, str]]:
+def print_pair_gaps(pairs: Sequence[PairRow], tables: Sequence[LineTable]) -> list[tuple[str, str]]:
     """Print the differences between two groups of these tables, and their intervals."""
     unit = tables[0].line.unit
     rows = [(table.line.label, row) for table in tables for row in table.rows]
-    n_decimals = column_places([row.estimate.value for _, row in rows], unit)
-    values = {(label, row.group): _text(row.estimate, unit, n_decimals) for label, row in rows}
+    n_decimals = choose_column_decimals([row.estimate.value for _, row in rows], unit)
+    values = {
+        (label, row.group): _format_estimate(row.estimate, unit, n_decimals) for label, row in rows
+    }
     printed_values = [
-        tuple(values.get((pair.label, name), NOTHING) for name in (pair.group_a, pair.group_b))
+        tuple(values.get((pair.label, name), NO_VALUE) for name in (pair.group_a, pair.group_b))
         for pair in pairs
     ]
     return print_gaps(
@@ -81,29 +86,29 @@ def print_gaps(
     [('−0.74', '−3.0 to 1.0')]
     """
     min_decimals = [
-        max(places_for(unit, *gap), n_decimals if unit == "fraction" else 0) for gap in gaps
+        max(choose_decimals(unit, *gap), n_decimals if unit == "fraction" else 0) for gap in gaps
     ]
     for extra_digits in (0, 1):
         texts = [
-            value_text(gap[0], unit, sign=True, places=n + extra_digits)
+            format_value(gap[0], unit, sign=True, places=n + extra_digits)
             for gap, n in zip(gaps, min_decimals, strict=True)
         ]
         if all(map(_adds_up, texts, printed_values)):
             break
     intervals = [
-        interval(low, high, unit, places=n)
+        format_interval(low, high, unit, places=n)
         for (_, low, high), n in zip(gaps, min_decimals, strict=True)
     ]
     return list(zip(texts, intervals, strict=True))
 
 
-def _text(estimate: Estimate | None, unit: str, n_decimals: int) -> str:
-    return value_text(estimate.value, unit, places=n_decimals) if estimate else NOTHING
+def _format_estimate(estimate: Estimate | None, unit: str, n_decimals: int) -> str:
+    return format_value(estimate.value, unit, places=n_decimals) if estimate else NO_VALUE
 
 
 def _adds_up(text: str, printed_values: tuple[str, ...]) -> bool:
     """Return whether a printed difference equals that of the printed values, or has more digits."""
-    if NOTHING in (text, *printed_values):
+    if NO_VALUE in (text, *printed_values):
         return True
     gap, first, second = (
         Decimal(number_text.replace(MINUS, "-").replace(",", ""))
@@ -119,27 +124,29 @@ _WORTH_SAYING = 0.01
 """Share of people not detected from which it is said before the numbers."""
 
 
-def undetected_of_audit(run: Run, line: Line | None) -> Caution | None:
+def caution_on_undetected_people(run: Run, line: Line | None) -> CautionParagraph | None:
     """Say how many people were not detected, where they count as mistakes in accuracy."""
-    answers = missed(run.evidence)
+    answers = undetected_evidence(run.evidence)
     if answers is None or line is None or line.metric != "accuracy":
         return None
     answers = answers.filter(model=line.model)
     share, right, detected_accuracy = _shares(answers)
     if share < _WORTH_SAYING:
         return None
-    return Caution(
+    return CautionParagraph(
         _HEADLINE,
-        f"They are {with_unit(share)} of everyone and "
-        f"{with_unit(_compute_undetected_error_share(share, right))} of all "
-        f"mistakes; of the people who were detected {with_unit(detected_accuracy)} got a "
+        f"They are {format_with_unit(share)} of everyone and "
+        f"{format_with_unit(_compute_undetected_error_share(share, right))} of all "
+        f"mistakes; of the people who were detected {format_with_unit(detected_accuracy)} got a "
         f"right answer.",
     )
 
 
-def undetected_of_two(run: Run, models: tuple[str, str], line: Line | None) -> Caution | None:
+def compare_undetected_people(
+    run: Run, models: tuple[str, str], line: Line | None
+) -> CautionParagraph | None:
     """Say what of a difference between two models is detection, on the people both detected."""
-    answers = missed(run.evidence)
+    answers = undetected_evidence(run.evidence)
     if answers is None or line is None or line.metric != "accuracy":
         return None
     model_answers = [answers.filter(model=model) for model in models]
@@ -159,19 +166,19 @@ def undetected_of_two(run: Run, models: tuple[str, str], line: Line | None) -> C
         .filter("detected", "detected_second")
     )
     sentence = (
-        f"{models[0]} did not detect {with_unit(first[0])} of the people, {models[1]} "
-        f"{with_unit(second[0])}. Accuracy for everyone differs by "
-        f"{points(second[1] - first[1])}"
+        f"{models[0]} did not detect {format_with_unit(first[0])} of the people, {models[1]} "
+        f"{format_with_unit(second[0])}. Accuracy for everyone differs by "
+        f"{format_points(second[1] - first[1])}"
     )
     if shared_people.is_empty():
-        return Caution(_HEADLINE, f"{sentence}.")
+        return CautionParagraph(_HEADLINE, f"{sentence}.")
     right = [_mean(shared_people[name]) for name in ("correct", "correct_second")]
-    return Caution(
+    return CautionParagraph(
         _HEADLINE,
         f"{sentence}; on the {shared_people.height:,} people whom both detected it is "
-        f"{with_unit(right[0])} "
-        f"with {models[0]} and {with_unit(right[1])} with {models[1]}, a difference of "
-        f"{points(right[1] - right[0])}.",
+        f"{format_with_unit(right[0])} "
+        f"with {models[0]} and {format_with_unit(right[1])} with {models[1]}, a difference of "
+        f"{format_points(right[1] - right[0])}.",
     )
 
 
@@ -201,7 +208,7 @@ class StripRow:
     """A row: places of the value and its interval on the strip, and its difference to everyone."""
 
     row: GroupRow
-    places: tuple[float | None, ...]
+    positions: tuple[float | None, ...]
     gap: str
     gap_interval: str
     mark: str
@@ -214,14 +221,15 @@ class StripTable:
 
     rows: tuple[StripRow, ...]
     everyone_at: float | None
-    ends: tuple[str, str]
+    scale_bounds: tuple[str, str]
 
 
-def strips_of(section: AttributeSection, audited: Audited) -> StripTable:
+def build_strips(section: AttributeSection, audited: AuditSubject) -> StripTable:
     """Place the groups' values and intervals on one scale, and print their differences."""
-    main, groups = section.main, section.drawn.rows if section.drawn else ()
+    main, groups = section.main, section.drawn_groups.rows if section.drawn_groups else ()
     intervals = [
-        (e.value, e.low, e.high) if e.judged else () for e in (row.estimate for row in groups)
+        (e.value, e.low, e.high) if e.is_comparable else ()
+        for e in (row.estimate for row in groups)
     ]
     overall = (main.overall.value, main.overall.low, main.overall.high) if main.overall else ()
     scale_values = [x for numbers in (*intervals, overall) for x in numbers if x is not None] or [
@@ -234,29 +242,34 @@ def strips_of(section: AttributeSection, audited: Audited) -> StripTable:
             return None
         return round(_MARGIN + (number - low) / (high - low or 1.0) * (_WIDTH - 2 * _MARGIN), 1)
 
-    pairs = _pairs(section, audited)
+    pairs = _print_pairs(section, audited)
     unit = main.line.unit
-    n_decimals = column_places([row.estimate.value for row in groups], unit)
+    n_decimals = choose_column_decimals([row.estimate.value for row in groups], unit)
     return StripTable(
         rows=tuple(
             StripRow(
                 row=row,
-                places=tuple(map(to_position, numbers or (None, None, None))),
+                positions=tuple(map(to_position, numbers or (None, None, None))),
                 gap=gap,
                 gap_interval=interval_text,
                 mark=row.mark,
                 pairs=json.dumps(pairs.get(row.group, {})),
             )
             for row, numbers, (gap, interval_text) in zip(
-                groups, intervals, group_gaps([(main, row) for row in groups]), strict=True
+                groups, intervals, print_group_gaps([(main, row) for row in groups]), strict=True
             )
         ),
         everyone_at=to_position(overall[0] if overall else None),
-        ends=(value_text(low, unit, places=n_decimals), value_text(high, unit, places=n_decimals)),
+        scale_bounds=(
+            format_value(low, unit, places=n_decimals),
+            format_value(high, unit, places=n_decimals),
+        ),
     )
 
 
-def _mark(section: AttributeSection, gap: float | None, p: float | None, audited: Audited) -> str:
+def _mark(
+    section: AttributeSection, gap: float | None, p: float | None, audited: AuditSubject
+) -> str:
     """Say whether a difference is shown, and whether the group is better or worse off."""
     if gap is None:
         return ""
@@ -264,17 +277,17 @@ def _mark(section: AttributeSection, gap: float | None, p: float | None, audited
     return _MARKS[section.main.line.direction][gap > 0] if is_established else "~"
 
 
-def _pairs(
-    section: AttributeSection, audited: Audited
+def _print_pairs(
+    section: AttributeSection, audited: AuditSubject
 ) -> dict[str, dict[str, list[str | float | None]]]:
     """Print each group's differences to every other group: by group, then by the baseline."""
-    drawn_pairs = section.drawn.pairs if section.drawn else ()
+    drawn_pairs = section.drawn_groups.pairs if section.drawn_groups else ()
     columns: dict[str, list[PairRow]] = {}
-    for pair in (*drawn_pairs, *map(_turned, drawn_pairs)):
+    for pair in (*drawn_pairs, *map(_swap_pair, drawn_pairs)):
         columns.setdefault(pair.group_b, []).append(pair)
     printed_pairs: dict[str, dict[str, list[str | float | None]]] = {}
     for baseline, column in columns.items():
-        gaps = pair_gaps(column, [section.main])
+        gaps = print_pair_gaps(column, [section.main])
         for pair, (gap, interval_text) in zip(column, gaps, strict=True):
             mark = _mark(section, pair.value, pair.p_adjusted, audited)
             printed_pairs.setdefault(pair.group_a, {})[baseline] = [
@@ -286,7 +299,7 @@ def _pairs(
     return printed_pairs
 
 
-def _turned(pair: PairRow) -> PairRow:
+def _swap_pair(pair: PairRow) -> PairRow:
     """Exchange the two groups of a pair: signs and bounds are reversed."""
     difference, low, high = (None if x is None else -x for x in (pair.value, pair.high, pair.low))
     return replace(

@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolux.io import write_text
-from isolux.io.ours import refuse_no_page
+from isolux.io.ours import refuse_foreign_page
 from isolux.report import figures, wording
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
 from isolux.report.figures.svg import drawable
-from isolux.report.gaps import group_gaps, pair_gaps, strips_of
+from isolux.report.gaps import build_strips, print_group_gaps, print_pair_gaps
 from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, is_comparison, summarise
 from isolux.report.summary.sentences import independence_text, reading_order
 from isolux.statements import numbers
-from isolux.statements.words import lowered
+from isolux.statements.words import lower_first_letter
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.printable import plain
-from isolux.vocabulary.words import brief
+from isolux.vocabulary.printable import clean_line
+from isolux.vocabulary.words import shorten_name
 
 if TYPE_CHECKING:
     from jinja2 import Environment, FileSystemBytecodeCache
@@ -76,9 +76,9 @@ def render(summary: Summary) -> str:
 
 def _figures_of(section: AttributeSection) -> tuple[Any, ...]:
     return (
-        figures.figure_of(section),
-        figures.more_figures_of(section),
-        figures.curves_figures_of(section),
+        figures.draw_intersection_figure(section),
+        figures.draw_other_metrics(section),
+        figures.draw_curve_figures(section),
     )
 
 
@@ -88,7 +88,7 @@ def render_comparison(run: Run) -> str:
 
     compared = summarise_comparison(run)
     figures_by_anchor = {
-        s.anchor: figures.change_figure_of(s.title, s.tables[0], compared.models)
+        s.anchor: figures.draw_change_figure(s.title, s.tables[0], compared.models)
         if s.tables
         else None
         for s in compared.sections
@@ -110,13 +110,13 @@ def write_report(run: Run, path: str | Path) -> Path:
     """Write a run's report to ``path``, whole or not at all."""
     if is_comparison(run):
         return write_comparison(run, path)
-    refuse_no_page(path)
+    refuse_foreign_page(path)
     return write_text(path, render(summarise(run)))
 
 
 def write_comparison(run: Run, path: str | Path) -> Path:
     """Write a comparison's report to ``path``, whole or not at all."""
-    refuse_no_page(path)
+    refuse_foreign_page(path)
     return write_text(path, render_comparison(run))
 
 
@@ -126,7 +126,7 @@ def page(template: str, *, summary: Summary, **values: Any) -> str:
     return bare_page(template, summary=summary, audited=summary.audited, m=macros, **values)
 
 
-def published_beside(path: str | Path) -> tuple[Path, ...]:
+def find_published_pages(path: str | Path) -> tuple[Path, ...]:
     """List other pages of a page's folder that were made to be published, by name.
 
     Examples
@@ -135,7 +135,7 @@ def published_beside(path: str | Path) -> tuple[Path, ...]:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     made = Path(folder, "a.html")
     ...     _ = made.write_text('<meta name="isolux-published" content="10">')
-    ...     [page.name for page in published_beside(made.with_name("b.html"))]
+    ...     [page.name for page in find_published_pages(made.with_name("b.html"))]
     ['a.html']
     """
     page = Path(path).absolute()
@@ -217,29 +217,29 @@ def _environment() -> Environment:
     )
     # Templates call filters by these keys, so a function may be renamed without them.
     environment.filters |= {
-        "brief": brief,
-        "cell_text": numbers.cell_text,
-        "column_places": numbers.column_places,
-        "count": numbers.count,
-        "decimals": numbers.decimals,
-        "group_gaps": group_gaps,
+        "brief": shorten_name,
+        "cell_text": numbers.format_cell,
+        "column_places": numbers.choose_column_decimals,
+        "count": numbers.format_count,
+        "decimals": numbers.choose_table_decimals,
+        "group_gaps": print_group_gaps,
         "independence": independence_text,
-        "lines_shown": lines_shown,
-        "listed": wording.listed,
-        "lowered": lowered,
-        "p_equals": numbers.p_equals,
-        "p_text": numbers.p_text,
-        "pair_gaps": pair_gaps,
-        "points": numbers.points,
-        "rows_shown": rows_shown,
-        "share": numbers.share,
+        "lines_shown": choose_lines,
+        "listed": wording.join_names,
+        "lowered": lower_first_letter,
+        "p_equals": numbers.format_p_equation,
+        "p_text": numbers.format_p,
+        "pair_gaps": print_pair_gaps,
+        "points": numbers.format_points,
+        "rows_shown": choose_rows,
+        "share": numbers.format_share,
         "stratum_title": wording.stratum_title,
-        "strips": strips_of,
+        "strips": build_strips,
         "svg": _svg,
-        "unbroken": wording.unbroken,
-        "value_text": numbers.value_text,
-        "verdicts_shown": verdicts_shown,
-        "with_unit": numbers.with_unit,
+        "unbroken": wording.keep_units_together,
+        "value_text": numbers.format_value,
+        "verdicts_shown": choose_verdicts,
+        "with_unit": numbers.format_with_unit,
     }
     environment.tests["p_column"] = lambda name: "p" in str(name).replace("_", " ").split()
     environment.tests["search_p"] = lambda claim: " p = " in claim or " p < " in claim
@@ -250,19 +250,19 @@ def _environment() -> Environment:
         "SHAPE": wording.SHAPE,
         "STATUS_WORDS": wording.STATUS_WORDS,
         "drawable": drawable,
-        "interval": numbers.interval,
-        "spread_interval": numbers.spread_interval,
+        "interval": numbers.format_interval,
+        "spread_interval": numbers.format_dispersion_interval,
     }
     return environment
 
 
 def _to_printable(cell: Any) -> Any:
     # Exactly str: markup (a macro's output, a figure) is a subclass, and is ours.
-    return wording.unbroken(plain(cell)) if type(cell) is str else cell
+    return wording.keep_units_together(clean_line(cell)) if type(cell) is str else cell
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class PrintedRows:
     """The rows of one table that are printed, how many there are, and how many have no people."""
 
     rows: list[tuple[LineTable, GroupRow]]
@@ -270,7 +270,7 @@ class Rows:
     empty: int = 0
 
 
-def rows_shown(block: Block) -> Rows:
+def choose_rows(block: Block) -> PrintedRows:
     """Choose the rows of a long table: those furthest from everyone, in the table's own order."""
     all_rows = [(table, row) for table in block.tables for row in table.rows]
     has_several_tables = len(block.tables) > 1
@@ -279,13 +279,13 @@ def rows_shown(block: Block) -> Rows:
 
     def rank_distance(i: int) -> tuple[bool, float, int]:
         row = rows[i][1]
-        return (not row.estimate.judged, -abs(row.difference or 0.0), -row.estimate.n_units)
+        return (not row.estimate.is_comparable, -abs(row.difference or 0.0), -row.estimate.n_units)
 
     kept_indices = sorted(sorted(range(len(rows)), key=rank_distance)[:max_rows])
-    return Rows([rows[i] for i in kept_indices], len(rows), len(all_rows) - len(rows))
+    return PrintedRows([rows[i] for i in kept_indices], len(rows), len(all_rows) - len(rows))
 
 
-def lines_shown(section: AttributeSection) -> list[LineTable]:
+def choose_lines(section: AttributeSection) -> list[LineTable]:
     """Choose the lines of a table of spreads: the main one, then those that differ most surely."""
     main, *other_tables = (table for block in section.blocks for table in block.tables)
 
@@ -297,7 +297,7 @@ def lines_shown(section: AttributeSection) -> list[LineTable]:
     return [main, *(table for table in other_tables if id(table) in kept_ids)]
 
 
-def verdicts_shown(summary: Summary) -> list[AttributeSection]:
+def choose_verdicts(summary: Summary) -> list[AttributeSection]:
     """Choose the attributes of a long table of verdicts: those to be read first, as asked for."""
     first = {s.anchor for s in reading_order(summary.sections)[:VERDICTS_SHOWN]}
     return [section for section in summary.sections if section.anchor in first]

@@ -8,12 +8,12 @@ from typing import Any
 import polars as pl
 
 from isolux.report.figures import Figure
-from isolux.report.figures.svg import ACCENT, GREY, INK, Spec, field, short_names, to_svg
+from isolux.report.figures.svg import ACCENT, GREY, INK, Spec, field, shorten_names, to_svg
 from isolux.report.html import page
 from isolux.report.summary import summarise
-from isolux.statements.numbers import count
-from isolux.vocabulary.containers import Run, printed
-from isolux.vocabulary.printable import plain
+from isolux.statements.numbers import format_count
+from isolux.vocabulary.containers import Run, tables_to_json
+from isolux.vocabulary.printable import clean_line
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 
 _WIDTH, _HEIGHT = 230, 110
@@ -35,9 +35,10 @@ def render_monitoring(
     looks = len(record["runs"])
     alarms = gaps["alarm at look"].count()
     answer = (
-        f"{count(alarms)} of {count(gaps.height)} gaps raised an alarm in {count(looks)} looks."
+        f"{format_count(alarms)} of {format_count(gaps.height)} gaps raised an alarm in"
+        f" {format_count(looks)} looks."
     )
-    (printed_table,) = printed(
+    (printed_table,) = tables_to_json(
         {"Gaps, and what is known of them after the last look": gaps}
     ).items()
     caption, cells = printed_table
@@ -62,7 +63,7 @@ def _draw_gaps(table: pl.DataFrame) -> Figure | None:
         " ".join(str(x) for x in (key[4], f"({key[3]})", *key[1:3]) if x is not None)
         for key, _ in gap_rows
     ]
-    short = short_names(names, 34)[:_MAX_GAPS]
+    short = shorten_names(names, 34)[:_MAX_GAPS]
     values: list[dict[str, Any]] = []
     for name, (_, rows) in zip(short, gap_rows, strict=False):
         alarm = rows.filter("alarm")["look"].min()
@@ -78,7 +79,9 @@ def _draw_gaps(table: pl.DataFrame) -> Figure | None:
     if not values:
         return None
     remainder = f" The first {_MAX_GAPS} of {len(names)} gaps." if len(names) > _MAX_GAPS else ""
-    alt = plain("Gaps by look, with their confidence sequences. The table below has the numbers.")
+    alt = clean_line(
+        "Gaps by look, with their confidence sequences. The table below has the numbers."
+    )
     caption = (
         "Points: the gap of one look alone. Band: every gap that, held at all looks, is not ruled "
         f"out. Upright line: alarm.{remainder}"

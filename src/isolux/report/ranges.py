@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.groups.regrouping import judged_units, regroup
+from isolux.groups.regrouping import list_scored_units, regroup
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import SAMPLE
 
@@ -30,13 +30,15 @@ FloatArray = npt.NDArray[np.float64]
 _Cell = TypeVar("_Cell")
 _MAX_NODES, _MIP_GAP = 100, 0.1  # how long a program is searched: not by the clock, which differs
 _INTEGER_TOLERANCE = 1e-6
-_LARGEST = 1_000  # unknown counts and sums of scores of a part: more would take hours
-_STILL = 1e-6  # of a random solution's order 1: what moves less is taken for determined
+_MAX_UNKNOWNS = 1_000  # unknown counts and sums of scores of a part: more would take hours
+_DETERMINED_TOLERANCE = (
+    1e-6  # of a random solution's order 1: what moves less is taken for determined
+)
 _N_JOINT_PROGRAMS = 12  # programs of many counts at once, before those of single ones
 
 
 @dataclass(slots=True)
-class Ranges(Generic[_Cell]):
+class DisclosureBounds(Generic[_Cell]):
     """The counts that were seen to range widely enough.
 
     Parameters
@@ -48,7 +50,7 @@ class Ranges(Generic[_Cell]):
     width: int
     wide: set[_Cell] = field(default_factory=set)
 
-    def narrow(
+    def find_narrow_cells(
         self,
         counts: Mapping[_Cell, int],
         sums: Sequence[Mapping[_Cell, float]],
@@ -68,10 +70,10 @@ class Ranges(Generic[_Cell]):
         ['A']
         """
         narrow_cells = []
-        for component in _parts(sums, set(hidden_cells)):
+        for component in _split_components(sums, set(hidden_cells)):
             cells = list(dict.fromkeys(c for s in component for c in s if c in hidden_cells))
             pending_cells = [c for c in cells if c in small and c not in self.wide]
-            if pending_cells and len(cells) * (1 + len(totals)) <= _LARGEST:
+            if pending_cells and len(cells) * (1 + len(totals)) <= _MAX_UNKNOWNS:
                 program = _CountProgram(counts, component, cells, totals)
                 still = _find_still_narrow(program, cells, pending_cells, self.width)
                 self.wide.update(set(pending_cells) - set(still))
@@ -79,7 +81,9 @@ class Ranges(Generic[_Cell]):
         return narrow_cells
 
 
-def determined(cells: Sequence[_Cell], sums: Sequence[Mapping[_Cell, float]]) -> list[_Cell]:
+def find_determined_cells(
+    cells: Sequence[_Cell], sums: Sequence[Mapping[_Cell, float]]
+) -> list[_Cell]:
     """Name the cells that the sums determine: those in which no solution differs from another."""
     if not cells:
         return []
@@ -89,7 +93,9 @@ def determined(cells: Sequence[_Cell], sums: Sequence[Mapping[_Cell, float]]) ->
     start = np.random.default_rng(0).normal(size=len(cells))
     ended = lsmr(equations, equations @ start, atol=1e-14, btol=1e-14, maxiter=20 * len(cells))
     moves = np.abs(start - ended[0])
-    return [cell for cell, change in zip(cells, moves, strict=True) if change < _STILL]
+    return [
+        cell for cell, change in zip(cells, moves, strict=True) if change < _DETERMINED_TOLERANCE
+    ]
 
 
 def _matrix(cells: Sequence[_Cell], sums: Sequence[Mapping[_Cell, float]]) -> csr_array:
@@ -108,7 +114,7 @@ def _matrix(cells: Sequence[_Cell], sums: Sequence[Mapping[_Cell, float]]) -> cs
     return csr_array((factors, (rows, columns)), shape=shape, dtype=np.float64)
 
 
-def _parts(
+def _split_components(
     sums: Sequence[Mapping[_Cell, float]], hidden_cells: set[_Cell]
 ) -> Iterator[list[Mapping[_Cell, float]]]:
     """Split the sums into connected components: sums that share no hidden cell, even indirectly."""
@@ -255,13 +261,13 @@ _GROUP = ["attribute", "values"]
 _LINE = ["model", "metric", "label", "threshold"]
 
 
-def with_people(run: Run) -> pl.DataFrame:
+def add_people_counts(run: Run) -> pl.DataFrame:
     """Count each row's people: ``group_metrics`` with ``n_people``, at most its clusters."""
     rows = run.group_metrics.with_columns(n_people=pl.min_horizontal("n_units", "n_clusters"))
     for person_by_unit in _persons(run):
         scored = run.scores.filter(pl.col("value").is_not_null())
         line_people = scored.select(*_LINE, "unit_id").join(person_by_unit, on="unit_id")
-        group_people = judged_units(run).join(person_by_unit, on="unit_id")
+        group_people = list_scored_units(run).join(person_by_unit, on="unit_id")
         members = _members(run)
         people = pl.col("person").n_unique().cast(pl.Int64)
         of_line = pl.concat(
@@ -277,7 +283,7 @@ def with_people(run: Run) -> pl.DataFrame:
     return rows
 
 
-def heaviest_shares(run: Run) -> pl.DataFrame:
+def compute_heaviest_shares(run: Run) -> pl.DataFrame:
     """Say how much of each group's weight one person has at most, of every measured mean."""
     weight = (
         run.evidence[SAMPLE]
@@ -296,10 +302,12 @@ def heaviest_shares(run: Run) -> pl.DataFrame:
         scored = scored.join(persons, on="unit_id", how="left")
     names, members = names or ["_cluster"], _members(run)
     weighed = scored.join(weight, on="unit_id")
-    return pl.concat(_heaviest(_in_groups(line, members), names) for line in _lines(weighed))
+    return pl.concat(
+        _compute_line_shares(_in_groups(line, members), names) for line in _lines(weighed)
+    )
 
 
-def _heaviest(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+def _compute_line_shares(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     """Compute the largest weight share of one person in each group of one line."""
     line = [*_LINE, *_GROUP]
     group_weights = rows.group_by(line).agg(_whole=pl.col("_weight").sum())
@@ -315,7 +323,7 @@ def _heaviest(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     return group_weights.select(*line, _heaviest=most_of_all / pl.col("_whole"))
 
 
-def classes_of(run: Run) -> pl.DataFrame:
+def count_true_classes(run: Run) -> pl.DataFrame:
     """Count the people of each true class in each group, whether or not a metric prints them."""
     truths = [table for table in map(_truths, run.evidence.values()) if table is not None]
     if not truths:
@@ -376,7 +384,7 @@ def _persons(run: Run) -> Iterator[pl.DataFrame]:
 
 def _members(run: Run) -> pl.DataFrame:
     """Recompute group membership of the run's units: ``attribute, values, unit_id``."""
-    units = judged_units(run)
+    units = list_scored_units(run)
     overall_members = units.select(
         pl.lit(None, pl.String).alias("attribute"),
         pl.lit([], pl.List(pl.String)).alias("values"),

@@ -14,17 +14,17 @@ from isolux.report.document import Estimate
 from isolux.report.figures.heatmap import Cell, heat_map
 from isolux.report.figures.svg import ACCENT, GREY, INK, drawable, field, to_svg
 from isolux.report.html import bare_page
-from isolux.statements.numbers import interval, p_text, points, value_text
+from isolux.statements.numbers import format_interval, format_p, format_points, format_value
 from isolux.vocabulary import registry
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.printable import plain
-from isolux.vocabulary.words import brief
+from isolux.vocabulary.printable import clean_line
+from isolux.vocabulary.words import shorten_name
 
 _WIDTH, _HEIGHT = 520, 260
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
 
-def models_by_size(
+def draw_models_by_size(
     rows: Sequence[Mapping[str, Any]], *, size: str, title: str, fraction: bool
 ) -> str:
     """Draw models as SVG."""
@@ -97,7 +97,7 @@ def models_by_size(
 
 
 _LINE = ["metric", "label", "threshold", "attribute", "group"]
-_SHOWN, _ROWS, _MAX_NAMED_GAPS = 200, 40, 4
+_MAX_TABLE_ROWS, _ROWS, _MAX_NAMED_GAPS = 200, 40, 4
 """Rows of one table on the page; all are in the files beside it."""
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -115,7 +115,7 @@ _LATEX = {
 }
 
 
-def wide(values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
+def pivot_models(values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
     """Lay values out with models as columns: value and interval in a cell, as text."""
     units = _units(values)
     cells: dict[tuple[Any, ...], dict[str, str]] = {}
@@ -144,10 +144,10 @@ def wide(values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
 def _cell(row: Mapping[str, Any], unit: str) -> str:
     if row["value"] is None:
         return str(row["status"])
-    text = value_text(row["value"], unit)
+    text = format_value(row["value"], unit)
     if row["low"] is None:
         return text
-    return f"{text} [{interval(row['low'], row['high'], unit)}]"
+    return f"{text} [{format_interval(row['low'], row['high'], unit)}]"
 
 
 def _metrics(values: pl.DataFrame) -> dict[str, Metric]:
@@ -196,8 +196,8 @@ def latex_table(table: pl.DataFrame, caption: str) -> str:
 
 def _escape_latex(cell: object) -> str:
     text = "" if cell is None else f"{cell:g}" if isinstance(cell, float) else str(cell)
-    shortened_text = brief(
-        plain(" ".join(text.split()))
+    shortened_text = shorten_name(
+        clean_line(" ".join(text.split()))
     )  # a name of 500 letters would leave the page
     return "".join(_LATEX.get(letter, letter) for letter in shortened_text)
 
@@ -206,7 +206,7 @@ def write_page(tables: Mapping[str, pl.DataFrame], record: Mapping[str, Any], pa
     """Write the page: warnings, what changed, the figure, one table, ranks of classes."""
     models = list(record["models"])
     values, changes = tables["values"], tables["changes"]
-    pivoted_values = wide(values, models)
+    pivoted_values = pivot_models(values, models)
     page = bare_page(
         "side_by_side.html.j2",
         title=" and ".join([", ".join(models[:-1]), models[-1]]) + " side by side",
@@ -215,7 +215,7 @@ def write_page(tables: Mapping[str, pl.DataFrame], record: Mapping[str, Any], pa
         level=f"{100 * record['level']:g} %",
         warnings=list(record["warnings"]),
         notes=list(record["notes"]),
-        steps=steps(changes, values),
+        steps=describe_steps(changes, values),
         figure=_draw_first_metric(values, models),
         trained=_trained(tables.get("models"), values),
         by_size=_draw_by_size(tables.get("models"), values),
@@ -223,7 +223,7 @@ def write_page(tables: Mapping[str, pl.DataFrame], record: Mapping[str, Any], pa
         values=_to_page_table(pivoted_values),
         changes=_to_page_table(_format_changes(changes, values)),
         ranks=_to_page_table(tables["ranks"].with_columns(pl.selectors.float().round(3))),
-        most=_SHOWN,
+        most=_MAX_TABLE_ROWS,
     )
     return write_text(path, page)
 
@@ -235,7 +235,7 @@ def _trained(table: pl.DataFrame | None, values: pl.DataFrame) -> dict[str, Any]
     unit = _units(values).get(table["metric"][0], "fraction")
     shares = [c for c in table.columns if c in ("value", "low", "high") or ": " in c]
     cells = {
-        name: [None if x is None else value_text(x, unit) for x in table[name]] for name in shares
+        name: [None if x is None else format_value(x, unit) for x in table[name]] for name in shares
     }
     sizes = {
         name: [None if x is None else f"{x:,.0f}" for x in table[name]]
@@ -265,7 +265,7 @@ def _draw_by_size(table: pl.DataFrame | None, values: pl.DataFrame) -> str | Non
         least=pl.min_horizontal(lowest) if lowest else pl.col("low"),
         most=pl.max_horizontal(highest) if highest else pl.col("high"),
     ).select("name", "size", "paradigm", "value", "low", "high", "least", "most")
-    drawing = models_by_size(
+    drawing = draw_models_by_size(
         rows.to_dicts(),
         size="training images" if size == "images" else size,
         title=metric.title if metric else table["metric"][0],
@@ -278,9 +278,13 @@ def _to_page_table(table: pl.DataFrame) -> dict[str, Any]:
     nonempty_table = table.select([c for c in table.columns if not table[c].is_null().all()])
     rows = [
         ["" if x is None else f"{x:g}" if isinstance(x, float) else str(x) for x in row]
-        for row in nonempty_table.head(_SHOWN).iter_rows()
+        for row in nonempty_table.head(_MAX_TABLE_ROWS).iter_rows()
     ]
-    return {"columns": nonempty_table.columns, "rows": rows, "more": max(table.height - _SHOWN, 0)}
+    return {
+        "columns": nonempty_table.columns,
+        "rows": rows,
+        "more": max(table.height - _MAX_TABLE_ROWS, 0),
+    }
 
 
 def _format_changes(changes: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
@@ -299,9 +303,9 @@ def _format_changes(changes: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame
                 _name_line(row, metrics),
                 row["attribute"] or "everyone",
                 row["group_a"] + (f" against {row['group_b']}" if row["group_b"] else ""),
-                value_text(row["value"], unit, sign=True),
-                interval(row["low"], row["high"], unit),
-                "" if row["p_adjusted"] is None else p_text(row["p_adjusted"]),
+                format_value(row["value"], unit, sign=True),
+                format_interval(row["low"], row["high"], unit),
+                "" if row["p_adjusted"] is None else format_p(row["p_adjusted"]),
                 row["word"],
             )
         )
@@ -314,12 +318,12 @@ def _name_line(row: Mapping[str, Any], metrics: Mapping[str, Metric]) -> str:
     label = "" if row["label"] is None else f" of {row['label']}"
     metric = metrics.get(row["metric"])
     if metric is not None:
-        return f"{metric.titled(row['threshold'])}{label}"
+        return f"{metric.format_title(row['threshold'])}{label}"
     threshold_text = "" if row["threshold"] is None else f" at {row['threshold']:g}"
     return f"{row['metric']}{threshold_text}{label}"
 
 
-def steps(changes: pl.DataFrame, values: pl.DataFrame) -> list[str]:
+def describe_steps(changes: pl.DataFrame, values: pl.DataFrame) -> list[str]:
     """Say from each model to the next which gaps grew and which shrank, in sentences."""
     units, metrics = _units(values), _metrics(values)
     sentences = []
@@ -330,7 +334,7 @@ def steps(changes: pl.DataFrame, values: pl.DataFrame) -> list[str]:
             word_rows = rows.filter(word=word).sort(pl.col("value").abs(), descending=True)
             gap_texts = [
                 f"{_name_line(row, metrics)} of {row['group_a']} against {row['group_b']} (by "
-                f"{points(row['value'], units.get(row['metric'], 'fraction'))})"
+                f"{format_points(row['value'], units.get(row['metric'], 'fraction'))})"
                 for row in word_rows.head(_MAX_NAMED_GAPS).iter_rows(named=True)
             ]
             gap_texts += (

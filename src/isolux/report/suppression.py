@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from isolux.report.ranges import Ranges, determined
-from isolux.vocabulary.spec import crossed
+from isolux.report.ranges import DisclosureBounds, find_determined_cells
+from isolux.vocabulary.spec import split_intersection
 
 Cell = tuple[tuple[str, ...], tuple[str, ...], str | None]
 """Attributes in alphabetical order, a value of each, and a class; of no attribute: everyone."""
@@ -28,11 +28,11 @@ _REST_PREFIX = "\0"  # begins the class of those who are left over: no file hold
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """``parent`` is the sum of ``children``, and of ``rest`` who are in none of them."""
+    """``parent`` is the sum of ``children``, and of ``remainder`` who are in none of them."""
 
     parent: Cell
     children: tuple[Cell, ...]
-    rest: Cell | None
+    remainder: Cell | None
 
     @property
     def factors(self) -> dict[Cell, float]:
@@ -41,7 +41,7 @@ class _Sum:
 
     @property
     def terms(self) -> tuple[Cell, ...]:
-        return (self.parent, *self.children, *(() if self.rest is None else (self.rest,)))
+        return (self.parent, *self.children, *(() if self.remainder is None else (self.remainder,)))
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class _Table:
     sums: list[_Sum] = field(default_factory=list)
     small: set[Cell] = field(default_factory=set)
     totals: list[dict[Cell, float]] = field(default_factory=list)
-    ranges: Ranges[Cell] = field(default_factory=lambda: Ranges(0))
+    ranges: DisclosureBounds[Cell] = field(default_factory=lambda: DisclosureBounds(0))
 
 
 def hidden_cells(
@@ -77,7 +77,7 @@ def hidden_cells(
     hidden = {c for t in tables for c, n in t.counts.items() if 0 <= n < minimum}
     hidden |= {c for t in tables for c in t.counts if c in telling}
     for table in tables:
-        table.small, table.ranges = hidden & table.counts.keys(), Ranges(minimum)
+        table.small, table.ranges = hidden & table.counts.keys(), DisclosureBounds(minimum)
     while True:
         before = len(hidden)
         hidden |= _of_hidden_groups(tables, hidden)
@@ -124,14 +124,14 @@ def _protect_solved(table: _Table, hidden: set[Cell]) -> bool:
     """Hide more where small counts still follow from several sums together."""
     sums = [s for s in table.sums if any(_is_hidden(c, table, hidden) for c in s.terms)]
     cells = list(dict.fromkeys(c for s in sums for c in s.terms if _is_hidden(c, table, hidden)))
-    solved = set(determined(cells, [s.factors for s in sums]))
+    solved = set(find_determined_cells(cells, [s.factors for s in sums]))
     return _hide_neighbours([c for c in solved if c in table.small], solved, sums, table, hidden)
 
 
 def _protect_ranges(table: _Table, hidden: set[Cell]) -> bool:
     """Hide more where the sums leave a small count too narrow a range."""
     hidden_terms = {c for s in table.sums for c in s.terms if _is_hidden(c, table, hidden)}
-    narrow = table.ranges.narrow(
+    narrow = table.ranges.find_narrow_cells(
         table.counts,
         [s.factors for s in table.sums],
         hidden_terms,
@@ -198,14 +198,14 @@ def _build_tables(group_metrics: pl.DataFrame, classes: pl.DataFrame | None) -> 
         row_sets += [rows for _, rows in classes.group_by("model", maintain_order=True)]
     tables_by_counts: dict[frozenset[tuple[Cell, int]], _Table] = {}
     for count in [name for name in _COUNTS if name in group_metrics.columns]:
-        groups = _counts(
+        groups = _count_cells(
             group_rows, count
         )  # of any metric: a class's people are some of its group's
         for rows in row_sets:
             count_column = count if count in rows.columns else "n_people"
             counts = {
                 **groups,
-                **_counts(rows, count_column if count_column in rows.columns else "n_units"),
+                **_count_cells(rows, count_column if count_column in rows.columns else "n_units"),
             }
             count_key = frozenset(counts.items())
             if count_key not in tables_by_counts:
@@ -229,7 +229,7 @@ def _add_totals(table: _Table, rows: pl.DataFrame, group_rows: pl.DataFrame) -> 
 
 def _sum_scores(rows: pl.DataFrame) -> dict[Cell, float]:
     value_rows = rows.drop_nulls("value").select("attribute", "values", "label", "n_units", "value")
-    return {cell_of(a, v, c): float(n or 0) * mean for a, v, c, n, mean in value_rows.iter_rows()}
+    return {to_cell(a, v, c): float(n or 0) * mean for a, v, c, n, mean in value_rows.iter_rows()}
 
 
 def _is_additive(totals: Mapping[Cell, float], table: _Table) -> bool:
@@ -254,30 +254,32 @@ def _counts_whole_groups(rows: pl.DataFrame, group_rows: pl.DataFrame) -> bool:
     class_rows = rows.filter(pl.col("label").is_not_null())
     if class_rows.is_empty() or class_rows["label"].n_unique() > 1:
         return False
-    groups = _counts(group_rows, "n_units")
-    return all(groups.get((*c[:2], None)) == n for c, n in _counts(class_rows, "n_units").items())
+    groups = _count_cells(group_rows, "n_units")
+    return all(
+        groups.get((*c[:2], None)) == n for c, n in _count_cells(class_rows, "n_units").items()
+    )
 
 
-def _counts(rows: pl.DataFrame, count: str) -> dict[Cell, int]:
+def _count_cells(rows: pl.DataFrame, count: str) -> dict[Cell, int]:
     counts: dict[Cell, int] = {}
     cell_rows = rows.select("attribute", "values", "label", count).iter_rows()
     for attribute, values, label, n in cell_rows:
-        cell = cell_of(attribute, values, label)
+        cell = to_cell(attribute, values, label)
         counts[cell] = max(counts.get(cell, 0), int(n or 0))
     return counts
 
 
-def cell_of(attribute: str | None, values: Iterable[str | None], label: str | None) -> Cell:
+def to_cell(attribute: str | None, values: Iterable[str | None], label: str | None) -> Cell:
     """Name the cell of a row of ``group_metrics``.
 
     Examples
     --------
-    >>> cell_of("tone*sex", ["a", "f"], None)
+    >>> to_cell("tone*sex", ["a", "f"], None)
     (('sex', 'tone'), ('f', 'a'), None)
     """
     if attribute is None:
         return (), (), label
-    names = crossed(attribute)
+    names = split_intersection(attribute)
     value_texts = [str(text) for text in values]
     if len(names) != len(value_texts):  # an attribute with a star in its own name
         return (attribute,), (" × ".join(value_texts),), label
@@ -350,7 +352,7 @@ def _is_rest(cell: Cell) -> bool:
     return cell[2] is not None and cell[2].startswith(_REST_PREFIX)
 
 
-def published(
+def flag_publishable(
     rows: pl.DataFrame,
     hidden: Mapping[Cell, object] | set[Cell],
     classes: pl.DataFrame | None = None,
@@ -362,7 +364,7 @@ def published(
     if classes is not None:
         labels = classes["label"].unique().to_list()
         class_rows = classes.select("attribute", "values", "label").iter_rows()
-        known_cells = {cell_of(*row) for row in class_rows}
+        known_cells = {to_cell(*row) for row in class_rows}
 
     def may_be(metric: str, cell: Cell) -> bool:
         class_cells: list[Cell] = []
@@ -371,4 +373,4 @@ def published(
         return cell not in hidden and all(p in known_cells and p not in hidden for p in class_cells)
 
     row_cells = rows.select("metric", "attribute", "values", "label").iter_rows()
-    return pl.Series([may_be(row[0], cell_of(*row[1:])) for row in row_cells], dtype=pl.Boolean)
+    return pl.Series([may_be(row[0], to_cell(*row[1:])) for row in row_cells], dtype=pl.Boolean)

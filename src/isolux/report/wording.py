@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from isolux.statements.numbers import NOTHING
+from isolux.statements.numbers import NO_VALUE
 from isolux.vocabulary.tables import Status
 
 NBSP = "\N{NO-BREAK SPACE}"
@@ -17,7 +17,7 @@ SHAPE: dict[str, str] = {
     Status.INSUFFICIENT_UNITS: "×",
     Status.INSUFFICIENT_CLUSTERS: "×",
     Status.UNDEFINED: "÷",
-    Status.NOT_SCORED: NOTHING,
+    Status.NOT_SCORED: NO_VALUE,
 }
 """A mark for each status, so that no status is shown by colour alone."""
 
@@ -42,7 +42,7 @@ def stratum_title(by: str) -> str:
     return by.replace("_", " ")
 
 
-def listed(names: Sequence[str], *, most: int | None = None) -> str:
+def join_names(names: Sequence[str], *, most: int | None = None) -> str:
     """Join names as in a sentence; beyond ``most``, say how many more there are.
 
     Examples
@@ -58,7 +58,7 @@ def listed(names: Sequence[str], *, most: int | None = None) -> str:
     return ", ".join(listed_names[:-1]) + " and " + listed_names[-1]
 
 
-def unbroken(text: str) -> str:
+def keep_units_together(text: str) -> str:
     """Keep a number and its unit, or a letter and its value, on one line.
 
     Examples

@@ -15,14 +15,14 @@ import polars as pl
 
 from isolux.groups.regrouping import can_regroup, regroup, weigh_units
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
-from isolux.statements.lines import LINE, Line
-from isolux.statements.numbers import interval, value_text
+from isolux.statements.lines import LINE_COLUMNS, Line
+from isolux.statements.numbers import format_interval, format_value
 from isolux.statements.text import Names
-from isolux.statements.words import Words
+from isolux.statements.words import RunTerms
 from isolux.stats.confounding import standardise_gap
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.spec import crossed
-from isolux.vocabulary.words import brief, listed, numbered
+from isolux.vocabulary.spec import split_intersection
+from isolux.vocabulary.words import join_words, pluralise, shorten_name
 
 _MAX_WORDS = 40
 _MAX_NAMES = 3
@@ -100,7 +100,9 @@ def _compare_model_counts(population_text: str, models: Mapping[str, Mapping[str
     if len(names) > _MAX_NAMES:
         names = [names[0], names[-1]]
         extremes_note = f", fewest and most of {len(models)} models"
-    counts = listed([f"{models[name][key]:,} by {brief(name, 30)}" for name in names], last="and")
+    counts = join_words(
+        [f"{models[name][key]:,} by {shorten_name(name, 30)}" for name in names], last="and"
+    )
     return f"Of {population_text} read, {word} were {counts}{extremes_note}."
 
 
@@ -147,7 +149,7 @@ def _describe_uneven_losses(counts: Mapping[str, Any], warnings: Iterable[str]) 
         if any(f"({row['attribute']}, model {row['model']!r})" in text for text in texts):
             continue
         lack = "were not detected" if row["loss"] == "detection" else "have no score"
-        shares = [f"{100 * k / n:.0f} % of {brief(group)}" for group, k, n in row["groups"]]
+        shares = [f"{100 * k / n:.0f} % of {shorten_name(group)}" for group, k, n in row["groups"]]
         model_note = f" ({row['model']})" * (len(counts["models"]) > 1)
         yield f"{shares[0]} and {' and '.join(shares[1:])} {lack}{model_note}."
 
@@ -160,10 +162,10 @@ _MIN_NAMED = 10
 _MAX_REASON_WORDS = 10
 
 
-def find_unjudged(run: Run, line: Mapping[str, Any], direction: str) -> pl.DataFrame:
+def find_small_groups(run: Run, line: Mapping[str, Any], direction: str) -> pl.DataFrame:
     """Find the known groups that are too small to be judged by one measure."""
     rows = run.group_metrics.filter(
-        *(pl.col(name).eq_missing(pl.lit(line[name])) for name in LINE),
+        *(pl.col(name).eq_missing(pl.lit(line[name])) for name in LINE_COLUMNS),
         pl.col("attribute").is_not_null(),
         ~pl.col("values").list.contains(UNKNOWN),
     ).with_columns(pl.col("reason").fill_null(""))
@@ -195,7 +197,7 @@ def find_unjudged(run: Run, line: Mapping[str, Any], direction: str) -> pl.DataF
 def _average_small_groups(run: Run, line: Mapping[str, Any], small: pl.DataFrame) -> pl.DataFrame:
     """Take the mean of the scores of groups too small to be judged: ``attribute, group, raw``."""
     scores = run.scores.filter(
-        *(pl.col(name).eq_missing(pl.lit(line[name])) for name in LINE),
+        *(pl.col(name).eq_missing(pl.lit(line[name])) for name in LINE_COLUMNS),
         pl.col("value").is_not_null(),
     ).select(pl.col("unit_id").cast(pl.String), score="value")
     empty_means = small.select("attribute", "group", raw=pl.lit(None, dtype=pl.Float64)).clear()
@@ -208,19 +210,22 @@ def _average_small_groups(run: Run, line: Mapping[str, Any], small: pl.DataFrame
     return rows.group_by("attribute", "group").agg(raw=mean)
 
 
-def describe_unjudged(small_groups: pl.DataFrame, line: Line, names: Names) -> str:
+def describe_small_groups(small_groups: pl.DataFrame, line: Line, names: Names) -> str:
     """Say how many groups are too small to judge, and the one that looks worst of them."""
     if small_groups.is_empty():
         return ""
     titles = [
-        names.words.title(name) for name in small_groups["attribute"].unique(maintain_order=True)
+        names.words.format_attribute(name)
+        for name in small_groups["attribute"].unique(maintain_order=True)
     ]
     attribute_note = (
-        f" by {listed([brief(t) for t in titles], last='and')}" if len(titles) < 3 else ""
+        f" by {join_words([shorten_name(t) for t in titles], last='and')}"
+        if len(titles) < 3
+        else ""
     )
     n = small_groups.height
     sentence = (
-        f"{numbered(n, 'group')}{attribute_note} {'has' if n == 1 else 'have'} too little data"
+        f"{pluralise(n, 'group')}{attribute_note} {'has' if n == 1 else 'have'} too little data"
     )
     worse = small_groups.filter("looks_worse")
     large_enough = worse.filter(pl.col("n_units") >= _MIN_NAMED)
@@ -243,7 +248,7 @@ def _describe_example(groups: pl.DataFrame, line: Line, names: Names) -> str:
         return ""
     row = groups.row(0, named=True)
     percent = " %" if line.unit == "fraction" else f" {line.unit}".rstrip()
-    printed_value = f"{value_text(row['value'], line.unit)}{percent}"
+    printed_value = f"{format_value(row['value'], line.unit)}{percent}"
     return f" {names.group(row['attribute'], row['group'])} ({printed_value} of {row['n_units']:,})"
 
 
@@ -251,23 +256,24 @@ _MIN_SAME = 0.5
 """Of either group's people: with fewer in strata that both have, nothing is said."""
 _MIN_COMPLETE_SHARE = 0.995
 _SCHEMA: dict[str, pl.DataType] = {
-    **dict.fromkeys((*LINE, "attribute", "group_a", "group_b"), pl.String()),
+    **dict.fromkeys((*LINE_COLUMNS, "attribute", "group_a", "group_b"), pl.String()),
     **dict.fromkeys(("threshold", "gap", "low", "high", "share"), pl.Float64()),
     "others": pl.List(pl.String),
     "n_strata": pl.Int64(),
 }
 
 
-def same_mix(run: Run, pairs: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+def standardise_pairs(run: Run, pairs: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """Compare pairs of groups at the same mix of all other attributes of the audit."""
     spec = run.record.get("spec") or {}
-    by = [name for entry in spec.get("by") or () for name in crossed(entry)]
+    by = [name for entry in spec.get("by") or () for name in split_intersection(entry)]
     rows = []
     if not spec.get("protocol") and can_regroup(run):
         level = float(spec.get("level") or 0.95)
         for pair in pairs:
             pair_attributes = [
-                attribute.removesuffix(KNOWN_SUFFIX) for attribute in crossed(pair["attribute"])
+                attribute.removesuffix(KNOWN_SUFFIX)
+                for attribute in split_intersection(pair["attribute"])
             ]
             other_attributes = [name for name in dict.fromkeys(by) if name not in pair_attributes]
             rows += (
@@ -285,13 +291,13 @@ def _standardise_pair(
     from scipy.special import ndtri
 
     scores = run.scores.filter(
-        *(pl.col(name).eq_missing(pl.lit(pair[name])) for name in LINE),
+        *(pl.col(name).eq_missing(pl.lit(pair[name])) for name in LINE_COLUMNS),
         pl.col("value").is_not_null(),
     ).select(pl.col("unit_id").cast(pl.String), "cluster_id", "value")
     if scores.is_empty():
         return
     pair_attribute = "*".join(
-        attribute.removesuffix(KNOWN_SUFFIX) for attribute in crossed(pair["attribute"])
+        attribute.removesuffix(KNOWN_SUFFIX) for attribute in split_intersection(pair["attribute"])
     )
     members = regroup(run, [pair_attribute, *other_attributes]).frame
     groups = pl.DataFrame({"group": [pair["group_a"], pair["group_b"]], "side": [0, 1]})
@@ -335,7 +341,7 @@ def _standardise_pair(
         else (None, None)
     )
     yield {
-        **{name: pair[name] for name in (*LINE, "attribute", "group_a", "group_b")},
+        **{name: pair[name] for name in (*LINE_COLUMNS, "attribute", "group_a", "group_b")},
         "others": other_attributes,
         "gap": estimate.gap,
         "low": bounds[0],
@@ -345,15 +351,17 @@ def _standardise_pair(
     }
 
 
-def describe_same_mix(row: Mapping[str, Any], gap: float, unit: str, words: Words) -> str:
+def describe_standardised_gap(
+    row: Mapping[str, Any], gap: float, unit: str, words: RunTerms
+) -> str:
     """Say a pair's gap at the same mix of the others, as a part of a sentence.
 
     Examples
     --------
     >>> row = {"others": ["age"], "gap": -0.045, "low": -0.069, "high": -0.021, "share": 1.0}
-    >>> describe_same_mix(row, -0.14, "fraction", Words())
+    >>> describe_standardised_gap(row, -0.14, "fraction", Words())
     'at the same mix of age: 4.5 (2.1 to 6.9; exploratory)'
-    >>> describe_same_mix(row | {"share": 0.8}, 0.14, "fraction", Words())
+    >>> describe_standardised_gap(row | {"share": 0.8}, 0.14, "fraction", Words())
     'at the same mix of age: −4.5 (−6.9 to −2.1; 80 % of both groups; exploratory)'
     """
     sign = -1.0 if gap < 0 else 1.0
@@ -362,10 +370,12 @@ def describe_same_mix(row: Mapping[str, Any], gap: float, unit: str, words: Word
     notes = ["exploratory"]
     if row["share"] < _MIN_COMPLETE_SHARE:
         notes.insert(0, f"{100 * row['share']:.0f} % of both groups")
-    sentence = value_text(signed_gap, unit)
+    sentence = format_value(signed_gap, unit)
     if low is not None and high is not None:
         bounds = sorted((sign * low, sign * high))
-        sentence = value_text(signed_gap, unit, bounds)
-        notes.insert(0, interval(bounds[0], bounds[1], unit, signed_gap))
-    attribute_titles = listed([words.title(name) for name in row["others"]], last="and")
+        sentence = format_value(signed_gap, unit, bounds)
+        notes.insert(0, format_interval(bounds[0], bounds[1], unit, signed_gap))
+    attribute_titles = join_words(
+        [words.format_attribute(name) for name in row["others"]], last="and"
+    )
     return f"at the same mix of {attribute_titles}: {sentence} ({'; '.join(notes)})"

@@ -16,29 +16,29 @@ import polars as pl
 
 from isolux.statements.accounting import (
     describe_accounting,
-    describe_same_mix,
-    describe_unjudged,
-    find_unjudged,
-    same_mix,
+    describe_small_groups,
+    describe_standardised_gap,
+    find_small_groups,
+    standardise_pairs,
 )
-from isolux.statements.choice import Choice, choose_statements, find_opposite
-from isolux.statements.groups import group_phrases_of
-from isolux.statements.leading import MEASURE, orient_comparisons
-from isolux.statements.numbers import value_text
+from isolux.statements.choice import Choice, choose_statements, find_opposite_leader
+from isolux.statements.groups import read_group_phrases
+from isolux.statements.leading import MEASURE_COLUMNS, orient_comparisons
+from isolux.statements.numbers import format_value
 from isolux.statements.text import (
     Names,
     Statement,
     describe_both_errors,
     describe_equal,
+    describe_further,
     describe_leader,
     describe_margins,
-    describe_more,
     describe_null,
 )
 from isolux.statements.words import HIDDEN_COMPARED, words_of
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.spec import crossed
-from isolux.vocabulary.words import brief, numbered
+from isolux.vocabulary.spec import split_intersection
+from isolux.vocabulary.words import pluralise, shorten_name
 
 MAX_FURTHER = 3
 """Statements that follow the first sentence."""
@@ -83,10 +83,10 @@ def answer_of(run: Run) -> Answer:
     >>> answer_of(Run({"model": "m"}, *(table.empty() for table in tables))).first
     'No attribute was named, so no groups were compared.'
     """
-    return word_answer(run, choose_statements(run))
+    return write_answer(run, choose_statements(run))
 
 
-def word_answer(run: Run, choice: Choice) -> Answer:
+def write_answer(run: Run, choice: Choice) -> Answer:
     """Put a choice of statements into the sentences that every outlet begins with."""
     cached = _ANSWER_CACHE.get("answer")
     frames = (run.scores, run.attributes, run.group_metrics, run.disparities)
@@ -96,12 +96,12 @@ def word_answer(run: Run, choice: Choice) -> Answer:
     )
     if cached is not None and is_same and cached[1] == record_values:
         return cached[2]
-    answer = _word(run, choice)
+    answer = _compose_answer(run, choice)
     _ANSWER_CACHE["answer"] = (tuple(weakref.ref(frame) for frame in frames), record_values, answer)
     return answer
 
 
-def leave_out_said(findings: pl.DataFrame, answer: Answer) -> pl.DataFrame:
+def drop_stated_findings(findings: pl.DataFrame, answer: Answer) -> pl.DataFrame:
     """Leave out what the answer says, and gaps of its metric, which its tables show."""
     is_said = pl.col("claim").is_in([answer.first, *answer.further])
     if answer.line is not None:
@@ -112,7 +112,7 @@ def leave_out_said(findings: pl.DataFrame, answer: Answer) -> pl.DataFrame:
     return findings.filter(~is_said)
 
 
-def _word(run: Run, choice: Choice) -> Answer:
+def _compose_answer(run: Run, choice: Choice) -> Answer:
     grouping_attributes = (
         run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     )
@@ -124,9 +124,11 @@ def _word(run: Run, choice: Choice) -> Answer:
     line = leader.line if leader else choice.main
     order = [s.attribute for s in known_statements if line is not None and s.line is line]
     attributes = tuple(
-        dict.fromkeys([*order, *sorted(grouping_attributes, key=lambda a: len(crossed(a)))])
+        dict.fromkeys(
+            [*order, *sorted(grouping_attributes, key=lambda a: len(split_intersection(a)))]
+        )
     )
-    first, *further = _sentences(run, choice, known_statements)
+    first, *further = _yield_sentences(run, choice, known_statements)
     key = None if line is None else choice.names.key(line)
     return Answer(accounting, first, tuple(further), key, attributes)
 
@@ -141,7 +143,9 @@ def _explain_no_groups(run: Run) -> str:
     return "No attribute was named, so no groups were compared."
 
 
-def _sentences(run: Run, choice: Choice, known_statements: Sequence[Statement]) -> Iterator[str]:
+def _yield_sentences(
+    run: Run, choice: Choice, known_statements: Sequence[Statement]
+) -> Iterator[str]:
     """Yield the first sentence, then those that follow."""
     names = choice.names
     first, *further_sentences = _yield_known_statements(choice, known_statements)
@@ -153,8 +157,8 @@ def _sentences(run: Run, choice: Choice, known_statements: Sequence[Statement]) 
         yield from filter(None, [describe_opposite_errors(run)])
     line = known_statements[0].line if known_statements else choice.main
     if line is not None:
-        small_groups = find_unjudged(run, names.key(line), line.direction)
-        yield from filter(None, [describe_unjudged(small_groups, line, names)])
+        small_groups = find_small_groups(run, names.key(line), line.direction)
+        yield from filter(None, [describe_small_groups(small_groups, line, names)])
     for claim, margin_row in describe_margins(run.disparities, names):
         if (
             choice.main
@@ -164,8 +168,8 @@ def _sentences(run: Run, choice: Choice, known_statements: Sequence[Statement]) 
             yield claim
     unknown = next((s for s in choice.stated if not s.row["is_known"]), None)
     if unknown is not None and choice.main and unknown.line.metric == choice.main.metric:
-        yield describe_more(unknown, None, choice.names)
-    if names.words.withheld:
+        yield describe_further(unknown, None, choice.names)
+    if names.words.is_redacted:
         yield HIDDEN_COMPARED
 
 
@@ -174,28 +178,28 @@ def _yield_standardised_gap(run: Run, leader: Statement, names: Names) -> Iterat
     if not leader.is_pair:
         return
     pair = {**leader.row, "group_a": leader.row["group"], "group_b": leader.row["reference"]}
-    for row in same_mix(run, [pair]).iter_rows(named=True):
-        if names.words.census:  # nothing is left to chance
+    for row in standardise_pairs(run, [pair]).iter_rows(named=True):
+        if names.words.is_census:  # nothing is left to chance
             row |= {"low": None, "high": None}
-        gap_text = describe_same_mix(row, leader.row["gap"], leader.line.unit, names.words)
+        gap_text = describe_standardised_gap(row, leader.row["gap"], leader.line.unit, names.words)
         yield f"Gap {gap_text}."
 
 
 def _yield_known_statements(choice: Choice, known_statements: Sequence[Statement]) -> Iterator[str]:
     """Yield what is stated of known groups, then how many more there are."""
     names, main = choice.names, choice.main
-    unestablished = choice.silent.get(main.metric) if main else None
+    unestablished = choice.unestablished.get(main.metric) if main else None
     null = describe_null(*unestablished, choice.comparisons, names) if unestablished else ""
     untested = [s for s in choice.untested if main and s.line.metric == main.metric]
     if not known_statements:
         for s in untested[:MAX_FURTHER]:
-            yield describe_more(s, s, names)
+            yield describe_further(s, s, names)
         if null or not untested:
             yield null or _describe_untested(choice)
         return
     leader, *further_statements = known_statements
     open_order = [s for s in choice.rivals if s.row["is_order_open"] and s.row["is_established"]]
-    opposite = find_opposite(choice.leaders, leader)
+    opposite = find_opposite_leader(choice.leaders, leader)
     yield (
         describe_both_errors(leader, opposite, names)
         if opposite is not None
@@ -206,9 +210,9 @@ def _yield_known_statements(choice: Choice, known_statements: Sequence[Statement
     same_line = [s for s in further_statements if s.line is leader.line]
     further = _choose_further(leader, open_order[:1], [*untested[:1], *same_line, *choice.rivals])
     n_left = _count_unnamed(choice, leader, [leader, *further])
-    remainder = f"; {numbered(n_left, 'more group')} (see the tables)." if n_left else "."
+    remainder = f"; {pluralise(n_left, 'more group')} (see the tables)." if n_left else "."
     for previous, s in pairwise([leader, *further]):
-        sentence = describe_more(s, previous, names)
+        sentence = describe_further(s, previous, names)
         yield f"{sentence[:-1]}{remainder}" if s is further[-1] else sentence
     if n_left and not further:
         yield f"Also{remainder[1:]}"
@@ -216,7 +220,9 @@ def _yield_known_statements(choice: Choice, known_statements: Sequence[Statement
 
 def _count_unnamed(choice: Choice, leader: Statement, named_statements: Sequence[Statement]) -> int:
     """Count the known groups that are established to be worse on the leading measure, unnamed."""
-    measure_filters = [pl.col(name).eq_missing(pl.lit(leader.row[name])) for name in MEASURE]
+    measure_filters = [
+        pl.col(name).eq_missing(pl.lit(leader.row[name])) for name in MEASURE_COLUMNS
+    ]
     groups = choice.comparisons.filter("is_pair", "is_known", "is_established", *measure_filters)
     group_keys = set(groups.select("attribute", "group").iter_rows())
     return len(group_keys - {(s.attribute, s.row["group"]) for s in named_statements})
@@ -224,7 +230,7 @@ def _count_unnamed(choice: Choice, leader: Statement, named_statements: Sequence
 
 def _describe_untested(choice: Choice) -> str:
     """Say why no pair of known groups was tested by the measure asked for first."""
-    if choice.names.words.withheld:
+    if choice.names.words.is_redacted:
         return "Too few groups can be shown here to compare them."
     if choice.main is None or choice.comparisons.is_empty():
         return "No two groups could be compared: see the table of groups."
@@ -279,7 +285,7 @@ def describe_opposite_errors(run: Run) -> str:
     if matches.is_empty():
         return ""
     row = matches.row(0, named=True)
-    phrases = group_phrases_of(run)
+    phrases = read_group_phrases(run)
     classes = run.group_metrics.filter(metric=_METRIC)["label"].drop_nulls().n_unique()
     models = (run.record.get("accounting") or {}).get("models") or {}
     undetected = models.get(row["model"], {}).get("n_undetected", 1)
@@ -292,18 +298,18 @@ def describe_opposite_errors(run: Run) -> str:
         # Who was not detected was not taken for the other class.
         is_taken = classes == 2 and not undetected
         label, answer = (
-            words.label({"label": row[f"label{label_suffix}"]})
+            words.format_class({"label": row[f"label{label_suffix}"]})
             for label_suffix in (suffix, other_suffix)
         )
         error_verb = f"are called {answer}" if is_taken else "are missed"
         rates = [1.0 - row[f"{name}_value{suffix}"] for name in ("group", "reference")]
-        share, other_share = (f"{value_text(rate, 'fraction', rates)} %" for rate in rates)
+        share, other_share = (f"{format_value(rate, 'fraction', rates)} %" for rate in rates)
         group_phrase = phrases.describe(row["attribute"], group)
         clauses.append(
             f"for {group_phrase}, {share} of those labelled {label} {error_verb} "
-            f"({brief(other_group)}: {other_share})"
+            f"({shorten_name(other_group)}: {other_share})"
         )
-    p = words.p(max(row["p_adjusted"], row["p_adjusted_b"]))
-    title = words.title(row["attribute"])
+    p = words.format_p(max(row["p_adjusted"], row["p_adjusted_b"]))
+    title = words.format_attribute(row["attribute"])
     sentence = f"errors by {title} go opposite ways: {'; '.join(clauses)}; both {p}."
-    return words.start(row["model"], sentence)
+    return words.begin_sentence(row["model"], sentence)

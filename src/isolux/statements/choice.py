@@ -8,13 +8,13 @@ from typing import Any
 
 import polars as pl
 
-from isolux.statements.groups import group_phrases_of
-from isolux.statements.leading import KEY, find_leaders, find_rivals, orient_comparisons
-from isolux.statements.lines import Line, key_of, lines_of
+from isolux.statements.groups import read_group_phrases
+from isolux.statements.leading import BLOCK_COLUMNS, find_leaders, find_rivals, orient_comparisons
+from isolux.statements.lines import Line, line_key, read_lines
 from isolux.statements.text import Names, Statement
 from isolux.statements.words import words_of
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.spec import split_intersection
 from isolux.vocabulary.words import UNTESTED
 
 
@@ -39,7 +39,7 @@ class Choice:
     untested : tuple of Statement
         Groups that are apart though nothing varies within either, as measures were asked, then
         widest first: no test is made.
-    silent : Mapping of str to (Line, tuple of str)
+    unestablished : Mapping of str to (Line, tuple of str)
         Metrics by name of which nothing is established for some attributes, and these attributes.
     comparisons : polars.DataFrame
         Of ``orient_comparisons``.
@@ -51,10 +51,10 @@ class Choice:
     stated: tuple[Statement, ...]
     rivals: tuple[Statement, ...]
     untested: tuple[Statement, ...]
-    silent: Mapping[str, tuple[Line, tuple[str, ...]]]
+    unestablished: Mapping[str, tuple[Line, tuple[str, ...]]]
     comparisons: pl.DataFrame = field(default_factory=pl.DataFrame)
 
-    def leader_of(self, line: Line, attribute: str) -> Statement | None:
+    def find_leader(self, line: Line, attribute: str) -> Statement | None:
         """Return the comparison of known groups that leads an attribute on a line, if any does."""
         key = (line.model, line.metric, line.label, line.threshold)
         for s in self.leaders:
@@ -67,19 +67,21 @@ class Choice:
 def choose_statements(run: Run) -> Choice:
     """Choose what an audit states, one fact once, in reading order."""
     words = words_of(run)
-    lines = lines_of(run.group_metrics, run.record, run.disparities)
-    names = Names(words, lines, group_phrases_of(run))
+    lines = read_lines(run.group_metrics, run.record, run.disparities)
+    names = Names(words, lines, read_group_phrases(run))
     lower = {line.metric for line in lines.values() if line.direction == "lower"}
     comparisons = orient_comparisons(run.disparities, run.group_metrics, 1.0 - words.level, lower)
     main = next(iter(lines.values()), None)
     leaders = [
-        Statement(lines[key_of(row)], row)
+        Statement(lines[line_key(row)], row)
         for row in find_leaders(comparisons).iter_rows(named=True)
-        if key_of(row) in lines
+        if line_key(row) in lines
     ]
     ordered = _sort_statements(leaders, lines)
     stated = _merge_facts(ordered)
-    opposite = find_opposite(leaders, stated[0]) if stated else None  # the first sentence says it
+    opposite = (
+        find_opposite_leader(leaders, stated[0]) if stated else None
+    )  # the first sentence says it
     stated = [s for s in stated if s is not opposite]
     rivals: tuple[Statement, ...] = ()
     if stated and stated[0].is_pair and stated[0].row["is_known"]:
@@ -102,9 +104,9 @@ def _find_untested(comparisons: pl.DataFrame, lines: Mapping[Any, Line]) -> tupl
     rows = comparisons.filter("is_pair", "is_known", pl.col("reason") == UNTESTED)
     widest = rows.sort(pl.col("gap").abs(), descending=True, maintain_order=True)
     line_order = {key: i for i, key in enumerate(lines)}
-    untested_rows = [row for row in widest.iter_rows(named=True) if key_of(row) in line_order]
-    untested_rows.sort(key=lambda row: line_order[key_of(row)])
-    return tuple(_merge_facts([Statement(lines[key_of(row)], row) for row in untested_rows]))
+    untested_rows = [row for row in widest.iter_rows(named=True) if line_key(row) in line_order]
+    untested_rows.sort(key=lambda row: line_order[line_key(row)])
+    return tuple(_merge_facts([Statement(lines[line_key(row)], row) for row in untested_rows]))
 
 
 def _sort_statements(leaders: Sequence[Statement], lines: Mapping[Any, Line]) -> list[Statement]:
@@ -137,7 +139,7 @@ def _merge_facts(ordered: Sequence[Statement]) -> list[Statement]:
     by_people: dict[tuple[Any, ...], int] = {}
     for s in ordered:
         is_directed = s.line.direction != "none"
-        error_type = s.error_kind if is_directed else s.line.metric
+        error_type = s.error_type if is_directed else s.line.metric
         group = (
             s.line.model,
             s.attribute,
@@ -163,7 +165,7 @@ def _merge_facts(ordered: Sequence[Statement]) -> list[Statement]:
             index = by_people.get(people)
         if index is not None:
             if stated[index].line is not s.line:
-                stated[index].also.append(s.line.phrase)
+                stated[index].other_measures.append(s.line.phrase)
             continue
         for index_by_key, key in ((by_group, group), (by_people, people)):
             index_by_key[key] = len(stated)
@@ -178,7 +180,7 @@ def _find_unestablished(
 ) -> dict[str, tuple[Line, tuple[str, ...]]]:
     """Find, for each metric, the attributes by which nothing is established in any class."""
     tested = run.disparities.filter(kind="difference").drop_nulls("p_adjusted")
-    blocks = tested.select(KEY).unique(maintain_order=True)
+    blocks = tested.select(BLOCK_COLUMNS).unique(maintain_order=True)
     established = {(s.line.metric, s.attribute) for s in leaders if s.row["is_known"]}
     unestablished: dict[str, tuple[Line, tuple[str, ...]]] = {}
     by_metric: dict[str, list[str]] = {}
@@ -187,13 +189,13 @@ def _find_unestablished(
             by_metric.setdefault(row["metric"], []).append(row["attribute"])
     for line in lines.values():
         attributes = dict.fromkeys(by_metric.get(line.metric, ()))
-        single_attributes = [a for a in attributes if len(crossed(a)) == 1]
+        single_attributes = [a for a in attributes if len(split_intersection(a)) == 1]
         if attributes and line.metric not in unestablished:
             unestablished[line.metric] = line, tuple(single_attributes or attributes)
     return unestablished
 
 
-def find_opposite(leaders: Sequence[Statement], leader: Statement) -> Statement | None:
+def find_opposite_leader(leaders: Sequence[Statement], leader: Statement) -> Statement | None:
     """Find the leader of the other kind of error, if another group has more of it."""
     rows = [
         s

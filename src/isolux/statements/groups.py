@@ -1,8 +1,8 @@
 """Groups in sentences: people or images, never a bare value.
 
 ``describe_group`` gives a plural noun phrase: "Black people labelled Female aged 10-19", "images
-with lighting = dim". ``_KINDS`` says how each kind of attribute is put; ``describe_as`` changes
-that for one attribute. Values are replaced literally and never read as a format.
+with lighting = dim". ``_ATTRIBUTE_KINDS`` says how each kind of attribute is put; ``describe_as``
+changes that for one attribute. Values are replaced literally and never read as a format.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 import polars as pl
 
-from isolux.groups.binning import OTHERS
+from isolux.groups.binning import ALL_OTHERS
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.grouping import crossed
-from isolux.vocabulary.words import brief, listed
+from isolux.vocabulary.grouping import split_intersection
+from isolux.vocabulary.words import join_words, shorten_name
 
-_WIDTH = 40  # characters of one value in a sentence
+_MAX_VALUE_WIDTH = 40  # characters of one value in a sentence
 
 
 class AttributeKind(NamedTuple):
@@ -47,7 +47,7 @@ _ADJECTIVE = (
     r"(?!.*(?<!ou)s$)[^\W\d_]{2,}([ _/&-]{1,3}[^\W\d_]+){0,2}"
 )
 _GENERAL = "{noun} with {title} = {value}{unit}"
-_KINDS = (
+_ATTRIBUTE_KINDS = (
     AttributeKind(_IMAGE, "{images} with {title} = {value}"),
     AttributeKind(_RACE, "{value} people", _ADJECTIVE),
     AttributeKind(_AGE, "people aged {value}", r".*\d.*"),
@@ -65,9 +65,9 @@ _KINDS = (
 _JUDGEMENT_PREFIX = re.compile(
     r"^(self reported|perceived|apparent|annotated|inferred|predicted) +"
 )
-_ORDER = ("labelled", "aged", "from", "with", "of")
+_WORD_ORDER = ("labelled", "aged", "from", "with", "of")
 """In which order what follows the noun is put, by its first word."""
-_MERGED = ("labelled", "with")
+_SHARED_WORDS = ("labelled", "with")
 """Words that are said once for several: labelled Female and young."""
 
 
@@ -91,7 +91,7 @@ class GroupPhrases:
         What the dataset's rows are, in the plural: people, photos, objects.
     units : mapping of str to str
         Attribute to the unit of its numbers.
-    of_images : collection of str
+    image_attributes : collection of str
         Attributes of images.
     templates : mapping of str to str
         Attribute to the template that the user chose (``--describe-as``).
@@ -103,7 +103,7 @@ class GroupPhrases:
     judgement: str = ""
     noun: str = "people"
     units: Mapping[str, str] = field(default_factory=dict)
-    of_images: Collection[str] = ()
+    image_attributes: Collection[str] = ()
     templates: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
 
@@ -111,7 +111,7 @@ class GroupPhrases:
         """Call a group as tables name it: ``disparities`` and ``findings`` have no values."""
         values = self.values.get((attribute or "", group))
         return (
-            brief(group)
+            shorten_name(group)
             if attribute is None or values is None
             else self.describe_group(attribute, values)
         )
@@ -127,7 +127,7 @@ class GroupPhrases:
         >>> phrases.describe_group("lighting", ["dim"]), phrases.describe_group("hat", ["1.0"])
         ('images with lighting = dim', 'people with hat = 1')
         """
-        pairs = zip(crossed(attribute), values, strict=True)
+        pairs = zip(split_intersection(attribute), values, strict=True)
         pieces = [
             self._build_piece(name.removesuffix(KNOWN_SUFFIX), group_value)
             for name, group_value in pairs
@@ -137,30 +137,34 @@ class GroupPhrases:
     def _build_piece(self, name: str, group_value: str) -> _Piece:
         title = self.terms.get(name, name.replace("_", " "))
         short = _SCALE.sub("", title.partition(",")[0])
-        group_value = _WHOLE.sub(r"\1", group_value)
+        group_value = _INTEGER_PATTERN.sub(r"\1", group_value)
         user_template = self.templates.get(name)
         template = user_template or self._choose_template(name, title, group_value)
-        group_value = brief(group_value, _WIDTH)
+        group_value = shorten_name(group_value, _MAX_VALUE_WIDTH)
         words = {
             "value": f"“{group_value}”" if re.search(r" (and|or) ", group_value) else group_value
         }
         if not user_template:
             unit = self.units.get(name, "")
-            words |= {"title": title, "name": _plain(title), "unit": f" {unit}" if unit else ""}
+            words |= {
+                "title": title,
+                "name": _strip_judgement(title),
+                "unit": f" {unit}" if unit else "",
+            }
         nouns = "|".join(map(re.escape, ("people", "images", self.noun)))
         noun_match = re.search(rf"(?<!\w)({nouns})(?!\w)", template)
         if group_value == UNKNOWN:
             return _Piece("", noun_match[0] if noun_match else self.noun, f"of unknown {short}")
         if not noun_match:
-            return _Piece("", _filled(template, words), "")
+            return _Piece("", _fill_template(template, words), "")
         before, after = template[: noun_match.start()].strip(), template[noun_match.end() :].strip()
-        return _Piece(_filled(before, words), noun_match[0], _filled(after, words))
+        return _Piece(_fill_template(before, words), noun_match[0], _fill_template(after, words))
 
     def _choose_template(self, name: str, title: str, group_value: str) -> str:
-        titles = _plain(title), name.replace("_", " ").lower()
+        titles = _strip_judgement(title), name.replace("_", " ").lower()
         template = next(
             attribute_kind.template
-            for attribute_kind in _KINDS
+            for attribute_kind in _ATTRIBUTE_KINDS
             if any(re.fullmatch(attribute_kind.names, text, re.DOTALL) for text in titles)
             and (
                 group_value == UNKNOWN
@@ -168,25 +172,25 @@ class GroupPhrases:
             )
         )
         self_reported = "self-reported" in (self.judgement, titles[1].replace(" ", "-")[:13])
-        noun = "images" if name in self.of_images else self.noun
+        noun = "images" if name in self.image_attributes else self.noun
         # Of rows that are no people the dataset says which attributes are those of images.
         images = "images" if noun == "people" else noun
-        if group_value == OTHERS or (self_reported and "labelled" in template):
+        if group_value == ALL_OTHERS or (self_reported and "labelled" in template):
             template = _GENERAL
         return template.replace("{noun}", noun).replace("{images}", images)
 
 
 _SCALE = re.compile(r" *\(.*\)$")  # (Fitzpatrick)
-_WHOLE = re.compile(r"^(-?\d+)\.0+$")
+_INTEGER_PATTERN = re.compile(r"^(-?\d+)\.0+$")
 
 
-def _plain(title: str) -> str:
+def _strip_judgement(title: str) -> str:
     """Call an attribute without whose judgement or which scale it is."""
     text = _SCALE.sub("", title.lower()).replace("-", " ")
     return _JUDGEMENT_PREFIX.sub("", text)
 
 
-def _filled(template: str, words: Mapping[str, str]) -> str:
+def _fill_template(template: str, words: Mapping[str, str]) -> str:
     """Fill a template in one pass, so that no value is read as a template."""
     return re.sub(r"\{(\w+)\}", lambda slot: words.get(slot[1], slot[0]), template)
 
@@ -198,32 +202,35 @@ def _join_pieces(pieces: Sequence[_Piece], noun: str) -> str:
     phrases = [piece.noun for piece in pieces if piece.noun not in ("people", "images", noun)]
     if people:
         of_people = any(piece.noun == "people" for piece in people)
-        phrases.append(_phrase(people, "people" if of_people else noun))
+        phrases.append(_join_phrase(people, "people" if of_people else noun))
     first = [" among ".join(phrases)] if phrases else []
-    return " in ".join([*first, *([_phrase(images, "images")] if images else [])])
+    return " in ".join([*first, *([_join_phrase(images, "images")] if images else [])])
 
 
-def _phrase(pieces: Sequence[_Piece], noun: str) -> str:
+def _join_phrase(pieces: Sequence[_Piece], noun: str) -> str:
     """Join what stands before and after one noun."""
     afters: dict[str, list[str]] = {}
     for piece in pieces:
         word = piece.after.partition(" ")[0]
         afters.setdefault(word, []).append(piece.after)
-    ordered = sorted(afters, key=lambda word: _ORDER.index(word) if word in _ORDER else len(_ORDER))
+    ordered = sorted(
+        afters,
+        key=lambda word: _WORD_ORDER.index(word) if word in _WORD_ORDER else len(_WORD_ORDER),
+    )
     texts = []
     for word in ordered:
         first, *other_texts = afters[word]
-        if word in _MERGED:
+        if word in _SHARED_WORDS:
             other_texts = [text.removeprefix(f"{word} ") for text in other_texts]
-        texts.append(listed([first, *other_texts], last="and"))
+        texts.append(join_words([first, *other_texts], last="and"))
     return " ".join(filter(None, [*(piece.before for piece in pieces), noun, *texts]))
 
 
-def group_phrases_of(run: Run) -> GroupPhrases:
+def read_group_phrases(run: Run) -> GroupPhrases:
     """Read from a run's record and tables how to call its groups."""
     dataset = run.record.get("dataset") or {}
     by = (run.record.get("spec") or {}).get("by") or ()
-    names = [name for entry in by for name in crossed(str(entry))]
+    names = [name for entry in by for name in split_intersection(str(entry))]
     images = run.attributes.filter(pl.col("unit_kind").cast(pl.String) == "image")
     groups = run.group_metrics.filter(pl.col("attribute").is_not_null())
     unique = groups.select("attribute", "group", "values").unique()
@@ -232,7 +239,7 @@ def group_phrases_of(run: Run) -> GroupPhrases:
         judgement=str(dataset.get("judgement") or ""),
         noun=str(dataset.get("noun") or "people"),
         units=dict(dataset.get("units") or ()),
-        of_images=frozenset(images["attribute"].unique().cast(pl.String)),
+        image_attributes=frozenset(images["attribute"].unique().cast(pl.String)),
         templates=read_templates((run.record.get("spec") or {}).get("describe_as") or (), names),
         values={(attribute, group): values for attribute, group, values in unique.iter_rows()},
     )

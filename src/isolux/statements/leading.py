@@ -14,17 +14,17 @@ import numpy as np
 import polars as pl
 
 from isolux.groups.unknown import UNKNOWN
-from isolux.stats.shrinkage import shrunken
-from isolux.vocabulary.spec import crossed
+from isolux.stats.shrinkage import shrink_differences
+from isolux.vocabulary.spec import split_intersection
 
-MEASURE = ("model", "task", "metric", "label", "threshold")
-KEY = (*MEASURE, "attribute")
+MEASURE_COLUMNS = ("model", "task", "metric", "label", "threshold")
+BLOCK_COLUMNS = (*MEASURE_COLUMNS, "attribute")
 """The columns that name a block: one measure's comparisons of one attribute."""
 
 _GROUP_COLUMNS = ("group", "n_units", "n_clusters")
 _BOUND_COLUMNS = ("low", "high", "simultaneous_low", "simultaneous_high")
 _READ = (
-    *KEY,
+    *BLOCK_COLUMNS,
     "kind",
     "value",
     *_BOUND_COLUMNS,
@@ -83,7 +83,7 @@ def _swap_groups(rows: pl.DataFrame, is_swapped: pl.Expr) -> pl.DataFrame:
         for name, to in (("value", "gap"), ("shrunken", "shrunken"))
     ]
     return rows.with_columns(*exchange, *bounds, *gaps).select(
-        *KEY,
+        *BLOCK_COLUMNS,
         "is_pair",
         "is_established",
         "is_better",
@@ -105,13 +105,17 @@ def _swap_groups(rows: pl.DataFrame, is_swapped: pl.Expr) -> pl.DataFrame:
 def _add_group_values(rows: pl.DataFrame, group_metrics: pl.DataFrame) -> pl.DataFrame:
     """Add both groups' values, and whether every value of theirs is known."""
     unknown = pl.col("values").list.contains(UNKNOWN).fill_null(value=False)
-    groups = group_metrics.select(*KEY, "group", "value", is_unknown=unknown)
+    groups = group_metrics.select(*BLOCK_COLUMNS, "group", "value", is_unknown=unknown)
     for column, value_column in (("group", "group_value"), ("reference", "reference_value")):
         group_values = groups.rename(
             {"group": column, "value": value_column, "is_unknown": f"_unknown_{column}"}
         ).filter(pl.col("attribute").is_not_null())
         rows = rows.join(
-            group_values, on=[*KEY, column], how="left", nulls_equal=True, maintain_order="left"
+            group_values,
+            on=[*BLOCK_COLUMNS, column],
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
         )
     marks = [
         pl.col(f"_unknown_{column}").fill_null(value=False) for column in ("group", "reference")
@@ -133,7 +137,7 @@ def _shrink_gaps(rows: pl.DataFrame, alpha: float) -> pl.Series:
     family = ("model", "task", "metric", "threshold")
     indexed_rows = rows.select(*family, "is_pair", "value", _error=error).with_row_index("_at")
     for family_rows in indexed_rows.filter("is_pair").partition_by(family):
-        out[family_rows["_at"].to_numpy()] = shrunken(
+        out[family_rows["_at"].to_numpy()] = shrink_differences(
             family_rows["value"].to_numpy(), family_rows["_error"].to_numpy()
         )
     return pl.Series(out).fill_nan(None)
@@ -172,18 +176,18 @@ def find_leaders(comparisons: pl.DataFrame) -> pl.DataFrame:
         descending=[True, True, False, False, True, False, False],
         nulls_last=True,
     )
-    first = ordered.unique(KEY, keep="first", maintain_order=True)
+    first = ordered.unique(BLOCK_COLUMNS, keep="first", maintain_order=True)
     unknown = ordered.filter("is_unknown", is_one_of_many.not_()).unique(
-        KEY, keep="first", maintain_order=True
+        BLOCK_COLUMNS, keep="first", maintain_order=True
     )
     unknown_leaders = unknown.join(
-        first.filter("is_known"), on=list(KEY), how="semi", nulls_equal=True
+        first.filter("is_known"), on=list(BLOCK_COLUMNS), how="semi", nulls_equal=True
     )
     leaders = (
         pl.concat([first, unknown_leaders])
         .join(
             _count_established(comparisons),
-            on=list(KEY),
+            on=list(BLOCK_COLUMNS),
             how="left",
             nulls_equal=True,
             maintain_order="left",
@@ -198,19 +202,21 @@ def find_leaders(comparisons: pl.DataFrame) -> pl.DataFrame:
 def _count_established(comparisons: pl.DataFrame) -> pl.DataFrame:
     """Count the groups of each block that are established to be worse than another one."""
     pairs = comparisons.filter("is_pair", "is_known")
-    tested_groups = pairs.group_by(KEY).agg(
+    tested_groups = pairs.group_by(BLOCK_COLUMNS).agg(
         n_pairs=pl.len(), n_judged=pl.col("group").append(pl.col("reference")).n_unique()
     )
     established = (
         pairs.filter("is_established")
-        .group_by(KEY)
+        .group_by(BLOCK_COLUMNS)
         .agg(n_established=pl.col("group").n_unique(), n_better=pl.col("reference").n_unique())
     )
     is_only_best = (pl.col("n_better") == 1) & (pl.col("n_established") == pl.col("n_judged") - 1)
     # With a reference the others are not compared with one another.
     every_pair = 2 * pl.col("n_pairs") == pl.col("n_judged") * (pl.col("n_judged") - 1)
-    return established.join(tested_groups, on=list(KEY), nulls_equal=True).select(
-        *KEY, "n_established", is_upwards=is_only_best & every_pair & (pl.col("n_judged") > 2)
+    return established.join(tested_groups, on=list(BLOCK_COLUMNS), nulls_equal=True).select(
+        *BLOCK_COLUMNS,
+        "n_established",
+        is_upwards=is_only_best & every_pair & (pl.col("n_judged") > 2),
     )
 
 
@@ -221,26 +227,26 @@ def _flag_covered(leaders: pl.DataFrame, comparisons: pl.DataFrame) -> pl.DataFr
         {"attribute": intersection, "part": component}
         for intersection in names
         for component in names
-        if set(crossed(component)) < set(crossed(intersection))
+        if set(split_intersection(component)) < set(split_intersection(intersection))
     ]
     observed = (
         comparisons.filter("is_pair", "is_known")
-        .group_by(KEY)
+        .group_by(BLOCK_COLUMNS)
         .agg(widest=pl.col("gap").abs().max())
     )
-    stated = leaders.select(*KEY, stated=pl.col("gap").abs())
-    gaps = observed.join(stated, on=list(KEY), how="left", nulls_equal=True).select(
-        *MEASURE, part="attribute", part_gap=pl.coalesce("stated", "widest")
+    stated = leaders.select(*BLOCK_COLUMNS, stated=pl.col("gap").abs())
+    gaps = observed.join(stated, on=list(BLOCK_COLUMNS), how="left", nulls_equal=True).select(
+        *MEASURE_COLUMNS, part="attribute", part_gap=pl.coalesce("stated", "widest")
     )
     schema = {"attribute": pl.String, "part": pl.String}
     largest = (
         pl.DataFrame(nested_pairs, schema=schema)
         .join(gaps, on="part")
-        .group_by(KEY)
+        .group_by(BLOCK_COLUMNS)
         .agg(pl.col("part_gap").max())
     )
     flagged = leaders.join(
-        largest, on=list(KEY), how="left", nulls_equal=True, maintain_order="left"
+        largest, on=list(BLOCK_COLUMNS), how="left", nulls_equal=True, maintain_order="left"
     )
     return flagged.with_columns(
         is_covered=(pl.col("near_end") <= pl.col("part_gap") + _TOLERANCE).fill_null(value=False)
@@ -249,7 +255,7 @@ def _flag_covered(leaders: pl.DataFrame, comparisons: pl.DataFrame) -> pl.DataFr
 
 def find_rivals(comparisons: pl.DataFrame, leader: Mapping[str, Any]) -> pl.DataFrame:
     """List the other known groups that are, or look, worse off, worst estimate first, each once."""
-    measure_filters = [pl.col(name).eq_missing(pl.lit(leader[name])) for name in MEASURE]
+    measure_filters = [pl.col(name).eq_missing(pl.lit(leader[name])) for name in MEASURE_COLUMNS]
     pairs = comparisons.filter("is_pair", "is_known", *measure_filters).sort(
         pl.col("gap").abs(), descending=True
     )
@@ -281,26 +287,28 @@ def find_rivals(comparisons: pl.DataFrame, leader: Mapping[str, Any]) -> pl.Data
     )
 
 
-def find_marks(comparisons: pl.DataFrame) -> pl.DataFrame:
+def flag_worse_groups(comparisons: pl.DataFrame) -> pl.DataFrame:
     """Flag the groups that are established to be worse or better, for tables."""
     established = comparisons.filter("is_established")
     overall = established.filter(pl.col("is_pair").not_()).select(
-        *KEY, "group", "is_known", is_worse=pl.col("is_better").not_()
+        *BLOCK_COLUMNS, "group", "is_known", is_worse=pl.col("is_better").not_()
     )
     pairs = established.filter("is_pair", "is_known")
     pair_rows = [
-        pairs.select(*KEY, group="group", is_worse=pl.lit(value=True)),
-        pairs.select(*KEY, group="reference", is_worse=pl.lit(value=False)),
+        pairs.select(*BLOCK_COLUMNS, group="group", is_worse=pl.lit(value=True)),
+        pairs.select(*BLOCK_COLUMNS, group="reference", is_worse=pl.lit(value=False)),
     ]
-    keys = [*KEY, "group"]
+    keys = [*BLOCK_COLUMNS, "group"]
     one_way = pl.col("is_worse").n_unique() == 1
     by_pairs = (
         pl.concat(pair_rows)
         .group_by(keys)
         .agg(one_way.alias("_is_one_way"), pl.col("is_worse").first())
     )
-    mixed = comparisons.filter("is_pair", pl.col("is_known").not_()).select(KEY).unique()
+    mixed = comparisons.filter("is_pair", pl.col("is_known").not_()).select(BLOCK_COLUMNS).unique()
     known_rows, unknown = overall.filter("is_known"), overall.filter(pl.col("is_known").not_())
-    unmixed_rows = known_rows.join(mixed, on=list(KEY), how="anti", nulls_equal=True)
-    inner = by_pairs.filter("_is_one_way").join(mixed, on=list(KEY), how="semi", nulls_equal=True)
+    unmixed_rows = known_rows.join(mixed, on=list(BLOCK_COLUMNS), how="anti", nulls_equal=True)
+    inner = by_pairs.filter("_is_one_way").join(
+        mixed, on=list(BLOCK_COLUMNS), how="semi", nulls_equal=True
+    )
     return pl.concat([rows.select(*keys, "is_worse") for rows in (unmixed_rows, unknown, inner)])

@@ -9,15 +9,15 @@ from typing import Any
 
 import polars as pl
 
-from isolux.statements.numbers import SMALL_RATE, fixed
-from isolux.statements.words import lowered
+from isolux.statements.numbers import SMALL_RATE, format_fixed
+from isolux.statements.words import lower_first_letter
 from isolux.vocabulary import registry
 from isolux.vocabulary.drawn import weighted_title
 from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.info import SERVED_WORSE, Direction, Metric, TaskInfo
-from isolux.vocabulary.words import chosen_words, class_name, target_of
+from isolux.vocabulary.words import describe_task_choices, find_target_term, format_class_name
 
-LINE = ("model", "task", "metric", "label", "threshold")
+LINE_COLUMNS = ("model", "task", "metric", "label", "threshold")
 """The columns that together name a line."""
 
 LineKey = tuple[Any, ...]
@@ -36,25 +36,25 @@ class Line:
     definition: str
     unit: str
     direction: Direction
-    whose: str = ""
-    worse: str = SERVED_WORSE
+    class_suffix: str = ""
+    worse_sentence: str = SERVED_WORSE
     opposite: str = ""
     meaning: str = ""
-    declared: Metric | None = None
+    declaration: Metric | None = None
 
 
-def key_of(row: Mapping[str, Any]) -> LineKey:
+def line_key(row: Mapping[str, Any]) -> LineKey:
     """Return the line that a row of group_metrics or disparities belongs to."""
-    return tuple(row[name] for name in LINE)
+    return tuple(row[name] for name in LINE_COLUMNS)
 
 
-def lines_of(
+def read_lines(
     group_metrics: pl.DataFrame, record: Mapping[str, Any], disparities: pl.DataFrame | None = None
 ) -> dict[LineKey, Line]:
     """Return every line by its key, in the order of reading: the main metric first."""
-    rows = group_metrics.select(LINE).unique(maintain_order=True).to_dicts()
+    rows = group_metrics.select(LINE_COLUMNS).unique(maintain_order=True).to_dicts()
     has_several_models = len({row["model"] for row in rows}) > 1
-    requested_metrics = _asked(record, rows)
+    requested_metrics = _list_requested_metrics(record, rows)
 
     p_by_line = _find_smallest_p(disparities)
 
@@ -64,16 +64,16 @@ def lines_of(
             if row["metric"] in requested_metrics
             else len(requested_metrics)
         )
-        is_undirected = rank == 0 and metric_of(row["task"], row["metric"]).direction == "none"
+        is_undirected = rank == 0 and find_metric(row["task"], row["metric"]).direction == "none"
         first = (
-            p_by_line.get(key_of(row), 1.0) if is_undirected and row["label"] is not None else 0.0
+            p_by_line.get(line_key(row), 1.0) if is_undirected and row["label"] is not None else 0.0
         )
         return (row["model"] != record.get("model"), rank, row["label"] is not None, first)
 
-    target, words = target_of(record), chosen_words(record)
+    target, words = find_target_term(record), describe_task_choices(record)
     declared_measures = record.get("measures") or {}
     return {
-        key_of(row): _line(
+        line_key(row): _build_line(
             row,
             target,
             has_several_models=has_several_models,
@@ -90,17 +90,19 @@ def _find_smallest_p(disparities: pl.DataFrame | None) -> dict[LineKey, float]:
     if disparities is None or "model" not in disparities.columns:
         return {}
     rows = disparities.filter(kind="any_difference").drop_nulls("p_adjusted")
-    p_values = rows.group_by(LINE).agg(pl.col("p_adjusted").min())
-    return {key_of(row): row["p_adjusted"] for row in p_values.iter_rows(named=True)}
+    p_values = rows.group_by(LINE_COLUMNS).agg(pl.col("p_adjusted").min())
+    return {line_key(row): row["p_adjusted"] for row in p_values.iter_rows(named=True)}
 
 
-def _asked(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _list_requested_metrics(
+    record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
+) -> list[str]:
     metrics = list((record.get("spec") or {}).get("metric") or record.get("metrics") or ())
     task_info = _task(rows[0]["task"]) if rows and not metrics else None
     return metrics or (list(task_info.defaults) if task_info else [])
 
 
-def _line(
+def _build_line(
     row: Mapping[str, Any],
     target: str,
     *,
@@ -109,7 +111,7 @@ def _line(
     declared_measure: Mapping[str, str] | None = None,
     record: Mapping[str, Any] | None = None,
 ) -> Line:
-    metric = metric_of(row["task"], row["metric"])
+    metric = find_metric(row["task"], row["metric"])
     # Of a number that could be anything, the user says the unit and which way is better.
     overrides = {
         key: entry
@@ -117,8 +119,8 @@ def _line(
         if key in ("unit", "direction")
     }
     metric = replace(metric, title=weighted_title(metric.title, record or {}), **overrides)  # type: ignore[arg-type]
-    class_suffix = "" if row["label"] is None else f" of {class_name(row['label'], target)}"
-    title = metric.titled(row["threshold"]) + class_suffix
+    class_suffix = "" if row["label"] is None else f" of {format_class_name(row['label'], target)}"
+    title = metric.format_title(row["threshold"]) + class_suffix
     if row["threshold"] is None:
         title += words
     if has_several_models:
@@ -127,21 +129,23 @@ def _line(
         model=row["model"],
         metric=row["metric"],
         label=row["label"],
-        whose=class_suffix,
+        class_suffix=class_suffix,
         threshold=row["threshold"],
         title=title,
-        phrase=phrase_of(title),
+        phrase=to_phrase(title),
         definition=metric.definition,
         unit=metric.unit,
         direction=metric.direction,
-        worse=task_info.worse if (task_info := _task(row["task"])) else SERVED_WORSE,
-        declared=metric,
+        worse_sentence=task_info.worse_phrase
+        if (task_info := _task(row["task"]))
+        else SERVED_WORSE,
+        declaration=metric,
         opposite=metric.opposite,
-        meaning=metric.meaning.replace("{label}", class_name(row["label"], target)),
+        meaning=metric.meaning.replace("{label}", format_class_name(row["label"], target)),
     )
 
 
-def metric_of(task: str, name: str) -> Metric:
+def find_metric(task: str, name: str) -> Metric:
     """Return the task's declaration of a metric, or a neutral one where none is declared."""
     task_info = _task(task)
     for metric in task_info.metrics if task_info else ():
@@ -167,21 +171,21 @@ def _task(name: str) -> TaskInfo | None:
         return None
 
 
-def phrase_of(title: str) -> str:
+def to_phrase(title: str) -> str:
     """Call a metric in the middle of a sentence.
 
     Examples
     --------
-    >>> phrase_of("Accuracy"), phrase_of("AP"), phrase_of("Share found at a score of 0.5")
+    >>> to_phrase("Accuracy"), to_phrase("AP"), to_phrase("Share found at a score of 0.5")
     ('accuracy', 'AP', 'the share found at a score of 0.5')
     """
     share = title.startswith(("Share ", "Weighted share "))
-    return f"the {lowered(title)}" if share else lowered(title)
+    return f"the {lower_first_letter(title)}" if share else lower_first_letter(title)
 
 
 _POPULATION_BASES = (100, 1_000, 10_000, 1_000_000)
 """Of how many people a sentence speaks."""
-_TIMES = {
+_MULTIPLE_WORDS = {
     2: "twice",
     3: "three times",
     4: "four times",
@@ -245,12 +249,12 @@ def describe_ratio(
     is_shown = low is not None and high is not None and not low <= 0 <= high
     if not metric.in_times or not is_shown or min(values) <= 0:
         return ""
-    return metric.in_times.replace("{times}", _times(max(values) / min(values)))
+    return metric.in_times.replace("{times}", _format_times(max(values) / min(values)))
 
 
-def _times(ratio: float) -> str:
+def _format_times(ratio: float) -> str:
     if ratio > 10.5:
         return f"{ratio:,.0f} times"
     near = round(ratio)
-    is_whole = near in _TIMES and abs(ratio - near) <= 0.05 * near
-    return _TIMES[near] if is_whole else f"{fixed(ratio)} times"
+    is_whole = near in _MULTIPLE_WORDS and abs(ratio - near) <= 0.05 * near
+    return _MULTIPLE_WORDS[near] if is_whole else f"{format_fixed(ratio)} times"

@@ -15,14 +15,14 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple
 
 MINUS = "\N{MINUS SIGN}"
-NOTHING = "\N{EN DASH}"
+NO_VALUE = "\N{EN DASH}"
 
 _SMALLEST = 1e-7  # what is closer to 0 is left by rounding
 _MAX_PLACES = 6
 SMALL_RATE = 0.01
 
 
-def fixed(number: float, n_decimals: int = 1) -> str:
+def format_fixed(number: float, n_decimals: int = 1) -> str:
     """Print a number with so many decimals; a half goes away from 0, and nothing has no sign.
 
     Examples
@@ -36,14 +36,14 @@ def fixed(number: float, n_decimals: int = 1) -> str:
     return f"{abs(exact) if exact == 0 else exact:f}"
 
 
-def places_for(unit: str, *numbers: float | None) -> int:
+def choose_decimals(unit: str, *numbers: float | None) -> int:
     """Choose the decimals of numbers that stand together, by the largest of them.
 
     Examples
     --------
-    >>> places_for("fraction", 0.11, 0.00033), places_for("fraction", 0.0002, 0.00041)
+    >>> choose_decimals("fraction", 0.11, 0.00033), choose_decimals("fraction", 0.0002, 0.00041)
     (1, 3)
-    >>> places_for("years", 4.31, 0.2), places_for("years", 12.3), places_for("ms", 12345.6)
+    >>> choose_decimals("years", 4.31, 0.2), choose_decimals("years", 12.3), choose_decimals("ms", 12345.6)
     (2, 1, 0)
     """
     scale = 100 if unit == "fraction" else 1
@@ -57,14 +57,14 @@ def places_for(unit: str, *numbers: float | None) -> int:
     return min(max(2 - exponent, 0), _MAX_PLACES)
 
 
-def column_places(values: Iterable[float | None], unit: str) -> int:
+def choose_column_decimals(values: Iterable[float | None], unit: str) -> int:
     """Choose the decimals of a column of values, so that small ones can be told apart.
 
     Examples
     --------
-    >>> column_places([0.774, 0.868], "fraction"), column_places([0.0018, 0.0002], "fraction")
+    >>> choose_column_decimals([0.774, 0.868], "fraction"), choose_column_decimals([0.0018, 0.0002], "fraction")
     (1, 3)
-    >>> column_places([5123.4, 7400.0], "USD"), column_places([4.2, 6.1], "years")
+    >>> choose_column_decimals([5123.4, 7400.0], "USD"), choose_column_decimals([4.2, 6.1], "years")
     (0, 2)
     """
     sizes = [abs(number) for number in values if number]
@@ -75,7 +75,7 @@ def column_places(values: Iterable[float | None], unit: str) -> int:
     return min(max(0, 2 - math.floor(math.log10(max(sizes)))), 4)
 
 
-def value_text(
+def format_value(
     number: float | None,
     unit: str = "fraction",
     beside: Sequence[float | None] = (),
@@ -87,18 +87,18 @@ def value_text(
 
     Examples
     --------
-    >>> value_text(0.00075), value_text(-0.00075, beside=(-0.013, 0.016))
+    >>> format_value(0.00075), format_value(-0.00075, beside=(-0.013, 0.016))
     ('0.075', '−0.1')
-    >>> value_text(0.73914), value_text(-0.1213, sign=True), value_text(None)
+    >>> format_value(0.73914), format_value(-0.1213, sign=True), format_value(None)
     ('73.9', '−12.1', '–')
-    >>> value_text(2.5, "years"), value_text(12345.6, "ms")
+    >>> format_value(2.5, "years"), format_value(12345.6, "ms")
     ('2.50', '12,346')
     """
     if number is None:
-        return NOTHING
+        return NO_VALUE
     of_points = unit == "fraction"
-    n_shown = places_for(unit, number, *beside) if places is None else places
-    text = fixed(100 * number if of_points else number, n_shown)
+    n_shown = choose_decimals(unit, number, *beside) if places is None else places
+    text = format_fixed(100 * number if of_points else number, n_shown)
     if of_points and n_shown > 1 and places is None and not any(x is not None for x in beside):
         text = text.rstrip("0")
     if not of_points and math.isfinite(number):
@@ -107,19 +107,19 @@ def value_text(
     return plus + text.replace("-", MINUS)
 
 
-def with_unit(number: float | None, unit: str = "fraction") -> str:
+def format_with_unit(number: float | None, unit: str = "fraction") -> str:
     """Print a number with its unit.
 
     Examples
     --------
-    >>> with_unit(0.739), with_unit(3.25, "years")
+    >>> format_with_unit(0.739), format_with_unit(3.25, "years")
     ('73.9 %', '3.25 years')
     """
-    text = value_text(number, unit)
+    text = format_value(number, unit)
     return text if number is None else f"{text} {'%' if unit == 'fraction' else unit}".rstrip()
 
 
-def points(
+def format_points(
     difference: float | None, unit: str = "fraction", context: Sequence[float | None] = ()
 ) -> str:
     """Print the size of a difference with its unit: points of a hundred for fractions.
@@ -130,19 +130,19 @@ def points(
     ('12.1 points', '1.0 point', '3.25 years')
     """
     if difference is None:
-        return NOTHING
-    return _in_points(value_text(abs(difference), unit, context), unit)
+        return NO_VALUE
+    return _in_points(format_value(abs(difference), unit, context), unit)
 
 
-def signed_points(difference: float, unit: str = "fraction") -> str:
+def format_signed_points(difference: float, unit: str = "fraction") -> str:
     """Print a difference with its unit, and a minus sign where it is below 0.
 
     Examples
     --------
-    >>> signed_points(-0.121), signed_points(0.0), signed_points(3.25, "years")
+    >>> format_signed_points(-0.121), format_signed_points(0.0), format_signed_points(3.25, "years")
     ('−12.1 points', '0.0 points', '3.25 years')
     """
-    return _in_points(value_text(difference, unit), unit)
+    return _in_points(format_value(difference, unit), unit)
 
 
 def _in_points(text: str, unit: str) -> str:
@@ -152,7 +152,7 @@ def _in_points(text: str, unit: str) -> str:
     return f"{text} {unit}".rstrip()
 
 
-def interval(
+def format_interval(
     low: float | None,
     high: float | None,
     unit: str = "fraction",
@@ -171,24 +171,26 @@ def interval(
     ('0.0 to 36.3', '0.020 to 0.041')
     """
     if low is None or high is None:
-        return NOTHING
+        return NO_VALUE
     bounds = (-high, -low) if flip else (low, high)
     around = (low, high, beside)
-    first, last = (value_text(end, unit, around, places=places) for end in bounds)
+    first, last = (format_value(end, unit, around, places=places) for end in bounds)
     return f"{first} to {last}"
 
 
-def spread_interval(low: float | None, high: float | None, unit: str = "fraction") -> str:
+def format_dispersion_interval(
+    low: float | None, high: float | None, unit: str = "fraction"
+) -> str:
     """Print the interval of a standard deviation between groups.
 
     Examples
     --------
-    >>> spread_interval(0.02, 0.1), spread_interval(0.02, 0.5)
+    >>> format_dispersion_interval(0.02, 0.1), format_dispersion_interval(0.02, 0.5)
     ('2.0 to 10.0', '2.0 and up')
     """
     if unit == "fraction" and low is not None and high is not None and high >= 0.5:
-        return f"{value_text(low, unit)} and up"
-    return interval(low, high, unit)
+        return f"{format_value(low, unit)} and up"
+    return format_interval(low, high, unit)
 
 
 class GapText(NamedTuple):
@@ -200,7 +202,7 @@ class GapText(NamedTuple):
     interval: str
 
 
-def gap_text(
+def format_gap(
     value_a: float,
     value_b: float,
     gap: float,
@@ -211,29 +213,29 @@ def gap_text(
 
     Examples
     --------
-    >>> gap_text(0.6, 0.95, -0.35, (-0.407, -0.294)).gap
+    >>> format_gap(0.6, 0.95, -0.35, (-0.407, -0.294)).gap
     '35.0 points'
-    >>> gap_text(0.6266, 0.2714, 0.3552, (0.3, 0.4))
+    >>> format_gap(0.6266, 0.2714, 0.3552, (0.3, 0.4))
     GapText(value_a='62.66 %', value_b='27.14 %', gap='35.52 points', interval='30.0 to 40.0')
-    >>> gap_text(0.0002, 0.0018, -0.0016, (-0.0021, -0.0011))[:3]
+    >>> format_gap(0.0002, 0.0018, -0.0016, (-0.0021, -0.0011))[:3]
     ('0.02 %', '0.18 %', '0.16 points')
     """
-    n_decimals = places_for(unit, value_a, value_b, gap, *bounds)
+    n_decimals = choose_decimals(unit, value_a, value_b, gap, *bounds)
     if unit == "fraction":
         n_decimals = max(n_decimals, _choose_rate_decimals(value_a, value_b))
-    a, b = (value_text(x, unit, places=n_decimals) for x in (value_a, value_b))
-    printed = _number(value_text(abs(gap), unit, places=n_decimals))
+    a, b = (format_value(x, unit, places=n_decimals) for x in (value_a, value_b))
+    printed = _parse_number(format_value(abs(gap), unit, places=n_decimals))
     of_interval = n_decimals
-    if printed != abs(_number(a) - _number(b)) or (gap and not printed):
+    if printed != abs(_parse_number(a) - _parse_number(b)) or (gap and not printed):
         n_decimals += 1
-        finer = [value_text(x, unit, places=n_decimals) for x in (value_a, value_b)]
-        printed = _number(value_text(abs(gap), unit, places=n_decimals))
-        if printed == abs(_number(finer[0]) - _number(finer[1])):
+        finer = [format_value(x, unit, places=n_decimals) for x in (value_a, value_b)]
+        printed = _parse_number(format_value(abs(gap), unit, places=n_decimals))
+        if printed == abs(_parse_number(finer[0]) - _parse_number(finer[1])):
             a, b = finer
     if _is_blurred(gap, bounds, unit, of_interval, n_decimals):
         of_interval += 1
         n_decimals = max(n_decimals, of_interval)
-    of_gap = _in_points(value_text(abs(gap), unit, places=n_decimals), unit)
+    of_gap = _in_points(format_value(abs(gap), unit, places=n_decimals), unit)
     scale = 100 if unit == "fraction" else 1
     if any(x is not None and scale * abs(x - gap) < 10.0**-of_interval for x in bounds):
         of_interval = n_decimals  # else the gap may be printed outside its interval
@@ -242,7 +244,7 @@ def gap_text(
         f"{a} {sign}".rstrip(),
         f"{b} {sign}".rstrip(),
         of_gap,
-        interval(bounds[0], bounds[1], unit, places=of_interval, flip=gap < 0),
+        format_interval(bounds[0], bounds[1], unit, places=of_interval, flip=gap < 0),
     )
 
 
@@ -250,12 +252,16 @@ def _is_blurred(
     gap: float, bounds: tuple[float | None, float | None], unit: str, n_decimals: int, of_gap: int
 ) -> bool:
     """Return whether a bound would print as 0 though it is not, or beyond the printed gap."""
-    printed = _number(value_text(gap, unit, places=of_gap))
-    texts = [(x, _number(value_text(x, unit, places=n_decimals))) for x in bounds if x is not None]
+    printed = _parse_number(format_value(gap, unit, places=of_gap))
+    texts = [
+        (x, _parse_number(format_value(x, unit, places=n_decimals)))
+        for x in bounds
+        if x is not None
+    ]
     return any((x != 0 and not n) or (n > printed if x <= gap else n < printed) for x, n in texts)
 
 
-def _number(text: str) -> Decimal:
+def _parse_number(text: str) -> Decimal:
     return Decimal(text.replace(MINUS, "-").replace(",", ""))
 
 
@@ -268,33 +274,33 @@ def _choose_rate_decimals(*rates: float) -> int:
     return min(max(min_decimals, -math.floor(math.log10(min(sizes)))), _MAX_PLACES)
 
 
-def p_text(p: float | None) -> str:
+def format_p(p: float | None) -> str:
     """Print a p-value with three decimals, as a bound where it is smaller.
 
     Examples
     --------
-    >>> p_text(0.0031), p_text(0.0002), p_text(1.0), p_text(None)
+    >>> format_p(0.0031), format_p(0.0002), format_p(1.0), format_p(None)
     ('0.003', '< 0.001', '1.000', '–')
     """
     if p is None:
-        return NOTHING
+        return NO_VALUE
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def p_equals(p: float | None) -> str:
+def format_p_equation(p: float | None) -> str:
     """Print a p-value inside a sentence: ``p = 0.003`` or ``p < 0.001``.
 
     Examples
     --------
-    >>> p_equals(0.0002), p_equals(0.5), p_equals(None)
+    >>> format_p_equation(0.0002), format_p_equation(0.5), format_p_equation(None)
     ('p < 0.001', 'p = 0.500', 'not tested')
     """
     if p is None:
         return "not tested"
-    return f"p {p_text(p)}" if p < 0.001 else f"p = {p_text(p)}"
+    return f"p {format_p(p)}" if p < 0.001 else f"p = {format_p(p)}"
 
 
-def count(n: int | None) -> str:
+def format_count(n: int | None) -> str:
     """Print a count with separated thousands.
 
     Examples
@@ -302,10 +308,10 @@ def count(n: int | None) -> str:
     >>> count(10954), count(None)
     ('10,954', '–')
     """
-    return NOTHING if n is None else f"{n:,}"
+    return NO_VALUE if n is None else f"{n:,}"
 
 
-def share(proportion: float | None) -> str:
+def format_share(proportion: float | None) -> str:
     """Print a share of a whole as whole percent.
 
     Examples
@@ -313,10 +319,10 @@ def share(proportion: float | None) -> str:
     >>> share(0.971)
     '97 %'
     """
-    return NOTHING if proportion is None else f"{100 * proportion:.0f} %"
+    return NO_VALUE if proportion is None else f"{100 * proportion:.0f} %"
 
 
-def decimals(cells: Sequence[object]) -> int:
+def choose_table_decimals(cells: Sequence[object]) -> int:
     """Choose the decimals of a column by its largest number: percent 1, small ratios 2, shares 3.
 
     Examples
@@ -328,22 +334,24 @@ def decimals(cells: Sequence[object]) -> int:
     return 1 if largest >= 10 else 2 if largest > 1 else 3
 
 
-def cell_text(cell: str | float | None, n_decimals: int | None = None) -> str:
+def format_cell(cell: str | float | None, n_decimals: int | None = None) -> str:
     """Say a cell of a paper's table: numbers with few decimals, counts whole, – for nothing.
 
     Examples
     --------
-    >>> cell_text(0.7594), cell_text(1234), cell_text(None), cell_text("nurse")
+    >>> format_cell(0.7594), format_cell(1234), format_cell(None), format_cell("nurse")
     ('0.759', '1,234', '–', 'nurse')
-    >>> cell_text(75.9421), cell_text(0.4, 1)
+    >>> format_cell(75.9421), format_cell(0.4, 1)
     ('75.9', '0.4')
     """
     if cell is None:
-        return NOTHING
+        return NO_VALUE
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     if isinstance(cell, int):
-        return count(cell)
+        return format_count(cell)
     if not isinstance(cell, float):
         return str(cell)
-    return fixed(cell, decimals([cell]) if n_decimals is None else n_decimals).replace("-", MINUS)
+    return format_fixed(
+        cell, choose_table_decimals([cell]) if n_decimals is None else n_decimals
+    ).replace("-", MINUS)

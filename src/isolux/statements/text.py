@@ -13,10 +13,17 @@ from typing import Any
 import polars as pl
 
 from isolux.statements.groups import GroupPhrases
-from isolux.statements.lines import LINE, Line, LineKey, describe_counts, describe_ratio, phrase_of
-from isolux.statements.numbers import GapText, gap_text, points, value_text
-from isolux.statements.words import Words
-from isolux.vocabulary.words import UNTESTED, brief, listed, numbered
+from isolux.statements.lines import (
+    LINE_COLUMNS,
+    Line,
+    LineKey,
+    describe_counts,
+    describe_ratio,
+    to_phrase,
+)
+from isolux.statements.numbers import GapText, format_gap, format_points, format_value
+from isolux.statements.words import RunTerms
+from isolux.vocabulary.words import UNTESTED, join_words, pluralise, shorten_name
 
 _MAX_ALSO = 2
 _MAX_WORDS = 40  # of the first sentence, but for long names
@@ -37,7 +44,7 @@ class Statement:
     row : mapping
         A row of ``leading.orient_comparisons``: the worse group, the reference (None: everyone),
         gap, intervals, p, n, status.
-    also : list of str
+    other_measures : list of str
         Other measures that show the same fact.
     n_classes : int
         Further classes of the same metric in which groups differ.
@@ -45,7 +52,7 @@ class Statement:
 
     line: Line
     row: Mapping[str, Any]
-    also: list[str] = field(default_factory=list)
+    other_measures: list[str] = field(default_factory=list)
     n_classes: int = 0
 
     @property
@@ -59,13 +66,13 @@ class Statement:
         return bool(self.row["is_pair"])
 
     @property
-    def error_kind(self) -> str:
+    def error_type(self) -> str:
         """The metric, if it is one of two kinds of error or a failure to answer; else empty."""
         is_apart = bool(self.line.opposite) or self.line.metric.startswith("failure_")
         return self.line.metric if is_apart else ""
 
     @property
-    def ends(self) -> tuple[float | None, float | None]:
+    def bounds(self) -> tuple[float | None, float | None]:
         """The interval of a chosen pair: simultaneous where there is one."""
         low, high = self.row["simultaneous_low"], self.row["simultaneous_high"]
         return (self.row["low"], self.row["high"]) if low is None or high is None else (low, high)
@@ -75,14 +82,14 @@ class Statement:
 class Names:
     """What a run calls things: attributes, measures, groups of people."""
 
-    words: Words
+    words: RunTerms
     lines: Mapping[LineKey, Line]
     phrases: GroupPhrases
 
     def key(self, line: Line) -> dict[str, Any]:
         """Return the columns that name a measure."""
         key = next(key for key, candidate in self.lines.items() if candidate is line)
-        return dict(zip(LINE, key, strict=True))
+        return dict(zip(LINE_COLUMNS, key, strict=True))
 
     def has_classes(self, line: Line) -> bool:
         """Tell whether a measure is one of several classes of its metric."""
@@ -97,18 +104,18 @@ class Names:
 
     def start(self, line: Line, sentence: str) -> str:
         """Begin with a capital letter; with the model where there are several."""
-        return self.words.start(line.model, sentence)
+        return self.words.begin_sentence(line.model, sentence)
 
 
 def describe_both_errors(s: Statement, opposite: Statement, names: Names) -> str:
     """Say who has more of each of two kinds of error: neither alone tells who is served worse."""
     clauses = []
     for statement in (s, opposite):
-        group_phrase, reference = _sides(statement, names)
-        means = _times(statement) or statement.line.meaning
+        group_phrase, reference = _name_groups(statement, names)
+        means = _format_multiple(statement) or statement.line.meaning
         clauses.append(
-            f"{_phrase(statement.line)} is higher for {group_phrase} than for {reference}: "
-            f"{_values(statement)}, "
+            f"{_phrase_line(statement.line)} is higher for {group_phrase} than for {reference}: "
+            f"{_format_values(statement)}, "
             f"{_format_gap_size(statement)} "
             f"{_format_certainty(statement, names)}{f', so {means}' if means else ''}"
         )
@@ -117,33 +124,37 @@ def describe_both_errors(s: Statement, opposite: Statement, names: Names) -> str
 
 def describe_leader(s: Statement, names: Names, open_order: Sequence[Statement] = ()) -> str:
     """Say who is served worst: values, gap, interval, p and n; and who may be as badly."""
-    group_phrase, reference = _sides(s, names)
+    group_phrase, reference = _name_groups(s, names)
     line = s.line
-    phrase, counts = _phrase(line), _counts(s, names)
-    values = counts or f"{phrase} is {_values(s)}"
+    phrase, counts = _phrase_line(line), _format_counts(s, names)
+    values = counts or f"{phrase} is {_format_values(s)}"
     gap = (
         f"{phrase}: {_format_gap_size(s)}"
         if counts and line.direction != "none"
         else _format_gap_size(s)
     )
     if line.direction == "none":
-        text = f"{phrase} is lower for {group_phrase} than for {reference}: {counts or _values(s)}"
+        text = (
+            f"{phrase} is lower for {group_phrase} than for {reference}:"
+            f" {counts or _format_values(s)}"
+        )
     elif s.row["is_better"]:
         text = (
-            f"{line.worse.format(group_phrase, reference).replace('worse', 'better', 1)}: {values}"
+            f"{line.worse_sentence.format(group_phrase, reference).replace('worse', 'better', 1)}:"
+            f" {values}"
         )
     elif s.row["is_upwards"]:
-        better = line.worse.replace("worse", "better", 1)
-        other_groups = f"each other group of {names.words.title(s.attribute)}"
-        other_groups += " shown here" * names.words.withheld
+        better = line.worse_sentence.replace("worse", "better", 1)
+        other_groups = f"each other group of {names.words.format_attribute(s.attribute)}"
+        other_groups += " shown here" * names.words.is_redacted
         text = f"{better.format(reference, other_groups)}; lowest for {group_phrase}: {values}"
     else:
-        text = f"{line.worse.format(group_phrase, reference)}: {values}"
-    means = _times(s) if line.opposite else ""
+        text = f"{line.worse_sentence.format(group_phrase, reference)}: {values}"
+    means = _format_multiple(s) if line.opposite else ""
     after = f", so {means}" if means else ""
     if open_order:
         way = "as low" if line.direction == "none" else "as badly"
-        after += f"; perhaps {way}: {_sides(open_order[0], names)[0]}"
+        after += f"; perhaps {way}: {_name_groups(open_order[0], names)[0]}"
     for shorter in range(3):
         certainty = "; ".join(
             _list_certainties(
@@ -156,29 +167,33 @@ def describe_leader(s: Statement, names: Names, open_order: Sequence[Statement] 
     return sentence
 
 
-def _counts(s: Statement, names: Names) -> str:
+def _format_counts(s: Statement, names: Names) -> str:
     """Say both values in people, where the metric is a share of people."""
-    if s.line.declared is None or not 0.0 <= s.row["group_value"] <= 1.0:
+    if s.line.declaration is None or not 0.0 <= s.row["group_value"] <= 1.0:
         return ""
-    label = "" if s.line.label is None else names.words.label({"label": s.line.label})
-    return describe_counts(s.line.declared, label, (s.row["group_value"], s.row["reference_value"]))
+    label = "" if s.line.label is None else names.words.format_class({"label": s.line.label})
+    return describe_counts(
+        s.line.declaration, label, (s.row["group_value"], s.row["reference_value"])
+    )
 
 
-def _times(s: Statement) -> str:
+def _format_multiple(s: Statement) -> str:
     """Say how many times as often the error is made, where its metric says so."""
-    if s.line.declared is None:
+    if s.line.declaration is None:
         return ""
     values = (s.row["group_value"], s.row["reference_value"])
-    return describe_ratio(s.line.declared, values, s.ends)
+    return describe_ratio(s.line.declaration, values, s.bounds)
 
 
-def describe_more(s: Statement, previous: Statement | None, names: Names) -> str:
+def describe_further(s: Statement, previous: Statement | None, names: Names) -> str:
     """Say of a further group what is established, or that it looks worse than the leader."""
-    group_phrase, reference = _sides(s, names)
+    group_phrase, reference = _name_groups(s, names)
     if s.row["reason"] == UNTESTED:
-        clause = f"{_format_gap_size(s)} for {group_phrase} than for {reference} ({_values(s)})"
-        reason = "" if names.words.census else f"; {UNTESTED_HERE}"
-        return names.start(s.line, f"{_phrase(s.line)}: {clause}{reason}.")
+        clause = (
+            f"{_format_gap_size(s)} for {group_phrase} than for {reference} ({_format_values(s)})"
+        )
+        reason = "" if names.words.is_census else f"; {UNTESTED_HERE}"
+        return names.start(s.line, f"{_phrase_line(s.line)}: {clause}{reason}.")
     if not s.row["is_established"]:
         return names.start(
             s.line,
@@ -187,11 +202,11 @@ def describe_more(s: Statement, previous: Statement | None, names: Names) -> str
             "established.",
         )
     reference_note = (
-        "" if previous and reference == _sides(previous, names)[1] else f" for {reference}"
+        "" if previous and reference == _name_groups(previous, names)[1] else f" for {reference}"
     )
     also = "also " if previous else ""
     clause = (
-        f"{also}for {group_phrase}: {_values(s)}{reference_note}, "
+        f"{also}for {group_phrase}: {_format_values(s)}{reference_note}, "
         f"{_format_gap_size(s)} {_format_certainty(s, names)}."
     )
     return names.start(s.line, clause)
@@ -199,12 +214,14 @@ def describe_more(s: Statement, previous: Statement | None, names: Names) -> str
 
 def describe_finding(s: Statement, names: Names) -> str:
     """Say one fact in at most 30 words: gap, interval, p, and what else shows it."""
-    group_phrase, reference = _sides(s, names)
-    sentence = f"{_phrase(s.line)}: {_format_gap_size(s)} for {group_phrase} than for {reference} "
+    group_phrase, reference = _name_groups(s, names)
+    sentence = (
+        f"{_phrase_line(s.line)}: {_format_gap_size(s)} for {group_phrase} than for {reference} "
+    )
     sentence += _format_certainty(s, names)
     if s.n_classes:
-        sentence += f", and differs in {numbered(s.n_classes, 'more class', 'more classes')}"
-    also = list(dict.fromkeys(s.also))
+        sentence += f", and differs in {pluralise(s.n_classes, 'more class', 'more classes')}"
+    also = list(dict.fromkeys(s.other_measures))
     shorter = [_describe_also(also, n) for n in range(min(_MAX_ALSO, len(also)), -1, -1)]
     fits = (text for text in shorter if len(f"{sentence}{text}".split()) <= _MAX_FINDING_WORDS)
     return names.start(s.line, f"{sentence}{next(fits, shorter[-1])}.")
@@ -216,43 +233,43 @@ def _describe_also(also: Sequence[str], n_named: int) -> str:
         return ""
     n_other = len(also) - n_named
     remainder = (
-        [f"{n_other} more" if n_named else numbered(n_other, "other measure")] if n_other else []
+        [f"{n_other} more" if n_named else pluralise(n_other, "other measure")] if n_other else []
     )
-    return f"; also in {listed([*also[:n_named], *remainder], last='and')}"
+    return f"; also in {join_words([*also[:n_named], *remainder], last='and')}"
 
 
 def describe_null(
     line: Line, attributes: Sequence[str], comparisons: pl.DataFrame, names: Names
 ) -> str:
     """Say that nothing is established of a metric, and how large a difference may be."""
-    by = [brief(names.words.title(a), 100) for a in attributes]
+    by = [shorten_name(names.words.format_attribute(a), 100) for a in attributes]
     if len(by) > _MAX_NULLS:
         by[_MAX_NULLS - 1 :] = [f"{len(by) - _MAX_NULLS + 1} more"]
-    titles = listed(by, last="and")
+    titles = join_words(by, last="and")
     rows = comparisons.filter(
         pl.col("metric") == line.metric,
         pl.col("attribute").is_in(list(attributes)),
         "is_pair",
         "is_known",
     )
-    scope = " between groups shown here" if names.words.withheld else ""
+    scope = " between groups shown here" if names.words.is_redacted else ""
     references = [names.words.references.get(a) for a in attributes]
     measure = line.phrase
     if all(references):
-        measure += f" from {listed([brief(str(r)) for r in references], last='and')}"
+        measure += f" from {join_words([shorten_name(str(r)) for r in references], last='and')}"
     elif any(references):  # two other groups may be further apart
         scope = " between groups compared"
-    if names.words.census:
-        widest = points(max(map(abs, rows["gap"].to_list()), default=0.0), line.unit)
+    if names.words.is_census:
+        widest = format_points(max(map(abs, rows["gap"].to_list()), default=0.0), line.unit)
         sentence = f"in this population no difference in {measure} by {titles}{scope}"
         return names.start(line, f"{sentence} is larger than {widest}.")
     reliable = rows.filter(pl.col("status") == "ok")
-    doubtful = _groups_of(rows) - _groups_of(reliable)
+    doubtful = _collect_groups(rows) - _collect_groups(reliable)
     rows = reliable if reliable.height else rows
     bound = _describe_bound(rows, line)
     sentence = f"no difference in {measure} was established by {titles}{scope}{bound}"
     if bound and doubtful and reliable.height:
-        n = numbered(len(doubtful), "group")
+        n = pluralise(len(doubtful), "group")
         sentence += f"; {n} with doubtful intervals may differ by more"
     return names.start(line, f"{sentence}.")
 
@@ -263,20 +280,20 @@ def _describe_bound(rows: pl.DataFrame, line: Line) -> str:
     largest = max((float(x) for x in largest_bounds if isinstance(x, float)), default=None)
     if largest is None:
         return ""
-    return f": differences up to {points(largest, line.unit)} cannot be ruled out"
+    return f": differences up to {format_points(largest, line.unit)} cannot be ruled out"
 
 
 def describe_equal(line: Line, pairs: pl.DataFrame, names: Names) -> str:
     """Say that all groups have one value; in a sample, that nothing varies or is tested."""
     sentence = f"all groups that were judged have the same {line.phrase}"
-    if not names.words.census:
+    if not names.words.is_census:
         sentence += "; nothing varies within them, so no test was made" + _describe_bound(
             pairs, line
         )
     return names.start(line, f"{sentence}.")
 
 
-def _groups_of(rows: pl.DataFrame) -> set[tuple[str, str]]:
+def _collect_groups(rows: pl.DataFrame) -> set[tuple[str, str]]:
     """Collect the attributes and groups that are compared."""
     group_rows = (rows.select("attribute", column).iter_rows() for column in ("group", "reference"))
     return {pair for pair_rows in group_rows for pair in pair_rows}
@@ -289,13 +306,13 @@ def describe_margins(
     words = names.words
     if words.margin is None:
         return
-    adjusted = replace(words, corrected=True)  # by Holm, whatever else is not
+    adjusted = replace(words, is_adjusted=True)  # by Holm, whatever else is not
     margin_text = f"{words.margin:g} {'point' if words.margin == 1 else 'points'}"
     for row in disparities.filter(kind="within").iter_rows(named=True):
-        line = names.lines.get(tuple(row[name] for name in LINE))
+        line = names.lines.get(tuple(row[name] for name in LINE_COLUMNS))
         if line is None or line.unit != "fraction":
             continue
-        title = words.title(row["attribute"])
+        title = words.format_attribute(row["attribute"])
         subject = f"no two groups of {title} differ"
         if row["attribute"] in words.references:
             subject = f"no group of {title} differs from {words.references[row['attribute']]}"
@@ -307,38 +324,39 @@ def describe_margins(
             is_shown = row["p_adjusted"] <= 1.0 - words.level
             sentence = (
                 f"{claim} is {'' if is_shown else 'not '}shown "
-                f"({adjusted.p(row['p_adjusted'])}; at most {points(row['high'], line.unit)})."
+                f"({adjusted.format_p(row['p_adjusted'])}; at most"
+                f" {format_points(row['high'], line.unit)})."
             )
         margin_row = {k: row[k] for k in ("metric", "label", "attribute", "status", "p_adjusted")}
         yield names.start(line, sentence), margin_row
 
 
-def _sides(s: Statement, names: Names) -> tuple[str, str]:
+def _name_groups(s: Statement, names: Names) -> tuple[str, str]:
     return (
         names.group(s.attribute, s.row["group"]),
         names.group(s.attribute, s.row["reference"] if s.is_pair else None),
     )
 
 
-def _phrase(line: Line) -> str:
-    return phrase_of(line.title)
+def _phrase_line(line: Line) -> str:
+    return to_phrase(line.title)
 
 
-def _texts(s: Statement) -> GapText:
+def _format_gap_texts(s: Statement) -> GapText:
     """Print both values, the gap and its interval so that they add up."""
     row = s.row
-    return gap_text(row["group_value"], row["reference_value"], row["gap"], s.ends, s.line.unit)
+    return format_gap(row["group_value"], row["reference_value"], row["gap"], s.bounds, s.line.unit)
 
 
-def _values(s: Statement) -> str:
+def _format_values(s: Statement) -> str:
     """Print both values: ``60.0 % against 95.0 %``."""
-    texts = _texts(s)
+    texts = _format_gap_texts(s)
     return f"{texts.value_a} against {texts.value_b}"
 
 
 def _format_gap_size(s: Statement) -> str:
     """Print the size of a gap and its way: ``35.0 points lower``."""
-    return f"{_texts(s).gap} {'lower' if s.row['gap'] < 0 else 'higher'}"
+    return f"{_format_gap_texts(s).gap} {'lower' if s.row['gap'] < 0 else 'higher'}"
 
 
 def _format_certainty(s: Statement, names: Names, *, with_n: bool = False) -> str:
@@ -350,11 +368,11 @@ def _list_certainties(
     s: Statement, names: Names, *, with_n: bool = False, is_first: bool = False
 ) -> Iterator[str]:
     """Yield interval, shrunken gap, p, n and caution; the first sentence names the interval."""
-    low, high = s.ends
+    low, high = s.bounds
     if low is not None and high is not None:
         is_joint = s.row["simultaneous_low"] is not None
         interval_name = f"{'simultaneous ' * is_joint}interval "
-        yield f"{interval_name if is_first else ''}{_texts(s).interval}"
+        yield f"{interval_name if is_first else ''}{_format_gap_texts(s).interval}"
     shrunken_gap = s.row["shrunken"]
     is_one_of_many = "*" in s.attribute or names.has_classes(s.line)
     if (
@@ -362,9 +380,9 @@ def _list_certainties(
         and shrunken_gap is not None
         and abs(shrunken_gap) < _MAX_UNREPORTED_SHRINKAGE * abs(s.row["gap"])
     ):
-        yield f"shrunken estimate {value_text(abs(shrunken_gap), s.line.unit)}"
+        yield f"shrunken estimate {format_value(abs(shrunken_gap), s.line.unit)}"
     if s.row["is_established"]:
-        yield names.words.p(s.row["p_adjusted"])
+        yield names.words.format_p(s.row["p_adjusted"])
     if with_n:
         n, m = s.row["n_units"], s.row["n_units_of_reference"]
         yield f"n = {n:,} and {m:,}" if s.is_pair else f"n = {n:,}"

@@ -11,20 +11,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from isolux.groups.unknown import KNOWN_SUFFIX
-from isolux.statements.numbers import p_equals
+from isolux.statements.numbers import format_p_equation
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import is_census, is_weighted
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import crossed
-from isolux.vocabulary.words import chosen_words, class_name, target_of
+from isolux.vocabulary.spec import split_intersection
+from isolux.vocabulary.words import describe_task_choices, find_target_term, format_class_name
 
 HIDDEN_COMPARED = "Groups that cannot be shown here were compared, too."
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class RunTerms:
     """What the run calls things.
 
     Parameters
@@ -35,15 +35,15 @@ class Words:
         The task's metrics; one that is not there is called by its name, and has no direction.
     level : float
         Of the intervals.
-    corrected : bool
+    is_adjusted : bool
         Whether p-values are adjusted for the family.
-    models : int
+    n_models : int
         With more than one, sentences begin with the model's name.
     cluster : str or None
         What was sampled independently.
-    needed : str
+    minimum_sizes : str
         What a group needs to be judged: "50 units and 10 clusters".
-    set_at : mapping of str to str
+    task_choices : mapping of str to str
         Metric to the words for what the task set for it (the threshold that its answers were made
         at, the number that it is of), with a space before.
     target : str
@@ -52,30 +52,30 @@ class Words:
         Points of 100 by which groups may differ and still count as alike.
     references : mapping of str to str
         Attributes whose groups are compared with one of them only, and that group.
-    weighted : bool
+    is_weighted : bool
         Whether people count by their weights.
-    census : bool
+    is_census : bool
         Whether all of the population was drawn.
-    withheld : bool
+    is_redacted : bool
         Whether the run was cut to be published, so that groups and comparisons are hidden.
     """
 
     terms: Mapping[str, str] = field(default_factory=dict)
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     level: float = 0.95
-    corrected: bool = True
-    models: int = 1
+    is_adjusted: bool = True
+    n_models: int = 1
     cluster: str | None = None
-    needed: str = ""
-    set_at: Mapping[str, str] = field(default_factory=dict)
+    minimum_sizes: str = ""
+    task_choices: Mapping[str, str] = field(default_factory=dict)
     target: str = ""
     margin: float | None = None
     references: Mapping[str, str] = field(default_factory=dict)
-    weighted: bool = False
-    census: bool = False
-    withheld: bool = False
+    is_weighted: bool = False
+    is_census: bool = False
+    is_redacted: bool = False
 
-    def label(self, row: Mapping[str, Any]) -> str:
+    def format_class(self, row: Mapping[str, Any]) -> str:
         """Call a row's class; by the target too where the label alone says nothing.
 
         Examples
@@ -83,9 +83,9 @@ class Words:
         >>> Words(target="ill").label({"label": "1"})
         'ill = 1'
         """
-        return class_name(row["label"], self.target)
+        return format_class_name(row["label"], self.target)
 
-    def title(self, attribute: str) -> str:
+    def format_attribute(self, attribute: str) -> str:
         """Call an attribute or intersection by the dataset's terms.
 
         Examples
@@ -94,32 +94,32 @@ class Words:
         'race × perceived gender presentation (known)'
         """
         titles = []
-        for name in crossed(attribute):
+        for name in split_intersection(attribute):
             base_name = name.removesuffix(KNOWN_SUFFIX)
             suffix = name[len(base_name) :]
             titles.append(self.terms.get(base_name, base_name.replace("_", " ")) + suffix)
         return " × ".join(titles)
 
-    def measure(self, row: Mapping[str, Any]) -> str:
+    def format_metric(self, row: Mapping[str, Any]) -> str:
         """Call a metric, its class and its threshold: ``recall of nurse``."""
         metric_text = self._measure(row)
-        return f"Weighted {lowered(metric_text)}" if self.weighted else metric_text
+        return f"Weighted {lower_first_letter(metric_text)}" if self.is_weighted else metric_text
 
     def _measure(self, row: Mapping[str, Any]) -> str:
         metric = self.metrics.get(row["metric"])
-        class_text = f" of {self.label(row)}" if row["label"] is not None else ""
-        if metric and row["threshold"] is not None and metric.at != "at":
-            return f"{metric.titled(row['threshold'])}{class_text}"
+        class_text = f" of {self.format_class(row)}" if row["label"] is not None else ""
+        if metric and row["threshold"] is not None and metric.threshold_words != "at":
+            return f"{metric.format_title(row['threshold'])}{class_text}"
         name = metric.title if metric else str(row["metric"]).replace("_", " ")
         threshold_text = f" at {row['threshold']:g}" if row["threshold"] is not None else ""
-        return f"{name}{class_text}{threshold_text or self.set_at.get(row['metric'], '')}"
+        return f"{name}{class_text}{threshold_text or self.task_choices.get(row['metric'], '')}"
 
-    def unit(self, row: Mapping[str, Any]) -> str:
+    def find_unit(self, row: Mapping[str, Any]) -> str:
         """Return the metric's unit."""
         metric = self.metrics.get(row["metric"])
         return metric.unit if metric else "fraction"
 
-    def p(self, p_value: float | None) -> str:
+    def format_p(self, p_value: float | None) -> str:
         """Print a p-value, and that it is adjusted.
 
         Examples
@@ -129,12 +129,12 @@ class Words:
         """
         if p_value is None:
             return "not tested"
-        text = p_equals(p_value)
+        text = format_p_equation(p_value)
         return (
-            f"adjusted {text}" if self.corrected else f"{text} (not adjusted for the other tests)"
+            f"adjusted {text}" if self.is_adjusted else f"{text} (not adjusted for the other tests)"
         )
 
-    def own_p(self, p_value: float | None) -> str:
+    def format_adjusted_p(self, p_value: float | None) -> str:
         """Print a p-value that an analysis adjusted itself, whatever the audit does with its own.
 
         Examples
@@ -142,37 +142,37 @@ class Words:
         >>> Words(corrected=False).own_p(0.04)
         'adjusted p = 0.040'
         """
-        return replace(self, corrected=True).p(p_value)
+        return replace(self, is_adjusted=True).format_p(p_value)
 
-    def start(self, model: str, sentence: str) -> str:
+    def begin_sentence(self, model: str, sentence: str) -> str:
         """Begin with a capital letter; with the model where there are several."""
         upper = sentence[:1].upper() + sentence[1:]
-        return f"{model}: {upper}" if self.models > 1 else upper
+        return f"{model}: {upper}" if self.n_models > 1 else upper
 
 
-def words_of(run: Run) -> Words:
+def words_of(run: Run) -> RunTerms:
     """Read from a run's record and tables what it calls things."""
     spec = run.record.get("spec") or {}
     units, clusters = spec.get("min_units"), spec.get("min_clusters")
-    return Words(
-        target=target_of(run.record),
+    return RunTerms(
+        target=find_target_term(run.record),
         terms=dict((run.record.get("dataset") or {}).get("terms") or ()),
-        metrics=_metrics(run.group_metrics["task"].unique().sort().to_list(), run.record),
+        metrics=_read_all_metrics(run.group_metrics["task"].unique().sort().to_list(), run.record),
         level=float(spec.get("level", 0.95)),
-        corrected=spec.get("correction") != "none",
-        models=run.group_metrics["model"].n_unique(),
+        is_adjusted=spec.get("correction") != "none",
+        n_models=run.group_metrics["model"].n_unique(),
         cluster=(run.record.get("clusters") or {}).get("column"),
-        needed=f"{units} units and {clusters} clusters" if units and clusters else "",
-        set_at=chosen_words(run.record),
+        minimum_sizes=f"{units} units and {clusters} clusters" if units and clusters else "",
+        task_choices=describe_task_choices(run.record),
         margin=spec.get("margin"),
         references=dict(str(r).partition("=")[::2] for r in spec.get("reference") or ()),
-        weighted=is_weighted(run.record),
-        census=is_census(run.record),
-        withheld=bool(run.record.get("withheld")),
+        is_weighted=is_weighted(run.record),
+        is_census=is_census(run.record),
+        is_redacted=bool(run.record.get("withheld")),
     )
 
 
-def declared_metrics(tasks: Iterable[str]) -> dict[str, Metric]:
+def list_declared_metrics(tasks: Iterable[str]) -> dict[str, Metric]:
     """Return what tasks declare by name, each task's defaults first."""
     metrics_by_name: dict[str, Metric] = {}
     for task in tasks:
@@ -185,7 +185,7 @@ def declared_metrics(tasks: Iterable[str]) -> dict[str, Metric]:
     return metrics_by_name
 
 
-def metrics_of(tasks: Iterable[str], record: Mapping[str, Any]) -> dict[str, Metric]:
+def read_metrics(tasks: Iterable[str], record: Mapping[str, Any]) -> dict[str, Metric]:
     """Return what tasks declare by name, with the unit and direction that the run gave it."""
     declared_measures = record.get("measures") or {}
     # Of a number that could be anything, the user says the unit and which way is better.
@@ -200,13 +200,13 @@ def metrics_of(tasks: Iterable[str], record: Mapping[str, Any]) -> dict[str, Met
         )
         if name in declared_measures
         else m
-        for name, m in declared_metrics(tasks).items()
+        for name, m in list_declared_metrics(tasks).items()
     }
 
 
-def _metrics(tasks: list[str], record: Mapping[str, Any]) -> dict[str, Metric]:
+def _read_all_metrics(tasks: list[str], record: Mapping[str, Any]) -> dict[str, Metric]:
     """Return the tasks' metrics by name; else as the run says."""
-    metrics_by_name = metrics_of(tasks, record)
+    metrics_by_name = read_metrics(tasks, record)
     declared_measures = record.get("measures") or {}
     return metrics_by_name | {
         name: Metric(name=name, definition="", **metric_fields)
@@ -215,11 +215,11 @@ def _metrics(tasks: list[str], record: Mapping[str, Any]) -> dict[str, Metric]:
     }
 
 
-def level_of(words: Words) -> str:
+def format_level(words: RunTerms) -> str:
     """Print the intervals' level: ``95 %``."""
     return f"{100 * words.level:g} %"
 
 
-def lowered(text: str) -> str:
+def lower_first_letter(text: str) -> str:
     """Lower the first letter, unless the word is an abbreviation."""
     return text if text[1:2].isupper() else text[:1].lower() + text[1:]

@@ -27,7 +27,7 @@ def add_confusions(
 
 
 @njit(nogil=True, fastmath=True)
-def one_round(
+def run_em_round(
     log_share: _Floats,
     log_error: _Floats,
     starts: _Ints,

@@ -121,7 +121,7 @@ def walk_itemsets(
 
 
 @_njit_without_refcounts
-def count_sets(bits: _Words, last_word_mask: np.uint64, members: _Short, count: _Ints) -> None:
+def count_itemsets(bits: _Words, last_word_mask: np.uint64, members: _Short, count: _Ints) -> None:
     """Count the rows with all items of each set; the mask selects the rows of the last word."""
     words = bits.shape[1]
     for s in range(len(count)):

@@ -30,7 +30,7 @@ def _multiply_weights(a: int, b: int, weights: _Floats, out: _Floats) -> None:
 
 
 @njit(nogil=True)
-def totals(first: _Ints, second: _Ints, is_counted: _Bools, weights: _Floats) -> _Floats:
+def sum_pair_weights(first: _Ints, second: _Ints, is_counted: _Bools, weights: _Floats) -> _Floats:
     """Weight of the pairs that are counted, for each replicate: ``[r]``."""
     out = np.zeros(weights.shape[1])
     w = np.empty_like(out)
@@ -43,7 +43,7 @@ def totals(first: _Ints, second: _Ints, is_counted: _Bools, weights: _Floats) ->
 
 
 @njit(nogil=True)
-def accepted_at_far(
+def genuine_accepted_at_far(
     genuine: _Bools, first: _Ints, second: _Ints, weights: _Floats, limit: _Floats
 ) -> _Floats:
     """Weight of genuine pairs before the impostor weight exceeds ``limit [r]``, for each replicate.
@@ -123,7 +123,7 @@ def area_and_equal_error(
 
 
 @njit(nogil=True)
-def counted_totals(
+def sum_counted_pairs(
     first: npt.NDArray[np.int32],
     starts: _Ints,
     second: npt.NDArray[np.int32],
@@ -150,7 +150,7 @@ def counted_totals(
 
 
 @njit(nogil=True)
-def falling(
+def sort_pairs_descending(
     similarity: _Floats, genuine: _Bools, top: float, steps: float, bins: int
 ) -> tuple[_Rows, _Floats, _Bools]:
     """Sort pairs by descending similarity, impostors first among equals (bucket sort)."""

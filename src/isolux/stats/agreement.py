@@ -22,13 +22,13 @@ import polars as pl
 from isolux.stats.statistic import FloatArray, SumStatistic
 
 Scale = Literal["nominal", "ordinal", "interval"]
-MOST_VALUES = 500
+MAX_VALUES = 500
 """Most distinct labels of a nominal scale."""
-MOST_ORDERED = 60
+MAX_ORDINAL_VALUES = 60
 """Most distinct labels of an ordinal scale, whose pairs are counted."""
 
 
-def tallies(evidence: pl.DataFrame) -> FloatArray:
+def count_labels(evidence: pl.DataFrame) -> FloatArray:
     """Count the labels of each item by value.
 
     Returns [n, k].
@@ -87,7 +87,7 @@ def _n_nominal_values(columns: int) -> int:
 
 def _nominal_columns(evidence: pl.DataFrame) -> FloatArray:
     """Per item its disagreeing pairs per label, its labels, and minority indicators."""
-    counts, n_labels = _drop_single_labels(tallies(evidence))
+    counts, n_labels = _drop_single_labels(count_labels(evidence))
     pairs = n_labels**2 - (counts**2).sum(axis=1)
     # Krippendorff: each item's pairs are weighted by 1 / (labels - 1).
     differ = np.divide(pairs, n_labels - 1, out=np.zeros_like(n_labels), where=n_labels > 1)
@@ -112,7 +112,7 @@ def _n_ordinal_values(columns: int) -> int:
 
 def _ordinal_columns(evidence: pl.DataFrame) -> FloatArray:
     """Per item the coincidences of each pair of labels, its labels, and minority indicators."""
-    counts, n_labels = _drop_single_labels(tallies(evidence))
+    counts, n_labels = _drop_single_labels(count_labels(evidence))
     lower, upper = np.triu_indices(counts.shape[1], 1)
     share = np.divide(2.0, n_labels - 1, out=np.zeros_like(n_labels), where=n_labels > 1)
     coincidences = counts[:, lower] * counts[:, upper] * share[:, None]
@@ -173,7 +173,7 @@ def _n_fleiss_values(columns: int) -> int:
 
 
 def _fleiss_columns(evidence: pl.DataFrame) -> FloatArray:
-    counts, n_labels = _drop_single_labels(tallies(evidence))
+    counts, n_labels = _drop_single_labels(count_labels(evidence))
     pairs = (counts**2).sum(axis=1) - n_labels
     agree = np.divide(
         pairs, n_labels * (n_labels - 1), out=np.zeros_like(n_labels), where=n_labels > 1

@@ -25,8 +25,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.annotators import Answers, dawid_skene_of_answers
-from isolux.stats.constants import COPIED_ERRORS, MIN_ERRORS_OF_COPY, MIN_PEOPLE_LABELLED_TWICE
+from isolux.stats.annotators import AnnotatorLabels, fit_dawid_skene
+from isolux.stats.constants import (
+    MAX_COPIED_ERROR_RATIO,
+    MIN_COPY_ERROR_RATE,
+    MIN_PEOPLE_LABELLED_BY_BOTH,
+)
 from isolux.stats.statistic import FloatArray, IntArray
 
 _MAX_PEOPLE, _MAX_PAIRS = 3000, 300
@@ -41,9 +45,9 @@ class PairFit:
 
     first: int
     second: int
-    people: int
-    agree: float
-    expected: float
+    n_people: int
+    agreement: float
+    expected_agreement: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +58,9 @@ class AnnotatorFit:
     ----------
     annotators : int
         Annotators of people whom others have labelled too.
-    labels_each : float
+    labels_per_person : float
         Mean number of labels of a person with a label.
-    people_each : float
+    people_per_annotator : float
         Median number of people labelled by an annotator.
     agreement_p : float
         P-value of independent labels: small where annotators agree beyond chance. NaN: no person
@@ -65,30 +69,30 @@ class AnnotatorFit:
         P-value of the model's pairwise agreement; NaN: no degrees of freedom.
     worst : PairFit or None
         The pair whose agreement differs most from the model's.
-    right : [annotators] float
+    accuracy : [annotators] float
         Mean over groups of the probability of the correct label; NaN: no labels.
     worse_than_chance : list of int
         Annotators with an accuracy significantly below chance.
-    agree : float
+    min_agreement : float
         The smallest agreement of a pair; NaN: no pair.
-    alone : (int, int) or None
+    possible_copiers : (int, int) or None
         Two of three annotators with almost no errors under the model, while the third errs: they
         may have copied.
     """
 
     annotators: int
-    labels_each: float
-    people_each: float
+    labels_per_person: float
+    people_per_annotator: float
     agreement_p: float
     fit_p: float
     worst: PairFit | None
-    right: FloatArray
+    accuracy: FloatArray
     worse_than_chance: list[int]
-    agree: float
-    alone: tuple[int, int] | None
+    min_agreement: float
+    possible_copiers: tuple[int, int] | None
 
 
-def annotator_fit(votes: FloatArray, seed: int = 0) -> AnnotatorFit:
+def assess_annotator_model(votes: FloatArray, seed: int = 0) -> AnnotatorFit:
     """Assess whether labels are consistent with independent errors about one truth.
 
     Shapes: ``votes`` [n, annotators, g].
@@ -119,7 +123,7 @@ def annotator_fit(votes: FloatArray, seed: int = 0) -> AnnotatorFit:
         max(pair_fits, key=_agreement_z, default=None),
         accuracy,
         _list_worse_than_chance(model, accuracy),
-        min((pair.agree for pair in pair_fits), default=float("nan")),
+        min((pair.agreement for pair in pair_fits), default=float("nan")),
         _find_copying_pair(accuracy, has_label, groups),
     )
 
@@ -146,9 +150,9 @@ def _fit_model(
             np.full((annotators, groups, groups), 1.0 / groups),
             np.zeros((annotators, groups)),
         )
-    posterior = dawid_skene_of_answers(
-        Answers(person_index, annotator_index, given_labels, n, annotators, groups)
-    ).chance
+    posterior = fit_dawid_skene(
+        AnnotatorLabels(person_index, annotator_index, given_labels, n, annotators, groups)
+    ).posterior
     counts = np.zeros((annotators, groups, groups))
     np.add.at(counts.swapaxes(1, 2), (annotator_index, given_labels), posterior[person_index])
     smoothed = counts + 0.01
@@ -161,7 +165,7 @@ def _fit_model(
 def _list_annotator_pairs(has_label: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
     """List the pairs with enough people labelled by both, largest first."""
     n_common = has_label.T.astype(np.int64) @ has_label
-    first, second = np.nonzero(np.triu(n_common >= MIN_PEOPLE_LABELLED_TWICE, 1))
+    first, second = np.nonzero(np.triu(n_common >= MIN_PEOPLE_LABELLED_BY_BOTH, 1))
     order = np.argsort(-n_common[first, second], kind="stable")[:_MAX_PAIRS]
     return list(zip(first[order].tolist(), second[order].tolist(), strict=True))
 
@@ -184,8 +188,11 @@ def _compare_agreement(
 def _agreement_z(pair: PairFit) -> float:
     """Return how many standard errors a pair's agreement is from the expected one."""
     # Binomial variance of the agreement, bounded below at 0 and 1.
-    variance = max(pair.expected * (1.0 - pair.expected), 1.0 / pair.people) / pair.people
-    return abs(pair.agree - pair.expected) / float(np.sqrt(variance))
+    variance = (
+        max(pair.expected_agreement * (1.0 - pair.expected_agreement), 1.0 / pair.n_people)
+        / pair.n_people
+    )
+    return abs(pair.agreement - pair.expected_agreement) / float(np.sqrt(variance))
 
 
 def _independence_p(
@@ -282,8 +289,8 @@ def _find_copying_pair(
     error_rates = 1.0 - accuracy[order]
     # An error rate above one half is reported as worse than chance instead.
     if (
-        not MIN_ERRORS_OF_COPY <= error_rates[2] <= 0.5
-        or error_rates[1] > COPIED_ERRORS * error_rates[2]
+        not MIN_COPY_ERROR_RATE <= error_rates[2] <= 0.5
+        or error_rates[1] > MAX_COPIED_ERROR_RATIO * error_rates[2]
     ):
         return None
     first, second = sorted(order[:2].tolist())

@@ -23,67 +23,67 @@ Codes = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class AnnotatorLabels:
     """Labels, one row each, numbered from 0.
 
     Parameters
     ----------
-    item, who, said : [m] int32
+    item_index, annotator_index, label : [m] int32
         The item, the annotator, the label.
-    items, annotators, classes : int
+    n_items, n_annotators, n_classes : int
         How many there are of each.
     """
 
-    item: Codes
-    who: Codes
-    said: Codes
-    items: int
-    annotators: int
-    classes: int
+    item_index: Codes
+    annotator_index: Codes
+    label: Codes
+    n_items: int
+    n_annotators: int
+    n_classes: int
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class AnnotatorModel:
     """The posterior of items' classes, and the accuracy of annotators.
 
     Parameters
     ----------
-    chance : [items, classes] float
+    posterior : [items, classes] float
         Of each class; rows sum to 1. An item without labels has the classes' proportions.
-    right : [annotators] float
+    accuracy : [annotators] float
         The expected share of an annotator's labels that are correct; NaN: no labels.
-    settled : bool
+    has_converged : bool
         Whether the fit converged within the allowed iterations.
     """
 
-    chance: FloatArray
-    right: FloatArray
-    settled: bool
+    posterior: FloatArray
+    accuracy: FloatArray
+    has_converged: bool
 
 
-def answer_shares(labels: Answers) -> FloatArray:
+def label_shares(labels: AnnotatorLabels) -> FloatArray:
     """Compute each item's share of each label; 0 where it has none."""
     votes = np.bincount(
-        labels.item.astype(np.int64) * labels.classes + labels.said,
-        minlength=labels.items * labels.classes,
-    ).reshape(labels.items, labels.classes)
+        labels.item_index.astype(np.int64) * labels.n_classes + labels.label,
+        minlength=labels.n_items * labels.n_classes,
+    ).reshape(labels.n_items, labels.n_classes)
     return np.asarray(votes / np.maximum(votes.sum(axis=1, keepdims=True), 1.0))
 
 
-def dawid_skene_of_answers(
-    labels: Answers,
+def fit_dawid_skene(
+    labels: AnnotatorLabels,
     *,
     weights: FloatArray | None = None,
     start: FloatArray | None = None,
     rounds: int = 2000,
     close: float = 1e-6,
-) -> Fitted:
+) -> AnnotatorModel:
     """Fit annotators' confusion matrices by EM, with the posterior of each item's class.
 
     Shapes: ``weights`` [items], ``start`` [items, classes].
     """
-    item_weights = np.ones(labels.items) if weights is None else weights
-    posterior = np.array(answer_shares(labels) if start is None else start)
+    item_weights = np.ones(labels.n_items) if weights is None else weights
+    posterior = np.array(label_shares(labels) if start is None else start)
     step = _build_em_step(labels, item_weights, posterior)
     point = _EmPoint(_first_counts(labels, item_weights, posterior), item_weights @ posterior)
     has_converged = False
@@ -94,7 +94,9 @@ def dawid_skene_of_answers(
             has_converged = True
             break
         point = _squarem_step(point, first_step, second_step, likelihood, step)
-    return Fitted(posterior, _annotator_accuracy(labels, posterior, item_weights), has_converged)
+    return AnnotatorModel(
+        posterior, _annotator_accuracy(labels, posterior, item_weights), has_converged
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class _EmPoint:
     counts: FloatArray
     share: FloatArray
 
-    def plus(
+    def add(
         self, first: _EmPoint, first_factor: float, second: _EmPoint, second_factor: float
     ) -> _EmPoint:
         return _EmPoint(
@@ -121,35 +123,41 @@ _MAX_LEAP = 64.0  # largest extrapolation, in EM steps
 _EmStep = Callable[[_EmPoint], tuple[_EmPoint, float, float]]
 
 
-def _first_counts(labels: Answers, item_weights: FloatArray, posterior: FloatArray) -> FloatArray:
+def _first_counts(
+    labels: AnnotatorLabels, item_weights: FloatArray, posterior: FloatArray
+) -> FloatArray:
     from isolux.stats._annotator_kernels import add_confusions
 
     starts, cell = _sort_by_item(labels)
-    counts = np.full((labels.annotators * labels.classes, labels.classes), _SMOOTHING_COUNT)
+    counts = np.full((labels.n_annotators * labels.n_classes, labels.n_classes), _SMOOTHING_COUNT)
     add_confusions(posterior, starts, cell, item_weights, counts)
     return counts
 
 
-def _sort_by_item(labels: Answers) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    n_labels = np.bincount(labels.item, minlength=labels.items)
+def _sort_by_item(labels: AnnotatorLabels) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    n_labels = np.bincount(labels.item_index, minlength=labels.n_items)
     starts = np.concatenate([[0], np.cumsum(n_labels)]).astype(np.int32)
-    cell = labels.who * np.int32(labels.classes) + labels.said
-    if (np.diff(labels.item) < 0).any():
-        cell = cell[np.argsort(labels.item, kind="stable")]
+    cell = labels.annotator_index * np.int32(labels.n_classes) + labels.label
+    if (np.diff(labels.item_index) < 0).any():
+        cell = cell[np.argsort(labels.item_index, kind="stable")]
     return starts, cell
 
 
-def _build_em_step(labels: Answers, item_weights: FloatArray, posterior: FloatArray) -> _EmStep:
+def _build_em_step(
+    labels: AnnotatorLabels, item_weights: FloatArray, posterior: FloatArray
+) -> _EmStep:
     """Build one EM step: from a point to the next, the change of the posterior, the likelihood.
 
     ``posterior`` is written anew by each round.
     """
-    from isolux.stats._annotator_kernels import one_round
+    from isolux.stats._annotator_kernels import run_em_round
 
     starts, cell = _sort_by_item(labels)
 
     def step(point: _EmPoint) -> tuple[_EmPoint, float, float]:
-        confusion_counts = point.counts.reshape(labels.annotators, labels.classes, labels.classes)
+        confusion_counts = point.counts.reshape(
+            labels.n_annotators, labels.n_classes, labels.n_classes
+        )
         total = confusion_counts.sum(axis=1, keepdims=True)
         error = np.divide(
             confusion_counts, total, out=np.zeros_like(confusion_counts), where=total > 0
@@ -157,7 +165,7 @@ def _build_em_step(labels: Answers, item_weights: FloatArray, posterior: FloatAr
         log_share = np.log(np.maximum(point.share / point.share.sum(), 1e-300))
         log_error = np.log(np.maximum(error, 1e-300)).reshape(point.counts.shape)
         counts = np.full_like(point.counts, _SMOOTHING_COUNT)
-        max_change, log_likelihood = one_round(
+        max_change, log_likelihood = run_em_round(
             log_share, log_error, starts, cell, item_weights, posterior, counts
         )
         return (
@@ -176,59 +184,67 @@ def _squarem_step(
 
     An EM step follows; without a gain in likelihood the second plain step is returned.
     """
-    first = first_step.plus(point, -1.0, point, 0.0)
-    second = second_step.plus(first_step, -2.0, point, 1.0)
+    first = first_step.add(point, -1.0, point, 0.0)
+    second = second_step.add(first_step, -2.0, point, 1.0)
     step_length, curvature = first.length(), second.length()
     # Step length |r| / |v|; 1 or less is no extrapolation.
     length = min(step_length / curvature, _MAX_LEAP) if curvature > 0 else 1.0
     if length <= 1:
         return second_step
-    leap = point.plus(first, 2 * length, second, length**2)
+    leap = point.add(first, 2 * length, second, length**2)
     leap = _EmPoint(np.maximum(leap.counts, _SMOOTHING_COUNT), np.maximum(leap.share, 1e-9))
     landing, _, leap_likelihood = step(leap)
     return landing if leap_likelihood >= likelihood else second_step
 
 
-def _annotator_accuracy(labels: Answers, posterior: FloatArray, weights: FloatArray) -> FloatArray:
-    weight = weights[labels.item]
+def _annotator_accuracy(
+    labels: AnnotatorLabels, posterior: FloatArray, weights: FloatArray
+) -> FloatArray:
+    weight = weights[labels.item_index]
     correct_weight = np.bincount(
-        labels.who, posterior[labels.item, labels.said] * weight, labels.annotators
+        labels.annotator_index,
+        posterior[labels.item_index, labels.label] * weight,
+        labels.n_annotators,
     )
-    label_weight = np.bincount(labels.who, weight, labels.annotators)
-    shares: FloatArray = np.full(labels.annotators, np.nan)
+    label_weight = np.bincount(labels.annotator_index, weight, labels.n_annotators)
+    shares: FloatArray = np.full(labels.n_annotators, np.nan)
     np.divide(correct_weight, label_weight, out=shares, where=label_weight > 0)
     return shares
 
 
-def glad(
-    labels: Answers,
+def fit_glad(
+    labels: AnnotatorLabels,
     *,
     weights: FloatArray | None = None,
     start: FloatArray | None = None,
     rounds: int = 100,
     close: float = 1e-4,
-) -> Fitted:
+) -> AnnotatorModel:
     """Fit a skill of every annotator and a difficulty of every item (GLAD).
 
     Shapes: ``weights`` [items], ``start`` [items, classes].
     Both have normal priors, skills with mean 1 and log eases with mean 1, each with variance 1 (as
     in the paper's section 3).
     """
-    item_weights = np.ones(labels.items) if weights is None else weights
-    posterior = answer_shares(labels) if start is None else start
+    item_weights = np.ones(labels.n_items) if weights is None else weights
+    posterior = label_shares(labels) if start is None else start
     parameters = np.ones(
-        labels.annotators + labels.items
+        labels.n_annotators + labels.n_items
     )  # skills, then log eases, at their prior means
     has_converged = False
     for _ in range(rounds):
         parameters = _maximise_skills(labels, posterior, item_weights, parameters)
         probability_correct = _probability_correct(labels, parameters)
-        log_error = np.log(np.maximum(1 - probability_correct, 1e-300) / max(labels.classes - 1, 1))
+        log_error = np.log(
+            np.maximum(1 - probability_correct, 1e-300) / max(labels.n_classes - 1, 1)
+        )
         share = item_weights @ posterior
-        logs = np.tile(np.log(np.maximum(share / share.sum(), 1e-300)), (labels.items, 1))
+        logs = np.tile(
+            np.log(np.maximum(share / share.sum(), 1e-300)), (labels.n_items, 1)
+        )
         # GLAD: an incorrect label is uniform over the other classes.
-        logs += np.bincount(labels.item, log_error, labels.items)[:, None]
-        index = labels.item.astype(np.int64) * labels.classes + labels.said
+        logs += np.bincount(labels.item_index, log_error, labels.n_items)[:, None]
+        index = labels.item_index.astype(np.int64) * labels.n_classes + labels.label
         gain = np.log(np.maximum(probability_correct, 1e-300)) - log_error
         logs += np.bincount(index, gain, logs.size).reshape(logs.shape)
         new_posterior = np.exp(logs - logs.max(axis=1, keepdims=True))
@@ -238,26 +254,30 @@ def glad(
         if max_change < close:
             has_converged = True
             break
-    return Fitted(posterior, _annotator_accuracy(labels, posterior, item_weights), has_converged)
-
-
-def _probability_correct(labels: Answers, parameters: FloatArray) -> FloatArray:
-    skill, ease = (
-        parameters[: labels.annotators],
-        np.exp(np.minimum(parameters[labels.annotators :], 10.0)),
+    return AnnotatorModel(
+        posterior, _annotator_accuracy(labels, posterior, item_weights), has_converged
     )
-    return np.asarray(1 / (1 + np.exp(-np.clip(skill[labels.who] * ease[labels.item], -30, 30))))
+
+
+def _probability_correct(labels: AnnotatorLabels, parameters: FloatArray) -> FloatArray:
+    skill, ease = (
+        parameters[: labels.n_annotators],
+        np.exp(np.minimum(parameters[labels.n_annotators :], 10.0)),
+    )
+    return np.asarray(
+        1 / (1 + np.exp(-np.clip(skill[labels.annotator_index] * ease[labels.item_index], -30, 30)))
+    )
 
 
 def _maximise_skills(
-    labels: Answers, posterior: FloatArray, weights: FloatArray, parameters: FloatArray
+    labels: AnnotatorLabels, posterior: FloatArray, weights: FloatArray, parameters: FloatArray
 ) -> FloatArray:
     """Maximise the expected log posterior of skills and eases (M step of GLAD)."""
     from scipy.optimize import minimize
 
-    posterior_of_label = posterior[labels.item, labels.said]
-    weight = weights[labels.item]
-    n = labels.annotators
+    posterior_of_label = posterior[labels.item_index, labels.label]
+    weight = weights[labels.item_index]
+    n = labels.n_annotators
 
     def loss(x: FloatArray) -> tuple[float, FloatArray]:
         probability_correct = _probability_correct(labels, x)
@@ -268,8 +288,9 @@ def _maximise_skills(
         slope = weight * (posterior_of_label - probability_correct)
         gradient = np.concatenate(
             [
-                np.bincount(labels.who, slope * ease[labels.item], n),
-                np.bincount(labels.item, slope * x[labels.who], labels.items) * ease,
+                np.bincount(labels.annotator_index, slope * ease[labels.item_index], n),
+                np.bincount(labels.item_index, slope * x[labels.annotator_index], labels.n_items)
+                * ease,
             ]
         )
         prior = 0.5 * ((x[:n] - 1) ** 2).sum() + 0.5 * (weights * (x[n:] - 1) ** 2).sum()

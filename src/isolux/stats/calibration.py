@@ -15,16 +15,16 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from isolux.stats.constants import NARROWER_ERRORS
-from isolux.stats.statistic import Chance, FloatArray, SumStatistic
+from isolux.stats.constants import MAX_NARROWING_SE
+from isolux.stats.statistic import FloatArray, NoiseBias, SumStatistic
 from isolux.vocabulary.errors import SpecError
 
-BINS = 15
+N_BINS = 15
 """Guo et al.'s own number of bins."""
 
 
 def calibration_error(
-    bins: int = BINS, *, confidence: str = "confidence", correct: str = "correct"
+    bins: int = N_BINS, *, confidence: str = "confidence", correct: str = "correct"
 ) -> SumStatistic:
     """Make the expected calibration error a statistic of two columns of an evidence table."""
     if bins < 1:
@@ -46,7 +46,9 @@ def calibration_error(
         sums[rows, bins + 1] = 1.0
         return sums
 
-    return SumStatistic(columns, _calibration_error_of_sums, chance=_calibration_noise_bias)
+    return SumStatistic(
+        columns, _calibration_error_of_sums, estimate_noise_bias=_calibration_noise_bias
+    )
 
 
 def _calibration_error_of_sums(sums: FloatArray) -> FloatArray:
@@ -56,7 +58,7 @@ def _calibration_error_of_sums(sums: FloatArray) -> FloatArray:
     return error
 
 
-def _calibration_noise_bias(sums: FloatArray, squared_sums: FloatArray) -> Chance:
+def _calibration_noise_bias(sums: FloatArray, squared_sums: FloatArray) -> NoiseBias:
     """Estimate the noise bias of the error, and the factor of its standard error."""
     bin_squares, count = squared_sums[..., :-2], sums[..., -1:]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -64,15 +66,15 @@ def _calibration_noise_bias(sums: FloatArray, squared_sums: FloatArray) -> Chanc
         variance_factor = np.fmax(sums[..., -2:-1] / bin_squares.sum(axis=-1, keepdims=True), 1.0)
         noise_variance = bin_squares * variance_factor / count**2
         gaps = np.abs(sums[..., :-2]) / count
-    return chance_of_gaps(gaps, noise_variance, np.sqrt(variance_factor[..., 0]))
+    return noise_bias_of_gaps(gaps, noise_variance, np.sqrt(variance_factor[..., 0]))
 
 
-def chance_of_gaps(
+def noise_bias_of_gaps(
     gaps: FloatArray,
     noise_variance: FloatArray,
     se_factor: FloatArray,
     extra_variance: FloatArray | float = 0.0,
-) -> Chance:
+) -> NoiseBias:
     """Estimate the noise bias of sums of absolute gaps.
 
     Shapes: ``gaps`` [..., k], ``noise_variance`` [..., k], ``se_factor`` [...], ``extra_variance``
@@ -82,29 +84,29 @@ def chance_of_gaps(
     --------
     One gap of 0.1 with a standard error of 0.1: all of it may be noise, 0.1 sqrt(2 / pi).
 
-    >>> found = chance_of_gaps(np.array([[0.1]]), np.array([[0.01]]), np.ones(1))
+    >>> found = noise_bias_of_gaps(np.array([[0.1]]), np.array([[0.01]]), np.ones(1))
     >>> found.added.round(4).item(), found.with_noise(np.array([[0.01]])).round(4).item()
     (0.0798, 0.1167)
     """
     deviation = np.sqrt(noise_variance + extra_variance)
-    narrowed_gaps = np.maximum(gaps - NARROWER_ERRORS * deviation, 0.0)
+    narrowed_gaps = np.maximum(gaps - MAX_NARROWING_SE * deviation, 0.0)
     # Noise adds E|X| - |mean|: most where the gap may be smallest.
-    bias = mean_of_folded(narrowed_gaps, deviation) - narrowed_gaps
+    bias = folded_normal_mean(narrowed_gaps, deviation) - narrowed_gaps
 
     def with_noise(total_variance: FloatArray) -> FloatArray:
-        return np.asarray(mean_of_folded(gaps, np.sqrt(total_variance)).sum(axis=-1))
+        return np.asarray(folded_normal_mean(gaps, np.sqrt(total_variance)).sum(axis=-1))
 
-    return Chance(bias.sum(axis=-1), se_factor, noise_variance, with_noise)
+    return NoiseBias(bias.sum(axis=-1), se_factor, noise_variance, with_noise)
 
 
-def mean_of_folded(mean: FloatArray, deviation: FloatArray) -> FloatArray:
+def folded_normal_mean(mean: FloatArray, deviation: FloatArray) -> FloatArray:
     """Return the mean of a folded normal distribution: E|X|.
 
     Examples
     --------
     With mean 0 it is the standard deviation times sqrt(2 / pi); without variance it is |mean|.
 
-    >>> mean_of_folded(np.array([0.0, -3.0]), np.array([1.0, 0.0])).round(4).tolist()
+    >>> folded_normal_mean(np.array([0.0, -3.0]), np.array([1.0, 0.0])).round(4).tolist()
     [0.7979, 3.0]
     """
     from scipy.special import erf

@@ -4,9 +4,10 @@ Arrays in, arrays out; leading axes are replicates. ``a`` numbers the groups of 
 attribute, ``e`` the values of an explanatory one.
 
 ICON² estimates the dispersion that groups would have if only the explanatory attribute mattered
-(``proxies``: each group's composition times the overall value at each explanatory value), and the
-dispersion within its values (``controlled``). Direct standardisation estimates the second in the
-metric's own unit, pair by pair: ``standardised`` gives every group the same composition.
+(``proxy_values``: each group's composition times the overall value at each explanatory value), and
+the dispersion within its values (``within_stratum_dispersion``). Direct standardisation estimates
+the second in the metric's own unit, pair by pair: ``standardise_means`` gives every group the same
+composition.
 
 References
 ----------
@@ -57,21 +58,23 @@ import numpy.typing as npt
 from isolux.stats.constants import MIN_STRATUM_SIZE
 from isolux.stats.statistic import FloatArray
 
-Spread = Literal["standard deviation", "variance"]
+DispersionMeasure = Literal["standard deviation", "variance"]
 """Measure of dispersion: the paper reports the first with ddof 1; its equation 5 is the second,
 with ddof 0."""
 
 BoolArray = npt.NDArray[np.bool_]
 
 
-def spread(values: FloatArray, measure: Spread = "standard deviation", ddof: int = 1) -> FloatArray:
+def compute_dispersion(
+    values: FloatArray, measure: DispersionMeasure = "standard deviation", ddof: int = 1
+) -> FloatArray:
     """Compute the dispersion of values along the last axis.
 
     Shapes: ``values`` [..., a]; returns [...].
     """
     is_finite = np.isfinite(values)
     n = is_finite.sum(axis=-1)
-    centre = mean_where(values, is_finite)
+    centre = masked_mean(values, is_finite)
     square = np.where(is_finite, (values - centre[..., None]) ** 2, 0.0).sum(axis=-1)
     variance: FloatArray = np.divide(
         square, n - ddof, out=np.full(np.shape(square), np.nan), where=n >= 2
@@ -79,14 +82,14 @@ def spread(values: FloatArray, measure: Spread = "standard deviation", ddof: int
     return variance if measure == "variance" else np.asarray(np.sqrt(variance))
 
 
-def mean_where(values: FloatArray, mask: BoolArray) -> FloatArray:
+def masked_mean(values: FloatArray, mask: BoolArray) -> FloatArray:
     """Average the selected values of the last axis; NaN where there are none."""
     n = mask.sum(axis=-1)
     total = np.where(mask, values, 0.0).sum(axis=-1)
     return np.asarray(np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0))
 
 
-def shares(counts: FloatArray) -> FloatArray:
+def group_compositions(counts: FloatArray) -> FloatArray:
     """Turn counts ``[..., a, e]`` into P(e | a): rows sum to 1; NaN where a group is empty."""
     total = counts.sum(axis=-1, keepdims=True)
     return np.asarray(
@@ -94,7 +97,7 @@ def shares(counts: FloatArray) -> FloatArray:
     )
 
 
-def proxies(share: FloatArray, value_by_stratum: FloatArray) -> FloatArray:
+def proxy_values(share: FloatArray, value_by_stratum: FloatArray) -> FloatArray:
     """Compute groups' values if only the explanatory attribute mattered (ICON², equation 6).
 
     Shapes: ``share`` [..., a, e], ``value_by_stratum`` [..., e]; returns [..., a].
@@ -104,21 +107,23 @@ def proxies(share: FloatArray, value_by_stratum: FloatArray) -> FloatArray:
     return np.asarray(np.where(is_empty, np.nan, proxies))
 
 
-def controlled(
+def within_stratum_dispersion(
     group_values: FloatArray,
     usable: BoolArray,
-    measure: Spread = "standard deviation",
+    measure: DispersionMeasure = "standard deviation",
     ddof: int = 1,
 ) -> FloatArray:
     """Mean over the explanatory values of the groups' dispersion within each (section 3.2.2).
 
     Shapes: ``group_values`` [..., a, e], ``usable`` [e]; returns [...].
     """
-    dispersions = spread(np.swapaxes(group_values, -1, -2), measure, ddof)
-    return mean_where(dispersions, usable & np.isfinite(dispersions))
+    dispersions = compute_dispersion(np.swapaxes(group_values, -1, -2), measure, ddof)
+    return masked_mean(dispersions, usable & np.isfinite(dispersions))
 
 
-def standardised(group_values: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatArray:
+def standardise_means(
+    group_values: FloatArray, counts: FloatArray, usable: BoolArray
+) -> FloatArray:
     """Compute each group's mean with the overall composition of the explanatory values.
 
     Shapes: ``group_values`` [..., a, e], ``counts`` [..., e], ``usable`` [..., e]; returns [...,
@@ -131,7 +136,7 @@ def standardised(group_values: FloatArray, counts: FloatArray, usable: BoolArray
     return np.asarray(np.where(composition != 0, composition * group_values, 0.0).sum(axis=-1))
 
 
-def own_mix(group_values: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatArray:
+def usable_means(group_values: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatArray:
     """Compute each group's mean with its own composition of the usable values: the raw gap.
 
     Shapes: ``group_values, counts`` [..., a, e], ``usable`` [..., e]; returns [..., a].
@@ -140,14 +145,14 @@ def own_mix(group_values: FloatArray, counts: FloatArray, usable: BoolArray) -> 
     --------
     >>> within = np.array([[0.4, 0.8, 0.9], [0.4, 0.8, np.nan]])
     >>> people = np.array([[75.0, 25.0, 50.0], [25.0, 75.0, 0.0]])
-    >>> own_mix(within, people, np.array([True, True, False])).round(3).tolist()
+    >>> usable_means(within, people, np.array([True, True, False])).round(3).tolist()
     [0.5, 0.7]
     """
-    composition = shares(np.where(usable[..., None, :], counts, 0.0))
+    composition = group_compositions(np.where(usable[..., None, :], counts, 0.0))
     return np.asarray(np.where(composition != 0, composition * group_values, 0.0).sum(axis=-1))
 
 
-def ranked_first(strength: FloatArray) -> FloatArray:
+def share_ranked_first(strength: FloatArray) -> FloatArray:
     """Return the share of replicates in which each attribute ranks first.
 
     Shapes: ``strength`` [r, k]; returns [k].
@@ -202,7 +207,7 @@ def standardise_gap(
     mean = sums / np.where(total > 0, total, 1.0)
     composition = np.where(is_common, total.sum(axis=1), 0.0)
     composition /= composition.sum()
-    levels = standardised(mean.T, total.sum(axis=1), is_common)
+    levels = standardise_means(mean.T, total.sum(axis=1), is_common)
     weights = total[is_common].sum(axis=0)
     sign = np.where(group_index == 0, 1.0, -1.0)
     # Influence of each row on the standardised gap, for the clustered variance.
@@ -224,7 +229,7 @@ _ROUNDING_LIMIT = 1e-12  # a standard deviation of scores below this is rounding
 
 
 @dataclass(frozen=True, slots=True)
-class Strength:
+class RobustnessValues:
     """What the robustness value of a standardised gap needs, and benchmarks for it.
 
     Parameters
@@ -232,14 +237,14 @@ class Strength:
     scale : float
         S, in the score's unit: the bias by a confounder over its strength, if it explains as much
         of the score as of the groups. NaN: no data.
-    score, group : float
+    score_share_explained, group_share_explained : float
         Share of the score's variance within groups, and of the groups' composition, that the
         annotated values explain, 0 to 1: benchmarks for an unmeasured confounder.
     """
 
     scale: float
-    score: float
-    group: float
+    score_share_explained: float
+    group_share_explained: float
 
     def robustness(self, gap: float) -> float:
         """Return the robustness value of a gap, or of a bound of its interval; NaN: none."""
@@ -256,9 +261,9 @@ def robustness_value(f: float) -> float:
     return 2.0 * f / (float(np.sqrt(f * f + 4.0)) + f)
 
 
-def strength_of_gap(
+def estimate_robustness(
     people: FloatArray, total: FloatArray, squared_total: FloatArray, composition: FloatArray
-) -> Strength:
+) -> RobustnessValues:
     """Estimate S and the benchmarks from the sums of two groups' strata.
 
     Shapes: ``people, total, squared_total`` [2, e], ``composition`` [e].
@@ -266,7 +271,7 @@ def strength_of_gap(
     nan = float("nan")
     total_people = people.sum()
     if not people.size or not total_people or not composition.sum():
-        return Strength(nan, nan, nan)
+        return RobustnessValues(nan, nan, nan)
     share = people / total_people
     within_variance = float((squared_total - total**2 / people).sum() / total_people)
     weight = composition / composition.sum()
@@ -279,7 +284,7 @@ def strength_of_gap(
     p, stratum_share = share[0].sum(), share.sum(axis=0)
     # Within-stratum over total variance of the group indicator: 1 - R².
     unexplained = float((share[0] * share[1] / stratum_share).sum() / (p * (1.0 - p)))
-    return Strength(
+    return RobustnessValues(
         float(np.sqrt(max(within_variance, 0.0) * alpha)),
         max(0.0, 1.0 - within_variance / between) if between > _ROUNDING_LIMIT else 0.0,
         max(0.0, 1.0 - unexplained),

@@ -26,7 +26,7 @@ _SUM_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class ConfusionMatrix:
     """P(labelled | true) of one attribute.
 
     Parameters
@@ -46,7 +46,7 @@ class Matrix:
     counts: FloatArray | None
     dropped_unknown: bool
 
-    def drawn(self, rng: np.random.Generator, replicates: int) -> FloatArray:
+    def draw_matrices(self, rng: np.random.Generator, replicates: int) -> FloatArray:
         """Draw matrices that could have been counted as well: ``[r, g, g]``."""
         if self.counts is None:
             return np.broadcast_to(self.share, (replicates, *self.share.shape))
@@ -54,9 +54,9 @@ class Matrix:
         return np.stack([rng.dirichlet(row, replicates) for row in dirichlet_counts], axis=1)
 
 
-def read_matrix(
-    path: str, attribute: str | None, groups: Sequence[str] | None, *, without: str
-) -> Matrix:
+def read_confusion_matrix(
+    path: str, attribute: str | None, groups: Sequence[str] | None, *, alternative: str
+) -> ConfusionMatrix:
     """Read the matrix of one attribute."""
     table = _read_rows(path, attribute)
     value_column = "count" if "count" in table.columns else "share"
@@ -85,18 +85,18 @@ def read_matrix(
             expected=f"a condition number of at most {MAX_CONDITION:g}",
             found=f"{np.linalg.cond(share):.3g}",
             where=path,
-            hint=f"count it on more or clearer cases, or merge groups it confuses; {without}",
+            hint=f"count it on more or clearer cases, or merge groups it confuses; {alternative}",
         )
     counts = known_labels if value_column == "count" else None
-    return Matrix(names, share, counts, bool(full[:, -1].any()))
+    return ConfusionMatrix(names, share, counts, bool(full[:, -1].any()))
 
 
-def doubts_of(matrix: Matrix) -> list[Caution]:
+def caution_on_swapped_labels(matrix: ConfusionMatrix) -> list[Caution]:
     """Caution where a matrix reads as if its headings, or two of its values, were swapped."""
     return [*_caution_on_swapped_columns(matrix), *_caution_on_swapped_values(matrix)]
 
 
-def _caution_on_swapped_columns(matrix: Matrix) -> list[Caution]:
+def _caution_on_swapped_columns(matrix: ConfusionMatrix) -> list[Caution]:
     if matrix.counts is None or matrix.dropped_unknown:
         return []
     labels, groups = matrix.counts.sum(axis=0), matrix.counts.sum(axis=1)
@@ -120,7 +120,7 @@ def _caution_on_swapped_columns(matrix: Matrix) -> list[Caution]:
     ]
 
 
-def _caution_on_swapped_values(matrix: Matrix) -> list[Caution]:
+def _caution_on_swapped_values(matrix: ConfusionMatrix) -> list[Caution]:
     """Caution where a value is labelled as another more often than as itself."""
     own_share, commonest_label = np.diagonal(matrix.share), matrix.share.argmax(axis=1)
     problems = [

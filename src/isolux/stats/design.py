@@ -19,89 +19,89 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.rows import from_dense, some_rows
+from isolux.stats.rows import from_dense, take_matrix_rows
 from isolux.stats.statistic import IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = [
-    "Design",
+    "ClusterSums",
     "IntArray",
-    "build_design",
-    "by_columns",
-    "is_small",
-    "laid_out",
-    "parts_clusters",
+    "build_cluster_sums",
+    "has_whole_clusters",
+    "is_dense_faster",
+    "sort_by_column",
+    "sum_dense",
 ]
 
 
-_FEW = 8
+_MAX_ROW_MAJOR_WEIGHTS = 8
 """Columns of weights up to which conversion to CSC format costs more than it saves."""
-_SMALL, _MAX_DENSE_NUMBERS = 20_000, 2_000_000
+_MAX_DENSE_CELLS, _MAX_DENSE_NUMBERS = 20_000, 2_000_000
 """Cells (rows times clusters) up to which dense sums are faster than sparse ones; and numbers that
 units may add to them, so that many units in few cells take no more memory than their entries."""
-_REPEATED = 8
+_MIN_MEAN_REPEATS = 8
 """Mean repeats of a hash from which a lookup is faster than sorting all."""
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class ClusterSums:
     """The sums of every group and column by distinct cluster.
 
     Parameters
     ----------
     matrix : csr_array, [n_groups * n_columns, n_distinct]
         Row ``g * n_columns + q`` has each distinct cluster's contribution to column q of group g.
-    copies : [n_distinct] int
+    multiplicity : [n_distinct] int
         How many identical clusters each distinct one represents; they sum to the number of
         clusters.
-    distinct_of : [n_clusters] int
+    distinct_index : [n_clusters] int
         The distinct cluster of each cluster.
     n_groups, n_columns : int
     """
 
     matrix: csr_array
-    copies: IntArray
-    distinct_of: IntArray
+    multiplicity: IntArray
+    distinct_index: IntArray
     n_groups: int
     n_columns: int
 
     @property
     def n_clusters(self) -> int:
         """Number of independent clusters."""
-        return int(self.copies.sum())
+        return int(self.multiplicity.sum())
 
-    def sums(self, weights: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    def weighted_sums(self, weights: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Weighted sums ``[n_groups, n_columns, r]`` for weights ``[n_distinct, r]``."""
         # In CSC format weights are read in order; in CSR format each multiply-add waits for memory
         # once they exceed the cache.
-        matrix = self.matrix.tocsc() if weights.shape[1] > _FEW else self.matrix
+        matrix = self.matrix.tocsc() if weights.shape[1] > _MAX_ROW_MAJOR_WEIGHTS else self.matrix
         product = matrix @ np.ascontiguousarray(weights, dtype=np.float64)
         return np.asarray(product).reshape(self.n_groups, self.n_columns, -1)
 
     def totals(self) -> npt.NDArray[np.float64]:
         """Return the observed sums, ``[n_groups, n_columns]``."""
-        return self.sums(self.copies[:, None])[:, :, 0]
+        return self.weighted_sums(self.multiplicity[:, None])[:, :, 0]
 
-    def rows(self, group: int | IntArray, column: int) -> csr_array:
+    def group_rows(self, group: int | IntArray, column: int) -> csr_array:
         """Return clusters' contributions to one column of groups, ``[g, n_distinct]``."""
-        return some_rows(self.matrix, group * self.n_columns + column)
+        return take_matrix_rows(self.matrix, group * self.n_columns + column)
 
 
-def by_columns(cluster_sums: Design) -> Design:
+def sort_by_column(cluster_sums: ClusterSums) -> ClusterSums:
     """Convert the matrix to CSC format, for many products with many weights."""
     return replace(cluster_sums, matrix=cluster_sums.matrix.tocsc())
 
 
-def build_design(
+def build_cluster_sums(
     columns: csr_array,
     cluster_index: IntArray,
     group_index: IntArray,
     unit_index: IntArray,
     n_groups: int,
     row_index: IntArray | None = None,
-) -> Design:
+) -> ClusterSums:
     """Sum the columns of each group's units by cluster, and merge identical clusters.
 
     Shapes: ``columns`` [n_rows, n_columns], ``cluster_index`` [n_units], ``group_index,
@@ -110,9 +110,11 @@ def build_design(
     """
     n_clusters = int(cluster_index.max(initial=-1)) + 1
     row_index = np.arange(columns.shape[0]) if row_index is None else row_index
-    if is_small(len(row_index), columns.shape[1], n_groups, n_clusters) and _whole(columns):
+    if is_dense_faster(len(row_index), columns.shape[1], n_groups, n_clusters) and _are_integers(
+        columns
+    ):
         unit_values = columns.toarray()[row_index]
-        sums = laid_out(unit_values, cluster_index, (group_index, unit_index), n_groups)
+        sums = sum_dense(unit_values, cluster_index, (group_index, unit_index), n_groups)
         return _merge_dense(sums, n_groups, columns.shape[1])
     type_index, type_examples = _unit_types(columns, row_index, group_index, unit_index)
     # A cluster is identified by the types of its units; one cluster of each kind is summed.
@@ -123,7 +125,7 @@ def build_design(
         _hash_bits(np.arange(1, len(type_examples) + 1, dtype=np.uint64))[type_index],
     )
     first_clusters, cluster_type = _find_distinct(cluster_hash)
-    matrix = _laid_out(
+    matrix = _sum_unit_types(
         (columns, row_index),
         (group_index, unit_index),
         n_groups,
@@ -136,20 +138,23 @@ def build_design(
     multiplicity = np.bincount(distinct_index, minlength=len(distinct_columns)).astype(np.int64)
     matrix = matrix[:, distinct_columns]
     matrix.sort_indices()
-    return Design(matrix, multiplicity, distinct_index, n_groups, columns.shape[1])
+    return ClusterSums(matrix, multiplicity, distinct_index, n_groups, columns.shape[1])
 
 
-def is_small(n_units: int, n_columns: int, n_groups: int, n_clusters: int) -> bool:
+def is_dense_faster(n_units: int, n_columns: int, n_groups: int, n_clusters: int) -> bool:
     """Check whether dense sums are faster than sparse ones."""
-    return n_groups * n_columns * n_clusters <= _SMALL and n_units * n_columns <= _MAX_DENSE_NUMBERS
+    return (
+        n_groups * n_columns * n_clusters <= _MAX_DENSE_CELLS
+        and n_units * n_columns <= _MAX_DENSE_NUMBERS
+    )
 
 
-def _whole(columns: csr_array) -> bool:
+def _are_integers(columns: csr_array) -> bool:
     """Check whether all numbers are integers: their sums then do not depend on the order."""
     return bool((columns.data == np.rint(columns.data)).all())
 
 
-def laid_out(
+def sum_dense(
     unit_values: npt.NDArray[np.float64],
     cluster_index: IntArray,
     entries: tuple[IntArray, IntArray],
@@ -172,7 +177,7 @@ def laid_out(
     return np.asarray(by_group.reshape(n_groups * len(sums), n_clusters), dtype=np.float64)
 
 
-def _merge_dense(sums: npt.NDArray[np.float64], n_groups: int, n_columns: int) -> Design:
+def _merge_dense(sums: npt.NDArray[np.float64], n_groups: int, n_columns: int) -> ClusterSums:
     """Merge identical clusters; the result does not depend on how sums were computed."""
     hashes = _hash_bits(np.arange(1, len(sums) + 1, dtype=np.uint64))[:, None] ^ sums.view(
         np.uint64
@@ -181,7 +186,7 @@ def _merge_dense(sums: npt.NDArray[np.float64], n_groups: int, n_columns: int) -
     _, first_clusters, distinct_index, multiplicity = np.unique(
         signature, return_index=True, return_inverse=True, return_counts=True
     )
-    return Design(
+    return ClusterSums(
         from_dense(sums[:, first_clusters]),
         multiplicity.astype(np.int64),
         distinct_index.astype(np.int64),
@@ -213,7 +218,7 @@ def _unit_types(
 def _find_distinct(hashes: npt.NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
     """Return the first index of each distinct hash, by rising hash, and the inverse."""
     distinct = np.unique(hashes)
-    if len(distinct) * _REPEATED > len(hashes):
+    if len(distinct) * _MIN_MEAN_REPEATS > len(hashes):
         _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
         return first.astype(np.int64), inverse.astype(np.int64)
     inverse = np.searchsorted(distinct, hashes)
@@ -222,7 +227,7 @@ def _find_distinct(hashes: npt.NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
     return first, inverse.astype(np.int64)
 
 
-def _laid_out(
+def _sum_unit_types(
     columns: tuple[csr_array, IntArray],
     entries: tuple[IntArray, IntArray],
     n_groups: int,
@@ -269,14 +274,14 @@ def _laid_out(
     return matrix
 
 
-def parts_clusters(cluster_sums: Design, groups: IntArray, domain: int) -> bool:
+def has_whole_clusters(cluster_sums: ClusterSums, groups: IntArray, domain: int) -> bool:
     """Check that each cluster is entirely in one of these groups, or entirely outside them."""
-    group_counts = cluster_sums.rows(groups, 0)
+    group_counts = cluster_sums.group_rows(groups, 0)
     per_cluster = np.asarray((group_counts > 0).sum(axis=0)).ravel()
     if per_cluster.max(initial=0) > 1:
         return False
-    domain_counts = np.asarray(cluster_sums.rows(domain, 0).todense()).ravel()
-    overall_counts = np.asarray(cluster_sums.rows(0, 0).todense()).ravel()
+    domain_counts = np.asarray(cluster_sums.group_rows(domain, 0).todense()).ravel()
+    overall_counts = np.asarray(cluster_sums.group_rows(0, 0).todense()).ravel()
     counted_once = np.asarray(group_counts.sum(axis=0)).ravel()
     return bool(
         np.all(

@@ -59,7 +59,7 @@ def two_sided_critical(alpha: float = 0.05, tests: int = 1) -> FloatArray:
     return np.asarray(-ndtri(alpha / (2.0 * tests)), dtype=np.float64)
 
 
-def smallest_detectable(
+def minimum_detectable_difference(
     standard_error: npt.ArrayLike, critical: npt.ArrayLike, power: float = 0.8
 ) -> FloatArray:
     """Return the absolute difference that the test detects with the given power.
@@ -97,14 +97,14 @@ _MAX_ERROR_RATIO = 1e3
 
 
 @dataclass(frozen=True, slots=True)
-class Cases:
+class DecisionCases:
     """The cases of one rule.
 
     Parameters
     ----------
     slack : [h] float
         Above 0 on the right side of the limit, in any unit.
-    down, up : [h] float
+    lower_half_width, upper_half_width : [h] float
         Half-widths of the slack's current interval below and above, both above 0.
     error : [g] float
         Current standard errors of the groups' values, in the slack's unit.
@@ -113,56 +113,56 @@ class Cases:
     scale : [h] float
         Standard error of each slack over the root of the groups' summed squared errors: below 1
         for groups with common people, else 1.
-    grows : [g] bool, optional
+    can_grow : [g] bool, optional
         Groups that may get more people; default: all.
     """
 
     slack: FloatArray
-    down: FloatArray
-    up: FloatArray
+    lower_half_width: FloatArray
+    upper_half_width: FloatArray
     error: FloatArray
     first: IntArray
     second: IntArray
     scale: FloatArray
-    grows: npt.NDArray[np.bool_] | None = None
+    can_grow: npt.NDArray[np.bool_] | None = None
 
-    def at_most(self, max_error: float) -> FloatArray:
+    def limit_errors(self, max_error: float) -> FloatArray:
         """Limit the errors of the groups that can grow: ``[g]``."""
         limited = np.minimum(self.error, max_error)
-        return limited if self.grows is None else np.where(self.grows, limited, self.error)
+        return limited if self.can_grow is None else np.where(self.can_grow, limited, self.error)
 
-    def spread(self, error: FloatArray) -> FloatArray:
+    def slack_errors(self, error: FloatArray) -> FloatArray:
         """Return the standard error of each slack for given errors of groups: ``[h]``."""
         second_error = np.where(self.second < 0, 0.0, error[np.maximum(self.second, 0)])
         return np.asarray(self.scale * np.sqrt(error[self.first] ** 2 + second_error**2))
 
 
-def _draw_normals(cases: Cases) -> FloatArray:
+def _draw_normals(cases: DecisionCases) -> FloatArray:
     rng = np.random.default_rng([0, len(cases.error)])
     half = rng.standard_normal((_N_SIMULATIONS // 2, len(cases.error)))
     return np.concatenate([half, -half])  # antithetic: their mean is exactly 0
 
 
-def _decision_probability(cases: Cases, max_error: float, normals: FloatArray) -> float:
-    error = cases.at_most(max_error)
+def _decision_probability(cases: DecisionCases, max_error: float, normals: FloatArray) -> float:
+    error = cases.limit_errors(max_error)
     # The predictive distribution: variance that is lost from now to then.
     value_changes = normals * np.sqrt(np.maximum(cases.error**2 - error**2, 0.0))
     second_changes = np.where(cases.second < 0, 0.0, value_changes[:, np.maximum(cases.second, 0)])
     slack = cases.slack + cases.scale * (value_changes[:, cases.first] - second_changes)
     # Half-widths shrink in proportion to the standard error.
-    shrinkage = cases.spread(error) / cases.spread(cases.error)
-    failed = (slack + shrinkage * cases.up < 0).any(axis=1)
-    return float((failed | (slack - shrinkage * cases.down >= 0).all(axis=1)).mean())
+    shrinkage = cases.slack_errors(error) / cases.slack_errors(cases.error)
+    failed = (slack + shrinkage * cases.upper_half_width < 0).any(axis=1)
+    return float((failed | (slack - shrinkage * cases.lower_half_width >= 0).all(axis=1)).mean())
 
 
-def deciding_error(cases: Cases, power: float = 0.8) -> float:
+def deciding_error(cases: DecisionCases, power: float = 0.8) -> float:
     """Return the largest standard error of groups at which a decision has the requested power."""
-    inputs = (cases.slack, cases.down, cases.up, cases.error, cases.scale)
+    inputs = (cases.slack, cases.lower_half_width, cases.upper_half_width, cases.error, cases.scale)
     if not len(cases.slack) or not all(np.isfinite(x).all() for x in inputs):
         return float("nan")
     normals = _draw_normals(cases)
     largest = float(cases.error.max())
-    if not largest > 0 or (cases.spread(cases.error) <= 0).any():
+    if not largest > 0 or (cases.slack_errors(cases.error) <= 0).any():
         return float("nan")
     low, high = -np.log(_MAX_ERROR_RATIO), 0.0
     if _decision_probability(cases, largest * np.exp(low), normals) < power:

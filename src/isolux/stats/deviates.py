@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.stats.constants import DEVIATE_STEP, FURTHEST
+from isolux.stats.constants import MAX_Z, Z_STEP
 from isolux.stats.intervals import Interval, difference_interval, log_ratio_interval
-from isolux.stats.share_gaps import ShareGaps
+from isolux.stats.share_gaps import ProportionDifferences
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
@@ -22,9 +22,9 @@ _MAX_BATCH_CELLS = 2048
 _MAX_Z_PER_BATCH = 16
 """Most values of z that are evaluated at once: most z statistics are small and need no more."""
 
-Reach = float | FloatArray
+ZValues = float | FloatArray
 """One normal quantile for all pairs, or several, ``[k, 1]``, each for all pairs."""
-Ends = Callable[[Reach], tuple[Interval, Interval]]
+GroupIntervals = Callable[[ZValues], tuple[Interval, Interval]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,73 +35,77 @@ class Difference:
     ----------
     a, b : [h] float
         The groups' values.
-    ends : callable
+    group_intervals : callable
         Both groups' intervals at normal quantile z: ``[h]`` for one z, ``[k, h]`` for ``[k, 1]``.
     correlation : callable
         The correlation of MOVER at z, ``[h]`` or ``[k, h]``.
-    standard_error, freedom : [h] float
+    standard_error, dof : [h] float
         Standard error of the difference, and its degrees of freedom (Welch–Satterthwaite).
-    groups : (ClusterMeans, ClusterMeans), optional
+    group_means : (ClusterMeans, ClusterMeans), optional
         Both groups' means, where both are means.
-    gaps : ShareGaps, optional
+    proportion_differences : ProportionDifferences, optional
         Where both are proportions of different people: replaces MOVER.
-    span : float
+    value_range : float
         Largest possible difference of two values: intervals are cut there.
-    also : ([h] float, [h] float), optional
+    alternative_values : ([h] float, [h] float), optional
         Other estimates of the two groups' values: the interval also covers the one around their
         difference.
     """
 
     a: FloatArray
     b: FloatArray
-    ends: Ends
-    correlation: Callable[[Reach], FloatArray]
+    group_intervals: GroupIntervals
+    correlation: Callable[[ZValues], FloatArray]
     standard_error: FloatArray
-    freedom: FloatArray
-    groups: tuple[ClusterMeans, ClusterMeans] | None = None
-    gaps: ShareGaps | None = None
-    span: float = np.inf
-    also: tuple[FloatArray, FloatArray] | None = None
+    dof: FloatArray
+    group_means: tuple[ClusterMeans, ClusterMeans] | None = None
+    proportion_differences: ProportionDifferences | None = None
+    value_range: float = np.inf
+    alternative_values: tuple[FloatArray, FloatArray] | None = None
 
-    def interval(self, z: float, *, log: bool = False, careful: bool = False) -> Interval:
+    def interval(self, z: float, *, log: bool = False, conservative: bool = False) -> Interval:
         """Return the interval of a - b, or of ln(a / b), at normal quantile z.
 
-        ``careful``: with a continuity correction, for one-sided bounds.
+        ``conservative``: with a continuity correction, for one-sided bounds.
         """
-        if self.gaps is not None:
+        if self.proportion_differences is not None:
             if log:
-                return self.gaps.log_ratio_interval(z, careful=careful)
-            return self.gaps.interval(z, careful=careful)
-        return self.of_ends(*self.ends(z), z, log=log)
+                return self.proportion_differences.log_ratio_interval(z, conservative=conservative)
+            return self.proportion_differences.interval(z, conservative=conservative)
+        return self.mover_interval(*self.group_intervals(z), z, log=log)
 
-    def farthest(self, z: float, *, log: bool = False, towards: bool = False) -> FloatArray:
+    def outermost_bound(
+        self, z: float, *, log: bool = False, inner_bound: bool = False
+    ) -> FloatArray:
         """Return the larger of ``high`` and ``-low`` of each interval: ``[h]``.
 
-        ``towards``: the larger of ``low`` and ``-high``, the bound nearer to 0.
+        ``inner_bound``: the larger of ``low`` and ``-high``, the bound nearer to 0.
         """
-        if self.gaps is not None:
-            return self.gaps.farthest(z, log=log, towards=towards)
+        if self.proportion_differences is not None:
+            return self.proportion_differences.outermost_bound(z, log=log, inner_bound=inner_bound)
         interval = self.interval(z, log=log)
-        sign = -1.0 if towards else 1.0
+        sign = -1.0 if inner_bound else 1.0
         return np.asarray(np.fmax(sign * interval.high, -sign * interval.low))
 
-    def of_ends(
-        self, interval_a: Interval, interval_b: Interval, z: Reach, *, log: bool = False
+    def mover_interval(
+        self, interval_a: Interval, interval_b: Interval, z: ZValues, *, log: bool = False
     ) -> Interval:
         """Combine the two groups' intervals (MOVER: Zou and Donner 2008)."""
         combine = log_ratio_interval if log else difference_interval
         interval = combine(self.a, interval_a, self.b, interval_b, self.correlation(z))
-        if self.also is not None:
+        if self.alternative_values is not None:
             interval = self._cover_alternative(interval, log=log)
-        if log or np.isinf(self.span):
+        if log or np.isinf(self.value_range):
             return interval
         # The cut is beyond any possible difference, so the inverted test does not change.
-        return Interval(np.maximum(interval.low, -self.span), np.minimum(interval.high, self.span))
+        return Interval(
+            np.maximum(interval.low, -self.value_range), np.minimum(interval.high, self.value_range)
+        )
 
     def _cover_alternative(self, interval: Interval, *, log: bool) -> Interval:
         """Extend intervals to those around the difference of the alternative values."""
-        assert self.also is not None  # noqa: S101 - callers ask
-        a, b = self.also
+        assert self.alternative_values is not None  # noqa: S101 - callers ask
+        a, b = self.alternative_values
         with np.errstate(divide="ignore", invalid="ignore"):
             difference = np.log(self.a / self.b) if log else self.a - self.b
             alternative = np.log(a / b) if log else a - b
@@ -111,20 +115,20 @@ class Difference:
         )
 
 
-def deviates(difference: Difference, exact: tuple[float, ...] = ()) -> FloatArray:
+def z_statistics(difference: Difference, exact_z: tuple[float, ...] = ()) -> FloatArray:
     """Find the z at which each interval touches 0, with the sign of a - b: ``[h]``.
 
     Half-widths are evaluated on a grid of z up to the largest z, and interpolated linearly.
     """
-    if difference.gaps is not None:
-        return difference.gaps.deviates()
+    if difference.proportion_differences is not None:
+        return difference.proportion_differences.z_statistics()
     observed = difference.a - difference.b
     distance = np.abs(observed)
-    statistics = np.where(np.isnan(observed), np.nan, FURTHEST)
+    statistics = np.where(np.isnan(observed), np.nan, MAX_Z)
     is_open = np.isfinite(observed) & (distance > 0)
     statistics[distance == 0] = 0.0
     previous_z, previous_half_width = 0.0, np.zeros(len(observed))
-    for z, half_width in _half_widths_by_z(difference, observed, exact):
+    for z, half_width in _half_widths_by_z(difference, observed, exact_z):
         if not is_open.any():
             break
         is_reached = is_open & (half_width >= distance)
@@ -146,20 +150,20 @@ def _half_widths_by_z(
 
     Several are evaluated at once, as a few pairs cost the same sixteen times as once.
     """
-    z_values = np.array(
-        sorted({*np.arange(1, round(FURTHEST / DEVIATE_STEP) + 1) * DEVIATE_STEP, *exact_z})
-    )
+    z_values = np.array(sorted({*np.arange(1, round(MAX_Z / Z_STEP) + 1) * Z_STEP, *exact_z}))
     k = min(max(_MAX_BATCH_CELLS // max(len(observed), 1), 1), _MAX_Z_PER_BATCH)
     for start in range(0, len(z_values), k):
         batch = z_values[start : start + k]
-        intervals = difference.of_ends(*difference.ends(batch[:, None]), batch[:, None])
+        intervals = difference.mover_interval(
+            *difference.group_intervals(batch[:, None]), batch[:, None]
+        )
         half_width = np.where(observed > 0, observed - intervals.low, intervals.high - observed)
         yield from zip(
             batch.tolist(), np.broadcast_to(half_width, (len(batch), len(observed))), strict=True
         )
 
 
-def two_sided(z: FloatArray) -> FloatArray:
+def two_sided_p(z: FloatArray) -> FloatArray:
     """Return two-sided p-values of z statistics."""
     from scipy.special import ndtr
 

@@ -21,37 +21,37 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.constants import HALF_OWN_SQUARES
-from isolux.stats.deviates import Difference, Reach
-from isolux.stats.intervals import Interval, quantile, wilson_at_edge
-from isolux.stats.share_gaps import ShareGaps, welch_freedom
+from isolux.stats.constants import HALF_WEIGHT_DOF
+from isolux.stats.deviates import Difference, ZValues
+from isolux.stats.intervals import Interval, t_from_z, wilson_cluster_interval
+from isolux.stats.share_gaps import ProportionDifferences, welch_satterthwaite_dof
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
 
-def at_least_alike(
+def floor_variance(
     group: ClusterMeans, other_group: ClusterMeans, is_constant: npt.NDArray[np.bool_]
 ) -> ClusterMeans:
     """Raise a group's variance towards the variance pooled over both groups.
 
     Shapes: ``is_constant`` [h].
     """
-    weighted = group.row_effect is not None or other_group.row_effect is not None
-    if weighted or group.peaked is None or other_group.peaked is None:
+    weighted = group.weighting_effect is not None or other_group.weighting_effect is not None
+    if weighted or group.kurtosis is None or other_group.kurtosis is None:
         return group
     pooled_variances = []
     with np.errstate(divide="ignore", invalid="ignore"):
         # Row variance pooled over both groups, over n; with units, and with clusters, as n.
         for n, m in (
-            (group.units, other_group.units),
-            (group.freedom + 1.0, other_group.freedom + 1.0),
+            (group.n_units, other_group.n_units),
+            (group.dof + 1.0, other_group.dof + 1.0),
         ):
             pooled_variances.append(
                 (group.variance * n * n + other_group.variance * m * m) / (n + m) / n
             )
         # Equivalent chi-squared degrees of freedom, given the larger kurtosis of both groups.
-        variance_dof = 2.0 * group.freedom / (np.fmax(group.peaked, other_group.peaked) - 1.0)
-        own_weight = variance_dof**2 / (variance_dof**2 + HALF_OWN_SQUARES**2)
+        variance_dof = 2.0 * group.dof / (np.fmax(group.kurtosis, other_group.kurtosis) - 1.0)
+        own_weight = variance_dof**2 / (variance_dof**2 + HALF_WEIGHT_DOF**2)
         mixed = own_weight * group.variance + (1.0 - own_weight) * np.minimum(*pooled_variances)
     variance = np.where(
         is_constant | ~np.isfinite(mixed), group.variance, np.maximum(group.variance, mixed)
@@ -59,39 +59,45 @@ def at_least_alike(
     return replace(group, variance=variance)
 
 
-_ROUNDING = 1e-15
+_RELATIVE_TOLERANCE = 1e-15
 """A standard error below this fraction of its mean is rounding: all rows are equal."""
 _Z_95 = 1.959963984540054
 """The normal quantile of a 95 % interval."""
-_FLAT = 1e-14
+_ZERO_VARIANCE = 1e-14
 """A variance of proportions below this is rounding: all rows are equal."""
 
 
-def of_means(
+def mean_difference(
     a: ClusterMeans,
     b: ClusterMeans,
     covariance: FloatArray,
     cluster_overlap: FloatArray,
     *,
-    fraction: bool = False,
-    alike: bool = True,
+    is_fraction: bool = False,
+    floor_variances: bool = True,
 ) -> Difference:
     """Compare means of clustered rows: Wilson or t intervals of both groups, and MOVER.
 
     Shapes: ``covariance`` [h], ``cluster_overlap`` [h].
     """
-    if not a.shares:
-        return _difference_of_numbers(a, b, covariance, is_fraction=fraction, floor_variances=alike)
+    if not a.is_proportion:
+        return _difference_of_numbers(
+            a, b, covariance, is_fraction=is_fraction, floor_variances=floor_variances
+        )
     variance = np.maximum(a.variance + b.variance - 2.0 * covariance, 0.0)
 
-    def group_intervals(z: Reach) -> tuple[Interval, Interval]:
+    def group_intervals(z: ZValues) -> tuple[Interval, Interval]:
         return a.score_interval(z), b.score_interval(z)
 
-    def correlation(z: Reach) -> FloatArray:
+    def correlation(z: ZValues) -> FloatArray:
         return _proportion_correlation(a, b, covariance, cluster_overlap, z)
 
-    dof = welch_freedom(a.variance, a.freedom, b.variance, b.freedom)
-    proportion_differences = ShareGaps.of(a, b, covariance, cluster_overlap) if b.shares else None
+    dof = welch_satterthwaite_dof(a.variance, a.dof, b.variance, b.dof)
+    proportion_differences = (
+        ProportionDifferences.from_cluster_means(a, b, covariance, cluster_overlap)
+        if b.is_proportion
+        else None
+    )
     standard_error = np.sqrt(variance)
     return Difference(
         a.value,
@@ -116,15 +122,15 @@ def _difference_of_numbers(
     """Compare means of rows that are not 0 or 1."""
     if floor_variances:
         both_constant = _is_constant(a) & _is_constant(b)
-        a, b = at_least_alike(a, b, both_constant), at_least_alike(b, a, both_constant)
+        a, b = floor_variance(a, b, both_constant), floor_variance(b, a, both_constant)
     any_constant = _is_constant(a) | _is_constant(b)
     # The covariance of a constant is rounding.
     shared_covariance = np.where(any_constant, 0.0, covariance)
     variance_a, variance_b = (np.where(_is_constant(g), 0.0, g.variance) for g in (a, b))
-    fixed_correlation = _ratio(shared_covariance, np.sqrt(variance_a * variance_b))
+    fixed_correlation = _correlation_ratio(shared_covariance, np.sqrt(variance_a * variance_b))
     nan_if_constant = np.where(_is_constant(a) & _is_constant(b) & (not is_fraction), np.nan, 0.0)
 
-    def group_intervals(z: Reach) -> tuple[Interval, Interval]:
+    def group_intervals(z: ZValues) -> tuple[Interval, Interval]:
         intervals = (
             _student_interval(a, z, is_fraction=is_fraction),
             _student_interval(b, z, is_fraction=is_fraction),
@@ -133,51 +139,59 @@ def _difference_of_numbers(
             intervals[1].low + nan_if_constant, intervals[1].high + nan_if_constant
         )
 
-    dof = welch_freedom(variance_a, a.freedom, variance_b, b.freedom)
+    dof = welch_satterthwaite_dof(variance_a, a.dof, variance_b, b.dof)
     standard_error = np.sqrt(np.maximum(variance_a + variance_b - 2.0 * shared_covariance, 0.0))
     return Difference(
         a.value, b.value, group_intervals, lambda _: fixed_correlation, standard_error, dof, (a, b)
     )
 
 
-def paired_means(
-    a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, *, fraction: bool = False
+def paired_mean_difference(
+    a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, *, is_fraction: bool = False
 ) -> Difference:
     """Compare two means of the same rows, such as two models' on the same people.
 
     Shapes: ``covariance`` [h].
     """
     no_overlap = np.zeros_like(covariance)
-    difference = of_means(a, b, covariance, no_overlap, fraction=fraction, alike=False)
-    if not a.shares:
+    difference = mean_difference(
+        a, b, covariance, no_overlap, is_fraction=is_fraction, floor_variances=False
+    )
+    if not a.is_proportion:
         return difference
 
-    def correlation(z: Reach) -> FloatArray:
+    def correlation(z: ZValues) -> FloatArray:
         with np.errstate(invalid="ignore"):
-            t_inflations = a.growth(z), b.growth(z)
+            t_inflations = a.t_inflation(z), b.t_inflation(z)
             variance_a, variance_b = (
-                group.binomial()
-                * np.maximum(group.measured_effect(z, inflation), group.rare_effect())
+                group.binomial_variance()
+                * np.maximum(
+                    group.estimated_design_effect(z, inflation), group.rare_outcome_design_effect()
+                )
                 for group, inflation in zip((a, b), t_inflations, strict=True)
             )
             shared_covariance = covariance * np.sqrt(t_inflations[0] * t_inflations[1])
-        is_constant = (a.variance <= _FLAT) | (b.variance <= _FLAT)
+        is_constant = (a.variance <= _ZERO_VARIANCE) | (b.variance <= _ZERO_VARIANCE)
         return np.asarray(
-            np.where(is_constant, 0.0, _ratio(shared_covariance, np.sqrt(variance_a * variance_b)))
+            np.where(
+                is_constant,
+                0.0,
+                _correlation_ratio(shared_covariance, np.sqrt(variance_a * variance_b)),
+            )
         )
 
-    return replace(difference, correlation=correlation, gaps=None)
+    return replace(difference, correlation=correlation, proportion_differences=None)
 
 
-def _student_interval(group: ClusterMeans, z: Reach, *, is_fraction: bool) -> Interval:
+def _student_interval(group: ClusterMeans, z: ZValues, *, is_fraction: bool) -> Interval:
     from scipy.special import ndtr
 
-    half_width = quantile(z, group.freedom) * np.sqrt(group.variance)
+    half_width = t_from_z(z, group.dof) * np.sqrt(group.variance)
     interval = Interval(group.value - half_width, group.value + half_width)
     is_constant = _is_constant(group)
     if not (is_fraction and is_constant.any()):
         return interval
-    wilson_interval = wilson_at_edge(group.value, group.freedom + 1.0, 2.0 * ndtr(z) - 1.0)
+    wilson_interval = wilson_cluster_interval(group.value, group.dof + 1.0, 2.0 * ndtr(z) - 1.0)
     return Interval(
         np.where(is_constant, wilson_interval.low, interval.low),
         np.where(is_constant, wilson_interval.high, interval.high),
@@ -186,15 +200,19 @@ def _student_interval(group: ClusterMeans, z: Reach, *, is_fraction: bool) -> In
 
 def _is_constant(group: ClusterMeans) -> npt.NDArray[np.bool_]:
     """Mask groups whose rows are all equal, up to rounding."""
-    return np.asarray(np.sqrt(group.variance) <= _ROUNDING * np.abs(group.value))
+    return np.asarray(np.sqrt(group.variance) <= _RELATIVE_TOLERANCE * np.abs(group.value))
 
 
 def _proportion_correlation(
-    a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, cluster_overlap: FloatArray, z: Reach
+    a: ClusterMeans,
+    b: ClusterMeans,
+    covariance: FloatArray,
+    cluster_overlap: FloatArray,
+    z: ZValues,
 ) -> FloatArray:
     with np.errstate(invalid="ignore"):
-        binomial_a, binomial_b = a.binomial(), b.binomial()
-        t_inflations = a.growth(z), b.growth(z)
+        binomial_a, binomial_b = a.binomial_variance(), b.binomial_variance()
+        t_inflations = a.t_inflation(z), b.t_inflation(z)
         root_a, root_b = np.sqrt(t_inflations[0]), np.sqrt(t_inflations[1])
         # Variance of the difference by the clusters' residuals, with t inflation.
         own_variance = (
@@ -202,34 +220,39 @@ def _proportion_correlation(
         )
         joint_sd = np.sqrt(a.value * (1.0 - a.value) * b.value * (1.0 - b.value))
         # Variance by the pooled intracluster correlation; common clusters reduce it.
-        pooled_variance = binomial_a * a.pooled_effect() + binomial_b * b.pooled_effect()
-        pooled_variance = pooled_variance - 2.0 * a.correlation * cluster_overlap * joint_sd
+        pooled_variance = (
+            binomial_a * a.pooled_design_effect() + binomial_b * b.pooled_design_effect()
+        )
+        pooled_variance = (
+            pooled_variance - 2.0 * a.intracluster_correlation * cluster_overlap * joint_sd
+        )
         design_effects = (
-            a.measured_effect(z, t_inflations[0]),
-            b.measured_effect(z, t_inflations[1]),
+            a.estimated_design_effect(z, t_inflations[0]),
+            b.estimated_design_effect(z, t_inflations[1]),
         )
         separate_variance = binomial_a * design_effects[0] + binomial_b * design_effects[1]
         largest_effects = (
-            np.maximum(x, g.rare_effect()) for x, g in zip(design_effects, (a, b), strict=True)
+            np.maximum(x, g.rare_outcome_design_effect())
+            for x, g in zip(design_effects, (a, b), strict=True)
         )
         sd_product = np.sqrt(
             binomial_a * next(largest_effects) * binomial_b * next(largest_effects)
         )
         # The correlation with which MOVER's variance is the larger of both.
-        correlation = _ratio(
+        correlation = _correlation_ratio(
             (separate_variance - np.maximum(own_variance, pooled_variance)) / 2.0, sd_product
         )
     # Groups without common clusters may still be correlated: strata have fixed sample sizes.
     is_disjoint = (cluster_overlap <= 0) & (covariance == 0)
-    is_undefined = (a.variance <= _FLAT) | (b.variance <= _FLAT) | is_disjoint
+    is_undefined = (a.variance <= _ZERO_VARIANCE) | (b.variance <= _ZERO_VARIANCE) | is_disjoint
     return np.where(is_undefined, 0.0, correlation)
 
 
-def of_replicates(
+def replicate_difference(
     a: tuple[FloatArray, FloatArray, FloatArray],
     b: tuple[FloatArray, FloatArray, FloatArray],
     correlation: FloatArray,
-    build_interval: Callable[[FloatArray, FloatArray, FloatArray, Reach], Interval],
+    build_interval: Callable[[FloatArray, FloatArray, FloatArray, ZValues], Interval],
 ) -> Difference:
     """Compare statistics whose standard errors come from replicates.
 
@@ -238,17 +261,17 @@ def of_replicates(
     se_a, se_b = (_standard_error_from_interval(estimate, build_interval) for estimate in (a, b))
     variance = se_a**2 + se_b**2 - 2.0 * correlation * se_a * se_b
 
-    def group_intervals(z: Reach) -> tuple[Interval, Interval]:
+    def group_intervals(z: ZValues) -> tuple[Interval, Interval]:
         return build_interval(*a, z), build_interval(*b, z)
 
-    dof = welch_freedom(se_a**2, a[2], se_b**2, b[2])
+    dof = welch_satterthwaite_dof(se_a**2, a[2], se_b**2, b[2])
     standard_error = np.sqrt(np.maximum(variance, 0.0))
     return Difference(a[0], b[0], group_intervals, lambda _: correlation, standard_error, dof)
 
 
 def _standard_error_from_interval(
     estimate: tuple[FloatArray, FloatArray, FloatArray],
-    build_interval: Callable[[FloatArray, FloatArray, FloatArray, Reach], Interval],
+    build_interval: Callable[[FloatArray, FloatArray, FloatArray, ZValues], Interval],
 ) -> FloatArray:
     """Return standard errors; without variation, the half-width of the 95 % interval over z.
 
@@ -261,7 +284,7 @@ def _standard_error_from_interval(
     )
 
 
-def _ratio(covariance: FloatArray, sd_product: FloatArray) -> FloatArray:
+def _correlation_ratio(covariance: FloatArray, sd_product: FloatArray) -> FloatArray:
     ratio = np.divide(
         covariance,
         sd_product,

@@ -8,30 +8,36 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.design import Design, is_small, laid_out
-from isolux.stats.raking import Calibration, Margins, calibration_of, rake_replicates
-from isolux.stats.rows import from_dense, some_rows
-from isolux.stats.sampling import Strata, inner, products_of, rao_wu, rao_wu_in_parts
+from isolux.stats.design import ClusterSums, is_dense_faster, sum_dense
+from isolux.stats.raking import Calibration, Margins, fit_calibration, rake_replicates
+from isolux.stats.rows import from_dense, take_matrix_rows
+from isolux.stats.sampling import (
+    Strata,
+    rao_wu_batches,
+    rao_wu_weights,
+    stratified_products,
+    stratified_row_products,
+)
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.weighted_means import HALF, together
+from isolux.stats.weighted_means import TWO_WAY_WEIGHT, inclusion_exclusion
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-CENSUS = 1e-6
+MAX_CENSUS_FRACTION = 1e-6
 """Unsampled fraction of a stratum up to which it is a census; above 0, as it is divided by."""
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnDesign(Design):
+class SurveyClusterSums(ClusterSums):
     """The cluster sums of a survey sample: every unit's columns times its weight.
 
     Parameters
     ----------
     matrix, copies, distinct_of, n_groups, n_columns
         As in ``Design``; clusters are not merged, so every multiplicity is 1.
-    squares : csr_array, [n_groups * n_columns, c]
+    squared_sums : csr_array, [n_groups * n_columns, c]
         The same sums of squared weighted values: the variance of independent rows.
     unit_weight : [n_units] float
         Weights with mean 1.
@@ -41,96 +47,110 @@ class DrawnDesign(Design):
         The same units, each counted once.
     calibration : Calibration, optional
         Of weights calibrated to population margins.
-    cells : ([c] int, [c] int, [n_units] int), optional
+    two_way_cells : ([c] int, [c] int, [n_units] int), optional
         Where clusters are the cells of a two-way clustering: each cell's cluster of the first and
         of the second kind, and every unit's cell.
-    ways : (DrawnDesign, DrawnDesign), optional
+    other_clusterings : (SurveyClusterSums, SurveyClusterSums), optional
         With two-way clustering: the same sums by the second kind of clusters, and by cells.
     """
 
-    squares: csr_array
+    squared_sums: csr_array
     unit_weight: FloatArray
     strata: Strata | None
-    unweighted: Design
+    unweighted: ClusterSums
     calibration: Calibration | None = None
-    cells: tuple[IntArray, IntArray, IntArray] | None = None
-    ways: tuple[DrawnDesign, DrawnDesign] | None = None
+    two_way_cells: tuple[IntArray, IntArray, IntArray] | None = None
+    other_clusterings: tuple[SurveyClusterSums, SurveyClusterSums] | None = None
 
-    def products(self, groups: IntArray, columns: tuple[int, ...]) -> FloatArray:
+    def cross_products(self, groups: IntArray, columns: tuple[int, ...]) -> FloatArray:
         """Sum the products of columns of groups over clusters: ``[k g, k g]`` of k columns."""
         row_index = np.concatenate([groups * self.n_columns + column for column in columns])
-        products = products_of(self._row_residuals(row_index), self.strata)
-        if self.ways is None:
+        products = stratified_products(self._row_residuals(row_index), self.strata)
+        if self.other_clusterings is None:
             return products
-        return together(
-            products, *(clustering.products(groups, columns) for clustering in self.ways)
+        return inclusion_exclusion(
+            products,
+            *(clustering.cross_products(groups, columns) for clustering in self.other_clusterings),
         )
 
-    def inner(self, groups: IntArray, first_column: int, second_column: int) -> FloatArray:
+    def column_products(
+        self, groups: IntArray, first_column: int, second_column: int
+    ) -> FloatArray:
         """Sum the products of two columns of the same group over clusters: ``[g]``."""
-        products = inner(
+        products = stratified_row_products(
             self._group_residuals(groups, first_column),
             self._group_residuals(groups, second_column),
             self.strata,
         )
-        if self.ways is None:
+        if self.other_clusterings is None:
             return products
-        return together(
+        return inclusion_exclusion(
             products,
-            *(clustering.inner(groups, first_column, second_column) for clustering in self.ways),
+            *(
+                clustering.column_products(groups, first_column, second_column)
+                for clustering in self.other_clusterings
+            ),
         )
 
-    def varying(self, group: int | IntArray, column: int) -> csr_array:
+    def residual_rows(self, group: int | IntArray, column: int) -> csr_array:
         """Return clusters' contributions to a column of groups, less what calibration explains."""
         from scipy.sparse import csr_array, hstack
 
         rows = self._group_residuals(group, column)
-        if self.ways is None:
+        if self.other_clusterings is None:
             return rows
-        return csr_array(hstack([rows, self.ways[0].varying(group, column)]))
+        return csr_array(hstack([rows, self.other_clusterings[0].residual_rows(group, column)]))
 
     def _group_residuals(self, group: int | IntArray, column: int) -> csr_array:
         return self._row_residuals(np.atleast_1d(group) * self.n_columns + column)
 
     def _row_residuals(self, row_index: IntArray) -> csr_array:
-        rows = some_rows(self.matrix, row_index)
-        return rows if self.calibration is None else self.calibration.left(rows, row_index)
+        rows = take_matrix_rows(self.matrix, row_index)
+        return rows if self.calibration is None else self.calibration.residuals(rows, row_index)
 
     @property
-    def each_way(self) -> tuple[DrawnDesign, ...]:
+    def components(self) -> tuple[SurveyClusterSums, ...]:
         """The sums by the first kind of clusters, by the second, and by their cells."""
-        return (replace(self, ways=None), *(self.ways or ()))
+        return (replace(self, other_clusterings=None), *(self.other_clusterings or ()))
 
     @property
-    def cell_of_unit(self) -> IntArray:
+    def unit_cell_index(self) -> IntArray:
         """Every unit's cell of a two-way clustering."""
-        assert self.ways is not None and self.ways[1].cells is not None  # noqa: S101, PT018
-        return self.ways[1].cells[2]
+        clusterings = self.other_clusterings
+        cells = clusterings[1].two_way_cells if clusterings is not None else None
+        assert cells is not None  # noqa: S101
+        return cells[2]
 
     @property
-    def is_plain(self) -> bool:
+    def is_uncalibrated_one_way(self) -> bool:
         """Whether the variance is that of the sums themselves: no calibration, one-way clusters."""
-        return self.calibration is None and self.ways is None
+        return self.calibration is None and self.other_clusterings is None
 
-    def times(self, rng: np.random.Generator, replicates: int) -> Iterator[FloatArray]:
+    def draw_cluster_weights(
+        self, rng: np.random.Generator, replicates: int
+    ) -> Iterator[FloatArray]:
         """Draw replicate weights of clusters, or of cells of two kinds: ``[c, batch]``."""
-        if self.ways is None:
-            yield from rao_wu_in_parts(rng, self.n_clusters, self.strata, replicates)
+        if self.other_clusterings is None:
+            yield from rao_wu_batches(rng, self.n_clusters, self.strata, replicates)
             return
         # Owen (2007): both kinds of clusters are resampled, the first within its strata.
-        first_weights = rao_wu(rng, self.n_clusters, self.strata, replicates)
-        first, second, _ = self.ways[1].cells or (np.zeros(0, dtype=np.int64),) * 3
+        first_weights = rao_wu_weights(rng, self.n_clusters, self.strata, replicates)
+        first, second, _ = (
+            self.other_clusterings[1].two_way_cells or (np.zeros(0, dtype=np.int64),) * 3
+        )
         start = 0
-        for second_weights in rao_wu_in_parts(rng, self.ways[0].n_clusters, None, replicates):
+        for second_weights in rao_wu_batches(
+            rng, self.other_clusterings[0].n_clusters, None, replicates
+        ):
             batch = first_weights[:, start : start + second_weights.shape[1]]
             start += second_weights.shape[1]
             yield np.asarray(
-                1.0 + HALF * (batch[first] - 1.0) + HALF * (second_weights[second] - 1.0)
+                1.0
+                + TWO_WAY_WEIGHT * (batch[first] - 1.0)
+                + TWO_WAY_WEIGHT * (second_weights[second] - 1.0)
             )
 
-    def replicates_of_units(
-        self, rng: np.random.Generator, replicates: int
-    ) -> Iterator[FloatArray]:
+    def draw_unit_weights(self, rng: np.random.Generator, replicates: int) -> Iterator[FloatArray]:
         """Draw replicate weights of units, calibrated to the population: ``[n_units, batch]``."""
         assert self.calibration is not None  # noqa: S101 - else clusters' weights are enough
         calibration = self.calibration
@@ -138,34 +158,36 @@ class DrawnDesign(Design):
             np.bincount(code, weights=self.unit_weight, minlength=size).astype(np.float64)
             for code, size in zip(calibration.margins.codes, calibration.margins.sizes, strict=True)
         ]
-        cluster_index = calibration.cluster_of if self.ways is None else self.cell_of_unit
-        for cluster_weights in self.times(rng, replicates):
+        cluster_index = (
+            calibration.cluster_index if self.other_clusterings is None else self.unit_cell_index
+        )
+        for cluster_weights in self.draw_cluster_weights(rng, replicates):
             replicate_weights = self.unit_weight[:, None] * cluster_weights[cluster_index]
             yield rake_replicates(replicate_weights, calibration.margins, totals)
 
-    def rows_of_squares(self, group: int | IntArray, column: int) -> csr_array:
+    def squared_rows(self, group: int | IntArray, column: int) -> csr_array:
         """Return clusters' sums of squared values of one column of groups, ``[g, c]``."""
-        return some_rows(self.squares, group * self.n_columns + column)
+        return take_matrix_rows(self.squared_sums, group * self.n_columns + column)
 
 
-def is_census(cluster_sums: Design) -> bool:
+def is_census(cluster_sums: ClusterSums) -> bool:
     """Check whether a finite population was sampled completely: no sampling error."""
-    if not isinstance(cluster_sums, DrawnDesign) or cluster_sums.strata is None:
+    if not isinstance(cluster_sums, SurveyClusterSums) or cluster_sums.strata is None:
         return False
-    unsampled = cluster_sums.strata.left
-    return unsampled is not None and bool((unsampled <= CENSUS).all())
+    unsampled = cluster_sums.strata.unsampled_fraction
+    return unsampled is not None and bool((unsampled <= MAX_CENSUS_FRACTION).all())
 
 
-def strata_of(cluster_sums: Design) -> Strata | None:
+def get_strata(cluster_sums: ClusterSums) -> Strata | None:
     """Return the strata of a survey sample; None: it has none."""
-    return cluster_sums.strata if isinstance(cluster_sums, DrawnDesign) else None
+    return cluster_sums.strata if isinstance(cluster_sums, SurveyClusterSums) else None
 
 
-def strata_of_varying(cluster_sums: Design) -> Strata | None:
+def get_residual_strata(cluster_sums: ClusterSums) -> Strata | None:
     """Return the strata of residual rows: with two-way clustering, of both kinds, concatenated."""
-    if not isinstance(cluster_sums, DrawnDesign) or cluster_sums.ways is None:
-        return strata_of(cluster_sums)
-    clusterings = (cluster_sums, cluster_sums.ways[0])
+    if not isinstance(cluster_sums, SurveyClusterSums) or cluster_sums.other_clusterings is None:
+        return get_strata(cluster_sums)
+    clusterings = (cluster_sums, cluster_sums.other_clusterings[0])
     if all(clustering.strata is None for clustering in clusterings):
         return None
     strata_by_clustering = [
@@ -173,31 +195,33 @@ def strata_of_varying(cluster_sums: Design) -> Strata | None:
     ]
     stratum_index = np.concatenate(
         [
-            strata_by_clustering[0].of,
-            strata_by_clustering[1].of + len(strata_by_clustering[0].drawn),
+            strata_by_clustering[0].stratum_index,
+            strata_by_clustering[1].stratum_index + len(strata_by_clustering[0].n_sampled),
         ]
     )
-    return Strata(stratum_index, np.concatenate([strata.drawn for strata in strata_by_clustering]))
+    return Strata(
+        stratum_index, np.concatenate([strata.n_sampled for strata in strata_by_clustering])
+    )
 
 
 def _one_stratum(n_clusters: int) -> Strata:
     return Strata(np.zeros(n_clusters, dtype=np.int64), np.array([n_clusters]))
 
 
-def unweighted(cluster_sums: Design) -> Design:
+def drop_weights(cluster_sums: ClusterSums) -> ClusterSums:
     """Return the sums that count each unit once, for numbers of people and clusters."""
-    return cluster_sums.unweighted if isinstance(cluster_sums, DrawnDesign) else cluster_sums
+    return cluster_sums.unweighted if isinstance(cluster_sums, SurveyClusterSums) else cluster_sums
 
 
-def build_drawn(
+def build_survey_sums(
     columns: csr_array,
     cluster_index: IntArray,
     entries: tuple[IntArray, IntArray],
-    unweighted: Design,
+    unweighted: ClusterSums,
     weight: FloatArray,
     strata: Strata | None,
     margins: Margins | None = None,
-) -> DrawnDesign:
+) -> SurveyClusterSums:
     """Sum the weighted columns of each group's units by cluster.
 
     Shapes: ``columns`` [n_units, n_columns], ``cluster_index`` [n_units], ``entries`` [m],
@@ -208,8 +232,8 @@ def build_drawn(
     n_clusters = int(cluster_index.max(initial=-1)) + 1
     shape = unweighted.n_groups * unweighted.n_columns, n_clusters
     sizes = unweighted.n_columns, unweighted.n_groups, n_clusters
-    if margins is None and is_small(len(weight), *sizes):
-        matrix, squared_sums = _laid_out(
+    if margins is None and is_dense_faster(len(weight), *sizes):
+        matrix, squared_sums = _sum_weighted_dense(
             columns, cluster_index, entries, weight, unweighted.n_groups
         )
         return _build_sums(matrix, squared_sums, unweighted, weight, strata)
@@ -226,7 +250,7 @@ def build_drawn(
     del membership_values
     calibration = None
     if margins is not None:
-        calibration = calibration_of(
+        calibration = fit_calibration(
             margins,
             weight,
             cluster_index,
@@ -234,20 +258,20 @@ def build_drawn(
         )
         strata = strata or _one_stratum(n_clusters)
     matrix = _sum_entries(weighted_values, coordinates, shape)
-    squared_sums = _squares(matrix, weighted_values, coordinates)
+    squared_sums = _sum_squares(matrix, weighted_values, coordinates)
     return _build_sums(matrix, squared_sums, unweighted, weight, strata, calibration)
 
 
 def _build_sums(
     matrix: csr_array,
     squared_sums: csr_array,
-    unweighted: Design,
+    unweighted: ClusterSums,
     weight: FloatArray,
     strata: Strata | None,
     calibration: Calibration | None = None,
-) -> DrawnDesign:
+) -> SurveyClusterSums:
     n_clusters = matrix.shape[1]
-    return DrawnDesign(
+    return SurveyClusterSums(
         matrix,
         np.ones(n_clusters, dtype=np.int64),
         np.arange(n_clusters),
@@ -261,7 +285,7 @@ def _build_sums(
     )
 
 
-def _laid_out(
+def _sum_weighted_dense(
     columns: csr_array,
     cluster_index: IntArray,
     entries: tuple[IntArray, IntArray],
@@ -271,19 +295,19 @@ def _laid_out(
     """Sum weighted columns and their squares by cluster into dense matrices."""
     weighted = columns.toarray() * weight[:, None]
     sums, squared_sums = (
-        laid_out(values, cluster_index, entries, n_groups) for values in (weighted, weighted**2)
+        sum_dense(values, cluster_index, entries, n_groups) for values in (weighted, weighted**2)
     )
     return from_dense(sums), from_dense(squared_sums)
 
 
-def with_other_way(
-    survey_sums: DrawnDesign,
+def add_second_clustering(
+    survey_sums: SurveyClusterSums,
     columns: csr_array,
     clusters: tuple[IntArray, IntArray],
     entries: tuple[IntArray, IntArray],
-    unweighted: Design,
+    unweighted: ClusterSums,
     margins: Margins | None = None,
-) -> DrawnDesign:
+) -> SurveyClusterSums:
     """Add a second kind of clusters to the sums, and the cells of both.
 
     Shapes: ``columns`` [n_units, n_columns], ``clusters`` [n_units], ``entries`` [m].
@@ -294,13 +318,15 @@ def with_other_way(
     )
     cell_index = np.asarray(inverse).ravel()
     weight = survey_sums.unit_weight
-    second_sums = build_drawn(columns, second_clusters, entries, unweighted, weight, None, margins)
-    cell_sums = build_drawn(columns, cell_index, entries, unweighted, weight, None, margins)
-    cell_sums = replace(cell_sums, cells=(pairs[:, 0], pairs[:, 1], cell_index))
-    return replace(survey_sums, ways=(second_sums, cell_sums))
+    second_sums = build_survey_sums(
+        columns, second_clusters, entries, unweighted, weight, None, margins
+    )
+    cell_sums = build_survey_sums(columns, cell_index, entries, unweighted, weight, None, margins)
+    cell_sums = replace(cell_sums, two_way_cells=(pairs[:, 0], pairs[:, 1], cell_index))
+    return replace(survey_sums, other_clusterings=(second_sums, cell_sums))
 
 
-def _squares(
+def _sum_squares(
     matrix: csr_array, values: FloatArray, coordinates: tuple[IntArray, IntArray]
 ) -> csr_array:
     """Sum squared values by cluster; where every cluster is one unit, square the matrix."""

@@ -1,11 +1,12 @@
 """Intervals from replicates over clusters, and MOVER for differences and ratios.
 
-- ``logit_t`` (the default): ``logit(p) ± t × se / (p (1 - p))`` with the bootstrap's standard
+- ``logit_interval_at_level`` (the default): ``logit(p) ± t × se / (p (1 - p))`` with the
+bootstrap's standard
   error, corrected by ``sqrt(C / (C - 1))``, and t with C − 1 degrees of freedom for C clusters. It
   stays within 0 and 1, and its coverage is measured in ``docs/methods/uncertainty.md``.
 - At 0 and 1 replicates do not vary: Wilson's interval with the largest possible design effect,
   each cluster one observation.
-- ``percentile`` and ``bca`` as in Efron & Tibshirani (1993), chapters 13 and 14.
+- ``percentile`` and ``bca_interval`` as in Efron & Tibshirani (1993), chapters 13 and 14.
 - Intervals of differences and ratios are computed from the groups' intervals (MOVER: Zou & Donner
   2008; with correlation: Zou 2007), so that they inherit asymmetry and bounds. Groups that share
   people are correlated; the correlation is that of their replicates.
@@ -21,12 +22,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from isolux.io.threads import quietly
-from isolux.stats.constants import KEPT_CLUSTERS, KEPT_RARER
+from isolux.io.threads import ignore_runtime_warnings
+from isolux.stats.constants import (
+    MIN_CLUSTERS_FOR_NOMINAL_COVERAGE,
+    MIN_EVENTS_FOR_NOMINAL_COVERAGE,
+)
 from isolux.stats.statistic import FloatArray
 
 _MIN_ROWS_TO_DEDUPLICATE = 256  # rows from which equal degrees of freedom are computed once
-_FLAT = 1e-12  # a standard error below this is rounding
+_ZERO_STANDARD_ERROR = 1e-12  # a standard error below this is rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +44,11 @@ class Interval:
         """Select rows of the last axis."""
         return Interval(self.low[..., rows], self.high[..., rows])
 
-    def show(self, mask: npt.NDArray[np.bool_]) -> Interval:
+    def apply_mask(self, mask: npt.NDArray[np.bool_]) -> Interval:
         """Set bounds to NaN where a mask is false."""
         return Interval(np.where(mask, self.low, np.nan), np.where(mask, self.high, np.nan))
 
-    def times(self, factor: FloatArray | float) -> Interval:
+    def scale(self, factor: FloatArray | float) -> Interval:
         """Multiply both bounds by a factor above 0."""
         return Interval(self.low * factor, self.high * factor)
 
@@ -56,12 +60,12 @@ def normal_quantile(level: float) -> float:
     return float(ndtri(0.5 + level / 2.0))
 
 
-def of_student(probability: float | FloatArray, dof: FloatArray) -> FloatArray:
+def t_quantile(probability: float | FloatArray, dof: FloatArray) -> FloatArray:
     """Return quantiles of Student's t, computed once for equal degrees of freedom.
 
     Examples
     --------
-    >>> of_student(0.975, np.array([11.0, 11.0])).round(3).tolist()
+    >>> t_quantile(0.975, np.array([11.0, 11.0])).round(3).tolist()
     [2.201, 2.201]
     """
     from scipy.special import stdtrit
@@ -73,18 +77,18 @@ def of_student(probability: float | FloatArray, dof: FloatArray) -> FloatArray:
     return np.asarray(stdtrit(distinct, probability)[inverse])
 
 
-def quantile(z: FloatArray | float, dof: FloatArray) -> FloatArray:
+def t_from_z(z: FloatArray | float, dof: FloatArray) -> FloatArray:
     """Return the t quantile with the same tail probability as the normal quantile z."""
     from scipy.special import ndtr
 
-    return -of_student(ndtr(-np.asarray(z)), np.maximum(dof, 1.0))
+    return -t_quantile(ndtr(-np.asarray(z)), np.maximum(dof, 1.0))
 
 
 def _t_at_level(level: float | FloatArray, n_clusters: FloatArray) -> FloatArray:
-    return of_student(0.5 + level / 2.0, np.maximum(np.asarray(n_clusters) - 1.0, 1.0))
+    return t_quantile(0.5 + level / 2.0, np.maximum(np.asarray(n_clusters) - 1.0, 1.0))
 
 
-def logit_t(
+def logit_interval_at_level(
     proportion: FloatArray, se: FloatArray, n_clusters: FloatArray, level: float | FloatArray
 ) -> Interval:
     """Logit t interval of a fraction; Wilson's, with clusters as observations, if se is 0.
@@ -93,45 +97,45 @@ def logit_t(
     """
     from scipy.special import expit
 
-    is_at_edge = no_spread(proportion, se)
+    is_at_edge = has_no_variation(proportion, se)
     p = np.where(is_at_edge, 0.5, proportion)
     half_width = _t_at_level(level, n_clusters) * se / (p * (1.0 - p))
     centre = np.log(p / (1.0 - p))
     low, high = expit(centre - half_width), expit(centre + half_width)
-    wilson = wilson_at_edge(proportion, n_clusters, level)
+    wilson = wilson_cluster_interval(proportion, n_clusters, level)
     return Interval(np.where(is_at_edge, wilson.low, low), np.where(is_at_edge, wilson.high, high))
 
 
-def logit_reach(
+def logit_interval(
     proportion: FloatArray, se: FloatArray, dof: FloatArray, z: float | FloatArray
 ) -> Interval:
     """Logit t interval of a fraction, at the level of the normal quantile z.
 
     Examples
     --------
-    >>> ends = logit_reach(np.array([0.8]), np.array([0.04]), np.array([49.0]), 1.959964)
+    >>> ends = logit_interval(np.array([0.8]), np.array([0.04]), np.array([49.0]), 1.959964)
     >>> ends.low.round(3).item(), ends.high.round(3).item()
     (0.708, 0.869)
     """
     from scipy.special import ndtr
 
-    return logit_t(proportion, se, dof + 1.0, 2.0 * ndtr(z) - 1.0)
+    return logit_interval_at_level(proportion, se, dof + 1.0, 2.0 * ndtr(z) - 1.0)
 
 
-def student_reach(
+def t_interval(
     estimate: FloatArray, se: FloatArray, dof: FloatArray, z: float | FloatArray
 ) -> Interval:
     """Student's t interval of an unbounded quantity, at the level of the normal quantile z."""
-    half_width = quantile(z, dof) * se
+    half_width = t_from_z(z, dof) * se
     return Interval(estimate - half_width, estimate + half_width)
 
 
-def no_spread(estimate: FloatArray, se: FloatArray) -> npt.NDArray[np.bool_]:
+def has_no_variation(estimate: FloatArray, se: FloatArray) -> npt.NDArray[np.bool_]:
     """Mask fractions whose replicates do not vary: at 0 and 1, or if all clusters are equal."""
-    return np.asarray((estimate <= 0.0) | (estimate >= 1.0) | (se < _FLAT))
+    return np.asarray((estimate <= 0.0) | (estimate >= 1.0) | (se < _ZERO_STANDARD_ERROR))
 
 
-def wilson_at_edge(
+def wilson_cluster_interval(
     proportion: FloatArray, n_clusters: FloatArray, level: float | FloatArray
 ) -> Interval:
     """Wilson's interval with n = the number of clusters (design effect = cluster size)."""
@@ -147,7 +151,7 @@ def wilson_at_edge(
     return Interval(np.maximum(centre - half_width, 0.0), np.minimum(centre + half_width, 1.0))
 
 
-def student_t(
+def t_interval_at_level(
     estimate: FloatArray, se: FloatArray, n_clusters: FloatArray, level: float
 ) -> Interval:
     """Interval of an unbounded quantity: ``value ± t × se``."""
@@ -158,12 +162,12 @@ def student_t(
 def percentile(replicates: FloatArray, level: float) -> Interval:
     """Percentile interval: quantiles of the replicates ``[..., r]`` without NaN."""
     percentiles = [50.0 * (1.0 - level), 50.0 * (1.0 + level)]  # numpy takes percent
-    with quietly():  # all NaN gives NaN without a warning
+    with ignore_runtime_warnings():  # all NaN gives NaN without a warning
         bounds = np.nanpercentile(replicates, percentiles, axis=-1)
     return Interval(bounds[0], bounds[1])
 
 
-def bca(
+def bca_interval(
     estimate: FloatArray, replicates: FloatArray, acceleration: FloatArray, level: float
 ) -> Interval:
     """Bias-corrected and accelerated percentiles (Efron & Tibshirani 1993, 14.3).
@@ -205,7 +209,7 @@ def _row_quantiles(replicates: FloatArray, levels: FloatArray) -> FloatArray:
     )
 
 
-def keeps_promise(
+def has_nominal_coverage(
     proportion: FloatArray, se: FloatArray, n_clusters: FloatArray
 ) -> npt.NDArray[np.bool_]:
     """Check whether a fraction's interval has its nominal coverage (limits in ``constants``).
@@ -215,8 +219,12 @@ def keeps_promise(
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         n_effective = proportion * (1.0 - proportion) / se**2
-        n_rarer = np.where(se > _FLAT, np.minimum(proportion, 1.0 - proportion) * n_effective, 0.0)
-    return (n_clusters >= KEPT_CLUSTERS) & (n_rarer >= KEPT_RARER)
+        n_rarer = np.where(
+            se > _ZERO_STANDARD_ERROR, np.minimum(proportion, 1.0 - proportion) * n_effective, 0.0
+        )
+    return (n_clusters >= MIN_CLUSTERS_FOR_NOMINAL_COVERAGE) & (
+        n_rarer >= MIN_EVENTS_FOR_NOMINAL_COVERAGE
+    )
 
 
 def difference_interval(
@@ -229,8 +237,8 @@ def difference_interval(
     """Interval of a − b from the two intervals (MOVER)."""
     down_a, up_a = a - interval_a.low, interval_a.high - a
     down_b, up_b = b - interval_b.low, interval_b.high - b
-    low = a - b - _join(down_a, up_b, correlation)
-    return Interval(low, a - b + _join(up_a, down_b, correlation))
+    low = a - b - _mover_half_width(down_a, up_b, correlation)
+    return Interval(low, a - b + _mover_half_width(up_a, down_b, correlation))
 
 
 def log_ratio_interval(
@@ -245,12 +253,13 @@ def log_ratio_interval(
         logs = [np.log(np.where(x > 0, x, np.nan)) for x in (a, b)]
         log_intervals = [
             Interval(
-                np.log(np.where(interval.low > 0, interval.low, np.nan)), np.log(interval.high)
+                np.log(np.where(interval.low > 0, interval.low, np.nan)),
+                np.log(interval.high),
             )
             for interval in (interval_a, interval_b)
         ]
     return difference_interval(logs[0], log_intervals[0], logs[1], log_intervals[1], correlation)
 
 
-def _join(x: FloatArray, y: FloatArray, correlation: FloatArray) -> FloatArray:
+def _mover_half_width(x: FloatArray, y: FloatArray, correlation: FloatArray) -> FloatArray:
     return np.sqrt(np.maximum(x * x + y * y - 2.0 * correlation * x * y, 0.0))

@@ -53,7 +53,7 @@ class Itemsets:
         return self.count / self.n_rows
 
 
-def least_count(n_rows: int, min_support: float) -> int:
+def min_row_count(n_rows: int, min_support: float) -> int:
     """Return the fewest rows whose share is ``min_support`` or more; at least one."""
     # From one below, as the product may be rounded up; the quotient decides.
     near = max(int(np.floor(min_support * n_rows)) - 1, 1)
@@ -94,7 +94,7 @@ def frequent_itemsets(
         count = np.empty(capacity, np.int64)
         n_found = walk_itemsets(
             bits,
-            least_count(n, min_support),
+            min_row_count(n, min_support),
             np.empty((max_set_length, bits.shape[1]), np.uint64),
             np.empty((max_set_length, p), np.int32),
             np.zeros(max_set_length, np.int64),
@@ -114,15 +114,17 @@ def itemset_counts(rows: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]) 
     rows = _check_rows(rows)
     count = np.zeros(len(members), np.int64)
     if rows.shape[0]:
-        from isolux.stats._itemset_kernels import count_sets
+        from isolux.stats._itemset_kernels import count_itemsets
 
         n_last_bits = rows.shape[0] % 64
         last_word_mask = np.uint64((1 << n_last_bits) - 1) if n_last_bits else ~np.uint64(0)
-        count_sets(_pack_rows(rows), last_word_mask, np.ascontiguousarray(members, np.int32), count)
+        count_itemsets(
+            _pack_rows(rows), last_word_mask, np.ascontiguousarray(members, np.int32), count
+        )
     return count
 
 
-def best_part(itemsets: Itemsets, set_values: FloatArray, empty_value: float) -> FloatArray:
+def best_subset_value(itemsets: Itemsets, set_values: FloatArray, empty_value: float) -> FloatArray:
     """Find the highest value among the proper subsets of each set, with the empty set.
 
     Shapes: ``set_values`` [k]; returns [k].
@@ -133,7 +135,7 @@ def best_part(itemsets: Itemsets, set_values: FloatArray, empty_value: float) ->
         set_index = np.flatnonzero(size == length)
         members = itemsets.members[set_index, :length]
         for excluded in range(length):
-            subset_index = positions.of(np.delete(members, excluded, axis=1))
+            subset_index = positions.find_positions(np.delete(members, excluded, axis=1))
             best[set_index] = np.maximum(
                 best[set_index], np.maximum(set_values[subset_index], best[subset_index])
             )
@@ -163,7 +165,7 @@ class _ItemsetPositions:
             key = key * self._base + digit
         return key
 
-    def of(self, members: npt.NDArray[np.int32]) -> IntArray:
+    def find_positions(self, members: npt.NDArray[np.int32]) -> IntArray:
         """Return the indices of sets, all of which must be listed: ``[k]``."""
         key = self._key(members)
         positions = np.minimum(np.searchsorted(self._sorted, key), len(self._sorted) - 1)

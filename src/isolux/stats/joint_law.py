@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.io.threads import quietly
-from isolux.stats.sampling import Strata, products_of, spread
+from isolux.io.threads import ignore_runtime_warnings
+from isolux.stats.sampling import Strata, stratified_normal_weights, stratified_products
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.weights import blocks
+from isolux.stats.weights import seeded_blocks
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -26,19 +26,20 @@ _MAX_DENSE_NUMBERS = 4_000_000
 """Dense numbers at once while cross products are summed (32 MB)."""
 _MAX_DENSE_ROWS = 2000
 """Rows above which cross products are sparse, as few clusters contribute to any two of them."""
-_FASTER = 16.0
+_SPARSE_COST = 16.0
 """Approximate cost of a sparse multiplication in dense ones."""
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class CorrelationBlocks:
     """The block of each row, ``of [k]``, and the factors of covariances between blocks, ``[b, b]``.
 
-    ``kept`` is a correlation matrix: 1 within a block, 0 for blocks without common variation.
+    ``correlation_factors`` is a correlation matrix: 1 within a block, 0 for blocks without common
+    variation.
     """
 
-    of: IntArray
-    kept: FloatArray
+    block_index: IntArray
+    correlation_factors: FloatArray
 
 
 def joint_draws(
@@ -47,7 +48,7 @@ def joint_draws(
     replicates: int,
     seed: int,
     strata: Strata | None = None,
-    apart: Blocks | None = None,
+    correlation_blocks: CorrelationBlocks | None = None,
 ) -> FloatArray:
     """Draw ``rows @ weights`` with a normal weight for each cluster: ``[k, replicates]``.
 
@@ -55,32 +56,38 @@ def joint_draws(
     """
     k, n_clusters = rows.shape
     # Operations of the covariance's product and its decomposition, against a weight per entry.
-    covariance_cost = k * k * (n_clusters / _FASTER + 10.0 * k)
+    covariance_cost = k * k * (n_clusters / _SPARSE_COST + 10.0 * k)
     if covariance_cost < rows.nnz * replicates:
-        covariance = products(rows, multiplicity) if strata is None else products_of(rows, strata)
-        if apart is not None:
-            covariance *= apart.kept[apart.of[:, None], apart.of]
+        covariance = (
+            cross_products(rows, multiplicity)
+            if strata is None
+            else stratified_products(rows, strata)
+        )
+        if correlation_blocks is not None:
+            covariance *= correlation_blocks.correlation_factors[
+                correlation_blocks.block_index[:, None], correlation_blocks.block_index
+            ]
         return correlated_normals(covariance, replicates, seed)
     sqrt_multiplicity = np.sqrt(multiplicity.astype(np.float64))[:, None]
     draws = np.empty((k, replicates))
     start = 0
     by_column = rows.tocsc()
-    for rng, size in blocks(replicates, seed, "joint"):
+    for rng, size in seeded_blocks(replicates, seed, "joint"):
         draws[:, start : start + size] = by_column @ (
-            sqrt_multiplicity * spread(rng, n_clusters, strata, size)
+            sqrt_multiplicity * stratified_normal_weights(rng, n_clusters, strata, size)
         )
         start += size
-    if apart is not None:
-        _shrink_between_blocks(draws, apart)
+    if correlation_blocks is not None:
+        _shrink_between_blocks(draws, correlation_blocks)
     return draws
 
 
-def _shrink_between_blocks(draws: FloatArray, blocks: Blocks) -> None:
+def _shrink_between_blocks(draws: FloatArray, blocks: CorrelationBlocks) -> None:
     """Scale covariances between blocks: each block mixes draws of several replicates, in place."""
-    shares = _symmetric_root(blocks.kept)
+    shares = _symmetric_root(blocks.correlation_factors)
     step = max(1, draws.shape[1] // len(shares))
     for block, row_shares in enumerate(shares):
-        rows = np.flatnonzero(blocks.of == block)
+        rows = np.flatnonzero(blocks.block_index == block)
         original = draws[rows]
         draws[rows] = sum(
             # Replicates are independent, so only common ones correlate: the root of the factors
@@ -98,7 +105,7 @@ def correlated_normals(covariance: FloatArray, replicates: int, seed: int) -> Fl
     root = _symmetric_root(covariance * np.outer(inverse, inverse))
     draws = np.empty((len(scale), replicates))
     start = 0
-    for rng, size in blocks(replicates, seed, "joint"):
+    for rng, size in seeded_blocks(replicates, seed, "joint"):
         draws[:, start : start + size] = root @ rng.standard_normal((len(scale), size))
         start += size
     return draws * scale[:, None]
@@ -110,7 +117,7 @@ def _symmetric_root(matrix: FloatArray) -> FloatArray:
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
-def products(rows: csr_array, multiplicity: IntArray) -> FloatArray:
+def cross_products(rows: csr_array, multiplicity: IntArray) -> FloatArray:
     """Sum cross products of rows over clusters: ``[k, k]``."""
     k, n_clusters = rows.shape
     if k > _MAX_DENSE_ROWS:
@@ -146,7 +153,7 @@ def paired_correlation(a: FloatArray, b: FloatArray) -> FloatArray:
 
 def _standardise_rows(rows: FloatArray) -> FloatArray:
     """Centre rows and scale them to length 1; replicates without a value count as the mean."""
-    with quietly():  # a row without any value: zeros, as meant
+    with ignore_runtime_warnings():  # a row without any value: zeros, as meant
         centred = np.nan_to_num(rows - np.nanmean(rows, axis=1, keepdims=True))
     norm = np.sqrt((centred**2).sum(axis=1, keepdims=True))
     return np.asarray(np.divide(centred, norm, out=np.zeros_like(centred), where=norm > 0))

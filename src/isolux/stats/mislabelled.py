@@ -36,14 +36,16 @@ _MAX_ROUNDS = 50  # coordinate ascent converges within a few rounds
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class GapBounds:
     """Smallest and largest gap, first minus second group, in the score's unit."""
 
     low: float
     high: float
 
 
-def corrected(people: FloatArray, total: FloatArray, matrix: FloatArray) -> FloatArray:
+def correct_misclassification(
+    people: FloatArray, total: FloatArray, matrix: FloatArray
+) -> FloatArray:
     """Invert a confusion matrix: means of the true groups (the matrix method).
 
     Shapes: ``people, total`` [..., l], ``matrix`` [..., g, l]; returns [..., g].
@@ -54,16 +56,16 @@ def corrected(people: FloatArray, total: FloatArray, matrix: FloatArray) -> Floa
     return np.asarray(np.divide(sums, n, out=np.full(n.shape, np.nan), where=n > 0))
 
 
-def exchange(first: FloatArray, second: FloatArray, max_wrong_share: float) -> Bounds:
+def exchange_bounds(first: FloatArray, second: FloatArray, max_wrong_share: float) -> GapBounds:
     """Bound the gap of two groups if up to a share of either group's labels is wrong.
 
     Shapes: ``first, second`` [a].
     """
     if not len(first) or not len(second):
-        return Bounds(float("nan"), float("nan"))
+        return GapBounds(float("nan"), float("nan"))
     high = _max_gap_by_exchange(first, second, max_wrong_share)
     low = -_max_gap_by_exchange(second, first, max_wrong_share)
-    return Bounds(low + 0.0, high + 0.0)  # no negative zero
+    return GapBounds(low + 0.0, high + 0.0)  # no negative zero
 
 
 def _max_gap_by_exchange(first: FloatArray, second: FloatArray, max_wrong_share: float) -> float:
@@ -99,7 +101,7 @@ def _max_gap_by_exchange(first: FloatArray, second: FloatArray, max_wrong_share:
     return best
 
 
-def unknown_bounds(first: FloatArray, second: FloatArray, unknown: FloatArray) -> Bounds:
+def unknown_bounds(first: FloatArray, second: FloatArray, unknown: FloatArray) -> GapBounds:
     """Bound the gap of two groups if people of unknown group may be in either."""
 
     def widest(a: FloatArray, b: FloatArray) -> float:
@@ -113,8 +115,8 @@ def unknown_bounds(first: FloatArray, second: FloatArray, unknown: FloatArray) -
         return float((mean_a - mean_b).max())
 
     if not len(first) or not len(second):
-        return Bounds(float("nan"), float("nan"))
-    return Bounds(-widest(second, first), widest(first, second))
+        return GapBounds(float("nan"), float("nan"))
+    return GapBounds(-widest(second, first), widest(first, second))
 
 
 def posterior_means(
@@ -122,18 +124,18 @@ def posterior_means(
     posterior: FloatArray,
     score: FloatArray,
     *,
-    more: tuple[FloatArray, FloatArray] | None = None,
+    prior: tuple[FloatArray, FloatArray] | None = None,
 ) -> FloatArray:
     """Regress scores on the posteriors of the groups: their means.
 
-    Shapes: ``weights`` [r, n], ``posterior`` [n, g], ``score`` [n], ``more`` [g]; returns [r, g].
+    Shapes: ``weights`` [r, n], ``posterior`` [n, g], ``score`` [n], ``prior`` [g]; returns [r, g].
     """
     normal_matrix = np.einsum("rn,ng,nh->rgh", weights, posterior, posterior, optimize=True)
     right_hand_side = np.einsum("rn,ng->rg", weights * score, posterior)
-    if more is not None:
+    if prior is not None:
         normal_matrix, right_hand_side = (
-            normal_matrix + np.diag(more[0]),
-            right_hand_side + more[1],
+            normal_matrix + np.diag(prior[0]),
+            right_hand_side + prior[1],
         )
     # Above, posteriors of two groups agree to ten digits, and the solution is rounding noise.
     is_solvable = np.linalg.cond(normal_matrix) < 1e10
@@ -144,7 +146,7 @@ def posterior_means(
     return means
 
 
-def dawid_skene(
+def fit_dawid_skene_votes(
     votes: FloatArray,
     *,
     weights: FloatArray | None = None,
@@ -164,7 +166,9 @@ def dawid_skene(
         # Smoothing by 0.01 votes: no annotator has an error rate of 0.
         counts = np.einsum("ng,nal->agl", posterior * person_weights[:, None], votes) + 0.01
         error = counts / counts.sum(axis=2, keepdims=True)
-        logs = np.log(np.maximum(share, 1e-12)) + np.einsum("nal,agl->ng", votes, np.log(error))
+        logs = np.log(np.maximum(share, 1e-12)) + np.einsum(
+            "nal,agl->ng", votes, np.log(error)
+        )
         new_posterior = np.exp(logs - logs.max(axis=1, keepdims=True))
         new_posterior /= new_posterior.sum(axis=1, keepdims=True)
         max_change = float(np.abs(new_posterior - posterior).max())

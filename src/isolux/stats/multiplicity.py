@@ -80,7 +80,7 @@ def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
     return _restore_order(values, order, np.minimum(stepped, 1.0))
 
 
-def reached(null: npt.ArrayLike, observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+def exceeds_observed(null: npt.ArrayLike, observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     """Mask replicates whose null |t| is at least the observed |t|, with a tolerance for ties."""
     simulated = np.asarray(null, dtype=np.float64)
     threshold = np.abs(np.asarray(observed, dtype=np.float64)) * (1.0 - _TIE_TOLERANCE)

@@ -4,15 +4,15 @@ For groups a and b with cluster sums s and counts n, pooled mean ``m = (S_a + S_
 and cluster contributions ``u_c = (s_ac - m n_ac)/N_a - (s_bc - m n_bc)/N_b``, the score-type
 ``t = sum(u) / sqrt(sum(u²))`` is finite where one group has no error.
 
-- ``score_deviates`` multiplies clusters' contributions by normal weights: z statistics with the
+- ``null_z_statistics`` multiplies clusters' contributions by normal weights: z statistics with the
   correlations over groups, attributes and metrics, for max-T over any union of families. Replicate
   r has the same weights in every call with the same draws.
-- ``sign_flip`` gives each cluster a random sign. It is exact where u is symmetric, as for the
+- ``sign_flip_test`` gives each cluster a random sign. It is exact where u is symmetric, as for the
   change between two models on the same people; a group's own u near 0 or 1 is not (if all photos
   with hats are correct, all signs are equal), and there the test rejected in 62 of 100 simulated
   data sets without a difference.
 
-The complement of a group ("everyone else") is a contrast too: group index ``REST``.
+The complement of a group ("everyone else") is a contrast too: group index ``COMPLEMENT``.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.joint_law import products
-from isolux.stats.multiplicity import reached
-from isolux.stats.sampling import Strata, products_of
+from isolux.stats.joint_law import cross_products
+from isolux.stats.multiplicity import exceeds_observed
+from isolux.stats.sampling import Strata, stratified_products
 from isolux.stats.statistic import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-REST = -1
+COMPLEMENT = -1
 """As second group of a contrast: everyone who is not in the first group."""
 
 _CHUNK_SIZE = 128  # contrasts evaluated at once, so that their z statistics stay in the CPU cache
 _CONTRASTS_PER_BATCH = 4096  # contrasts whose loadings are computed at once
-_ROUNDING = 1e-12
+_RELATIVE_TOLERANCE = 1e-12
 """A variance below this fraction of the sum of its absolute terms is rounding."""
 
 
@@ -51,19 +51,19 @@ class NullTest:
         Observed z statistic, with the sign of a − b; NaN where nothing varies.
     p_value : [h] float
         Two-sided.
-    largest : [r] float
+    max_z : [r] float
         Largest absolute z over the contrasts in each replicate, for max-T.
-    largest_pair : [r] float
+    max_pair_z : [r] float
         The same over contrasts of two groups only, for the omnibus test of one attribute.
     """
 
     t: FloatArray
     p_value: FloatArray
-    largest: FloatArray
-    largest_pair: FloatArray
+    max_z: FloatArray
+    max_pair_z: FloatArray
 
 
-def null_test(
+def compare_with_null(
     observed: FloatArray,
     null_chunks: Iterable[FloatArray],
     is_pair: npt.NDArray[np.bool_],
@@ -75,7 +75,7 @@ def null_test(
 
     Examples
     --------
-    >>> found = null_test(np.array([2.0]), [np.array([[1.0, -3.0]])], np.array([True]), np.exp)
+    >>> found = compare_with_null(np.array([2.0]), [np.array([[1.0, -3.0]])], np.array([True]), np.exp)
     >>> found.largest.tolist()
     [1.0, 3.0]
     """
@@ -106,7 +106,7 @@ def _largest_size(chunk: FloatArray, rows: npt.NDArray[np.bool_]) -> FloatArray:
     )
 
 
-def score_deviates(
+def null_z_statistics(
     sums: csr_array,
     counts: csr_array,
     multiplicity: IntArray,
@@ -120,11 +120,11 @@ def score_deviates(
     Shapes: ``sums, counts`` [g + 1, n_distinct], ``multiplicity`` [n_distinct], ``contrasts`` [h,
     2].
     """
-    for scores in _scores(sums, counts, multiplicity, contrasts, strata, residual_rows):
-        yield from scores.of(draws)
+    for scores in _contrast_scores(sums, counts, multiplicity, contrasts, strata, residual_rows):
+        yield from scores.evaluate(draws)
 
 
-def sign_flip(
+def sign_flip_test(
     sums: csr_array,
     counts: csr_array,
     multiplicity: IntArray,
@@ -133,39 +133,39 @@ def sign_flip(
 ) -> NullTest:
     """Test contrasts of means by flipping the signs of clusters' contributions."""
     t, null_chunks, p = [], [], []
-    for scores in _scores(sums, counts, multiplicity, contrasts):
+    for scores in _contrast_scores(sums, counts, multiplicity, contrasts):
         t.append(scores.observed)
         start = 0
-        for null in scores.of(signed_sums):
+        for null in scores.evaluate(signed_sums):
             observed = scores.observed[start : start + len(null)]
             start += len(null)
-            hits = reached(np.abs(null), np.abs(observed)[:, None]).sum(axis=1)
+            hits = exceeds_observed(np.abs(null), np.abs(observed)[:, None]).sum(axis=1)
             null_chunks.append(null)
             p.append(np.where(np.isnan(observed), np.nan, (1.0 + hits) / (null.shape[1] + 1.0)))
     if not t:
         zeros = np.zeros(signed_sums.shape[1])
         return NullTest(np.zeros(0), np.zeros(0), zeros, zeros)
     p_value = np.concatenate(p)
-    is_pair = contrasts[:, 1] != REST
-    return null_test(np.concatenate(t), null_chunks, is_pair, lambda _: p_value)
+    is_pair = contrasts[:, 1] != COMPLEMENT
+    return compare_with_null(np.concatenate(t), null_chunks, is_pair, lambda _: p_value)
 
 
 @dataclass(frozen=True, slots=True)
 class _ContrastScores:
-    """Standardised scores of contrasts, linear in four sums each: ``at [h, 4]`` times ``load``."""
+    """Standardised scores of contrasts, linear in four sums each: ``at [h, 4]`` times ``loadings``."""
 
-    load: FloatArray
-    at: IntArray
+    loadings: FloatArray
+    sum_index: IntArray
     observed: FloatArray
 
-    def of(self, draws: FloatArray) -> Iterator[FloatArray]:
+    def evaluate(self, draws: FloatArray) -> Iterator[FloatArray]:
         """Yield the scores of drawn sums, ``[batch, r]`` at a time."""
         from scipy.sparse import csr_array
 
-        for start in range(0, len(self.at), _CHUNK_SIZE):
+        for start in range(0, len(self.sum_index), _CHUNK_SIZE):
             loadings, sum_index = (
-                self.load[start : start + _CHUNK_SIZE],
-                self.at[start : start + _CHUNK_SIZE],
+                self.loadings[start : start + _CHUNK_SIZE],
+                self.sum_index[start : start + _CHUNK_SIZE],
             )
             starts = np.arange(0, sum_index.size + 1, sum_index.shape[1])
             rows = csr_array(
@@ -174,7 +174,7 @@ class _ContrastScores:
             yield np.asarray(rows @ draws)
 
 
-def _scores(
+def _contrast_scores(
     sums: csr_array,
     counts: csr_array,
     multiplicity: IntArray,
@@ -189,7 +189,11 @@ def _scores(
     width = sums.shape[0]
     stacked = csr_array(vstack([sums, counts] if residual_rows is None else [*residual_rows]))
     is_unweighted = strata is None and residual_rows is None
-    gram = products(stacked, multiplicity) if is_unweighted else products_of(stacked, strata)
+    gram = (
+        cross_products(stacked, multiplicity)
+        if is_unweighted
+        else stratified_products(stacked, strata)
+    )
     for start in range(0, len(contrasts), _CONTRASTS_PER_BATCH):
         batch = contrasts[start : start + _CONTRASTS_PER_BATCH]
         loadings, sum_index = _loadings(batch, totals[:width], totals[width:])
@@ -199,7 +203,7 @@ def _scores(
         terms = np.einsum(
             "hi,hij,hj->h", absolute_loadings, np.abs(sum_products), absolute_loadings
         )
-        scale = np.sqrt(np.where(variance > _ROUNDING * terms, variance, np.nan))
+        scale = np.sqrt(np.where(variance > _RELATIVE_TOLERANCE * terms, variance, np.nan))
         observed = (loadings * totals[sum_index]).sum(axis=1) / scale
         yield _ContrastScores(loadings / scale[:, None], sum_index, observed)
 
@@ -210,7 +214,7 @@ def _loadings(
     """Return u as a linear function of four sums and counts: loadings ``[h, 4]``, and indices."""
     first, second = contrasts[:, 0], contrasts[:, 1]
     width, overall_index = len(sums), len(sums) - 1
-    is_complement = second == REST
+    is_complement = second == COMPLEMENT
     s_b = np.where(is_complement, sums[overall_index] - sums[first], sums[second])
     n_b = np.where(is_complement, counts[overall_index] - counts[first], counts[second])
     n_a = counts[first]

@@ -33,17 +33,17 @@ class LogOdds:
     ----------
     value, low, high : float
         Natural logarithm; 0: equal odds, above: the group has higher odds.
-    said, asked, other_said, other_asked : float
+    n_with_answer, n_asked, other_n_with_answer, other_n_asked : float
         Units of the group, and of its complement, with the answer, and all of them.
     """
 
     value: float
     low: float
     high: float
-    said: float
-    asked: float
-    other_said: float
-    other_asked: float
+    n_with_answer: float
+    n_asked: float
+    other_n_with_answer: float
+    other_n_asked: float
 
 
 def log_odds_ratio(
@@ -61,7 +61,10 @@ def log_odds_ratio(
     if min(n) <= 0:
         nan = float("nan")
         return LogOdds(nan, nan, nan, x[0], n[0], x[1], n[1])
-    logit = [np.log((a + _ADDED_COUNT) / (m - a + _ADDED_COUNT)) for a, m in zip(x, n, strict=True)]
+    logit = [
+        np.log((a + _ADDED_COUNT) / (m - a + _ADDED_COUNT))
+        for a, m in zip(x, n, strict=True)
+    ]
     row_variance = sum(
         1.0 / (a + _ADDED_COUNT) + 1.0 / (m - a + _ADDED_COUNT) for a, m in zip(x, n, strict=True)
     )

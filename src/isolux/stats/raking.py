@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.rows import from_dense, some_rows
+from isolux.stats.rows import from_dense, take_matrix_rows
 from isolux.stats.statistic import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -46,13 +46,13 @@ class Margins:
         The cell of every unit in each table, from 0.
     sizes : tuple of int
         Number of cells of each table.
-    base : [n] float, optional
+    base_weight : [n] float, optional
         Weights before calibration, used in the regression of rows on cells.
     """
 
     codes: tuple[IntArray, ...]
     sizes: tuple[int, ...]
-    base: FloatArray | None = None
+    base_weight: FloatArray | None = None
 
     @property
     def starts(self) -> tuple[int, ...]:
@@ -60,7 +60,7 @@ class Margins:
         return tuple(int(x) for x in np.concatenate([[0], np.cumsum(self.sizes)[:-1]]))
 
     @property
-    def cells(self) -> int:
+    def n_cells(self) -> int:
         """Number of cells of all tables."""
         return sum(self.sizes)
 
@@ -72,30 +72,32 @@ class Calibration:
     Parameters
     ----------
     margins : Margins
-    of_cell : csr_array, [n_rows, cells]
+    sums_by_cell : csr_array, [n_rows, cells]
         Every cluster sum's row by cell, with base weights.
     inverse : [cells, cells] float
         Pseudo-inverse of the cells' cross products with base weights: singular, as every table has
         the same total.
-    of_cluster : [cells, c] float
+    weight_by_cell : [cells, c] float
         Every cluster's weight by cell.
-    cluster_of : [n] int
+    cluster_index : [n] int
         Every unit's cluster.
     """
 
     margins: Margins
-    of_cell: csr_array
+    sums_by_cell: csr_array
     inverse: FloatArray
-    of_cluster: FloatArray
-    cluster_of: IntArray
+    weight_by_cell: FloatArray
+    cluster_index: IntArray
 
-    def left(self, rows: csr_array, row_index: IntArray) -> csr_array:
+    def residuals(self, rows: csr_array, row_index: IntArray) -> csr_array:
         """Return the residuals of rows of cluster sums after regression on cells."""
-        explained = (some_rows(self.of_cell, row_index) @ self.inverse) @ self.of_cluster
+        explained = (
+            take_matrix_rows(self.sums_by_cell, row_index) @ self.inverse
+        ) @ self.weight_by_cell
         return from_dense(rows.toarray() - explained)
 
 
-def calibration_of(
+def fit_calibration(
     margins: Margins,
     weight: FloatArray,
     cluster_index: IntArray,
@@ -116,7 +118,7 @@ def calibration_of(
         return sums.astype(np.float64).reshape(n_rows, size)
 
     tables, n_clusters = range(len(margins.codes)), int(cluster_index.max(initial=-1)) + 1
-    base_weight = weight if margins.base is None else margins.base
+    base_weight = weight if margins.base_weight is None else margins.base_weight
     weight_by_cell = np.concatenate(
         [sum_by_cell(t, cluster_index, n_clusters, weight) for t in tables]
     )
@@ -134,13 +136,13 @@ def calibration_of(
     ]
     coordinates = np.tile(sum_index, len(cells)), np.concatenate(cells)
     sums_by_cell = coo_array(
-        (np.tile(values, len(cells)), coordinates), shape=(n_rows, margins.cells)
+        (np.tile(values, len(cells)), coordinates), shape=(n_rows, margins.n_cells)
     )
     inverse = np.asarray(np.linalg.pinv(cell_products, hermitian=True), dtype=np.float64)
     return Calibration(margins, csr_array(sums_by_cell), inverse, weight_by_cell, cluster_index)
 
 
-def rake(
+def rake_weights(
     weight: FloatArray, margins: Margins, shares: Sequence[FloatArray]
 ) -> tuple[FloatArray, float]:
     """Scale weights until every table's cells have their shares.

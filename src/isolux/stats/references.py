@@ -52,17 +52,17 @@ _JOHNSON = Reference(
     "skewness, of means of scores that are not 0 or 1",
 )
 _INTERVALS = {
-    "bca": _BOOTSTRAP.at("section 14.3"),
-    "percentile": _BOOTSTRAP.at("section 13.3"),
+    "bca": _BOOTSTRAP.with_location("section 14.3"),
+    "percentile": _BOOTSTRAP.with_location("section 13.3"),
     "wilson": Reference(
         "wilson-1927",
         "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical "
         "inference. Journal of the American Statistical Association, 22(158), 209–212.",
     ),
-    "clopper-pearson": _DESIGN_EFFECT.at(),
+    "clopper-pearson": _DESIGN_EFFECT.with_location(),
 }
 _CORRECTIONS = {
-    "max-t": works.WESTFALL_YOUNG.at("single-step max-T"),
+    "max-t": works.WESTFALL_YOUNG.with_location("single-step max-T"),
     "holm": works.HOLM,
     "bh": Reference(
         "benjamini-hochberg-1995",
@@ -89,12 +89,14 @@ _SAMPLE = (
 )
 
 
-def of_methods(interval: str, correction: str, *, drawn: bool = False) -> tuple[Reference, ...]:
+def list_method_references(
+    interval: str, correction: str, *, is_survey_sample: bool = False
+) -> tuple[Reference, ...]:
     """List the references of one audit's statistics; a survey sample has references of its own.
 
     Examples
     --------
-    >>> [r.key for r in of_methods("score", "holm")][-1]
+    >>> [r.key for r in list_method_references("score", "holm")][-1]
     'holm-1979'
     """
     references = [_MEE, _MOVER, _PAULE_MANDEL, _Q_PROFILE, _BELL_MCCAFFREY]
@@ -102,5 +104,5 @@ def of_methods(interval: str, correction: str, *, drawn: bool = False) -> tuple[
     references += [_INTERVALS[interval]] if interval in _INTERVALS else [_INTERVALS["wilson"]]
     references += [_JOHNSON] if interval == "score" else []
     references += [_CORRECTIONS[correction]] if correction in _CORRECTIONS else []
-    references += _SAMPLE if drawn else ()
+    references += _SAMPLE if is_survey_sample else ()
     return tuple(references)

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from isolux.stats.intervals import Interval
 from isolux.stats.statistic import FloatArray
 
-_ROUNDS = 60
+_MAX_ITERATIONS = 60
 """Usually 12 are enough."""
-_CLOSE = 1e-13  # of differences, log ratios and z
+_ARGUMENT_TOLERANCE = 1e-13  # of differences, log ratios and z
 _VALUE_TOLERANCE = 1e-14  # of proportions
 _MIN_START_VALUE = 1e-6  # of proportions
 _MAX_OPEN_FRACTION = 0.7  # of rows: below it, solved rows are dropped from the arrays
@@ -26,7 +26,7 @@ Excess = Callable[[FloatArray], FloatArray]
 """``[h] -> [h]``: at most 0 at the start of the search; NaN where it is undefined."""
 
 
-def passing_zero(
+def find_roots(
     function: Excess,
     start: FloatArray,
     limit: FloatArray,
@@ -55,7 +55,7 @@ def passing_zero(
             if initial_slope is None
             else start - value_at_start / initial_slope * np.sign(limit - start)
         )
-        for iteration in range(_ROUNDS):
+        for iteration in range(_MAX_ITERATIONS):
             if not is_open.any():
                 break
             if restrict is not None and is_open.sum() <= _MAX_OPEN_FRACTION * len(is_open):
@@ -88,12 +88,14 @@ def passing_zero(
             start, limit = np.where(sign < 0, x, start), np.where(sign > 0, x, limit)
             previous_sign = sign
             is_open = (
-                is_open & (np.abs(value_at_x) > _VALUE_TOLERANCE) & (np.abs(limit - start) > _CLOSE)
+                is_open
+                & (np.abs(value_at_x) > _VALUE_TOLERANCE)
+                & (np.abs(limit - start) > _ARGUMENT_TOLERANCE)
             )
     return roots
 
 
-Rising = Callable[..., Excess]
+BuildExcess = Callable[..., Excess]
 """``()`` returns a function that is above 0 outside each interval, ``(rows)`` that of some rows."""
 
 Slope = Callable[[FloatArray, npt.NDArray[np.intp] | None], FloatArray]
@@ -104,8 +106,8 @@ _N_FIRST_CANDIDATES = 32  # candidates that are solved before all others are com
 _TIE_TOLERANCE = 1e-9  # bounds this near the outermost are solved too, so that ties are complete
 
 
-def both_ends(
-    build_excess: Rising, centres: FloatArray, max_bound: float, slope: Slope
+def find_bounds(
+    build_excess: BuildExcess, centres: FloatArray, max_bound: float, slope: Slope
 ) -> Interval:
     """Find both bounds of intervals around ``centres``, which has every pair twice: ``[2 h]``."""
     h = len(centres) // 2
@@ -113,19 +115,19 @@ def both_ends(
     return Interval(bounds[:h], bounds[h:])
 
 
-def farthest_end(
-    build_excess: Rising,
+def find_outermost_bound(
+    build_excess: BuildExcess,
     centres: FloatArray,
     max_bound: float,
     slope: Slope,
     *,
-    towards: bool = False,
+    inner_bound: bool = False,
 ) -> FloatArray:
     """Find each pair's outermost bound, ``[h]``; -inf for pairs that cannot have the largest."""
     h = len(centres) // 2
     limits = np.repeat([-max_bound, max_bound], h)
     direction = np.where(limits < 0, -1.0, 1.0)
-    sign = -direction if towards else direction  # sign × bound is maximised
+    sign = -direction if inner_bound else direction  # sign × bound is maximised
     if len(centres) <= _MAX_FULL_SEARCH:
         bounds = sign * _find_edge(build_excess, centres, limits, slope)
         return np.asarray(np.fmax(bounds[:h], bounds[h:]))
@@ -144,10 +146,10 @@ def farthest_end(
     edges[first_rows] = _bounds_of_rows(build_excess, centres, limits, slope, first_rows)
     best_bound = sign * (float(np.max(sign[first_rows] * edges[first_rows])) - _TIE_TOLERANCE)
     with np.errstate(invalid="ignore"):
-        is_outside = excess(best_bound) > 0 if not towards else ~(excess(best_bound) <= 0)
+        is_outside = excess(best_bound) > 0 if not inner_bound else ~(excess(best_bound) <= 0)
         is_beyond = direction * (best_bound - centres) > 0
     is_candidate = np.isinf(edges)
-    is_candidate &= is_beyond & is_outside if towards else ~(is_beyond & is_outside)
+    is_candidate &= is_beyond & is_outside if inner_bound else ~(is_beyond & is_outside)
     remaining_rows = np.flatnonzero(is_candidate)
     edges[remaining_rows] = _bounds_of_rows(build_excess, centres, limits, slope, remaining_rows)
     bounds = sign * edges
@@ -155,7 +157,7 @@ def farthest_end(
 
 
 def _bounds_of_rows(
-    build_excess: Rising,
+    build_excess: BuildExcess,
     centres: FloatArray,
     limits: FloatArray,
     slope: Slope,
@@ -171,7 +173,7 @@ def _bounds_of_rows(
 
 
 def _find_edge(
-    build_excess: Rising, centres: FloatArray, limits: FloatArray, slope: Slope
+    build_excess: BuildExcess, centres: FloatArray, limits: FloatArray, slope: Slope
 ) -> FloatArray:
     """Find where the interval around ``centres`` ends on the way to ``limits``: ``[h]``."""
     zero = np.zeros_like(centres)
@@ -180,5 +182,5 @@ def _find_edge(
     zero_is_outside = excess(zero) > 0
     start = np.where(passes_zero & ~zero_is_outside, zero, centres)
     limit = np.where(passes_zero & zero_is_outside, zero, limits)
-    edges = passing_zero(excess, start, limit, build_excess, slope(start, None))
+    edges = find_roots(excess, start, limit, build_excess, slope(start, None))
     return np.where(np.isnan(centres), np.nan, edges)

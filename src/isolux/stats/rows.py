@@ -19,11 +19,11 @@ from isolux.stats.statistic import FloatArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-AT_ONCE = 500_000
+MAX_ENTRIES_PER_BATCH = 500_000
 """Entries that are reduced at once: about twenty numbers are computed of each."""
-_FULL = 8
+_MAX_CELLS_PER_ENTRY = 8
 """Cells per entry up to which a dense table is faster than a search."""
-_MANY = 512
+_MAX_SLICED_ROWS = 512
 """Rows from which scipy's own indexing is as fast."""
 
 
@@ -41,10 +41,10 @@ def take_rows(container: Any, rows: npt.NDArray[Any]) -> Any:
     return replace(container, **taken_fields)
 
 
-def some_rows(matrix: csr_array, indices: int | npt.NDArray[Any]) -> csr_array:
+def take_matrix_rows(matrix: csr_array, indices: int | npt.NDArray[Any]) -> csr_array:
     """Return a copy of rows, in the order of the indices."""
     row_indices = np.atleast_1d(indices)
-    if not 0 < len(row_indices) <= _MANY:
+    if not 0 < len(row_indices) <= _MAX_SLICED_ROWS:
         return matrix[row_indices]
     starts, stops = matrix.indptr[row_indices], matrix.indptr[row_indices + 1]
     row_pointers = np.concatenate([starts[:1] * 0, np.cumsum(stops - starts, dtype=starts.dtype)])
@@ -95,7 +95,7 @@ def row_numbers(matrix: csr_array) -> npt.NDArray[np.int64]:
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
-def entries(
+def align_entries(
     sums: csr_array, counts: csr_array, multiplicity: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], FloatArray, FloatArray, FloatArray]:
     """Align sums with counts: row, sum, count and multiplicity of every entry."""
@@ -103,13 +103,13 @@ def entries(
     row, column = row_numbers(counts)[has_units], counts.indices[has_units]
     return (
         row,
-        held_at(counts, sums)[has_units],
+        values_at(counts, sums)[has_units],
         counts.data[has_units],
         multiplicity[column].astype(float),
     )
 
 
-def held_at(pattern: csr_array, matrix: csr_array) -> FloatArray:
+def values_at(pattern: csr_array, matrix: csr_array) -> FloatArray:
     """Return the values of a matrix at the entries of another of its shape, 0 where it has none."""
     has_equal_counts = matrix.nnz == pattern.nnz and np.array_equal(matrix.indptr, pattern.indptr)
     if has_equal_counts and np.array_equal(matrix.indices, pattern.indices):
@@ -117,9 +117,9 @@ def held_at(pattern: csr_array, matrix: csr_array) -> FloatArray:
     values = np.zeros(pattern.nnz)
     if not pattern.nnz or not matrix.nnz:
         return values
-    pattern_cells, matrix_cells = _keys(pattern), _keys(matrix)
+    pattern_cells, matrix_cells = _cell_numbers(pattern), _cell_numbers(matrix)
     n_cells = pattern.shape[0] * pattern.shape[1]
-    if n_cells <= _FULL * pattern.nnz:
+    if n_cells <= _MAX_CELLS_PER_ENTRY * pattern.nnz:
         values = np.zeros(n_cells)
         values[matrix_cells] = matrix.data
         return values[pattern_cells]
@@ -129,7 +129,7 @@ def held_at(pattern: csr_array, matrix: csr_array) -> FloatArray:
     return values
 
 
-def less_each(pattern: csr_array, total_row: csr_array, rows: csr_array) -> csr_array:
+def subtract_from_each(pattern: csr_array, total_row: csr_array, rows: csr_array) -> csr_array:
     """Subtract each row from a total, at the entries of a pattern row.
 
     Shapes: ``pattern, total_row`` [1, c], ``rows`` [g, c]; returns [g, c].
@@ -138,16 +138,16 @@ def less_each(pattern: csr_array, total_row: csr_array, rows: csr_array) -> csr_
     --------
     >>> from scipy.sparse import csr_array
     >>> whole, rows = csr_array(np.array([[5.0, 6.0]])), csr_array(np.array([[0.0, 6.0]]))
-    >>> less_each(whole, whole, rows).toarray().tolist()
+    >>> subtract_from_each(whole, whole, rows).toarray().tolist()
     [[5.0, 0.0]]
     """
     n = rows.shape[0]
     row_pointers = np.arange(n + 1, dtype=pattern.indptr.dtype) * pattern.nnz
-    remaining = np.tile(held_at(pattern, total_row), n)
+    remaining = np.tile(values_at(pattern, total_row), n)
     differences = _build_rows(rows, remaining, np.tile(pattern.indices, n), row_pointers)
-    remaining -= held_at(differences, rows)
+    remaining -= values_at(differences, rows)
     return differences
 
 
-def _keys(matrix: csr_array) -> npt.NDArray[np.int64]:
+def _cell_numbers(matrix: csr_array) -> npt.NDArray[np.int64]:
     return np.asarray(row_numbers(matrix) * matrix.shape[1] + matrix.indices)

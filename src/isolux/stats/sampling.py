@@ -34,12 +34,12 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.weights import columns_of, part_sizes
+from isolux.stats.weights import batch_sizes, column_batches
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_DENSE = 1_000_000
+_MAX_DENSE_NUMBERS = 1_000_000
 """Numbers up to which a dense product is faster than a sparse one."""
 
 
@@ -49,145 +49,154 @@ class Strata:
 
     Parameters
     ----------
-    of : [c] int
+    stratum_index : [c] int
         The stratum of each cluster, from 0.
-    drawn : [h] int
+    n_sampled : [h] int
         Clusters sampled in each stratum, also those without a scored unit; at least 2.
-    left : [h] float, optional
+    unsampled_fraction : [h] float, optional
         Fraction of each stratum's clusters in the population that were not sampled (the finite
         population factor). Default: 1, an infinite population.
     """
 
-    of: IntArray
-    drawn: IntArray
-    left: FloatArray | None = None
+    stratum_index: IntArray
+    n_sampled: IntArray
+    unsampled_fraction: FloatArray | None = None
 
     @property
-    def lift(self) -> FloatArray:
+    def small_sample_factor(self) -> FloatArray:
         """``C_h / (C_h - 1)``: the correction of the variance for few clusters, ``[h]``."""
-        clusters = self.drawn.astype(np.float64)
+        clusters = self.n_sampled.astype(np.float64)
         return clusters / np.maximum(clusters - 1.0, 1.0)
 
     @property
-    def unseen(self) -> FloatArray:
+    def finite_population_factor(self) -> FloatArray:
         """1 − sampling fraction of each stratum, 0 to 1: ``[h]``."""
-        return np.ones(len(self.drawn)) if self.left is None else self.left
+        return (
+            np.ones(len(self.n_sampled))
+            if self.unsampled_fraction is None
+            else self.unsampled_fraction
+        )
 
     @property
-    def factor(self) -> FloatArray:
+    def variance_factor(self) -> FloatArray:
         """Factor of the sum of squares around a stratum's mean in the variance, ``[h]``."""
-        return self.lift * self.unseen
+        return self.small_sample_factor * self.finite_population_factor
 
-    def absent(self) -> IntArray:
+    def count_absent_clusters(self) -> IntArray:
         """Count the sampled clusters of each stratum that have no scored unit, ``[h]``."""
-        return self.drawn - np.bincount(self.of, minlength=len(self.drawn))
+        return self.n_sampled - np.bincount(self.stratum_index, minlength=len(self.n_sampled))
 
 
-def products_of(rows: csr_array, strata: Strata | None) -> FloatArray:
+def stratified_products(rows: csr_array, strata: Strata | None) -> FloatArray:
     """Sum cross products of rows over clusters, around their stratum means: ``[k, k]``."""
-    if rows.shape[0] * rows.shape[1] <= _DENSE:
+    if rows.shape[0] * rows.shape[1] <= _MAX_DENSE_NUMBERS:
         dense = rows.toarray()
         if strata is None:
             return np.asarray(dense @ dense.T)
-        factor = strata.factor
-        products = (dense * factor[strata.of]) @ dense.T
-        h = len(strata.drawn)
-        sums_by_row = [np.bincount(strata.of, weights=row, minlength=h) for row in dense]
+        factor = strata.variance_factor
+        products = (dense * factor[strata.stratum_index]) @ dense.T
+        h = len(strata.n_sampled)
+        sums_by_row = [np.bincount(strata.stratum_index, weights=row, minlength=h) for row in dense]
         totals = np.asarray(sums_by_row, dtype=np.float64).reshape(len(dense), h)
     elif strata is None:
         return np.asarray((rows @ rows.T).todense())
     else:
-        factor = strata.factor
-        products = np.asarray((rows.multiply(factor[strata.of][None, :]) @ rows.T).todense())
+        factor = strata.variance_factor
+        products = np.asarray(
+            (rows.multiply(factor[strata.stratum_index][None, :]) @ rows.T).todense()
+        )
         totals = stratum_totals(rows, strata)
     # Minus the products of stratum means: the covariance within strata.
-    return np.asarray(products - (totals * (factor / strata.drawn)) @ totals.T)
+    return np.asarray(products - (totals * (factor / strata.n_sampled)) @ totals.T)
 
 
 def stratum_totals(rows: csr_array, strata: Strata) -> FloatArray:
     """Sum rows by stratum, ``[k, h]``."""
     from scipy.sparse import csr_array
 
-    c, h = rows.shape[1], len(strata.drawn)
+    c, h = rows.shape[1], len(strata.n_sampled)
     if h == 1:
         return np.asarray(rows.sum(axis=1)).reshape(-1, 1)
-    membership = csr_array((np.ones(c), (np.arange(c), strata.of)), shape=(c, h))
+    membership = csr_array((np.ones(c), (np.arange(c), strata.stratum_index)), shape=(c, h))
     return np.asarray((rows @ membership).todense())
 
 
-def inner(x: csr_array, y: csr_array, strata: Strata | None) -> FloatArray:
+def stratified_row_products(x: csr_array, y: csr_array, strata: Strata | None) -> FloatArray:
     """Sum products of corresponding rows of two matrices over clusters: ``[k]``."""
     product = x.multiply(y)
     if strata is None:
         return np.asarray(product.sum(axis=1)).ravel()
-    factor = strata.factor
-    total = np.asarray(product @ factor[strata.of]).ravel()
-    means = stratum_totals(x, strata) * stratum_totals(y, strata) / strata.drawn
+    factor = strata.variance_factor
+    total = np.asarray(product @ factor[strata.stratum_index]).ravel()
+    means = stratum_totals(x, strata) * stratum_totals(y, strata) / strata.n_sampled
     return np.asarray(total - means @ factor)
 
 
-def variance_of_sums(rows: csr_array, strata: Strata | None) -> FloatArray:
+def covariance_of_sums(rows: csr_array, strata: Strata | None) -> FloatArray:
     """Covariance of sums over resampled clusters, ``[k, k]``: that of bootstrap replicates."""
     n_clusters = rows.shape[1]
     single_stratum = Strata(np.zeros(n_clusters, dtype=np.int64), np.array([n_clusters]))
-    return products_of(rows, strata or single_stratum)
+    return stratified_products(rows, strata or single_stratum)
 
 
-def spread(
+def stratified_normal_weights(
     rng: np.random.Generator, n_clusters: int, strata: Strata | None, replicates: int
 ) -> FloatArray:
-    """Draw normal weights of clusters whose sums have the covariance of ``products_of``."""
+    """Draw normal weights of clusters whose sums have the covariance of ``stratified_products``."""
     normals = rng.standard_normal((n_clusters, replicates))
     if strata is None:
         return normals
-    h = len(strata.drawn)
+    h = len(strata.n_sampled)
     # Clusters without scored units contribute 0, but count in their stratum's mean.
-    absent = rng.standard_normal((h, replicates)) * np.sqrt(strata.absent())[:, None]
+    absent = rng.standard_normal((h, replicates)) * np.sqrt(strata.count_absent_clusters())[:, None]
     total = np.zeros((h, replicates))
-    np.add.at(total, strata.of, normals)
+    np.add.at(total, strata.stratum_index, normals)
     total = absent + total
-    centred = normals - (total / strata.drawn[:, None])[strata.of]
-    return np.asarray(centred * np.sqrt(strata.factor)[strata.of][:, None])
+    centred = normals - (total / strata.n_sampled[:, None])[strata.stratum_index]
+    return np.asarray(centred * np.sqrt(strata.variance_factor)[strata.stratum_index][:, None])
 
 
-def rao_wu(
+def rao_wu_weights(
     rng: np.random.Generator, n_clusters: int, strata: Strata | None, replicates: int
 ) -> FloatArray:
     """Draw replicate weights of clusters by Rao and Wu's rescaled bootstrap: ``[c, r]``."""
     return np.hstack(
-        [np.zeros((n_clusters, 0)), *rao_wu_in_parts(rng, n_clusters, strata, replicates)]
+        [np.zeros((n_clusters, 0)), *rao_wu_batches(rng, n_clusters, strata, replicates)]
     )
 
 
-def rao_wu_in_parts(
+def rao_wu_batches(
     rng: np.random.Generator, n_clusters: int, strata: Strata | None, replicates: int
 ) -> Iterator[FloatArray]:
-    """Draw the same weights as ``rao_wu``, in batches of replicates: ``[c, batch]``.
+    """Draw the same weights as ``rao_wu_weights``, in batches of replicates: ``[c, batch]``.
 
     Examples
     --------
-    >>> [part.shape for part in rao_wu_in_parts(np.random.default_rng(0), 4, None, 128)]
+    >>> [part.shape for part in rao_wu_batches(np.random.default_rng(0), 4, None, 128)]
     [(4, 32), (4, 32), (4, 32), (4, 32)]
     """
     if strata is None:
         strata = Strata(np.zeros(n_clusters, dtype=np.int64), np.array([max(n_clusters, 2)]))
-    stratum_rows = [np.flatnonzero(strata.of == h) for h in range(len(strata.drawn))]
-    n_sampled = strata.drawn[strata.of]
+    stratum_rows = [np.flatnonzero(strata.stratum_index == h) for h in range(len(strata.n_sampled))]
+    n_sampled = strata.n_sampled[strata.stratum_index]
     # The deviation from 1 shrinks by the root of the finite population factor.
     # Rao and Wu: C - 1 draws with factor C / (C - 1).
-    n_draws, fpc_root = n_sampled - 1.0, np.sqrt(strata.unseen)[strata.of]
-    sizes = part_sizes(replicates)
+    n_draws, fpc_root = (
+        n_sampled - 1.0,
+        np.sqrt(strata.finite_population_factor)[strata.stratum_index],
+    )
+    sizes = batch_sizes(replicates)
     for n_batch in sizes if len(stratum_rows) == 1 else [replicates]:
         counts = np.zeros((n_clusters, n_batch), dtype=np.uint16)
         for h, rows in enumerate(stratum_rows):
             if not len(rows):
                 continue
-            n = int(strata.drawn[h])
+            n = int(strata.n_sampled[h])
             for r in range(n_batch):  # one replicate at a time, to save memory
                 draw_counts = np.bincount(rng.integers(0, n, size=n - 1), minlength=n)
                 counts[rows, r] = draw_counts[: len(rows)]
         for count_batch in (
-            columns_of(counts) if len(stratum_rows) > 1 else [counts.astype(np.float64)]
+            column_batches(counts) if len(stratum_rows) > 1 else [counts.astype(np.float64)]
         ):
             yield _rescale(count_batch, n_sampled / n_draws, fpc_root)
 
@@ -201,7 +210,7 @@ def _rescale(counts: FloatArray, factor: FloatArray, fpc_root: FloatArray) -> Fl
     return counts
 
 
-def kish(weights: npt.NDArray[np.float64]) -> float:
+def kish_effective_size(weights: npt.NDArray[np.float64]) -> float:
     """Return Kish's effective sample size: ``(sum w)² / sum w²``."""
     sum_of_squares = float((weights**2).sum())
     return float(weights.sum()) ** 2 / sum_of_squares if sum_of_squares > 0 else 0.0

@@ -45,77 +45,87 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.constants import (
-    CAREFUL_PEOPLE,
-    FURTHEST,
-    HALF_OWN_ANSWERS,
-    OWN_VARIANCE_POWER,
-    WIDEST_LOG_RATIO,
+    CONTINUITY_CORRECTION_UNITS,
+    HALF_WEIGHT_EVENTS,
+    MAX_LOG_RATIO,
+    MAX_Z,
+    OWN_VARIANCE_WEIGHT,
 )
-from isolux.stats.intervals import Interval, quantile
-from isolux.stats.roots import Excess, Rising, Slope, both_ends, farthest_end, passing_zero
+from isolux.stats.intervals import Interval, t_from_z
+from isolux.stats.roots import (
+    BuildExcess,
+    Excess,
+    Slope,
+    find_bounds,
+    find_outermost_bound,
+    find_roots,
+)
 from isolux.stats.rows import take_rows
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
-_FLAT = 1e-14  # a variance of proportions below this is rounding
+_ZERO_VARIANCE = 1e-14  # a variance of proportions below this is rounding
 _MIN_STANDARD_ERROR = 1e-300
 
-Parts = tuple[FloatArray, FloatArray, FloatArray]
+VarianceTerms = tuple[FloatArray, FloatArray, FloatArray]
 """V over p (1 - p): the first group's term, the second group's, and their covariance."""
 
 
 @dataclass(frozen=True, slots=True)
-class ShareGaps:
+class ProportionDifferences:
     """Differences a - b of h pairs of proportions.
 
     Parameters
     ----------
     a, b : [h] float
         Proportions, 0 to 1.
-    worth : ([h] float, [h] float)
+    n_effective : ([h] float, [h] float)
         Each group's effective number of independent rows.
-    own, pooled : Parts
+    own_terms, pooled_terms : Parts
         Terms of the CR2 variance, and of the variance by the pooled intracluster correlation.
-    freedom, of_rows : [h] float
+    dof, independent_dof : [h] float
         Degrees of freedom of the CR2 variance, and those of as many independent rows; both
         infinite where rows are independent.
     """
 
     a: FloatArray
     b: FloatArray
-    worth: tuple[FloatArray, FloatArray]
-    own: Parts
-    pooled: Parts
-    freedom: FloatArray
-    of_rows: FloatArray
+    n_effective: tuple[FloatArray, FloatArray]
+    own_terms: VarianceTerms
+    pooled_terms: VarianceTerms
+    dof: FloatArray
+    independent_dof: FloatArray
 
     @classmethod
-    def of(
+    def from_cluster_means(
         cls, a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, cluster_overlap: FloatArray
-    ) -> ShareGaps:
+    ) -> ProportionDifferences:
         """Combine two groups; the parameters are those of ``differences.of_means``."""
-        is_constant = (a.variance <= _FLAT) | (b.variance <= _FLAT)
+        is_constant = (a.variance <= _ZERO_VARIANCE) | (b.variance <= _ZERO_VARIANCE)
         joint_sd = np.sqrt(np.maximum(a.value * (1 - a.value) * b.value * (1 - b.value), 0.0))
         # Covariances over the product of SDs, so that they scale with the proportions under d.
         own_correlation = np.divide(
             covariance, joint_sd, out=np.zeros_like(joint_sd), where=~is_constant & (joint_sd > 0)
         )
-        pooled_correlation = np.where(is_constant, 0.0, a.correlation * cluster_overlap)
+        pooled_correlation = np.where(
+            is_constant, 0.0, a.intracluster_correlation * cluster_overlap
+        )
         # Rare outcomes, and 1 without weights, bound both estimates of the design effect.
-        min_effects = [group.least_effect() for group in (a, b)]
+        min_effects = [group.min_design_effect() for group in (a, b)]
         own_effects = [
-            np.maximum(g.own_effect(), y) for g, y in zip((a, b), min_effects, strict=True)
+            np.maximum(g.own_design_effect(), y) for g, y in zip((a, b), min_effects, strict=True)
         ]
         pooled_effects = [
-            np.maximum(g.pooled_effect(), y) for g, y in zip((a, b), min_effects, strict=True)
+            np.maximum(g.pooled_design_effect(), y)
+            for g, y in zip((a, b), min_effects, strict=True)
         ]
         n_effective = [
-            g.units / np.maximum(x, y)
+            g.n_units / np.maximum(x, y)
             for g, x, y in zip((a, b), own_effects, pooled_effects, strict=True)
         ]
         with np.errstate(divide="ignore", invalid="ignore"):
             own_effects, pooled_effects = (
-                [x / a.units, y / b.units] for x, y in (own_effects, pooled_effects)
+                [x / a.n_units, y / b.n_units] for x, y in (own_effects, pooled_effects)
             )
         return cls(
             a.value,
@@ -126,22 +136,22 @@ class ShareGaps:
             *_dof(a, b),
         )
 
-    def at(self, a: FloatArray, b: FloatArray) -> ShareGaps:
+    def with_proportions(self, a: FloatArray, b: FloatArray) -> ProportionDifferences:
         """Replace the proportions, with the same designs."""
         return replace(self, a=a, b=b)
 
-    def only(self, rows: npt.NDArray[np.intp]) -> ShareGaps:
+    def take(self, rows: npt.NDArray[np.intp]) -> ProportionDifferences:
         """Select pairs by index."""
-        pairs: ShareGaps = take_rows(self, rows)
+        pairs: ProportionDifferences = take_rows(self, rows)
         return pairs
 
-    def growth(self, z: float | FloatArray) -> FloatArray:
+    def t_inflation(self, z: float | FloatArray) -> FloatArray:
         """Squared ratio of Student's t of the clusters to that of independent rows, at z."""
-        is_independent = np.isinf(self.freedom)
+        is_independent = np.isinf(self.dof)
         if is_independent.all():  # no quantiles needed
-            return np.ones(np.broadcast_shapes(self.freedom.shape, np.shape(z)))
-        t_clusters = quantile(z, np.where(is_independent, 1.0, self.freedom))
-        t_rows = quantile(z, np.where(is_independent, 1.0, self.of_rows))
+            return np.ones(np.broadcast_shapes(self.dof.shape, np.shape(z)))
+        t_clusters = t_from_z(z, np.where(is_independent, 1.0, self.dof))
+        t_rows = t_from_z(z, np.where(is_independent, 1.0, self.independent_dof))
         ratio = np.divide(t_clusters, t_rows, out=np.ones_like(t_clusters), where=t_rows > 0)
         return np.asarray(np.where(is_independent, 1.0, ratio**2))
 
@@ -152,9 +162,9 @@ class ShareGaps:
 
         Only one of ``difference`` and ``ratio`` may differ from its default.
         """
-        n, m = self.worth
+        n, m = self.n_effective
         with np.errstate(invalid="ignore", divide="ignore"):
-            null_a, null_b = self._if(difference, ratio)
+            null_a, null_b = self._constrained_mle(difference, ratio)
             pooled_proportion = (n * self.a + m * self.b) / (n + m)
             event_rate = np.minimum(pooled_proportion, 1.0 - pooled_proportion)
             # Shrink the own proportion towards the MLE under the null by its rarer outcomes.
@@ -162,25 +172,25 @@ class ShareGaps:
             for proportion, null_proportion, n_rows in ((self.a, null_a, n), (self.b, null_b, m)):
                 n_events = n_rows * event_rate
                 proportions.append(
-                    (n_events * proportion + HALF_OWN_ANSWERS * null_proportion)
-                    / (n_events + HALF_OWN_ANSWERS)
+                    (n_events * proportion + HALF_WEIGHT_EVENTS * null_proportion)
+                    / (n_events + HALF_WEIGHT_EVENTS)
                 )
             p, q = (np.maximum(x * (1.0 - x), 0.0) for x in proportions)
             joint_sd = np.sqrt(p * q)
             # Terms of a and b minus the covariance, at the shrunken proportions.
             own_variance, pooled_variance = (
                 np.maximum(x * p + y * q * ratio**2 - 2.0 * ratio * t * joint_sd, 0.0)
-                for x, y, t in (self.own, self.pooled)
+                for x, y, t in (self.own_terms, self.pooled_terms)
             )
-        return own_variance, own_variance**OWN_VARIANCE_POWER * pooled_variance ** (
-            1.0 - OWN_VARIANCE_POWER
+        return own_variance, own_variance**OWN_VARIANCE_WEIGHT * pooled_variance ** (
+            1.0 - OWN_VARIANCE_WEIGHT
         )
 
-    def _if(
+    def _constrained_mle(
         self, difference: float | FloatArray, ratio: float | FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return the constrained maximum likelihood estimates of both proportions, a = r b + d."""
-        n, m = self.worth
+        n, m = self.n_effective
         if np.ndim(ratio) == 0 and ratio == 1.0:
             if np.ndim(difference) == 0 and difference == 0.0:
                 pooled_proportion = (n * self.a + m * self.b) / (n + m)
@@ -191,25 +201,27 @@ class ShareGaps:
         null_b = _constrained_mle_of_ratio(self.a, self.b, (n, m), ratio)
         return np.clip(null_b * ratio, 0.0, 1.0), null_b
 
-    def reach(
+    def half_width(
         self,
         z: float | FloatArray,
         difference: float | FloatArray = 0.0,
         *,
         ratio: float | FloatArray = 1.0,
-        careful: bool = False,
+        conservative: bool = False,
     ) -> FloatArray:
         """Return the half-width at z, with the continuity correction if it is conservative."""
         own_variance, min_variance = self.variances(difference, ratio)
-        half_width = z * np.sqrt(np.maximum(self.growth(z) * own_variance, min_variance))
-        return np.asarray(half_width + self.aside(ratio) if careful else half_width)
+        half_width = z * np.sqrt(np.maximum(self.t_inflation(z) * own_variance, min_variance))
+        return np.asarray(
+            half_width + self.continuity_correction(ratio) if conservative else half_width
+        )
 
-    def aside(self, ratio: float | FloatArray = 1.0) -> FloatArray:
+    def continuity_correction(self, ratio: float | FloatArray = 1.0) -> FloatArray:
         """Return the continuity correction of a conservative bound of a - r b."""
-        n, m = (np.maximum(n_effective, 1.0) for n_effective in self.worth)
-        return np.asarray(CAREFUL_PEOPLE * np.maximum(1.0 / n, ratio / m))
+        n, m = (np.maximum(n_effective, 1.0) for n_effective in self.n_effective)
+        return np.asarray(CONTINUITY_CORRECTION_UNITS * np.maximum(1.0 / n, ratio / m))
 
-    def deviates(self, difference: float | FloatArray = 0.0) -> FloatArray:
+    def z_statistics(self, difference: float | FloatArray = 0.0) -> FloatArray:
         """Return the z statistics of a - b against a difference, by test inversion: ``[h]``."""
         offset = self.a - self.b - difference
         distance = np.abs(offset)
@@ -218,53 +230,59 @@ class ShareGaps:
             # V is the larger of two variances, so z is the smaller of two statistics.
             z_by_minimum = np.where(min_variance > 0, distance / np.sqrt(min_variance), np.inf)
             t_statistics = np.where(own_variance > 0, distance / np.sqrt(own_variance), np.inf)
-        statistics = np.minimum(np.minimum(z_by_minimum, self._t_to_z(t_statistics)), FURTHEST)
+        statistics = np.minimum(np.minimum(z_by_minimum, self._t_to_z(t_statistics)), MAX_Z)
         statistics = np.where(distance > 0, statistics, 0.0)
         return np.asarray(np.where(np.isnan(offset), np.nan, np.sign(offset) * statistics))
 
     def _t_to_z(self, t: FloatArray) -> FloatArray:
         """Convert t to z: find the z at which z times the root of the t inflation is t."""
-        if np.isinf(self.freedom).all():
+        if np.isinf(self.dof).all():
             return t
-        max_z = np.minimum(t, FURTHEST)
+        max_z = np.minimum(t, MAX_Z)
 
-        def build_excess(pairs: ShareGaps, t: FloatArray) -> Excess:
-            return lambda z: z * np.sqrt(pairs.growth(z)) - t
+        def build_excess(pairs: ProportionDifferences, t: FloatArray) -> Excess:
+            return lambda z: z * np.sqrt(pairs.t_inflation(z)) - t
 
-        z_values = passing_zero(
+        z_values = find_roots(
             build_excess(self, t),
             np.zeros(len(t)),
             max_z,
-            lambda rows: build_excess(self.only(rows), t[rows]),
+            lambda rows: build_excess(self.take(rows), t[rows]),
         )
-        return np.where(np.isinf(self.freedom), t, z_values)
+        return np.where(np.isinf(self.dof), t, z_values)
 
-    def interval(self, z: float, *, careful: bool = False) -> Interval:
+    def interval(self, z: float, *, conservative: bool = False) -> Interval:
         """Return the interval of a - b at z; NaN where a proportion is NaN."""
-        return both_ends(*self._difference_search(z, conservative=careful))
+        return find_bounds(*self._difference_search(z, conservative=conservative))
 
-    def log_ratio_interval(self, z: float, *, careful: bool = False) -> Interval:
+    def log_ratio_interval(self, z: float, *, conservative: bool = False) -> Interval:
         """Return the interval of ln(a / b) at z; NaN where a proportion is 0 or NaN."""
-        return both_ends(*self._ratio_search(z, conservative=careful))
+        return find_bounds(*self._ratio_search(z, conservative=conservative))
 
-    def farthest(self, z: float, *, log: bool = False, towards: bool = False) -> FloatArray:
+    def outermost_bound(
+        self, z: float, *, log: bool = False, inner_bound: bool = False
+    ) -> FloatArray:
         """Return the larger of ``high`` and ``-low``; -inf for pairs that cannot be the largest.
 
-        ``log``: of ln(a / b). ``towards``: the larger of ``low`` and ``-high``.
+        ``log``: of ln(a / b). ``inner_bound``: the larger of ``low`` and ``-high``.
         """
         search = self._ratio_search(z) if log else self._difference_search(z)
-        return farthest_end(*search, towards=towards)
+        return find_outermost_bound(*search, inner_bound=inner_bound)
 
     def _difference_search(
         self, z: float, *, conservative: bool = False
-    ) -> tuple[Rising, FloatArray, float, Slope]:
+    ) -> tuple[BuildExcess, FloatArray, float, Slope]:
         """Return the root-finding problem for both bounds of a - b of every pair."""
-        pairs_twice, t_inflations = self._duplicate_pairs(), _duplicate(self.growth(z))
-        corrections = _duplicate(self.aside()) if conservative else np.zeros(len(pairs_twice.a))
+        pairs_twice, t_inflations = self._duplicate_pairs(), _duplicate(self.t_inflation(z))
+        corrections = (
+            _duplicate(self.continuity_correction())
+            if conservative
+            else np.zeros(len(pairs_twice.a))
+        )
 
         def build_excess(rows: npt.NDArray[np.intp] | None = None) -> Excess:
             index = slice(None) if rows is None else rows
-            pairs = pairs_twice if rows is None else pairs_twice.only(rows)
+            pairs = pairs_twice if rows is None else pairs_twice.take(rows)
             observed, t_inflation, correction = (
                 pairs.a - pairs.b,
                 t_inflations[index],
@@ -285,25 +303,29 @@ class ShareGaps:
 
     def _ratio_search(
         self, z: float, *, conservative: bool = False
-    ) -> tuple[Rising, FloatArray, float, Slope]:
+    ) -> tuple[BuildExcess, FloatArray, float, Slope]:
         """Return the root-finding problem for both bounds of ln(a / b)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             is_positive = (self.a > 0) & (self.b > 0)
-            log_ratios = np.where(is_positive, np.log(self.a) - np.log(self.b), np.nan)
-        pairs_twice, t_inflations = self._duplicate_pairs(), _duplicate(self.growth(z))
+            log_ratios = np.where(
+                is_positive, np.log(self.a) - np.log(self.b), np.nan
+            )
+        pairs_twice, t_inflations = self._duplicate_pairs(), _duplicate(self.t_inflation(z))
 
         def build_excess(rows: npt.NDArray[np.intp] | None = None) -> Excess:
             pairs, t_inflation = (
                 (pairs_twice, t_inflations)
                 if rows is None
-                else (pairs_twice.only(rows), t_inflations[rows])
+                else (pairs_twice.take(rows), t_inflations[rows])
             )
 
             def excess(log_ratio: FloatArray) -> FloatArray:
                 ratio = np.exp(log_ratio)
                 own_variance, min_variance = pairs.variances(0.0, ratio)
                 distance = np.abs(pairs.a - ratio * pairs.b)
-                distance = distance - pairs.aside(ratio) if conservative else distance
+                distance = (
+                    distance - pairs.continuity_correction(ratio) if conservative else distance
+                )
                 # Divided by 1 + ratio, the function is nearly linear; else it grows exponentially.
                 return (
                     distance - z * np.sqrt(np.maximum(t_inflation * own_variance, min_variance))
@@ -315,11 +337,11 @@ class ShareGaps:
             ratio = np.exp(log_ratio)
             return ratio * (pairs_twice.b if rows is None else pairs_twice.b[rows]) / (1.0 + ratio)
 
-        return build_excess, _duplicate(log_ratios), WIDEST_LOG_RATIO, slope
+        return build_excess, _duplicate(log_ratios), MAX_LOG_RATIO, slope
 
-    def _duplicate_pairs(self) -> ShareGaps:
+    def _duplicate_pairs(self) -> ProportionDifferences:
         """Repeat the pairs, for both bounds of an interval at once."""
-        return self.only(np.tile(np.arange(len(self.a)), 2))
+        return self.take(np.tile(np.arange(len(self.a)), 2))
 
 
 def _constrained_mle_of_difference(
@@ -375,11 +397,16 @@ def _constrained_mle_of_ratio(
 def _dof(a: ClusterMeans, b: ClusterMeans) -> tuple[FloatArray, FloatArray]:
     """Degrees of freedom of both groups' CR2 variances, and of as many independent rows."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        variance_a, variance_b = a.own_effect() / a.units, b.own_effect() / b.units
-        cluster_dof = welch_freedom(variance_a, a.freedom, variance_b, b.freedom)
-        rows_dof = [np.maximum(g.units - 1.0, 1.0) for g in (a, b)]
-        independent_dof = welch_freedom(1.0 / a.units, rows_dof[0], 1.0 / b.units, rows_dof[1])
-    is_independent = a.plain & b.plain
+        variance_a, variance_b = (
+            a.own_design_effect() / a.n_units,
+            b.own_design_effect() / b.n_units,
+        )
+        cluster_dof = welch_satterthwaite_dof(variance_a, a.dof, variance_b, b.dof)
+        rows_dof = [np.maximum(g.n_units - 1.0, 1.0) for g in (a, b)]
+        independent_dof = welch_satterthwaite_dof(
+            1.0 / a.n_units, rows_dof[0], 1.0 / b.n_units, rows_dof[1]
+        )
+    is_independent = a.has_independent_rows & b.has_independent_rows
     return np.where(is_independent, np.inf, cluster_dof), np.where(
         is_independent, np.inf, independent_dof
     )
@@ -389,14 +416,14 @@ def _duplicate(x: FloatArray) -> FloatArray:
     return np.concatenate([x, x])
 
 
-def welch_freedom(
+def welch_satterthwaite_dof(
     variance_a: FloatArray, dof_a: FloatArray, variance_b: FloatArray, dof_b: FloatArray
 ) -> FloatArray:
     """Degrees of freedom of a sum of two variances (Welch and Satterthwaite).
 
     Examples
     --------
-    >>> welch_freedom(*(np.array([x]) for x in (1.0, 10.0, 1.0, 10.0))).item()
+    >>> welch_satterthwaite_dof(*(np.array([x]) for x in (1.0, 10.0, 1.0, 10.0))).item()
     20.0
     """
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -26,19 +26,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.rows import row_numbers, some_rows
+from isolux.stats.rows import row_numbers, take_matrix_rows
 from isolux.stats.statistic import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_WORK = 5e8
+_MAX_MULTIPLICATIONS = 5e8
 """Multiplications that the estimate may cost; beyond, a sample of the groups is used."""
 _MIN_GROUPS_PER_ATTRIBUTE = 4  # groups of an attribute that are always used
 _MAX_DENSE_NUMBERS = 2_000_000  # dense numbers at once
 
 
-def apart_from_everyone(
+def deviations_from_overall(
     sums: csr_array, counts: csr_array, totals: tuple[FloatArray, FloatArray]
 ) -> tuple[csr_array, csr_array]:
     """Return clusters' contributions to group means, ``[g, c]``, and the overall mean, ``[1, c]``.
@@ -50,7 +50,7 @@ def apart_from_everyone(
     >>> from scipy.sparse import csr_array
     >>> sums = csr_array(np.array([[1.0, 0.0], [1.0, 0.0]]))
     >>> counts = csr_array(np.array([[1.0, 1.0], [1.0, 1.0]]))
-    >>> own, all_of = apart_from_everyone(sums, counts, (np.ones(2), np.full(2, 2.0)))
+    >>> own, all_of = deviations_from_overall(sums, counts, (np.ones(2), np.full(2, 2.0)))
     >>> own.toarray().tolist(), all_of.toarray().tolist()
     ([[0.25, -0.25]], [[0.25, -0.25]])
     """
@@ -62,14 +62,14 @@ def apart_from_everyone(
     return deviations[:-1], deviations[-1:]
 
 
-def more_than_chance(
+def shrinkage_factors(
     blocks: Sequence[Sequence[tuple[csr_array, csr_array]]], multiplicity: IntArray
 ) -> FloatArray:
     """Return the shrinkage factors of correlations between attributes, ``[b, b]``, 0 to 1.
 
     Shapes: ``blocks`` [g, c], ``multiplicity`` [c]; returns [b, b].
     """
-    max_rows = int(np.sqrt(_WORK / max(len(multiplicity), 1)) / max(len(blocks), 1))
+    max_rows = int(np.sqrt(_MAX_MULTIPLICATIONS / max(len(multiplicity), 1)) / max(len(blocks), 1))
     sampled_blocks = [
         _sample_rows(block, max(max_rows, _MIN_GROUPS_PER_ATTRIBUTE)) for block in blocks
     ]
@@ -115,7 +115,7 @@ def _sample_rows(
         )
         first_row += group_rows.shape[0]
         if len(rows_in_part):
-            sampled.append((some_rows(group_rows, rows_in_part), overall_row))
+            sampled.append((take_matrix_rows(group_rows, rows_in_part), overall_row))
     return sampled
 
 

@@ -39,18 +39,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.constants import GUESSED_CORRELATION, RARE_CLUSTER_DOF
-from isolux.stats.intervals import Interval, quantile
-from isolux.stats.rows import entries, held_at, take_rows
+from isolux.stats.constants import ASSUMED_INTRACLUSTER_CORRELATION, RARE_CLUSTER_DOF
+from isolux.stats.intervals import Interval, t_from_z
+from isolux.stats.rows import align_entries, take_rows, values_at
 from isolux.stats.statistic import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Total = Callable[[FloatArray], FloatArray]
+SumByGroup = Callable[[FloatArray], FloatArray]
 """Sums entries by group: ``[n] -> [g]``."""
 
-_FLAT = 1e-14  # a variance of proportions below this is rounding
+_ZERO_VARIANCE = 1e-14  # a variance of proportions below this is rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,133 +59,150 @@ class ClusterMeans:
 
     Parameters
     ----------
-    value, units : float
+    value, n_units : float
         The mean, and its number of rows: with weights, Kish's effective number.
     variance : float
         CR2: unbiased where rows are independent, nearly so elsewhere.
-    freedom : float
+    dof : float
         Bell and McCaffrey's degrees of freedom of ``variance``, for independent rows.
-    size : float
+    kish_cluster_size : float
         Kish's cluster size sum(n²) / sum(n); the rows over it are the number of equal clusters.
-    rare : float
+    n_clusters_with_event : float
         Clusters in which the rarer outcome occurs.
-    correlation : float, or [g] float
+    intracluster_correlation : float, or [g] float
         Between two rows of one cluster, estimated from all clusters.
-    shares : bool
+    is_proportion : bool
         Whether rows are 0 or 1.
-    row_effect : float, or [g] float, or None
+    weighting_effect : float, or [g] float, or None
         With unequal weights: the variance of rows over what their weights alone imply, above 1
         where errors have larger weights. None: all rows have one weight.
-    peaked : float, or None
+    kurtosis : float, or None
         Of numbers: Pearson's kurtosis of cluster contributions, 3 for a normal distribution. A
         variance with f degrees of freedom is worth 2 f / (kurtosis - 1) of a normal sample.
-    lean : float, or None
+    variance_slope : float, or None
         Of numbers: the third cumulant of the mean over the second. It is negative with outliers
         below the mean: a lower mean then has a larger variance.
-    lean_error : float, or None
+    variance_slope_se : float, or None
         Its standard error for a symmetric distribution.
     """
 
     value: FloatArray
-    units: FloatArray
+    n_units: FloatArray
     variance: FloatArray
-    freedom: FloatArray
-    size: FloatArray
-    rare: FloatArray
-    correlation: FloatArray | float
-    shares: bool = True
-    row_effect: FloatArray | None = None
-    peaked: FloatArray | None = None
-    lean: FloatArray | None = None
-    lean_error: FloatArray | None = None
+    dof: FloatArray
+    kish_cluster_size: FloatArray
+    n_clusters_with_event: FloatArray
+    intracluster_correlation: FloatArray | float
+    is_proportion: bool = True
+    weighting_effect: FloatArray | None = None
+    kurtosis: FloatArray | None = None
+    variance_slope: FloatArray | None = None
+    variance_slope_se: FloatArray | None = None
 
     @property
-    def effective_clusters(self) -> FloatArray:
+    def n_effective_clusters(self) -> FloatArray:
         """Number of equal clusters with the same variance: the effective number of clusters."""
-        return self.units / self.size
+        return self.n_units / self.kish_cluster_size
 
-    def at(self, rows: IntArray) -> ClusterMeans:
+    def take(self, rows: IntArray) -> ClusterMeans:
         """Select groups by index."""
         means: ClusterMeans = take_rows(self, rows)
-        return replace(means, correlation=self.correlation)
+        return replace(means, intracluster_correlation=self.intracluster_correlation)
 
-    def moved(self, offset: float) -> ClusterMeans:
+    def shift(self, offset: float) -> ClusterMeans:
         """Add a constant to all means."""
         return self if offset == 0.0 else replace(self, value=self.value + offset)
 
-    def binomial(self) -> FloatArray:
+    def binomial_variance(self) -> FloatArray:
         """Variance of a proportion of independent rows: p (1 - p) / n."""
-        return self.value * (1.0 - self.value) / self.units
+        return self.value * (1.0 - self.value) / self.n_units
 
-    def growth(self, z: FloatArray | float) -> FloatArray:
+    def t_inflation(self, z: FloatArray | float) -> FloatArray:
         """Squared ratio of Student's t of the clusters to that of independent rows, at z."""
-        is_independent = self.plain
+        is_independent = self.has_independent_rows
         if is_independent.all():  # no quantiles needed
-            return np.ones(np.broadcast_shapes(self.size.shape, np.shape(z)))
-        ratio = quantile(z, self.freedom) / quantile(z, np.maximum(self.units - 1.0, 1.0))
+            return np.ones(np.broadcast_shapes(self.kish_cluster_size.shape, np.shape(z)))
+        ratio = t_from_z(z, self.dof) / t_from_z(z, np.maximum(self.n_units - 1.0, 1.0))
         return np.asarray(np.where(is_independent, 1.0, ratio**2))
 
     @property
-    def plain(self) -> npt.NDArray[np.bool_]:
+    def has_independent_rows(self) -> npt.NDArray[np.bool_]:
         """Mask of groups whose rows are independent and of one weight."""
-        return np.asarray((self.size <= 1.0) & (self.row_effect is None))
+        return np.asarray((self.kish_cluster_size <= 1.0) & (self.weighting_effect is None))
 
-    def pooled_effect(self) -> FloatArray:
+    def pooled_design_effect(self) -> FloatArray:
         """Design effect by the intracluster correlation of all clusters: 1 + rho (m - 1)."""
-        clustering_effect = 1.0 + self.correlation * (self.size - 1.0)
+        clustering_effect = 1.0 + self.intracluster_correlation * (self.kish_cluster_size - 1.0)
         return np.asarray(
-            clustering_effect if self.row_effect is None else self.row_effect * clustering_effect
+            clustering_effect
+            if self.weighting_effect is None
+            else self.weighting_effect * clustering_effect
         )
 
-    def own_effect(self) -> FloatArray:
+    def own_design_effect(self) -> FloatArray:
         """Design effect by the group's own CR2 variance; 1 where rows are independent."""
-        is_constant = self.variance <= _FLAT
+        is_constant = self.variance <= _ZERO_VARIANCE
         with np.errstate(divide="ignore", invalid="ignore"):
-            binomial_variance = self.value * (1.0 - self.value) / np.maximum(self.units - 1.0, 1.0)
-            fallback_effect = self.size if self.row_effect is None else self.size * self.row_effect
+            binomial_variance = (
+                self.value * (1.0 - self.value) / np.maximum(self.n_units - 1.0, 1.0)
+            )
+            fallback_effect = (
+                self.kish_cluster_size
+                if self.weighting_effect is None
+                else self.kish_cluster_size * self.weighting_effect
+            )
             effect = np.where(is_constant, fallback_effect, self.variance / binomial_variance)
-        return np.asarray(np.where(self.plain, 1.0, effect))
+        return np.asarray(np.where(self.has_independent_rows, 1.0, effect))
 
-    def measured_effect(
+    def estimated_design_effect(
         self, z: FloatArray | float, t_inflation: FloatArray | None = None
     ) -> FloatArray:
         """Larger of the t-inflated own and the pooled design effect; without weights at least 1."""
-        is_constant = self.variance <= _FLAT
-        t_inflation = self.growth(z) if t_inflation is None else t_inflation
-        own_effect = self.own_effect() * np.where(is_constant, 1.0, t_inflation)
-        pooled_effect = self.pooled_effect()
-        if self.row_effect is not None:
+        is_constant = self.variance <= _ZERO_VARIANCE
+        t_inflation = self.t_inflation(z) if t_inflation is None else t_inflation
+        own_effect = self.own_design_effect() * np.where(is_constant, 1.0, t_inflation)
+        pooled_effect = self.pooled_design_effect()
+        if self.weighting_effect is not None:
             return np.asarray(np.maximum(own_effect, pooled_effect))
         return np.asarray(
-            np.where(self.plain, 1.0, np.maximum(np.maximum(own_effect, pooled_effect), 1.0))
+            np.where(
+                self.has_independent_rows,
+                1.0,
+                np.maximum(np.maximum(own_effect, pooled_effect), 1.0),
+            )
         )
 
-    def rare_effect(self) -> FloatArray:
+    def rare_outcome_design_effect(self) -> FloatArray:
         """Design effect that cannot be excluded when few clusters have the rarer outcome."""
-        effect = 1.0 + (self.size - 1.0) / (1.0 + self.rare**2)
-        return np.asarray(effect if self.row_effect is None else effect * self.row_effect)
+        effect = 1.0 + (self.kish_cluster_size - 1.0) / (1.0 + self.n_clusters_with_event**2)
+        return np.asarray(
+            effect if self.weighting_effect is None else effect * self.weighting_effect
+        )
 
-    def least_effect(self) -> FloatArray:
+    def min_design_effect(self) -> FloatArray:
         """Lower bound of the design effect: that of rare outcomes, and 1 without weights."""
-        effect = self.rare_effect()
-        return effect if self.row_effect is not None else np.maximum(effect, 1.0)
+        effect = self.rare_outcome_design_effect()
+        return effect if self.weighting_effect is not None else np.maximum(effect, 1.0)
 
     def design_effect(self, z: FloatArray | float) -> FloatArray:
         """Design effect of the interval with normal quantile z: the largest of all estimates."""
-        effect = np.maximum(self.measured_effect(z), self.rare_effect())
+        effect = np.maximum(self.estimated_design_effect(z), self.rare_outcome_design_effect())
         return np.asarray(np.maximum(effect, self._uncertain_design_effect(z)))
 
     def _uncertain_design_effect(self, z: FloatArray | float) -> FloatArray:
         """Design effect inflated for its estimation from few clusters with the rarer outcome."""
-        if self.plain.all():
-            return np.ones(np.broadcast_shapes(self.size.shape, np.shape(z)))
-        weighting_effect = np.float64(1.0) if self.row_effect is None else self.row_effect
-        clustering_excess = np.maximum(
-            np.maximum(self.own_effect(), self.pooled_effect()) - weighting_effect, 0.0
+        if self.has_independent_rows.all():
+            return np.ones(np.broadcast_shapes(self.kish_cluster_size.shape, np.shape(z)))
+        weighting_effect = (
+            np.float64(1.0) if self.weighting_effect is None else self.weighting_effect
         )
-        dof = np.maximum(RARE_CLUSTER_DOF * self.rare, 1.0)
-        t_ratio = quantile(z, dof) / quantile(z, np.maximum(self.units - 1.0, 1.0))
-        is_affected = ~self.plain & (self.rare > 0)
+        clustering_excess = np.maximum(
+            np.maximum(self.own_design_effect(), self.pooled_design_effect()) - weighting_effect,
+            0.0,
+        )
+        dof = np.maximum(RARE_CLUSTER_DOF * self.n_clusters_with_event, 1.0)
+        t_ratio = t_from_z(z, dof) / t_from_z(z, np.maximum(self.n_units - 1.0, 1.0))
+        is_affected = ~self.has_independent_rows & (self.n_clusters_with_event > 0)
         return np.asarray(
             np.where(is_affected, weighting_effect + clustering_excess * t_ratio**2, 0.0)
         )
@@ -195,7 +212,7 @@ class ClusterMeans:
         proportion, z_squared = self.value, np.square(z)
         with np.errstate(divide="ignore", invalid="ignore"):
             # Wilson (1927), with the effective number of independent rows in place of n.
-            n_effective = self.units / self.design_effect(z)
+            n_effective = self.n_units / self.design_effect(z)
             widening = 1.0 + z_squared / n_effective
             centre = (proportion + z_squared / (2.0 * n_effective)) / widening
             variance = proportion * (1.0 - proportion) / n_effective + z_squared / (
@@ -205,10 +222,10 @@ class ClusterMeans:
         # At 0 and 1 one bound is the proportion itself; rounding must not move it.
         low = np.where(proportion <= 0.0, 0.0, np.maximum(centre - half_width, 0.0))
         high = np.where(proportion >= 1.0, 1.0, np.minimum(centre + half_width, 1.0))
-        return Interval(low, high).show(~np.isnan(proportion))
+        return Interval(low, high).apply_mask(~np.isnan(proportion))
 
 
-def joined(means: Sequence[ClusterMeans]) -> ClusterMeans:
+def concatenate_means(means: Sequence[ClusterMeans]) -> ClusterMeans:
     """Concatenate the groups of one metric; the sequence must not be empty."""
     first = means[0]
     names = [field.name for field in fields(ClusterMeans)]
@@ -218,7 +235,9 @@ def joined(means: Sequence[ClusterMeans]) -> ClusterMeans:
         for name in array_fields
     }
     # All groups of a metric share one intracluster correlation.
-    return replace(replace(first, **arrays_by_field), correlation=first.correlation)
+    return replace(
+        replace(first, **arrays_by_field), intracluster_correlation=first.intracluster_correlation
+    )
 
 
 def cluster_means(
@@ -227,14 +246,14 @@ def cluster_means(
     multiplicity: IntArray,
     intracluster_correlation: FloatArray | float,
     *,
-    shares: bool = True,
+    is_proportion: bool = True,
 ) -> ClusterMeans:
     """Estimate groups' means with CR2 variances from cluster sums and counts.
 
     Shapes: ``sums, counts`` [g, n_distinct], ``multiplicity`` [n_distinct],
     ``intracluster_correlation`` [g].
     """
-    rows, s, n, c = entries(sums, counts, multiplicity)
+    rows, s, n, c = align_entries(sums, counts, multiplicity)
     g = sums.shape[0]
 
     def sum_by_group(x: FloatArray) -> FloatArray:
@@ -250,23 +269,25 @@ def cluster_means(
         variance = sum_by_group(c * cr2_factor * residual**2) / n_units**2
         kish_cluster_size = sum_by_group(c * n * n) / n_units
         n_clusters_with_event = np.minimum(sum_by_group(c * (s > 0)), sum_by_group(c * (s < n)))
-        dof = freedom_of((n, c, cluster_share, cr2_factor), n_units, sum_by_group)
+        dof = satterthwaite_dof((n, c, cluster_share, cr2_factor), n_units, sum_by_group)
     fields_in_order = mean, n_units, variance, dof, kish_cluster_size, n_clusters_with_event
-    if shares:  # the variance of a proportion follows from its value: no higher moments
+    if is_proportion:  # the variance of a proportion follows from its value: no higher moments
         return ClusterMeans(*fields_in_order, intracluster_correlation)
-    kurtosis, variance_slope, variance_slope_se = tails_of(residual, c, n_units, sum_by_group)
+    kurtosis, variance_slope, variance_slope_se = cluster_moments(
+        residual, c, n_units, sum_by_group
+    )
     return ClusterMeans(
         *fields_in_order,
         intracluster_correlation,
-        shares=False,
-        peaked=kurtosis,
-        lean=variance_slope,
-        lean_error=variance_slope_se,
+        is_proportion=False,
+        kurtosis=kurtosis,
+        variance_slope=variance_slope,
+        variance_slope_se=variance_slope_se,
     )
 
 
-def tails_of(
-    residual: FloatArray, multiplicity: FloatArray, n_units: FloatArray, sum_by_group: Total
+def cluster_moments(
+    residual: FloatArray, multiplicity: FloatArray, n_units: FloatArray, sum_by_group: SumByGroup
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return kurtosis, variance slope and its standard error from residual cluster sums."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -283,10 +304,10 @@ def tails_of(
     return kurtosis, variance_slope, variance_slope_se
 
 
-def freedom_of(
+def satterthwaite_dof(
     clusters: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
     n_units: FloatArray,
-    sum_by_group: Total,
+    sum_by_group: SumByGroup,
 ) -> FloatArray:
     """Satterthwaite degrees of freedom of CR2 for independent rows, in closed form.
 
@@ -306,12 +327,14 @@ def freedom_of(
     return np.asarray(np.maximum(np.nan_to_num(dof, nan=1.0), 1.0))
 
 
-def pooled_correlation(sums: csr_array, counts: csr_array, multiplicity: IntArray) -> FloatArray:
+def pooled_intracluster_correlation(
+    sums: csr_array, counts: csr_array, multiplicity: IntArray
+) -> FloatArray:
     """Estimate the intracluster correlation, 0 to 1, from pairs of rows: ``[g]``.
 
     Shapes: ``sums, counts`` [g, n_distinct], ``multiplicity`` [n_distinct].
     """
-    rows, s, n, c = entries(sums, counts, multiplicity)
+    rows, s, n, c = align_entries(sums, counts, multiplicity)
     g = sums.shape[0]
 
     def sum_by_group(x: FloatArray) -> FloatArray:
@@ -320,7 +343,9 @@ def pooled_correlation(sums: csr_array, counts: csr_array, multiplicity: IntArra
     n_units = sum_by_group(c * n)
     p = np.divide(sum_by_group(c * s), n_units, out=np.zeros(g), where=n_units > 0)
     # Inverse of the variance that a cluster's sum has at the assumed correlation.
-    weight = c * np.where(n > 1, 1.0 / (1.0 + (n - 1.0) * GUESSED_CORRELATION) ** 2, 0.0)
+    weight = c * np.where(
+        n > 1, 1.0 / (1.0 + (n - 1.0) * ASSUMED_INTRACLUSTER_CORRELATION) ** 2, 0.0
+    )
     group_mean = p[rows]
     row_squares = s * (1.0 - group_mean) ** 2 + (n - s) * group_mean**2
     # Cross products of two different rows: the squared sum less the rows' own squares.
@@ -330,10 +355,10 @@ def pooled_correlation(sums: csr_array, counts: csr_array, multiplicity: IntArra
     return np.asarray(np.clip(correlation, 0.0, 1.0))
 
 
-def are_shares(sums: csr_array, counts: csr_array) -> bool:
+def are_proportions(sums: csr_array, counts: csr_array) -> bool:
     """Check whether rows are 0 or 1: every cluster's sum is an integer up to its count."""
     s: npt.NDArray[np.float64] = sums.data
     if not (np.all(s == np.rint(s)) and np.all(s >= 0)):
         return False
-    counts_at_sums = held_at(counts, sums)
+    counts_at_sums = values_at(counts, sums)
     return bool(np.all(counts_at_sums <= counts.data) and counts_at_sums.sum() == s.sum())

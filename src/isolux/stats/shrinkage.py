@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from isolux.stats.constants import FINEST_LAW, MAX_GAPS_LEARNT_FROM
+from isolux.stats.constants import MAX_PRIOR_DIFFERENCES, MIN_COMPONENT_SD
 from isolux.stats.statistic import FloatArray, IntArray
 
 _EM_ROUNDS = 100
 
 
-def shrunken(difference: FloatArray, standard_error: FloatArray) -> FloatArray:
+def shrink_differences(difference: FloatArray, standard_error: FloatArray) -> FloatArray:
     """Return the posterior mean of each difference, given all differences of the family.
 
     Shapes: ``difference, standard_error`` [h]; returns [h].
@@ -60,7 +60,7 @@ def _fit_mixture(likelihood: FloatArray) -> FloatArray:
 def _sample_by_size(size: FloatArray) -> IntArray:
     order = np.argsort(-size, kind="stable")
     positions = np.unique(
-        np.linspace(0, len(size) - 1, min(len(size), MAX_GAPS_LEARNT_FROM)).round().astype(int)
+        np.linspace(0, len(size) - 1, min(len(size), MAX_PRIOR_DIFFERENCES)).round().astype(int)
     )
     return np.asarray(order[positions])
 
@@ -69,7 +69,7 @@ def _component_sds(d: FloatArray, s: FloatArray) -> FloatArray:
     """Return the standard deviations of the components: 0, then a factor of √2 apart."""
     # Stephens (2017): up to twice the largest excess over the standard error.
     widest = 2.0 * float(np.sqrt(np.maximum(d**2 - s**2, 0.0).max()))
-    first = FINEST_LAW * float(s.min())
+    first = MIN_COMPONENT_SD * float(s.min())
     if widest <= first:
         return np.array([0.0, first])
     steps = int(np.ceil(2.0 * np.log2(widest / first))) + 1

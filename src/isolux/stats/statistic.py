@@ -25,24 +25,26 @@ import polars as pl
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-Weighted = Callable[[FloatArray, IntArray | None], FloatArray]
+WeightedValue = Callable[[FloatArray, IntArray | None], FloatArray]
 """``(weights [c, r], at [m]) -> [r]``: a value for each of r replicates of weights.
 
 ``at`` is the row of ``weights`` of each data row; None: data rows and weights have one order.
 """
 
 
-def at_weights(evaluate: Weighted, weights: FloatArray) -> FloatArray:
+def evaluate_at_weights(evaluate: WeightedValue, weights: FloatArray) -> FloatArray:
     """Evaluate a statistic at one set of weights ``[n]``, or at several ``[n, r]``."""
     matrix = weights if weights.ndim == 2 else weights[:, None]
     values = evaluate(np.ascontiguousarray(matrix, dtype=np.float64), None)
     return np.asarray(values if weights.ndim == 2 else values[0])
 
 
-def of_known(build_value: Callable[[FloatArray], Weighted]) -> Callable[[FloatArray], Weighted]:
+def skip_missing_rows(
+    build_value: Callable[[FloatArray], WeightedValue],
+) -> Callable[[FloatArray], WeightedValue]:
     """Restrict a statistic of rows ``[n, c]`` to rows without missing values."""
 
-    def build_known_value(rows: FloatArray) -> Weighted:
+    def build_known_value(rows: FloatArray) -> WeightedValue:
         known_rows = np.flatnonzero(~np.isnan(rows).any(axis=1))
         evaluate = build_value(rows[known_rows])
         if len(known_rows) == len(rows):
@@ -65,34 +67,34 @@ class SumStatistic:
         zeros. k may depend on the evidence (the number of classes), never on a group.
     finish : callable
         ``sums [..., k] -> value [...]``, vectorised over leading axes; NaN where undefined.
-    rarest : callable, optional
+    count_rarest_class : callable, optional
         ``sums [..., k] -> count [...]``: the units of the rarest class that the value averages
         over. A group needs the minimum number of units in each class, as a mean of recalls depends
         on each class equally.
-    drawn : callable, optional
+    finish_replicates : callable, optional
         ``(sums [g, r, k], first) -> value [g, r]``, in place of ``finish`` on resampled clusters,
         where the value depends on an estimate from other units, such as a confusion matrix:
         replicate ``first + i`` uses the same draw of it in every group and metric.
     centre : float, optional
         Of a mean: what was subtracted from every value before summing.
-    of_classes : bool
+    is_macro_average : bool
         Whether the value is a macro-average of proportions: the first half of the columns counts
         the correct units of each class, the second half its units.
-    of_squares : bool
+    is_root_mean : bool
         Whether the value is a root mean square: the root of the first column over the second.
-    chance : callable, optional
+    estimate_noise_bias : callable, optional
         ``(sums [..., k], squares [..., k]) -> Chance``: the upward bias of a value that
         cannot be negative. ``squares``: sums of squared cluster contributions.
     """
 
     columns: Callable[[pl.DataFrame], FloatArray]
     finish: Callable[[FloatArray], FloatArray]
-    rarest: Callable[[FloatArray], FloatArray] | None = None
-    drawn: Callable[[FloatArray, int], FloatArray] | None = None
+    count_rarest_class: Callable[[FloatArray], FloatArray] | None = None
+    finish_replicates: Callable[[FloatArray, int], FloatArray] | None = None
     centre: float | None = None
-    of_classes: bool = False
-    of_squares: bool = False
-    chance: Callable[[FloatArray, FloatArray], Chance] | None = None
+    is_macro_average: bool = False
+    is_root_mean: bool = False
+    estimate_noise_bias: Callable[[FloatArray, FloatArray], NoiseBias] | None = None
 
     def __call__(self, evidence: pl.DataFrame, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n]`` or ``[n, r]``, giving a scalar array or ``[r]``."""
@@ -102,29 +104,29 @@ class SumStatistic:
 
 
 @dataclass(frozen=True, slots=True)
-class Chance:
+class NoiseBias:
     """The upward bias, by sampling noise, of values that cannot be negative.
 
     Parameters
     ----------
-    added : [h] float
+    bias : [h] float
         An upper estimate of the bias.
-    times : [h] float
+    se_factor : [h] float
         Factor for the standard errors.
-    noise : [h, k] float
+    noise_variance : [h, k] float
         Sampling variance of each of the gaps that the value sums.
-    with_noise : callable
+    expected_value : callable
         ``variances [h, k] -> [h]``: the expected values with additional noise of this variance.
-    skew : [h] float, optional
+    unit_skewness : [h] float, optional
         Skewness of one unit's contribution, where it is known; NaN where all contributions are
         equal.
     """
 
-    added: FloatArray
-    times: FloatArray
-    noise: FloatArray
-    with_noise: Callable[[FloatArray], FloatArray]
-    skew: FloatArray | None = None
+    bias: FloatArray
+    se_factor: FloatArray
+    noise_variance: FloatArray
+    expected_value: Callable[[FloatArray], FloatArray]
+    unit_skewness: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,49 +137,49 @@ class RankStatistic:
     ----------
     columns : callable
         ``evidence -> [n, k]`` of float64: what the function reads of each row, computed once.
-    of : callable
+    build_value : callable
         ``rows [m, k] -> value``: computes once what depends on a group's rows alone (their order),
         and returns a function of their weights. NaN where undefined.
-    two_classes : int, optional
+    positive_column : int, optional
         The column whose sign is the class, where the value compares rows of two classes: a group
         needs the minimum number of units in both, as precision depends on the rarer class.
-    share : float, optional
+    quantile_level : float, optional
         Where the value is a quantile of the first column: its level, 0 to 1.
     """
 
     columns: Callable[[pl.DataFrame], FloatArray]
-    of: Callable[[FloatArray], Weighted]
-    two_classes: int | None = None
-    share: float | None = None
+    build_value: Callable[[FloatArray], WeightedValue]
+    positive_column: int | None = None
+    quantile_level: float | None = None
 
     def __call__(self, evidence: pl.DataFrame, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n]`` or ``[n, r]``, giving a scalar array or ``[r]``."""
-        return at_weights(self.of(self.columns(evidence)), weights)
+        return evaluate_at_weights(self.build_value(self.columns(evidence)), weights)
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class UnitPairs:
     """Pairs of units by falling similarity; among equals, impostors before genuine pairs.
 
     Parameters
     ----------
     similarity : [m] float
         Higher is more similar; finite.
-    genuine : [m] bool
+    is_genuine : [m] bool
         Whether both units are one identity; an impostor pair otherwise.
     first, second : [m] int
         The cluster of either unit, a row of the weights.
-    far : float
+    false_accept_rate : float
         The false accept rate of the operating point; NaN: none.
     threshold : float
         The similarity from which a pair is accepted in every group; NaN: none.
     """
 
     similarity: FloatArray
-    genuine: npt.NDArray[np.bool_]
+    is_genuine: npt.NDArray[np.bool_]
     first: npt.NDArray[Any]  # int32 or int64
     second: npt.NDArray[Any]
-    far: float = float("nan")
+    false_accept_rate: float = float("nan")
     threshold: float = float("nan")
 
 
@@ -192,33 +194,33 @@ class PairStatistic:
     ----------
     evaluate : callable
         ``(pairs, weights [n_clusters, r]) -> [r]``. NaN where undefined.
-    reads : {"far", "threshold"} or None
+    operating_point : {"far", "threshold"} or None
         The operating point of the value: the column ``threshold`` of the metric.
-    resolves_far : bool
+    needs_rare_impostors : bool
         Whether the value depends on impostor pairs as rare as the false accept rate f: with fewer
         than 1 / f of them there is no value, with fewer than 30 / f no interval.
-    rests_on : tuple of bool
+    required_kinds : tuple of bool
         The types of pairs of which a group needs the minimum number of units: genuine (True),
         impostor (False).
-    over : tuple of bool
+    counted_kinds : tuple of bool
         The types of pairs in the value's denominator; their number is its n.
-    failed : bool
+    counts_failures : bool
         Whether a failed comparison counts, as a rejected one.
     """
 
-    evaluate: Callable[[Pairs, FloatArray], FloatArray]
-    reads: Literal["far", "threshold"] | None = None
-    resolves_far: bool = False
-    rests_on: tuple[bool, ...] = (True, False)
-    over: tuple[bool, ...] = (True, False)
-    failed: bool = False
+    evaluate: Callable[[UnitPairs, FloatArray], FloatArray]
+    operating_point: Literal["far", "threshold"] | None = None
+    needs_rare_impostors: bool = False
+    required_kinds: tuple[bool, ...] = (True, False)
+    counted_kinds: tuple[bool, ...] = (True, False)
+    counts_failures: bool = False
 
-    def __call__(self, pairs: Pairs, weights: FloatArray) -> FloatArray:
+    def __call__(self, pairs: UnitPairs, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n_clusters]`` or ``[n_clusters, r]``: a scalar array or ``[r]``.
 
         Groups and replicates are weights of clusters here, never of rows.
         """
-        return at_weights(lambda matrix, _: self.evaluate(pairs, matrix), weights)
+        return evaluate_at_weights(lambda matrix, _: self.evaluate(pairs, matrix), weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +231,7 @@ class Ranking:
     ----------
     cluster : [n] int
         The row of the weights that each detection has.
-    right, wrong : [n] uint16
+    true_positive, false_positive : [n] uint16
         Bit t: true or false positive at the t-th IoU threshold; neither: it is ignored.
     starts : [K + 1] int
         Class k's detections are ``starts[k]`` to ``starts[k + 1]``.
@@ -238,8 +240,8 @@ class Ranking:
     """
 
     cluster: IntArray
-    right: npt.NDArray[np.uint16]
-    wrong: npt.NDArray[np.uint16]
+    true_positive: npt.NDArray[np.uint16]
+    false_positive: npt.NDArray[np.uint16]
     starts: IntArray
     person_cluster: IntArray
     person_class: IntArray
@@ -255,19 +257,19 @@ class DetectionStatistic:
 
     Parameters
     ----------
-    table : callable
+    class_values : callable
         ``(ranking, weights [n_clusters, r], overlaps, common [r, K] or None) -> [r, K, T]``: the
         value of each class at each IoU threshold, NaN where no person has weight. Statistics with
         the same function share its result.
-    overlaps : tuple of int
+    iou_indices : tuple of int
         The IoU thresholds, as bits of the ranking, over which the mean is taken.
-    normalised : bool
+    is_normalised : bool
         Whether groups get ``common``: for each class, the mean count of their attribute's groups.
     """
 
-    table: Callable[[Ranking, FloatArray, Sequence[int], FloatArray | None], FloatArray]
-    overlaps: tuple[int, ...]
-    normalised: bool = False
+    class_values: Callable[[Ranking, FloatArray, Sequence[int], FloatArray | None], FloatArray]
+    iou_indices: tuple[int, ...]
+    is_normalised: bool = False
 
     def __call__(
         self, ranking: Ranking, weights: FloatArray, common: FloatArray | None = None
@@ -275,12 +277,14 @@ class DetectionStatistic:
         """Evaluate at ``weights [n_clusters]`` or ``[.., r]``: a scalar array or ``[r]``."""
 
         def evaluate(matrix: FloatArray, _: IntArray | None) -> FloatArray:
-            return self.mean(self.table(ranking, matrix, self.overlaps, common))
+            return self.average_classes(
+                self.class_values(ranking, matrix, self.iou_indices, common)
+            )
 
-        return at_weights(evaluate, weights)
+        return evaluate_at_weights(evaluate, weights)
 
     @staticmethod
-    def mean(table: FloatArray) -> FloatArray:
+    def average_classes(table: FloatArray) -> FloatArray:
         """Average ``[r, K, T]`` over IoU thresholds and the classes that occur: ``[r]``."""
         is_defined = np.isfinite(table)
         n = is_defined.sum(axis=(1, 2))
@@ -309,7 +313,7 @@ MEAN = SumStatistic(_mean_columns, ratio_of_sums, centre=0.0)
 """The weighted mean of ``value``; rows whose value is null are excluded."""
 
 
-def mean_about(centre: float) -> SumStatistic:
+def centred_mean(centre: float) -> SumStatistic:
     """Return a mean whose values are summed as differences from a centre.
 
     Otherwise the squares of large values, such as seconds since 1970, lose all digits of their
@@ -318,9 +322,9 @@ def mean_about(centre: float) -> SumStatistic:
     Examples
     --------
     >>> late = pl.DataFrame({"value": [1.7e9, 1.7e9 + 1.0]})
-    >>> mean_about(1.7e9).columns(late)[:, 0].tolist()
+    >>> centred_mean(1.7e9).columns(late)[:, 0].tolist()
     [0.0, 1.0]
-    >>> mean_about(1.7e9)(late, np.ones(2)).item()
+    >>> centred_mean(1.7e9)(late, np.ones(2)).item()
     1700000000.5
     """
     if centre == 0.0:

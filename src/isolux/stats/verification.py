@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.statistic import FloatArray, Pairs, PairStatistic
+from isolux.stats.statistic import FloatArray, PairStatistic, UnitPairs
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class PairCounts:
     """The number of pairs of each two clusters.
 
     ``count[p]`` pairs of the clusters ``first[i]`` and ``second[p]``, p from ``starts[i]`` to
@@ -36,34 +36,36 @@ class Tally:
 
     def total(self, weights: FloatArray) -> FloatArray:
         """Weight of all pairs for each replicate: ``[r]``."""
-        from isolux.stats._pair_kernels import counted_totals
+        from isolux.stats._pair_kernels import sum_counted_pairs
 
-        return np.asarray(counted_totals(self.first, self.starts, self.second, self.count, weights))
+        return np.asarray(
+            sum_counted_pairs(self.first, self.starts, self.second, self.count, weights)
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class TalliedPairs(Pairs):
+class CountedPairs(UnitPairs):
     """Pairs with counts by clusters: 25 pairs of two people's photos are one term of a total."""
 
-    genuine_tally: Tally | None = None
-    impostor_tally: Tally | None = None
+    genuine_counts: PairCounts | None = None
+    impostor_counts: PairCounts | None = None
 
 
-def tallied(pairs: Pairs) -> TalliedPairs:
+def count_pairs_by_cluster(pairs: UnitPairs) -> CountedPairs:
     """Count the pairs of each two clusters, once for all replicates."""
-    return TalliedPairs(
+    return CountedPairs(
         pairs.similarity,
-        pairs.genuine,
+        pairs.is_genuine,
         pairs.first,
         pairs.second,
-        pairs.far,
+        pairs.false_accept_rate,
         pairs.threshold,
-        _count_pairs(pairs.first[pairs.genuine], pairs.second[pairs.genuine]),
-        _count_pairs(pairs.first[~pairs.genuine], pairs.second[~pairs.genuine]),
+        _count_pairs(pairs.first[pairs.is_genuine], pairs.second[pairs.is_genuine]),
+        _count_pairs(pairs.first[~pairs.is_genuine], pairs.second[~pairs.is_genuine]),
     )
 
 
-def _count_pairs(first: npt.NDArray[np.integer], second: npt.NDArray[np.integer]) -> Tally:
+def _count_pairs(first: npt.NDArray[np.integer], second: npt.NDArray[np.integer]) -> PairCounts:
     from scipy.sparse import coo_array
 
     n = 1 + max(int(first.max(initial=-1)), int(second.max(initial=-1)))
@@ -72,7 +74,9 @@ def _count_pairs(first: npt.NDArray[np.integer], second: npt.NDArray[np.integer]
     matrix = coo_array((unit_counts, (low, high)), shape=(n, n)).tocsr()  # sums duplicates
     clusters = np.flatnonzero(np.diff(matrix.indptr)).astype(np.int32)
     starts = np.append(matrix.indptr[clusters], matrix.nnz).astype(np.int64)
-    return Tally(clusters, starts, matrix.indices.astype(np.int32), matrix.data.astype(np.float64))
+    return PairCounts(
+        clusters, starts, matrix.indices.astype(np.int32), matrix.data.astype(np.float64)
+    )
 
 
 _PAIRS_PER_BIN = 4
@@ -84,7 +88,7 @@ _RELATIVE_TOLERANCE = 1e-12
 """Against floating point: a FAR of 0.001 of 1,000 pairs is one pair."""
 
 
-def falling_order(
+def sort_pairs(
     similarity: FloatArray, genuine: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.uint32], FloatArray, npt.NDArray[np.bool_]]:
     """Order pairs by falling similarity, impostors before genuine pairs of the same.
@@ -93,11 +97,11 @@ def falling_order(
 
     Examples
     --------
-    >>> order, falls, same = falling_order(np.array([0.2, 0.9, 0.9]), np.array([True, True, False]))
+    >>> order, falls, same = sort_pairs(np.array([0.2, 0.9, 0.9]), np.array([True, True, False]))
     >>> order.tolist(), falls.tolist(), same.tolist()
     ([2, 1, 0], [0.9, 0.9, 0.2], [False, True, True])
     """
-    from isolux.stats._pair_kernels import falling
+    from isolux.stats._pair_kernels import sort_pairs_descending
 
     similarity = np.ascontiguousarray(similarity, dtype=np.float64)
     genuine = np.ascontiguousarray(genuine, dtype=np.bool_)
@@ -106,7 +110,9 @@ def falling_order(
     # Halves, so that the width of the whole range of floats is finite.
     half = top / 2.0 - float(similarity.min(initial=np.inf)) / 2.0
     steps = bins / half if half > bins / _MAX_FLOAT else 0.0
-    order, sorted_similarity, sorted_genuine = falling(similarity, genuine, top, steps, bins)
+    order, sorted_similarity, sorted_genuine = sort_pairs_descending(
+        similarity, genuine, top, steps, bins
+    )
     return order, sorted_similarity, sorted_genuine
 
 
@@ -156,15 +162,17 @@ def _weighted_threshold(
 def tar_at_far() -> PairStatistic:
     """Make the true accept rate at the pairs' ``far``: 0 to 1, higher is better."""
 
-    def evaluate(pairs: Pairs, weights: FloatArray) -> FloatArray:
-        from isolux.stats._pair_kernels import accepted_at_far
+    def evaluate(pairs: UnitPairs, weights: FloatArray) -> FloatArray:
+        from isolux.stats._pair_kernels import genuine_accepted_at_far
 
         n_genuine, n_impostors = _genuine_and_impostor_weight(pairs, weights)
-        limit = pairs.far * n_impostors * (1.0 + _RELATIVE_TOLERANCE)
-        accepted = accepted_at_far(pairs.genuine, pairs.first, pairs.second, weights, limit)
+        limit = pairs.false_accept_rate * n_impostors * (1.0 + _RELATIVE_TOLERANCE)
+        accepted = genuine_accepted_at_far(
+            pairs.is_genuine, pairs.first, pairs.second, weights, limit
+        )
         return _share_of_total(accepted, n_genuine, n_impostors > 0)
 
-    return PairStatistic(evaluate, "far", resolves_far=True, over=(True,))
+    return PairStatistic(evaluate, "far", needs_rare_impostors=True, counted_kinds=(True,))
 
 
 def true_match_rate() -> PairStatistic:
@@ -172,8 +180,8 @@ def true_match_rate() -> PairStatistic:
     return PairStatistic(
         lambda p, w: _rate_at_threshold(p, w, genuine=True, accepted=True),
         "threshold",
-        rests_on=(True,),
-        over=(True,),
+        required_kinds=(True,),
+        counted_kinds=(True,),
     )
 
 
@@ -182,9 +190,9 @@ def false_match_rate() -> PairStatistic:
     return PairStatistic(
         lambda p, w: _rate_at_threshold(p, w, genuine=False, accepted=True),
         "threshold",
-        resolves_far=True,
-        rests_on=(False,),
-        over=(False,),
+        needs_rare_impostors=True,
+        required_kinds=(False,),
+        counted_kinds=(False,),
     )
 
 
@@ -193,19 +201,19 @@ def false_non_match_rate() -> PairStatistic:
     return PairStatistic(
         lambda p, w: _rate_at_threshold(p, w, genuine=True, accepted=False),
         "threshold",
-        rests_on=(True,),
-        over=(True,),
+        required_kinds=(True,),
+        counted_kinds=(True,),
     )
 
 
 def generalised_false_accept_rate() -> PairStatistic:
     """Make the share of all impostor comparisons that are accepted: 0 to 1, lower is better."""
-    return replace(false_match_rate(), failed=True)
+    return replace(false_match_rate(), counts_failures=True)
 
 
 def generalised_false_reject_rate() -> PairStatistic:
     """Make the share of all genuine comparisons that are not accepted: 0 to 1, lower is better."""
-    return replace(false_non_match_rate(), failed=True)
+    return replace(false_non_match_rate(), counts_failures=True)
 
 
 def area() -> PairStatistic:
@@ -219,21 +227,21 @@ def equal_error_rate() -> PairStatistic:
 
 
 def _genuine_and_impostor_weight(
-    pairs: Pairs, weights: FloatArray
+    pairs: UnitPairs, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     return _total_weight(pairs, weights, genuine=True), _total_weight(pairs, weights, genuine=False)
 
 
-def _total_weight(pairs: Pairs, weights: FloatArray, *, genuine: bool) -> FloatArray:
+def _total_weight(pairs: UnitPairs, weights: FloatArray, *, genuine: bool) -> FloatArray:
     """Return the weight of all genuine, or all impostor, pairs: ``[r]``."""
-    from isolux.stats._pair_kernels import totals
+    from isolux.stats._pair_kernels import sum_pair_weights
 
-    if isinstance(pairs, TalliedPairs):
-        pair_counts = pairs.genuine_tally if genuine else pairs.impostor_tally
+    if isinstance(pairs, CountedPairs):
+        pair_counts = pairs.genuine_counts if genuine else pairs.impostor_counts
         if pair_counts is not None:
             return pair_counts.total(weights)
-    is_counted = pairs.genuine if genuine else ~pairs.genuine
-    return np.asarray(totals(pairs.first, pairs.second, is_counted, weights))
+    is_counted = pairs.is_genuine if genuine else ~pairs.is_genuine
+    return np.asarray(sum_pair_weights(pairs.first, pairs.second, is_counted, weights))
 
 
 def _share_of_total(
@@ -248,17 +256,17 @@ def _share_of_total(
 
 
 def _rate_at_threshold(
-    pairs: Pairs, weights: FloatArray, *, genuine: bool, accepted: bool
+    pairs: UnitPairs, weights: FloatArray, *, genuine: bool, accepted: bool
 ) -> FloatArray:
     """Share of genuine, or of impostor, pairs accepted or rejected at the threshold."""
-    from isolux.stats._pair_kernels import totals
+    from isolux.stats._pair_kernels import sum_pair_weights
 
     total_weight = _total_weight(pairs, weights, genuine=genuine)
     # Pairs are in descending order of similarity: accepted ones come first.
     end = bisect_right(pairs.similarity, -pairs.threshold, key=lambda s: -s)
     selected_pairs = slice(end) if accepted else slice(end, None)
-    is_selected_type = pairs.genuine[selected_pairs] == genuine
-    selected_weight: FloatArray = totals(
+    is_selected_type = pairs.is_genuine[selected_pairs] == genuine
+    selected_weight: FloatArray = sum_pair_weights(
         pairs.first[selected_pairs], pairs.second[selected_pairs], is_selected_type, weights
     )
     return _share_of_total(
@@ -266,7 +274,7 @@ def _rate_at_threshold(
     )
 
 
-def _area_and_equal_error(pairs: Pairs, weights: FloatArray) -> FloatArray:
+def _area_and_equal_error(pairs: UnitPairs, weights: FloatArray) -> FloatArray:
     """Area and equal error rate, ``[2, r]``."""
     from isolux.stats._pair_kernels import area_and_equal_error
 
@@ -274,7 +282,7 @@ def _area_and_equal_error(pairs: Pairs, weights: FloatArray) -> FloatArray:
     is_defined = (n_genuine > 0) & (n_impostors > 0)
     curve_values: FloatArray = area_and_equal_error(
         pairs.similarity,
-        pairs.genuine,
+        pairs.is_genuine,
         pairs.first,
         pairs.second,
         weights,

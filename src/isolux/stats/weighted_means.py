@@ -38,16 +38,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.constants import HEAVY_CLUSTERS, PLAIN_CLUSTERS
-from isolux.stats.rows import held_at, row_numbers
+from isolux.stats.constants import PRIOR_HEAVY_CLUSTERS, PRIOR_UNWEIGHTED_CLUSTERS
+from isolux.stats.rows import row_numbers, values_at
 from isolux.stats.sampling import Strata
-from isolux.stats.shares import ClusterMeans, freedom_of, tails_of
+from isolux.stats.shares import ClusterMeans, cluster_moments, satterthwaite_dof
 from isolux.stats.statistic import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_FULL = 1e-9
+_RELATIVE_TOLERANCE = 1e-9
 """A fraction of a cluster's weight below this is rounding."""
 
 
@@ -55,10 +55,10 @@ def weighted_means(
     matrices: tuple[csr_array, csr_array, csr_array],
     strata: Strata | None,
     intracluster_correlation: float,
-    weighting_effect: RowsEffect | None = None,
+    weighting_effect: WeightingEffect | None = None,
     residual_rows: tuple[csr_array, csr_array] | None = None,
     *,
-    shares: bool,
+    is_proportion: bool,
 ) -> ClusterMeans:
     """Estimate groups' weighted means and their variances from cluster sums.
 
@@ -86,34 +86,39 @@ def weighted_means(
         cr2_factor = np.maximum(1.0 / np.maximum(expected_square, 1e-12), 1.0)
         residual = (s - mean[rows] * n) / weight[rows]
     n_clusters_with_event = np.minimum(
-        sum_by_group(multiplicity * (s > 0)), sum_by_group(multiplicity * (s < n * (1.0 - _FULL)))
+        sum_by_group(multiplicity * (s > 0)),
+        sum_by_group(multiplicity * (s < n * (1.0 - _RELATIVE_TOLERANCE))),
     )
-    dof = freedom_of(
+    dof = satterthwaite_dof(
         (squared_weights, multiplicity, cluster_share, cr2_factor), squared_total, sum_by_group
     )
     if strata is None:
         variance = sum_by_group(cr2_factor * residual**2)
     else:
-        stratum_sums = _StratumSums(rows, strata.of[cluster], g, strata)
+        stratum_sums = _StratumSums(rows, strata.stratum_index[cluster], g, strata)
         variance = (
             stratum_sums.variance(residual)
             if residual_rows is None
-            else _left(residual_rows, mean, weight, strata)
+            else _residual_variance(residual_rows, mean, weight, strata)
         )
         # One small-sample factor for all strata, under independent rows.
-        variance = variance * stratum_sums.understated((n, squared_weights), weight, squared_total)
-        dof = np.minimum(dof, stratum_sums.freedom(squared_weights, squared_total))
+        variance = variance * stratum_sums.small_sample_ratio(
+            (n, squared_weights), weight, squared_total
+        )
+        dof = np.minimum(dof, stratum_sums.dof(squared_weights, squared_total))
     effects = np.ones(g)
     if weighting_effect is not None:
-        effects = weighting_effect.of_groups(
+        effects = weighting_effect.group_effects(
             n_clusters_with_event,
             _heavy_error_effect(
                 sum_by_group(squared_weights * squared_weights / n), squared_total, weight
             ),
         )
     if strata is not None:
-        effects = effects * stratum_sums.unseen(squared_weights, squared_total)
-    moments = () if shares else tails_of(residual, multiplicity, np.ones(g), sum_by_group)
+        effects = effects * stratum_sums.finite_population_factor(squared_weights, squared_total)
+    moments = (
+        () if is_proportion else cluster_moments(residual, multiplicity, np.ones(g), sum_by_group)
+    )
     return ClusterMeans(
         mean,
         n_effective,
@@ -122,20 +127,20 @@ def weighted_means(
         kish_cluster_size,
         n_clusters_with_event,
         intracluster_correlation,
-        shares,
+        is_proportion,
         effects,
         *moments,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class RowsEffect:
+class WeightingEffect:
     """The weighting effect: the variance of 0/1 rows over what independent weights would give.
 
     Where errors were oversampled and have small weights, rates are more precise than the effective
     number of units implies; where they have large weights, less. ``effect`` is
-    ``sum w² (y - p)²`` over ``p (1 - p) sum w²`` of all units, ``rare`` the clusters with the rarer
-    outcome.
+    ``sum w² (y - p)²`` over ``p (1 - p) sum w²`` of all units, ``n_clusters_with_event`` the
+    clusters with the rarer outcome.
 
     A few errors do not show who errs. The effect is the larger of two, each with pseudo-clusters
     added to all and to the group's own: ten with an effect of 1, so that few errors with small
@@ -145,20 +150,25 @@ class RowsEffect:
     """
 
     effect: float
-    rare: float
+    n_clusters_with_event: float
 
     @classmethod
-    def of(cls, rate: float, right: float, every: float, rare: float) -> RowsEffect:
+    def from_overall(
+        cls, rate: float, event_square: float, total_square: float, n_clusters_with_event: float
+    ) -> WeightingEffect:
         """Estimate the overall effect from the rate and the squared weights of events and all."""
-        expected_square = rate * (1.0 - rate) * every
+        expected_square = rate * (1.0 - rate) * total_square
         effect = (
-            (right * (1.0 - rate) ** 2 + (every - right) * rate**2) / expected_square
+            (event_square * (1.0 - rate) ** 2 + (total_square - event_square) * rate**2)
+            / expected_square
             if expected_square > 0
             else 1.0
         )
-        return cls(effect, rare)
+        return cls(effect, n_clusters_with_event)
 
-    def of_groups(self, n_clusters_with_event: FloatArray, heavy_effect: FloatArray) -> FloatArray:
+    def group_effects(
+        self, n_clusters_with_event: FloatArray, heavy_effect: FloatArray
+    ) -> FloatArray:
         """Shrink each group's effect towards the pseudo-clusters' effects.
 
         Shapes: ``n_clusters_with_event`` [g], ``heavy_effect`` [g].
@@ -166,13 +176,16 @@ class RowsEffect:
         effects = [
             (
                 n_clusters_with_event
-                * ((self.rare * self.effect + n_prior * prior_effect) / (self.rare + n_prior))
+                * (
+                    (self.n_clusters_with_event * self.effect + n_prior * prior_effect)
+                    / (self.n_clusters_with_event + n_prior)
+                )
                 + n_prior * prior_effect
             )
             / (n_clusters_with_event + n_prior)
             for n_prior, prior_effect in (
-                (PLAIN_CLUSTERS, np.ones_like(heavy_effect)),
-                (HEAVY_CLUSTERS, heavy_effect),
+                (PRIOR_UNWEIGHTED_CLUSTERS, np.ones_like(heavy_effect)),
+                (PRIOR_HEAVY_CLUSTERS, heavy_effect),
             )
         ]
         return np.asarray(np.maximum(*effects))
@@ -191,7 +204,7 @@ def _heavy_error_effect(
     return np.asarray(np.maximum(effects, 1.0))
 
 
-def _left(
+def _residual_variance(
     residual_rows: tuple[csr_array, csr_array], mean: FloatArray, weight: FloatArray, strata: Strata
 ) -> FloatArray:
     """Linearised variance of means from residual sums after calibration: ``[g]``."""
@@ -199,7 +212,9 @@ def _left(
     with np.errstate(divide="ignore", invalid="ignore"):
         linearised = np.nan_to_num((sums - mean[:, None] * counts) / weight[:, None])
     rows, clusters = np.indices(linearised.shape)
-    stratum_sums = _StratumSums(rows.ravel(), strata.of[clusters.ravel()], len(linearised), strata)
+    stratum_sums = _StratumSums(
+        rows.ravel(), strata.stratum_index[clusters.ravel()], len(linearised), strata
+    )
     return stratum_sums.variance(linearised.ravel())
 
 
@@ -211,33 +226,35 @@ def _align_entries(
     return (
         row_numbers(counts)[has_units],
         counts.indices[has_units].astype(np.int64),
-        held_at(counts, sums)[has_units],
+        values_at(counts, sums)[has_units],
         counts.data[has_units],
-        held_at(counts, squared_sums)[has_units],
+        values_at(counts, squared_sums)[has_units],
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _StratumSums:
-    """Sums over the clusters of each group and stratum; ``rows`` and ``of`` index the entries."""
+    """Sums over the clusters of each group and stratum; ``rows`` and ``stratum_index`` index the entries."""
 
     rows: IntArray
-    of: IntArray
-    groups: int
+    stratum_index: IntArray
+    n_groups: int
     strata: Strata
 
-    def by_stratum(self, x: FloatArray) -> FloatArray:
+    def sum_by_stratum(self, x: FloatArray) -> FloatArray:
         """Sum entries by group and stratum, ``[g, h]``."""
-        h = len(self.strata.drawn)
-        flat = np.bincount(self.rows * h + self.of, weights=x, minlength=self.groups * h)
-        return np.asarray(flat.reshape(self.groups, h), dtype=np.float64)
+        h = len(self.strata.n_sampled)
+        flat = np.bincount(
+            self.rows * h + self.stratum_index, weights=x, minlength=self.n_groups * h
+        )
+        return np.asarray(flat.reshape(self.n_groups, h), dtype=np.float64)
 
     def variance(self, u: FloatArray) -> FloatArray:
         """Return the linearised variance, ``[g]``."""
-        inner_sum = self.by_stratum(u * u) - self.by_stratum(u) ** 2 / self.strata.drawn
-        return np.asarray(np.maximum((inner_sum * self.strata.factor).sum(axis=1), 0.0))
+        inner_sum = self.sum_by_stratum(u * u) - self.sum_by_stratum(u) ** 2 / self.strata.n_sampled
+        return np.asarray(np.maximum((inner_sum * self.strata.variance_factor).sum(axis=1), 0.0))
 
-    def understated(
+    def small_sample_ratio(
         self, sizes: tuple[FloatArray, FloatArray], weight: FloatArray, squared_total: FloatArray
     ) -> FloatArray:
         """Return the true over the expected estimated variance for independent rows: ``[g]``."""
@@ -247,79 +264,83 @@ class _StratumSums:
             expected_square = (
                 a - 2.0 * cluster_share * a + cluster_share**2 * squared_total[self.rows]
             )
-            n_h, a_h = self.by_stratum(cluster_share), self.by_stratum(a)
+            n_h, a_h = self.sum_by_stratum(cluster_share), self.sum_by_stratum(a)
             square_of_sum = a_h - 2.0 * n_h * a_h + n_h**2 * squared_total[:, None]
             expected_variance = (
-                self.by_stratum(expected_square) - square_of_sum / self.strata.drawn
-            ) * self.strata.lift
+                self.sum_by_stratum(expected_square) - square_of_sum / self.strata.n_sampled
+            ) * self.strata.small_sample_factor
             ratio = squared_total / expected_variance.sum(axis=1)
         return np.asarray(np.maximum(np.nan_to_num(ratio, nan=1.0, posinf=1.0), 1.0))
 
-    def unseen(self, a: FloatArray, squared_total: FloatArray) -> FloatArray:
+    def finite_population_factor(self, a: FloatArray, squared_total: FloatArray) -> FloatArray:
         """Return the finite population factor of the variance of rows, 0 to 1: ``[g]``."""
-        remaining = (self.by_stratum(a) * self.strata.unseen).sum(axis=1)
+        remaining = (self.sum_by_stratum(a) * self.strata.finite_population_factor).sum(axis=1)
         return np.asarray(
-            np.divide(remaining, squared_total, out=np.ones(self.groups), where=squared_total > 0)
+            np.divide(remaining, squared_total, out=np.ones(self.n_groups), where=squared_total > 0)
         )
 
-    def freedom(self, a: FloatArray, squared_total: FloatArray) -> FloatArray:
+    def dof(self, a: FloatArray, squared_total: FloatArray) -> FloatArray:
         """Satterthwaite's degrees of freedom, at most clusters minus strata: ``[g]``."""
-        n_sampled, factor = self.strata.drawn, self.strata.lift
-        fourth_sums, squared_sums = self.by_stratum(a * a), self.by_stratum(a)
+        n_sampled, factor = self.strata.n_sampled, self.strata.small_sample_factor
+        fourth_sums, squared_sums = self.sum_by_stratum(a * a), self.sum_by_stratum(a)
         variance_of_variance = (
             factor**2 * (fourth_sums * (1.0 - 2.0 / n_sampled) + (squared_sums / n_sampled) ** 2)
         ).sum(1)
         dof = np.divide(
             squared_total**2,
             variance_of_variance,
-            out=np.ones(self.groups),
+            out=np.ones(self.n_groups),
             where=variance_of_variance > 0,
         )
-        n_entries = self.by_stratum(np.ones(len(a)))
+        n_entries = self.sum_by_stratum(np.ones(len(a)))
         return np.asarray(np.minimum(dof, n_entries.sum(axis=1) - (n_entries > 0).sum(axis=1)))
 
 
-HALF = 0.5
+TWO_WAY_WEIGHT = 0.5
 """Fraction of each clustering's bootstrap deviation in a replicate: weights stay positive."""
 
 
-def together(first: FloatArray, second: FloatArray, cells: FloatArray) -> FloatArray:
+def inclusion_exclusion(first: FloatArray, second: FloatArray, cells: FloatArray) -> FloatArray:
     """Add products over two kinds of clusters, and subtract those over their cells."""
     return np.asarray(first + second - cells)
 
 
-def both_ways(
+def combine_two_way_means(
     first_means: ClusterMeans, second_means: ClusterMeans, cells: ClusterMeans
 ) -> ClusterMeans:
     """Combine means by two kinds of clusters and by their cells: Cameron, Gelbach and Miller."""
-    variance = together(first_means.variance, second_means.variance, cells.variance)
+    variance = inclusion_exclusion(first_means.variance, second_means.variance, cells.variance)
     # Cameron, Gelbach and Miller: the sum can be too small, even negative, by chance.
     variance = np.maximum(variance, np.maximum(first_means.variance, second_means.variance))
-    kish_cluster_size = np.maximum(first_means.size, second_means.size)
+    kish_cluster_size = np.maximum(first_means.kish_cluster_size, second_means.kish_cluster_size)
     correlation_1, correlation_2 = (
-        float(np.mean(first_means.correlation)),
-        float(np.mean(second_means.correlation)),
+        float(np.mean(first_means.intracluster_correlation)),
+        float(np.mean(second_means.intracluster_correlation)),
     )
     max_correlation = max(correlation_1, correlation_2)
     pooled_effect = (
-        1.0 + correlation_1 * (first_means.size - 1.0) + correlation_2 * (second_means.size - 1.0)
+        1.0
+        + correlation_1 * (first_means.kish_cluster_size - 1.0)
+        + correlation_2 * (second_means.kish_cluster_size - 1.0)
     )
-    assert first_means.row_effect is not None  # noqa: S101 - means of a sample have one
+    assert first_means.weighting_effect is not None  # noqa: S101 - means of a sample have one
     return replace(
         first_means,
         variance=variance,
-        freedom=np.minimum(first_means.freedom, second_means.freedom),
-        size=kish_cluster_size,
-        rare=np.minimum(first_means.rare, second_means.rare),
-        correlation=max_correlation,
+        dof=np.minimum(first_means.dof, second_means.dof),
+        kish_cluster_size=kish_cluster_size,
+        n_clusters_with_event=np.minimum(
+            first_means.n_clusters_with_event, second_means.n_clusters_with_event
+        ),
+        intracluster_correlation=max_correlation,
         # One correlation represents both kinds of clusters; the weighting effect takes the rest.
-        row_effect=first_means.row_effect
+        weighting_effect=first_means.weighting_effect
         * pooled_effect
         / (1.0 + max_correlation * (kish_cluster_size - 1.0)),
     )
 
 
-def shared_both_ways(
+def combine_two_way_overlap(
     first: FloatArray, second: FloatArray, correlations: tuple[float, float]
 ) -> FloatArray:
     """Combine the overlap of two groups by both kinds of clusters, over the larger correlation."""

@@ -16,14 +16,16 @@ import numpy.typing as npt
 
 from isolux.stats.statistic import IntArray
 
-BLOCK = 256
+BLOCK_SIZE = 256
 """Replicates per random generator: fixed, because it determines the random numbers."""
-_PART = 32  # replicates in memory: multiples of the next constants, as compiled code needs
+_BATCH_SIZE = 32  # replicates in memory: multiples of the next constants, as compiled code needs
 _MAX_BYTE_MULTIPLICITY, _CLUSTERS_PER_BATCH = (
     50,
     1 << 16,
 )  # a Poisson weight of so many copies never reaches 256
-_TOGETHER = 16  # of them counted at once: few enough for memory, many enough for whole cache lines
+_REPLICATES_PER_COUNT = (
+    16  # of them counted at once: few enough for memory, many enough for whole cache lines
+)
 
 # Numbers in the key of the random stream: changing one changes every draw of that purpose.
 _PURPOSES = {
@@ -36,18 +38,20 @@ _PURPOSES = {
 }
 
 
-def stream(seed: int, purpose: str, block: int = 0) -> np.random.Generator:
+def random_stream(seed: int, purpose: str, block: int = 0) -> np.random.Generator:
     """Return the generator of one purpose and block; different ones are independent."""
     return np.random.default_rng(np.random.SeedSequence([seed, _PURPOSES[purpose], block]))
 
 
-def blocks(replicates: int, seed: int, purpose: str) -> Iterator[tuple[np.random.Generator, int]]:
+def seeded_blocks(
+    replicates: int, seed: int, purpose: str
+) -> Iterator[tuple[np.random.Generator, int]]:
     """Split replicates into blocks, each with its generator."""
-    for block, start in enumerate(range(0, replicates, BLOCK)):
-        yield stream(seed, purpose, block), min(BLOCK, replicates - start)
+    for block, start in enumerate(range(0, replicates, BLOCK_SIZE)):
+        yield random_stream(seed, purpose, block), min(BLOCK_SIZE, replicates - start)
 
 
-def multinomial(
+def multinomial_weights(
     rng: np.random.Generator, multiplicity: IntArray, replicates: int
 ) -> npt.NDArray[np.float64]:
     """Resample clusters with replacement: ``[n_distinct, replicates]``, columns sum to n."""
@@ -59,8 +63,8 @@ def multinomial(
     distinct_index = np.repeat(np.arange(n_distinct), multiplicity)
     weights = np.empty((n_distinct, replicates))
     # In batches, as all draws at once would take three times the memory.
-    for start in range(0, replicates, _TOGETHER):
-        n_batch = min(_TOGETHER, replicates - start)
+    for start in range(0, replicates, _REPLICATES_PER_COUNT):
+        n_batch = min(_REPLICATES_PER_COUNT, replicates - start)
         draws = distinct_index[rng.integers(0, total, size=(n_batch, total))]
         draws += (np.arange(n_batch) * n_distinct)[:, None]
         counts = np.bincount(draws.ravel(), minlength=n_batch * n_distinct)
@@ -68,7 +72,7 @@ def multinomial(
     return weights
 
 
-def poisson(
+def poisson_weights(
     rng: np.random.Generator, multiplicity: IntArray, replicates: int
 ) -> npt.NDArray[np.float64]:
     """Draw Poisson(1) weights, independent by cluster, so that shards can draw their own."""
@@ -77,16 +81,16 @@ def poisson(
     )
 
 
-def part_sizes(replicates: int) -> list[int]:
+def batch_sizes(replicates: int) -> list[int]:
     """Split replicates into batches of 32, and a last one of up to 63."""
     sizes = []
-    while replicates >= 2 * _PART:
-        sizes.append(_PART)
-        replicates -= _PART
+    while replicates >= 2 * _BATCH_SIZE:
+        sizes.append(_BATCH_SIZE)
+        replicates -= _BATCH_SIZE
     return [*sizes, replicates] if replicates else sizes
 
 
-def in_parts(
+def draw_weight_batches(
     distribution: str, rng: np.random.Generator, multiplicity: IntArray, replicates: int
 ) -> Iterator[npt.NDArray[np.float64]]:
     """Draw multinomial or Poisson weights in batches of replicates.
@@ -96,13 +100,13 @@ def in_parts(
     Examples
     --------
     >>> one, two = (np.random.default_rng(0) for _ in range(2))
-    >>> parts = [*in_parts("poisson", one, np.array([2, 1]), 200)]
+    >>> parts = [*draw_weight_batches("poisson", one, np.array([2, 1]), 200)]
     >>> bool((np.hstack(parts) == poisson(two, np.array([2, 1]), 200)).all())
     True
     """
     if distribution == "multinomial":
-        for size in part_sizes(replicates):
-            yield multinomial(rng, multiplicity, size)
+        for size in batch_sizes(replicates):
+            yield multinomial_weights(rng, multiplicity, size)
         return
     # Poisson weights are drawn cluster by cluster, so all are stored, in a byte each.
     fits_byte = int(multiplicity.max(initial=0)) <= _MAX_BYTE_MULTIPLICITY
@@ -112,18 +116,18 @@ def in_parts(
         weights[start : start + _CLUSTERS_PER_BATCH] = rng.poisson(
             batch[:, None], size=(len(batch), replicates)
         )
-    yield from columns_of(weights)
+    yield from column_batches(weights)
 
 
-def columns_of(columns: npt.NDArray[Any]) -> Iterator[npt.NDArray[np.float64]]:
+def column_batches(columns: npt.NDArray[Any]) -> Iterator[npt.NDArray[np.float64]]:
     """Yield columns in batches, as floats."""
     start = 0
-    for size in part_sizes(columns.shape[1]):
+    for size in batch_sizes(columns.shape[1]):
         yield columns[:, start : start + size].astype(np.float64)
         start += size
 
 
-def signs(
+def random_sign_sums(
     rng: np.random.Generator, multiplicity: IntArray, replicates: int
 ) -> npt.NDArray[np.float64]:
     """Draw the sum of m random signs, m the multiplicity: ``2 Binomial(m, 1/2) - m``."""

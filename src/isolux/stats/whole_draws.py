@@ -11,7 +11,7 @@ _Ints = npt.NDArray[np.int64]
 
 
 @njit()
-def take_whole(
+def take_whole_clusters(
     order: _Ints, starts: _Ints, cells: _Ints, remaining: _Ints
 ) -> npt.NDArray[np.bool_]:
     """Select clusters in order, each completely and only if all of its rows fit the quotas."""

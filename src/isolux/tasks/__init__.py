@@ -11,14 +11,14 @@ from typing import Any, cast
 import polars as pl
 
 from isolux.vocabulary import registry
-from isolux.vocabulary.arguments import fitting
+from isolux.vocabulary.arguments import convert_argument
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.plugin_options import Option, described_options
+from isolux.vocabulary.plugin_options import Option, list_options
 from isolux.vocabulary.schema import to_polars
-from isolux.vocabulary.words import choices
+from isolux.vocabulary.words import list_choices
 
 _PREDICTION_COLUMNS = (
     "label",
@@ -99,7 +99,7 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
             " isolux.audit(scores, people, by=…)",
         )
     plugin = registry.load("tasks", task)
-    options_by_name = described_options(plugin.score)
+    options_by_name = list_options(plugin.score)
     for name in options:
         if name not in options_by_name:
             similar_names = difflib.get_close_matches(name, options_by_name, n=1, cutoff=0.5)
@@ -110,7 +110,7 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
             )
     parameters = inspect.signature(plugin.score).parameters
     converted_options = {
-        name: fitting(task, parameters[name], value) if name in parameters else value
+        name: convert_argument(task, parameters[name], value) if name in parameters else value
         for name, value in options.items()
     }
     for name, value in converted_options.items():
@@ -126,7 +126,7 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
 
 def _check_option_choice(option: Option, value: object) -> None:
     """Refuse a value that is not among the choices of an option."""
-    words = choices(option.kind)
+    words = list_choices(option.type_hint)
     if words and value not in (*words, option.default):
         raise SpecError(
             f"{option.name} is not known", expected="one of " + ", ".join(words), found=repr(value)
@@ -169,11 +169,11 @@ def _check_any_prediction(predictions: object, unknown: Sequence[str]) -> None:
         )
 
 
-def people_of_parts(dataset: Dataset) -> Dataset:
+def merge_part_masks(dataset: Dataset) -> Dataset:
     """Give each person the union of their parts as their mask, as in FHIBE's person masks."""
-    from isolux.tasks._parts import whole_people
+    from isolux.tasks._parts import unite_part_masks
 
-    return whole_people(dataset)
+    return unite_part_masks(dataset)
 
 
 def _caution_on_missing_predictions(scores: Scores) -> list[Caution]:

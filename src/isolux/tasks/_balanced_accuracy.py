@@ -47,7 +47,9 @@ def _rarest_class_size(sums: FloatArray) -> FloatArray:
     return count.min(axis=-1, initial=np.inf) if count.shape[-1] else np.zeros(count.shape[:-1])
 
 
-BALANCED_ACCURACY = SumStatistic(_class_sums, _mean_recall, _rarest_class_size, of_classes=True)
+BALANCED_ACCURACY = SumStatistic(
+    _class_sums, _mean_recall, _rarest_class_size, is_macro_average=True
+)
 """Mean over the classes that occur in the group of the share of their units judged correctly.
 
 Of a group without one of everyone's classes it is the mean of the others, and the group is not

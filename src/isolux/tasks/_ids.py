@@ -30,10 +30,10 @@ def refuse_no_match(
     *,
     n_matched: int,
     expected: str = "instance ids such as ",
-    where: str | None = "predictions",
+    source: str | None = "predictions",
 ) -> None:
     """Refuse ids of which none matches, unless one of the two lists is empty."""
     if len(ids) and len(known_ids) and not n_matched:
         raise JoinError(
-            problem, expected=expected + format_ids(known_ids), found=format_ids(ids), where=where
+            problem, expected=expected + format_ids(known_ids), found=format_ids(ids), where=source
         )

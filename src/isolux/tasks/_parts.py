@@ -27,7 +27,7 @@ from isolux.geometry.masks import (
     union_of_parts,
 )
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, format_location
 from isolux.vocabulary.tables import IMAGES, INSTANCES
 
 _LEADING_NUMBER = re.compile(r"^[0-9]+\.\s*")
@@ -39,7 +39,7 @@ _MASK_SCHEMA = {"mask_counts": pl.String(), "mask_height": pl.Int64(), "mask_wid
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class PersonParts:
     """The parts of one person: a name for each mask; a name may occur twice."""
 
     names: tuple[str, ...]
@@ -70,7 +70,7 @@ def image_sizes(dataset: Dataset, rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def parts_named(column: pl.Series) -> list[str]:
+def list_part_names(column: pl.Series) -> list[str]:
     """List the parts in ``part_masks`` or ``segments``, sorted, without filling any mask."""
     cells = column.drop_nulls()
     if not len(cells):
@@ -83,7 +83,7 @@ def parts_named(column: pl.Series) -> list[str]:
     return sorted(names.drop_nulls().unique().to_list())
 
 
-def parts_of_list(entries: Sequence[dict[str, Any]], source: str | None) -> Parts:
+def read_part_masks(entries: Sequence[dict[str, Any]], source: str | None) -> PersonParts:
     """Read one person's ``part_masks``: run lengths with a part, a height and a width each."""
     sizes = (
         np.array([entry[dimension] for entry in entries], np.int64)
@@ -91,14 +91,14 @@ def parts_of_list(entries: Sequence[dict[str, Any]], source: str | None) -> Part
     )
     counts = pl.Series([entry["counts"] for entry in entries], dtype=pl.String)
     names = tuple(str(entry["part"]) for entry in entries)
-    return Parts(names, masks_from_counts(counts, *sizes, file=source))
+    return PersonParts(names, masks_from_counts(counts, *sizes, file=source))
 
 
-def parts_of_cell(cell: str, height: int, width: int, source: str | None) -> Parts:
+def read_part_polygons(cell: str, height: int, width: int, source: str | None) -> PersonParts:
     """Fill one person's ``segments``; all polygons of a part form one mask."""
     polygons_by_part = _parse_polygons(cell, source)
     sizes = (np.full(len(polygons_by_part), side_px, np.int64) for side_px in (height, width))
-    return Parts(
+    return PersonParts(
         tuple(polygons_by_part),
         masks_from_coco(list(polygons_by_part.values()), *sizes, file=source),
     )
@@ -136,7 +136,7 @@ def _parse_segments(cell: str, source: str | None) -> list[_FhibeSegment]:
     )
 
 
-def whole_people(dataset: Dataset, parts: Sequence[str] = ()) -> Dataset:
+def unite_part_masks(dataset: Dataset, parts: Sequence[str] = ()) -> Dataset:
     """Give each person the union of their parts as mask; null for people without parts."""
     rows = INSTANCES.conform(dataset.instances)
     part_names = _check_part_names(dataset, rows, (parts,) if isinstance(parts, str) else parts)
@@ -155,7 +155,7 @@ def whole_people(dataset: Dataset, parts: Sequence[str] = ()) -> Dataset:
 def _check_part_names(dataset: Dataset, rows: pl.DataFrame, parts: Sequence[str]) -> list[str]:
     """Check that the dataset has masks of parts, and those that were named."""
     columns = [name for name in ("part_masks", "segments") if name in rows.columns]
-    known_parts = {name for column in columns for name in parts_named(rows[column])}
+    known_parts = {name for column in columns for name in list_part_names(rows[column])}
     if rows.height and not known_parts:
         raise SpecError(
             "nobody in the dataset has masks of parts",
@@ -197,8 +197,8 @@ def _fill_polygons(rows: pl.DataFrame, part_names: list[str], dataset: Dataset) 
     cells = pl.concat([rows.select("row", "image_id", "segments"), sizes], how="horizontal")
     people, person_masks = [], []
     for row, image, cell, height, width in cells.drop_nulls("segments").iter_rows():
-        source = place(dataset.name, row + 1, "segments")
-        known_size(height, width, image, source)
+        source = format_location(dataset.name, row + 1, "segments")
+        check_image_size(height, width, image, source)
         polygons_by_part = _parse_polygons(cell, source)
         polygons = [
             p
@@ -218,7 +218,7 @@ def _fill_polygons(rows: pl.DataFrame, part_names: list[str], dataset: Dataset) 
     )
 
 
-def known_size(
+def check_image_size(
     height: int | None, width: int | None, image: str, source: str | None
 ) -> tuple[int, int]:
     """Refuse polygons in an image of unknown size."""

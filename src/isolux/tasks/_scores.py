@@ -21,7 +21,9 @@ def read_metrics(task_info: TaskInfo, metrics: Sequence[str]) -> tuple[str, ...]
     return names
 
 
-def measured_info(task_info: TaskInfo, names: Collection[str], *, cites: bool = False) -> TaskInfo:
+def restrict_task_info(
+    task_info: TaskInfo, names: Collection[str], *, cites: bool = False
+) -> TaskInfo:
     """Restrict a task's declaration to the measured metrics and, with ``cites``, their sources."""
     metrics = tuple(metric for metric in task_info.metrics if metric.name in names)
     references = tuple(dict.fromkeys(metric.reference for metric in metrics if metric.reference))

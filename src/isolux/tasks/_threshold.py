@@ -17,7 +17,7 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
 
 
-def part_to_set_on(
+def select_threshold_sample(
     threshold_on: float | str, dataset: Dataset, units: pl.DataFrame, seed: int
 ) -> tuple[npt.NDArray[np.bool_], str]:
     """Select the people that the threshold is set on, and describe them: a mask [n] and text."""
@@ -42,7 +42,7 @@ def _threshold_mask(
         code = units.select(clusters.rank("dense")).to_series().to_numpy().astype(np.int64) - 1
         is_sampled = np.random.default_rng(seed).random(int(code.max(initial=0)) + 1) < share
         return is_sampled[code], f"a random {100 * share:g} % (seed {seed})"
-    in_sample, description = having(
+    in_sample, description = select_by_value(
         str(threshold_on),
         dataset,
         units["unit_id"],
@@ -67,7 +67,7 @@ def _threshold_mask(
     return in_sample, description
 
 
-def having(
+def select_by_value(
     text: str, dataset: Dataset, unit_ids: pl.Series, *, setting: str, expected: str
 ) -> tuple[npt.NDArray[np.bool_], str]:
     """Select the people with the value of a setting ``ATTRIBUTE=VALUE``: a mask [n] and text."""
@@ -120,7 +120,7 @@ _PERSON_COLUMNS = {
 }
 
 
-def shared_between(
+def caution_on_leakage(
     dataset: Dataset, instances: pl.DataFrame, in_sample: npt.NDArray[np.bool_], source: str
 ) -> list[Caution]:
     """Caution where a subject, a household or an image is both evaluated and in the sample.
@@ -162,7 +162,7 @@ def _list_id_tables(dataset: Dataset) -> list[tuple[str, pl.DataFrame]]:
     return tables
 
 
-def same_scores(
+def caution_on_repeated_scores(
     scores: FloatArray,
     positive: npt.NDArray[np.bool_],
     in_sample: npt.NDArray[np.bool_],
@@ -176,9 +176,9 @@ def same_scores(
     --------
     >>> scores, side = np.arange(100) / 7, np.arange(200) % 2 == 1
     >>> twice, positive = np.repeat(scores, 2), np.ones(200, dtype=bool)
-    >>> print(same_scores(twice, positive, side, "m")[0][:78])
+    >>> print(caution_on_repeated_scores(twice, positive, side, "m")[0][:78])
     100 of 100 people judged have the very score of 'm' and the class of a row tha
-    >>> same_scores(np.arange(200) / 7, positive, side, "m")
+    >>> caution_on_repeated_scores(np.arange(200) / 7, positive, side, "m")
     []
     """
     frame = pl.DataFrame({"score": scores, "of": positive, "on": in_sample}).filter(
@@ -198,12 +198,12 @@ def same_scores(
     return [Caution(text)] if n_repeated >= _MAX_SHARED_SHARE * evaluated.height else []
 
 
-def other_rates(
+def caution_on_rate_difference(
     is_reached: npt.NDArray[np.bool_],
     in_sample: npt.NDArray[np.bool_],
     *,
-    what: str,
-    where: str,
+    subject: str,
+    source: str,
     model: str,
 ) -> list[Caution]:
     """Caution where far more, or far fewer, reach the threshold than in its own sample.
@@ -214,9 +214,9 @@ def other_rates(
     --------
     >>> on = np.arange(400) < 200
     >>> reached = (np.arange(400) % 10 == 0) & on
-    >>> print(other_rates(reached, on, what="people", where="split=val", model="m")[0][:75])
+    >>> print(caution_on_rate_difference(reached, on, what="people", where="split=val", model="m")[0][:75])
     Of the 200 people by which the threshold of 'm' was set (split=val) 10.0 %
-    >>> other_rates(np.arange(400) % 10 == 0, on, what="people", where="split=val", model="m")
+    >>> caution_on_rate_difference(np.arange(400) % 10 == 0, on, what="people", where="split=val", model="m")
     []
     """
     n, m = int(in_sample.sum()), int((~in_sample).sum())
@@ -229,7 +229,7 @@ def other_rates(
     # Pooled, as in the z test of two proportions.
     standard_error = (share * (1.0 - share) * (1.0 / n + 1.0 / m)) ** 0.5
     text = (
-        f"Of the {n:,} {what} by which the threshold of {model!r} was set ({where})"
+        f"Of the {n:,} {subject} by which the threshold of {model!r} was set ({source})"
         f" {100 * a / n:.1f} % reach it, and of the {m:,} that are judged {100 * b / m:.1f} %:"
         " more than chance explains. Are all scores of one model, on one scale?"
     )
@@ -240,9 +240,7 @@ def other_rates(
     return [Caution(text)] if is_different else []
 
 
-def area_beyond_chance(
-    scores: FloatArray, is_positive: npt.NDArray[np.bool_]
-) -> tuple[float, float]:
+def auc_with_null_se(scores: FloatArray, is_positive: npt.NDArray[np.bool_]) -> tuple[float, float]:
     """Compute the area under the curve, and its standard error if scores were uninformative."""
     p, q = int(is_positive.sum()), int((~is_positive).sum())
     area = float(auc(scores, is_positive, np.ones(len(scores))))
@@ -250,14 +248,14 @@ def area_beyond_chance(
     return area, float(np.sqrt((p + q + 1) / (12.0 * p * q)))
 
 
-def out_of_reach(
+def caution_on_constant_outcome(
     model: str,
     scores: FloatArray,
     threshold: float,
     *,
-    none: str,
-    every: str,
-    falling: bool = False,
+    none_phrase: str,
+    all_phrase: str,
+    passes_below: bool = False,
     question: str = "Is the threshold on the scale of the scores?",
 ) -> list[Caution]:
     """Caution where no score, or every score, reaches the threshold: it decides nothing.
@@ -266,15 +264,15 @@ def out_of_reach(
 
     Examples
     --------
-    >>> (said,) = out_of_reach("m", np.array([0.1, 0.9]), 50.0, none="no answer is 'yes'",
+    >>> (said,) = caution_on_constant_outcome("m", np.array([0.1, 0.9]), 50.0, none="no answer is 'yes'",
     ...                        every="every answer is 'yes'")
     >>> print(said.removesuffix(" Is the threshold on the scale of the scores?"))
     No score of 'm' reaches the threshold of 50: scores run from 0.1 to 0.9, so no answer is 'yes'.
-    >>> out_of_reach("m", np.array([0.1, 0.9]), 0.5, none="", every="")
+    >>> caution_on_constant_outcome("m", np.array([0.1, 0.9]), 0.5, none="", every="")
     []
     """
     valid_scores = scores[~np.isnan(scores)]
-    is_reached = valid_scores <= threshold if falling else valid_scores >= threshold
+    is_reached = valid_scores <= threshold if passes_below else valid_scores >= threshold
     if not len(valid_scores) or (is_reached.any() and not is_reached.all()):
         return []
     low, high, threshold_text = (
@@ -284,7 +282,9 @@ def out_of_reach(
     )
     if threshold_text in (low, high):  # just beyond an extreme: print enough digits to differ
         threshold_text = repr(float(threshold))
-    subject, consequence = ("Every score", every) if is_reached.any() else ("No score", none)
+    subject, consequence = (
+        ("Every score", all_phrase) if is_reached.any() else ("No score", none_phrase)
+    )
     text = (
         f"{subject} of {model!r} reaches the threshold of {threshold_text}: scores run from {low}"
         f" to {high}"

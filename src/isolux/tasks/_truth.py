@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 import polars as pl
 
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.counts import with_times
-from isolux.vocabulary.errors import SpecError, TableError, columns_shown
+from isolux.vocabulary.counts import add_multiplicity
+from isolux.vocabulary.errors import SpecError, TableError, format_columns
 from isolux.vocabulary.tables import INSTANCES
 
 _ID_COLUMN_BY_KIND = {"instance": "instance_id", "image": "image_id", "subject": "subject_id"}
@@ -29,7 +29,7 @@ def instances_with_truth(
     is_known = pl.col("value").is_not_null() & ~is_unknown
     merged_value = pl.col("value").replace(dict(merge))
     units = instances.select(unit_id="instance_id", cluster_id="cluster_id")
-    units = with_times(units, dataset.times, "unit_id")
+    units = add_multiplicity(units, dataset.times, "unit_id")
     # One value each, in the order of the units: no grouping is needed.
     if rows["unit_id"].equals(units["unit_id"]):
         return units.with_columns(
@@ -48,10 +48,10 @@ def instances_without_truth(dataset: Dataset) -> pl.DataFrame:
     """List the instances as ``instances_with_truth`` does, with empty truths."""
     units = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
     truth = pl.lit([], dtype=pl.List(pl.String))
-    return with_times(units, dataset.times, "unit_id").with_columns(truth=truth)
+    return add_multiplicity(units, dataset.times, "unit_id").with_columns(truth=truth)
 
 
-def values_of_truth(dataset: Dataset, target: str | None) -> pl.Series:
+def list_truth_values(dataset: Dataset, target: str | None) -> pl.Series:
     """List the distinct truths as they are spelt, with words for unknown."""
     if not dataset.instances.height:
         return pl.Series([], dtype=pl.String)
@@ -68,7 +68,7 @@ def _read_classes(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
             "nothing says what the true class is",
             expected="target, the attribute that holds it, or instances with classes",
             found="no target and no instance with classes, but "
-            + columns_shown(names, "attributes"),
+            + format_columns(names, "attributes"),
             hint="name the attribute that holds the right answer: --target NAME, in Python"
             " target='NAME'",
         )
@@ -98,11 +98,11 @@ def _read_target(dataset: Dataset, instances: pl.DataFrame, target: str) -> pl.D
 
 
 def units_with_identity(
-    dataset: Dataset, identity: str | None, *, told: bool = False
+    dataset: Dataset, identity: str | None, *, subject_ids_only: bool = False
 ) -> pl.DataFrame:
     """List the units with their identity, which is the cluster where the dataset has none."""
     instances = INSTANCES.conform(dataset.instances)
-    if told and identity is None:
+    if subject_ids_only and identity is None:
         identities = instances["subject_id"].alias("identity")
     else:
         identities = _read_identity(dataset, instances, identity)

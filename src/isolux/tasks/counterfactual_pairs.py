@@ -15,9 +15,9 @@ from functools import partial
 import polars as pl
 
 from isolux.tasks._numbers.reading import (
-    codes_of_models,
-    measured_name,
-    numbers_of_units,
+    caution_on_model_sentinels,
+    read_metric_name,
+    read_unit_numbers,
 )
 from isolux.tasks._scores import read_metrics, score_rows, stack_scores
 from isolux.tasks._truth import instances_with_truth
@@ -156,9 +156,9 @@ def score(
     [('a', -0.25), ('b', 0.25)]
     """
     frame = to_polars(predictions)
-    measured_name(frame)
+    read_metric_name(frame)
     names = _select_metrics(metrics, occupation)
-    numbers, notes = numbers_of_units(dataset, frame, model)
+    numbers, notes = read_unit_numbers(dataset, frame, model)
     images = _read_images(dataset, changed, scene, occupation, unknown_values)
     rows = numbers.join(images, on="unit_id", how="left", maintain_order="left")
     _check_clusters(rows)
@@ -172,7 +172,7 @@ def score(
     return Scores(
         units=stack_scores([_build_scores(centred, name) for name in names]),
         info=replace(INFO, metrics=reported_metrics),
-        notes=(*codes_of_models(numbers), *_describe_pairs(centred), *notes),
+        notes=(*caution_on_model_sentinels(numbers), *_describe_pairs(centred), *notes),
     )
 
 

@@ -119,7 +119,7 @@ def score(
         units["unit_id"],
         n_matched=valid_counts.height,
         expected="",
-        where=None,
+        source=None,
     )
     independence_note = (
         f"Clusters are unknown: each of {int(valid_counts['times'].sum()):,} cases counts as"
@@ -142,7 +142,7 @@ def score(
             *([missing_caution] if n_missing else []),
         ),
         task="counts",
-        chosen=_describe_counted(frame, rows),
+        task_choices=_describe_counted(frame, rows),
     )
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from isolux.tasks._boxes.matching import settings_of
+from isolux.tasks._boxes.matching import parse_box_settings
 from isolux.tasks._boxes.readings import BoxFormat
-from isolux.tasks._boxes.scoring import box_pairs, score_shapes
+from isolux.tasks._boxes.scoring import build_box_pairing, score_shapes
 from isolux.tasks._boxes.settings import BoxSettings
 from isolux.tasks._boxes.shapes import info_of_shapes
 from isolux.tasks._boxes.table import NO_BOX, NO_MASK
@@ -127,8 +127,8 @@ def score(
      ('recall_at_iou', 0.5, 'a', 1.0), ('recall_at_iou', 0.5, 'b', 0.0),
      ('recall_at_iou', 0.75, 'a', 1.0), ('recall_at_iou', 0.75, 'b', 0.0)]
     """
-    settings = settings_of(**box)
-    pairs_of = box_pairs(settings, pixel_inclusive=pixel_inclusive)
+    settings = parse_box_settings(**box)
+    pairs_of = build_box_pairing(settings, pixel_inclusive=pixel_inclusive)
     return score_shapes(
         ("detection", INFO, BOX_PREDICTIONS),
         dataset,
@@ -138,6 +138,6 @@ def score(
         metrics=metrics,
         person_class=person_class,
         by_class=by_class,
-        lacking=NO_BOX | (NO_MASK if only_with_mask else {}),
+        missing_by_reason=NO_BOX | (NO_MASK if only_with_mask else {}),
         box_format=box_format,
     )

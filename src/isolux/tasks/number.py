@@ -14,14 +14,14 @@ import polars as pl
 
 from isolux.stats.numbers import quantile, spearman
 from isolux.tasks._numbers.reading import (
-    BY_WORD,
-    codes_of_missing,
-    codes_of_models,
-    measured_name,
-    number_of,
-    numbers_of_units,
+    UNKNOWN_VALUES_ADVICE,
+    caution_on_model_sentinels,
+    caution_on_sentinels,
+    read_metric_name,
+    read_numeric_attribute,
+    read_unit_numbers,
 )
-from isolux.tasks._scores import measured_info, read_metrics, score_rows, stack_scores
+from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows, stack_scores
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
@@ -161,8 +161,8 @@ def score(
     [('a', 'mean', 0.2), ('b', 'mean', 0.3)]
     """
     frame = to_polars(predictions)
-    name = measured_name(frame)
-    units, notes = numbers_of_units(dataset, frame, model)
+    name = read_metric_name(frame)
+    units, notes = read_unit_numbers(dataset, frame, model)
     requested = read_metrics(INFO, metrics)
     names = set(requested or INFO.defaults)
     if along is None and "spearman" in names:
@@ -173,16 +173,20 @@ def score(
                 where="metrics",
             )
         names.remove("spearman")
-    notes += codes_of_models(units)
+    notes += caution_on_model_sentinels(units)
     evidence = units.with_columns(along=pl.lit(None, dtype=pl.Float64))
     if along is not None:
-        along_values = number_of(dataset, along, unknown_values).rename({"number": "along"})
-        notes += codes_of_missing(along_values["along"].to_numpy(), what=f"{along!r}", cure=BY_WORD)
+        along_values = read_numeric_attribute(dataset, along, unknown_values).rename(
+            {"number": "along"}
+        )
+        notes += caution_on_sentinels(
+            along_values["along"].to_numpy(), subject=f"{along!r}", advice=UNKNOWN_VALUES_ADVICE
+        )
         evidence = units.join(along_values, on="unit_id", how="left", maintain_order="left")
     evidence = evidence.with_columns(
         reason=pl.when(pl.col("value").is_null()).then(pl.lit("no number"))
     )
-    task_info = measured_info(INFO, names, cites=True)
+    task_info = restrict_task_info(INFO, names, cites=True)
     measured_metrics = [
         replace(m, unit="") if m.name == "spearman" else replace(m, direction=better, unit=unit)
         for m in task_info.metrics
@@ -196,7 +200,7 @@ def score(
         evidence={EVIDENCE: evidence},
         notes=tuple(notes),
         task="number",
-        chosen=_describe_metrics(name, along, names),
+        task_choices=_describe_metrics(name, along, names),
     )
 
 

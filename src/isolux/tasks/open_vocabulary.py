@@ -11,24 +11,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, Unpack
 
-from isolux.tasks._boxes.matching import chosen, settings_of
+from isolux.tasks._boxes.matching import parse_box_settings, select_metrics
 from isolux.tasks._boxes.metrics import FACET
-from isolux.tasks._boxes.scoring import predictions_as_xywh
+from isolux.tasks._boxes.scoring import to_xywh_predictions
 from isolux.tasks._boxes.settings import Matching
 from isolux.tasks._phrases.class_recalls import DEFAULTS, class_metrics
 from isolux.tasks._phrases.person_classes import (
-    first_of_image,
-    notes_on_people,
-    people_by_class,
+    describe_people,
+    keep_top_per_image,
+    repeat_people_by_class,
     score_phrases,
 )
-from isolux.tasks._phrases.prompts import PhraseSettings, templates_of
+from isolux.tasks._phrases.prompts import PhraseSettings, read_templates
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.plugin_options import with_defaults
+from isolux.vocabulary.plugin_options import fill_defaults
 from isolux.vocabulary.tables import BOX_PREDICTIONS, check
 
-_FACET = replace(FACET, place="section 6.3.1, appendix A.5.6, Table 15a")
+_FACET = replace(FACET, location="section 6.3.1, appendix A.5.6, Table 15a")
 INFO = TaskInfo(
     predictions="outputs",
     title="Open-vocabulary detection",
@@ -146,23 +146,23 @@ def score(
      ('average_recall', 'guard', 'b', 0.0), ('person_average_recall', None, 'a', 0.85),
      ('person_average_recall', None, 'b', 0.0)]
     """
-    options = with_defaults(PhraseSettings, phrases)
-    settings = settings_of(
+    options = fill_defaults(PhraseSettings, phrases)
+    settings = parse_box_settings(
         iou_thresholds=options["iou_thresholds"], max_detections=max_detections, matching=matching
     )
-    names, templates = chosen(INFO, metrics, settings), templates_of(prompt)
-    people = people_by_class(dataset, options["target"], options["unknown_values"])
-    boxes = predictions_as_xywh(predictions, options["box_format"], people)
-    rows, n_beyond = check(boxes, BOX_PREDICTIONS, where="predictions"), 0
+    names, templates = select_metrics(INFO, metrics, settings), read_templates(prompt)
+    people = repeat_people_by_class(dataset, options["target"], options["unknown_values"])
+    boxes = to_xywh_predictions(predictions, options["box_format"], people)
+    rows, n_beyond = check(boxes, BOX_PREDICTIONS, source="predictions"), 0
     # FACET's "top 100 predictions per image", read as a limit over all labels of an image.
     if limit_per == "image":
-        rows, n_beyond = first_of_image(rows, max_detections)
+        rows, n_beyond = keep_top_per_image(rows, max_detections)
         settings = replace(settings, max_detections=None)
     scores, _ = score_phrases(
         "open_vocabulary", INFO, names, rows, people, settings, templates, options
     )
     limits = _describe_limits(max_detections, limit_per, matching, n_beyond)
-    return replace(scores, notes=(*limits, *scores.notes, *notes_on_people(people)))
+    return replace(scores, notes=(*limits, *scores.notes, *describe_people(people)))
 
 
 def _describe_limits(

@@ -16,8 +16,14 @@ import polars as pl
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.tasks._scores import read_metrics, score_rows, stack_scores
 from isolux.tasks._truth import instances_with_truth
-from isolux.tasks._words.lists import WordList, people_by_group, read_word_list
-from isolux.tasks._words.mentions import BOTH, NEUTRAL, NO_WORD, judge_texts, told_of_chance
+from isolux.tasks._words.lists import WordList, assign_word_groups, read_word_list
+from isolux.tasks._words.mentions import (
+    NEUTRAL,
+    NO_WORD,
+    SEVERAL_GROUPS,
+    caution_on_chance_agreement,
+    classify_texts,
+)
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
@@ -163,9 +169,9 @@ def score(
     """
     metric_names = _select_metrics(metrics, occupation)
     word_list = read_word_list(words)
-    people = people_by_group(dataset, target, word_list, label_map, unknown_values)
+    people = assign_word_groups(dataset, target, word_list, label_map, unknown_values)
     people = _join_occupation(people, dataset, occupation, unknown_values)
-    outcomes, text_notes = judge_texts(
+    outcomes, text_notes = classify_texts(
         people, predictions, model, word_list, "answer", empty="no text"
     )
     # VisoGender's code counts neutral pronouns as incorrect; the option makes them null instead.
@@ -183,11 +189,11 @@ def score(
         evidence={"pronouns": _build_evidence(outcomes)},
         notes=(
             *_note_unclear_pronouns(outcomes),
-            *told_of_chance(outcomes, word_list.groups),
+            *caution_on_chance_agreement(outcomes, word_list.groups),
             *_note_small_occupations(outcomes, occupation),
             *text_notes,
         ),
-        chosen={"words": word_list.record()},
+        task_choices={"words": word_list.record()},
     )
 
 
@@ -253,7 +259,9 @@ def _note_unclear_pronouns(outcomes: pl.DataFrame) -> list[str]:
     notes: list[str] = []
     answered_rows = outcomes.filter(pl.col("said").is_not_null())
     for (model,), rows in answered_rows.group_by("model", maintain_order=True):
-        n_both, n_none = (int((rows["said"] == category).sum()) for category in (BOTH, NO_WORD))
+        n_both, n_none = (
+            int((rows["said"] == category).sum()) for category in (SEVERAL_GROUPS, NO_WORD)
+        )
         if not n_both + n_none:
             continue
         text = (

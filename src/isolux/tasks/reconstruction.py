@@ -13,9 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from isolux.tasks._images.judging import score_pictures
-from isolux.tasks._images.metrics import FHIBE, OF_NETWORKS, PICTURES, SAME_PLACE
-from isolux.tasks._images.settings import PictureSettings
+from isolux.tasks._images.judging import score_images
+from isolux.tasks._images.metrics import (
+    ALIGNMENT_ASSUMPTION,
+    FHIBE,
+    IMAGE_METRICS,
+    NETWORK_ASSUMPTION,
+)
+from isolux.tasks._images.settings import ImageComparisonSettings
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
 
@@ -25,11 +30,11 @@ INFO = TaskInfo(
     summary="How close each face that a model reconstructed is to the original.",
     references=(FHIBE,),
     assumptions=(
-        SAME_PLACE,
-        OF_NETWORKS,
+        ALIGNMENT_ASSUMPTION,
+        NETWORK_ASSUMPTION,
         "PSNR also moves with the picture: an even, dark background is reproduced more exactly.",
     ),
-    metrics=PICTURES,
+    metrics=IMAGE_METRICS,
     defaults=("lpips", "psnr", "identity_cosine"),
 )
 
@@ -39,7 +44,7 @@ def score(
     predictions: object,
     *,
     metrics: Sequence[str] = (),
-    **pictures: Unpack[PictureSettings],
+    **pictures: Unpack[ImageComparisonSettings],
 ) -> Scores:
     """Hold each person's picture that one or several models made against the original.
 
@@ -57,7 +62,7 @@ def score(
     **pictures
         Where the originals are, and how two pictures are made comparable and measured:
         ``originals``, ``original_embeddings``, ``size_px``, ``crop``,
-        ``lpips_weights``, ``device`` and ``model``, described in ``PictureSettings``.
+        ``lpips_weights``, ``device`` and ``model``, described in ``ImageComparisonSettings``.
 
     Returns
     -------
@@ -96,4 +101,4 @@ def score(
     >>> score(people, values).units.select("metric", "unit_id", "value", "reason").rows()
     [('lpips', 'a', 0.2, None), ('lpips', 'b', None, 'no prediction')]
     """
-    return score_pictures("reconstruction", INFO, dataset, predictions, metrics, **pictures)
+    return score_images("reconstruction", INFO, dataset, predictions, metrics, **pictures)

@@ -16,11 +16,11 @@ from isolux.stats.numbers import quantile, root_mean_square, spearman
 from isolux.tasks._numbers.errors import (
     EVIDENCE,
     GENG,
+    caution_on_mismatch,
     error_rows,
     read_errors,
-    suspicious,
 )
-from isolux.tasks._scores import measured_info, read_metrics
+from isolux.tasks._scores import read_metrics, restrict_task_info
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
@@ -52,7 +52,7 @@ METRICS = (
         definition="Share of units whose prediction is within this distance of the truth.",
         direction="higher",
         reference=GENG,
-        at="a distance of",
+        threshold_words="a distance of",
     ),
     _error_metric(
         name="root_mean_squared_error",
@@ -165,7 +165,7 @@ def score(
         )
     names = _select_metrics(metrics, within)
     errors, codes, notes = read_errors(dataset, predictions, target, unknown_values, model)
-    task_info = measured_info(INFO, names)
+    task_info = restrict_task_info(INFO, names)
     units = {"own unit": unit, "fraction": "fraction"}
     measured_metrics = [
         # A correlation has no unit; the other metrics have the target's.
@@ -176,9 +176,11 @@ def score(
         units=error_rows(errors, "regression", names, within),
         info=replace(task_info, metrics=tuple(measured_metrics)),
         evidence={EVIDENCE: errors},
-        notes=(*codes, *suspicious(errors), *notes),
+        notes=(*codes, *caution_on_mismatch(errors), *notes),
         task="regression",
-        chosen={"target": {"name": target, "metrics": sorted(names), "words": f"of {target}"}},
+        task_choices={
+            "target": {"name": target, "metrics": sorted(names), "words": f"of {target}"}
+        },
     )
 
 

@@ -14,9 +14,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from isolux.tasks._images.judging import score_pictures
-from isolux.tasks._images.metrics import FHIBE, OF_NETWORKS, PICTURES, SAME_PLACE
-from isolux.tasks._images.settings import PictureSettings
+from isolux.tasks._images.judging import score_images
+from isolux.tasks._images.metrics import (
+    ALIGNMENT_ASSUMPTION,
+    FHIBE,
+    IMAGE_METRICS,
+    NETWORK_ASSUMPTION,
+)
+from isolux.tasks._images.settings import ImageComparisonSettings
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
 
@@ -26,11 +31,11 @@ INFO = TaskInfo(
     summary="How close each face that a model made from a reduced copy is to the original.",
     references=(FHIBE,),
     assumptions=(
-        SAME_PLACE,
-        OF_NETWORKS,
+        ALIGNMENT_ASSUMPTION,
+        NETWORK_ASSUMPTION,
         "Every copy was reduced alike: how, the dataset does not say.",
     ),
-    metrics=PICTURES,
+    metrics=IMAGE_METRICS,
     defaults=("lpips",),
 )
 
@@ -40,7 +45,7 @@ def score(
     predictions: object,
     *,
     metrics: Sequence[str] = (),
-    **pictures: Unpack[PictureSettings],
+    **pictures: Unpack[ImageComparisonSettings],
 ) -> Scores:
     """Hold each person's picture that one or several models made against the original.
 
@@ -55,7 +60,7 @@ def score(
         ``lpips``, ``psnr``, ``ssim`` of pictures; ``identity_cosine`` of embeddings; any of values.
         Default: of pictures LPIPS; of values those that are there.
     **pictures
-        The settings of ``PictureSettings``, as in reconstruction.
+        The settings of ``ImageComparisonSettings``, as in reconstruction.
 
     Returns
     -------
@@ -93,4 +98,4 @@ def score(
     >>> found.units["value"].round(2).to_list()
     [13.98]
     """
-    return score_pictures("super_resolution", INFO, dataset, predictions, metrics, **pictures)
+    return score_images("super_resolution", INFO, dataset, predictions, metrics, **pictures)

@@ -10,24 +10,24 @@ import polars as pl
 
 from isolux.training.checkpoints import (
     Checkpoint,
+    check_same_training,
     read_checkpoint,
-    refuse_other,
     write_checkpoint,
     write_weights,
 )
-from isolux.training.descent import UNKNOWN, Epoch, Learning, Schedule, State, descend
+from isolux.training.descent import UNKNOWN, Epoch, Schedule, State, TrainerInputs, train_network
 from isolux.training.faces import (
     CHECKPOINT,
-    Faces,
-    begun,
-    network_of,
-    prepared,
-    refuse_changed,
+    FaceTrainingSet,
+    build_network,
+    build_preparation,
+    read_matching_checkpoint,
+    refuse_changed_images,
     train_faces,
 )
-from isolux.training.finetune import FINETUNED, Tuned, finetune, tunable
-from isolux.training.parts import draws_of_cell, held_out_rows, some_rows
-from isolux.training.pictures import Look, Looked, Pictures
+from isolux.training.finetune import FINETUNED, TrainableExtractor, add_head, finetune
+from isolux.training.parts import draws_per_cell, flag_held_out, sample_rows
+from isolux.training.pictures import DecodedTrainingImage, ImageScan, TrainingImages
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import INSTANCES
@@ -37,34 +37,34 @@ __all__ = [
     "FINETUNED",
     "UNKNOWN",
     "Checkpoint",
+    "DecodedTrainingImage",
     "Epoch",
-    "Faces",
-    "Fit",
-    "Learning",
-    "Look",
-    "Looked",
-    "Pictures",
+    "FaceTrainingSet",
+    "ImageScan",
     "Probe",
-    "Recipe",
+    "ProbeFit",
+    "ProbeSettings",
     "Schedule",
     "State",
-    "Tuned",
-    "begun",
-    "clusters_of",
-    "descend",
-    "draws_of_cell",
+    "TrainableExtractor",
+    "TrainerInputs",
+    "TrainingImages",
+    "add_head",
+    "build_network",
+    "build_preparation",
+    "check_same_training",
+    "draws_per_cell",
     "finetune",
     "fit_probe",
-    "held_out_rows",
-    "labels_of",
-    "network_of",
-    "prepared",
+    "flag_held_out",
+    "list_clusters",
+    "list_labels",
     "read_checkpoint",
-    "refuse_changed",
-    "refuse_other",
-    "some_rows",
+    "read_matching_checkpoint",
+    "refuse_changed_images",
+    "sample_rows",
     "train_faces",
-    "tunable",
+    "train_network",
     "write_checkpoint",
     "write_weights",
 ]
@@ -72,14 +72,14 @@ __all__ = [
 # Training labels: people with exactly one value of an attribute, or one class.
 
 
-def clusters_of(dataset: Dataset) -> pl.DataFrame:
+def list_clusters(dataset: Dataset) -> pl.DataFrame:
     """List people with their clusters: ``instance_id, cluster``, in their order."""
     return INSTANCES.conform(dataset.instances).select(
         "instance_id", cluster=pl.coalesce("cluster_id", pl.format("own\x1f{}", "instance_id"))
     )
 
 
-def labels_of(dataset: Dataset, target: str | None) -> pl.DataFrame:
+def list_labels(dataset: Dataset, target: str | None) -> pl.DataFrame:
     """List people with exactly one label: ``instance_id, label``."""
     if target is None:
         instances = INSTANCES.conform(dataset.instances)
@@ -119,7 +119,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class ProbeSettings:
     """How a probe is trained; models that are compared share it.
 
     Parameters
@@ -191,7 +191,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class ProbeFit:
     """A trained probe, and how its training went.
 
     Parameters
@@ -202,14 +202,14 @@ class Fit:
     losses : [steps, 2] float
         Cross-entropy (natural logarithm) of the training and the held-out rows after each step,
         from step 0, where all classes are as likely.
-    kept : int
+    selected_step : int
         The step whose weights these are.
     """
 
     probe: Probe
     held_out: npt.NDArray[np.bool_]
     losses: Floats
-    kept: int
+    selected_step: int
 
 
 def fit_probe(
@@ -217,14 +217,14 @@ def fit_probe(
     labels: Ints,
     clusters: Ints,
     classes: tuple[str, ...],
-    settings: Recipe,
-) -> Fit:
+    settings: ProbeSettings,
+) -> ProbeFit:
     """Train a probe.
 
     Shapes: ``features`` [n, d], ``labels`` [n], ``clusters`` [n].
     """
     x = np.asarray(features, dtype=np.float64)
-    is_held_out = held_out_rows(clusters, settings.held_out, settings.seed)
+    is_held_out = flag_held_out(clusters, settings.held_out, settings.seed)
     if len(np.unique(labels[~is_held_out])) < 2:
         raise SpecError(
             "a probe needs classes to tell apart",
@@ -237,7 +237,7 @@ def fit_probe(
     weights, losses, selected_step = _minimise_loss(
         design, labels, is_held_out, len(classes), settings
     )
-    return Fit(Probe(classes, mean, scale, weights), is_held_out, losses, selected_step)
+    return ProbeFit(Probe(classes, mean, scale, weights), is_held_out, losses, selected_step)
 
 
 def _add_intercept(scaled_features: Floats) -> Floats:
@@ -251,7 +251,11 @@ def _log_softmax(design: Floats, weights: Floats) -> Floats:
 
 
 def _minimise_loss(
-    design: Floats, labels: Ints, is_held_out: npt.NDArray[np.bool_], k: int, settings: Recipe
+    design: Floats,
+    labels: Ints,
+    is_held_out: npt.NDArray[np.bool_],
+    k: int,
+    settings: ProbeSettings,
 ) -> tuple[Floats, Floats, int]:
     """Minimise the loss; return the best step's weights, all losses, and the best step."""
     from scipy.optimize import minimize

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.io.atomic import write_bytes
-from isolux.training.descent import Epoch, Learning, Schedule, State, descend
+from isolux.training.descent import Epoch, Schedule, State, TrainerInputs, train_network
 from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.extras import needed
+from isolux.vocabulary.extras import import_optional
 
 _METADATA_KEY, _HASHES_NAME = "isolux", "pictures/marks"
 _STATE_FIELDS = ("net", "adam", "best")
@@ -32,20 +32,20 @@ class Checkpoint:
     Parameters
     ----------
     state : State
-    about : mapping of str to str or number
+    training_record : mapping of str to str or number
         All that moves the weights: labels, heads, recipe, the network's start.
-    marks : [n] int64
+    image_hashes : [n] int64
         Of the pictures, as ``Looked`` has them.
     """
 
     state: State
-    about: Mapping[str, Any]
-    marks: npt.NDArray[np.int64]
+    training_record: Mapping[str, Any]
+    image_hashes: npt.NDArray[np.int64]
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint, replacing the earlier one."""
-    torch = needed("torch", package="torch", extra="train", purpose="training")
+    torch = import_optional("torch", package="torch", extra="train", purpose="training")
     tensors_by_field = {
         field_name: getattr(checkpoint.state, field_name) for field_name in _STATE_FIELDS
     }
@@ -54,43 +54,49 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         for field_name, field_tensors in tensors_by_field.items()
         for name, tensor in field_tensors.items()
     }
-    tensors[_HASHES_NAME] = torch.from_numpy(checkpoint.marks)
+    tensors[_HASHES_NAME] = torch.from_numpy(checkpoint.image_hashes)
     history = [asdict(epoch) for epoch in checkpoint.state.history]
-    metadata = json.dumps({"about": dict(checkpoint.about), "history": history}, ensure_ascii=False)
+    metadata = json.dumps(
+        {"about": dict(checkpoint.training_record), "history": history}, ensure_ascii=False
+    )
     write_weights(path, tensors, {_METADATA_KEY: metadata})
 
 
-def descend_from(
+def resume_training(
     checkpoint: Checkpoint | None,
-    inputs: Learning,
+    inputs: TrainerInputs,
     schedule: Schedule,
     *,
     path: Path,
-    about: Mapping[str, Any],
-    marks: npt.NDArray[np.int64],
-    tell: Callable[[Epoch], None],
+    training_record: Mapping[str, Any],
+    image_hashes: npt.NDArray[np.int64],
+    report: Callable[[Epoch], None],
 ) -> State:
     """Resume training from a checkpoint, if any, and write one after each epoch."""
 
     def save_state(state: State) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_checkpoint(path, Checkpoint(state, about, marks))
+        write_checkpoint(path, Checkpoint(state, training_record, image_hashes))
 
-    return descend(
-        inputs, schedule, None if checkpoint is None else checkpoint.state, save_state, tell
+    return train_network(
+        inputs, schedule, None if checkpoint is None else checkpoint.state, save_state, report
     )
 
 
 def write_weights(path: Path, tensors: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
     """Write tensors as a safetensors file, whole or not at all."""
-    library = needed("safetensors.torch", package="safetensors", extra="train", purpose="training")
+    library = import_optional(
+        "safetensors.torch", package="safetensors", extra="train", purpose="training"
+    )
     cpu_tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     write_bytes(path, library.save(cpu_tensors, dict(metadata)))
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint."""
-    library = needed("safetensors", package="safetensors", extra="train", purpose="training")
+    library = import_optional(
+        "safetensors", package="safetensors", extra="train", purpose="training"
+    )
     try:
         with library.safe_open(str(path), framework="pt") as file:
             metadata = json.loads((file.metadata() or {})[_METADATA_KEY])
@@ -116,10 +122,12 @@ def read_checkpoint(path: Path) -> Checkpoint:
     )
 
 
-def refuse_other(checkpoint: Checkpoint, training_record: Mapping[str, Any], folder: Path) -> None:
+def check_same_training(
+    checkpoint: Checkpoint, training_record: Mapping[str, Any], folder: Path
+) -> None:
     """Refuse to resume with other labels, another network or another recipe."""
     for name, current_setting in training_record.items():
-        recorded_setting = checkpoint.about.get(name)
+        recorded_setting = checkpoint.training_record.get(name)
         if recorded_setting == current_setting:
             continue
         raise SpecError(

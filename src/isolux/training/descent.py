@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.models import out_of_memory
-from isolux.training.parts import balanced_draw
-from isolux.training.pictures import Pictures
+from isolux.training.parts import draw_balanced_rows
+from isolux.training.pictures import TrainingImages
 from isolux.vocabulary import progress
 from isolux.vocabulary.errors import IsoluxError, SpecError
 
@@ -82,7 +82,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Learning:
+class TrainerInputs:
     """Inputs of the trainer: network, images, labels and rows.
 
     Parameters
@@ -96,7 +96,7 @@ class Learning:
         The class of each row in each head; ``UNKNOWN``.
     heads : mapping of str to slice
         Each head's outputs, in the order of ``labels``.
-    train, held : [k] int
+    training_rows, held_out : [k] int
         Rows that are learnt from, and those that choose the epoch.
     cells : [n] int, optional
         Balanced epochs: each cell of the training rows is drawn as often.
@@ -105,11 +105,11 @@ class Learning:
     torch: Any
     net: Any
     run: Callable[[Any], Any]
-    pictures: Pictures
+    pictures: TrainingImages
     labels: Ints
     heads: Mapping[str, slice]
-    train: Ints
-    held: Ints
+    training_rows: Ints
+    held_out: Ints
     cells: Ints | None = None
 
 
@@ -148,7 +148,7 @@ class State:
     best: Mapping[str, Any]
     history: tuple[Epoch, ...] = ()
 
-    def kept(self) -> int:
+    def selected_epoch(self) -> int:
         """Return the epoch of the lowest held-out loss, the first of equals; 0: no epoch yet."""
         if not self.history:
             return 0
@@ -158,16 +158,16 @@ class State:
         """Return the weights of that epoch."""
         return self.best or self.net
 
-    def over(self, schedule: Schedule) -> bool:
+    def is_finished(self, schedule: Schedule) -> bool:
         """Return whether all epochs are done, or patience is used up."""
         n_epochs = len(self.history)
         return n_epochs >= schedule.epochs or (
-            n_epochs > 0 and n_epochs - self.kept() >= schedule.patience
+            n_epochs > 0 and n_epochs - self.selected_epoch() >= schedule.patience
         )
 
 
-def descend(
-    inputs: Learning,
+def train_network(
+    inputs: TrainerInputs,
     schedule: Schedule,
     state: State | None,
     save_state: Callable[[State], None],
@@ -180,12 +180,12 @@ def descend(
         net.load_state_dict(dict(state.net))
         _restore_adam(torch, adam, state.adam)
     current = state or State({}, {}, {})
-    while not current.over(schedule):
+    while not current.is_finished(schedule):
         started_at, number = monotonic(), len(current.history) + 1
-        progress.at(f"training: epoch {number} of {schedule.epochs}")
+        progress.report_step(f"training: epoch {number} of {schedule.epochs}")
         # The network's tensors change in place during the epoch: the best weights are a copy.
         best_weights = current.best or (_copy_tensors(current.net) if current.history else {})
-        with room_for("a step of this training", schedule.device):
+        with explain_memory_errors("a step of this training", schedule.device):
             loss = _train_epoch(inputs, schedule, adam, number)
             held_loss, accuracy = _evaluate_held_out(inputs, schedule)
         epoch = Epoch(number, loss, held_loss, accuracy, monotonic() - started_at)
@@ -197,7 +197,7 @@ def descend(
                 where=f"epoch {number}",
             )
         current = State(net.state_dict(), _adam_tensors(adam), {}, (*current.history, epoch))
-        if current.kept() != number:
+        if current.selected_epoch() != number:
             current = replace(current, best=best_weights)
         save_state(current)
         report(epoch)
@@ -205,7 +205,7 @@ def descend(
 
 
 @contextmanager
-def room_for(purpose: str, device: str) -> Iterator[None]:
+def explain_memory_errors(purpose: str, device: str) -> Iterator[None]:
     """Re-raise errors of memory that ran out with the device and a hint."""
     try:
         yield
@@ -220,14 +220,14 @@ def room_for(purpose: str, device: str) -> Iterator[None]:
         ) from error
 
 
-def _train_epoch(inputs: Learning, schedule: Schedule, adam: Any, number: int) -> float:
+def _train_epoch(inputs: TrainerInputs, schedule: Schedule, adam: Any, number: int) -> float:
     """Train one epoch; return the mean loss of the rows at their steps."""
     torch = inputs.torch
     rng = np.random.default_rng([schedule.seed, _ORDER_STREAM, number])
     if inputs.cells is None:
-        order = rng.permutation(inputs.train)
+        order = rng.permutation(inputs.training_rows)
     else:
-        order = inputs.train[balanced_draw(inputs.cells[inputs.train], rng)]
+        order = inputs.training_rows[draw_balanced_rows(inputs.cells[inputs.training_rows], rng)]
     # Batch normalisation needs two rows: 5 rows in twos become batches of 3 and 2.
     batches = np.array_split(order, max(min(ceil(len(order) / schedule.batch), len(order) // 2), 1))
     is_mirrored = rng.random(len(inputs.labels)) < 0.5 if schedule.flip else None
@@ -239,9 +239,9 @@ def _train_epoch(inputs: Learning, schedule: Schedule, adam: Any, number: int) -
             int(np.random.default_rng([schedule.seed, _NETWORK_STREAM, number]).integers(1 << 31))
         )
         for rows, image_values in _load_batches(inputs, batches):
-            images = torch.from_numpy(image_values).to(schedule.device)
+            images = torch.from_numpy(image_values).end_colour(schedule.device)
             if is_mirrored is not None:
-                is_mirrored_batch = torch.from_numpy(is_mirrored[rows]).to(schedule.device)
+                is_mirrored_batch = torch.from_numpy(is_mirrored[rows]).end_colour(schedule.device)
                 images = torch.where(
                     is_mirrored_batch[:, None, None, None], images.flip(-1), images
                 )
@@ -253,7 +253,7 @@ def _train_epoch(inputs: Learning, schedule: Schedule, adam: Any, number: int) -
     return total / len(order)
 
 
-def _load_batches(inputs: Learning, batches: Any) -> Any:
+def _load_batches(inputs: TrainerInputs, batches: Any) -> Any:
     try:
         yield from inputs.pictures.batches(batches)
     except OSError as error:
@@ -264,10 +264,10 @@ def _load_batches(inputs: Learning, batches: Any) -> Any:
         ) from error
 
 
-def _compute_losses(inputs: Learning, logits: Any, rows: Ints) -> tuple[Any, Any, Any]:
+def _compute_losses(inputs: TrainerInputs, logits: Any, rows: Ints) -> tuple[Any, Any, Any]:
     """Compute the loss, and per head summed cross-entropy and (n correct, n known)."""
     torch, functional = inputs.torch, inputs.torch.nn.functional
-    target = torch.from_numpy(inputs.labels[rows]).to(logits.device)
+    target = torch.from_numpy(inputs.labels[rows]).end_colour(logits.device)
     head_losses, accuracy_counts, loss = [], [], 0.0
     for k, outputs in enumerate(inputs.heads.values()):
         n_known = int((inputs.labels[rows, k] != UNKNOWN).sum())
@@ -282,15 +282,15 @@ def _compute_losses(inputs: Learning, logits: Any, rows: Ints) -> tuple[Any, Any
 
 
 def _evaluate_held_out(
-    inputs: Learning, schedule: Schedule
+    inputs: TrainerInputs, schedule: Schedule
 ) -> tuple[float, dict[str, float | None]]:
     """Evaluate the held-out rows: the sum of heads' mean losses, and each head's accuracy."""
     inputs.net.eval()
     totals = np.zeros((len(inputs.heads), 3))
-    batches = np.array_split(inputs.held, ceil(len(inputs.held) / schedule.batch))
+    batches = np.array_split(inputs.held_out, ceil(len(inputs.held_out) / schedule.batch))
     with inputs.torch.inference_mode():
         for rows, image_values in _load_batches(inputs, batches):
-            images = inputs.torch.from_numpy(image_values).to(schedule.device)
+            images = inputs.torch.from_numpy(image_values).end_colour(schedule.device)
             _, head_losses, accuracy_counts = _compute_losses(inputs, inputs.run(images), rows)
             for k, (head_loss, (n_correct, n_known)) in enumerate(
                 zip(head_losses, accuracy_counts, strict=True)

@@ -17,49 +17,49 @@ from isolux.models.fairface import (
     MEAN,
     STD,
     Heads,
-    heads_text,
+    build_resnet34,
+    load_initial_weights,
     logits,
-    resnet34,
-    start_from,
+    write_heads,
 )
 from isolux.training.checkpoints import (
     Checkpoint,
-    descend_from,
+    check_same_training,
     read_checkpoint,
-    refuse_other,
+    resume_training,
     write_weights,
 )
-from isolux.training.descent import Epoch, Learning, Schedule, State
-from isolux.training.pictures import Looked, Pictures
+from isolux.training.descent import Epoch, Schedule, State, TrainerInputs
+from isolux.training.pictures import ImageScan, TrainingImages
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.extras import needed
+from isolux.vocabulary.extras import import_optional
 
 CHECKPOINT = "checkpoint.safetensors"
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Faces:
+class FaceTrainingSet:
     """Face images with their labels and rows.
 
     Parameters
     ----------
-    pictures : Pictures
-        As ``prepared`` brings them to the network.
-    looked : Looked
+    images : Pictures
+        As ``build_preparation`` brings them to the network.
+    scan : Looked
         What the first look at them found.
     labels : [n, heads] int
         ``UNKNOWN`` where a head's answer is not known.
-    train, held : [k] int
+    training_rows, held_out : [k] int
     cells : [n] int, optional
         Of balanced epochs.
     """
 
-    pictures: Pictures
-    looked: Looked
+    images: TrainingImages
+    scan: ImageScan
     labels: Ints
-    train: Ints
-    held: Ints
+    training_rows: Ints
+    held_out: Ints
     cells: Ints | None = None
 
 
@@ -67,25 +67,29 @@ class Faces:
 class Network:
     """A network with its first weights, where it is trained.
 
-    ``start`` says where the weights come from, by content.
+    ``initial_weights`` says where the weights come from, by content.
     """
 
     torch: Any
     net: Any
     heads: Heads
     device: str
-    start: str
+    initial_weights: str
 
 
-def network_of(heads: Heads, *, seed: int, weights: str | None, device: str) -> Network:
+def build_network(heads: Heads, *, seed: int, weights: str | None, device: str) -> Network:
     """Build the network before any image is opened."""
-    torch = needed("torch", package="torch", extra="train", purpose="training a network")
-    net = resnet34(torch, heads.outputs, seed=seed)
-    start = f"random, of seed {seed}" if weights is None else f"sha256:{start_from(net, weights)}"
+    torch = import_optional("torch", package="torch", extra="train", purpose="training a network")
+    net = build_resnet34(torch, heads.outputs, seed=seed)
+    start = (
+        f"random, of seed {seed}"
+        if weights is None
+        else f"sha256:{load_initial_weights(net, weights)}"
+    )
     return Network(torch, to_device(net, device), heads, device, start)
 
 
-def prepared(side_px: int) -> Callable[[Pixels], npt.NDArray[np.uint8]]:
+def build_preparation(side_px: int) -> Callable[[Pixels], npt.NDArray[np.uint8]]:
     """Return a function that resizes images to a square of ``side_px``, as the authors do."""
 
     def prepare(pixels: Pixels) -> npt.NDArray[np.uint8]:
@@ -94,45 +98,51 @@ def prepared(side_px: int) -> Callable[[Pixels], npt.NDArray[np.uint8]]:
     return prepare
 
 
-def begun(folder: Path, training_record: Mapping[str, Any]) -> Checkpoint | None:
+def read_matching_checkpoint(folder: Path, training_record: Mapping[str, Any]) -> Checkpoint | None:
     """Read the checkpoint of the same training; None: there is none."""
     path = folder / CHECKPOINT
     if not path.is_file():
         return None
     checkpoint = read_checkpoint(path)
-    refuse_other(checkpoint, training_record, folder)
+    check_same_training(checkpoint, training_record, folder)
     return checkpoint
 
 
 def train_faces(
     network: Network,
-    faces: Faces,
+    faces: FaceTrainingSet,
     schedule: Schedule,
     *,
     folder: Path,
-    about: Mapping[str, Any],
-    before: Checkpoint | None = None,
-    tell: Callable[[Epoch], None] = lambda _: None,
+    training_record: Mapping[str, Any],
+    checkpoint: Checkpoint | None = None,
+    report: Callable[[Epoch], None] = lambda _: None,
 ) -> State:
     """Train, write a checkpoint after each epoch, and the best epoch's weights at the end."""
-    if before is not None:
-        refuse_changed(before, faces.looked, folder)
-    inputs = Learning(
+    if checkpoint is not None:
+        refuse_changed_images(checkpoint, faces.scan, folder)
+    inputs = TrainerInputs(
         network.torch,
         network.net,
         _build_forward(network),
-        faces.pictures,
+        faces.images,
         faces.labels,
         network.heads.slices(),
-        faces.train,
-        faces.held,
+        faces.training_rows,
+        faces.held_out,
         faces.cells,
     )
-    path, image_hashes = folder / CHECKPOINT, faces.looked.marks
-    state = descend_from(
-        before, inputs, schedule, path=path, about=about, marks=image_hashes, tell=tell
+    path, image_hashes = folder / CHECKPOINT, faces.scan.hashes
+    state = resume_training(
+        checkpoint,
+        inputs,
+        schedule,
+        path=path,
+        training_record=training_record,
+        image_hashes=image_hashes,
+        report=report,
     )
-    metadata = heads_text(network.heads, epoch=state.kept())
+    metadata = write_heads(network.heads, epoch=state.selected_epoch())
     write_weights(folder / FILE, state.weights(), metadata)
     return state
 
@@ -149,9 +159,9 @@ def _build_forward(network: Network) -> Callable[[Any], Any]:
     return forward
 
 
-def refuse_changed(checkpoint: Checkpoint, scan: Looked, folder: Path) -> None:
+def refuse_changed_images(checkpoint: Checkpoint, scan: ImageScan, folder: Path) -> None:
     """Refuse to resume with other images than the training began with."""
-    has_changed = checkpoint.marks != scan.marks
+    has_changed = checkpoint.image_hashes != scan.hashes
     if has_changed.any():
         raise SpecError(
             "pictures have changed since this training began",

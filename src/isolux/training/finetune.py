@@ -20,11 +20,11 @@ import numpy.typing as npt
 
 from isolux.io.images import Pixels
 from isolux.models import Model, out_of_memory, to_device
-from isolux.models.finetuned import WEIGHTS, extractor_of
-from isolux.training.checkpoints import Checkpoint, descend_from, write_weights
-from isolux.training.descent import Epoch, Learning, Schedule, State, room_for
+from isolux.models.finetuned import WEIGHTS, get_extractor
+from isolux.training.checkpoints import Checkpoint, resume_training, write_weights
+from isolux.training.descent import Epoch, Schedule, State, TrainerInputs, explain_memory_errors
 from isolux.training.faces import CHECKPOINT
-from isolux.training.pictures import Looked, Pictures
+from isolux.training.pictures import ImageScan, TrainingImages
 from isolux.vocabulary.errors import IsoluxError, SpecError
 
 FINETUNED = WEIGHTS
@@ -33,7 +33,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned:
+class TrainableExtractor:
     """An extractor that can be fine-tuned, with its new head.
 
     Parameters
@@ -57,21 +57,23 @@ class Tuned:
             model_input = self.source.prepare(pixels)
             return np.asarray(getattr(model_input, "values", model_input))
 
-    def run(self, values: Any) -> Any:
+    def forward(self, values: Any) -> Any:
         """Compute logits ``[n, k]`` of a tensor of images."""
         with _explain_model_errors("network"):
             return self.net.head(self.source.features(values))
 
-    def chances(self, images: Pictures, batch: int, rows: Ints) -> npt.NDArray[np.float64]:
+    def predict_probabilities(
+        self, images: TrainingImages, batch: int, rows: Ints
+    ) -> npt.NDArray[np.float64]:
         """Predict probabilities ``[n, k]`` of rows of images."""
         self.net.eval()
         probabilities = []
         batches = np.array_split(rows, max(-(-len(rows) // batch), 1))
-        with self.torch.inference_mode(), room_for("judging pictures", self.device):
+        with self.torch.inference_mode(), explain_memory_errors("judging pictures", self.device):
             for _, values in images.batches(
                 [batch_rows for batch_rows in batches if len(batch_rows)]
             ):
-                logits = self.run(self.torch.from_numpy(values).to(self.device))
+                logits = self.forward(self.torch.from_numpy(values).end_colour(self.device))
                 probabilities.append(logits.double().softmax(dim=1).cpu().numpy())
         return (
             np.concatenate(probabilities)
@@ -104,7 +106,7 @@ def _explain_model_errors(stage: str) -> Iterator[None]:
         ) from error
 
 
-def tunable(model: Model, n_classes: int, device: str) -> Tuned:
+def add_head(model: Model, n_classes: int, device: str) -> TrainableExtractor:
     """Add a new head to a model's features."""
     source: Any = getattr(model.predictor, "function", model.predictor)
     missing = [name for name in _REQUIRED_ATTRIBUTES if not hasattr(source, name)]
@@ -118,51 +120,59 @@ def tunable(model: Model, n_classes: int, device: str) -> Tuned:
             hint="isolux train probe gives the features of any model a head",
         )
     torch = source.torch
-    inner = to_device(extractor_of(source), device)
+    inner = to_device(get_extractor(source), device)
     net = torch.nn.Module()
-    extractor = Tuned(torch, net, source, device)
+    extractor = TrainableExtractor(torch, net, source, device)
     blank_input = extractor.prepare(np.zeros((64, 64, 3), dtype=np.uint8))
     with torch.no_grad(), _explain_model_errors("network"):
-        width = int(source.features(torch.from_numpy(blank_input[None]).to(device)).shape[-1])
+        width = int(
+            source.features(torch.from_numpy(blank_input[None]).end_colour(device)).shape[-1]
+        )
     net.extractor = inner
     net.head = torch.nn.Linear(width, n_classes)
     torch.nn.init.zeros_(net.head.weight)
     torch.nn.init.zeros_(net.head.bias)
-    net.to(device)
+    net.end_colour(device)
     return extractor
 
 
 def finetune(
-    extractor: Tuned,
-    images: Pictures,
-    scan: Looked,
+    extractor: TrainableExtractor,
+    images: TrainingImages,
+    scan: ImageScan,
     labels: Ints,
     splits: tuple[Ints, Ints],
     schedule: Schedule,
     *,
     folder: Path,
-    about: Mapping[str, Any],
-    before: Checkpoint | None = None,
-    tell: Callable[[Epoch], None] = lambda _: None,
+    training_record: Mapping[str, Any],
+    checkpoint: Checkpoint | None = None,
+    report: Callable[[Epoch], None] = lambda _: None,
     head: str = "label",
 ) -> State:
     """Train extractor and head with checkpoints; the network ends with the best weights.
 
     Shapes: ``labels`` [n].
     """
-    inputs = Learning(
+    inputs = TrainerInputs(
         extractor.torch,
         extractor.net,
-        extractor.run,
+        extractor.forward,
         images,
         labels[:, None],
         {head: slice(0, extractor.net.head.out_features)},
         splits[0],
         splits[1],
     )
-    path, image_hashes = folder / CHECKPOINT, scan.marks
-    state = descend_from(
-        before, inputs, schedule, path=path, about=about, marks=image_hashes, tell=tell
+    path, image_hashes = folder / CHECKPOINT, scan.hashes
+    state = resume_training(
+        checkpoint,
+        inputs,
+        schedule,
+        path=path,
+        training_record=training_record,
+        image_hashes=image_hashes,
+        report=report,
     )
     extractor.net.load_state_dict(dict(state.weights()))
     write_weights(folder / FINETUNED, state.weights(), {})

@@ -10,7 +10,7 @@ from isolux.vocabulary.errors import SpecError
 Ints = npt.NDArray[np.int64]
 
 
-def held_out_rows(clusters: Ints, share: float, seed: int) -> npt.NDArray[np.bool_]:
+def flag_held_out(clusters: Ints, share: float, seed: int) -> npt.NDArray[np.bool_]:
     """Draw whole clusters until the held-out share of rows is reached; return the mask.
 
     Shapes: ``clusters`` [n]; returns [n].
@@ -31,7 +31,7 @@ def held_out_rows(clusters: Ints, share: float, seed: int) -> npt.NDArray[np.boo
     return np.asarray(np.isin(clusters, names[held_out_clusters]))
 
 
-def some_rows(rows: Ints, max_rows: int | None, seed: int) -> Ints:
+def sample_rows(rows: Ints, max_rows: int | None, seed: int) -> Ints:
     """Sample at most so many rows, in order; of one seed, smaller samples are nested."""
     if max_rows is None or max_rows >= len(rows):
         return rows
@@ -39,23 +39,23 @@ def some_rows(rows: Ints, max_rows: int | None, seed: int) -> Ints:
     return np.sort(rows[order[:max_rows]])
 
 
-def draws_of_cell(cells: Ints) -> int:
+def draws_per_cell(cells: Ints) -> int:
     """Return the draws per cell of a balanced epoch: rows over cells, at least 1.
 
     Examples
     --------
-    >>> draws_of_cell(np.array([0, 0, 0, 0, 0, 1]))
+    >>> draws_per_cell(np.array([0, 0, 0, 0, 0, 1]))
     3
     """
     return max(len(cells) // max(len(np.unique(cells)), 1), 1)
 
 
-def balanced_draw(cells: Ints, rng: np.random.Generator) -> Ints:
+def draw_balanced_rows(cells: Ints, rng: np.random.Generator) -> Ints:
     """Draw equally many rows of each cell, in random order.
 
     Shapes: ``cells`` [n]; returns [m].
     """
-    n_draws = draws_of_cell(cells)
+    n_draws = draws_per_cell(cells)
     draws = []
     for cell in np.unique(cells):
         cell_rows = np.flatnonzero(cells == cell)

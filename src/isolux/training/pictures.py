@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.io.cores import cores
+from isolux.io.cores import count_cores
 from isolux.io.images import Pixels
 from isolux.vocabulary import progress
 from isolux.vocabulary.errors import SpecError
 
-ROOM = 1 << 30
+MAX_CACHE_BYTES = 1 << 30
 """Bytes of prepared images in the cache; images beyond it are opened in each epoch."""
 _SCAN_CHUNK = 1_000  # images per chunk of the scan
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DecodedTrainingImage:
     """A decoded image with the SHA-256 of its bytes, or the reason why it is unreadable."""
 
     pixels: Pixels | None
@@ -31,33 +31,33 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class ImageScan:
     """Result of the scan of all images.
 
     Parameters
     ----------
-    marks : [n] int64
+    hashes : [n] int64
         The first 63 bits of each file's SHA-256; 0 of one that could not be read.
     reasons : tuple of (str or None)
         Why a picture cannot be learnt from.
     """
 
-    marks: npt.NDArray[np.int64]
+    hashes: npt.NDArray[np.int64]
     reasons: tuple[str | None, ...]
 
-    def readable(self) -> npt.NDArray[np.bool_]:
+    def is_readable(self) -> npt.NDArray[np.bool_]:
         """Return the mask of readable images."""
         return np.array([reason is None for reason in self.reasons], dtype=bool)
 
 
 @dataclass(slots=True)
-class Pictures:
+class TrainingImages:
     """Prepared images by row.
 
     Parameters
     ----------
-    count : int
-    open : callable
+    n_images : int
+    decode : callable
         The row's picture.
     prepare : callable
         ``[height, width, 3]`` of 8 bits to what the network is given, all of one shape.
@@ -65,31 +65,31 @@ class Pictures:
         Threads that open pictures; 0: one per core.
     """
 
-    count: int
-    open: Callable[[int], Look]
+    n_images: int
+    decode: Callable[[int], DecodedTrainingImage]
     prepare: Callable[[Pixels], npt.NDArray[Any]]
     threads: int = 0
     _cached: list[npt.NDArray[Any] | None] = field(default_factory=list)
 
-    def look(self) -> Looked:
+    def scan(self) -> ImageScan:
         """Scan every image once; unreadable ones are recorded, not refused."""
-        hashes = np.zeros(self.count, dtype=np.int64)
-        reasons: list[str | None] = [None] * self.count
-        self._cached, n_cached_bytes = [None] * self.count, 0
+        hashes = np.zeros(self.n_images, dtype=np.int64)
+        reasons: list[str | None] = [None] * self.n_images
+        self._cached, n_cached_bytes = [None] * self.n_images, 0
         with ThreadPoolExecutor(self._thread_count()) as pool:
-            for start in range(0, self.count, _SCAN_CHUNK):
-                rows = range(start, min(start + _SCAN_CHUNK, self.count))
-                progress.at(f"opening pictures: {start:,} of {self.count:,}")
+            for start in range(0, self.n_images, _SCAN_CHUNK):
+                rows = range(start, min(start + _SCAN_CHUNK, self.n_images))
+                progress.report_step(f"opening pictures: {start:,} of {self.n_images:,}")
                 for row, (decoded_image, values) in zip(
                     rows, pool.map(self._decode_and_prepare, rows), strict=True
                 ):
                     reasons[row] = decoded_image.reason
                     if decoded_image.sha256 is not None:
                         hashes[row] = int(decoded_image.sha256[:16], 16) >> 1
-                    if values is not None and n_cached_bytes + values.nbytes <= ROOM:
+                    if values is not None and n_cached_bytes + values.nbytes <= MAX_CACHE_BYTES:
                         self._cached[row] = values
                         n_cached_bytes += values.nbytes
-        return Looked(hashes, tuple(reasons))
+        return ImageScan(hashes, tuple(reasons))
 
     def batches(
         self, row_batches: Sequence[npt.NDArray[np.int64]]
@@ -106,10 +106,10 @@ class Pictures:
                     yield rows, values.result()
 
     def _thread_count(self) -> int:
-        return self.threads or cores()
+        return self.threads or count_cores()
 
-    def _decode_and_prepare(self, row: int) -> tuple[Look, npt.NDArray[Any] | None]:
-        decoded_image = self.open(row)
+    def _decode_and_prepare(self, row: int) -> tuple[DecodedTrainingImage, npt.NDArray[Any] | None]:
+        decoded_image = self.decode(row)
         return decoded_image, None if decoded_image.pixels is None else self.prepare(
             decoded_image.pixels
         )

@@ -15,24 +15,24 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.datasets import refuse_training
-from isolux.engine import list_pictures
-from isolux.engine.pictures import Picture, open_picture, picture_folder
+from isolux.engine import list_source_images
+from isolux.engine.pictures import SourceImage, decode_source_image, image_folder
 from isolux.io.atomic import refuse_existing, write_text
 from isolux.io.images import Pixels
-from isolux.people.held import held_people
+from isolux.people.held import load_people_or_memory
 from isolux.training import (
     CHECKPOINT,
     UNKNOWN,
+    DecodedTrainingImage,
     Epoch,
-    Look,
-    Looked,
-    Pictures,
+    ImageScan,
     Schedule,
     State,
-    clusters_of,
-    held_out_rows,
-    labels_of,
-    some_rows,
+    TrainingImages,
+    flag_held_out,
+    list_clusters,
+    list_labels,
+    sample_rows,
 )
 from isolux.vocabulary import progress, registry
 from isolux.vocabulary.containers import Dataset
@@ -41,46 +41,46 @@ from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import UNKNOWN_VALUES
 
-FEW = 10
+MIN_CLASS_ROWS = 10
 """Training rows below which a class gets a caution."""
 _MAX_LISTED_CLASSES = 8
 
 
-def held_for_training(source: Dataset | str | Path, **settings: Any) -> Dataset:
+def load_training_people(source: Dataset | str | Path, **settings: Any) -> Dataset:
     """Load training people; evaluation-only data is refused before it is read."""
     name = "" if isinstance(source, Dataset) else str(source).partition(":")[0]
     if name in registry.names("datasets"):
-        refuse_training(cast("DatasetInfo", registry.info("datasets", name)))
-    dataset = held_people(source, purpose="training", **settings)
+        refuse_training(cast("DatasetInfo", registry.load_info("datasets", name)))
+    dataset = load_people_or_memory(source, purpose="training", **settings)
     refuse_training(dataset.info)
     return dataset
 
 
-def labelled_rows(dataset: Dataset, target: str | None) -> tuple[pl.DataFrame, list[str]]:
+def select_labelled_rows(dataset: Dataset, target: str | None) -> tuple[pl.DataFrame, list[str]]:
     """Select rows with one label: ``instance_id, cluster, label``, and note the others."""
-    clusters, labels = clusters_of(dataset), labels_of(dataset, target)
+    clusters, labels = list_clusters(dataset), list_labels(dataset, target)
     rows = clusters.join(labels, on="instance_id", how="inner", maintain_order="left")
-    refuse_own_values(target or "classes", rows["label"], dataset.name)
+    refuse_unique_values(target or "classes", rows["label"], dataset.name)
     n_unlabelled = clusters.height - rows.height
     text = f"{n_unlabelled:,} of {clusters.height:,} have no label, or several, and take no part."
     return rows, [text] if n_unlabelled else []
 
 
-def class_numbers(labels: pl.Series, classes: Sequence[str]) -> npt.NDArray[np.int64]:
+def encode_classes(labels: pl.Series, classes: Sequence[str]) -> npt.NDArray[np.int64]:
     """Encode labels as class numbers; ``UNKNOWN`` for labels of no class."""
     numbers = {name: k for k, name in enumerate(classes)}
     encoded = labels.replace_strict(numbers, default=UNKNOWN, return_dtype=pl.Int64)
     return encoded.to_numpy().astype(np.int64)
 
 
-def parted_rows(
-    rows: pl.DataFrame, scan: Looked, share: float, seed: int, max_rows: int | None = None
+def split_rows(
+    rows: pl.DataFrame, scan: ImageScan, share: float, seed: int, max_rows: int | None = None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Split readable rows into training and held-out rows; clusters are held out whole."""
-    readable_rows = np.flatnonzero(scan.readable())
+    readable_rows = np.flatnonzero(scan.is_readable())
     clusters = rows["cluster"].rank("dense").cast(pl.Int64).to_numpy()
-    is_held_out = held_out_rows(clusters[readable_rows], share, seed)
-    return some_rows(readable_rows[~is_held_out], max_rows, seed), readable_rows[is_held_out]
+    is_held_out = flag_held_out(clusters[readable_rows], share, seed)
+    return sample_rows(readable_rows[~is_held_out], max_rows, seed), readable_rows[is_held_out]
 
 
 def refuse_one_class(labels: Iterable[object], name: str, source: str | None = None) -> None:
@@ -95,7 +95,7 @@ def refuse_one_class(labels: Iterable[object], name: str, source: str | None = N
         )
 
 
-def refuse_own_values(name: str, labels: pl.Series, source: str) -> None:
+def refuse_unique_values(name: str, labels: pl.Series, source: str) -> None:
     """Refuse a target with nearly as many values as people, such as ids or numbers."""
     labelled = labels.drop_nulls()
     values = labelled.unique().sort()
@@ -108,7 +108,7 @@ def refuse_own_values(name: str, labels: pl.Series, source: str) -> None:
         )
 
 
-def unknown_labels(labels: pl.Series) -> list[str]:
+def caution_on_unknown_labels(labels: pl.Series) -> list[str]:
     """Caution where a label that means "not known" is used as a class."""
     unknown = labels.filter(labels.str.strip_chars().str.to_lowercase().is_in(UNKNOWN_VALUES))
     return [
@@ -120,10 +120,12 @@ def unknown_labels(labels: pl.Series) -> list[str]:
     ]
 
 
-def rare_classes(code: npt.NDArray[np.int64], names: Sequence[str]) -> list[str]:
+def caution_on_rare_classes(code: npt.NDArray[np.int64], names: Sequence[str]) -> list[str]:
     """Caution on classes with few or no training rows."""
     counts = np.bincount(code, minlength=len(names))
-    rare_names = [(name, int(n)) for name, n in zip(names, counts, strict=True) if n < FEW]
+    rare_names = [
+        (name, int(n)) for name, n in zip(names, counts, strict=True) if n < MIN_CLASS_ROWS
+    ]
     if not rare_names:
         return []
     examples = ", ".join(f"{name!r} {n}" for name, n in rare_names[:_MAX_LISTED_CLASSES])
@@ -134,8 +136,8 @@ def rare_classes(code: npt.NDArray[np.int64], names: Sequence[str]) -> list[str]
     )
     return [
         Caution(
-            f"{len(rare_names):,} of {len(names):,} classes have fewer than {FEW} rows to be learnt"
-            f" from: {examples}{remainder}."
+            f"{len(rare_names):,} of {len(names):,} classes have fewer than {MIN_CLASS_ROWS} rows"
+            f" to be learnt from: {examples}{remainder}."
         )
     ]
 
@@ -151,12 +153,14 @@ def refuse_settings(*settings: tuple[str, object, bool, str]) -> None:
             )
 
 
-def training_folder(out: str | Path, record: str, *, overwrite: bool) -> Path:
+def check_training_dir(out: str | Path, record: str, *, overwrite: bool) -> Path:
     """Check the output directory before any work; an unfinished training in it is resumed."""
     folder = Path(out).expanduser().resolve()
     is_empty = folder.is_dir() and not any(folder.iterdir())
     if not is_empty and (overwrite or not (folder / CHECKPOINT).is_file()):
-        refuse_existing(folder, overwrite=overwrite, marks=(CHECKPOINT, record), what="training")
+        refuse_existing(
+            folder, overwrite=overwrite, marks=(CHECKPOINT, record), folder_kind="training"
+        )
     return folder
 
 
@@ -166,12 +170,12 @@ def remove_files(folder: Path, names: Sequence[str]) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def facts_of(dataset: Dataset) -> dict[str, Any]:
+def describe_dataset(dataset: Dataset) -> dict[str, Any]:
     """Describe the training data for the record."""
     return {"data": dataset.name, "licence": dataset.info.licence, "inputs": dict(dataset.inputs)}
 
 
-def facts_of_training(
+def describe_training(
     state: State, schedule: Schedule, split_rows: Sequence[npt.NDArray[np.int64]]
 ) -> dict[str, Any]:
     """Describe schedule, numbers of rows and epochs for the record."""
@@ -179,12 +183,12 @@ def facts_of_training(
         "schedule": asdict(schedule),
         "learnt_from": len(split_rows[0]),
         "held_out": len(split_rows[1]),
-        "kept_epoch": state.kept(),
+        "kept_epoch": state.selected_epoch(),
         "epochs": [asdict(epoch) for epoch in state.history],
     }
 
 
-def digest_of(rows: object) -> str:
+def hash_rows(rows: object) -> str:
     """Hash training rows with their labels, in order."""
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
@@ -194,7 +198,7 @@ def write_record(path: Path, record: Mapping[str, Any]) -> None:
     write_text(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
-def label_files(stems: Sequence[str]) -> list[str]:
+def name_label_files(stems: Sequence[str]) -> list[str]:
     """Name the label file of each input; equal names are numbered."""
     counts = Counter(stems)
     return [
@@ -203,7 +207,7 @@ def label_files(stems: Sequence[str]) -> list[str]:
     ]
 
 
-def label_table(
+def build_label_table(
     probabilities: npt.NDArray[np.float64], ids: pl.Series, classes: Sequence[str], top: int
 ) -> pl.DataFrame:
     """List each image's most likely labels, most likely first: ``id, label, score``.
@@ -220,7 +224,7 @@ def label_table(
     return pl.DataFrame(cells)
 
 
-def say_epoch(epoch: Epoch, n_epochs: int) -> None:
+def report_epoch(epoch: Epoch, n_epochs: int) -> None:
     """Report loss and accuracy of an epoch."""
     accuracies = ", ".join(
         f"{name} {100 * share:.1f} %" for name, share in epoch.accuracy.items() if share is not None
@@ -229,14 +233,14 @@ def say_epoch(epoch: Epoch, n_epochs: int) -> None:
         f"epoch {epoch.number} of {n_epochs}: loss {epoch.loss:.4f}, held out {epoch.held_loss:.4f}"
         f" (right: {accuracies}), {epoch.seconds:.0f} s"
     )
-    progress.say(line)
+    progress.report_line(line)
 
 
-def told_of_epochs(
+def build_epoch_notes(
     state: State, labels: npt.NDArray[np.int64], held_out_rows: npt.NDArray[np.int64]
 ) -> tuple[str, ...]:
     """Note the selected epoch, and caution on heads no better than the majority class."""
-    selected_epoch = state.history[state.kept() - 1]
+    selected_epoch = state.history[state.selected_epoch() - 1]
     notes: list[str] = []
     for k, (name, share) in enumerate(selected_epoch.accuracy.items()):
         classes = labels[held_out_rows, k]
@@ -270,13 +274,13 @@ _MAX_UNREADABLE_SHARE = (
 _MAX_LISTED_IMAGES = 3
 
 
-def pictures_of(
+def select_training_images(
     dataset: Dataset,
     ids: pl.Series,
     input_unit: Literal["image", "person"],
     prepare: Callable[[Pixels], npt.NDArray[Any]],
     threads: int,
-) -> Pictures:
+) -> TrainingImages:
     """Select one image per person, in the order of ``ids``."""
     if threads < 0:
         raise SpecError(
@@ -284,41 +288,41 @@ def pictures_of(
             expected="--threads 1 or more; 0: one a core",
             found=str(threads),
         )
-    image_by_unit: dict[str, Picture] = {}
-    for image in list_pictures(dataset, "labels", input_unit):
+    image_by_unit: dict[str, SourceImage] = {}
+    for image in list_source_images(dataset, "labels", input_unit):
         for unit in image.units:
             image_by_unit[unit.id] = replace(image, units=(unit,))
-    images, folder = [image_by_unit[unit_id] for unit_id in ids.to_list()], picture_folder(dataset)
+    images, folder = [image_by_unit[unit_id] for unit_id in ids.to_list()], image_folder(dataset)
 
-    def decode_image(row: int) -> Look:
-        decoded_image = open_picture(images[row], folder)
-        crop = decoded_image.cuts[0]
-        return Look(crop.pixels, decoded_image.sha256, crop.reason)
+    def decode_image(row: int) -> DecodedTrainingImage:
+        decoded_image = decode_source_image(images[row], folder)
+        crop = decoded_image.crops[0]
+        return DecodedTrainingImage(crop.pixels, decoded_image.sha256, crop.reason)
 
-    return Pictures(len(images), decode_image, prepare, threads)
+    return TrainingImages(len(images), decode_image, prepare, threads)
 
 
-def unreadable(ids: pl.Series, scan: Looked) -> list[list[str]]:
+def list_unreadable(ids: pl.Series, scan: ImageScan) -> list[list[str]]:
     """List ids without a readable image, with the reason."""
     pairs = zip(ids.to_list(), scan.reasons, strict=True)
     return [[unit_id, reason] for unit_id, reason in pairs if reason is not None]
 
 
-def told_of_pictures(
-    ids: pl.Series, scan: Looked, source: str, *, learnt: bool = True
+def build_image_notes(
+    ids: pl.Series, scan: ImageScan, source: str, *, is_training: bool = True
 ) -> list[str]:
     """Caution on unreadable images; refuse them beyond a share of all."""
-    missing = unreadable(ids, scan)
+    missing = list_unreadable(ids, scan)
     if not missing:
         return []
     n_images = len(scan.reasons)
     examples = "; ".join(
         f"{unit_id} ({reason})" for unit_id, reason in missing[:_MAX_LISTED_IMAGES]
     )
-    if len(missing) > (_MAX_UNREADABLE_SHARE * n_images if learnt else n_images - 1):
+    if len(missing) > (_MAX_UNREADABLE_SHARE * n_images if is_training else n_images - 1):
         raise FileError(
             f"{len(missing):,} of {n_images:,} pictures cannot be "
-            + ("learnt from" if learnt else "labelled"),
+            + ("learnt from" if is_training else "labelled"),
             expected="nearly all of them: the few that cannot are left out",
             found=examples,
             where=source,
@@ -330,6 +334,6 @@ def told_of_pictures(
         else ""
     )
     text = f"{len(missing):,} of {n_images:,} pictures cannot be read and"
-    if learnt:
+    if is_training:
         return [Caution(f"{text} are left out: {examples}{remainder}.")]
     return [Caution(f"{source}: {text} have no labels: {examples}{remainder}.")]

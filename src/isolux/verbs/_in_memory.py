@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeGuard
 import polars as pl
 
 from isolux.io import run_directory
-from isolux.io.cells import unsigned_zero
+from isolux.io.cells import drop_sign_of_zero
 from isolux.io.run_changes import refuse_changed
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset, Run, Scores
@@ -22,18 +22,18 @@ from isolux.vocabulary.errors import (
     SpecError,
     TableError,
     UnknownNameError,
-    columns_shown,
+    format_columns,
 )
 from isolux.vocabulary.given import IN_MEMORY
 from isolux.vocabulary.info import DatasetInfo, Metric, Reference, TaskInfo
-from isolux.vocabulary.progress import at
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.progress import report_step
+from isolux.vocabulary.spec import split_intersection
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, SCORES, check, to_polars
 
 _OWN_DATA = Reference("own-data", "The auditor's own table; nothing has been published on it.")
 
 
-def as_dataset(attributes: Dataset | object) -> Dataset:
+def to_dataset(attributes: Dataset | object) -> Dataset:
     """Take a dataset, the long table ``attributes`` or a wide frame with ``unit_id``."""
     if isinstance(attributes, Dataset):
         return attributes
@@ -59,7 +59,7 @@ def as_dataset(attributes: Dataset | object) -> Dataset:
     return Dataset(IN_MEMORY, dataset_info, INSTANCES.conform(units), checked_rows)
 
 
-def columns_of(
+def select_attribute_columns(
     scores: object, by: str | Sequence[str], extra_columns: Sequence[str] = ()
 ) -> pl.DataFrame:
     """Select the attributes to group by, and further columns, from the table of scores."""
@@ -71,14 +71,14 @@ def columns_of(
         )
     frame = to_polars(scores)
     entries = (by,) if isinstance(by, str) else by
-    attributes = [name for entry in entries for name in crossed(entry)]
+    attributes = [name for entry in entries for name in split_intersection(entry)]
     names = list(dict.fromkeys([*attributes, *extra_columns]))
     if not {"unit_id", "value"} & set(frame.columns):
         raise SpecError(
             "this table contains no scores, and nothing says where its answers are",
             expected="isolux.audit(table, by=…, target=…, prediction_column=…), which name its"
             " columns; or scores in the columns unit_id and value",
-            found=columns_shown(frame.columns),
+            found=format_columns(frame.columns),
         )
     for name in ("unit_id", *names):
         if name not in frame.columns:
@@ -93,7 +93,7 @@ def _melt_attributes(frame: pl.DataFrame) -> pl.DataFrame:
     long_tables = []
     for name in names:
         column = frame[name]
-        text = unsigned_zero(pl.col(name)) if column.dtype.is_float() else pl.col(name)
+        text = drop_sign_of_zero(pl.col(name)) if column.dtype.is_float() else pl.col(name)
         number = column.cast(pl.Float64) if column.dtype.is_numeric() else None
         long_table = frame.select(
             "unit_id",
@@ -109,10 +109,10 @@ def _melt_attributes(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(long_tables) if long_tables else ATTRIBUTES.empty()
 
 
-def as_scores(scores: Scores | object) -> Scores:
+def to_scores(scores: Scores | object) -> Scores:
     """Convert a task's scores, or any frame with ``unit_id`` and ``value``."""
     if isinstance(scores, Scores):
-        return replace(scores, units=check(scores.units, SCORES, where="scores"))
+        return replace(scores, units=check(scores.units, SCORES, source="scores"))
     frame = to_polars(scores)
     for name in ("unit_id", "value"):
         if name not in frame.columns:
@@ -122,13 +122,13 @@ def as_scores(scores: Scores | object) -> Scores:
     frame = frame.with_columns(**missing)
     text = ["unit_id", *(["cluster_id"] if "cluster_id" in frame.columns else [])]
     frame = frame.with_columns(pl.col(text).cast(pl.String), pl.col("value").cast(pl.Float64))
-    units = check(SCORES.conform(frame), SCORES, where="scores")
+    units = check(SCORES.conform(frame), SCORES, source="scores")
     if units["value"].drop_nulls().is_empty() and units.height:
         raise TableError("nobody was scored", expected="a value for somebody", where="scores")
     return Scores(units, _build_task_info(units))
 
 
-def add_unscored(scores: Scores, people: Dataset) -> Scores:
+def add_null_scores(scores: Scores, people: Dataset) -> Scores:
     """Add a null score of each metric for people with attributes and without any score."""
     attributes = people.attributes.filter(pl.col("unit_kind") == "instance")
     absent = attributes.select("unit_id").unique(maintain_order=True)
@@ -166,7 +166,7 @@ def _build_task_info(units: pl.DataFrame) -> TaskInfo:
     )
 
 
-class HasRun(Protocol):
+class RunHolder(Protocol):
     """An object with a finished run, such as an audit or a comparison."""
 
     @property
@@ -175,10 +175,10 @@ class HasRun(Protocol):
         ...
 
 
-RunSource = Run | HasRun | str | Path
+RunSource = Run | RunHolder | str | Path
 
 
-def held_run(source: object) -> Run | None:
+def get_run(source: object) -> Run | None:
     """Return the run that an object holds or is; None for anything else, such as a path."""
     run: Any = source if isinstance(source, Run) else getattr(source, "run", None)
     return run if isinstance(run, Run) else None
@@ -186,7 +186,7 @@ def held_run(source: object) -> Run | None:
 
 def is_run_source(source: object) -> TypeGuard[RunSource]:
     """Return whether the input is one run, not a list of runs."""
-    return isinstance(source, str | os.PathLike) or held_run(source) is not None
+    return isinstance(source, str | os.PathLike) or get_run(source) is not None
 
 
 def run_of(source: object) -> Run:
@@ -202,11 +202,11 @@ def run_of(source: object) -> Run:
       found: int
       what to do: isolux.audit makes one of a table in memory
     """
-    run = held_run(source)
+    run = get_run(source)
     if run is not None:
         return run
     if isinstance(source, str | os.PathLike):
-        return run_directory.load(Path(source))
+        return run_directory.load_run(Path(source))
     raise SpecError(
         "this is not a run",
         expected="an audit, a run or its directory",
@@ -215,7 +215,7 @@ def run_of(source: object) -> Run:
     )
 
 
-def given_twice(runs_by_name: Mapping[str, Sequence[Run]]) -> Iterator[tuple[str, str]]:
+def find_duplicate_runs(runs_by_name: Mapping[str, Sequence[Run]]) -> Iterator[tuple[str, str]]:
     """Find duplicate runs: the same input files and the same group metrics."""
     named_runs = [(name, run) for name, runs in runs_by_name.items() for run in runs]
     for k, (name, run) in enumerate(named_runs):
@@ -232,13 +232,15 @@ def write_with_report(
     run: Run, out: str | Path, write: Callable[[Run, Path], object], *, overwrite: bool
 ) -> Path:
     """Write a run directory with its ``report.html``, all or nothing; return the report's path."""
-    run_dir = run_directory.save(
+    run_dir = run_directory.save_run(
         run, out, overwrite=overwrite, extra=lambda folder: write(run, folder / "report.html")
     )
     return run_dir / "report.html"
 
 
-def runs_by_name(sources: Mapping[str, RunSource | Sequence[RunSource]]) -> dict[str, list[Run]]:
+def load_runs_by_name(
+    sources: Mapping[str, RunSource | Sequence[RunSource]],
+) -> dict[str, list[Run]]:
     """Load the run or runs of each name."""
     runs: dict[str, list[Run]] = {}
     for name, source in sources.items():
@@ -247,16 +249,16 @@ def runs_by_name(sources: Mapping[str, RunSource | Sequence[RunSource]]) -> dict
     return runs
 
 
-def read_unchanged(run: str | Path, hint: str, *, what: str = "the run") -> Run:
+def read_unchanged(run: str | Path, hint: str, *, description: str = "the run") -> Run:
     """Read a run's directory, if nothing in it was changed."""
-    at(f"reading {what}")
-    with broken_run(str(run)):
-        refuse_changed(run, what=what, hint=hint)
-        return run_directory.load(run, changed="told")
+    report_step(f"reading {description}")
+    with reraise_as_run_error(str(run)):
+        refuse_changed(run, description=description, hint=hint)
+        return run_directory.load_run(run, on_change="told")
 
 
 @contextmanager
-def broken_run(source: str) -> Iterator[None]:
+def reraise_as_run_error(source: str) -> Iterator[None]:
     """Re-raise any isolux error inside the block as a ``RunError``."""
     try:
         yield

@@ -15,9 +15,9 @@ from typing import Any
 import polars as pl
 
 from isolux.io.atomic import staged_directory, write_parquet, write_text
-from isolux.io.csv_text import csv_text
+from isolux.io.csv_text import to_safe_csv
 from isolux.report.side_by_side import latex_table
-from isolux.verbs._in_memory import RunSource, given_twice, runs_by_name
+from isolux.verbs._in_memory import RunSource, find_duplicate_runs, load_runs_by_name
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import is_weighted
@@ -28,7 +28,7 @@ _MARK = "across.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Across:
+class CrossDatasetTables:
     """Models on several datasets.
 
     Parameters
@@ -56,7 +56,7 @@ def across(
     average: Sequence[str] = (),
     out: str | Path | None = None,
     overwrite: bool = False,
-) -> Across:
+) -> CrossDatasetTables:
     """Lay models' accuracy on several datasets out as FairFace's Tables 2, 3, 5 and 7.
 
     Parameters
@@ -72,7 +72,7 @@ def across(
 
     Returns
     -------
-    Across
+    CrossDatasetTables
 
     Raises
     ------
@@ -98,7 +98,7 @@ def across(
     >>> across({"A": run, "B": run}).values.filter(dataset="Average", column="White")["value"][0]
     0.5
     """
-    runs_by_dataset = runs_by_name(runs)
+    runs_by_dataset = load_runs_by_name(runs)
     if not any(runs_by_dataset.values()):
         raise SpecError("there is no run to lay out", expected="DATASET=RUN", found="none")
     paper = registry.load("papers", "fairface")
@@ -123,12 +123,12 @@ def across(
         folder = _write_tables(
             Path(out), values, tables, notes, _build_record(runs_by_dataset, average), overwrite
         )
-    return Across(values, tables, notes, folder)
+    return CrossDatasetTables(values, tables, notes, folder)
 
 
 def _caution_on_duplicates(runs_by_dataset: Mapping[str, Sequence[Run]]) -> Iterator[str]:
     """Caution on datasets with the same run: their average would look too precise."""
-    for earlier_name, name in given_twice(runs_by_dataset):
+    for earlier_name, name in find_duplicate_runs(runs_by_dataset):
         if name != earlier_name:
             yield Caution(
                 f"{earlier_name} and {name} contain the same numbers: one run is used for two"
@@ -191,13 +191,13 @@ def _write_tables(
     overwrite: bool,
 ) -> Path:
     with staged_directory(
-        out, overwrite=overwrite, marks=(_MARK,), what="table of models across datasets"
+        out, overwrite=overwrite, marks=(_MARK,), folder_kind="table of models across datasets"
     ) as stage:
         write_parquet(stage / "values.parquet", values)
-        write_text(stage / "values.csv", csv_text(values))
+        write_text(stage / "values.csv", to_safe_csv(values))
         for caption, table in tables.items():
             name = caption.partition(":")[0].lower().replace(" ", "_")
-            write_text(stage / f"{name}.csv", csv_text(table))
+            write_text(stage / f"{name}.csv", to_safe_csv(table))
             rounded_table = table.with_columns(pl.selectors.float().round(3))
             write_text(stage / f"{name}.tex", latex_table(rounded_table, caption))
         full_record = {**record, "warnings": list(notes), "captions": list(tables)}

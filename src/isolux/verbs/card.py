@@ -11,20 +11,27 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from isolux.cards import Card, Source, at_risk, facts_template, read_facts, source_of
+from isolux.cards import (
+    Card,
+    RunSource,
+    find_groups_at_risk,
+    make_facts_template,
+    make_run_source,
+    read_facts,
+)
 from isolux.io.atomic import RUN_MARK
 from isolux.io.hashing import sha256_file
-from isolux.verbs._in_memory import HasRun, held_run, read_unchanged
+from isolux.verbs._in_memory import RunHolder, get_run, read_unchanged
 from isolux.verbs.publish import publish
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import RunError, SpecError, UnknownNameError
 from isolux.vocabulary.info import CardInfo
-from isolux.vocabulary.progress import at
+from isolux.vocabulary.progress import report_step
 
 
 def card(
-    run: Run | HasRun | str | Path,
+    run: Run | RunHolder | str | Path,
     *,
     kind: str,
     facts: Mapping[str, Any] | str | Path | None = None,
@@ -80,22 +87,22 @@ def card(
                 f" {publish_min}",
             )
         finished = publish(finished, publish_min)
-    at("filling the card")
-    return cast("Card", plugin.card(source_of(finished, name, sha256), stated_facts))
+    report_step("filling the card")
+    return cast("Card", plugin.card(make_run_source(finished, name, sha256), stated_facts))
 
 
-def first_facts(run: Run | HasRun | str | Path, *, kind: str) -> str:
+def build_facts_template(run: Run | RunHolder | str | Path, *, kind: str) -> str:
     """Build an empty facts file for one kind of card, as commented YAML."""
     name = _resolve_card_name(kind)
-    source: Source = source_of(*_load_finished_run(run)[:2])
+    source: RunSource = make_run_source(*_load_finished_run(run)[:2])
     alpha = source.summary.audited.alpha
     groups = [
         (section.attribute, row.group)
         for section in source.summary.sections
-        for row in at_risk(section, alpha)
+        for row in find_groups_at_risk(section, alpha)
     ]
-    card_info = cast("CardInfo", registry.info("cards", name))
-    return facts_template(name, card_info, groups if name == "bias_profile" else ())
+    card_info = cast("CardInfo", registry.load_info("cards", name))
+    return make_facts_template(name, card_info, groups if name == "bias_profile" else ())
 
 
 def _resolve_card_name(typed_name: str) -> str:
@@ -113,7 +120,7 @@ def _load_finished_run(run: Any) -> tuple[Run, str, str]:
     """Take a run from memory, or read its directory if its hashes match."""
     source = str(run) if isinstance(run, str | Path) else None
     hint = "audit again: no card is made of numbers that were changed"
-    finished = held_run(run) if source is None else read_unchanged(run, hint)
+    finished = get_run(run) if source is None else read_unchanged(run, hint)
     if finished is None:
         raise RunError(
             "there is no run to make a card from",

@@ -13,10 +13,10 @@ from typing import Any, cast
 
 import polars as pl
 
-from isolux.checks import PROBLEMS, Pictures, WithoutPictures, inspect, located
+from isolux.checks import PROBLEMS, ImageFiles, NoImages, inspect_images, locate_images
 from isolux.people.loading import load_people
-from isolux.people.withdrawal import without_withdrawn
-from isolux.people.withdrawn_lists import read_withdrawn
+from isolux.people.withdrawal import remove_withdrawn
+from isolux.people.withdrawn_lists import read_withdrawn_list
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, InputError, SpecError, UnknownNameError
@@ -30,7 +30,7 @@ LOADING = "loading"
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckResult:
     """The problems found, and the checks that ran.
 
     Parameters
@@ -66,7 +66,7 @@ def check(
     separator: str | None = None,
     withdrawn: str | None = None,
     allow_unmatched: bool = False,
-) -> Checked:
+) -> CheckResult:
     r"""Look for broken files, boxes, masks, ids, duplicate photos, private metadata.
 
     Parameters
@@ -118,18 +118,18 @@ def check(
     """
     consent: dict[str, Any] = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched}
     if isinstance(data, Dataset):
-        withdrawn_ids = None if withdrawn is None else read_withdrawn(withdrawn)
-        loaded: Dataset | Checked = (
+        withdrawn_ids = None if withdrawn is None else read_withdrawn_list(withdrawn)
+        loaded: Dataset | CheckResult = (
             data
             if withdrawn_ids is None
-            else without_withdrawn(data, withdrawn_ids, allow_unmatched=allow_unmatched)
+            else remove_withdrawn(data, withdrawn_ids, allow_unmatched=allow_unmatched)
         )
     else:
         people_settings = {"data_option": data_option, "id": id, "separator": separator, **consent}
         people = parse_spec({"data": str(data), **people_settings}).people
         name, _, path = people.data.partition(":")
-        loaded = check_loading(lambda: load_people(people, whole_images=True), path, name)
-    if isinstance(loaded, Checked):
+        loaded = load_or_report(lambda: load_people(people, whole_images=True), path, name)
+    if isinstance(loaded, CheckResult):
         return loaded
     names = _select_checks(only, skip)
     settings = _parse_check_options(names, check_option)
@@ -144,20 +144,22 @@ def check(
         found_problems = registry.load("checks", name).check(
             loaded, **image_settings, **settings[name]
         )
-        tables.append(check_table(found_problems, PROBLEMS, where=name))
+        tables.append(check_table(found_problems, PROBLEMS, source=name))
         finished_checks.append(name)
     problems = pl.concat(tables).sort(pl.col("severity") != "error", maintain_order=True)
-    return Checked(problems, tuple(finished_checks), tuple(dict.fromkeys(notes)))
+    return CheckResult(problems, tuple(finished_checks), tuple(dict.fromkeys(notes)))
 
 
-def check_loading(load: Callable[[], Dataset], path: str | Path, name: str) -> Dataset | Checked:
+def load_or_report(
+    load: Callable[[], Dataset], path: str | Path, name: str
+) -> Dataset | CheckResult:
     """Load a dataset; one that its loader refuses is a problem of the dataset, not a mistake.
 
     Examples
     --------
     >>> def refuse() -> Dataset:
     ...     raise InputError("an age is no number", expected="years", found="'old'", where="row 3")
-    >>> found = check_loading(refuse, ".", "table")
+    >>> found = load_or_report(refuse, ".", "table")
     >>> found.problems.select("check", "problem", "found").row(0)
     ('loading', 'an age is no number', "'old'")
     """
@@ -181,11 +183,11 @@ def check_loading(load: Callable[[], Dataset], path: str | Path, name: str) -> D
             "hint": error.hint,
         }
         note = "Its loader refuses the dataset, so nothing else was checked."
-        return Checked(pl.DataFrame([row], schema=PROBLEMS.schema), (LOADING,), (note,))
+        return CheckResult(pl.DataFrame([row], schema=PROBLEMS.schema), (LOADING,), (note,))
 
 
 def _check_info(name: str) -> CheckInfo:
-    return cast("CheckInfo", registry.info("checks", name))
+    return cast("CheckInfo", registry.load_info("checks", name))
 
 
 def _select_checks(only: Sequence[str], skip: Sequence[str]) -> list[str]:
@@ -234,7 +236,7 @@ def _find_image_files(
     notes: list[str],
     *,
     opens_images: bool,
-) -> Pictures | None:
+) -> ImageFiles | None:
     """Find the image files, and open them where a check needs pixels; None: no images."""
     if root is not None and not Path(root).expanduser().is_dir():
         raise FileError("there is no such folder of pictures", where=str(root))
@@ -246,15 +248,15 @@ def _find_image_files(
         notes.append(f"Without pictures these were not checked: {skipped_names}.")
         return None
     try:
-        image_files = located(dataset, root)
-    except WithoutPictures as no_images:
+        image_files = locate_images(dataset, root)
+    except NoImages as no_images:
         notes.append(str(no_images))
         return None
     notes.append(f"Pictures were looked for below {image_files.root}.")
-    if image_files.beside:
+    if image_files.n_siblings:
         notes.append(
-            f"{image_files.beside:,} picture(s) beside them belong to another part of the release "
-            f"({', '.join(dataset.info.beside)}), which was not loaded."
+            f"{image_files.n_siblings:,} picture(s) beside them belong to another part of the"
+            f" release ({', '.join(dataset.info.sibling_image_globs)}), which was not loaded."
         )
     n_without_path = dataset.images.height - image_files.rows.height
     if n_without_path:
@@ -262,4 +264,4 @@ def _find_image_files(
     if "pixels" not in needs:
         return image_files
 
-    return inspect(image_files)
+    return inspect_images(image_files)

@@ -10,26 +10,26 @@ from typing import Any
 
 import polars as pl
 
-from isolux.verbs._in_memory import HasRun, run_of, write_with_report
-from isolux.verbs.ledger import entered, judged
+from isolux.verbs._in_memory import RunHolder, run_of, write_with_report
+from isolux.verbs.ledger import add_ledger_entry, label_exploratory
 from isolux.vocabulary import registry
-from isolux.vocabulary.containers import Explained, Run, printed
-from isolux.vocabulary.counts import refuse_counts
-from isolux.vocabulary.drawn import SAMPLE, refuse_drawn
+from isolux.vocabulary.containers import AnalysisResult, Run, tables_to_json
+from isolux.vocabulary.counts import refuse_count_tables
+from isolux.vocabulary.drawn import SAMPLE, refuse_survey_sample
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Reference
 from isolux.vocabulary.notebook import FindingsFrame
-from isolux.vocabulary.notes import by_severity
+from isolux.vocabulary.notes import split_by_severity
 from isolux.vocabulary.plugin_options import read_options
-from isolux.vocabulary.progress import at
+from isolux.vocabulary.progress import report_step
 from isolux.vocabulary.tables import FINDINGS, check
 
-FIRST = "group_gaps"
+GROUP_GAPS = "group_gaps"
 """The analysis of every audit, whose findings come first."""
 
 _CONFOUNDERS = "confounders"
 
-BESIDE = {
+EVIDENCE_ANALYSES = {
     "found_at": ("overlap_curves", "breakdown"),
     "label_association": ("confidence_curves",),
     "answers": ("answer_associations",),
@@ -39,16 +39,20 @@ BESIDE = {
 """Further analyses of every audit, by the evidence that they read."""
 
 
-_COUNT_ANALYSES = (FIRST, "power")
+_COUNT_ANALYSES = (GROUP_GAPS, "power")
 """Analyses of group tables alone, which support runs of counts."""
 
-_TABLE_ANALYSES = (FIRST, "model_changes")
+_TABLE_ANALYSES = (GROUP_GAPS, "model_changes")
 """Analyses of an audit's tables alone, whose numbers are weighted already."""
 
-_NOT_IN_STORY = (FIRST, *sum(BESIDE.values(), ()), "model_changes")  # the second is of comparisons
+_NOT_IN_STORY = (
+    GROUP_GAPS,
+    *sum(EVIDENCE_ANALYSES.values(), ()),
+    "model_changes",
+)  # the second is of comparisons
 
 
-STORY = (
+READING_ORDER = (
     "confounders",
     "along",
     "rank_tests",
@@ -64,27 +68,31 @@ where to look, what a threshold could do, what wrong labels could do, what more 
 Others follow."""
 
 
-def in_order(names: Sequence[str]) -> list[str]:
+def order_analyses(names: Sequence[str]) -> list[str]:
     """Put analyses in reading order; others follow.
 
     Examples
     --------
-    >>> in_order(["power", "weather", "confounders"])
+    >>> order_analyses(["power", "weather", "confounders"])
     ['confounders', 'power', 'weather']
     """
-    position_by_name = {name: position for position, name in enumerate(STORY)}
+    position_by_name = {name: position for position, name in enumerate(READING_ORDER)}
     return sorted(
         dict.fromkeys(names), key=lambda name: position_by_name.get(name, len(position_by_name))
     )
 
 
-def first_analyses(run: Run) -> list[str]:
+def list_first_analyses(run: Run) -> list[str]:
     """List the analyses of every audit: gaps, and those that its evidence supports."""
     if SAMPLE in run.evidence:
-        return [FIRST]
+        return [GROUP_GAPS]
     return [
-        FIRST,
-        *(analysis for evidence_name in run.evidence for analysis in BESIDE.get(evidence_name, ())),
+        GROUP_GAPS,
+        *(
+            analysis
+            for evidence_name in run.evidence
+            for analysis in EVIDENCE_ANALYSES.get(evidence_name, ())
+        ),
     ]
 
 
@@ -111,7 +119,7 @@ class Explanation:
 
 
 def explain(
-    run: Run | HasRun | str | Path,
+    run: Run | RunHolder | str | Path,
     *,
     analysis: Sequence[str] = (),
     analysis_option: Sequence[str] = (),
@@ -150,13 +158,13 @@ def explain(
     0
     """
     loaded = run_of(run)
-    options = [*analysis_option, *role_options(role, analysis or None)]
+    options = [*analysis_option, *build_role_options(role, analysis or None)]
     if analysis:
-        return Explanation(explain_run(loaded, analysis, options))
-    return Explanation(*explain_with_all(loaded, options))
+        return Explanation(run_analyses(loaded, analysis, options))
+    return Explanation(*run_all_analyses(loaded, options))
 
 
-def explain_run(
+def run_analyses(
     run: Run, analyses: Sequence[str], options: Sequence[str] = (), *, planned: Sequence[str] = ()
 ) -> Run:
     """Add what analyses say of a run to its findings, tables, notes and references.
@@ -165,24 +173,24 @@ def explain_run(
     --------
     >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
-    >>> explain_run(Run({}, *(t.empty() for t in tables)), ["group_gaps"]).findings.height
+    >>> run_analyses(Run({}, *(t.empty() for t in tables)), ["group_gaps"]).findings.height
     0
     """
     by_analysis = _split_options(analyses, options)
     for name in dict.fromkeys(analyses):
-        at(f"the analysis {name}")
+        report_step(f"the analysis {name}")
         plugin = registry.load("analyses", name)
         if name not in _COUNT_ANALYSES:
-            refuse_counts(run.evidence, f"the analysis {name}", "the analysis power")
+            refuse_count_tables(run.evidence, f"the analysis {name}", "the analysis power")
         if (
             SAMPLE in run.evidence
             and name not in _TABLE_ANALYSES
             and not _supports_survey_weights(name)
         ):
             supported = ", ".join(
-                analysis for analysis in STORY if _supports_survey_weights(analysis)
+                analysis for analysis in READING_ORDER if _supports_survey_weights(analysis)
             )
-            refuse_drawn(
+            refuse_survey_sample(
                 run.evidence,
                 f"the analysis {name}",
                 f"one that does ({supported}), or an audit without them",
@@ -195,23 +203,24 @@ def explain_run(
         )
         analysis_result = plugin.explain(run, **settings)
         analysis_result = replace(
-            analysis_result, findings=judged(analysis_result.findings, run.record, name, planned)
+            analysis_result,
+            findings=label_exploratory(analysis_result.findings, run.record, name, planned),
         )
         run = _add_result(run, name, analysis_result, by_analysis[name])
-        run = replace(run, record=entered(run.record, name, planned))
+        run = replace(run, record=add_ledger_entry(run.record, name, planned))
     return run
 
 
 def _supports_survey_weights(name: str) -> bool:
-    return bool(getattr(registry.info("analyses", name), "samples", False))
+    return bool(getattr(registry.load_info("analyses", name), "samples", False))
 
 
-def role_options(role: Sequence[str], analyses: Sequence[str] | None) -> list[str]:
+def build_role_options(role: Sequence[str], analyses: Sequence[str] | None) -> list[str]:
     """Turn ``--role light=mediator`` into the setting of the analysis that reads roles.
 
     Examples
     --------
-    >>> role_options(["light=mediator", "hour=before"], None)
+    >>> build_role_options(["light=mediator", "hour=before"], None)
     ['confounders.roles={"light": "mediator", "hour": "before"}']
     """
     if not role:
@@ -238,14 +247,14 @@ def role_options(role: Sequence[str], analyses: Sequence[str] | None) -> list[st
     return [f"{_CONFOUNDERS}.roles={json.dumps(roles, ensure_ascii=False)}"]
 
 
-def explain_with_all(run: Run, options: Sequence[str] = ()) -> tuple[Run, dict[str, str]]:
+def run_all_analyses(run: Run, options: Sequence[str] = ()) -> tuple[Run, dict[str, str]]:
     """Run every supported analysis; return the reason for each that did not run."""
-    names = in_order([n for n in registry.names("analyses") if n not in _NOT_IN_STORY])
+    names = order_analyses([n for n in registry.names("analyses") if n not in _NOT_IN_STORY])
     refusals: dict[str, str] = {}
     for name in names:
         own_options = [option for option in options if option.startswith(f"{name}.")]
         try:
-            run = explain_run(run, [name], own_options)
+            run = run_analyses(run, [name], own_options)
         except SpecError as error:
             refusals[name] = "; ".join([error.problem, *([error.hint] if error.hint else [])])
     return run, refusals
@@ -270,31 +279,36 @@ def _split_options(analyses: Sequence[str], options: Sequence[str]) -> dict[str,
     return options_by_analysis
 
 
-def with_references(
+def merge_references(
     recorded_references: Iterable[Mapping[str, str]], references: Iterable[Reference]
 ) -> list[Mapping[str, str]]:
     """Merge references into a record's list, each publication once; the first entry stays."""
     reference_rows = {(r["key"], r["place"]): r for r in recorded_references}
     for r in references:
-        row = {"key": r.key, "citation": r.citation, "place": r.place, "url": r.url}
-        reference_rows.setdefault((r.key, r.place), row)
+        row = {"key": r.key, "citation": r.citation, "place": r.location, "url": r.url}
+        reference_rows.setdefault((r.key, r.location), row)
     return list(reference_rows.values())
 
 
-def _add_result(run: Run, name: str, analysis_result: Explained, options: Sequence[str]) -> Run:
+def _add_result(
+    run: Run, name: str, analysis_result: AnalysisResult, options: Sequence[str]
+) -> Run:
     """Add one analysis's findings, notes, tables and references to the run."""
-    findings = check(analysis_result.findings, FINDINGS, where=name)
+    findings = check(analysis_result.findings, FINDINGS, source=name)
     other_findings = run.findings.filter(pl.col("analysis") != name)
     all_findings = pl.concat([FINDINGS.conform(table) for table in (other_findings, findings)])
     names = all_findings["analysis"].unique(maintain_order=True).to_list()
-    order = [FIRST, *in_order([analysis for analysis in names if analysis != FIRST])]
+    order = [
+        GROUP_GAPS,
+        *order_analyses([analysis for analysis in names if analysis != GROUP_GAPS]),
+    ]
     all_findings = all_findings.sort(
         pl.col("analysis").replace_strict(order, list(range(len(order))), return_dtype=pl.Int64),
         "rank",
         maintain_order=True,
     )
     record = dict(run.record)
-    analysis_info = registry.info("analyses", name)
+    analysis_info = registry.load_info("analyses", name)
     entry_record: dict[str, Any] = {
         "name": name,
         "title": analysis_info.title,
@@ -309,18 +323,20 @@ def _add_result(run: Run, name: str, analysis_result: Explained, options: Sequen
     # Its earlier notes are replaced, except those that other analyses repeat.
     repeated_notes = {text for entry in entries.values() for text in entry.get("said", ())}
     removed_notes = set(earlier_notes) - repeated_notes
-    ordered_names = in_order([analysis for analysis in entries if analysis not in _NOT_IN_STORY])
+    ordered_names = order_analyses(
+        [analysis for analysis in entries if analysis not in _NOT_IN_STORY]
+    )
     record["analyses"] = [
         entries[analysis]
         for analysis in (*(n for n in entries if n in _NOT_IN_STORY), *ordered_names)
     ]
     for severity, new_notes in zip(
-        ("warnings", "notes"), by_severity(analysis_result.notes), strict=True
+        ("warnings", "notes"), split_by_severity(analysis_result.notes), strict=True
     ):
         remaining_notes = [text for text in record.get(severity, ()) if text not in removed_notes]
         record[severity] = list(dict.fromkeys([*remaining_notes, *new_notes]))
-    record["references"] = with_references(record.get("references", ()), analysis_info.references)
-    tables = {**record.get("explained", {}), name: printed(analysis_result.tables)}
+    record["references"] = merge_references(record.get("references", ()), analysis_info.references)
+    tables = {**record.get("explained", {}), name: tables_to_json(analysis_result.tables)}
     record["explained"] = {
         key: printed_tables for key, printed_tables in tables.items() if printed_tables
     }

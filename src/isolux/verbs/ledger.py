@@ -21,42 +21,44 @@ from typing import Any
 
 import polars as pl
 
-from isolux.statements.numbers import p_equals
+from isolux.statements.numbers import format_p_equation
 from isolux.vocabulary import registry
 
-AUDITS_SHARE = 0.8
+AUDIT_SHARE = 0.8
 """The audit's share of the error rate where explanations are planned."""
 
-LABEL = "Exploratory: "
+EXPLORATORY_LABEL = "Exploratory: "
 _NOTE_PREFIX = "Error rate: "
 
 
-def audits_share(planned: Sequence[str]) -> float:
+def compute_audit_share(planned: Sequence[str]) -> float:
     """Return the audit's share of the error rate when these analyses are named with it.
 
     Examples
     --------
-    >>> audits_share([]), audits_share(["power"]), audits_share(["patterns", "slices"])
+    >>> compute_audit_share([]), compute_audit_share(["power"]), compute_audit_share(["patterns", "slices"])
     (1.0, 1.0, 0.8)
     """
-    return AUDITS_SHARE if _select_claiming(planned) else 1.0
+    return AUDIT_SHARE if _select_claiming(planned) else 1.0
 
 
 def _select_claiming(names: Sequence[str]) -> list[str]:
-    return [n for n in dict.fromkeys(names) if getattr(registry.info("analyses", n), "tests", True)]
+    return [
+        n for n in dict.fromkeys(names) if getattr(registry.load_info("analyses", n), "tests", True)
+    ]
 
 
-def judged(
+def label_exploratory(
     findings: pl.DataFrame, record: Mapping[str, Any], name: str, planned: Sequence[str]
 ) -> pl.DataFrame:
     """Label findings as exploratory unless they are significant at the analysis's share."""
     if not _select_claiming([name]) or not findings.height:
         return findings
     if name not in planned:
-        return findings.with_columns(claim=LABEL + pl.col("claim"))
+        return findings.with_columns(claim=EXPLORATORY_LABEL + pl.col("claim"))
     spec = record.get("spec") or {}
     alpha = round(1.0 - float(spec.get("level", 0.95)), 10)
-    share = (1.0 - AUDITS_SHARE) / len(_select_claiming(planned))
+    share = (1.0 - AUDIT_SHARE) / len(_select_claiming(planned))
     p = pl.col("p_adjusted")
     report_p = (p / share).clip(upper_bound=1.0)
     is_claimed = (p <= alpha).fill_null(value=False)
@@ -64,22 +66,25 @@ def judged(
         p.is_null() & pl.col("effect").is_not_null()
     )
     suffix = report_p.map_elements(
-        lambda p: f" Over the whole report {p_equals(p)}.", return_dtype=pl.String
+        lambda p: f" Over the whole report {format_p_equation(p)}.", return_dtype=pl.String
     )
     claim = pl.when(is_claimed).then(pl.col("claim") + suffix.fill_null("")).otherwise("claim")
     return findings.with_columns(
-        claim=pl.when(is_exploratory).then(LABEL + claim).otherwise(claim), p_adjusted=report_p
+        claim=pl.when(is_exploratory).then(EXPLORATORY_LABEL + claim).otherwise(claim),
+        p_adjusted=report_p,
     )
 
 
-def entered(record: Mapping[str, Any], name: str, planned: Sequence[str]) -> dict[str, Any]:
+def add_ledger_entry(
+    record: Mapping[str, Any], name: str, planned: Sequence[str]
+) -> dict[str, Any]:
     """Add an analysis to the record's error-rate ledger, and update the note about it."""
     if not _select_claiming([name]):
         return dict(record)
     rows = {row["name"]: dict(row) for row in record.get("ledger") or _start_ledger(planned)}
     earlier_entry = rows.get(name, {"name": name, "planned": True, "share": 0.0, "looks": 0})
     is_planned = name in planned
-    share = (1.0 - AUDITS_SHARE) / len(_select_claiming(planned)) if is_planned else 0.0
+    share = (1.0 - AUDIT_SHARE) / len(_select_claiming(planned)) if is_planned else 0.0
     rows[name] = {
         "name": name,
         "planned": is_planned,
@@ -92,7 +97,7 @@ def entered(record: Mapping[str, Any], name: str, planned: Sequence[str]) -> dic
 
 
 def _start_ledger(planned: Sequence[str]) -> list[dict[str, Any]]:
-    share = audits_share(planned)
+    share = compute_audit_share(planned)
     return [{"name": "group_gaps", "planned": True, "share": share, "looks": 1}]
 
 
@@ -112,7 +117,7 @@ def _format_note(record: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]])
             f"{_NOTE_PREFIX}the audit and {', '.join(planned_names)} together hold a"
             f" {rate_name} of {rate}"
         )
-        sentence += f" (the audit {100 * AUDITS_SHARE:g} % of it)"
+        sentence += f" (the audit {100 * AUDIT_SHARE:g} % of it)"
         sentence += _note_too_few_replicates(spec, len(planned_names))
     if exploratory_names:
         sentence += f"; {', '.join(exploratory_names)} ran afterwards and are exploratory"
@@ -122,7 +127,7 @@ def _format_note(record: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]])
 def _note_too_few_replicates(spec: Mapping[str, Any], n_explanations: int) -> str:
     """Note where the smallest p of so many replicates exceeds an explanation's share."""
     replicates = spec.get("replicates")
-    share = (1.0 - float(spec.get("level", 0.95))) * (1.0 - AUDITS_SHARE) / n_explanations
+    share = (1.0 - float(spec.get("level", 0.95))) * (1.0 - AUDIT_SHARE) / n_explanations
     min_replicates = math.ceil(1.0 / share - 1e-6) - 1
     if replicates is None or int(replicates) >= min_replicates:
         return ""

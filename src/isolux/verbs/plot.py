@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isolux.verbs._in_memory import HasRun, run_of
+from isolux.verbs._in_memory import RunHolder, run_of
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.extras import needed
+from isolux.vocabulary.extras import import_optional
 
 if TYPE_CHECKING:
     import altair as alt
 
 
 def plot(
-    run: Run | HasRun | str | Path,
+    run: Run | RunHolder | str | Path,
     metric: str | None = None,
     attribute: str | None = None,
     *,
@@ -64,9 +64,9 @@ def plot(
     >>> chart.to_dict()["title"]["text"]
     'Score by light'
     """
-    from isolux.report.figures.heatmap import chart_of
+    from isolux.report.figures.heatmap import chart_metric
 
-    charts: Any = needed("altair", package="altair", extra="notebook", purpose="a chart")
-    spec = chart_of(run_of(run), metric, attribute, label=label, threshold=threshold)
+    charts: Any = import_optional("altair", package="altair", extra="notebook", purpose="a chart")
+    spec = chart_metric(run_of(run), metric, attribute, label=label, threshold=threshold)
     chart: alt.LayerChart = charts.Chart.from_dict(spec)
     return chart

@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 
 from isolux.datasets import refuse_training
-from isolux.groups.membership import membership
+from isolux.groups.membership import build_membership
 from isolux.groups.unknown import UNKNOWN
-from isolux.people.held import groupings_over, held_people
+from isolux.people.held import build_groupings_over, load_people_or_memory
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -129,7 +129,7 @@ def sample(
     if purpose == "training":
         dataset_info = data.info if isinstance(data, Dataset) else _dataset_info(str(data))
         refuse_training(dataset_info)
-    dataset = held_people(
+    dataset = load_people_or_memory(
         data,
         names,
         withdrawn=withdrawn,
@@ -145,7 +145,7 @@ def sample(
     attribute_names = set(dataset.attributes["attribute"].unique())
     grouping_options = {"bins": tuple(bins), "votes": votes}
     groupings = (
-        groupings_over({"data": dataset}, names, **grouping_options)
+        build_groupings_over({"data": dataset}, names, **grouping_options)
         if attribute_names >= set(names)
         else {}
     )
@@ -233,7 +233,7 @@ def _assign_cells(
 ) -> tuple[pl.DataFrame, list[list[str]], list[str]]:
     """Assign each person a cell number (null: none), and list each attribute's values."""
     ids = people["instance_id"]
-    memberships = membership(dataset.instance_attributes(), names, groupings, units=ids).frame
+    memberships = build_membership(dataset.instance_attributes(), names, groupings, units=ids).frame
     cell, values, notes = pl.lit(0, dtype=pl.Int64), [], []
     for index, name in enumerate(names):
         rows = memberships.filter((pl.col("attribute") == name) & (pl.col("group") != UNKNOWN))
@@ -273,7 +273,7 @@ def _draw_clusters(
     cell_rows: pl.DataFrame, n_cells: int, per_cell: int, seed: int
 ) -> tuple[pl.DataFrame, list[str]]:
     """Draw whole clusters in random order while their cells have places left."""
-    from isolux.stats.whole_draws import take_whole
+    from isolux.stats.whole_draws import take_whole_clusters
 
     person_key = pl.concat_str(pl.lit("i"), "instance_id")
     subject_key = pl.concat_str(pl.lit("s"), "subject_id")  # never the same as a person's own name
@@ -288,7 +288,9 @@ def _draw_clusters(
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     order = np.random.default_rng(seed).permutation(len(sizes)).astype(np.int64)
     remaining_places = np.full(n_cells, per_cell, dtype=np.int64)
-    is_taken = take_whole(order, starts, eligible_rows["_cell"].to_numpy(), remaining_places)
+    is_taken = take_whole_clusters(
+        order, starts, eligible_rows["_cell"].to_numpy(), remaining_places
+    )
     return eligible_rows.filter(pl.Series(np.repeat(is_taken, sizes), dtype=pl.Boolean)), notes
 
 

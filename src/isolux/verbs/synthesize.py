@@ -44,7 +44,7 @@ def synthesize(
 
     Returns
     -------
-    isolux_worlds.synthesis.Synthesized
+    isolux_worlds.synthesis.Synthesis
         ``.world`` (people, photos, answers), ``.seconds``.
 
     Raises
@@ -60,7 +60,7 @@ def synthesize(
     """
     entry_point_by_name = {point.name: point for point in entry_points(group=_ENTRY_POINT_GROUP)}
     if _COMMAND_NAME not in entry_point_by_name:
-        raise not_installed("isolux.synthesize", "isolux-worlds", "worlds")
+        raise missing_package_error("isolux.synthesize", "isolux-worlds", "worlds")
     command = importlib.import_module(entry_point_by_name[_COMMAND_NAME].module)
     return command.written(
         world,
@@ -73,7 +73,7 @@ def synthesize(
     )
 
 
-def not_installed(command: str, package: str, folder: str) -> SpecError:
+def missing_package_error(command: str, package: str, folder: str) -> SpecError:
     """Say that something comes with another package of this repository, and how to install it."""
     return SpecError(
         f"`{command}` comes with the package {package}",

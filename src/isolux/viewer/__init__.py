@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
-from isolux.viewer.contents import Contents, Shown, contents_of
+from isolux.viewer.contents import Contents, DisplayedRun, build_contents
 from isolux.vocabulary.errors import FileError, IsoluxError, OutputError
-from isolux.vocabulary.extras import needed
+from isolux.vocabulary.extras import import_optional
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 __all__ = [
     "BUNDLE_LIMIT_MB",
     "Contents",
-    "Pictures",
-    "Shown",
+    "DisplayedRun",
+    "ServedImages",
     "Site",
+    "build_contents",
     "bundle",
-    "contents_of",
     "serve",
 ]
 
@@ -69,7 +69,7 @@ _WHOLE_ADDRESS = (
 )
 
 
-class Pictures(Protocol):
+class ServedImages(Protocol):
     """Pictures of people whom a run judged, where they may be shown."""
 
     def around(self, run: int, unit: str) -> dict[str, Any]:
@@ -87,13 +87,13 @@ class Site:
     """What is served: the page's contents, the token, pictures where they may be shown."""
 
     contents: Contents
-    pictures: Pictures | None = None
+    pictures: ServedImages | None = None
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
 
 
 def application(site: Site, port: int) -> Starlette:
     """Make the program that answers, for a server at a port of this computer."""
-    needed("starlette", package="starlette", extra="view", purpose=_PURPOSE)
+    import_optional("starlette", package="starlette", extra="view", purpose=_PURPOSE)
     from starlette.applications import Starlette
     from starlette.routing import Route
 
@@ -151,7 +151,7 @@ class _RequestHandlers:
         if name not in self.site.contents.tables:
             return _make_text_response("This viewer has no such table.", 404)
         if name not in self.packed:
-            self.packed[name] = packed_bytes(self.site.contents.tables[name], _FAST)
+            self.packed[name] = pack_bytes(self.site.contents.tables[name], _FAST)
         return _make_bytes_response(self.packed[name], "application/octet-stream")
 
     def person(self, request: Request) -> Response:
@@ -168,7 +168,7 @@ class _RequestHandlers:
         pictures, run, unit = self._pictured(request)
         return _make_bytes_response(pictures.mask(run, unit), "image/png")
 
-    def _pictured(self, request: Request) -> tuple[Pictures, int, str]:
+    def _pictured(self, request: Request) -> tuple[ServedImages, int, str]:
         run = request.query_params.get("run", "")
         if self.site.pictures is None or not (run.isascii() and run.isdecimal()):
             raise FileError("this viewer shows no pictures of this run")
@@ -199,7 +199,7 @@ def listen(port: int | None) -> socket.socket:
             listener.listen(128)
         except (OSError, OverflowError) as error:
             listener.close()
-            reason = _why(candidate_port, error)
+            reason = _explain_port(candidate_port, error)
         else:
             return listener
     raise OutputError(
@@ -210,7 +210,7 @@ def listen(port: int | None) -> socket.socket:
     )
 
 
-def _why(port: int, error: Exception) -> str:
+def _explain_port(port: int, error: Exception) -> str:
     number = getattr(error, "errno", None)
     if number == errno.EADDRINUSE:
         return f"{port}, which another program uses (perhaps another viewer)"
@@ -221,7 +221,7 @@ def _why(port: int, error: Exception) -> str:
 
 def serve(site: Site, port: int | None, ready: Callable[[str], None]) -> None:
     """Serve until Ctrl-C."""
-    uvicorn = needed("uvicorn", package="uvicorn", extra="view", purpose=_PURPOSE)
+    uvicorn = import_optional("uvicorn", package="uvicorn", extra="view", purpose=_PURPOSE)
     listener = listen(port)
     number = listener.getsockname()[1]
     settings = uvicorn.Config(
@@ -256,7 +256,7 @@ _SAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\
 
 def bundle(contents: Contents) -> str:
     """Print a page with everything in it, to be opened by a double click."""
-    packed_tables = {name: packed(table) for name, table in contents.tables.items()}
+    packed_tables = {name: pack_table(table) for name, table in contents.tables.items()}
     text = _page(contents, packed_tables, "connect-src 'none'; img-src data:")
     size = len(text.encode()) / 1e6
     if size > BUNDLE_LIMIT_MB:
@@ -267,7 +267,7 @@ def bundle(contents: Contents) -> str:
 def served_page(contents: Contents) -> str:
     """Print the page that a local server gives: tables of people are asked for when looked at."""
     packed_tables = {
-        name: packed(t) for name, t in contents.tables.items() if not name.startswith("people")
+        name: pack_table(t) for name, t in contents.tables.items() if not name.startswith("people")
     }
     return _page(contents, packed_tables, "connect-src 'self'; img-src 'self' data:")
 
@@ -328,7 +328,7 @@ def template() -> str:
     return TEMPLATE.read_text(encoding="utf-8")
 
 
-def packed(table: pl.DataFrame) -> str:
+def pack_table(table: pl.DataFrame) -> str:
     """Write a table as Parquet, packed by gzip, in letters that a page may hold.
 
     Examples
@@ -337,10 +337,10 @@ def packed(table: pl.DataFrame) -> str:
     >>> pl.read_parquet(io.BytesIO(data))["n"].to_list()
     [1, 2]
     """
-    return base64.b64encode(packed_bytes(table)).decode()
+    return base64.b64encode(pack_bytes(table)).decode()
 
 
-def packed_bytes(table: pl.DataFrame, level: int = 9) -> bytes:
+def pack_bytes(table: pl.DataFrame, level: int = 9) -> bytes:
     """Write a table as Parquet, packed by gzip."""
     buffer = io.BytesIO()
     # gzip packs the whole better than Parquet its pages, and a browser unpacks it by itself.

@@ -13,22 +13,22 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.groups import groupings, membership
+from isolux.groups import build_membership, read_groupings
 from isolux.report.summary import Context
 from isolux.statements.lines import Line
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import COUNTS, TIMES
-from isolux.vocabulary.places import number_units
-from isolux.vocabulary.spec import recorded_spec
+from isolux.vocabulary.places import index_units
+from isolux.vocabulary.spec import read_recorded_spec
 
 LINE = ("task", "metric", "label", "threshold")
 """The columns that together name a line of the page, whichever model it is about."""
-EVERYONE = -1
+OVERALL_INDEX = -1
 """The number in the place of an attribute of a row that is about everyone."""
 
 
 @dataclass(slots=True)
-class Coding:
+class NameCodes:
     """What each number stands for.
 
     Parameters
@@ -45,7 +45,7 @@ class Coding:
     lines: list[dict[str, Any]] = field(default_factory=list)
     attributes: list[tuple[str, str]] = field(default_factory=list)
 
-    def add(self, run_index: int, run: Run, context: Context) -> None:
+    def add_run(self, run_index: int, run: Run, context: Context) -> None:
         """Take in the names of one more run."""
         has_several_models = len({key[0] for key in context.lines}) > 1
         for (model, *key), line in context.lines.items():
@@ -64,12 +64,12 @@ class Coding:
             (name, context.title(name)) for name in names if name not in known_attributes
         ]
 
-    def line(self, line_index: int) -> Line:
+    def get_line(self, line_index: int) -> Line:
         """Return the words of a line."""
         line: Line = self.lines[line_index]["line"]
         return line
 
-    def coded(
+    def encode(
         self, run_index: int, frame: pl.DataFrame, *, model: str | None = "model"
     ) -> pl.DataFrame:
         """Replace names by their numeric codes."""
@@ -90,7 +90,7 @@ class Coding:
         encoded_rows = encoded_rows.join(
             attributes, on="attribute", how="left", maintain_order="left"
         )
-        number = pl.col("_attribute").cast(pl.Int32).fill_null(EVERYONE)
+        number = pl.col("_attribute").cast(pl.Int32).fill_null(OVERALL_INDEX)
         code_columns = {"line": pl.col("line").cast(pl.Int32), "attribute": number}
         if model is not None:
             numbers = {
@@ -108,11 +108,11 @@ class Coding:
         )
 
 
-def coding_of(runs: Sequence[tuple[Run, Context]]) -> Coding:
+def build_coding(runs: Sequence[tuple[Run, Context]]) -> NameCodes:
     """Assign numbers to the models, lines and attributes of the runs, in reading order."""
-    coding = Coding()
+    coding = NameCodes()
     for run_index, (run, context) in enumerate(runs):
-        coding.add(run_index, run, context)
+        coding.add_run(run_index, run, context)
     return coding
 
 
@@ -128,15 +128,19 @@ _EMPTY: dict[str, Any] = {
 }
 
 
-def distributions(runs: Sequence[Run], coding: Coding, bins: Mapping[int, Any]) -> pl.DataFrame:
+def count_distributions(
+    runs: Sequence[Run], coding: NameCodes, bins: Mapping[int, Any]
+) -> pl.DataFrame:
     """Count people's scores in bins, for everyone and for each group."""
     counts = [_count_run(run_index, run, coding, bins) for run_index, run in enumerate(runs)]
     return pl.concat([pl.DataFrame(schema=_EMPTY), *counts])
 
 
-def bins_of(runs: Sequence[Run], coding: Coding) -> dict[int, dict[str, Any]]:
+def choose_bins(runs: Sequence[Run], coding: NameCodes) -> dict[int, dict[str, Any]]:
     """Choose the bins of each line: its metric's range, or that of the scores where it has none."""
-    scores = pl.concat([coded_scores(run_index, run, coding) for run_index, run in enumerate(runs)])
+    scores = pl.concat(
+        [encode_scores(run_index, run, coding) for run_index, run in enumerate(runs)]
+    )
     ranges = (
         scores.drop_nulls("value")
         .group_by("line")
@@ -150,7 +154,7 @@ def bins_of(runs: Sequence[Run], coding: Coding) -> dict[int, dict[str, Any]]:
     for line, low, high, is_binary in ranges.sort("line").iter_rows():
         if not np.isfinite([low, high]).all():
             continue
-        inside = coding.line(line).unit == "fraction" and low >= 0 and high <= 1
+        inside = coding.get_line(line).unit == "fraction" and low >= 0 and high <= 1
         bounds = (0.0, 1.0) if inside or is_binary else (low, high if high > low else low + 1.0)
         bins[line] = {
             "low": bounds[0],
@@ -161,33 +165,35 @@ def bins_of(runs: Sequence[Run], coding: Coding) -> dict[int, dict[str, Any]]:
     return bins
 
 
-def members_of(run: Run) -> pl.DataFrame:
+def read_members(run: Run) -> pl.DataFrame:
     """Say who is in which group of the attributes that the audit asked for, as it did."""
-    settings = recorded_spec(run.record).groups
+    settings = read_recorded_spec(run.record).groups
     tables = [run.scores, *(t for t in run.evidence.values() if "unit_id" in t.columns)]
     tables = [table.drop_nulls("unit_id") for table in tables]
-    unit_index = number_units(
+    unit_index = index_units(
         [table.with_columns(pl.col("unit_id").cast(pl.String)) for table in tables]
     )
     scored = np.full(len(unit_index.ids), run.scores.is_empty())
     scored[unit_index.rows[0][run.scores["value"].is_not_null().to_numpy()]] = True
     units = pl.DataFrame([unit_index.ids, pl.Series("scored", scored)])
-    return membership(
-        run.attributes, settings.by, groupings(settings, run.attributes), units=units
+    return build_membership(
+        run.attributes, settings.by, read_groupings(settings, run.attributes), units=units
     ).frame
 
 
-def coded_scores(run_index: int, run: Run, coding: Coding) -> pl.DataFrame:
+def encode_scores(run_index: int, run: Run, coding: NameCodes) -> pl.DataFrame:
     """Encode a run's scores: ``model, line, unit_id, cluster_id, value, reason``."""
     overall_scores = run.scores.with_columns(attribute=pl.lit(None, pl.String))
-    coded = coding.coded(run_index, overall_scores)
+    coded = coding.encode(run_index, overall_scores)
     return coded.select("model", "line", "unit_id", "cluster_id", "value", "reason")
 
 
-def _count_run(run_index: int, run: Run, coding: Coding, bins: Mapping[int, Any]) -> pl.DataFrame:
+def _count_run(
+    run_index: int, run: Run, coding: NameCodes, bins: Mapping[int, Any]
+) -> pl.DataFrame:
     if run.scores.is_empty() or not bins:
         return pl.DataFrame(schema=_EMPTY)
-    scores = _assign_bins(coded_scores(run_index, run, coding), bins)
+    scores = _assign_bins(encode_scores(run_index, run, coding), bins)
     times = run.evidence.get(COUNTS)
     if times is not None and TIMES in times.columns:
         multiplicities = times.select("unit_id", TIMES).unique("unit_id")
@@ -196,10 +202,10 @@ def _count_run(run_index: int, run: Run, coding: Coding, bins: Mapping[int, Any]
         scores = scores.with_columns(pl.lit(1).alias(TIMES))
     numbers = {name: i for i, (name, _) in enumerate(coding.attributes)}
     overall_rows = scores.with_columns(
-        attribute=pl.lit(EVERYONE, pl.Int32), group=pl.lit("everyone", pl.String)
+        attribute=pl.lit(OVERALL_INDEX, pl.Int32), group=pl.lit("everyone", pl.String)
     )
     counts = [_count_bins(overall_rows, bins)]
-    members = members_of(run).filter(pl.col("attribute").is_in(list(numbers)))
+    members = read_members(run).filter(pl.col("attribute").is_in(list(numbers)))
     for (attribute,), attribute_members in members.group_by("attribute", maintain_order=True):
         number = pl.lit(numbers[str(attribute)], pl.Int32)
         group_scores = attribute_members.select("unit_id", "group").join(

@@ -8,43 +8,43 @@ from typing import Any
 
 import polars as pl
 
-from isolux.io.run_changes import changed_words
+from isolux.io.run_changes import describe_changes
 from isolux.report.comparison import summarise_comparison
 from isolux.report.document import PaperTable, Summary
-from isolux.report.ranges import with_people
+from isolux.report.ranges import add_people_counts
 from isolux.report.summary import is_comparison, summarise, summarise_record
-from isolux.report.summary.sentences import protocol_of
-from isolux.report.suppression import Cell, hidden_cells, published
-from isolux.statements.numbers import cell_text, decimals
+from isolux.report.summary.sentences import read_protocol
+from isolux.report.suppression import Cell, flag_publishable, hidden_cells
+from isolux.statements.numbers import choose_table_decimals, format_cell
 from isolux.viewer import tables
 from isolux.viewer.coding import (
-    EVERYONE,
     LINE,
-    Coding,
-    bins_of,
-    coded_scores,
-    coding_of,
-    distributions,
-    members_of,
+    OVERALL_INDEX,
+    NameCodes,
+    build_coding,
+    choose_bins,
+    count_distributions,
+    encode_scores,
+    read_members,
 )
-from isolux.viewer.tables import figures_of, people_of, printable_names, printable_words
+from isolux.viewer.tables import build_people_table, clean_json, clean_tables, draw_figures
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.spec import split_intersection
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DisplayedRun:
     """One run as the page shows it; ``changed``: files not as they were written, None: not known.
 
-    ``whole`` False: people were taken out since; counting the rest would tell of them.
+    ``is_complete`` False: people were taken out since; counting the rest would tell of them.
     """
 
     run: Run
     name: str
     changed: Sequence[str] | None = None
-    whole: bool = True
+    is_complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class Contents:
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
 
-def contents_of(
-    displayed_runs: Sequence[Shown], *, people: bool = False, figures: bool = False
+def build_contents(
+    displayed_runs: Sequence[DisplayedRun], *, people: bool = False, figures: bool = False
 ) -> Contents:
     """Gather what a page shows of runs: groups, pairs, findings, and how scores are spread."""
     if not displayed_runs:
@@ -72,8 +72,8 @@ def contents_of(
             )
     words = [
         {
-            **run_words(displayed.run, displayed.changed),
-            "paper": paper_words(displayed.run) if people else None,
+            **describe_run(displayed.run, displayed.changed),
+            "paper": describe_protocol(displayed.run) if people else None,
         }
         for displayed in displayed_runs
     ]
@@ -82,21 +82,21 @@ def contents_of(
         if titles.count(description["title"]) > 1:
             description["title"] = f"{description['title']} ({displayed.name})"
     contexts = [summarise_record(run)[1] for run in runs]
-    coding = coding_of(list(zip(runs, contexts, strict=True)))
+    coding = build_coding(list(zip(runs, contexts, strict=True)))
     bare = [
         displayed.run
-        if displayed.whole
+        if displayed.is_complete
         else replace(displayed.run, scores=displayed.run.scores.clear())
         for displayed in displayed_runs
     ]
-    bins = bins_of(runs if people else bare, coding)
+    bins = choose_bins(runs if people else bare, coding)
     min_published = max(int(run.record.get("publish_min") or 0) for run in runs)
     people_tables = _people(runs, coding, min_published) if people else []
-    is_complete = all(displayed.whole for displayed in displayed_runs)
+    is_complete = all(displayed.is_complete for displayed in displayed_runs)
     figure_table, undrawn = (
-        figures_of(runs, curves=people and is_complete) if figures else (None, "")
+        draw_figures(runs, curves=people and is_complete) if figures else (None, "")
     )
-    manifest = manifest_of(
+    manifest = build_manifest(
         words,
         coding,
         bins,
@@ -106,22 +106,22 @@ def contents_of(
             "pictures": False,
             "publish_min": min_published,
             "served": False,
-            "fewest": 0 if people else FEWEST,
+            "fewest": 0 if people else MIN_PEOPLE,
             "whole": is_complete,
             "figures": figures,
             "undrawn": undrawn,
         },
     )
-    groups = tables.groups(runs, coding)
+    groups = tables.build_group_table(runs, coding)
     return Contents(
-        printable_words({**manifest, "people": [description for _, description in people_tables]}),
-        printable_names(
+        clean_json({**manifest, "people": [description for _, description in people_tables]}),
+        clean_tables(
             {
                 "groups": groups,
-                "pairs": tables.pairs(runs, coding),
-                "tests": tables.tests(runs, coding),
-                "changes": tables.changes(runs, coding),
-                "findings": tables.findings(runs),
+                "pairs": tables.build_pair_table(runs, coding),
+                "tests": tables.build_test_table(runs, coding),
+                "changes": tables.build_change_table(runs, coding),
+                "findings": tables.build_finding_table(runs),
                 **({} if figure_table is None else {"figures": figure_table}),
                 **_counts(bare, coding, bins, None if people else groups),
                 **{
@@ -134,22 +134,25 @@ def contents_of(
 
 
 def _counts(
-    runs: Sequence[Run], coding: Coding, bins: Mapping[int, Any], groups: pl.DataFrame | None
+    runs: Sequence[Run], coding: NameCodes, bins: Mapping[int, Any], groups: pl.DataFrame | None
 ) -> dict[str, pl.DataFrame]:
     """Count people by score and by change; of a page without single people, none of a handful."""
-    change_counts, spread = moves(runs, coding), distributions(runs, coding, bins)
+    change_counts, spread = (
+        count_model_changes(runs, coding),
+        count_distributions(runs, coding, bins),
+    )
     if groups is not None and not (change_counts.is_empty() and spread.is_empty()):
-        small_cells = few_of_runs(runs)
-        spread = of_enough(spread, groups, coding, ["model"], small_cells)
-        small_cells |= few_of_moves(change_counts, groups, coding)
-        change_counts = of_enough(
+        small_cells = find_small_run_cells(runs)
+        spread = drop_small_counts(spread, groups, coding, ["model"], small_cells)
+        small_cells |= find_small_change_cells(change_counts, groups, coding)
+        change_counts = drop_small_counts(
             change_counts, groups, coding, ["model_a", "model_b"], small_cells
         )
     return {"moves": change_counts.drop("n_people"), "distributions": spread}
 
 
 def _people(
-    runs: Sequence[Run], coding: Coding, min_published: int
+    runs: Sequence[Run], coding: NameCodes, min_published: int
 ) -> list[tuple[pl.DataFrame, dict[str, Any]]]:
     if min_published:
         raise SpecError(
@@ -158,10 +161,12 @@ def _people(
             found="both",
         )
     titles = dict(coding.attributes)
-    return [people_of(run_index, run, coding, titles) for run_index, run in enumerate(runs)]
+    return [
+        build_people_table(run_index, run, coding, titles) for run_index, run in enumerate(runs)
+    ]
 
 
-def _names(displayed_runs: Sequence[Shown], coding: Coding) -> list[str]:
+def _names(displayed_runs: Sequence[DisplayedRun], coding: NameCodes) -> list[str]:
     """Call each model by its name; where two have the same, by its run's too."""
     model_names = [model for _, model in coding.models]
     return [
@@ -172,26 +177,28 @@ def _names(displayed_runs: Sequence[Shown], coding: Coding) -> list[str]:
 
 # Counts of people that may stand on a page without single people: none of a handful of them.
 
-FEWEST = 10
+MIN_PEOPLE = 10
 """Counts of fewer people tell of single ones."""
 
 
-def few_of_runs(runs: Sequence[Run]) -> set[Cell]:
+def find_small_run_cells(runs: Sequence[Run]) -> set[Cell]:
     """Choose the groups of runs that a page must not count by score; those of one are of all."""
     cells: set[Cell] = set()
     for run in runs:
         # Values are shown beside the counts, whatever is hidden: they are no reason to hide more.
-        cells |= hidden_cells(with_people(run).drop("value"), FEWEST)
+        cells |= hidden_cells(add_people_counts(run).drop("value"), MIN_PEOPLE)
     return cells
 
 
-def few_of_moves(change_counts: pl.DataFrame, groups: pl.DataFrame, coding: Coding) -> set[Cell]:
+def find_small_change_cells(
+    change_counts: pl.DataFrame, groups: pl.DataFrame, coding: NameCodes
+) -> set[Cell]:
     """Choose the groups of which too few were scored by both of two models."""
     named_rows = _restore_names(change_counts, groups, coding, "model_a")
     named_rows = named_rows.with_columns(n_units=pl.sum_horizontal("up", "down", "same"))
     cells: set[Cell] = set()
     for _, rows in named_rows.group_by("model_a", "model_b"):
-        cells |= hidden_cells(_add_zero_counts(rows), FEWEST)
+        cells |= hidden_cells(_add_zero_counts(rows), MIN_PEOPLE)
     return cells
 
 
@@ -203,10 +210,10 @@ def _add_zero_counts(rows: pl.DataFrame) -> pl.DataFrame:
     return complete_rows.select(*line, *group, pl.col(counts).fill_null(0))
 
 
-def of_enough(
+def drop_small_counts(
     counts: pl.DataFrame,
     groups: pl.DataFrame,
-    coding: Coding,
+    coding: NameCodes,
     models: Sequence[str],
     hidden: set[Cell],
 ) -> pl.DataFrame:
@@ -215,13 +222,13 @@ def of_enough(
     dropped_rows = []
     for model in models:
         named_rows = _restore_names(rows, groups, coding, model)
-        is_publishable = published(named_rows, hidden)
+        is_publishable = flag_publishable(named_rows, hidden)
         dropped_rows.append(named_rows.filter(~is_publishable | pl.col("value").is_null())["_row"])
     return rows.filter(~pl.col("_row").is_in(pl.concat(dropped_rows).implode())).drop("_row")
 
 
 def _restore_names(
-    rows: pl.DataFrame, groups: pl.DataFrame, coding: Coding, model: str
+    rows: pl.DataFrame, groups: pl.DataFrame, coding: NameCodes, model: str
 ) -> pl.DataFrame:
     """Replace numeric codes by names: attributes, values and lines as in ``group_metrics``."""
     key = ["line", "attribute", "group"]
@@ -253,9 +260,9 @@ FORMAT = 1
 """Raised when a page could no longer read what an older isolux wrote."""
 
 
-def manifest_of(
+def build_manifest(
     runs: Sequence[Mapping[str, Any]],
-    coding: Coding,
+    coding: NameCodes,
     bins: Mapping[int, Any],
     *,
     names: Sequence[str],
@@ -271,7 +278,7 @@ def manifest_of(
         ],
         "lines": [_line(line, bins.get(i)) for i, line in enumerate(coding.lines)],
         "attributes": [
-            {"name": name, "title": title, "parts": list(crossed(name))}
+            {"name": name, "title": title, "parts": list(split_intersection(name))}
             for name, title in coding.attributes
         ],
         "holds": dict(holds),
@@ -289,7 +296,7 @@ def _line(entry: Mapping[str, Any], bins: Mapping[str, Any] | None) -> dict[str,
     }
 
 
-def run_words(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
+def describe_run(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
     """Say of one run what a reader must know before its numbers."""
     compared = summarise_comparison(run) if is_comparison(run) else None
     summary: Summary = summarise(run) if compared is None else compared.base
@@ -303,7 +310,7 @@ def run_words(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
         "further": list(further),
         "comparison": compared is not None,
         "models": list(run.record.get("models") or ()),
-        "warnings": [*([changed_words(changed)] if changed else []), *summary.warnings],
+        "warnings": [*([describe_changes(changed)] if changed else []), *summary.warnings],
         "cautions": [[c.headline, c.text] for c in summary.cautions],
         "notes": list(summary.notes),
         "limits": list(summary.limits),
@@ -319,7 +326,7 @@ def run_words(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
         "adjusted": audited.adjusted,
         "version": audited.version,
         "created": audited.created,
-        "drawn": audited.drawn,
+        "drawn": audited.sampling_sentence,
         "verdicts": [
             {
                 "attribute": section.attribute,
@@ -332,9 +339,9 @@ def run_words(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
     }
 
 
-def paper_words(run: Run) -> dict[str, Any] | None:
+def describe_protocol(run: Run) -> dict[str, Any] | None:
     """Lay out the tables that a published protocol prints of a run; None: it followed none."""
-    protocol = protocol_of(run.record)
+    protocol = read_protocol(run.record)
     if protocol is None:
         return None
     return {
@@ -347,9 +354,11 @@ def paper_words(run: Run) -> dict[str, Any] | None:
 
 
 def _paper_table(table: PaperTable) -> dict[str, Any]:
-    column_decimals = [decimals(list(column)) for column in zip(*table.rows, strict=True)]
+    column_decimals = [
+        choose_table_decimals(list(column)) for column in zip(*table.rows, strict=True)
+    ]
     rows = [
-        [cell_text(cell, n) for cell, n in zip(row, column_decimals, strict=True)]
+        [format_cell(cell, n) for cell, n in zip(row, column_decimals, strict=True)]
         for row in table.rows
     ]
     return {"caption": table.caption, "columns": list(table.columns), "rows": rows}
@@ -364,10 +373,10 @@ _EMPTY = {
 }
 
 
-def moves(runs: Sequence[Run], coding: Coding) -> pl.DataFrame:
+def count_model_changes(runs: Sequence[Run], coding: NameCodes) -> pl.DataFrame:
     """Count, for each two models, the people whose score is higher, lower and the same."""
     scored = {
-        run_index: coded_scores(run_index, run, coding).drop_nulls("value")
+        run_index: encode_scores(run_index, run, coding).drop_nulls("value")
         for run_index, run in enumerate(runs)
         if run.scores.height and COUNTS not in run.evidence
     }
@@ -397,9 +406,9 @@ def _count_by_group(
     shared_scores: pl.DataFrame, run: Run, numbers: dict[str, int], models: tuple[int, int]
 ) -> list[pl.DataFrame]:
     overall_rows = shared_scores.with_columns(
-        attribute=pl.lit(EVERYONE, pl.Int32), group=pl.lit("everyone", pl.String)
+        attribute=pl.lit(OVERALL_INDEX, pl.Int32), group=pl.lit("everyone", pl.String)
     )
-    members = members_of(run).filter(pl.col("attribute").is_in(list(numbers)))
+    members = read_members(run).filter(pl.col("attribute").is_in(list(numbers)))
     members = members.select(
         "unit_id",
         "group",

@@ -1,7 +1,7 @@
 """The tables that the page shows: a run's own, less what it does not need, with numbers for names.
 
 Nothing is measured here. Values, intervals and p-values are those of ``group_metrics``,
-``disparities`` and ``findings``, bit for bit.
+``disparities`` and ``build_finding_table``, bit for bit.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from isolux.report.document import AttributeSection
 from isolux.report.figures import Figure
 from isolux.report.figures.svg import drawable
 from isolux.report.summary import is_comparison, summarise
-from isolux.viewer.coding import Coding, coded_scores, members_of
+from isolux.viewer.coding import NameCodes, encode_scores, read_members
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.counts import refuse_counts
+from isolux.vocabulary.counts import refuse_count_tables
 from isolux.vocabulary.errors import DrawingError, SpecError
-from isolux.vocabulary.printable import plain
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.printable import clean_line
+from isolux.vocabulary.spec import split_intersection
 from isolux.vocabulary.tables import DISPARITIES
 
 _GROUP = (
@@ -45,20 +45,20 @@ _GROUP = (
 _COMPARED = ("value", "low", "high", "p_adjusted", "detectable", "status", "reason")
 
 
-def groups(runs: Sequence[Run], coding: Coding) -> pl.DataFrame:
+def build_group_table(runs: Sequence[Run], coding: NameCodes) -> pl.DataFrame:
     """Lay out every metric of every group, with its difference to everyone."""
     return pl.concat(
         [_build_run_groups(run_index, run, coding) for run_index, run in enumerate(runs)]
     )
 
 
-def _build_run_groups(run_index: int, run: Run, coding: Coding) -> pl.DataFrame:
+def _build_run_groups(run_index: int, run: Run, coding: NameCodes) -> pl.DataFrame:
     table = run.group_metrics
     missing_columns = [pl.lit(None, pl.Float64).alias(c) for c in _GROUP if c not in table.columns]
-    group_rows = coding.coded(run_index, table.with_columns(missing_columns))
+    group_rows = coding.encode(run_index, table.with_columns(missing_columns))
     group_rows = group_rows.select("model", "line", "attribute", *_GROUP)
     compared = _of_one_model(run).filter(pl.col("kind") == "difference_to_overall")
-    against = coding.coded(run_index, compared).select(
+    against = coding.encode(run_index, compared).select(
         "model",
         "line",
         "attribute",
@@ -71,35 +71,35 @@ def _build_run_groups(run_index: int, run: Run, coding: Coding) -> pl.DataFrame:
     key = ["model", "line", "attribute", "group"]
     # Two groups that print alike would double one another's rows: neither has a difference then.
     against = against.filter(~pl.struct(key).is_duplicated())
-    return _small(group_rows.join(against, on=key, how="left", maintain_order="left"))
+    return _narrow_integers(group_rows.join(against, on=key, how="left", maintain_order="left"))
 
 
-def pairs(runs: Sequence[Run], coding: Coding) -> pl.DataFrame:
+def build_pair_table(runs: Sequence[Run], coding: NameCodes) -> pl.DataFrame:
     """Lay out every difference of two groups: ``group_a`` less ``group_b``."""
     run_tables = [
-        coding.coded(run_index, _of_one_model(run).filter(pl.col("kind") == "difference")).select(
+        coding.encode(run_index, _of_one_model(run).filter(pl.col("kind") == "difference")).select(
             "model", "line", "attribute", "group_a", "group_b", *_COMPARED
         )
         for run_index, run in enumerate(runs)
     ]
-    return _small(pl.concat(run_tables))
+    return _narrow_integers(pl.concat(run_tables))
 
 
-def tests(runs: Sequence[Run], coding: Coding) -> pl.DataFrame:
+def build_test_table(runs: Sequence[Run], coding: NameCodes) -> pl.DataFrame:
     """Lay out the tests of whole attributes, which ask whether groups differ at all."""
     run_tables = [
-        coding.coded(
+        coding.encode(
             run_index, _of_one_model(run).filter(pl.col("kind") == "any_difference")
         ).select("model", "line", "attribute", "p_adjusted", "test", "status", "reason")
         for run_index, run in enumerate(runs)
     ]
-    return _small(pl.concat(run_tables))
+    return _narrow_integers(pl.concat(run_tables))
 
 
-def changes(runs: Sequence[Run], coding: Coding) -> pl.DataFrame:
+def build_change_table(runs: Sequence[Run], coding: NameCodes) -> pl.DataFrame:
     """Lay out, of runs that compare two models, each group's tested change (second less first)."""
     run_tables = [
-        coding.coded(
+        coding.encode(
             run_index, run.disparities.filter(pl.col("kind") == "model_difference"), model=None
         ).select(
             "line", "attribute", *_COMPARED, "n_units_a", group="group_a", run=pl.lit(run_index)
@@ -108,18 +108,18 @@ def changes(runs: Sequence[Run], coding: Coding) -> pl.DataFrame:
         if "model_a" in run.disparities.columns
     ]
     if run_tables:
-        return _small(pl.concat(run_tables))
+        return _narrow_integers(pl.concat(run_tables))
     types = dict.fromkeys(("line", "attribute", "run"), pl.Int32) | {"group": pl.String}
     return pl.DataFrame(schema=types)
 
 
-def findings(runs: Sequence[Run]) -> pl.DataFrame:
+def build_finding_table(runs: Sequence[Run]) -> pl.DataFrame:
     """Lay out the findings of every run, in the order in which to read them."""
     run_tables = [
         run.findings.sort("rank", maintain_order=True).with_columns(run=pl.lit(run_index, pl.Int32))
         for run_index, run in enumerate(runs)
     ]
-    return _small(pl.concat(run_tables))
+    return _narrow_integers(pl.concat(run_tables))
 
 
 def _of_one_model(run: Run) -> pl.DataFrame:
@@ -127,7 +127,7 @@ def _of_one_model(run: Run) -> pl.DataFrame:
     return DISPARITIES.empty() if "model_a" in run.disparities.columns else run.disparities
 
 
-def _small(frame: pl.DataFrame) -> pl.DataFrame:
+def _narrow_integers(frame: pl.DataFrame) -> pl.DataFrame:
     # A page reads numbers of 64 bits as big integers, which are slow and cannot be mixed.
     return frame.with_columns(pl.col(pl.Int64).cast(pl.Int32))
 
@@ -141,7 +141,7 @@ _SCHEMA = dict.fromkeys(("attribute", "title", "svg", "alt", "caption"), pl.Stri
 _NOT_INSTALLED = "the package that draws them is not installed: pip install 'isolux[figures]'"
 
 
-def figures_of(runs: Sequence[Run], *, curves: bool) -> tuple[pl.DataFrame, str]:
+def draw_figures(runs: Sequence[Run], *, curves: bool) -> tuple[pl.DataFrame, str]:
     """Draw runs as their reports do."""
     empty = pl.DataFrame(schema={"run": pl.Int32, **_SCHEMA})
     if not drawable():
@@ -150,7 +150,7 @@ def figures_of(runs: Sequence[Run], *, curves: bool) -> tuple[pl.DataFrame, str]
     omitted: list[str] = []
     try:
         for run_index, run in enumerate(runs):
-            for title, attribute, figure in _drawn(run, omitted, curves=curves):
+            for title, attribute, figure in _draw_run(run, omitted, curves=curves):
                 figure_texts = (figure.svg, figure.alt, figure.caption)
                 figure_rows.append((run_index, attribute, title, *figure_texts))
     except DrawingError as error:
@@ -159,7 +159,7 @@ def figures_of(runs: Sequence[Run], *, curves: bool) -> tuple[pl.DataFrame, str]
     return pl.DataFrame(figure_rows, schema=empty.schema, orient="row"), note
 
 
-def _drawn(run: Run, omitted: list[str], *, curves: bool) -> Iterator[tuple[str, str, Figure]]:
+def _draw_run(run: Run, omitted: list[str], *, curves: bool) -> Iterator[tuple[str, str, Figure]]:
     if is_comparison(run):
         compared = summarise_comparison(run)
         for change in compared.sections:
@@ -167,7 +167,7 @@ def _drawn(run: Run, omitted: list[str], *, curves: bool) -> Iterator[tuple[str,
                 continue
             if len(change.tables[0].rows) > GROUPS_DRAWN:
                 omitted.append(change.title)
-            elif figure := drawings.change_figure_of(
+            elif figure := drawings.draw_change_figure(
                 change.title, change.tables[0], compared.models
             ):
                 yield change.title, change.attribute, figure
@@ -177,26 +177,26 @@ def _drawn(run: Run, omitted: list[str], *, curves: bool) -> Iterator[tuple[str,
         if index >= ATTRIBUTES_DRAWN or len(section.main.rows) > GROUPS_DRAWN:
             omitted.append(section.title)
             continue
-        for figure in _of(section, curves=curves):
+        for figure in _draw_section(section, curves=curves):
             yield section.title, section.attribute, figure
 
 
-def _of(section: AttributeSection, *, curves: bool) -> list[Figure]:
-    main = drawings.figure_of(section)
-    other_figures = drawings.more_figures_of(section)
-    along = drawings.curves_figures_of(section) if curves else ()
+def _draw_section(section: AttributeSection, *, curves: bool) -> list[Figure]:
+    main = drawings.draw_intersection_figure(section)
+    other_figures = drawings.draw_other_metrics(section)
+    along = drawings.draw_curve_figures(section) if curves else ()
     return [*([main] if main else []), *other_figures, *along]
 
 
 _IDS = "unit_id"
 
 
-def printable_names(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+def clean_tables(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     r"""Replace what must not be printed, in every column of text and of lists of text.
 
     Examples
     --------
-    >>> told = printable_names({"groups": pl.DataFrame({"group": ["a", "\u202eb"]})})
+    >>> told = clean_tables({"groups": pl.DataFrame({"group": ["a", "\u202eb"]})})
     >>> told["groups"]["group"].to_list()
     ['a', '�b']
     """
@@ -210,7 +210,7 @@ def _clean_table(table: pl.DataFrame) -> pl.DataFrame:
         if column.name == _IDS or not (inner or column.dtype == pl.String):
             continue
         texts = column.explode() if inner else column
-        clean_by_text = {text: plain(text) for text in texts.drop_nulls().unique()}
+        clean_by_text = {text: clean_line(text) for text in texts.drop_nulls().unique()}
         clean_by_text = {
             text: clean_text for text, clean_text in clean_by_text.items() if text != clean_text
         }
@@ -221,20 +221,20 @@ def _clean_table(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(changed)
 
 
-def printable_words(words: Any) -> Any:
+def clean_json(words: Any) -> Any:
     r"""Replace it in every text of JSON values.
 
     Examples
     --------
-    >>> printable_words({"title": "a\u202eb", "n": [1, "c"]})
+    >>> clean_json({"title": "a\u202eb", "n": [1, "c"]})
     {'title': 'a�b', 'n': [1, 'c']}
     """
     if isinstance(words, str):
-        return plain(words)
+        return clean_line(words)
     if isinstance(words, Mapping):
-        return {name: printable_words(element) for name, element in words.items()}
+        return {name: clean_json(element) for name, element in words.items()}
     if isinstance(words, list | tuple):
-        return [printable_words(element) for element in words]
+        return [clean_json(element) for element in words]
     return words
 
 
@@ -242,18 +242,18 @@ _ANSWERS = ("truth", "prediction", "confidence")
 _NO_GROUP = -1
 
 
-def people_of(
-    run_index: int, run: Run, coding: Coding, titles: dict[str, str]
+def build_people_table(
+    run_index: int, run: Run, coding: NameCodes, titles: dict[str, str]
 ) -> tuple[pl.DataFrame, dict[str, Any]]:
     """Lay out a run's people: one row each."""
-    refuse_counts(run.evidence, "a page with single people", "a page without --people")
+    refuse_count_tables(run.evidence, "a page with single people", "a page without --people")
     if run.scores.is_empty():
         raise SpecError(
             "this run keeps no scores of single people",
             expected="a page without --people",
             found="an empty scores.parquet",
         )
-    scores = coded_scores(run_index, run, coding)
+    scores = encode_scores(run_index, run, coding)
     table = scores.select("unit_id").unique(maintain_order=True)
     for (model, line), line_scores in scores.group_by("model", "line", maintain_order=True):
         name = f"{model}_{line}"
@@ -272,10 +272,10 @@ def people_of(
 def _add_groups(
     table: pl.DataFrame, run: Run, titles: dict[str, str]
 ) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
-    members = members_of(run)
+    members = read_members(run)
     entries = members["attribute"].unique(maintain_order=True).to_list()
     attribute_names = dict.fromkeys(
-        attribute_name for entry in entries for attribute_name in crossed(entry)
+        attribute_name for entry in entries for attribute_name in split_intersection(entry)
     )
     attributes: list[dict[str, Any]] = []
     for attribute_name in attribute_names:
@@ -283,9 +283,9 @@ def _add_groups(
         entry = (
             attribute_name
             if attribute_name in entries
-            else next(e for e in entries if attribute_name in crossed(e))
+            else next(e for e in entries if attribute_name in split_intersection(e))
         )
-        position = crossed(entry).index(attribute_name)
+        position = split_intersection(entry).index(attribute_name)
         rows = members.filter(pl.col("attribute") == entry)
         rows = rows.select("unit_id", value=pl.col("values").list.get(position)).unique(
             maintain_order=True
@@ -309,7 +309,7 @@ def _add_groups(
     return table, attributes
 
 
-def _add_answers(table: pl.DataFrame, run_index: int, run: Run, coding: Coding) -> pl.DataFrame:
+def _add_answers(table: pl.DataFrame, run_index: int, run: Run, coding: NameCodes) -> pl.DataFrame:
     answer_tables = [
         t for t in run.evidence.values() if {"unit_id", "model", *_ANSWERS} <= set(t.columns)
     ]

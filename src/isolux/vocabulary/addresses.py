@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 
-def allowed_addresses() -> int | None:
+def address_space_limit() -> int | None:
     """Return the limit that ``ulimit -v`` sets, in bytes, or None if there is no limit.
 
     Examples
     --------
-    >>> limit = allowed_addresses()
+    >>> limit = address_space_limit()
     >>> limit is None or limit > 0
     True
     """

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from isolux.vocabulary.errors import SpecError, did_you_mean
+from isolux.vocabulary.errors import SpecError, suggest_name
 
 _ACCEPTING_ANNOTATIONS: dict[type, tuple[str, ...]] = {
     type(None): ("None",),
@@ -47,19 +47,19 @@ _ANNOTATION_DESCRIPTIONS = {
     "Mapping": "several of these by name",
 }
 _LIST_DESCRIPTIONS = {"Sequence[str]": "a list of texts"}
-_SHOWN = 60
+_MAX_VALUE_LENGTH = 60
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def told_of_arguments(function: Callable[P, T]) -> Callable[P, T]:
+def explain_argument_errors(function: Callable[P, T]) -> Callable[P, T]:
     """Return the function, with errors that name near arguments in place of a bare TypeError.
 
     Examples
     --------
     >>> def look(data, *, by=()):
     ...     return by
-    >>> told_of_arguments(look)("table:people.csv", bye="race")
+    >>> explain_argument_errors(look)("table:people.csv", bye="race")
     Traceback (most recent call last):
     ...
     isolux.vocabulary.errors.SpecError: look does not take 'bye'
@@ -77,13 +77,13 @@ def told_of_arguments(function: Callable[P, T]) -> Callable[P, T]:
         for name, argument in bound.arguments.items():
             parameter = signature.parameters[name]
             if parameter.kind is not parameter.VAR_KEYWORD:
-                bound.arguments[name] = fitting(function.__name__, parameter, argument)
+                bound.arguments[name] = convert_argument(function.__name__, parameter, argument)
         return function(*bound.args, **bound.kwargs)
 
     return wrapper
 
 
-def fitting(function: str, parameter: inspect.Parameter, argument: object) -> object:
+def convert_argument(function: str, parameter: inspect.Parameter, argument: object) -> object:
     """Return the value, the default in place of a None that means nothing, a lone text in a tuple.
 
     Examples
@@ -117,7 +117,7 @@ def fitting(function: str, parameter: inspect.Parameter, argument: object) -> ob
     raise SpecError(
         f"{function} cannot take this for {parameter.name!r}",
         expected=_describe_annotation(annotation),
-        found=repr(argument)[:_SHOWN],
+        found=repr(argument)[:_MAX_VALUE_LENGTH],
     )
 
 
@@ -158,7 +158,7 @@ def _build_argument_error(
     for unknown_name in kwargs:
         if unknown_name not in valid_names and not any(p.kind is p.VAR_KEYWORD for p in parameters):
             hint = (
-                did_you_mean(unknown_name, valid_names) or f"help({full_name}) says what it takes"
+                suggest_name(unknown_name, valid_names) or f"help({full_name}) says what it takes"
             )
             return SpecError(f"{name} does not take {unknown_name!r}", expected=expected, hint=hint)
     ordered = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]

@@ -8,15 +8,15 @@ from isolux.vocabulary.notes import Caution
 
 BLANKS = ("n/a", "#n/a", "na", "nan", "null", "nil", "missing", "-", "--", "—", "?", ".")
 """In lower case. ``unknown``, ``none`` and ``unsure`` are not among them: they may be answers."""
-_SHOWN = 3
+_MAX_LISTED = 3
 
 
-def on_blanks(labels: pl.Series, flag: str) -> list[str]:
+def caution_on_blank_words(labels: pl.Series, flag: str) -> list[str]:
     """Caution about answers that are most likely empty cells, and say how to leave them out.
 
     Examples
     --------
-    >>> print(on_blanks(pl.Series(["3", "4", "n/a"]), "--ignored ")[0])
+    >>> print(caution_on_blank_words(pl.Series(["3", "4", "n/a"]), "--ignored ")[0])
     'n/a' counts as an answer (1 time). Is it an empty cell? --ignored n/a leaves it out.
     """
     word = labels.drop_nulls().str.strip_chars().alias("word")
@@ -24,7 +24,7 @@ def on_blanks(labels: pl.Series, flag: str) -> list[str]:
     if blank_labels.is_empty():
         return []
     counts = blank_labels.value_counts(sort=True).sort(["count", "word"], descending=[True, False])
-    listed_words = counts["word"].head(_SHOWN).to_list()
+    listed_words = counts["word"].head(_MAX_LISTED).to_list()
     n, word_list = blank_labels.len(), ", ".join(map(repr, listed_words))
     verb_phrase = "counts as an answer" if counts.height == 1 else "count as answers"
     question = "Is it an empty cell" if counts.height == 1 else "Are they empty cells"

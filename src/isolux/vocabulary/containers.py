@@ -15,7 +15,7 @@ import polars as pl
 
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import DatasetInfo, TaskInfo
-from isolux.vocabulary.places import Numbered, number_units, of_units
+from isolux.vocabulary.places import UnitIndex, drop_rows_without_unit, index_units
 from isolux.vocabulary.table_rows import TableRows
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES
 
@@ -32,14 +32,14 @@ class Clusters:
         What must be said where such a word, or its column, is chosen.
     columns : polars.DataFrame or None
         A table's own columns, row for row with the instances: its columns are the names.
-    where : str
+    source : str
         The file, for errors.
     """
 
     names: Mapping[str, str | None] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     columns: pl.DataFrame | None = None
-    where: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Dataset:
         Each file read and the SHA-256 of its bytes.
     notes : tuple of str
         What the loader decided that the report must say.
-    withdrawn : frozenset of str
+    withdrawn_ids : frozenset of str
         Ids of who withdrew and of what went with them: nothing that is written may name them.
     root : str or None
         The folder that ``images.uri`` start from, absolute; None: not known, so no picture can be
@@ -79,7 +79,7 @@ class Dataset:
     sample : polars.DataFrame or None
         How people were drawn: ``instance_id, weight, stratum, stratum_clusters``; None: each
         stands for as many as any other.
-    unread : mapping of str to str
+    skipped_columns : mapping of str to str
         Columns of its file that are no attribute, and why: told where one is asked for.
     id_columns : mapping of str to str
         What its file calls columns of ids (``"person"``), and the columns of instances that they
@@ -95,7 +95,7 @@ class Dataset:
     images: pl.DataFrame = field(default_factory=IMAGES.empty)
     inputs: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    withdrawn: frozenset[str] = frozenset()
+    withdrawn_ids: frozenset[str] = frozenset()
     root: str | None = None
     ids_are_rows: bool = False
     clusters: Clusters | None = None
@@ -103,26 +103,26 @@ class Dataset:
     outputs: pl.DataFrame | None = None
     times: pl.DataFrame | None = None
     sample: pl.DataFrame | None = None
-    unread: Mapping[str, str] = field(default_factory=dict)
+    skipped_columns: Mapping[str, str] = field(default_factory=dict)
     id_columns: Mapping[str, str] = field(default_factory=dict)
     rows: TableRows | None = None
 
     @property
-    def where(self) -> str:
+    def row_source(self) -> str:
         """The table, for errors about a row of ``instances``."""
-        table = self.numbered_in
+        table = self.numbered_table
         if table is None:
             if self.rows is None:
                 return next(iter(self.inputs), self.name)
             is_complete = self.instances.height == self.rows.ends[-1]
-            return self.rows if is_complete else self.rows.unplaced()
+            return self.rows if is_complete else self.rows.without_locations()
         numbers = self.instances["instance_id"].cast(pl.String).cast(pl.Int64, strict=False)
         if numbers.null_count():
-            return table.unplaced()
-        return table.taken(numbers.to_numpy() - 1)
+            return table.without_locations()
+        return table.take_rows(numbers.to_numpy() - 1)
 
     @property
-    def numbered_in(self) -> TableRows | None:
+    def numbered_table(self) -> TableRows | None:
         """The table whose rows the instances' ids number; None: they are ids of their own."""
         if self.ids_are_rows or self.times is not None:
             return self.rows or TableRows.of_file(next(iter(self.inputs), self.name))
@@ -163,7 +163,7 @@ class Dataset:
             )
         return pl.concat(tables)
 
-    def clustered_by(self, attribute: str | None) -> Dataset:
+    def with_clusters(self, attribute: str | None) -> Dataset:
         """Return the dataset with ``cluster_id`` taken from an instance column or an attribute.
 
         None: rows are clusters. A unit whose cluster is unknown is a cluster of its own.
@@ -206,7 +206,7 @@ class Scores:
         What was left out and counted, in sentences for the report.
     task : str
         The task's name; empty: that of ``units``.
-    chosen : mapping
+    task_choices : mapping
         What the task set by the data, such as a decision threshold, for the record: JSON values.
     """
 
@@ -215,21 +215,23 @@ class Scores:
     evidence: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     task: str = ""
-    chosen: Mapping[str, Any] = field(default_factory=dict)
+    task_choices: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
-    def numbered(self) -> Numbered:
+    def unit_index(self) -> UnitIndex:
         """The units of ``units`` and of each table of evidence, as numbers: told once."""
         # A false alarm is evidence, and nobody's.
-        return number_units([self.units, *(of_units(t) for t in self.evidence.values())])
+        return index_units(
+            [self.units, *(drop_rows_without_unit(t) for t in self.evidence.values())]
+        )
 
-    def judged_units(self) -> pl.DataFrame:
+    def evaluated_units(self) -> pl.DataFrame:
         """Return every unit that has a score or evidence: the frame ``unit_id, scored``.
 
         ``scored`` is false for who has a reason in place of every score; quantiles of groups go
         by the others.
         """
-        unit_index = self.numbered
+        unit_index = self.unit_index
         scored = np.full(len(unit_index.ids), self.units.is_empty())
         values = self.units["value"]
         has_value = values.is_not_null().to_numpy() if values.null_count() else slice(None)
@@ -260,7 +262,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class AnalysisResult:
     """What an analysis found: claims, and the tables that they were drawn from.
 
     Parameters
@@ -279,7 +281,7 @@ class Explained:
     notes: tuple[str, ...] = ()
 
 
-def printed(tables: Mapping[str, pl.DataFrame]) -> dict[str, dict[str, Any]]:
+def tables_to_json(tables: Mapping[str, pl.DataFrame]) -> dict[str, dict[str, Any]]:
     """Turn tables into JSON, by caption: ``columns`` and ``rows``; NaN becomes null.
 
     Examples

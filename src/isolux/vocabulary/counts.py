@@ -1,7 +1,8 @@
 """Counts alone: what marks them, and the refusal of all that asks of people one by one.
 
 People who are alike in all that an audit reads may be one row that says how many they are, in a
-column ``times``: so an audit of shards holds them. What counts people counts them by ``people_in``.
+column ``times``: so an audit of shards holds them. What counts people counts them by
+``count_people``.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ TIMES = "times"
 """The column that says how many people a row stands for; a table without it: each for one."""
 
 
-def with_times(units: pl.DataFrame, times: pl.DataFrame | None, unit: str) -> pl.DataFrame:
+def add_multiplicity(units: pl.DataFrame, times: pl.DataFrame | None, unit: str) -> pl.DataFrame:
     """Say in a column ``times`` how many people each unit stands for, where that is known.
 
     Examples
     --------
-    >>> with_times(pl.DataFrame({"unit_id": ["b"]}),
+    >>> add_multiplicity(pl.DataFrame({"unit_id": ["b"]}),
     ...     pl.DataFrame({"instance_id": ["a", "b"], "times": [3, 4]}), "unit_id").rows()
     [('b', 4)]
     """
@@ -35,7 +36,7 @@ def with_times(units: pl.DataFrame, times: pl.DataFrame | None, unit: str) -> pl
     return units.join(renamed, on=unit, how="left", maintain_order="left")
 
 
-def with_counts(scores: Scores, times: pl.DataFrame | None) -> Scores:
+def add_count_evidence(scores: Scores, times: pl.DataFrame | None) -> Scores:
     """Put beside scores how many people each unit stands for: the evidence ``counts``."""
     if times is None:
         return scores
@@ -43,38 +44,38 @@ def with_counts(scores: Scores, times: pl.DataFrame | None) -> Scores:
     units = pl.concat([t.select("model", "unit_id", "cluster_id") for t in tables]).unique(
         maintain_order=True
     )
-    counts = with_times(units, times, "unit_id")
+    counts = add_multiplicity(units, times, "unit_id")
     return replace(scores, evidence={**scores.evidence, COUNTS: counts})
 
 
-def people_in(rows: pl.DataFrame) -> int:
+def count_people(rows: pl.DataFrame) -> int:
     """Count the people that rows stand for.
 
     Examples
     --------
-    >>> people_in(pl.DataFrame({"a": [1, 2]})), people_in(pl.DataFrame({"times": [3, 4]}))
+    >>> count_people(pl.DataFrame({"a": [1, 2]})), count_people(pl.DataFrame({"times": [3, 4]}))
     (2, 7)
     """
     return int(rows[TIMES].sum()) if TIMES in rows.columns else rows.height
 
 
-def people_at(units: pl.Series, times: pl.Series | None) -> int:
+def count_people_of_units(units: pl.Series, times: pl.Series | None) -> int:
     """Count the people that some units stand for.
 
     Examples
     --------
-    >>> people_at(pl.Series([0, 2]), None), people_at(pl.Series([0, 2]), pl.Series([5, 1, 7]))
+    >>> count_people_of_units(pl.Series([0, 2]), None), count_people_of_units(pl.Series([0, 2]), pl.Series([5, 1, 7]))
     (2, 12)
     """
     return len(units) if times is None else int(times.gather(units).sum())
 
 
-def how_often(rows: pl.DataFrame, values: pl.Expr) -> pl.DataFrame:
+def count_people_by_value(rows: pl.DataFrame, values: pl.Expr) -> pl.DataFrame:
     """Count the people of each value: ``label, count``, in no particular order.
 
     Examples
     --------
-    >>> how_often(pl.DataFrame({"a": ["x", None], "times": [3, 4]}), pl.col("a")).rows()
+    >>> count_people_by_value(pl.DataFrame({"a": ["x", None], "times": [3, 4]}), pl.col("a")).rows()
     [('x', 3)]
     """
     if TIMES not in rows.columns:
@@ -88,12 +89,12 @@ def how_often(rows: pl.DataFrame, values: pl.Expr) -> pl.DataFrame:
     return label_counts.drop_nulls("label").group_by("label").agg(count=pl.col(TIMES).sum())
 
 
-def refuse_counts(names: Container[str], command: str, instead: str) -> None:
+def refuse_count_tables(names: Container[str], command: str, instead: str) -> None:
     """Refuse a table of counts, or a run of one, where people are asked of one by one.
 
     Examples
     --------
-    >>> refuse_counts(["classification"], "compare", "two audits of people")
+    >>> refuse_count_tables(["classification"], "compare", "two audits of people")
     """
     if COUNTS in names:
         raise SpecError(

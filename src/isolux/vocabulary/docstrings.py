@@ -22,7 +22,7 @@ _END = re.compile(r"(?<=[^.][a-z0-9)\"'`%:²])\.\s+(?=[A-Z\"`(])")
 
 
 @cache
-def described_parameters(function: Callable[..., Any]) -> dict[str, str]:
+def parse_parameter_descriptions(function: Callable[..., Any]) -> dict[str, str]:
     """Map each parameter that a numpydoc docstring names to what it says of it, on one line.
 
     Examples
@@ -36,7 +36,7 @@ def described_parameters(function: Callable[..., Any]) -> dict[str, str]:
     ...         What a box is divided by.
     ...         In pixels.
     ...     '''
-    >>> described_parameters(score)
+    >>> parse_parameter_descriptions(score)
     {'scale': 'What a box is divided by. In pixels.'}
     """
     lines = (inspect.getdoc(function) or "").splitlines()
@@ -71,7 +71,7 @@ def _follow_reference(function: Callable[..., Any], name: str, text: str) -> str
         importlib.import_module(f"{room}.{reference[1]}"), function.__name__, None
     )
     return (
-        described_parameters(referenced_function).get(name, text)
+        parse_parameter_descriptions(referenced_function).get(name, text)
         if callable(referenced_function)
         else text
     )

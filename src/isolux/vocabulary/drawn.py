@@ -16,12 +16,12 @@ SAMPLE = "sample"
 """The evidence that says how units were drawn: ``unit_id, weight, stratum, stratum_clusters``."""
 
 
-def is_drawn(record: Mapping[str, Any]) -> bool:
+def is_survey_sample(record: Mapping[str, Any]) -> bool:
     """Tell by its record whether a run's numbers are those of a population.
 
     Examples
     --------
-    >>> is_drawn({"sample": {"weight": "w"}}), is_drawn({})
+    >>> is_survey_sample({"sample": {"weight": "w"}}), is_survey_sample({})
     (True, False)
     """
     return bool(record.get("sample"))
@@ -50,12 +50,12 @@ def is_census(record: Mapping[str, Any]) -> bool:
     return bool((record.get("sample") or {}).get("census"))
 
 
-def words_of(record: Mapping[str, Any]) -> str:
+def describe_sample(record: Mapping[str, Any]) -> str:
     """Say in one sentence how a run's people were drawn; empty: nothing was said of it.
 
     Examples
     --------
-    >>> words_of({"sample": {"said": "Weighted by 'w'."}}), words_of({})
+    >>> describe_sample({"sample": {"said": "Weighted by 'w'."}}), describe_sample({})
     ("Weighted by 'w'.", '')
     """
     return str((record.get("sample") or {}).get("said") or "")
@@ -76,12 +76,12 @@ def weighted_title(title: str, record: Mapping[str, Any]) -> str:
     return f"Weighted {title if acronym else title[:1].lower() + title[1:]}"
 
 
-def refuse_drawn(names: Container[str], command: str, instead: str) -> None:
+def refuse_survey_sample(names: Container[str], command: str, instead: str) -> None:
     """Refuse a run of a sample with weights or strata where they would be ignored.
 
     Examples
     --------
-    >>> refuse_drawn(["classification"], "monitor", "runs without --weight")
+    >>> refuse_survey_sample(["classification"], "monitor", "runs without --weight")
     """
     if SAMPLE in names:
         raise SpecError(

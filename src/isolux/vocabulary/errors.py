@@ -24,12 +24,17 @@ import difflib
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
-from isolux.vocabulary.printable import plain
+from isolux.vocabulary.printable import clean_line
 from isolux.vocabulary.table_rows import TableRows
 
-_COLUMNS = 20
-_ALL, _MAX_LIST_LENGTH = 30, 200  # names that are listed whole; of more, so many letters
-_LONGEST = 300  # characters of what was found that a message shows: a cell may hold megabytes
+_MAX_LISTED_COLUMNS = 20
+_MAX_LISTED_NAMES, _MAX_LIST_LENGTH = (
+    30,
+    200,
+)  # names that are listed whole; of more, so many letters
+_MAX_FOUND_LENGTH = (
+    300  # characters of what was found that a message shows: a cell may hold megabytes
+)
 
 __all__ = [
     "DrawingError",
@@ -43,9 +48,9 @@ __all__ = [
     "SpecError",
     "TableError",
     "UnknownNameError",
-    "columns_shown",
-    "files_like",
-    "place",
+    "find_similar_files",
+    "format_columns",
+    "format_location",
 ]
 
 
@@ -77,16 +82,19 @@ class IsoluxError(Exception):
         where: str | None = None,
         hint: str | None = None,
     ) -> None:
-        if found is not None and len(found) > _LONGEST:
-            found = f"{found[:_LONGEST]} … ({len(found) - _LONGEST:,} more characters)"
+        if found is not None and len(found) > _MAX_FOUND_LENGTH:
+            found = (
+                f"{found[:_MAX_FOUND_LENGTH]} … ({len(found) - _MAX_FOUND_LENGTH:,} more"
+                " characters)"
+            )
         self.problem = problem
         self.expected = expected
         self.found = found
         self.where = where
         self.hint = hint
-        lines = [plain(problem)]  # a name in it can neither steer a terminal nor begin a line
+        lines = [clean_line(problem)]  # a name in it can neither steer a terminal nor begin a line
         lines += [
-            f"  {label}: {plain(text)}"
+            f"  {label}: {clean_line(text)}"
             for label, text in (
                 ("expected", expected),
                 ("found", found),
@@ -139,11 +147,11 @@ class UnknownNameError(IsoluxError):
 
     Parameters
     ----------
-    kind : str
+    name_type : str
         What was looked for: ``"dataset"``, ``"metric"``, ``"column"``.
     name : str
         The name that was given.
-    known : iterable of str
+    valid_names : iterable of str
         The names that exist.
     where : str, optional
         The file or table that was searched.
@@ -160,14 +168,14 @@ class UnknownNameError(IsoluxError):
         where: str | None = None,
         found: str | None = None,
     ) -> None:
-        self.kind = name_type
+        self.name_type = name_type
         self.name = name
-        self.known = tuple(valid_names)
-        names = sorted(set(self.known))
+        self.valid_names = tuple(valid_names)
+        names = sorted(set(self.valid_names))
         near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
         super().__init__(
             f"there is no {name_type} named {name!r}",
-            expected=f"one of {_some(names)}"
+            expected=f"one of {_format_names(names)}"
             if names
             else f"at least one {name_type}, but there is none",
             found=found,
@@ -176,33 +184,33 @@ class UnknownNameError(IsoluxError):
         )
 
 
-def _some(names: Sequence[str]) -> str:
+def _format_names(names: Sequence[str]) -> str:
     """List all names where they are few, else the first ones and how many there are."""
-    if len(names) <= _ALL:
+    if len(names) <= _MAX_LISTED_NAMES:
         return ", ".join(names)
     cumulative_lengths = list(accumulate(len(name) + 2 for name in names))
     n_listed = max(3, sum(end <= _MAX_LIST_LENGTH for end in cumulative_lengths))
     return f"{', '.join(names[:n_listed])}, … ({len(names):,} in all)"
 
 
-def did_you_mean(name: str, valid_names: Iterable[str]) -> str | None:
+def suggest_name(name: str, valid_names: Iterable[str]) -> str | None:
     """Ask whether the nearest of the names that exist was meant; None where none is near.
 
     Examples
     --------
-    >>> did_you_mean("colum", ["column", "id"])
+    >>> suggest_name("colum", ["column", "id"])
     "did you mean 'column'?"
     """
     near = difflib.get_close_matches(name, list(valid_names), n=1, cutoff=0.6)
     return f"did you mean {near[0]!r}?" if near else None
 
 
-def files_like(name: str, file_names: Iterable[str]) -> list[str]:
+def find_similar_files(name: str, file_names: Iterable[str]) -> list[str]:
     """List up to three files whose name is like another; the suffix alone makes none alike.
 
     Examples
     --------
-    >>> files_like("peple.csv", ["people.csv", "population.csv", "pop.csv"])
+    >>> find_similar_files("peple.csv", ["people.csv", "population.csv", "pop.csv"])
     ['people.csv']
     """
     stem = name.partition(".")[0]
@@ -215,25 +223,29 @@ def files_like(name: str, file_names: Iterable[str]) -> list[str]:
     ][:3]
 
 
-def columns_shown(names: Iterable[str], noun: str = "columns") -> str:
+def format_columns(names: Iterable[str], noun: str = "columns") -> str:
     """List the columns of a table as an error shows what was found: the first of many.
 
     Examples
     --------
-    >>> columns_shown(["id", "label"])
+    >>> format_columns(["id", "label"])
     "columns 'id', 'label'"
     """
     columns = list(names)
-    remainder = f" and {len(columns) - _COLUMNS:,} more" if len(columns) > _COLUMNS else ""
-    return f"{noun} " + ", ".join(map(repr, columns[:_COLUMNS])) + remainder
+    remainder = (
+        f" and {len(columns) - _MAX_LISTED_COLUMNS:,} more"
+        if len(columns) > _MAX_LISTED_COLUMNS
+        else ""
+    )
+    return f"{noun} " + ", ".join(map(repr, columns[:_MAX_LISTED_COLUMNS])) + remainder
 
 
-def place(
+def format_location(
     file: object | None = None, row: int | None = None, column: str | None = None
 ) -> str | None:
     """Name a place in a file: ``people.csv, row 12, column 'age'``."""
     if isinstance(file, TableRows) and row is not None:
-        file, row = file.place_of(row)
+        file, row = file.locate_row(row)
     segments = [
         str(file) if file is not None else "",
         f"row {row}" if row is not None else "",

@@ -8,8 +8,8 @@ from types import ModuleType
 from isolux.vocabulary.errors import SpecError
 
 
-def needed(
-    module: str, *, package: str, extra: str, purpose: str, alone: str | None = None
+def import_optional(
+    module: str, *, package: str, extra: str, purpose: str, no_deps_packages: str | None = None
 ) -> ModuleType:
     """Import a module of an optional package, or say what to install.
 
@@ -31,5 +31,5 @@ def needed(
             + ("is not installed" if absent else "cannot be imported"),
             found=None if absent else (str(error).splitlines() or [""])[0][:200],
             hint=f"pip install 'isolux[{extra}]'"
-            + (f" && pip install --no-deps {alone}" if alone else ""),
+            + (f" && pip install --no-deps {no_deps_packages}" if no_deps_packages else ""),
         ) from error

@@ -12,9 +12,9 @@ from typing import Literal, get_args
 
 from isolux.vocabulary.errors import SpecError
 
-Unknown = Literal["keep", "drop", "both"]
-Absent = Literal["refuse", "note"]
-Rest = Literal["keep", "drop"]
+UnknownHandling = Literal["keep", "drop", "both"]
+AbsentHandling = Literal["refuse", "note"]
+RestHandling = Literal["keep", "drop"]
 
 UNKNOWN_VALUES = (
     "",
@@ -29,10 +29,14 @@ UNKNOWN_VALUES = (
 )
 """Words that mean "not known", compared without case; null always does."""
 
-_ALLOWED_WORDS: Mapping[str, object] = {"unknown": Unknown, "rest": Rest, "absent": Absent}
+_ALLOWED_WORDS: Mapping[str, object] = {
+    "unknown": UnknownHandling,
+    "rest": RestHandling,
+    "absent": AbsentHandling,
+}
 
 
-def crossed(entry: str) -> tuple[str, ...]:
+def split_intersection(entry: str) -> tuple[str, ...]:
     """Take ``"race*gender"`` apart into its attributes.
 
     Examples
@@ -67,11 +71,11 @@ class Grouping:
 
     attribute: str
     votes: str = "any"
-    unknown: Unknown = "keep"
+    unknown: UnknownHandling = "keep"
     unknown_values: tuple[str, ...] = UNKNOWN_VALUES
     merge: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    rest: Rest = "keep"
-    absent: Absent = "refuse"
+    rest: RestHandling = "keep"
+    absent: AbsentHandling = "refuse"
     bins: str | None = None
     nested: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 

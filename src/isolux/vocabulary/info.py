@@ -20,21 +20,21 @@ Direction = Literal["higher", "lower", "none"]
 class Reference:
     """A publication: what to cite, and where in it the method stands.
 
-    ``key`` is short and stable (``"fairface"``); ``place`` is a section, equation or table.
+    ``key`` is short and stable (``"fairface"``); ``location`` is a section, equation or table.
     """
 
     key: str
     citation: str
-    place: str = ""
+    location: str = ""
     url: str = ""
 
-    def at(self, location: str = "", *, url: str | None = None) -> Reference:
+    def with_location(self, location: str = "", *, url: str | None = None) -> Reference:
         """Cite a place in the work, or another address of it."""
-        return replace(self, place=location, url=self.url if url is None else url)
+        return replace(self, location=location, url=self.url if url is None else url)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Info:
+class PluginInfo:
     """What every plugin declares.
 
     ``title`` is a few words, ``summary`` one sentence, ``licence`` the licence of the data or
@@ -50,7 +50,7 @@ class Info:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DatasetInfo(Info):
+class DatasetInfo(PluginInfo):
     """A dataset: whether it may train a model, whether people can withdraw, who judged.
 
     ``training_allowed`` is None where the licence does not say; ``training_terms`` are its words,
@@ -59,9 +59,9 @@ class DatasetInfo(Info):
     ``judgement`` is ``"self-reported"``, ``"perceived"`` (by annotators), ``"inferred"`` (by a
     model) or ``"declared by the user"``. ``terms`` maps an attribute to the words to print for it
     (``{"gender": "perceived gender presentation"}``), ``units`` one of numbers to its unit.
-    ``noun`` is what its rows are, in the plural ("photos"). ``beside`` are patterns of file names:
-    pictures of the same release that another way of loading it names (FHIBE's aligned faces lie
-    beside its photos), so that no check takes them for leftovers.
+    ``noun`` is what its rows are, in the plural ("photos"). ``sibling_image_globs`` are patterns of
+    file names: pictures of the same release that another way of loading it names (FHIBE's aligned
+    faces lie beside its photos), so that no check takes them for leftovers.
     ``task`` is the one task that judges what it holds, of a dataset that is not people and their
     pictures (pairs, counts).
     """
@@ -75,32 +75,32 @@ class DatasetInfo(Info):
     terms: tuple[tuple[str, str], ...] = ()
     units: tuple[tuple[str, str], ...] = ()
     noun: str = "people"
-    beside: tuple[str, ...] = ()
+    sibling_image_globs: tuple[str, ...] = ()
     task: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DerivedInfo(Info):
+class DerivedInfo(PluginInfo):
     """A family of attributes that are computed: each one's name, and from what, as a sentence."""
 
     attributes: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FormatInfo(Info):
+class FormatInfo(PluginInfo):
     """A format of model output: how a file of it may be called.
 
     ``suffixes`` are the ends of its files' names, in lower case (``".json"``). ``folders``: it may
     be a folder or a tar archive. ``columns``: it may be a table (CSV, TSV, Parquet, JSON lines,
     Arrow) with columns of its own. What the name allows is then looked at: the plugin's ``misfit``
-    takes a ``Seen`` and says why it is none of this format, or None. ``of_images``: its labels are
-    about images, whoever they show.
+    takes a ``Seen`` and says why it is none of this format, or None. ``is_keyed_by_image``: its
+    labels are about images, whoever they show.
     """
 
     suffixes: tuple[str, ...] = ()
     folders: bool = False
     columns: bool = False
-    of_images: bool = False
+    is_keyed_by_image: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ class Metric:
         Name of the evidence table for metrics that are not the mean of a unit's scores.
     statistic : Statistic or None
         The function of evidence and weights; None: the weighted mean of ``scores.value``.
-    at : str
+    threshold_words : str
         The words between the title and a threshold: "Recall at an overlap" *of* 0.5.
     pooled : bool
         Whether the value of everyone lies among the groups', as a mean's does. Where it does not
@@ -152,7 +152,7 @@ class Metric:
     evidence: str | None = None
     statistic: Statistic | None = None
     reference: Reference | None = None
-    at: str = "at"
+    threshold_words: str = "at"
     pooled: bool = True
     undefined: str = "the formula divides by nothing here"
     opposite: str = ""
@@ -161,38 +161,42 @@ class Metric:
     in_times: str = ""
 
     @property
-    def noisy(self) -> bool:
+    def has_noise_bias(self) -> bool:
         """Whether chance makes it larger, as of what is never below 0: most in small groups."""
-        return getattr(self.statistic, "chance", None) is not None
+        return getattr(self.statistic, "estimate_noise_bias", None) is not None
 
-    def titled(self, threshold: float | None) -> str:
+    def format_title(self, threshold: float | None) -> str:
         """Call it by its title and threshold: ``Recall at an overlap of 0.5``."""
-        return self.title if threshold is None else f"{self.title} {self.at} {threshold:g}"
+        return (
+            self.title
+            if threshold is None
+            else f"{self.title} {self.threshold_words} {threshold:g}"
+        )
 
 
 SERVED_WORSE = "the model works worse for {0} than for {1}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskInfo(Info):
+class TaskInfo(PluginInfo):
     """A task and its metrics.
 
     ``defaults`` are the metrics of an audit that names none; ``predictions`` is the kind of output
     that it judges: ``"labels"`` of people, or ``"outputs"`` of any other kind (boxes, masks,
     keypoints, embeddings), which name images or units as their format does, or ``"numbers"``, one
     of each unit. ``whole_images``: people who are not judged still take part, as a
-    detection may have found them. ``one_by_one``: a unit's score depends on its own prediction
-    alone, and on no other unit's. ``questions``: labels may be answers to several questions, which
-    a column ``question`` of the predictions tells apart.
+    detection may have found them. ``has_independent_scores``: a unit's score depends on its own
+    prediction alone, and on no other unit's. ``questions``: labels may be answers to several
+    questions, which a column ``question`` of the predictions tells apart.
     """
 
     metrics: tuple[Metric, ...]
     defaults: tuple[str, ...] = ()
     predictions: Literal["labels", "outputs", "numbers"] = "labels"
     whole_images: bool = False
-    one_by_one: bool = True
+    has_independent_scores: bool = True
     questions: bool = False
-    worse: str = SERVED_WORSE
+    worse_phrase: str = SERVED_WORSE
 
     def metric(self, name: str) -> Metric:
         """Return the metric of that name, or raise UnknownNameError."""
@@ -205,7 +209,7 @@ class TaskInfo(Info):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeasureInfo(Info):
+class MeasureInfo(PluginInfo):
     """A measure of how far groups lie apart: everything that an audit and a report say of it.
 
     ``title`` stands at its number, ``summary`` says the formula in words.
@@ -213,17 +217,18 @@ class MeasureInfo(Info):
     Parameters
     ----------
     direction : {"higher", "lower", "none"}
-        Which way groups are more alike; ``"none"``: it has a sign and is about ``alike``.
-    alike : float
+        Which way groups are more alike; ``"none"``: it has a sign and is about ``parity_value``.
+    parity_value : float
         Its value where all groups are alike.
     low, high : float or None
         Its range; None where unbounded.
     unit : str
         ``"metric"``: that of the metric that it is taken of; ``""``: none.
     interval : {"percentile", "largest difference", "largest log ratio"}
-        The percentiles of the bootstrap's replicates, which cannot hold ``alike`` where the measure
-        cannot pass it; or the bounds, over all pairs at once, of the largest difference between
-        two groups or of their largest natural log ratio, as the plugin's ``ends`` turns them.
+        The percentiles of the bootstrap's replicates, which cannot hold ``parity_value`` where the
+        measure cannot pass it; or the bounds, over all pairs at once, of the largest difference
+        between two groups or of their largest natural log ratio, as the plugin's ``ends`` turns
+        them.
     nonnegative : bool
         Whether it is for metrics that are never negative alone, as ratios are.
     metrics : tuple of str
@@ -231,7 +236,7 @@ class MeasureInfo(Info):
     """
 
     direction: Direction = "lower"
-    alike: float = 0.0
+    parity_value: float = 0.0
     low: float | None = 0.0
     high: float | None = None
     unit: Literal["metric", ""] = "metric"
@@ -241,7 +246,7 @@ class MeasureInfo(Info):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelInfo(Info):
+class ModelInfo(PluginInfo):
     """A family of models in ``models/``: what its models answer and what they need.
 
     Parameters
@@ -265,7 +270,7 @@ class ModelInfo(Info):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnalysisInfo(Info):
+class AnalysisInfo(PluginInfo):
     """An analysis in ``analyses/``: from a run's tables to findings.
 
     ``tests``: whether it makes claims that may be false by chance. Those that were not planned
@@ -278,7 +283,7 @@ class AnalysisInfo(Info):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckInfo(Info):
+class CheckInfo(PluginInfo):
     """A check in ``checks/``: from a dataset to its problems.
 
     ``needs`` says what it reads: ``"tables"`` alone, the ``"files"`` that images name, or what was
@@ -289,21 +294,21 @@ class CheckInfo(Info):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuleInfo(Info):
+class RuleInfo(PluginInfo):
     """A rule of intake: which photos are refused, in words for who sent them.
 
     ``step`` is the part of the funnel that it belongs to. ``needs`` are the facts that it reads: a
-    rule is asked where the project knows at least one of them. ``together``: it judges the photos
+    rule is asked where the project knows at least one of them. ``is_joint``: it judges the photos
     that all other rules let pass, beside one another.
     """
 
     step: Literal["specifications", "people", "consent", "series"]
     needs: tuple[str, ...]
-    together: bool = False
+    is_joint: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class FactField:
     """A fact that no audit can know: a key of the file of facts, and what it holds.
 
     ``question`` is a short phrase without a verb ("who developed the model").
@@ -314,12 +319,12 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CardInfo(Info):
+class CardInfo(PluginInfo):
     """A kind of card in ``cards/``: what it follows, and what it needs besides the run.
 
     Parameters
     ----------
-    asks : tuple of Ask
+    facts : tuple of Ask
         Facts that the user may give; without one, the card names the blank.
     tasks : tuple of str
         The tasks whose runs it can be filled from; empty: any.
@@ -327,6 +332,6 @@ class CardInfo(Info):
         What the card is not: read before its numbers.
     """
 
-    asks: tuple[Ask, ...] = ()
+    facts: tuple[FactField, ...] = ()
     tasks: tuple[str, ...] = ()
     statement: str

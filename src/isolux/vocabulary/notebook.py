@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from isolux.vocabulary.drawn import words_of
-from isolux.vocabulary.notes import by_severity
+from isolux.vocabulary.drawn import describe_sample
+from isolux.vocabulary.notes import split_by_severity
 
 if TYPE_CHECKING:
     from isolux.vocabulary.containers import Dataset, Run
 
-_CLAIMS, _MAX_GROUP_ROWS, _MAX_ATTRIBUTES, _MAX_VALUES, _MAX_NOTES, _MIN_UNITS_PER_VALUE = (
+_MAX_CLAIMS, _MAX_GROUP_ROWS, _MAX_ATTRIBUTES, _MAX_VALUES, _MAX_NOTES, _MIN_UNITS_PER_VALUE = (
     8,
     12,
     20,
@@ -81,13 +81,13 @@ def run_html(run: Run) -> str:
     head = _line(
         f"<strong>{_text(record.get('model') or 'Run')}</strong>{_text(''.join(subtitle_parts))}"
     )
-    sample_lines = [_line(_text(text)) for text in (words_of(record),) if text]
+    sample_lines = [_line(_text(text)) for text in (describe_sample(record),) if text]
     return _wrap_html(
         *_build_warnings(record.get("warnings") or ()),
         head,
         *sample_lines,
-        _build_claim_list(run.findings, _CLAIMS),
-        *_groups(run.group_metrics),
+        _build_claim_list(run.findings, _MAX_CLAIMS),
+        *_build_group_table(run.group_metrics),
         _build_notes(record.get("notes") or ()),
         _line(
             "<code>.group_metrics</code>, <code>.disparities</code> and <code>.findings</code>"
@@ -98,7 +98,7 @@ def run_html(run: Run) -> str:
 
 def dataset_html(dataset: Dataset) -> str:
     """Show what a dataset is, whose judgement its labels are, and how its attributes are spread."""
-    cautions, notes = by_severity(dataset.notes)
+    cautions, notes = split_by_severity(dataset.notes)
     dataset_info, people = dataset.info, dataset.instances
     times = 0 if dataset.times is None else int(dataset.times["times"].sum())
     counts = f"{times or people.height:,} people or objects"
@@ -140,7 +140,7 @@ def _build_attribute_table(attributes: pl.DataFrame, *, is_count_table: bool) ->
     return [_table(["attribute", "known of", "values"], rows)] if rows else []
 
 
-def _groups(table: pl.DataFrame) -> list[str]:
+def _build_group_table(table: pl.DataFrame) -> list[str]:
     """Show the first metric of everyone and of the groups of the first attribute."""
     if not table.height:
         return []

@@ -14,16 +14,18 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-Places = npt.NDArray[np.int64]
+IndexArray = npt.NDArray[np.int64]
 
 _MAX_SPARSITY = 4  # numbers there may be for each id that is looked up
 _MAX_BLOCKS = 256  # blocks that are looked at one by one
-_SHORT = 16  # a block below this share of the units is joined with what else is left
+_MAX_UNITS_PER_BLOCK_ID = (
+    16  # a block below this share of the units is joined with what else is left
+)
 _BLOCK_KEY = ("model", "task", "metric", "threshold", "attribute")  # not label: it alternates
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
+class UnitIndex:
     """Units of several tables, numbered from 0 in the order in which they first occur.
 
     Parameters
@@ -35,27 +37,27 @@ class Numbered:
     """
 
     ids: pl.Series
-    rows: tuple[Places, ...]
+    rows: tuple[IndexArray, ...]
 
 
-def number_units(tables: Sequence[pl.DataFrame]) -> Numbered:
+def index_units(tables: Sequence[pl.DataFrame]) -> UnitIndex:
     """Give numbers to the units of tables that have a ``unit_id`` in every row.
 
     Examples
     --------
-    >>> found = number_units([pl.DataFrame({"unit_id": ["b", "a"]}),
+    >>> found = index_units([pl.DataFrame({"unit_id": ["b", "a"]}),
     ...                       pl.DataFrame({"unit_id": ["a", "c"]})])
     >>> found.ids.to_list(), [rows.tolist() for rows in found.rows]
     (['b', 'a', 'c'], [[0, 1], [1, 2]])
     """
     id_columns = [table["unit_id"].cast(pl.String) for table in tables]
-    starts = [block_starts(table) for table in tables]
+    starts = [find_block_starts(table) for table in tables]
     ids = _first_block(id_columns, starts)
     if ids is None:
         ids = pl.concat([pl.Series("unit_id", [], dtype=pl.String), *id_columns])
         ids = ids.unique(maintain_order=True)
     rows = [
-        places(column_ids, ids, block_rows)
+        lookup_positions(column_ids, ids, block_rows)
         for column_ids, block_rows in zip(id_columns, starts, strict=True)
     ]
     strangers = [
@@ -65,25 +67,25 @@ def number_units(tables: Sequence[pl.DataFrame]) -> Numbered:
     if any(len(column_ids) for column_ids in strangers):
         ids = pl.concat([ids, pl.concat(strangers).unique(maintain_order=True)])
         rows = [
-            places(column_ids, ids, block_rows)
+            lookup_positions(column_ids, ids, block_rows)
             for column_ids, block_rows in zip(id_columns, starts, strict=True)
         ]
-    return Numbered(ids.alias("unit_id"), tuple(rows))
+    return UnitIndex(ids.alias("unit_id"), tuple(rows))
 
 
-def of_units(table: pl.DataFrame) -> pl.DataFrame:
+def drop_rows_without_unit(table: pl.DataFrame) -> pl.DataFrame:
     """Leave out rows that are no unit's, such as false alarms.
 
     Examples
     --------
-    >>> of_units(pl.DataFrame({"unit_id": ["a", None]})).height
+    >>> drop_rows_without_unit(pl.DataFrame({"unit_id": ["a", None]})).height
     1
     """
     return table.drop_nulls("unit_id") if table["unit_id"].null_count() else table
 
 
 def _first_block(
-    id_columns: Sequence[pl.Series], starts: Sequence[Places | None]
+    id_columns: Sequence[pl.Series], starts: Sequence[IndexArray | None]
 ) -> pl.Series | None:
     """Return the first block of rows if nobody is in it twice: it holds most units as a rule."""
     for column_ids, block_rows in zip(id_columns, starts, strict=True):
@@ -96,7 +98,7 @@ def _first_block(
     return None
 
 
-def block_starts(table: pl.DataFrame) -> Places | None:
+def find_block_starts(table: pl.DataFrame) -> IndexArray | None:
     """Return the rows at which another metric, model or attribute begins; None: too many."""
     key_columns = [name for name in _BLOCK_KEY if name in table.columns]
     if not key_columns or not table.height:
@@ -133,7 +135,9 @@ def is_unrepeated(ids: pl.Series | pl.DataFrame) -> bool:
     return bool(ids.n_unique() == len(ids))
 
 
-def places(ids: pl.Series, unit_ids: pl.Series, starts: Places | None = None) -> Places:
+def lookup_positions(
+    ids: pl.Series, unit_ids: pl.Series, starts: IndexArray | None = None
+) -> IndexArray:
     """Return each id's place among the units, or -1 where it is not among them.
 
     Shapes: ``starts`` [b].
@@ -169,24 +173,24 @@ class _IdBlocks:
 
     def __init__(self, unit_ids: pl.Series) -> None:
         self.unit_ids = unit_ids
-        self.known: dict[int, list[tuple[pl.Series, Places]]] = {}
+        self.known: dict[int, list[tuple[pl.Series, IndexArray]]] = {}
         self.hashes: pl.Series | None = None
         self.whole = bool(len(unit_ids)) and not unit_ids.null_count()
         if self.whole:
             self._keep(unit_ids, np.arange(len(unit_ids)))
 
-    def _keep(self, ids: pl.Series, positions: Places) -> Places:
+    def _keep(self, ids: pl.Series, positions: IndexArray) -> IndexArray:
         self.known.setdefault(len(ids), []).append((ids, positions))
         return positions
 
-    def find(self, ids: pl.Series) -> Places | None:
+    def find(self, ids: pl.Series) -> IndexArray | None:
         """Return the places of a block's ids, or None where that takes a join."""
         if not self.whole:
             return None
         for stored_ids, positions in self.known.get(len(ids), ()):
             if ids.equals(stored_ids):
                 return positions
-        if len(ids) > len(self.unit_ids) or len(ids) * _SHORT < len(self.unit_ids):
+        if len(ids) > len(self.unit_ids) or len(ids) * _MAX_UNITS_PER_BLOCK_ID < len(self.unit_ids):
             return None
         if self.hashes is None:
             self.hashes = self.unit_ids.hash()
@@ -196,7 +200,7 @@ class _IdBlocks:
         return self._keep(ids, unit_rows.to_numpy().astype(np.int64))
 
 
-def _join_positions(ids: pl.Series, unit_ids: pl.Series) -> Places:
+def _join_positions(ids: pl.Series, unit_ids: pl.Series) -> IndexArray:
     positions = _lookup_by_number(ids, unit_ids)
     if positions is not None:
         return positions
@@ -206,7 +210,7 @@ def _join_positions(ids: pl.Series, unit_ids: pl.Series) -> Places:
     return matches["unit"].cast(pl.Int64).fill_null(-1).to_numpy().astype(np.int64)
 
 
-def _lookup_by_number(ids: pl.Series, unit_ids: pl.Series) -> Places | None:
+def _lookup_by_number(ids: pl.Series, unit_ids: pl.Series) -> IndexArray | None:
     """Find places by a table of numbers where units are numbered densely, as in COCO's files."""
     number = unit_ids.cast(pl.Int64, strict=False)
     if not len(number) or number.null_count() or not (number.cast(pl.String) == unit_ids).all():

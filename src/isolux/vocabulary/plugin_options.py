@@ -17,9 +17,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, Unpack, cast, get_args, get_origin
 
-from isolux.vocabulary.docstrings import described_parameters, first_sentence
+from isolux.vocabulary.docstrings import first_sentence, parse_parameter_descriptions
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.words import wanted
+from isolux.vocabulary.words import describe_type
 
 _T = TypeVar("_T")
 FINITE = "a number must be finite"
@@ -27,7 +27,7 @@ FINITE = "a number must be finite"
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedOption:
     """Default and description of a setting that several plugins take, as a part of its type.
 
     Examples
@@ -35,7 +35,7 @@ class Shared:
     >>> class Reading(typing.TypedDict, total=False):
     ...     size_px: typing.Annotated[int, Shared(256, "The side of a picture.")]
     >>> def score(dataset, predictions, *, crop: bool = True, **reading: Unpack[Reading]): ...
-    >>> named_options(score)
+    >>> list_option_defaults(score)
     {'crop': True, 'size_px': 256}
     """
 
@@ -51,33 +51,35 @@ class Option:
     """
 
     name: str
-    kind: Any
+    type_hint: Any
     default: Any
     description: str
     text: str = ""
 
 
-def named_options(function: Callable[..., Any]) -> dict[str, Any]:
+def list_option_defaults(function: Callable[..., Any]) -> dict[str, Any]:
     """List a function's keyword-only parameters with their defaults, shared ones last.
 
     Examples
     --------
     >>> def score(dataset, predictions, *, scale: float = 1.0): ...
-    >>> named_options(score)
+    >>> list_option_defaults(score)
     {'scale': 1.0}
     """
     parameters = inspect.signature(function).parameters.values()
     defaults = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-    return defaults | {name: option.default for name, option in _shared(function).items()}
+    return defaults | {
+        name: option.default for name, option in _list_shared_options(function).items()
+    }
 
 
-def described_options(function: Callable[..., Any]) -> dict[str, Option]:
+def list_options(function: Callable[..., Any]) -> dict[str, Option]:
     """List a function's keyword-only parameters with type, default and description.
 
     Examples
     --------
     >>> def score(dataset, predictions, *, scale: float = 1.0): ...
-    >>> described_options(score)["scale"].kind
+    >>> list_options(score)["scale"].kind
     <class 'float'>
     """
     return dict(_list_cached_options(function))
@@ -85,8 +87,10 @@ def described_options(function: Callable[..., Any]) -> dict[str, Option]:
 
 @functools.cache
 def _list_cached_options(function: Callable[..., Any]) -> dict[str, Option]:
-    descriptions = {name: option.description for name, option in _shared(function).items()}
-    descriptions |= described_parameters(function)
+    descriptions = {
+        name: option.description for name, option in _list_shared_options(function).items()
+    }
+    descriptions |= parse_parameter_descriptions(function)
     type_hints = _list_type_hints(function)
     return {
         name: Option(
@@ -96,11 +100,11 @@ def _list_cached_options(function: Callable[..., Any]) -> dict[str, Option]:
             first_sentence(descriptions.get(name, "")),
             descriptions.get(name, "").replace("``", ""),
         )
-        for name, default in named_options(function).items()
+        for name, default in list_option_defaults(function).items()
     }
 
 
-def with_defaults(settings: type[_T], values: _T) -> _T:
+def fill_defaults(settings: type[_T], values: _T) -> _T:
     """Give shared settings with the default of each that was not given."""
     defaults = {name: option.default for name, option in _read_shared_options(settings).items()}
     return cast("_T", defaults | dict(cast("Mapping[str, Any]", values)))
@@ -114,18 +118,18 @@ def _find_settings_type(function: Callable[..., Any]) -> type | None:
     return get_args(hint)[0] if get_origin(hint) is Unpack else None
 
 
-def _read_shared_options(settings: type | None) -> dict[str, Shared]:
+def _read_shared_options(settings: type | None) -> dict[str, SharedOption]:
     hints = typing.get_type_hints(settings, include_extras=True) if settings else {}
     metadata_by_name = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
     return {
         name: entry
         for name, metadata in metadata_by_name.items()
         for entry in metadata
-        if isinstance(entry, Shared)
+        if isinstance(entry, SharedOption)
     }
 
 
-def _shared(function: Callable[..., Any]) -> dict[str, Shared]:
+def _list_shared_options(function: Callable[..., Any]) -> dict[str, SharedOption]:
     return _read_shared_options(_find_settings_type(function))
 
 
@@ -136,7 +140,7 @@ def _list_type_hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def refuse_unknown(
-    name: str, valid_names: Iterable[str], *, where: str | None = None, noun: str = "setting"
+    name: str, valid_names: Iterable[str], *, source: str | None = None, noun: str = "setting"
 ) -> None:
     """Refuse a name that is none of those known, with the nearest of them."""
     names = sorted(set(valid_names))
@@ -145,7 +149,7 @@ def refuse_unknown(
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     raise SpecError(
         f"there is no {noun} {name!r}",
-        where=where,
+        where=source,
         hint=f"did you mean {near[0]!r}?" if near else "see `isolux audit --help-all`",
     )
 
@@ -166,7 +170,7 @@ def read_options(
     >>> read_options(score, ["cuts=.5,.75", "rule=1"], owner="the task", flag="--option")
     {'cuts': [0.5, 0.75], 'rule': '1'}
     """
-    valid_names = [name for name in named_options(function) if name not in hidden]
+    valid_names = [name for name in list_option_defaults(function) if name not in hidden]
     settings: dict[str, Any] = {}
     for assignment in items:
         name, equals, text = assignment.partition("=")
@@ -187,7 +191,7 @@ def read_options(
             )
         if name in settings:
             raise SpecError(f"{flag} names {name!r} twice", found=repr(assignment))
-        settings[name] = read_value(function, name, text.strip(), owner=owner, where=flag)
+        settings[name] = read_value(function, name, text.strip(), owner=owner, source=flag)
     return settings
 
 
@@ -197,8 +201,8 @@ def read_value(
     raw_value: Any,
     *,
     owner: str,
-    called: str | None = None,
-    where: str | None = None,
+    displayed_name: str | None = None,
+    source: str | None = None,
 ) -> Any:
     """Read a value by the type of a function's parameter.
 
@@ -213,16 +217,16 @@ def read_value(
     from pydantic.errors import PydanticSchemaGenerationError
 
     type_hint = _list_type_hints(function).get(name, Any)
-    default = named_options(function).get(name, ...)
+    default = list_option_defaults(function).get(name, ...)
     if raw_value is None and default is None:
         return None
-    refuse_empty(Option(called or name, type_hint, default, ""), raw_value, where=where)
+    refuse_empty(Option(displayed_name or name, type_hint, default, ""), raw_value, source=source)
     try:
         adapter = TypeAdapter(type_hint, config=ConfigDict(allow_inf_nan=False))
     except PydanticSchemaGenerationError:  # a table or another object that has no text
         return raw_value
-    flag, hint = called or name, None
-    if "mapping" in wanted(type_hint):
+    flag, hint = displayed_name or name, None
+    if "mapping" in describe_type(type_hint):
         hint = f'write a mapping as "{flag}={{key: value, other: value}}"'
     for candidate in _list_candidates(raw_value):
         try:
@@ -232,26 +236,26 @@ def read_value(
                 hint = FINITE
     raise SpecError(
         f"the setting {flag!r} of {owner} cannot be used",
-        expected=wanted(type_hint),
+        expected=describe_type(type_hint),
         found=repr(raw_value),
-        where=where,
+        where=source,
         hint=hint,
     )
 
 
-def refuse_empty(option: Option, raw_value: Any, *, where: str | None = None) -> None:
+def refuse_empty(option: Option, raw_value: Any, *, source: str | None = None) -> None:
     """Refuse an empty text for a setting that is not empty by default."""
     if raw_value == "" and option.default != "":
         raise SpecError(
             f"the setting {option.name!r} is empty",
-            expected=wanted(option.kind),
+            expected=describe_type(option.type_hint),
             found="no value",
-            where=where,
+            where=source,
             hint="leave it out to have its default",
         )
 
 
-def own_settings(
+def select_settings(
     defaults: Mapping[str, Any],
     settings: Mapping[str, Any],
     used_names: Iterable[str],
@@ -262,13 +266,13 @@ def own_settings(
         if name not in used_names and settings.get(name, default) != default:
             raise SpecError(
                 f"{command} does not take this flag",
-                expected=", ".join(dashed(flag) for flag in used_names),
-                found=dashed(name),
+                expected=", ".join(format_flag(flag) for flag in used_names),
+                found=format_flag(name),
             )
     return {name: settings[name] for name in used_names if name in settings}
 
 
-def dashed(name: str) -> str:
+def format_flag(name: str) -> str:
     """Spell a setting as its flag."""
     return "--" + name.replace("_", "-")
 

@@ -18,7 +18,7 @@ _UNPRINTABLE = re.compile(
 )
 
 
-def plain(text: str) -> str:
+def clean_line(text: str) -> str:
     """Replace what XML forbids or steers a terminal, and join lines: for names and sentences.
 
     Examples
@@ -26,15 +26,15 @@ def plain(text: str) -> str:
     >>> plain("a" + chr(0) + "b"), plain("a" + chr(27) + "[1mb"), plain("one" + chr(10) + "line")
     ('a�b', 'a�[1mb', 'one line')
     """
-    return plain_lines(_LINE_BREAK.sub(" ", text))
+    return clean_text(_LINE_BREAK.sub(" ", text))
 
 
-def plain_lines(text: str) -> str:
+def clean_text(text: str) -> str:
     r"""Replace the same in text of several lines, which stay.
 
     Examples
     --------
-    >>> plain_lines("a" + chr(27) + "[1m" + chr(10) + "b")
+    >>> clean_text("a" + chr(27) + "[1m" + chr(10) + "b")
     'a�[1m\nb'
     """
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,7 +1,7 @@
 """What long work is doing just now: said by those who do it, heard by whoever shows it.
 
-A library says nothing unasked: without a listener ``at`` does nothing. The command line listens,
-and shows on standard error what takes long (``isolux.cli.progress``).
+A library says nothing unasked: without a listener ``report_step`` does nothing. The command line
+listens, and shows on standard error what takes long (``isolux.cli.progress``).
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ _listeners: list[Callable[[str], None]] = []
 _readers: list[Callable[[str], None]] = []
 
 
-def at(step: str) -> None:
+def report_step(step: str) -> None:
     """Say what is being done: "reading the people"; empty: something that shows itself.
 
     Examples
     --------
     >>> told = []
-    >>> with heard_by(told.append):
+    >>> with listen_to_steps(told.append):
     ...     at("scoring")
     >>> at("said to no one")
     >>> told
@@ -30,7 +30,7 @@ def at(step: str) -> None:
 
 
 @contextmanager
-def heard_by(listener: Callable[[str], None]) -> Iterator[None]:
+def listen_to_steps(listener: Callable[[str], None]) -> Iterator[None]:
     """Pass what is said to a listener, until the block ends."""
     _listeners.append(listener)
     try:
@@ -39,13 +39,13 @@ def heard_by(listener: Callable[[str], None]) -> Iterator[None]:
         _listeners.remove(listener)
 
 
-def say(line: str) -> None:
+def report_line(line: str) -> None:
     """Say a line that stays: what is known before long work ends, such as how an epoch went.
 
     Examples
     --------
     >>> lines = []
-    >>> with said_to(lines.append):
+    >>> with listen_to_lines(lines.append):
     ...     say("epoch 1")
     >>> say("said to no one")
     >>> lines
@@ -56,7 +56,7 @@ def say(line: str) -> None:
 
 
 @contextmanager
-def said_to(reader: Callable[[str], None]) -> Iterator[None]:
+def listen_to_lines(reader: Callable[[str], None]) -> Iterator[None]:
     """Pass lines that stay to a reader, until the block ends."""
     _readers.append(reader)
     try:

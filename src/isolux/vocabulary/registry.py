@@ -33,9 +33,9 @@ from isolux.vocabulary.info import (
     DatasetInfo,
     DerivedInfo,
     FormatInfo,
-    Info,
     MeasureInfo,
     ModelInfo,
+    PluginInfo,
     RuleInfo,
     TaskInfo,
 )
@@ -54,7 +54,7 @@ ROOMS: dict[str, str] = {
     "rules": "rule of intake",
 }
 
-CONTRACTS: dict[str, tuple[type[Info], str | None]] = {
+CONTRACTS: dict[str, tuple[type[PluginInfo], str | None]] = {
     "datasets": (DatasetInfo, "load"),
     "predictions": (FormatInfo, "read"),
     "models": (ModelInfo, "load"),
@@ -63,7 +63,7 @@ CONTRACTS: dict[str, tuple[type[Info], str | None]] = {
     "tasks": (TaskInfo, "score"),
     "measures": (MeasureInfo, "measure"),
     "analyses": (AnalysisInfo, "explain"),
-    "papers": (Info, None),
+    "papers": (PluginInfo, None),
     "cards": (CardInfo, "card"),
     "rules": (RuleInfo, "refuse"),
 }
@@ -78,7 +78,7 @@ def _package(room: str) -> str:
 
 
 @cache
-def _own(room: str) -> tuple[str, ...]:
+def _list_own_names(room: str) -> tuple[str, ...]:
     spec = importlib.util.find_spec(_package(room))
     if spec is None or not spec.submodule_search_locations:
         return ()
@@ -101,13 +101,13 @@ def _read_entry_points(
 
 def _list_foreign_points(room: str) -> dict[str, list[EntryPoint]]:
     points_by_name: dict[str, list[EntryPoint]] = {}
-    for point in _points(f"isolux.{room}", entry_points, tuple(sys.path)):
+    for point in _select_points(f"isolux.{room}", entry_points, tuple(sys.path)):
         points_by_name.setdefault(point.name, []).append(point)
     return points_by_name
 
 
 @cache
-def _points(
+def _select_points(
     group: str, read: Callable[..., Iterable[EntryPoint]], _path: tuple[str, ...]
 ) -> tuple[EntryPoint, ...]:
     """Ask once for a group, as long as the path stays."""
@@ -124,22 +124,22 @@ def names(room: str) -> list[str]:
     """
     if room not in ROOMS:
         raise UnknownNameError("room", room, ROOMS)
-    return sorted({*_own(room), *_list_foreign_points(room)})
+    return sorted({*_list_own_names(room), *_list_foreign_points(room)})
 
 
 def load(room: str, name: str) -> ModuleType:
     """Import one plugin: its own file first, another package's entry point second."""
     if room not in ROOMS:
         raise UnknownNameError("room", room, ROOMS)
-    if name in _own(room):
+    if name in _list_own_names(room):
         return importlib.import_module(f"{_package(room)}.{name}")
     points = _list_foreign_points(room).get(name)
     if points is None:
         raise UnknownNameError(ROOMS[room], name, names(room))
-    return _loaded(room, name, points)
+    return _import_foreign(room, name, points)
 
 
-def _loaded(room: str, name: str, points: list[EntryPoint]) -> ModuleType:
+def _import_foreign(room: str, name: str, points: list[EntryPoint]) -> ModuleType:
     """Import another package's plugin, and refuse what is none."""
     modules = sorted({point.value for point in points})
     if len(modules) > 1:
@@ -178,14 +178,14 @@ def _loaded(room: str, name: str, points: list[EntryPoint]) -> ModuleType:
     return cast("ModuleType", module)
 
 
-def info(room: str, name: str) -> Info:
+def load_info(room: str, name: str) -> PluginInfo:
     """Return a plugin's INFO."""
-    return cast("Info", load(room, name).INFO)
+    return cast("PluginInfo", load(room, name).INFO)
 
 
 def task_info(name: str) -> TaskInfo:
     """Return a task's INFO, with its metrics."""
-    plugin_info = info("tasks", name)
+    plugin_info = load_info("tasks", name)
     if not isinstance(plugin_info, TaskInfo):
         raise IsoluxError(f"the task {name!r} declares no metrics", expected="TaskInfo as INFO")
     return plugin_info
@@ -193,7 +193,7 @@ def task_info(name: str) -> TaskInfo:
 
 def measure_info(name: str) -> MeasureInfo:
     """Return a disparity measure's INFO: its words, unit and direction."""
-    plugin_info = info("measures", name)
+    plugin_info = load_info("measures", name)
     if not isinstance(plugin_info, MeasureInfo):
         raise IsoluxError(f"the measure {name!r} has no MeasureInfo as INFO")
     return plugin_info
@@ -201,7 +201,7 @@ def measure_info(name: str) -> MeasureInfo:
 
 def dataset_info(name: str) -> DatasetInfo:
     """Return a dataset's INFO: licence, judgement, terms."""
-    plugin_info = info("datasets", name)
+    plugin_info = load_info("datasets", name)
     if not isinstance(plugin_info, DatasetInfo):
         raise IsoluxError(f"the dataset {name!r} has no DatasetInfo as INFO")
     return plugin_info

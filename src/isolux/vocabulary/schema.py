@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
 from isolux.vocabulary.given import to_polars
 from isolux.vocabulary.places import is_unrepeated
 
@@ -84,7 +84,7 @@ class Table:
         extra = [n for n in frame.columns if n not in self.schema] if self.open else []
         return frame.select(*column_expressions, *extra)
 
-    def stacked(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    def stack(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
         """Put frames of the same columns under one another, as this table."""
         nonempty_frames = [frame for frame in frames if frame.height] or frames[:1]
         first = nonempty_frames[0].select(pl.all().first())
@@ -111,7 +111,7 @@ class Table:
         )
 
 
-def check(frame: pl.DataFrame, table: Table, *, where: object = None) -> pl.DataFrame:
+def check(frame: pl.DataFrame, table: Table, *, source: object = None) -> pl.DataFrame:
     """Return ``frame`` as that table, or say what is wrong with it and where.
 
     Examples
@@ -123,16 +123,18 @@ def check(frame: pl.DataFrame, table: Table, *, where: object = None) -> pl.Data
     isolux.vocabulary.errors.TableError: two rows have the same image_id
       expected: every image_id once in images
       found: 'a' in rows 1 and 2
-      where: x.csv, row 2, column 'image_id'
+      source: x.csv, row 2, column 'image_id'
     """
     for column in table.columns:
         if column.name not in frame.columns and not column.optional:
-            raise UnknownNameError("column", column.name, frame.columns, where=place(where))
-    frame = _cast(frame, table, where)
-    if not _sound(frame, table):
+            raise UnknownNameError(
+                "column", column.name, frame.columns, where=format_location(source)
+            )
+    frame = _cast(frame, table, source)
+    if not _passes_quick_check(frame, table):
         for column in table.columns:
-            _check_column(frame, table, column, where)
-    _check_key(frame, table, where)
+            _check_column(frame, table, column, source)
+    _check_key(frame, table, source)
     return frame
 
 
@@ -151,14 +153,14 @@ def _cast(frame: pl.DataFrame, table: Table, source: object) -> pl.DataFrame:
                     f"a cell of {table.name} has the wrong type",
                     expected=f"{column.dtype} ({column.meaning})",
                     found=repr(frame[column.name][row]),
-                    where=place(source, row + 1, column.name),
+                    where=format_location(source, row + 1, column.name),
                 ) from error
         raise TableError(
-            f"{table.name} cannot be read", found=str(error), where=place(source)
+            f"{table.name} cannot be read", found=str(error), where=format_location(source)
         ) from error
 
 
-def _sound(frame: pl.DataFrame, table: Table) -> bool:
+def _passes_quick_check(frame: pl.DataFrame, table: Table) -> bool:
     """Check all cells in one query; False: check column by column to find the faulty cell."""
     tests = []
     for column in table.columns:
@@ -192,7 +194,7 @@ def _check_column(frame: pl.DataFrame, table: Table, column: Column, source: obj
                 f"{len(rows)} cell(s) of {table.name} cannot be used",
                 expected=expected,
                 found=repr(values[row]),
-                where=place(source, row + 1, column.name),
+                where=format_location(source, row + 1, column.name),
             )
 
 
@@ -218,7 +220,7 @@ def _check_key(frame: pl.DataFrame, table: Table, source: object) -> None:
         f"{first + 1} and {second + 1}"
         if len(key_values) > 1
         else f"{key_values[0]!r} in rows {first + 1} and {second + 1}",
-        where=place(source, second + 1, table.key[0] if len(table.key) == 1 else None),
+        where=format_location(source, second + 1, table.key[0] if len(table.key) == 1 else None),
     )
 
 

@@ -70,7 +70,7 @@ class TableRows(str):
         """Name the rows of one file."""
         return cls(file, [file], [sys.maxsize])
 
-    def place_of(self, row: int) -> tuple[str, int | None]:
+    def locate_row(self, row: int) -> tuple[str, int | None]:
         """Return the file of a row, from 1, and its row there; the table and None: not known."""
         number = row if self.numbers is None else int(self.numbers[row - 1])
         file_index = bisect_left(self.ends, number)
@@ -78,24 +78,24 @@ class TableRows(str):
             return str(self), None
         return self.files[file_index], number - (self.ends[file_index - 1] if file_index else 0)
 
-    def taken(self, rows: IntArray) -> TableRows:
+    def take_rows(self, rows: IntArray) -> TableRows:
         """Return the table with some of its rows, from 0, in a new order."""
         numbers = rows + 1 if self.numbers is None else self.numbers[rows]
         times = None if self.times is None else self.times[rows]
         return TableRows(str(self), self.files, self.ends, numbers=numbers, times=times)
 
-    def unplaced(self) -> TableRows:
+    def without_locations(self) -> TableRows:
         """Return the table's name alone, where rows were left out and ids are no numbers."""
         return TableRows(str(self))
 
 
-def people_where(mask: pl.Series, source: object) -> int:
+def count_people_where(mask: pl.Series, source: object) -> int:
     """Count the people of rows that a mask takes, of the table ``source``.
 
     Examples
     --------
     >>> two = TableRows("people", times=np.array([3, 4]))
-    >>> people_where(pl.Series([False, True]), two), people_where(pl.Series([True]), "people.csv")
+    >>> count_people_where(pl.Series([False, True]), two), count_people_where(pl.Series([True]), "people.csv")
     (4, 1)
     """
     if isinstance(source, TableRows) and source.times is not None:

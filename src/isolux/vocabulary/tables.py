@@ -118,12 +118,12 @@ LABEL_PREDICTIONS = Table(
     open=True,
 )
 
-_FOUND = (
+_MODEL_OUTPUT_COLUMNS = (
     _col("model", S, "name of the model"),
     _col("image_id", S, "the image"),
     _col("label", S, "the class, as the file names it; null: not said", nullable=True),
 )
-_SIDES = (
+_BOX_EDGES = (
     ("box_x", "left edge of the box, pixels from the image's left edge"),
     ("box_y", "upper edge of the box, pixels from the image's upper edge"),
     ("box_w", "width of the box, pixels, 0 or more"),
@@ -133,26 +133,26 @@ _SCORE = _col("score", F, "higher is surer; of any scale, only the order counts"
 
 _REQUIRED_BOX_COLUMNS = tuple(
     _col(name, F, f"{meaning}; null: the picture's size is not known", nullable=True)
-    for name, meaning in _SIDES
+    for name, meaning in _BOX_EDGES
 )
 
 BOX_PREDICTIONS = Table(
     "predictions (boxes)",
     "one box that a model drew; equal rows get a caution",
-    (*_FOUND, *_REQUIRED_BOX_COLUMNS, _SCORE),
+    (*_MODEL_OUTPUT_COLUMNS, *_REQUIRED_BOX_COLUMNS, _SCORE),
     open=True,
 )
 
 _OPTIONAL_BOX_COLUMNS = tuple(
     _col(name, F, f"{meaning}; null: not said", optional=True, nullable=True)
-    for name, meaning in _SIDES
+    for name, meaning in _BOX_EDGES
 )
 
 MASK_PREDICTIONS = Table(
     "predictions (masks)",
     "one mask that a model drew; equal rows get a caution",
     (
-        *_FOUND,
+        *_MODEL_OUTPUT_COLUMNS,
         *_OPTIONAL_BOX_COLUMNS,
         _SCORE,
         _col("mask_counts", S, "the mask as COCO's compressed run lengths"),
@@ -162,18 +162,18 @@ MASK_PREDICTIONS = Table(
     open=True,
 )
 
-_POINTS = pl.List(pl.Float64)
+_COORDINATES = pl.List(pl.Float64)
 
 KEYPOINT_PREDICTIONS = Table(
     "predictions (keypoints)",
     "one pose that a model drew; equal rows get a caution",
     (
-        *_FOUND,
+        *_MODEL_OUTPUT_COLUMNS,
         *_OPTIONAL_BOX_COLUMNS,
         _SCORE,
-        _col("keypoints_x", _POINTS, "x of each keypoint, pixels"),
-        _col("keypoints_y", _POINTS, "y of each keypoint, pixels"),
-        _col("keypoints_v", _POINTS, "the third number of each: a confidence, or 0, 1, 2"),
+        _col("keypoints_x", _COORDINATES, "x of each keypoint, pixels"),
+        _col("keypoints_y", _COORDINATES, "y of each keypoint, pixels"),
+        _col("keypoints_v", _COORDINATES, "the third number of each: a confidence, or 0, 1, 2"),
     ),
     open=True,
 )

@@ -12,10 +12,12 @@ NO_RATIO = "a value is 0, or may be by chance: its ratio has no interval"
 """Why a ratio has no interval, or no upper end."""
 UNTESTED = "nothing varies within the groups, so whether they differ cannot be tested"
 """Why groups that are apart have no p-value."""
-OUTSIDE = "everyone's value lies outside the groups' values, so no group is compared with it"
+OVERALL_OUTSIDE = (
+    "everyone's value lies outside the groups' values, so no group is compared with it"
+)
 """Why a group's row beside everyone has no value; findings say it too."""
 
-_PLAIN: dict[Any, str] = {
+_TYPE_DESCRIPTIONS: dict[Any, str] = {
     str: "text",
     int: "a whole number",
     float: "a number",
@@ -35,7 +37,7 @@ _LIMITS = {
 }
 
 
-def wanted(type_hint: Any, limits: Iterable[Any] = ()) -> str:
+def describe_type(type_hint: Any, limits: Iterable[Any] = ()) -> str:
     """Say what a type takes.
 
     Examples
@@ -57,17 +59,17 @@ def wanted(type_hint: Any, limits: Iterable[Any] = ()) -> str:
         )
     )
     value_descriptions = [description for description in descriptions if description != "none"]
-    text = listed([*value_descriptions]) if value_descriptions else "none"
+    text = join_words([*value_descriptions]) if value_descriptions else "none"
     text = f"{text}, {' and '.join(limit_texts)}" if limit_texts else text
     return f"{text}, or none" if "none" in descriptions and value_descriptions else text
 
 
-def class_name(label: object, target: str | None) -> str:
+def format_class_name(label: object, target: str | None) -> str:
     """Call a class by its label, with what was asked where the label alone says nothing.
 
     Examples
     --------
-    >>> class_name("nurse", "occupation"), class_name("1.0", "ill"), class_name("TRUE", "smiling")
+    >>> format_class_name("nurse", "occupation"), format_class_name("1.0", "ill"), format_class_name("TRUE", "smiling")
     ('nurse', 'ill = 1', 'smiling = TRUE')
     """
     text = str(label)
@@ -78,14 +80,14 @@ def class_name(label: object, target: str | None) -> str:
     return f"{target} = {number_text}"
 
 
-def target_of(record: Mapping[str, Any]) -> str:
+def find_target_term(record: Mapping[str, Any]) -> str:
     """Call what classes are classes of by the dataset's term; empty where nothing is classed."""
     terms = dict((record.get("dataset") or {}).get("terms") or ())
     target = str((record.get("spec") or {}).get("target") or "")
     return str(terms.get(target, target.replace("_", " ")))
 
 
-def choices(type_hint: Any) -> tuple[str, ...]:
+def list_choices(type_hint: Any) -> tuple[str, ...]:
     """List the words that a type takes, if it takes some words alone.
 
     Examples
@@ -101,13 +103,13 @@ def choices(type_hint: Any) -> tuple[str, ...]:
     return tuple(str(word) for word in get_args(alternatives[0]))
 
 
-def chosen_words(record: Mapping[str, Any]) -> dict[str, str]:
+def describe_task_choices(record: Mapping[str, Any]) -> dict[str, str]:
     """Say what a task set for a run (a threshold, which number), by the metrics it is about.
 
     Examples
     --------
     >>> at = {"metrics": ["accuracy"], "words": "at a score of 0.6"}
-    >>> chosen_words({"chosen": {"threshold": at}})
+    >>> describe_task_choices({"chosen": {"threshold": at}})
     {'accuracy': ' at a score of 0.6'}
     """
     words_by_metric: dict[str, str] = {}
@@ -116,7 +118,7 @@ def chosen_words(record: Mapping[str, Any]) -> dict[str, str]:
     return words_by_metric
 
 
-def numbered(n: int, singular: str, plural: str | None = None) -> str:
+def pluralise(n: int, singular: str, plural: str | None = None) -> str:
     """Say how many there are of something.
 
     Examples
@@ -127,7 +129,7 @@ def numbered(n: int, singular: str, plural: str | None = None) -> str:
     return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
 
 
-def listed(words: Sequence[str], *, last: str = "or") -> str:
+def join_words(words: Sequence[str], *, last: str = "or") -> str:
     """Join words: ``a, b or c``.
 
     Examples
@@ -147,9 +149,9 @@ def _alternatives(type_hint: Any) -> list[Any]:
 def _describe_single_type(type_hint: Any) -> str:
     origin, inside = get_origin(type_hint), get_args(type_hint)
     if origin is Literal:
-        return listed([repr(word) for word in inside])
-    if type_hint in _PLAIN:
-        return _PLAIN[type_hint]
+        return join_words([repr(word) for word in inside])
+    if type_hint in _TYPE_DESCRIPTIONS:
+        return _TYPE_DESCRIPTIONS[type_hint]
     if origin is not None and isinstance(origin, type):
         if issubclass(origin, Mapping):
             return "a mapping {name: value, other: value}"
@@ -163,7 +165,7 @@ def _describe_single_type(type_hint: Any) -> str:
     return "a value of the right kind"
 
 
-def brief(name: str, width: int = 60) -> str:
+def shorten_name(name: str, width: int = 60) -> str:
     """Cut the middle of a name that would drown its sentence; tables have it whole.
 
     Examples

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
 
@@ -16,7 +16,7 @@ INFO = AnalysisInfo(
 )
 
 
-def explain(run: Run, *, most: int = 3) -> Explained:
+def explain(run: Run, *, most: int = 3) -> AnalysisResult:
     """Say the lowest group of each attribute and metric.
 
     Parameters
@@ -50,4 +50,4 @@ def explain(run: Run, *, most: int = 3) -> Explained:
         }
         for rank, row in enumerate(lowest.head(most).iter_rows(named=True), start=1)
     ]  # fmt: skip
-    return Explained(FINDINGS.conform(pl.DataFrame(rows)) if rows else FINDINGS.empty())
+    return AnalysisResult(FINDINGS.conform(pl.DataFrame(rows)) if rows else FINDINGS.empty())

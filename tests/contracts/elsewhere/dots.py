@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.predictions import Seen
+from isolux.predictions import FileProbe
 from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.info import FormatInfo, Reference
 from isolux.vocabulary.tables import BOX_PREDICTIONS, check
@@ -22,7 +22,7 @@ INFO = FormatInfo(
 _HEAD = b"dots 1"
 
 
-def misfit(seen: Seen) -> str | None:
+def misfit(seen: FileProbe) -> str | None:
     r"""Say why these are no dots; None: they are.
 
     Examples
@@ -80,7 +80,7 @@ def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
     names = ("image_id", "box_x", "box_y", "box_w", "box_h", "score")
     table = pl.DataFrame(rows, schema=list(names), orient="row") if rows else pl.DataFrame()
     boxes = table.with_columns(model=pl.lit(model or path.stem), label=None)
-    return check(BOX_PREDICTIONS.conform(boxes), BOX_PREDICTIONS, where=str(path))
+    return check(BOX_PREDICTIONS.conform(boxes), BOX_PREDICTIONS, source=str(path))
 
 
 def _row(line: str, where: str) -> tuple[str | float, ...]:

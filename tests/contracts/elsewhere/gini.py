@@ -17,7 +17,7 @@ INFO = MeasureInfo(
         ),
     ),
     direction="lower",
-    alike=0.0,
+    parity_value=0.0,
     high=1.0,
     unit="",
     interval="percentile",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks import problems_of
+from isolux.checks import make_problems
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 
@@ -43,7 +43,7 @@ def check(dataset: Dataset, *, least: float = 0.0) -> pl.DataFrame:
     """
     watts = dataset.attributes.filter(pl.col("attribute") == "watts")
     rows = watts.filter(pl.col("value").cast(pl.Float64, strict=False) <= least)
-    return problems_of(
+    return make_problems(
         "watts", rows.sort("unit_id"), "a lantern gives no light", severity="warning",
         unit_kind="instance", unit_id="unit_id", expected=f"above {least:g} watts", found="value",
     )  # fmt: skip

@@ -17,9 +17,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from isolux_curate.annotation import exchange
-from isolux_curate.annotation.exchange import pull, push
-from isolux_curate.annotation.server import Server
-from isolux_curate.project.database import _WRITES
+from isolux_curate.annotation.exchange import import_answers, upload_tasks
+from isolux_curate.annotation.server import LabelStudioServer
+from isolux_curate.project.database import _WRITE_OPTION
 from isolux_curate.project.folder import open_project
 
 _BATCH = 4
@@ -31,14 +31,14 @@ def _die() -> None:
 
 def _step(asked: list[str], at: int, *, after: bool) -> None:
     verb, folder, stage, url, token = asked
-    exchange._READ_TOGETHER = exchange._SENT_TOGETHER = _BATCH
+    exchange._READ_TOGETHER = exchange._UPLOAD_BATCH_SIZE = _BATCH
     writes = [0]
     real = sa.engine.default.DefaultDialect.do_commit
-    project = open_project(folder, who="kill")
+    project = open_project(folder, curator="kill")
 
     @sa.event.listens_for(project.engine, "commit")
     def _(connection: sa.Connection) -> None:
-        if connection.get_execution_options().get(_WRITES):
+        if connection.get_execution_options().get(_WRITE_OPTION):
             writes[0] += 1
             if writes[0] == at and not after:
                 _die()
@@ -49,7 +49,9 @@ def _step(asked: list[str], at: int, *, after: bool) -> None:
             _die()
 
     sa.engine.default.DefaultDialect.do_commit = commit
-    (pull if verb == "pull" else push)(project, stage, Server(url, token, timeout_s=120))
+    (import_answers if verb == "pull" else upload_tasks)(
+        project, stage, LabelStudioServer(url, token, timeout_s=120)
+    )
 
 
 def main() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import yaml
 
-from isolux_curate.annotation.sheets import read_given
-from isolux_curate.intake.arrival import add
-from isolux_curate.project.folder import Project, create, open_project
+from isolux_curate.annotation.sheets import import_sheet
+from isolux_curate.intake.arrival import ingest_photos
+from isolux_curate.project.folder import Project, create_project, open_project
 from tests.curate.intake._photos import photo, write
 
 CLASSES = ["guitarist", "nurse"]
@@ -20,11 +20,11 @@ def annotated_project(folder: Path, photos: int, database: str = "sqlite") -> Pr
     write(folder / "in", {f"{k}.jpg": photo((400, 300), shade=k % 200) for k in range(photos)})
     rows = "".join(f"{k}.jpg,s{k}\n" for k in range(photos))
     (folder / "photos.csv").write_text("file,subject_id\n" + rows)
-    made = create(folder / "p", database=database, who="ada")
+    made = create_project(folder / "p", database=database, curator="ada")
     path = made.folder / "project.yaml"
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"classes": CLASSES}))
-    project = open_project(made.folder, who="ada")
-    add(project, folder / "photos.csv", photos=folder / "in")
+    project = open_project(made.folder, curator="ada")
+    ingest_photos(project, folder / "photos.csv", photos=folder / "in")
     return project
 
 
@@ -59,5 +59,5 @@ def tone(*values: str, tight: str = "yes", right: str = "yes") -> list[Any]:
 
 def brought(project: Project, stage: str, file: Path, **who: str) -> tuple[int, int, int]:
     """Bring in a file; how many answers are new, how many do not count, photos sent back."""
-    done = read_given(project, stage, file, **who)
-    return done.new, done.refused, done.sent_back
+    done = import_sheet(project, stage, file, **who)
+    return done.n_new, done.n_refused, done.n_sent_back

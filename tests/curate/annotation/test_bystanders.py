@@ -11,13 +11,13 @@ import pytest
 import sqlalchemy as sa
 from PIL import Image
 
-from isolux.io.consent import append
-from isolux_curate.annotation.sheets import read_given, write_tasks
-from isolux_curate.intake.arrival import add
-from isolux_curate.project.database import writing
-from isolux_curate.project.decisions import decide
+from isolux.io.consent import append_consent
+from isolux_curate.annotation.sheets import import_sheet, write_tasks
+from isolux_curate.intake.arrival import ingest_photos
+from isolux_curate.project.database import write_transaction
+from isolux_curate.project.decisions import record_decision
 from isolux_curate.project.folder import Project
-from isolux_curate.project.reading import funnel, left_out, read_images, read_instances
+from isolux_curate.project.reading import read_exclusions, read_funnel, read_images, read_instances
 from isolux_curate.project.tables import instances
 from isolux_curate.verbs.release import publish_dataset
 from tests.cli._run import isolux as command
@@ -31,21 +31,21 @@ AGREED = ["s0", "s1", "s2"]
 def project(tmp_path: Path) -> Project:
     """Three photos of one person each, who agreed to all."""
     made = annotated_project(tmp_path, 3)
-    append(made.consent, "grant", "subject", AGREED, ["evaluation", "publication"])
+    append_consent(made.consent_path, "grant", "subject", AGREED, ["evaluation", "publication"])
     return made
 
 
 def _drawn(project: Project, folder: Path, boxes: str, who: str = "ada") -> tuple[str, ...]:
     write_tasks(project, "boxes", folder / "boxes")
     (folder / "boxes.csv").write_text("image_id,label,x,y,w,h\n" + boxes)
-    return read_given(project, "boxes", folder / "boxes.csv", annotator=who).notes
+    return import_sheet(project, "boxes", folder / "boxes.csv", annotator=who).notes
 
 
 def _counted(project: Project, folder: Path, **people: int) -> tuple[str, ...]:
     write_tasks(project, "count", folder / "count")
     rows = "".join(f"{photo[1:]},people,{n}\n" for photo, n in people.items())
     (folder / "count.csv").write_text("image_id,question,answer\n" + rows)
-    return read_given(project, "count", folder / "count.csv", annotator="ada").notes
+    return import_sheet(project, "count", folder / "count.csv", annotator="ada").notes
 
 
 def _published(project: Project, folder: Path) -> tuple[Path, tuple[str, ...]]:
@@ -59,8 +59,8 @@ def test_two_boxes_in_a_photo_of_one_wait_until_someone_decides(
     notes = _drawn(project, tmp_path, "0,nurse,10,20,100,200\n" + BOTH)
     assert "1 photo waits for a decision, with more people drawn than named: 1-" in notes[0]
     assert read_images(project)["image_id"].to_list() == ["0", "2"]
-    assert funnel(project).row(-1) == ("annotation", "bystander", 1, 1, 2)
-    people = read_instances(project, everything=True).filter(origin="boxes")
+    assert read_funnel(project).row(-1) == ("annotation", "bystander", 1, 1, 2)
+    people = read_instances(project, include_excluded=True).filter(origin="boxes")
     assert people["subject_id"].to_list() == ["s0", None, None]
     public, told = _published(project, tmp_path)
     assert len(list((public / "photos").iterdir())) == 2
@@ -94,7 +94,7 @@ def test_two_boxes_in_a_photo_of_one_wait_until_someone_decides(
 def test_a_photo_with_a_bystander_can_be_refused(project: Project, tmp_path: Path) -> None:
     _drawn(project, tmp_path, BOTH)
     refused = pl.DataFrame({"unit_id": ["1"], "reason": ["A passer-by."]})
-    decide(project, "review", "privacy", refused, looked_at=["1"])
+    record_decision(project, "review", "privacy", refused, examined_units=["1"])
     assert read_images(project)["image_id"].to_list() == ["0", "2"]
 
 
@@ -122,7 +122,7 @@ def test_two_annotators_draw_different_people(
             "image_id,annotator,label,x,y,w,h\n0,ada,nurse,100,50,120,200\n"
             "1,ada,nurse,100,50,120,200\n0,bo,nurse,104,55,120,200\n1,bo,nurse,250,50,120,200\n"
         )
-        notes = read_given(project, "boxes", tmp_path / "b.csv").notes
+        notes = import_sheet(project, "boxes", tmp_path / "b.csv").notes
     else:
         _drawn(project, tmp_path, "0,nurse,100,50,120,200\n1,nurse,100,50,120,200\n")
         more = "0,nurse,104,55,120,200\n1,nurse,250,50,120,200\n"
@@ -131,10 +131,17 @@ def test_two_annotators_draw_different_people(
     assert read_images(project)["image_id"].to_list() == ["0", "2"]
     public, _ = _published(project, tmp_path)
     assert len(list((public / "photos").iterdir())) == 2
-    boxes = read_instances(project, everything=True).filter(origin="boxes", image_id="1")
+    boxes = read_instances(project, include_excluded=True).filter(origin="boxes", image_id="1")
     bystander = boxes.filter(x=250)["instance_id"].item()
     refused = pl.DataFrame({"unit_id": [bystander], "reason": ["A passer-by."]})
-    decide(project, "annotation", "bystander", refused, looked_at=[bystander], unit_kind="instance")
+    record_decision(
+        project,
+        "annotation",
+        "bystander",
+        refused,
+        examined_units=[bystander],
+        unit_kind="instance",
+    )
     drawn = read_instances(project).filter(origin="boxes", image_id="1")
     assert drawn.select("subject_id", "x").rows() == [("s1", 100.0)]
 
@@ -161,9 +168,11 @@ def test_a_refused_box_beside_the_one_that_stands_holds_the_photo(
 def test_a_loose_box_is_still_someone(project: Project, tmp_path: Path) -> None:
     """A box that a rater found wrong goes back to be drawn again; that it was there stays."""
     _drawn(project, tmp_path, BOTH)
-    boxes = read_instances(project, everything=True).filter(origin="boxes")["instance_id"]
+    boxes = read_instances(project, include_excluded=True).filter(origin="boxes")["instance_id"]
     refused = pl.DataFrame({"unit_id": [boxes[0]], "reason": ["no"]})
-    decide(project, "annotation", "box or class", refused, looked_at=boxes, unit_kind="instance")
+    record_decision(
+        project, "annotation", "box or class", refused, examined_units=boxes, unit_kind="instance"
+    )
     assert read_images(project)["image_id"].to_list() == ["0", "2"]
 
 
@@ -174,10 +183,10 @@ def test_a_photo_of_two_holds_two(
     project: Project, tmp_path: Path, boxes: str, stands: bool
 ) -> None:
     (tmp_path / "more.csv").write_text("file,subject_id\n1.jpg,s2\n")
-    add(project, tmp_path / "more.csv", photos=tmp_path / "in")
+    ingest_photos(project, tmp_path / "more.csv", photos=tmp_path / "in")
     _drawn(project, tmp_path, boxes)
     assert ("1" in read_images(project)["image_id"]) is stands
-    people = read_instances(project, everything=True).filter(origin="boxes")
+    people = read_instances(project, include_excluded=True).filter(origin="boxes")
     assert people["subject_id"].null_count() == people.height  # no one was asked whose box it is
 
 
@@ -185,12 +194,12 @@ def test_who_is_counted_and_not_named_is_decided_once(project: Project, tmp_path
     notes = _counted(project, tmp_path, _0=1, _1=2, _2=3)
     assert "2 photos wait for a decision, with more people counted than named: 1, 2." in notes[0]
     assert read_images(project)["image_id"].to_list() == ["0"]
-    assert left_out(project)["reason"].to_list() == [
+    assert read_exclusions(project)["reason"].to_list() == [
         "2 people were counted in this photo and 1 named.",
         "3 people were counted in this photo and 1 named.",
     ]
     none = pl.DataFrame(schema={"unit_id": pl.String, "reason": pl.String})
-    decide(project, "annotation", "more counted than named", none, looked_at=["1"])
+    record_decision(project, "annotation", "more counted than named", none, examined_units=["1"])
     _counted(project, tmp_path, _0=1)
     assert read_images(project)["image_id"].to_list() == ["0", "1"]
 
@@ -198,7 +207,7 @@ def test_who_is_counted_and_not_named_is_decided_once(project: Project, tmp_path
 def test_a_count_from_before_the_ledger_holds_at_publication(tmp_path: Path) -> None:
     project = annotated_project(tmp_path, 2)
     assert _counted(project, tmp_path, _0=2, _1=1) == ()
-    append(project.consent, "grant", "subject", AGREED, ["evaluation", "publication"])
+    append_consent(project.consent_path, "grant", "subject", AGREED, ["evaluation", "publication"])
     public, notes = _published(project, tmp_path)
     assert len(list((public / "photos").iterdir())) == 1
     assert any("with more people counted than named: 0." in note for note in notes)
@@ -207,11 +216,13 @@ def test_a_count_from_before_the_ledger_holds_at_publication(tmp_path: Path) -> 
 def test_a_photo_whose_bystander_is_decided_is_not_held_for_its_count(tmp_path: Path) -> None:
     project = annotated_project(tmp_path, 2)
     _counted(project, tmp_path, _0=1, _1=2)
-    append(project.consent, "grant", "subject", AGREED, ["evaluation", "publication"])
+    append_consent(project.consent_path, "grant", "subject", AGREED, ["evaluation", "publication"])
     _drawn(project, tmp_path, BOTH)
-    boxes = read_instances(project, everything=True).filter(origin="boxes")["instance_id"]
+    boxes = read_instances(project, include_excluded=True).filter(origin="boxes")["instance_id"]
     refused = pl.DataFrame({"unit_id": [boxes[1]], "reason": ["A passer-by."]})
-    decide(project, "review", "bystander", refused, looked_at=[boxes[1]], unit_kind="instance")
+    record_decision(
+        project, "review", "bystander", refused, examined_units=[boxes[1]], unit_kind="instance"
+    )
     public, _ = _published(project, tmp_path)
     assert len(list((public / "photos").iterdir())) == 2
 
@@ -220,8 +231,8 @@ def test_a_project_that_gave_both_boxes_the_subject_before(
     project: Project, tmp_path: Path
 ) -> None:
     _drawn(project, tmp_path, BOTH)
-    with writing(project.engine) as connection:
+    with write_transaction(project.engine) as connection:
         drawn = instances.c.origin == "boxes"
         connection.execute(sa.update(instances).where(drawn).values(subject_id="s1"))
-    people = read_instances(project, everything=True).filter(origin="boxes")
+    people = read_instances(project, include_excluded=True).filter(origin="boxes")
     assert people["subject_id"].null_count() == 2

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from isolux_curate.annotation.exchange import pull, push
-from isolux_curate.annotation.server import Server
+from isolux_curate.annotation.exchange import import_answers, upload_tasks
+from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.folder import Project, check_journal, open_project
 from isolux_curate.project.reading import read_table
 from tests.curate.annotation._fake import Fake
@@ -21,7 +21,7 @@ _PHOTOS, _KILLS = 80, 10
 _SCRIPT = Path(__file__).with_name("_killed.py")
 
 
-def kill(verb: str, project: Project, stage: str, server: Server) -> tuple[int, int]:
+def kill(verb: str, project: Project, stage: str, server: LabelStudioServer) -> tuple[int, int]:
     """Kill a step ten times; how often it died, and how often after it had written."""
     asked = [verb, str(project.folder), stage, server.url, server.token, str(_KILLS)]
     done = subprocess.run(
@@ -32,12 +32,12 @@ def kill(verb: str, project: Project, stage: str, server: Server) -> tuple[int, 
     return int(died), int(wrote)
 
 
-def at_once(project: Project, server: Server) -> int:
+def at_once(project: Project, server: LabelStudioServer) -> int:
     """Let two curators push together; the number of the server's project."""
     found: list[int] = []
 
     def work() -> None:
-        found.append(push(open_project(project.folder), "count", server).server_project)
+        found.append(upload_tasks(open_project(project.folder), "count", server).server_project)
 
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
@@ -48,19 +48,21 @@ def at_once(project: Project, server: Server) -> int:
     return found[0]
 
 
-def killed_and_whole(project: Project, server: Server, photos: int, answer: object) -> None:
+def killed_and_whole(
+    project: Project, server: LabelStudioServer, photos: int, answer: object
+) -> None:
     """Push and pull, each killed ten times, then in peace: every task and answer once."""
     assert kill("push", project, "count", server) == (_KILLS, 8)
     number = at_once(project, server)
     tasks = read_table(project, "tasks")
-    assert server.count(number) == tasks.height == photos
+    assert server.count_tasks(number) == tasks.height == photos
     assert tasks["server_task"].n_unique() == photos
     for task in tasks["server_task"]:
-        server._call("POST", f"/api/tasks/{task}/annotations/", {"result": answer})
+        server._send_request("POST", f"/api/tasks/{task}/annotations/", {"result": answer})
     assert kill("pull", project, "count", server) == (_KILLS, 8)
     before = read_table(project, "annotations").height
     assert 0 < before < photos
-    assert pull(project, "count", server).new == photos - before
+    assert import_answers(project, "count", server).n_new == photos - before
     held = read_table(project, "annotations")
     assert held.height == held["task_id"].n_unique() == held["source_id"].n_unique() == photos
     assert read_table(project, "tasks")["status"].unique().to_list() == ["done"]
@@ -70,5 +72,5 @@ def killed_and_whole(project: Project, server: Server, photos: int, answer: obje
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
 def test_killed_at_ten_commits(tmp_path: Path, fake: Fake) -> None:
     project = annotated_project(tmp_path, _PHOTOS)
-    server = Server.from_environment(fake.url, timeout_s=20)
+    server = LabelStudioServer.from_environment(fake.url, timeout_s=20)
     killed_and_whole(project, server, _PHOTOS, chosen(people=["2"]))

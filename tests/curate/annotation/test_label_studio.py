@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from isolux_curate.annotation.answers import read_answers
-from isolux_curate.annotation.exchange import pull, push
-from isolux_curate.annotation.server import Server
+from isolux_curate.annotation.exchange import import_answers, upload_tasks
+from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.folder import check_journal
 from isolux_curate.project.reading import read_instances
 from tests.curate.annotation._fake import TOKEN, Fake
@@ -30,13 +30,13 @@ from tests.curate.annotation.test_killed import killed_and_whole
 _STARTS_S = 600
 
 
-def _story(tmp_path: Path, server: Server) -> None:
+def _story(tmp_path: Path, server: LabelStudioServer) -> None:
     """Push, annotate as the page does, pull, change an answer, delete a task, push once more."""
     project = annotated_project(tmp_path, 23)
-    assert push(project, "boxes", server).sent == 23
-    number = push(project, "boxes", server).server_project
-    assert server.count(number) == 23
-    listed = list(server.tasks(number, answers=True))
+    assert upload_tasks(project, "boxes", server).n_sent == 23
+    number = upload_tasks(project, "boxes", server).server_project
+    assert server.count_tasks(number) == 23
+    listed = list(server.list_tasks(number, answers=True))
     picture = urllib.request.Request(  # noqa: S310
         server.url + listed[0]["data"]["image"], headers={"Authorization": f"Token {server.token}"}
     )
@@ -46,31 +46,31 @@ def _story(tmp_path: Path, server: Server) -> None:
     ids = [task["id"] for task in listed]
     for task in ids[:3]:
         body = {"result": box("nurse", 10, 20, 30, 40, "guitarist"), "lead_time": 3.5}
-        made = server._call("POST", f"/api/tasks/{task}/annotations/", body)
-    done = pull(project, "boxes", server)
-    assert (done.seen, done.new, done.refused, done.notes) == (3, 3, 0, ())
-    assert pull(project, "boxes", server).new == 0
+        made = server._send_request("POST", f"/api/tasks/{task}/annotations/", body)
+    done = import_answers(project, "boxes", server)
+    assert (done.n_answers, done.n_new, done.n_refused, done.notes) == (3, 3, 0, ())
+    assert import_answers(project, "boxes", server).n_new == 0
     drawn = read_instances(project).filter(origin="boxes")
     assert drawn.select("x", "y", "w", "h", "primary", "secondary").unique().rows() == [
         (40.0, 60.0, 120.0, 120.0, "nurse", "guitarist")
     ]
     time.sleep(0.01)
     change = {"result": box("guitarist", 0, 0, 50, 50)}
-    server._call("PATCH", f"/api/annotations/{made['id']}/", change)
-    assert pull(project, "boxes", server).new == 1
+    server._send_request("PATCH", f"/api/annotations/{made['id']}/", change)
+    assert import_answers(project, "boxes", server).n_new == 1
     assert sorted(read_answers(project, "boxes")["label"]) == ["guitarist", "nurse", "nurse"]
     assert server.delete_task(ids[0])
     assert not server.delete_task(ids[0])
-    assert "no longer on the server" in pull(project, "boxes", server).notes[0]
+    assert "no longer on the server" in import_answers(project, "boxes", server).notes[0]
     check_journal(project)
 
 
 def test_the_story_with_the_fake_server(tmp_path: Path, fake: Fake) -> None:
-    _story(tmp_path, Server.from_environment(fake.url, timeout_s=5))
+    _story(tmp_path, LabelStudioServer.from_environment(fake.url, timeout_s=5))
 
 
 @pytest.fixture
-def label_studio(tmp_path: Path) -> Iterator[Server]:
+def label_studio(tmp_path: Path) -> Iterator[LabelStudioServer]:
     program = os.environ.get("ISOLUX_LABEL_STUDIO") or shutil.which("label-studio")
     if program is None:
         pytest.skip("Label Studio is not installed: pip install label-studio==1.23.2")
@@ -92,7 +92,7 @@ def label_studio(tmp_path: Path) -> Iterator[Server]:
     ) as running:  # fmt: skip
         try:
             _wait(url, running, tmp_path / "log")
-            yield Server(url, TOKEN, timeout_s=60)
+            yield LabelStudioServer(url, TOKEN, timeout_s=60)
         finally:
             running.kill()
 
@@ -108,7 +108,7 @@ def _wait(url: str, running: subprocess.Popen[bytes], log: Path) -> None:
     pytest.fail(f"Label Studio did not start in {_STARTS_S} seconds")
 
 
-def test_the_story_with_label_studio(tmp_path: Path, label_studio: Server) -> None:
+def test_the_story_with_label_studio(tmp_path: Path, label_studio: LabelStudioServer) -> None:
     _story(tmp_path, label_studio)
     (tmp_path / "killed").mkdir()
     project = annotated_project(tmp_path / "killed", 80)

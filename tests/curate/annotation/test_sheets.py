@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.io.consent import append
+from isolux.io.consent import append_consent
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux_curate.annotation.answers import read_answers
-from isolux_curate.annotation.sheets import read_given, write_answers, write_tasks
+from isolux_curate.annotation.sheets import import_sheet, write_answers, write_tasks
 from isolux_curate.project.folder import Project
 from isolux_curate.project.reading import read_instances, read_table
 from tests.curate.annotation._projects import annotated_project, brought
@@ -56,7 +56,7 @@ def test_what_goes_out_comes_in(project: Project, tmp_path: Path) -> None:
         "image_id,annotator,question,answer\n0,ada,people,2\n1,ada,people,1\n2,bo,people,3\n"
     )
     assert brought(project, "count", tmp_path / "given.csv") == (3, 0, 0)
-    assert write_answers(project, "count", tmp_path / "answers.csv").rows == 3
+    assert write_answers(project, "count", tmp_path / "answers.csv").n_rows == 3
     held = pl.read_csv(tmp_path / "answers.csv", infer_schema=False)
     assert held.select("instance_id", "annotator", "label").sort("instance_id").rows() == [
         ("0", "ada", "2"), ("1", "ada", "1"), ("2", "bo", "3"),
@@ -67,7 +67,7 @@ def test_a_changed_answer_is_a_new_version(project: Project, tmp_path: Path) -> 
     write_tasks(project, "count", tmp_path / "out")
     for said in ("2", "3"):
         (tmp_path / "given.csv").write_text(f"image_id,question,answer\n0,people,{said}\n")
-        assert read_given(project, "count", tmp_path / "given.csv", annotator="ada").new == 1
+        assert import_sheet(project, "count", tmp_path / "given.csv", annotator="ada").n_new == 1
     versions = read_table(project, "annotations").sort("version")
     assert versions.select("version", "status").rows() == [(1, "superseded"), (2, "stands")]
 
@@ -88,7 +88,7 @@ def test_answers_that_do_not_fit_are_refused_whole(
     write_tasks(project, "count", tmp_path / "out")
     (tmp_path / name).write_text(text)
     with pytest.raises(error, match=said):
-        read_given(project, "count", tmp_path / name, annotator="ada")
+        import_sheet(project, "count", tmp_path / name, annotator="ada")
     assert read_table(project, "annotations").is_empty()
 
 
@@ -96,29 +96,29 @@ def test_who_answered_must_be_said(project: Project, tmp_path: Path) -> None:
     write_tasks(project, "count", tmp_path / "out")
     (tmp_path / "a.csv").write_text("image_id,question,answer\n0,people,2\n")
     with pytest.raises(UnknownNameError, match="there is no column named 'annotator'"):
-        read_given(project, "count", tmp_path / "a.csv")
+        import_sheet(project, "count", tmp_path / "a.csv")
 
 
 def test_a_json_that_is_no_coco_file_is_refused(project: Project, tmp_path: Path) -> None:
     write_tasks(project, "boxes", tmp_path / "out")
     (tmp_path / "a.json").write_text('{"images": []}')
     with pytest.raises(FileError, match="this is not a COCO file of boxes"):
-        read_given(project, "boxes", tmp_path / "a.json", annotator="ada")
+        import_sheet(project, "boxes", tmp_path / "a.json", annotator="ada")
 
 
 def test_answers_of_annotators_who_withdrew_stay_out(project: Project, tmp_path: Path) -> None:
     head, given = "image_id,annotator,question,answer\n", tmp_path / "given.csv"
     write_tasks(project, "count", tmp_path / "out")
     given.write_text(head + "0,ada,people,2\n1,bo,people,1\n")
-    read_given(project, "count", given)
-    append(project.consent, "grant", "annotator", ["ada", "bo"], ["evaluation"])
-    append(project.consent, "revoke", "annotator", ["ada"], ["evaluation"])
+    import_sheet(project, "count", given)
+    append_consent(project.consent_path, "grant", "annotator", ["ada", "bo"], ["evaluation"])
+    append_consent(project.consent_path, "revoke", "annotator", ["ada"], ["evaluation"])
     given.write_text(head + "2,ada,people,2\n3,bo,people,1\n3,cy,people,1\n")
-    done = read_given(project, "count", given)
-    assert done.new == 2
+    done = import_sheet(project, "count", given)
+    assert done.n_new == 2
     assert done.notes == ("1 answer left out: the annotators withdrew.",)
     wrote = write_answers(project, "count", tmp_path / "answers.csv")
-    assert (wrote.rows, wrote.withdrawn) == (3, 1)
+    assert (wrote.n_rows, wrote.n_withdrawn) == (3, 1)
     assert set(pl.read_csv(tmp_path / "answers.csv")["annotator"]) == {"bo", "cy"}
 
 
@@ -126,7 +126,7 @@ def test_of_who_is_asked_again_the_last_answer_stands(project: Project, tmp_path
     sheet = tmp_path / "given.csv"
     write_tasks(project, "boxes", tmp_path / "out")
     sheet.write_text("image_id,annotator,label,x,y,w,h\n0,ada,nurse,10,20,30,40\n")
-    read_given(project, "boxes", sheet)
+    import_sheet(project, "boxes", sheet)
     (person,) = read_instances(project).filter(origin="boxes")["instance_id"]
 
     def rated(**tones: str) -> None:
@@ -136,7 +136,7 @@ def test_of_who_is_asked_again_the_last_answer_stands(project: Project, tmp_path
         rows += [f"{person},{who},{question},yes" for who in tones
                  for question in ("is the box tight?", "is the class right?")]  # fmt: skip
         sheet.write_text("instance_id,annotator,question,answer\n" + "\n".join(rows) + "\n")
-        read_given(project, "skin_tone", sheet)
+        import_sheet(project, "skin_tone", sheet)
 
     rated(ada="3 4", bo="1 9", cy="3 4")  # tones that are no neighbours: all three again
     rated(ada="5 6", bo="4 5", di="4 5")
@@ -145,4 +145,4 @@ def test_of_who_is_asked_again_the_last_answer_stands(project: Project, tmp_path
     assert tones.rows() == [
         ("ada", ["5", "6"]), ("bo", ["4", "5"]), ("cy", ["3", "4"]), ("di", ["4", "5"]),
     ]  # fmt: skip
-    assert read_answers(project, "skin_tone", everything=True)["round"].unique().len() == 2
+    assert read_answers(project, "skin_tone", include_all=True)["round"].unique().len() == 2

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from isolux_curate.annotation.server import Server
+from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.folder import Project, check_journal
 from isolux_curate.project.reading import read_table
 from tests.curate._postgres import Postgres
@@ -48,7 +48,7 @@ def _pushed_by_two(project: Project, fake: Fake) -> None:
     assert tasks.height == _PHOTOS
     number = int(tasks["server_project"][0])
     assert tasks["server_project"].to_list() == [number] * _PHOTOS
-    assert Server(fake.url, TOKEN).count(number) == _PHOTOS
+    assert LabelStudioServer(fake.url, TOKEN).count_tasks(number) == _PHOTOS
     check_journal(project)
 
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from isolux.vocabulary.errors import FileError, UnknownNameError
-from isolux_curate.candidates.captions import PERSON, concepts, read_nouns
+from isolux_curate.candidates.captions import PERSON_SYNSET, read_nouns, select_concepts
 from tests._shared import shared_data
 
 # As wndb(5WN) says: offset, file number, n, how many words (hex), words, pointers.
@@ -38,7 +38,7 @@ def test_wordnets_file_is_read(nouns: pl.DataFrame) -> None:
 
 
 def test_each_rule_says_why(nouns: pl.DataFrame) -> None:
-    found = concepts(
+    found = select_concepts(
         nouns, offensive=["Bad word"], imagenet=["n09605289", "n10020890", "n10679174",
                                                   "n10111111", "n10222222"],
         examples={"n09605289": 900, "n10020890": 800, "n10679174": 700, "n10222222": 499},
@@ -56,7 +56,7 @@ def test_each_rule_says_why(nouns: pl.DataFrame) -> None:
 
 def test_depth_counts_from_person(nouns: pl.DataFrame, monkeypatch) -> None:
     monkeypatch.setattr("isolux_curate.candidates.captions.DEEPEST", 2)
-    found = concepts(nouns)
+    found = select_concepts(nouns)
     assert dict(found.select("synset", "reason").iter_rows())["n10679174"] == (
         "3 steps below, more than 2"
     )
@@ -64,7 +64,7 @@ def test_depth_counts_from_person(nouns: pl.DataFrame, monkeypatch) -> None:
 
 def test_a_root_that_there_is_not_is_named(nouns: pl.DataFrame) -> None:
     with pytest.raises(UnknownNameError, match="there is no synset named 'n1'"):
-        concepts(nouns, root="n1")
+        select_concepts(nouns, root="n1")
 
 
 def test_another_file_is_refused(tmp_path: Path) -> None:
@@ -77,4 +77,4 @@ def test_imagenets_list_of_synsets_holds_person() -> None:
     """The numbers of data.noun and of ImageNet are one: *person* is in both under the same one."""
     text = (shared_data("wordnet") / "imagenet_synset_to_lemma.txt").read_text()
     lemmas = dict(line.split("\t", 1) for line in text.splitlines() if "\t" in line)
-    assert lemmas[PERSON].startswith("person, individual")
+    assert lemmas[PERSON_SYNSET].startswith("person, individual")

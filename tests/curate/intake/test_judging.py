@@ -8,14 +8,14 @@ import polars as pl
 import pytest
 import yaml
 
-from isolux.io.consent import append
+from isolux.io.consent import append_consent
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.intake.arrival import add, bring_in
-from isolux_curate.intake.judging import judge, letters
+from isolux_curate.intake.arrival import ingest_photos, write_photos
+from isolux_curate.intake.judging import apply_rules, list_refusal_letters
 from isolux_curate.intake.rules import aspect, zoom
-from isolux_curate.project.folder import Project, create, open_project
-from isolux_curate.project.reading import funnel, left_out, read_images
+from isolux_curate.project.folder import Project, create_project, open_project
+from isolux_curate.project.reading import read_exclusions, read_funnel, read_images
 from tests.curate._projects import project_of
 from tests.curate.intake._photos import cropped, photo, rendered, write, zoomed
 
@@ -43,17 +43,19 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     (folder / "photos.csv").write_text("file,subject_id,copyright,device_year\n" + rows)
     people = "".join(f"s{k},30,3,form {k}\n" for k in range(len(PLANTED)))
     (folder / "subjects.csv").write_text("subject_id,age,language_right,consent\n" + people)
-    made = create(folder / "p")
-    add(made, folder / "photos.csv", photos=folder / "in", subjects=folder / "subjects.csv")
+    made = create_project(folder / "p")
+    ingest_photos(
+        made, folder / "photos.csv", photos=folder / "in", subjects=folder / "subjects.csv"
+    )
     return made
 
 
 def test_every_planted_fault_is_found_by_its_rule_and_nothing_else(project: Project) -> None:
-    done = judge(project)
+    done = apply_rules(project)
     assert done.notes == ()
-    found = left_out(project).select("image_id", "rule").sort("image_id").rows()
+    found = read_exclusions(project).select("image_id", "rule").sort("image_id").rows()
     assert found == [(n, n.split()[0]) for n in PLANTED if not n.startswith("good")]
-    assert judge(project).rules["new"].sum() == 0
+    assert apply_rules(project).rules["new"].sum() == 0
     assert read_images(project)["image_id"].to_list() == ["good", "good 2"]
 
 
@@ -61,7 +63,7 @@ def _of(
     folder: Path, people: dict[str, list[object]], known: dict[str, list[object]] | None = None
 ) -> Project:
     """Make a project of facts alone."""
-    made = create(folder / "p")
+    made = create_project(folder / "p")
     table = pl.DataFrame(people)
     if "subject_id" not in table.columns:
         table = table.with_columns(subject_id=pl.format("s-{}", "image_id"))
@@ -70,13 +72,13 @@ def _of(
     photos = table.select("image_id").unique(maintain_order=True)
     if "sha256" in people:
         photos = table.select("image_id", "sha256").unique(maintain_order=True)
-    bring_in(made, photos, table, pl.DataFrame(known) if known else None)
+    write_photos(made, photos, table, pl.DataFrame(known) if known else None)
     return made
 
 
 def _out(project: Project, rule: str) -> list[str]:
-    judge(project, only=[rule])
-    return sorted(left_out(project).filter(rule=rule)["image_id"])
+    apply_rules(project, rules_to_apply=[rule])
+    return sorted(read_exclusions(project).filter(rule=rule)["image_id"])
 
 
 def test_people_must_be_of_age_by_their_countrys_law(tmp_path: Path) -> None:
@@ -91,7 +93,7 @@ def test_an_adult_beside_a_child_is_told_so(tmp_path: Path) -> None:
     known = {"subject_id": ["s1", "s2"], "age": [40.0, 9.0]}
     project = _of(tmp_path, people, known)
     assert _out(project, "adults") == ["a"]
-    assert left_out(project)["reason"].to_list() == [
+    assert read_exclusions(project)["reason"].to_list() == [
         "Someone in this photo is not of age. Only people of age can take part."
     ]
 
@@ -126,7 +128,7 @@ def test_only_a_clear_yes_stands_and_any_other_word_is_named(tmp_path: Path, rul
     photos = [f"{k:02d}" for k in range(len(said))]
     project = _of(tmp_path, {"image_id": photos, rule: said})
     assert _out(project, rule) == photos[: len(NO_YES)]
-    reasons = dict(left_out(project).select("image_id", "reason").iter_rows())
+    reasons = dict(read_exclusions(project).select("image_id", "reason").iter_rows())
     for photo_id, word in zip(photos, NO_YES, strict=False):
         assert word == "withdrew" or f"'{word}', which is not a clear yes" in reasons[photo_id]
 
@@ -134,7 +136,7 @@ def test_only_a_clear_yes_stands_and_any_other_word_is_named(tmp_path: Path, rul
 def test_an_age_that_no_one_has_is_not_known(tmp_path: Path) -> None:
     project = _of(tmp_path, {"image_id": list("abcde"), "age": [250.0, -3.0, 120.0, 17.0, 121.0]})
     assert _out(project, "adults") == ["a", "b", "d", "e"]
-    reasons = dict(left_out(project).select("image_id", "reason").iter_rows())
+    reasons = dict(read_exclusions(project).select("image_id", "reason").iter_rows())
     assert "250, cannot be right" in reasons["a"]
     assert "-3, cannot be right" in reasons["b"]
     assert reasons["d"] == "Only people of age can take part, from 18 years."
@@ -142,12 +144,12 @@ def test_an_age_that_no_one_has_is_not_known(tmp_path: Path) -> None:
 
 def test_the_ledger_says_who_consented_and_a_revocation_takes_the_photo_out(tmp_path: Path) -> None:
     project = _of(tmp_path, {"image_id": ["a", "b", "c"], "subject_id": ["s1", "s2", "s3"]})
-    append(project.consent, "grant", "subject", ["s1", "s2"], ["evaluation"])
+    append_consent(project.consent_path, "grant", "subject", ["s1", "s2"], ["evaluation"])
     assert _out(project, "consent") == ["c"]
-    append(project.consent, "grant", "subject", ["s3"], ["evaluation"])
-    append(project.consent, "revoke", "subject", ["s1"], ["evaluation"])
+    append_consent(project.consent_path, "grant", "subject", ["s3"], ["evaluation"])
+    append_consent(project.consent_path, "revoke", "subject", ["s1"], ["evaluation"])
     assert _out(project, "consent") == ["a"]
-    assert "took their consent back" in letters(project)["reasons"][0]
+    assert "took their consent back" in list_refusal_letters(project)["reasons"][0]
 
 
 def test_of_more_than_ten_photos_the_first_that_can_be_taken_are(tmp_path: Path) -> None:
@@ -155,7 +157,7 @@ def test_of_more_than_ten_photos_the_first_that_can_be_taken_are(tmp_path: Path)
     people = {"image_id": photos, "subject_id": ["s1"] * 13,
               "copyright": ["no", *["yes"] * 12]}  # fmt: skip
     project = _of(tmp_path, people)
-    judge(project, only=["copyright"])
+    apply_rules(project, rules_to_apply=["copyright"])
     assert _out(project, "per_subject") == ["11", "12"]  # 00 has no copyright and takes no place
 
 
@@ -186,18 +188,18 @@ def test_devices_are_dated_by_a_table_of_the_users(tmp_path: Path) -> None:
     project = _of(tmp_path, people)
     table = tmp_path / "devices.csv"
     table.write_text("make,model,year\nAcme,Phone 1,2009\nAcme,Phone 3,2014\n")
-    judge(project, only=["device_year"], devices=table)
-    reasons = dict(left_out(project).select("image_id", "reason").iter_rows())
+    apply_rules(project, rules_to_apply=["device_year"], devices=table)
+    reasons = dict(read_exclusions(project).select("image_id", "reason").iter_rows())
     assert sorted(reasons) == ["a", "c"]
     assert "a device of 2009" in reasons["a"]
     assert "could not tell which device" in reasons["c"]
     table.write_text("make,model,year\nAcme,Phone 1,2009\nAcme,phone 1,2012\n")
     with pytest.raises(TableError, match="is listed twice"):
-        judge(project, devices=table)
+        apply_rules(project, devices=table)
 
 
 def test_a_rule_that_knows_nothing_says_so_and_refuses_no_one(tmp_path: Path) -> None:
-    done = judge(_of(tmp_path, {"image_id": ["a"]}))
+    done = apply_rules(_of(tmp_path, {"image_id": ["a"]}))
     assert all(isinstance(note, Caution) for note in done.notes)
     told = "\n".join(done.notes)
     assert "The rule adults was not applied: no photo and no subject has 'age'" in told
@@ -215,21 +217,21 @@ def test_settings_stand_in_the_projects_file(tmp_path: Path) -> None:
 
     assert _out(project, "megapixels") == ["a", "b"]
     assert _out(settings({"megapixels": {"least": 5}}), "megapixels") == ["b"]
-    assert funnel(project)["remain"][-1] == 1
+    assert read_funnel(project)["remain"][-1] == 1
     with pytest.raises(UnknownNameError, match="did you mean 'megapixels'"):
-        judge(settings({"megapixel": {"least": 5}}))
+        apply_rules(settings({"megapixel": {"least": 5}}))
     with pytest.raises(SpecError, match="there is no setting 'minimum'"):
-        judge(settings({"megapixels": {"minimum": 5}}))
+        apply_rules(settings({"megapixels": {"minimum": 5}}))
     with pytest.raises(SpecError, match="cannot be used"):
-        judge(settings({"megapixels": {"least": "many"}}))
+        apply_rules(settings({"megapixels": {"least": "many"}}))
 
 
 def test_letters_tell_each_subject_every_reason(tmp_path: Path) -> None:
     people = {"image_id": ["a", "a"], "subject_id": ["s1", "s2"], "copyright": ["no", "no"],
               "consent": ["yes", "no"]}  # fmt: skip
     project = _of(tmp_path, people)
-    judge(project)
-    told = letters(project)
+    apply_rules(project)
+    told = list_refusal_letters(project)
     assert told["subject_id"].to_list() == ["s1", "s2"]
     assert told["reasons"][0].count("\n") == 1
 
@@ -238,7 +240,7 @@ def test_a_childs_file_is_known_again_under_another_name(tmp_path: Path) -> None
     known = {"subject_id": ["s-a", "s-b", "s-c", "s-d"], "age": [12.0, 30.0, 30.0, None]}
     project = _of(tmp_path, {"image_id": list("abcd"), "sha256": ["x", "x", "y", "z"]}, known)
     assert _out(project, "adults") == ["a", "b", "d"]
-    said = dict(left_out(project).filter(rule="adults").select("image_id", "reason").rows())
+    said = dict(read_exclusions(project).filter(rule="adults").select("image_id", "reason").rows())
     assert said["b"] == "This file came in before as a photo of someone who is not of age."
 
 
@@ -250,5 +252,7 @@ def test_every_row_that_speaks_of_copyright_must_say_yes(tmp_path: Path) -> None
 
 def test_a_rule_that_is_named_twice_is_asked_once(tmp_path: Path) -> None:
     project = project_of(tmp_path / "p", ["a"])
-    assert judge(project, only=["subjects", "subjects"]).rules["rule"].to_list() == ["subjects"]
-    assert len(judge(project, only=["zoom", "zoom"]).notes) == 1
+    assert apply_rules(project, rules_to_apply=["subjects", "subjects"]).rules[
+        "rule"
+    ].to_list() == ["subjects"]
+    assert len(apply_rules(project, rules_to_apply=["zoom", "zoom"]).notes) == 1

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from isolux.vocabulary.errors import TableError
-from isolux_curate.project.decisions import decide
+from isolux_curate.project.decisions import record_decision
 from isolux_curate.project.folder import Project, check_journal, read_journal
 from tests.curate._projects import project_of, refused
 
@@ -19,8 +19,10 @@ from tests.curate._projects import project_of, refused
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     made = project_of(tmp_path / "p", "abc")
-    decide(made, "quality", "blur", refused({"a": "Blurred.", "b": "Blurred."}), looked_at="abc")
-    decide(made, "consent", "form", refused({"c": "No form."}), looked_at="abc")
+    record_decision(
+        made, "quality", "blur", refused({"a": "Blurred.", "b": "Blurred."}), examined_units="abc"
+    )
+    record_decision(made, "consent", "form", refused({"c": "No form."}), examined_units="abc")
     return made
 
 
@@ -81,8 +83,8 @@ def test_a_person_is_taken_out_and_the_journal_still_verifies(project: Project) 
 
 def test_seals_do_not_tell_who_they_are_about(project: Project) -> None:
     """Two verdicts that say the same of the same photo have different seals: each has its salt."""
-    decide(project, "quality", "blur", refused({}), looked_at="a")
-    decide(project, "quality", "blur", refused({"a": "Blurred."}), looked_at="a")
+    record_decision(project, "quality", "blur", refused({}), examined_units="a")
+    record_decision(project, "quality", "blur", refused({"a": "Blurred."}), examined_units="a")
     with project.engine.begin() as connection:
         query = "SELECT seal FROM decisions WHERE unit_id = 'a' AND rule = 'blur' AND verdict='out'"
         seals = connection.execute(sa.text(query)).scalars().all()

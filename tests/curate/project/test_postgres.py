@@ -10,10 +10,10 @@ import pytest
 import sqlalchemy as sa
 
 from isolux.vocabulary.errors import IsoluxError, OutputError
-from isolux_curate.project.database import writing
-from isolux_curate.project.decisions import decide
+from isolux_curate.project.database import write_transaction
+from isolux_curate.project.decisions import record_decision
 from isolux_curate.project.folder import check_journal, open_project
-from isolux_curate.project.reading import funnel
+from isolux_curate.project.reading import read_funnel
 from tests.curate._postgres import Postgres
 from tests.curate._postgres import postgres as postgres  # noqa: PLC0414 (a fixture)
 from tests.curate._projects import project_of, refused
@@ -29,9 +29,9 @@ def test_a_project_in_postgresql(
     project = project_of(tmp_path / "p", photos, database=postgres.address)
 
     def work(name: str) -> None:
-        mine = open_project(tmp_path / "p", who=name)
+        mine = open_project(tmp_path / "p", curator=name)
         for photo in photos[:4]:
-            decide(mine, "review", name, refused({photo: "No."}), looked_at=[photo])
+            record_decision(mine, "review", name, refused({photo: "No."}), examined_units=[photo])
 
     threads = [threading.Thread(target=work, args=(name,)) for name in ("ada", "bo")]
     for thread in threads:
@@ -39,7 +39,7 @@ def test_a_project_in_postgresql(
     for thread in threads:
         thread.join()
     assert check_journal(project) == 2 + 8
-    assert funnel(project)["remain"][-1] == 8
+    assert read_funnel(project)["remain"][-1] == 8
 
     _stopped_in_the_middle(project.engine, postgres)
     with pytest.raises(IsoluxError, match="cannot be read"):
@@ -48,14 +48,16 @@ def test_a_project_in_postgresql(
     gc.collect()
     postgres.start()
     assert check_journal(open_project(tmp_path / "p")) == 10
-    assert decide(project, "review", "cy", refused({"i9": "No."}), looked_at=photos) == 1
-    assert funnel(project)["remain"][-1] == 7
+    assert (
+        record_decision(project, "review", "cy", refused({"i9": "No."}), examined_units=photos) == 1
+    )
+    assert read_funnel(project)["remain"][-1] == 7
 
 
 def _stopped_in_the_middle(engine: sa.Engine, postgres: Postgres) -> None:
     with (  # noqa: PT012 (what raises is the last line; the driver says when)
         pytest.raises(OutputError, match="could not be written") as caught,
-        writing(engine) as connection,
+        write_transaction(engine) as connection,
     ):
         connection.execute(sa.text("UPDATE images SET facts = '{}'"))
         postgres.stop()

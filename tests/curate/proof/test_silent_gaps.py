@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from isolux_curate.privacy import key_at, key_mark
+from isolux_curate.privacy import hash_pseudonym_key, read_or_create_key
 from isolux_curate.verbs.withdraw import prove
 
 PLAIN, NUMBER = "s-0417x", "20417"
@@ -142,7 +142,7 @@ def test_what_lies_in_a_file_or_is_split_in_it_is_found(tmp_path, name):
     (tmp_path / "theirs.jpg").write_bytes(picture())
     (tmp_path / "in" / name).write_bytes(PLACES[name])
     theirs = [tmp_path / "theirs.jpg"]
-    assert prove([tmp_path / "in"], who=[PLAIN], photo=theirs).found
+    assert prove([tmp_path / "in"], who=[PLAIN], photo=theirs).matches
 
 
 def test_neighbours_in_a_table_and_chance_bytes_in_a_picture_are_nothing(tmp_path):
@@ -156,7 +156,7 @@ def test_a_zip_of_a_published_folder_is_read_with_its_key(tmp_path):
     for name in ("ab", "cd"):
         keys.append(tmp_path / f"{name}.key")
         keys[-1].write_text(name * 32 + "\n")
-    mark = key_mark(key_at(keys[0]))
+    mark = hash_pseudonym_key(read_or_create_key(keys[0]))
     dataset = f'{{"format": "isolux curated dataset", "pseudonym_key_mark": "{mark}"}}'
     folder.mkdir()
     (folder / "a.zip").write_bytes(zipped(dataset=dataset, publish='{"settings": {}, "files": {}}'))
@@ -167,7 +167,7 @@ def test_a_zip_of_a_published_folder_is_read_with_its_key(tmp_path):
 
 def test_a_pipe_is_named(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    assert "pipe" in prove([tmp_path], who=[PLAIN]).blind[0][1]
+    assert "pipe" in prove([tmp_path], who=[PLAIN]).unsearchable[0][1]
 
 
 def test_a_reader_that_fails_names_the_file(tmp_path, monkeypatch):
@@ -176,21 +176,21 @@ def test_a_reader_that_fails_names_the_file(tmp_path, monkeypatch):
 
     (tmp_path / "a.tar").write_bytes(b"\0" * 257 + b"ustar" + b"\0" * 250)
     monkeypatch.setattr("tarfile.open", lambda **_: fail())
-    assert "too far" in prove([tmp_path], who=[PLAIN]).blind[0][1]
+    assert "too far" in prove([tmp_path], who=[PLAIN]).unsearchable[0][1]
 
 
 @pytest.mark.parametrize("name", NAMED)
 def test_what_is_not_read_is_named(tmp_path, name):
     (tmp_path / name).write_bytes(NAMED[name])
     done = prove([tmp_path], who=[PLAIN, NUMBER])
-    assert done.blind or done.found
+    assert done.unsearchable or done.matches
     assert not done.is_clean
 
 
 @pytest.mark.parametrize("name", FOUND)
 def test_escapes_of_addresses_are_read(tmp_path, name):
     (tmp_path / name).write_text(FOUND[name])
-    assert prove([tmp_path], who=[PLAIN]).found
+    assert prove([tmp_path], who=[PLAIN]).matches
     assert prove([tmp_path], who=["s-0418x"]).is_clean
 
 
@@ -201,7 +201,7 @@ def test_arrays_whose_rows_have_ids_are_read(tmp_path):
     (tmp_path / "probe.npz").write_bytes(npz(classes=np.array(["a", "b"]), weights=np.ones((9, 2))))
     assert prove([tmp_path], who=[PLAIN, NUMBER]).is_clean
     (tmp_path / "c.npz").write_bytes(npz(subject_id=np.array([1, 20417, 3]), **images))
-    assert [where for where, _ in prove([tmp_path], who=[NUMBER]).found] == [
+    assert [where for where, _ in prove([tmp_path], who=[NUMBER]).matches] == [
         f"{tmp_path.name}/c.npz"
     ]
 
@@ -213,8 +213,8 @@ def test_a_history_that_git_packed_is_named(tmp_path):
                   ("commit", "-qm", "y"), ("gc", "-q", "--prune=now")):  # fmt: skip
         subprocess.run([*git, *words], check=True)
     done = prove([tmp_path], who=[PLAIN])
-    assert not done.found
-    assert any(why == "a pack of git's history" for _, why in done.blind)
+    assert not done.matches
+    assert any(why == "a pack of git's history" for _, why in done.unsearchable)
 
 
 def test_a_link_within_the_folders_is_no_gap_and_its_name_is_read(tmp_path):
@@ -222,4 +222,4 @@ def test_a_link_within_the_folders_is_no_gap_and_its_name_is_read(tmp_path):
     (tmp_path / "b.txt").symlink_to(tmp_path / "a.txt")
     assert prove([tmp_path], who=[PLAIN]).is_clean
     (tmp_path / f"{PLAIN}.txt").symlink_to(tmp_path / "a.txt")
-    assert prove([tmp_path], who=[PLAIN]).found
+    assert prove([tmp_path], who=[PLAIN]).matches

@@ -11,8 +11,8 @@ import zlib
 import pytest
 
 from isolux_curate.proof import unpacking
-from isolux_curate.proof.unpacking import inner_parts
-from isolux_curate.withdrawal.rewriting import Blind
+from isolux_curate.proof.unpacking import iterate_inner_files
+from isolux_curate.withdrawal.rewriting import UnsearchableFile
 
 LARGE = bytes(1 << 16)
 
@@ -31,12 +31,12 @@ BOMBS = {
 
 @pytest.mark.parametrize("kind", BOMBS)
 def test_what_becomes_too_large_is_not_taken_for_clean(kind, monkeypatch):
-    monkeypatch.setattr(unpacking, "_MOST", 1 << 10)
+    monkeypatch.setattr(unpacking, "_MAX_UNPACKED_BYTES", 1 << 10)
     monkeypatch.setattr(unpacking, "_MAX_TEXT_BYTES", 1 << 10)
-    with pytest.raises(Blind, match="1,024 bytes"):
-        list(inner_parts("file", BOMBS[kind]))
+    with pytest.raises(UnsearchableFile, match="1,024 bytes"):
+        list(iterate_inner_files("file", BOMBS[kind]))
 
 
 @pytest.mark.parametrize("kind", BOMBS)
 def test_what_is_within_the_limit_is_unpacked(kind):
-    assert any(LARGE in part for _, part in inner_parts("file", BOMBS[kind]))
+    assert any(LARGE in part for _, part in iterate_inner_files("file", BOMBS[kind]))

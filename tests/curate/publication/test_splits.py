@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from isolux.vocabulary.errors import SpecError
-from isolux_curate.publication.photos import read_shares, split_by_subject, together
+from isolux_curate.publication.photos import assign_clusters, read_shares, split_by_subject
 
 SHARES = {"train": 0.6, "val": 0.1, "test": 0.3}
 
@@ -79,8 +79,8 @@ def test_people_who_share_photos_are_one_cluster_with_all_their_photos() -> None
     """s and t are in b; u is alone in two photos; no one is named in e."""
     rows = [("a", "s"), ("b", "s"), ("b", "t"), ("c", "t"), ("d", "u"), ("f", "u"), ("e", None)]
     named = pl.DataFrame(rows, schema=["image_id", "subject_id"], orient="row")
-    of = dict(together(named).iter_rows())
+    of = dict(assign_clusters(named).iter_rows())
     assert of["a"] == of["b"] == of["c"]
     assert of["d"] == of["f"]
     assert len({of["a"], of["d"], of["e"]}) == 3
-    assert together(named.clear()).height == 0
+    assert assign_clusters(named.clear()).height == 0

@@ -14,10 +14,10 @@ from PIL import Image
 
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux_curate.annotation.sheets import write_answers, write_tasks
-from isolux_curate.intake.arrival import add
-from isolux_curate.intake.judging import judge, letters
-from isolux_curate.project.decisions import listed
-from isolux_curate.project.folder import Project, check_journal, create, read_journal
+from isolux_curate.intake.arrival import ingest_photos
+from isolux_curate.intake.judging import apply_rules, list_refusal_letters
+from isolux_curate.project.decisions import read_hash_matches
+from isolux_curate.project.folder import Project, check_journal, create_project, read_journal
 from isolux_curate.project.reading import read_images
 from isolux_curate.quality.evidence import gather_suspects
 from isolux_curate.quality.known import decide_matches, match_photos, read_hash_list
@@ -49,9 +49,9 @@ def listing(folder: Path, text: str) -> Path:
 
 
 def brought(folder: Path, hashes: Path | None = None) -> Project:
-    project = create(folder / "p", who="ada")
+    project = create_project(folder / "p", curator="ada")
     known = None if hashes is None else read_hash_list(hashes)
-    add(project, folder / "photos.csv", photos=folder / "in", hashes=known)
+    ingest_photos(project, folder / "photos.csv", photos=folder / "in", hashes=known)
     return project
 
 
@@ -61,7 +61,7 @@ def test_a_match_is_not_copied_and_stops_what_leaves(inbox: Path, name: str) -> 
     digest = hashlib.new(name, bad).hexdigest()
     project = brought(inbox, listing(inbox, f"# a list\n{digest.upper()}\n"))
     assert not [p for p in (project.folder / "photos").rglob("*.png") if p.read_bytes() == bad]
-    assert listed(project).rows() == [("2", f"{name} {digest}", "undecided")]
+    assert read_hash_matches(project).rows() == [("2", f"{name} {digest}", "undecided")]
     assert read_images(project)["image_id"].to_list() == ["0", "1", "3"]
     for step in (
         lambda: write_tasks(project, "count", inbox / "out"),
@@ -72,8 +72,8 @@ def test_a_match_is_not_copied_and_stops_what_leaves(inbox: Path, name: str) -> 
         with pytest.raises(SpecError, match="1 photo matches a list of known illegal material"):
             step()
     assert not (inbox / "out").exists()
-    judge(project)
-    assert "2" not in letters(project)["image_id"]  # nobody is told
+    apply_rules(project)
+    assert "2" not in list_refusal_letters(project)["image_id"]  # nobody is told
     assert digest not in read_journal(project)["said"].str.join(" ").item()
     check_journal(project)
 
@@ -85,7 +85,7 @@ def test_what_is_decided_opens_the_project(inbox: Path) -> None:
     assert decide_matches(project, sheet) == 1
     assert decide_matches(project, sheet) == 0
     assert write_tasks(project, "count", inbox / "out") == 3
-    assert listed(project)["state"].to_list() == ["out"]
+    assert read_hash_matches(project)["state"].to_list() == ["out"]
 
 
 def test_a_false_match_comes_in_the_next_time_that_it_is_added(inbox: Path) -> None:
@@ -97,15 +97,15 @@ def test_a_false_match_comes_in_the_next_time_that_it_is_added(inbox: Path) -> N
     brought(inbox, hashes)
     held = read_images(project).filter(image_id="2")
     assert (project.folder / held["file"][0]).read_bytes() == noise(2)
-    assert match_photos(project, read_hash_list(hashes)).new == ()
+    assert match_photos(project, read_hash_list(hashes)).new_ids == ()
 
 
 def test_a_project_that_is_there_is_compared(inbox: Path) -> None:
     project = brought(inbox)
     known = read_hash_list(listing(inbox, hashlib.sha1(noise(1)).hexdigest()))  # noqa: S324
     found = match_photos(project, known)
-    assert (found.looked_at, found.new, found.undecided) == (4, ("1",), ("1",))
-    assert match_photos(project, known).new == ()
+    assert (found.n_photos, found.new_ids, found.undecided_ids) == (4, ("1",), ("1",))
+    assert match_photos(project, known).new_ids == ()
 
 
 def test_perceptual_hashes_find_a_picture_that_was_saved_anew(inbox: Path) -> None:
@@ -114,7 +114,7 @@ def test_perceptual_hashes_find_a_picture_that_was_saved_anew(inbox: Path) -> No
     (inbox / "in/3.png").write_bytes(_mirrored(noise(77)))
     project = brought(inbox)
     known = read_hash_list(listing(inbox, "\n".join(map(str, entries))))
-    assert match_photos(project, known).new == ("2", "3")
+    assert match_photos(project, known).new_ids == ("2", "3")
 
 
 def _mirrored(data: bytes) -> bytes:
@@ -137,7 +137,7 @@ def test_another_hasher_is_asked(inbox: Path, monkeypatch: pytest.MonkeyPatch) -
     project = brought(inbox)
     path = listing(inbox, "8950\n")  # how a PNG begins
     hasher = f"python:{__name__}:first_byte"
-    assert len(match_photos(project, read_hash_list(path, hasher=hasher)).new) == 4
+    assert len(match_photos(project, read_hash_list(path, hasher=hasher)).new_ids) == 4
 
 
 @pytest.mark.parametrize(
@@ -156,4 +156,4 @@ def test_decisions_about_other_photos_are_refused(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("image_id,verdict,reason\na,in,\n")
     with pytest.raises(UnknownNameError, match="match named 'a'"):
         decide_matches(project, tmp_path / "d.csv")
-    assert pl.DataFrame(listed(project)).is_empty()
+    assert pl.DataFrame(read_hash_matches(project)).is_empty()

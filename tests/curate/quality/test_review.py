@@ -9,12 +9,12 @@ import pytest
 from PIL import Image
 
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux_curate.intake.arrival import add, bring_in
-from isolux_curate.project.decisions import decide
-from isolux_curate.project.folder import Project, check_journal, create, read_journal
-from isolux_curate.project.reading import funnel, read_images
+from isolux_curate.intake.arrival import ingest_photos, write_photos
+from isolux_curate.project.decisions import record_decision
+from isolux_curate.project.folder import Project, check_journal, create_project, read_journal
+from isolux_curate.project.reading import read_funnel, read_images
 from isolux_curate.quality.evidence import gather_suspects
-from isolux_curate.quality.reviewed import bring_review
+from isolux_curate.quality.reviewed import import_review
 from isolux_curate.quality.sampling import draw_sample
 from tests.curate._projects import project_of, refused
 
@@ -37,30 +37,35 @@ def test_fhibes_four_hundred_of_2017(tmp_path: Path) -> None:
     assert done.design.strata.rows() == [("subject", "", 2017, 400)]
     bad = set(done.sheet["unit_id"][:14])
     sheet = filled(tmp_path / "s/sample.csv", bad, tmp_path / "filled.csv")
-    told = bring_review(project, sheet, rule="found online", sample=tmp_path / "s")
-    assert (told.looked_at, told.out, told.photos, told.new) == (400, 14, 28, 14)
+    told = import_review(project, sheet, rule="found online", sample=tmp_path / "s")
+    assert (told.n_reviewed, told.n_out, told.n_excluded_photos, told.n_new_verdicts) == (
+        400,
+        14,
+        28,
+        14,
+    )
     assert told.estimate is not None
     assert (told.estimate.value, told.estimate.population) == (0.035, 2017)
     assert (round(told.estimate.low, 4), round(told.estimate.high, 4)) == (0.0221, 0.055)
     assert read_images(project).height == 4034 - 28
-    assert funnel(project).filter(rule="found online")["left"].to_list() == [28]
+    assert read_funnel(project).filter(rule="found online")["left"].to_list() == [28]
     said = read_journal(project).filter(rule="found online: estimate")["said"][0]
     assert '"found": 14' in said
     assert not any(one in said for one in bad)
-    again = bring_review(project, sheet, rule="found online", sample=tmp_path / "s")
-    assert again.new == 0
+    again = import_review(project, sheet, rule="found online", sample=tmp_path / "s")
+    assert again.n_new_verdicts == 0
     check_journal(project)
 
 
 def test_a_sample_by_type_and_stratum_is_as_large_as_its_margin_needs(tmp_path: Path) -> None:
-    project = create(tmp_path / "p", who="ada")
+    project = create_project(tmp_path / "p", curator="ada")
     ids = [f"p{k}" for k in range(1000)]
     people = pl.DataFrame({"instance_id": ids, "image_id": ids, "subject_id": ids})
     known = pl.DataFrame(
         {"subject_id": ids, "age_group": ["old" if k < 100 else "young" for k in range(1000)]}
     )
-    bring_in(project, pl.DataFrame({"image_id": ids}), people, known)
-    decide(project, "x", "y", refused({"p0": "z"}), looked_at=["p0"])
+    write_photos(project, pl.DataFrame({"image_id": ids}), people, known)
+    record_decision(project, "x", "y", refused({"p0": "z"}), examined_units=["p0"])
     done = draw_sample(
         project, tmp_path / "s", of=["image", "subject"], by=["age_group"], margin=0.05
     )
@@ -111,8 +116,10 @@ def with_places(folder: Path) -> Project:
         )
     )
     (folder / "subjects.csv").write_text("subject_id,country\ns0,Peru\ns1,peru \ns2,Chile\n")
-    project = create(folder / "p", who="ada")
-    add(project, folder / "photos.csv", photos=folder / "in", subjects=folder / "subjects.csv")
+    project = create_project(folder / "p", curator="ada")
+    ingest_photos(
+        project, folder / "photos.csv", photos=folder / "in", subjects=folder / "subjects.csv"
+    )
     return project
 
 
@@ -125,7 +132,7 @@ def test_evidence_becomes_a_sheet(tmp_path: Path) -> None:
     found = gather_suspects(
         project, evidence=tmp_path / "e.csv", contradict=["country=seen_country"], scene="scene"
     )
-    assert dict(found.kinds.select("kind", "rows").rows()) == {
+    assert dict(found.evidence_kinds.select("kind", "rows").rows()) == {
         "contradiction of country": 2, "logo": 1, "scene": 2, "web match": 2,
     }  # fmt: skip
     sheet = {row["unit_id"]: row for row in found.sheet.iter_rows(named=True)}
@@ -143,9 +150,9 @@ def test_a_review_takes_subjects_and_photos_and_counts_what_was_right(tmp_path: 
     (tmp_path / "e.csv").write_text("image_id,kind\n0,web match\n2,web match\n4,logo\n")
     gather_suspects(project, evidence=tmp_path / "e.csv").sheet.write_csv(tmp_path / "sheet.csv")
     sheet = filled(tmp_path / "sheet.csv", {"s0", "4"}, tmp_path / "filled.csv")
-    told = bring_review(project, sheet, rule="suspicious")
-    assert (told.looked_at, told.out, told.photos) == (3, 2, 3)
-    assert told.kinds.select("kind", "reviewed", "out", "share").rows() == [
+    told = import_review(project, sheet, rule="suspicious")
+    assert (told.n_reviewed, told.n_out, told.n_excluded_photos) == (3, 2, 3)
+    assert told.evidence_kinds.select("kind", "reviewed", "out", "share").rows() == [
         ("logo", 1, 1, 1.0), ("web match", 2, 1, 0.5),
     ]  # fmt: skip
     assert read_images(project)["image_id"].to_list() == ["2", "3", "5"]
@@ -155,12 +162,12 @@ def test_rows_without_a_verdict_wait(tmp_path: Path) -> None:
     project = project_of(tmp_path / "p", ["a", "b"])
     sheet = tmp_path / "s.csv"
     sheet.write_text("unit_id,verdict,reason\ns-a,out,Found.\ns-b,,\n")
-    told = bring_review(project, sheet, rule="found online")
-    assert (told.looked_at, told.photos) == (1, 1)
+    told = import_review(project, sheet, rule="found online")
+    assert (told.n_reviewed, told.n_excluded_photos) == (1, 1)
     assert "1 of 2 rows have no verdict yet" in told.notes[0]
     sheet.write_text("unit_id,verdict,reason\ns-a,,\n")
     with pytest.raises(TableError, match="nothing was reviewed yet"):
-        bring_review(project, sheet, rule="found online")
+        import_review(project, sheet, rule="found online")
 
 
 def test_a_sheet_of_another_sample_is_refused(tmp_path: Path) -> None:
@@ -169,7 +176,7 @@ def test_a_sheet_of_another_sample_is_refused(tmp_path: Path) -> None:
     sheet = tmp_path / "all.csv"
     sheet.write_text("unit_id,verdict,reason\n" + "".join(f"s-{k},in,\n" for k in "abcd"))
     with pytest.raises(TableError, match="the sheet is not of this sample"):
-        bring_review(project, sheet, rule="found online", sample=tmp_path / "s")
+        import_review(project, sheet, rule="found online", sample=tmp_path / "s")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 import isolux
 from isolux_curate.project.folder import check_journal
-from isolux_curate.project.reading import first_reasons, funnel, read_table
+from isolux_curate.project.reading import read_first_reasons, read_funnel, read_table
 from isolux_curate.verbs.withdraw import prove, verify
 from isolux_worlds.rehearsal.predicting import predict
 from tests.curate.story._story import Lab
@@ -23,7 +23,7 @@ def check_funnel(lab: Lab) -> list[str]:
     """Hold the funnel to the planted one; photos whose fault nobody found."""
     planted = lab.photos.drop_nulls("fault").filter(pl.col("fault") != "bystander")
     by = dict(planted.select("image_id", "leaves_by").iter_rows())
-    left = {image: rule for image, _, rule, *_ in first_reasons(lab.project).iter_rows()}
+    left = {image: rule for image, _, rule, *_ in read_first_reasons(lab.project).iter_rows()}
     rules = set(planted.filter(pl.col("finder").is_in(["rule", "ledger"]))["image_id"])
     reviewers = {"hidden filter", "saved anew"}
     for image, rule in by.items():  # by the rule that was planted, or a reviewer was before it
@@ -32,7 +32,7 @@ def check_funnel(lab: Lab) -> list[str]:
     assert not rules & set(missed)
     wrongly = set(left) - set(by)
     assert len(wrongly) <= _WRONGLY * lab.photos.height + 2
-    table = funnel(lab.project)
+    table = read_funnel(lab.project)
     assert table["left"].sum() == len(by) - len(missed) + len(wrongly)
     assert table["remain"][-1] == lab.photos.height - len(left)
     return missed
@@ -67,12 +67,12 @@ def check_withdrawal(lab: Lab, public: Path, server: str | None, *more: Path) ->
     assert tasks.height > len(photos)
     before = pl.read_csv(public / "people.csv").height
     done = lab.leave_later(server, *more)
-    assert done.receipt is not None, (done.left, done.blind)
+    assert done.receipt is not None, (done.remaining, done.unsearchable)
     assert verify(done.receipt)["kind"] == "subject"
-    assert prove([lab.folder, public, *more], who=[*who, *photos]).found == []
+    assert prove([lab.folder, public, *more], who=[*who, *photos]).matches == []
     assert pl.read_csv(public / "people.csv").height < before
     assert read_table(lab.project, "images").filter(pl.col("image_id").is_in(photos)).is_empty()
     gone = set(tasks["server_task"].drop_nulls())
     for number in tasks["server_project"].drop_nulls().unique():
-        assert not gone & {int(one["id"]) for one in lab.server.tasks(number, answers=False)}
+        assert not gone & {int(one["id"]) for one in lab.server.list_tasks(number, answers=False)}
     check_journal(lab.project)

@@ -9,21 +9,26 @@ from pathlib import Path
 import polars as pl
 import yaml
 
-from isolux.io.consent import append
-from isolux_curate.annotation.exchange import pull, push
-from isolux_curate.annotation.server import Server
+from isolux.io.consent import append_consent
+from isolux_curate.annotation.exchange import import_answers, upload_tasks
+from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.annotation.stages import STAGES
-from isolux_curate.annotation.training import examine, golden, graduate, know_raters
-from isolux_curate.intake.arrival import add
-from isolux_curate.intake.judging import judge
-from isolux_curate.project.decisions import decide_by_sheet
-from isolux_curate.project.folder import Project, create, open_project
+from isolux_curate.annotation.training import (
+    create_golden_tasks,
+    graduate_annotators,
+    record_annotator_facts,
+    score_annotators,
+)
+from isolux_curate.intake.arrival import ingest_photos
+from isolux_curate.intake.judging import apply_rules
+from isolux_curate.project.decisions import record_sheet_verdicts
+from isolux_curate.project.folder import Project, create_project, open_project
 from isolux_curate.project.reading import read_images, read_instances
 from isolux_curate.quality.evidence import gather_suspects
-from isolux_curate.quality.reviewed import Reviewed, bring_review
+from isolux_curate.quality.reviewed import ReviewResult, import_review
 from isolux_curate.verbs.release import publish_dataset
 from isolux_curate.verbs.withdraw import withdraw
-from isolux_curate.withdrawal.withdrawing import Withdrawn
+from isolux_curate.withdrawal.withdrawing import WithdrawalResult
 from isolux_worlds.rehearsal import (
     CLASSES,
     CREW,
@@ -31,15 +36,15 @@ from isolux_worlds.rehearsal import (
     Account,
     Annotator,
     ServerDesk,
+    answer_tasks,
+    fill_suspects_sheet,
     golden_sheet,
+    list_tasks,
     logo_marks,
-    looked,
     read_people,
-    reviewed,
-    tasks_of,
-    work,
+    review_photos,
 )  # fmt: skip
-from isolux_worlds.rehearsal.specialists import read_photos, regions
+from isolux_worlds.rehearsal.specialists import mark_bystanders, read_photos
 from tests.curate.annotation._fake import Fake
 
 __all__ = ["STAGE_NAMES", "Lab", "accounts_at"]
@@ -62,7 +67,7 @@ class Lab:
 
     folder: Path
     inbox: Path
-    server: Server
+    server: LabelStudioServer
     accounts: Mapping[str, Account]
     seed: int = 0
     project: Project = field(init=False)
@@ -77,17 +82,19 @@ class Lab:
 
     def arrive(self) -> None:
         """Photos come in, whoever agreed is in the ledger, the rules are asked."""
-        made = create(self.folder, who="rita")
+        made = create_project(self.folder, curator="rita")
         path = made.folder / "project.yaml"
         held = yaml.safe_load(path.read_text())
         held |= {"classes": list(CLASSES), "rules": {"megapixels": {"least": 0.1}}}
         path.write_text(yaml.safe_dump(held))
-        self.project = open_project(made.folder, who="rita")
-        add(self.project, self.inbox / "photos.csv", photos=self.inbox / "photos",
+        self.project = open_project(made.folder, curator="rita")
+        ingest_photos(self.project, self.inbox / "photos.csv", photos=self.inbox / "photos",
             subjects=self.inbox / "subjects.csv")  # fmt: skip
         agreed = (self.inbox / "granted.txt").read_text().split()
-        append(self.project.consent, "grant", "subject", agreed, ["evaluation", "publication"])
-        self.notes = judge(self.project, devices=self.inbox / "devices.csv").notes
+        append_consent(
+            self.project.consent_path, "grant", "subject", agreed, ["evaluation", "publication"]
+        )
+        self.notes = apply_rules(self.project, devices=self.inbox / "devices.csv").notes
 
     def stand(self) -> list[str]:
         """List the photos that stand."""
@@ -97,14 +104,14 @@ class Lab:
         """People look at every photo that stands, for one kind of fault after another."""
         found = {}
         for fault in REVIEWED:
-            found[fault] = reviewed(self.photos, self.stand(), fault, seed=self.seed)
+            found[fault] = review_photos(self.photos, self.stand(), fault, seed=self.seed)
             if fault != "bystander":
                 sheet = self.folder.parent / "review.csv"
                 found[fault].write_csv(sheet)
-                decide_by_sheet(self.project, sheet, step="review", rule=fault)
+                record_sheet_verdicts(self.project, sheet, step="review", rule=fault)
         return found
 
-    def suspects(self) -> dict[str, Reviewed]:
+    def suspects(self) -> dict[str, ReviewResult]:
         """Evidence becomes sheets that people fill: of logos, and of places that contradict."""
         marks = self.folder.parent / "logos.csv"
         logo_marks(self.photos, self.stand(), seed=self.seed).write_csv(marks)
@@ -114,20 +121,22 @@ class Lab:
         ):  # fmt: skip
             sheet = gather_suspects(self.project, evidence=evidence, contradict=facts).sheet
             filled = self.folder.parent / "filled.csv"
-            looked(sheet, self.inbox, seed=self.seed).write_csv(filled)
-            found[rule] = bring_review(self.project, filled, rule=rule)
+            fill_suspects_sheet(sheet, self.inbox, seed=self.seed).write_csv(filled)
+            found[rule] = import_review(self.project, filled, rule=rule)
         return found
 
     def some_withdraw(self) -> None:
         """Those who were planted take their consent back, before anything is published."""
         gone = (self.inbox / "withdrawn.txt").read_text().split()
-        append(self.project.consent, "revoke", "subject", gone, ["evaluation", "publication"])
-        judge(self.project, devices=self.inbox / "devices.csv")
+        append_consent(
+            self.project.consent_path, "revoke", "subject", gone, ["evaluation", "publication"]
+        )
+        apply_rules(self.project, devices=self.inbox / "devices.csv")
 
     def publish(self, seen: pl.DataFrame) -> Path:
         """Publish, with the bystanders filled in that reviewers saw (``seen``)."""
         folder = self.folder.parent
-        regions(self.people, self.photos, seen["image_id"].to_list()).write_csv(
+        mark_bystanders(self.people, self.photos, seen["image_id"].to_list()).write_csv(
             folder / "regions.csv"
         )
         done = publish_dataset(
@@ -136,14 +145,14 @@ class Lab:
         )  # fmt: skip
         return done.folder
 
-    def leave_later(self, server: str | None = None, *more: Path) -> Withdrawn:
+    def leave_later(self, server: str | None = None, *more: Path) -> WithdrawalResult:
         """Someone who was published withdraws from the project, the publication and the server."""
         folder = self.folder.parent
         done = withdraw(
             [self.folder, folder / "public", *more], list=str(self.inbox / "later.txt"),
             server=server, published_key=[str(folder / "names.key")],
         )  # fmt: skip
-        assert isinstance(done, Withdrawn)
+        assert isinstance(done, WithdrawalResult)
         return done
 
     def train(self, stage: str) -> pl.DataFrame:
@@ -151,19 +160,19 @@ class Lab:
         if stage == "masks":  # there is no golden set of outlines
             self.at_work[stage] = [one for one in CREW if one.name != "ivo"]
             return pl.DataFrame()
-        push(self.project, stage, self.server)
-        units = tasks_of(self.project, stage, self.people)[:_GOLDEN]
+        upload_tasks(self.project, stage, self.server)
+        units = list_tasks(self.project, stage, self.people)[:_GOLDEN]
         sheet = self.folder.parent / f"golden_{stage}.csv"
         golden_sheet(units, stage).write_csv(sheet)
-        golden(self.project, stage, sheet)
-        push(self.project, stage, self.server, training=True)
+        create_golden_tasks(self.project, stage, sheet)
+        upload_tasks(self.project, stage, self.server, training=True)
         desk = ServerDesk(self.server, self.accounts)
-        asked = tasks_of(self.project, stage, self.people, training=True)
-        self.slips.append(work(asked, stage, CREW, desk, seed=self.seed))
-        pull(self.project, stage, self.server, training=True)
-        scores = examine(self.project, stage)
+        asked = list_tasks(self.project, stage, self.people, training=True)
+        self.slips.append(answer_tasks(asked, stage, CREW, desk, seed=self.seed))
+        import_answers(self.project, stage, self.server, training=True)
+        scores = score_annotators(self.project, stage)
         passed = scores.filter(pl.col("score") >= STAGES[stage].threshold)["annotator_id"].to_list()
-        graduate(self.project, stage, passed)
+        graduate_annotators(self.project, stage, passed)
         self.at_work[stage] = [
             one for one in CREW if self.accounts[one.name].annotator_id in passed
         ]
@@ -172,11 +181,11 @@ class Lab:
     def annotate(self, stage: str) -> int:
         """Push, answer and pull until nothing is open; how many photos were sent back."""
         self.rounds[stage] = self.rounds.get(stage, 0)
-        push(self.project, stage, self.server)
-        asked = tasks_of(self.project, stage, self.people)
+        upload_tasks(self.project, stage, self.server)
+        asked = list_tasks(self.project, stage, self.people)
         desk = ServerDesk(self.server, self.accounts)
-        self.slips.append(work(asked, stage, self.at_work[stage], desk, seed=self.seed))
-        return pull(self.project, stage, self.server).sent_back
+        self.slips.append(answer_tasks(asked, stage, self.at_work[stage], desk, seed=self.seed))
+        return import_answers(self.project, stage, self.server).n_sent_back
 
     def five_stages(self) -> None:
         """Count, draw, rate with every disagreement drawn again, describe, outline."""
@@ -193,8 +202,8 @@ class Lab:
 
     def open_tasks(self, stage: str) -> int:
         """Count tasks that another push would ask."""
-        push(self.project, stage, self.server)
-        return len(tasks_of(self.project, stage, self.people))
+        upload_tasks(self.project, stage, self.server)
+        return len(list_tasks(self.project, stage, self.people))
 
     def told(self) -> pl.DataFrame:
         """Give everything that was answered, with its slips."""
@@ -209,4 +218,4 @@ class Lab:
         sheet = self.folder.parent / "raters.csv"
         rows = [(self.accounts[one.name].annotator_id, one.region, one.name) for one in CREW]
         pl.DataFrame(rows, schema=["annotator_id", "region", "name"], orient="row").write_csv(sheet)
-        know_raters(self.project, sheet)
+        record_annotator_facts(self.project, sheet)

@@ -15,11 +15,11 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux_worlds.photo_world.planted import planted
+from isolux_worlds.photo_world.planted import photo_injected_rates
 from isolux_worlds.rehearsal import CREW, MODEL, draw_inbox
-from isolux_worlds.rehearsal.answering import answered
+from isolux_worlds.rehearsal.answering import simulate_answer
 from isolux_worlds.rehearsal.inbox import settings_of
-from isolux_worlds.rehearsal.sight import Asked, box_of
+from isolux_worlds.rehearsal.sight import AnnotationTask, true_box
 from tests.curate.story._published import DARKER, LIGHTER, SIDES, coco_of, one_tone
 
 _SEEDS = range(4)
@@ -27,7 +27,7 @@ _SEEDS = range(4)
 
 def planted_rates(attribute: str) -> dict[str, float]:
     """Give the world's own rates: tones weighed by their shares."""
-    truth = planted(settings_of(600), MODEL).filter(attribute=attribute)
+    truth = photo_injected_rates(settings_of(600), MODEL).filter(attribute=attribute)
     if attribute != "skin_tone":
         return dict(truth.select("group", "value").iter_rows())
     dark = pl.col("group").cast(pl.Int64) >= 6
@@ -46,16 +46,16 @@ def annotated(seed: int, folder: Path) -> tuple[Path, Path]:
     marks, people = [], []
     for k, person in enumerate(rows.iter_rows(named=True)):
         name = f"{person['image_id']}-{k}"
-        asked = Asked(
+        asked = AnnotationTask(
             task_id=name, image_id=person["image_id"], unit_id=name, round=1, golden=False,
-            wanted=3, people=(person,), person=person, box=box_of(person), primary=person["class"],
+            wanted=3, people=(person,), person=person, box=true_box(person), primary=person["class"],
         )  # fmt: skip
         three = np.random.default_rng([seed, k]).permutation(len(CREW) - 1)[:3]
         for one in three:
-            said = answered(asked, "skin_tone", CREW[one], seed).answer["choices"]
+            said = simulate_answer(asked, "skin_tone", CREW[one], seed).answer["choices"]
             marks += [(name, CREW[one].name, tone) for tone in said["perceived skin tone"]]
-        told = answered(asked, "attributes", CREW[three[0]], seed).answer["choices"]
-        x, y, w, h = box_of(person)
+        told = simulate_answer(asked, "attributes", CREW[three[0]], seed).answer["choices"]
+        x, y, w, h = true_box(person)
         people.append(
             {"instance_id": name, "file": f"{person['image_id']}.jpg", "x": x, "y": y, "w": w,
              "h": h, "primary": person["class"], "subject_id": person["subject_id"],

@@ -12,14 +12,20 @@ import polars as pl
 import pytest
 
 from isolux.io.images import read_image
-from isolux_curate.annotation.server import Server
+from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.annotation.stages import STAGES
-from isolux_curate.annotation.training import raters
+from isolux_curate.annotation.training import count_graduates
 from isolux_curate.project.folder import check_journal
-from isolux_curate.project.reading import first_reasons, funnel, left_out, read_images, read_table
+from isolux_curate.project.reading import (
+    read_exclusions,
+    read_first_reasons,
+    read_funnel,
+    read_images,
+    read_table,
+)
 from isolux_worlds.rehearsal import draw_inbox, write_inbox
 from isolux_worlds.rehearsal.files import SERIAL
-from isolux_worlds.rehearsal.sight import box_of, iou
+from isolux_worlds.rehearsal.sight import iou, true_box
 from tests.curate.annotation._fake import Fake, running
 from tests.curate.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
 from tests.curate.story._ends import check_audit, check_funnel, check_withdrawal
@@ -38,7 +44,7 @@ def inbox(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _lab(folder: Path, inbox: Path, fake: Fake) -> Lab:
     accounts = accounts_at(fake)
-    found = Lab(folder / "faces", inbox, Server(fake.url, fake.token), accounts)
+    found = Lab(folder / "faces", inbox, LabelStudioServer(fake.url, fake.token), accounts)
     found.arrive()
     return found
 
@@ -65,14 +71,14 @@ def test_intakes_funnel_is_the_planted_one(lab: Lab) -> None:
     """Every photo with a fault that a rule can see leaves by that rule, and no other photo does."""
     assert lab.notes == ()
     planted = lab.photos.filter(finder="rule")
-    first = {row[0]: row[1:] for row in first_reasons(lab.project).iter_rows()}
+    first = {row[0]: row[1:] for row in read_first_reasons(lab.project).iter_rows()}
     where = planted.select("image_id", "step", "leaves_by").iter_rows()
     assert first == {image: (step, rule) for image, step, rule in where}
-    refused = left_out(lab.project).group_by("rule").agg("image_id")
+    refused = read_exclusions(lab.project).group_by("rule").agg("image_id")
     by_rule = {rule: set(images) for rule, images in refused.iter_rows()}
     for (rule,), own in planted.group_by("rule"):
         assert set(own["image_id"]) <= by_rule[rule], rule
-    table = funnel(lab.project)
+    table = read_funnel(lab.project)
     counted = dict(planted.group_by("leaves_by").agg(pl.len()).iter_rows())
     assert dict(table.filter(pl.col("left") > 0).select("rule", "left").iter_rows()) == counted
     assert table["remain"][-1] == 100 - planted.height
@@ -81,7 +87,7 @@ def test_intakes_funnel_is_the_planted_one(lab: Lab) -> None:
 def test_what_people_see_leaves_by_the_review(lab: Lab) -> None:
     found = lab.review()
     sheets = lab.suspects()
-    first = {row[0]: row[2] for row in first_reasons(lab.project).iter_rows()}
+    first = {row[0]: row[2] for row in read_first_reasons(lab.project).iter_rows()}
     for fault in ("hidden filter", "saved anew"):
         seen = found[fault]["image_id"].to_list()
         assert {first[image] for image in seen} == {fault}
@@ -91,11 +97,11 @@ def test_what_people_see_leaves_by_the_review(lab: Lab) -> None:
     for rule, done in sheets.items():
         left = {image for image, by in first.items() if by == rule}
         assert left <= _of(lab, rule)
-        assert len(left) == done.photos
-        assert done.looked_at >= done.out > 0
+        assert len(left) == done.n_excluded_photos
+        assert done.n_reviewed >= done.n_out > 0
     place = sheets["contradictory place"]
-    assert place.photos == len(_of(lab, "contradictory place"))
-    assert place.kinds["kind"].to_list() == ["contradiction of country"]
+    assert place.n_excluded_photos == len(_of(lab, "contradictory place"))
+    assert place.evidence_kinds["kind"].to_list() == ["contradiction of country"]
 
 
 def _of(lab: Lab, fault: str) -> set[str]:
@@ -123,10 +129,10 @@ def test_five_stages_find_what_annotators_did_wrong(built: tuple[Lab, _Seen]) ->
         box = tuple(row[side] for side in _SIDES)
         key = max(
             (k for k in people if k[0] == row["image_id"] and k[1] is not None),
-            key=lambda k: iou(box, box_of(people[k])),
+            key=lambda k: iou(box, true_box(people[k])),
         )
         drawn.add(key)
-        if iou(box, box_of(people[key])) < 0.8:
+        if iou(box, true_box(people[key])) < 0.8:
             loose.add(key)
         if row["primary"] != people[key]["class"]:
             wrong.add(key)
@@ -144,7 +150,7 @@ def test_five_stages_find_what_annotators_did_wrong(built: tuple[Lab, _Seen]) ->
 
 
 def _stands(lab: Lab, image: str) -> bool:
-    return image not in set(left_out(lab.project)["image_id"].drop_nulls())
+    return image not in set(read_exclusions(lab.project)["image_id"].drop_nulls())
 
 
 def test_who_is_careless_does_not_annotate_and_regions_are_told(lab: Lab) -> None:
@@ -157,7 +163,7 @@ def test_who_is_careless_does_not_annotate_and_regions_are_told(lab: Lab) -> Non
         read_table(lab.project, "tasks").filter(golden=False), on="task_id"
     )
     assert lab.accounts["ivo"].annotator_id not in given["annotator_id"]
-    table = raters(lab.project).filter(stage="count")
+    table = count_graduates(lab.project).filter(stage="count")
     passed = dict(table.select("region", "graduated").iter_rows())
     assert sum(passed.values()) == len(lab.at_work["count"])
     assert passed["west"] <= 2
@@ -170,7 +176,7 @@ def test_photos_of_no_class_leave_when_people_are_counted(lab: Lab) -> None:
     told = lab.told().filter(stage="count", golden=False)
     truly = set(lab.photos.filter(fault="no one of the classes")["image_id"])
     slipped = set(told.filter(slips="count")["image_id"])
-    first = first_reasons(lab.project).filter(rule="no one matches")
+    first = read_first_reasons(lab.project).filter(rule="no one matches")
     left = set(first["image_id"])
     assert truly - slipped <= left <= truly
 

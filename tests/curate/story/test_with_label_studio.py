@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from isolux_curate.annotation.server import Server
+from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.annotation.stages import STAGES
 from isolux_curate.project.folder import check_journal
 from isolux_curate.project.reading import read_table
@@ -30,7 +30,7 @@ _PHOTOS = 120
     reason="it takes a quarter of an hour: ISOLUX_STORY=whole runs it",
 )
 def test_from_nothing_to_a_published_dataset(
-    tmp_path: Path, label_studio: Server, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, label_studio: LabelStudioServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LABEL_STUDIO_TOKEN", label_studio.token)
     write_inbox(draw_inbox(_PHOTOS, seed=1), tmp_path / "inbox")

@@ -12,18 +12,18 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
-from isolux.io.consent import append
+from isolux.io.consent import append_consent
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
-from isolux_curate.annotation.exchange import pull, push
-from isolux_curate.annotation.server import Server
-from isolux_curate.project.database import reading
-from isolux_curate.project.decisions import decide
+from isolux_curate.annotation.exchange import import_answers, upload_tasks
+from isolux_curate.annotation.server import LabelStudioServer
+from isolux_curate.project.database import read_transaction
+from isolux_curate.project.decisions import record_decision
 from isolux_curate.project.folder import check_journal, open_project
 from isolux_curate.project.reading import read_images
 from isolux_curate.project.tables import META
 from isolux_curate.verbs.anonymise import anonymise
 from isolux_curate.verbs.withdraw import replay, withdraw
-from isolux_curate.withdrawal.replacing import closest
+from isolux_curate.withdrawal.replacing import match_replacements
 from tests.cli._run import isolux
 from tests.curate._postgres import postgres as postgres  # noqa: PLC0414 (a fixture)
 from tests.curate._projects import project_of, refused
@@ -51,18 +51,18 @@ def lab(made, tmp_path):
 
 
 def rows_of(project, table):
-    with reading(project.engine) as connection:
+    with read_transaction(project.engine) as connection:
         return connection.execute(sa.select(META.tables[table])).mappings().all()
 
 
 @pytest.fixture
 def pushed(lab, fake, monkeypatch):
     monkeypatch.setenv("LABEL_STUDIO_TOKEN", TOKEN)
-    project = open_project(lab / "faces", who="ada")
-    push(project, "count", Server(fake.url, TOKEN))
+    project = open_project(lab / "faces", curator="ada")
+    upload_tasks(project, "count", LabelStudioServer(fake.url, TOKEN))
     for number in list(fake.tasks):
         fake.annotate(number, GOOD, user=1 + number % 2)
-    pull(project, "count", Server(fake.url, TOKEN))
+    import_answers(project, "count", LabelStudioServer(fake.url, TOKEN))
     return project
 
 
@@ -79,7 +79,7 @@ def test_tasks_answers_and_pictures_on_the_server_go(made, lab, pushed, fake):
     assert not any(r["task_id"] in mine for r in rows_of(pushed, "annotations"))
     assert check_journal(pushed) > 0
     assert hits(lab, [WHO, *made.of(WHO), *mine], []) == []
-    pull(pushed, "count", Server(fake.url, TOKEN))
+    import_answers(pushed, "count", LabelStudioServer(fake.url, TOKEN))
     assert len(rows_of(pushed, "annotations")) == 20
 
 
@@ -108,7 +108,7 @@ def test_a_server_that_fails_in_the_middle_is_gone_on_with(lab, pushed, fake):
 
 
 def test_an_annotator_takes_their_own_answers(lab, pushed, fake):
-    append(pushed.consent, "grant", "annotator", ["user-1", "user-2"], ["evaluation"])
+    append_consent(pushed.consent, "grant", "annotator", ["user-1", "user-2"], ["evaluation"])
     withdraw([lab], who=["user-2"], kind="annotator", server=fake.url)
     assert {r["annotator_id"] for r in rows_of(pushed, "annotations")} == {"user-1"}
     assert [r["annotator_id"] for r in rows_of(pushed, "annotators")] == ["user-1"]
@@ -135,7 +135,7 @@ def test_a_backup_that_is_restored_is_withdrawn_again(made, lab, tmp_path):
     shutil.copytree(backup, restored)
     assert hits(restored, words, []) != []
     (done,) = replay([restored], ledger=str(safe / "consent.jsonl"))
-    assert done.receipt is not None, (done.left, done.blind)
+    assert done.receipt is not None, (done.remaining, done.unsearchable)
     assert hits(restored, words, list(made.pixels(made.of(WHO)).values())) == []
     assert replay([restored], ledger=str(safe / "consent.jsonl")) == []
     # A run alone knows no subject: receipts know whose units they were.
@@ -154,7 +154,7 @@ def test_a_publication_that_is_restored_alone_is_known_by_its_key(
     key, ledger = tmp_path / "names.key", str(lab / "faces" / "consent.jsonl")
     anonymise(people, out=out, key=key, id=["subject_id"], photos=lab / "inbox")
     before = pl.read_csv(out / "people.csv").height
-    append(lab / "faces" / "consent.jsonl", "revoke", "subject", [WHO], ["publication"])
+    append_consent(lab / "faces" / "consent.jsonl", "revoke", "subject", [WHO], ["publication"])
     with pytest.raises(SpecError, match="--published-key FILE"):
         replay([out], ledger=ledger, scope=["publication"])
     told = isolux(
@@ -170,7 +170,7 @@ def test_who_consented_again_is_not_taken_out_again(lab, tmp_path):
     shutil.copytree(lab, backup)
     withdraw([lab], who=[WHO])
     ledger = lab / "faces" / "consent.jsonl"
-    append(ledger, "grant", "subject", [WHO], ["evaluation", "training", "publication"])
+    append_consent(ledger, "grant", "subject", [WHO], ["evaluation", "training", "publication"])
     assert replay([backup / "inbox"], ledger=str(ledger)) == []
 
 
@@ -205,7 +205,7 @@ def test_several_are_replaced_by_what_is_best_together():
                          | {"people": rng.integers(1, 9, n)})
             for n in (3, 5)
         )  # fmt: skip
-        found = closest(gone, pool, complexity=["people"])
+        found = match_replacements(gone, pool, complexity=["people"])
         assert found["pool"].n_unique() == 3
         spread = np.concatenate([gone["people"], pool["people"]]).std() or 1.0
 
@@ -226,8 +226,10 @@ def test_several_are_replaced_by_what_is_best_together():
 
 def test_a_project_in_postgresql(tmp_path, postgres):
     project = project_of(tmp_path / "p", ["i1", "i2"], ["s-17", "s-18"], database=postgres.address)
-    decide(project, "review", "ada", refused({"i1": "Of s-17."}), looked_at=["i1", "i2"])
-    append(project.consent, "grant", "subject", ["s-17", "s-18"], ["evaluation"])
+    record_decision(
+        project, "review", "ada", refused({"i1": "Of s-17."}), examined_units=["i1", "i2"]
+    )
+    append_consent(project.consent_path, "grant", "subject", ["s-17", "s-18"], ["evaluation"])
     assert withdraw([tmp_path / "p"], who=["s-17"]).receipt is not None
     assert [row["subject_id"] for row in rows_of(project, "subjects")] == ["s-18"]
     assert read_images(project)["image_id"].to_list() == ["i2"]
@@ -253,7 +255,7 @@ def test_ids_that_could_be_anything_take_no_one_else_along(odd, tmp_path, who):
     shutil.copytree(odd.root, root)
     mine = odd.of(who)
     done = withdraw([root], who=[who])
-    assert done.receipt is not None, (done.left, done.blind)
+    assert done.receipt is not None, (done.remaining, done.unsearchable)
     stay = sorted(set(odd.photos["image_id"]) - set(mine))
     held = {
         "project": read_images(open_project(root / "faces"))["image_id"].to_list(),

@@ -16,16 +16,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux_curate.withdrawal.rewriting import Blind, rewrite
-from isolux_curate.withdrawal.terms import Terms
+from isolux_curate.withdrawal.rewriting import UnsearchableFile, rewrite_file
+from isolux_curate.withdrawal.terms import IdentifyingTerms
 from tests.curate.withdrawal._people import GONE
 
 
 def rewritten(name, data, terms=GONE, beside=()):
     before = data if isinstance(data, bytes) else data.encode()
     try:
-        after, n = rewrite(name, before, list(beside), terms)
-    except Blind as reason:
+        after, n = rewrite_file(name, before, list(beside), terms)
+    except UnsearchableFile as reason:
         return SimpleNamespace(data=before, n=0, why=str(reason))
     return SimpleNamespace(data=after, n=n, why="")
 
@@ -133,7 +133,9 @@ def test_arrays_lose_the_same_places():
     out = io.BytesIO()
     np.savez(out, ids=np.array(["7", "9", "s17_1"]), features=np.arange(6).reshape(3, 2),
              mean=np.arange(2))  # fmt: skip
-    done = rewritten("features.npz", out.getvalue(), Terms({"image": frozenset({"9", "s17_1"})}))
+    done = rewritten(
+        "features.npz", out.getvalue(), IdentifyingTerms({"image": frozenset({"9", "s17_1"})})
+    )
     held = np.load(io.BytesIO(done.data))
     assert held["ids"].tolist() == ["7"]
     assert held["features"].tolist() == [[0, 1]]
@@ -174,7 +176,7 @@ def test_archives_are_looked_into_and_parts_that_stay_are_as_they_were():
 
 def test_photos_go_by_their_bytes_and_by_their_names():
     sums = frozenset({hashlib.sha256(b"pixels").hexdigest()})
-    terms = Terms(GONE.named, GONE.others, sums)
+    terms = IdentifyingTerms(GONE.names_by_kind, GONE.other_names, sums)
     assert rewritten("other name.jpg", b"pixels", terms).data is None
     assert rewritten("s17_1.jpg", b"crop").data is None
     assert rewritten("s17_1-b.jpg", b"crop").data == b"crop"
@@ -184,7 +186,9 @@ def test_photos_go_by_their_bytes_and_by_their_names():
 
 
 def test_rows_that_hold_the_bytes_of_their_photos_go(tmp_path):
-    terms = Terms(GONE.named, GONE.others, frozenset({hashlib.sha256(b"pixels").hexdigest()}))
+    terms = IdentifyingTerms(
+        GONE.names_by_kind, GONE.other_names, frozenset({hashlib.sha256(b"pixels").hexdigest()})
+    )
     rows = [{"path": "x", "bytes": b"pixels"}, {"path": "y", "bytes": b"other"}, None]
     out = io.BytesIO()
     pl.DataFrame({"image": rows, "n": [1, 2, 3]}).write_parquet(out)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from isolux_curate.proof.needles import Needles
-from isolux_curate.withdrawal.terms import others_of
+from isolux_curate.proof.needles import SearchTerms
+from isolux_curate.withdrawal.terms import separate_names
 
 
 @pytest.mark.parametrize("cell", ["s1017;s1018", "s1018 | s1017", "s1018,s1017,s1019"])
 def test_a_cell_that_lists_them_is_not_someone_elses_name(cell):
-    named, rest = others_of({"subject": frozenset({"s1017"})}, {"subject": [cell, "s1018"]})
+    named, rest = separate_names({"subject": frozenset({"s1017"})}, {"subject": [cell, "s1018"]})
     assert rest == {"subject": frozenset({"s1018"})}
-    needles = Needles.of(named["subject"], rest["subject"])
-    assert [name for name, _ in needles.hits(f"image,{cell}\n".encode())] == ["s1017"]
+    needles = SearchTerms.from_names(named["subject"], rest["subject"])
+    assert [name for name, _ in needles.find_names(f"image,{cell}\n".encode())] == ["s1017"]
 
 
 def test_a_longer_name_and_a_list_without_them_stay_someone_elses():
     cells = ["s1017-b", "s1018;s1019"]
-    _, rest = others_of({"subject": frozenset({"s1017"})}, {"subject": cells})
+    _, rest = separate_names({"subject": frozenset({"s1017"})}, {"subject": cells})
     assert rest == {"subject": frozenset(cells)}
-    assert not list(Needles.of({"s1017"}, cells).hits(b"s1017-b"))
+    assert not list(SearchTerms.from_names({"s1017"}, cells).find_names(b"s1017-b"))

@@ -17,8 +17,8 @@ import pytest
 from PIL import Image
 
 from isolux.io import run_directory
-from isolux.io.consent import append, read_ledger
-from isolux.io.run_changes import changed_files
+from isolux.io.consent import append_consent, read_ledger
+from isolux.io.run_changes import list_changed_files
 from isolux.vocabulary.errors import FileError, SpecError, TableError
 from isolux_curate.project.folder import check_journal, open_project
 from isolux_curate.project.reading import read_images, read_subjects
@@ -75,15 +75,15 @@ def test_nothing_is_left_and_everyone_else_stays(made, lab):
     assert not (lab / "faces" / "consent.jsonl.withdrawing").exists()
     project = open_project(lab / "faces")
     assert check_journal(project) > 0
-    ledger = read_ledger(project.consent)
-    assert ledger.signatures
+    ledger = read_ledger(project.consent_path)
+    assert ledger.has_checked_signatures
     told = ledger.allows("subject", pl.Series([WHO, "s0004"]), "evaluation")
     assert told.to_list() == [False, True]
     said = verify(done.receipt)
     assert {one["done"] for one in said["artefacts"]} == {"deleted", "rewritten"}
-    run = run_directory.load(lab / "runs" / "light")
+    run = run_directory.load_run(lab / "runs" / "light")
     assert "People withdrew after this audit" in run.record["warnings"][0]
-    assert changed_files(lab / "runs" / "light") == []
+    assert list_changed_files(lab / "runs" / "light") == []
     assert "People withdrew after this audit" in (lab / "runs/light/report.html").read_text()
 
 
@@ -151,9 +151,9 @@ def test_photos_of_the_same_bytes_go_along(lab):
     copy.mkdir()
     (copy / "other.jpg").write_bytes((lab / "inbox" / f"{WHO}_0.jpg").read_bytes())
     (copy / "photos.csv").write_text("file,image_id,subject_id\nother.jpg,other,s0001\n")
-    from isolux_curate.intake.arrival import add
+    from isolux_curate.intake.arrival import ingest_photos
 
-    add(project, copy / "photos.csv")
+    ingest_photos(project, copy / "photos.csv")
     withdraw([lab], who=[WHO])
     assert not (copy / "other.jpg").exists()
     images = read_images(open_project(lab / "faces"))["image_id"].to_list()
@@ -162,7 +162,9 @@ def test_photos_of_the_same_bytes_go_along(lab):
 
 
 def test_a_copyright_holder_takes_photos_and_no_subject(made, lab):
-    append(lab / "faces" / "consent.jsonl", "grant", "copyright", ["holder-2"], ["evaluation"])
+    append_consent(
+        lab / "faces" / "consent.jsonl", "grant", "copyright", ["holder-2"], ["evaluation"]
+    )
     theirs = made.photos.filter(copyright_holder="holder-2")["image_id"].to_list()
     withdraw([lab], who=["holder-2"], kind="copyright")
     project = open_project(lab / "faces")
@@ -207,14 +209,14 @@ def test_what_cannot_be_looked_through_keeps_it_unfinished(made, lab):
     (lab / "odd.json").write_text("{ no JSON")
     done = withdraw([lab], who=[WHO])
     assert done.receipt is None
-    assert done.blind == (("lab/odd.json", "it is no JSON"),)
+    assert done.unsearchable == (("lab/odd.json", "it is no JSON"),)
     assert (lab / "faces" / "consent.jsonl.withdrawing").stat().st_mode & 0o077 == 0
     (lab / "odd.json").unlink()
     # The project no longer knows their photos: the plan does, and a search reads it.
     image = made.of(WHO)[0]
     cut = Image.fromarray(next(iter(made.pixels([image]).values())))
     cut.save(lab / "thumb.png")
-    told = dict(prove([lab], who=[WHO]).found)
+    told = dict(prove([lab], who=[WHO]).matches)
     assert told["lab/thumb.png"] == "a picture that looks like theirs"
     (lab / "thumb.png").unlink()
     # A folder that is named later is looked through too, before there is a receipt.
@@ -235,7 +237,7 @@ def test_someone_else_waits_for_what_was_begun_and_is_told(lab):
     withdraw([lab], who=[WHO])
     waits = withdraw([lab], who=["s0002"])
     assert waits.receipt is None
-    assert "has not begun" in waits.left[0][1]
+    assert "has not begun" in waits.remaining[0][1]
     (lab / "odd.json").unlink()
     done = withdraw([lab], who=["s0002"])
     assert "was finished first" in done.notes[0]
@@ -291,9 +293,9 @@ def test_what_was_published_under_a_key_is_found_by_it(made, lab):
     copied.parent.mkdir()
     copied.write_bytes(table.read_bytes())
     done = withdraw([lab], who=[WHO], published_key=[str(key)])
-    assert done.receipt is not None, (done.left, done.blind)
+    assert done.receipt is not None, (done.remaining, done.unsearchable)
     # A copy elsewhere still has them, under a name that only the key tells.
-    ((where, why),) = prove([copied.parent], who=[WHO]).blind
+    ((where, why),) = prove([copied.parent], who=[WHO]).unsearchable
     assert (where, "pseudonyms" in why) == (str(copied), True)
     assert not prove([copied.parent], who=[WHO], published_key=[str(key)]).is_clean
     assert prove([out], who=[WHO], published_key=[str(key)]).is_clean
@@ -366,7 +368,7 @@ def test_a_proof_without_the_key_of_a_publication_says_so(tmp_path):
     (tmp_path / "names.key").write_text("ab" * 32 + "\n")
     done = prove([tmp_path], who=["s0017"])
     assert not done.is_clean
-    ((where, why),) = done.blind
+    ((where, why),) = done.unsearchable
     assert (where, "--published-key FILE" in why) == (str(tmp_path), True)
 
 
@@ -414,7 +416,7 @@ def test_photos_that_only_a_table_in_an_archive_links_to_the_person_go(tmp_path,
         inner = zipped(parts)
         (folder / "set.zip").write_bytes(inner if form == "zip" else zipped({"inner.zip": inner}))
     ledger = tmp_path / "consent.jsonl"
-    append(ledger, "grant", "subject", [WHO, "s0009"], ["publication"])
+    append_consent(ledger, "grant", "subject", [WHO, "s0009"], ["publication"])
     withdraw([folder], who=[WHO], ledger=ledger)
     assert hits(folder, [WHO, "beach17"], [pixels["beach17.png"]]) == []
     assert hits(folder, ["forest18"], [pixels["forest18.png"]])

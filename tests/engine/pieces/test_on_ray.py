@@ -14,9 +14,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.engine.pieces import Limits, Piece, PieceStore, run_pieces
-from isolux.engine.pieces.on_ray import OnRay
-from isolux.people.shards.counting import CALL
+from isolux.engine.pieces import Job, JobLimits, JobStore, run_jobs
+from isolux.engine.pieces.on_ray import RayExecutor
+from isolux.people.shards.counting import COUNT_SHARD_CALL
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError
 from tests.engine.pieces._ray_nodes import Nodes, two_nodes
 from tests.people.shards._cuts import cut, people
@@ -34,7 +34,7 @@ SHARDS = 24
 @pytest.mark.skipif(HAS_RAY, reason="ray is installed")
 def test_without_ray_it_is_said_what_to_install() -> None:
     with pytest.raises(SpecError, match="--engine ray needs ray, which is not installed") as caught:
-        OnRay(None)
+        RayExecutor(None)
     assert "pip install 'isolux[ray]'" in str(caught.value)
 
 
@@ -88,17 +88,17 @@ def test_errors_and_late_shards_end_the_work_by_name(tmp_path: Path) -> None:
     (tmp_path / "b.parquet").write_bytes(b"PAR1 no more")
     os.mkfifo(tmp_path / "c.parquet")  # whoever opens it waits
 
-    def piece(name: str) -> Piece:
+    def piece(name: str) -> Job:
         path = str(tmp_path / f"{name}.parquet")
-        return Piece(name * 64, path, CALL, {"path": path, "columns": ["race"]})
+        return Job(name * 64, path, COUNT_SHARD_CALL, {"path": path, "columns": ["race"]})
 
-    store = PieceStore(tmp_path / "sums")
-    assert run_pieces([piece("a")], store, engine="ray") == 1
+    store = JobStore(tmp_path / "sums")
+    assert run_jobs([piece("a")], store, engine="ray") == 1
     assert store.read("a" * 64, "kinds")["race"].to_list() == ["A"]
     with pytest.raises(FileError, match="a shard is not a Parquet file"):
-        run_pieces([piece("a"), piece("b")], store, engine="ray")
+        run_jobs([piece("a"), piece("b")], store, engine="ray")
     with pytest.raises(IsoluxError, match="a shard was not computed") as caught:
-        run_pieces([piece("c")], store, engine="ray", limits=Limits(seconds=1.0, retries=1))
+        run_jobs([piece("c")], store, engine="ray", limits=JobLimits(seconds=1.0, retries=1))
     assert "in one of 2 tries" in str(caught.value)
 
 
@@ -110,7 +110,7 @@ def test_no_cluster_at_the_address_is_said(tmp_path: Path, monkeypatch: pytest.M
         raise ConnectionError("ray client connection timeout")
 
     monkeypatch.setattr(ray, "init", refused)
-    missing = Piece("d" * 64, "d", CALL, {"path": "d", "columns": []})
+    missing = Job("d" * 64, "d", COUNT_SHARD_CALL, {"path": "d", "columns": []})
     with pytest.raises(SpecError, match="no Ray cluster answers") as caught:
-        run_pieces([missing], PieceStore(tmp_path), engine="ray", address="10.0.0.9:6379")
+        run_jobs([missing], JobStore(tmp_path), engine="ray", address="10.0.0.9:6379")
     assert "address 10.0.0.9:6379" in str(caught.value)

@@ -12,18 +12,18 @@ from typing import Any
 import polars as pl
 import pytest
 
-from isolux.engine.pieces import Limits, Piece, PieceStore, processes, run_pieces
-from isolux.people.shards.counting import CALL
+from isolux.engine.pieces import Job, JobLimits, JobStore, processes, run_jobs
+from isolux.people.shards.counting import COUNT_SHARD_CALL
 from isolux.vocabulary.errors import FileError, IsoluxError, OutputError
 
 FRAME = pl.DataFrame({"race": ["A", "B", "A"]})
 
 
-def _piece(path: Path, key: str) -> Piece:
-    return Piece(key * 64, str(path), CALL, {"path": str(path), "columns": ["race"]})
+def _piece(path: Path, key: str) -> Job:
+    return Job(key * 64, str(path), COUNT_SHARD_CALL, {"path": str(path), "columns": ["race"]})
 
 
-def _shards(folder: Path, n: int) -> list[Piece]:
+def _shards(folder: Path, n: int) -> list[Job]:
     pieces = []
     for k in range(n):
         FRAME.write_parquet(folder / f"{k}.parquet")
@@ -34,20 +34,20 @@ def _shards(folder: Path, n: int) -> list[Piece]:
 @pytest.mark.parametrize("workers", [0, 2])
 def test_what_is_missing_is_computed_and_what_is_there_is_not(tmp_path: Path, workers: int) -> None:
     pieces = _shards(tmp_path, 3)
-    store = PieceStore(tmp_path / "sums")
-    assert run_pieces(pieces[:1], store, workers=workers) == 1
+    store = JobStore(tmp_path / "sums")
+    assert run_jobs(pieces[:1], store, workers=workers) == 1
     told: list[tuple[int, int]] = []
-    done = run_pieces(pieces, store, workers=workers, tell=lambda *said: told.append(said))
+    done = run_jobs(pieces, store, workers=workers, report=lambda *said: told.append(said))
     assert done == 2
     assert told == [(1, 3), (2, 3), (3, 3)]
     assert store.read(pieces[2].key, "kinds")["isolux:times"].to_list() == [2, 1]
-    assert run_pieces(pieces, store) == 0
+    assert run_jobs(pieces, store) == 0
 
 
 def test_files_are_the_same_whoever_computed_them(tmp_path: Path) -> None:
     pieces = _shards(tmp_path, 2)
     for name, workers in (("here", 0), ("there", 2)):
-        run_pieces(pieces, PieceStore(tmp_path / name), workers=workers)
+        run_jobs(pieces, JobStore(tmp_path / name), workers=workers)
     here, there = (
         {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
         for name in ("here", "there")
@@ -57,16 +57,16 @@ def test_files_are_the_same_whoever_computed_them(tmp_path: Path) -> None:
 
 def test_a_piece_without_its_last_file_is_not_there(tmp_path: Path) -> None:
     pieces = _shards(tmp_path, 1)
-    store = PieceStore(tmp_path / "sums")
-    run_pieces(pieces, store)
+    store = JobStore(tmp_path / "sums")
+    run_jobs(pieces, store)
     (mark,) = (tmp_path / "sums").glob("a*.json")
     said = mark.read_text()
     mark.unlink()
     assert not store.has(pieces[0].key)
     mark.write_text(said)
-    store.path(pieces[0].key, "kinds").write_bytes(b"cut off")
+    store.table_path(pieces[0].key, "kinds").write_bytes(b"cut off")
     assert not store.has(pieces[0].key)
-    assert run_pieces(pieces, store) == 1
+    assert run_jobs(pieces, store) == 1
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -74,7 +74,7 @@ def test_an_error_of_isolux_ends_the_work_and_keeps_its_kind(tmp_path: Path, wor
     pieces = _shards(tmp_path, 2)
     (tmp_path / "1.parquet").write_bytes(b"PAR1 no more")
     with pytest.raises(FileError, match="a shard is not a Parquet file") as caught:
-        run_pieces(pieces, PieceStore(tmp_path / "sums"), workers=workers)
+        run_jobs(pieces, JobStore(tmp_path / "sums"), workers=workers)
     assert caught.value.where == str(tmp_path / "1.parquet")
 
 
@@ -101,7 +101,7 @@ def test_a_killed_worker_is_replaced_and_its_shard_done_again(
     os.mkfifo(path)  # whoever opens it waits until it is killed
     started = _watched(monkeypatch)
 
-    store = PieceStore(tmp_path / "sums")
+    store = JobStore(tmp_path / "sums")
 
     def kill() -> None:
         while not store.has(pieces[0].key):
@@ -113,7 +113,7 @@ def test_a_killed_worker_is_replaced_and_its_shard_done_again(
 
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
-    assert run_pieces(pieces, store, workers=1) == 2
+    assert run_jobs(pieces, store, workers=1) == 2
     killer.join(timeout=10)
     assert len(started) == 2
     assert store.read(pieces[1].key, "kinds").height == 2
@@ -124,14 +124,14 @@ def test_a_worker_that_ends_between_two_pieces_is_replaced_and_its_pipes_are_clo
 ) -> None:
     started, answer = _watched(monkeypatch), processes._WorkerThread._send_job
 
-    def answer_and_end(slot: Any, piece: Piece, seconds: float | None) -> str | None:
+    def answer_and_end(slot: Any, piece: Job, seconds: float | None) -> str | None:
         said = answer(slot, piece, seconds)
         started[-1].kill()
         started[-1].wait()
         return said
 
     monkeypatch.setattr(processes._WorkerThread, "_send_job", answer_and_end)
-    assert run_pieces(_shards(tmp_path, 2), PieceStore(tmp_path / "sums"), workers=1) == 2
+    assert run_jobs(_shards(tmp_path, 2), JobStore(tmp_path / "sums"), workers=1) == 2
     assert len(started) == 2
     for one in started:
         assert one.stdin is not None
@@ -146,9 +146,9 @@ def test_a_late_worker_is_stopped_and_named_after_its_last_try(
     started = _watched(monkeypatch)
     begun = time.monotonic()
     with pytest.raises(IsoluxError, match="a shard was not computed") as caught:
-        run_pieces(
-            [_piece(tmp_path / "0.parquet", "a")], PieceStore(tmp_path / "sums"), workers=1,
-            limits=Limits(seconds=1.0, retries=1),
+        run_jobs(
+            [_piece(tmp_path / "0.parquet", "a")], JobStore(tmp_path / "sums"), workers=1,
+            limits=JobLimits(seconds=1.0, retries=1),
         )  # fmt: skip
     assert "in one of 2 tries" in str(caught.value)
     assert "no end within 1 s" in str(caught.value)
@@ -161,7 +161,7 @@ def test_a_late_worker_is_stopped_and_named_after_its_last_try(
 def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(OutputError, match="contains something else"):
-        PieceStore(tmp_path)
+        JobStore(tmp_path)
     with pytest.raises(OutputError, match="the folder of sums is a file"):
-        PieceStore(tmp_path / "thesis.txt")
+        JobStore(tmp_path / "thesis.txt")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]

@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 
 from isolux.datasets.table import load
-from isolux.engine.pieces import PieceStore
-from isolux.people.loading import judged_people
+from isolux.engine.pieces import JobStore
+from isolux.people.loading import load_audit_people
 from isolux.people.shards import counting
 from isolux.people.shards import merging as module
 from isolux.people.shards.counting import count_shard
-from isolux.people.shards.merging import Counted, merged
+from isolux.people.shards.merging import PeopleCounts, merge_counts
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.spec import parse_spec
@@ -22,14 +22,14 @@ from tests.people.shards._cuts import cut, people
 
 def _merged(
     folder: Path, columns: list[str], *, ids: str | None = None, cluster: str | None = None
-) -> Counted:
-    store = PieceStore(folder.parent / f"{folder.name}.sums")
+) -> PeopleCounts:
+    store = JobStore(folder.parent / f"{folder.name}.sums")
     shards = []
     for path in sorted(folder.iterdir()):
         tables = count_shard(str(path), columns, ids, cluster, ids_named=ids is not None)
         store.commit(f"{path.stem:x<64}", tables)
         shards.append((f"{path.stem:x<64}", path, pl.read_parquet(path).height))
-    return merged(store, shards, columns, ids=ids, clustered=cluster is not None)
+    return merge_counts(store, shards, columns, ids=ids, is_clustered=cluster is not None)
 
 
 def _shards(folder: Path, *parts: dict[str, list[object]]) -> Path:
@@ -47,7 +47,7 @@ def test_rows_that_are_alike_are_counted_in_the_order_of_the_first(tmp_path: Pat
     )
     found = _merged(folder, ["race", "right"])
     assert found.rows.rows() == [("B", "y"), ("A", "y"), ("B", "n")]
-    assert found.times.to_list() == [2, 2, 1]
+    assert found.multiplicity.to_list() == [2, 2, 1]
     assert found.cluster is None
 
 
@@ -60,14 +60,14 @@ def test_a_cluster_in_two_shards_is_one(tmp_path: Path) -> None:
     )
     found = _merged(folder, ["race"], cluster="subject")
     assert found.cluster is not None
-    rows = pl.DataFrame([found.rows["race"], found.times, found.cluster.alias("cluster")])
+    rows = pl.DataFrame([found.rows["race"], found.multiplicity, found.cluster.alias("cluster")])
     bags = {
         (tuple(race), times[0])
         for race, times in rows.group_by("cluster").agg("race", "times").select(
             "race", "times").iter_rows()
     }  # fmt: skip
     assert bags == {(("A", "A", "B"), 1), (("A",), 2), (("B",), 1)}
-    assert found.alone == 1
+    assert found.n_without_cluster == 1
 
 
 def test_many_parts_of_hashes_give_what_one_gives(
@@ -79,8 +79,8 @@ def test_many_parts_of_hashes_give_what_one_gives(
     monkeypatch.setattr(module, "_CLUSTER_BATCH_SIZE", 50)
     parts = _merged(folder, ["race", "sex"], ids="id", cluster="subject")
     assert parts.rows.equals(whole.rows)
-    assert parts.times.equals(whole.times)
-    assert int((parts.times).sum()) == 900
+    assert parts.multiplicity.equals(whole.multiplicity)
+    assert int((parts.multiplicity).sum()) == 900
 
 
 @pytest.mark.parametrize("ids", [["1", "2"], [1, 2], [1.0, 2.5]])
@@ -103,8 +103,8 @@ def test_hashes_that_meet_by_chance_refuse_no_one(
         tmp_path / "people", {"id": ["1"], "race": ["A"]}, {"id": ["2"], "race": ["B"]}
     )
     monkeypatch.setattr(counting, "marks", colliding)
-    monkeypatch.setattr(module, "marks", colliding)
-    assert _merged(folder, ["race"], ids="id").identified
+    monkeypatch.setattr(module, "hash_cells", colliding)
+    assert _merged(folder, ["race"], ids="id").has_ids
 
 
 def test_an_id_twice_in_one_shard_is_refused_with_its_rows(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_an_id_twice_in_one_shard_is_refused_with_its_rows(tmp_path: Path) -> No
 
 
 def _people(folder: Path, **settings: object) -> Dataset:
-    return judged_people(parse_spec({
+    return load_audit_people(parse_spec({
         "data": f"table:{folder}", "by": "race", "target": "truth", "prediction_column": "answer",
         **settings,
     }))  # fmt: skip

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.given import as_column, as_series, kind_of
+from isolux.vocabulary.given import as_column, as_series, label_type
 from tests.vocabulary.given._others import Tensor
 
 DAY = dt.datetime(2020, 1, 1)  # noqa: DTZ001
@@ -88,6 +88,6 @@ def test_one_hot_code_is_refused_with_what_to_do(values):
 
 
 def test_kinds():
-    kinds = [kind_of(s) for s in (pl.Series([1]), pl.Series(["a"], dtype=pl.Categorical),
+    kinds = [label_type(s) for s in (pl.Series([1]), pl.Series(["a"], dtype=pl.Categorical),
                                   pl.Series([True]), pl.Series([[1]]))]  # fmt: skip
     assert kinds == ["numbers", "text", "yes or no", "other"]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.given import is_frame, refuse_other_rows, to_polars
+from isolux.vocabulary.given import is_frame, refuse_misaligned_rows, to_polars
 from tests.vocabulary.given._others import (
     ArrowStream,
     ClassLabel,
@@ -107,18 +107,18 @@ def _series(index):
 
 def test_indices_that_name_other_rows_are_refused():
     with pytest.raises(TableError, match=r"a and b hold the same rows in another order(.|\n)*'x'"):
-        refuse_other_rows({"a": _series(["x", "y"]), "b": _series(["y", "x"])})
+        refuse_misaligned_rows({"a": _series(["x", "y"]), "b": _series(["y", "x"])})
     with pytest.raises(TableError, match=r"a and c hold other rows(.|\n)*'y' and 'z'"):
-        refuse_other_rows({"a": _series(["x", "y"]), "b": [1, 2], "c": _series(["x", "z"])})
+        refuse_misaligned_rows({"a": _series(["x", "y"]), "b": [1, 2], "c": _series(["x", "z"])})
     with pytest.raises(TableError, match="truth and answer hold the same rows in another order"):
         to_polars({"truth": _series([3, 4]), "answer": _series([4, 3])})
 
 
 def test_an_index_that_only_counts_says_nothing(recwarn):
-    refuse_other_rows({"a": _series([7, 9]), "b": _series(range(2)), "c": _series([7, 9])})
+    refuse_misaligned_rows({"a": _series([7, 9]), "b": _series(range(2)), "c": _series([7, 9])})
     assert not recwarn.list
 
 
 def test_a_shuffle_that_one_of_two_missed_is_told():
     with pytest.warns(UserWarning, match=r"a and b hold the same rows in another order, by their"):
-        refuse_other_rows({"a": _series([1, 0]), "b": _series(range(2))})
+        refuse_misaligned_rows({"a": _series([1, 0]), "b": _series(range(2))})

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux_worlds.drawing.anatomy import figure_of
+from isolux_worlds.drawing.anatomy import build_figure
 from isolux_worlds.photo_world.poses import POSES, figures
-from isolux_worlds.photo_world.vocabulary import DRAWN
+from isolux_worlds.photo_world.vocabulary import BUILT_IN_ATTRIBUTES
 from isolux_worlds.photo_world.world import PhotoWorld
 
 WIDTH, HEIGHT = 320, 240
@@ -22,7 +22,7 @@ PLAIN = {
     "pose": "standing", "view": "full", "distance": "near", "occlusion": "none",
 }  # fmt: skip
 """The values of everybody and of the photo where a test names none."""
-_OF_IMAGE = tuple(name for name, drawn in DRAWN.items() if drawn.level == "image")
+_OF_IMAGE = tuple(name for name, drawn in BUILT_IN_ATTRIBUTES.items() if drawn.level == "image")
 
 
 def person(
@@ -67,4 +67,4 @@ def world(*people: dict[str, Any], seed: int = 3, **photo: str) -> PhotoWorld:
 
 def figure(row: dict[str, Any], owner: int = 1):
     """The figure that is painted for a row."""
-    return figure_of(row, owner, 3)
+    return build_figure(row, owner, 3)

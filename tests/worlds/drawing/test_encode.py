@@ -7,7 +7,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from isolux_worlds.drawing import encoded, render
+from isolux_worlds.drawing import encode_image, render
 from tests.worlds.drawing._hand import HEIGHT, WIDTH, person, world
 
 
@@ -17,13 +17,13 @@ def read(data):
 
 def test_png_keeps_every_pixel():
     photo = next(render(world(person())))
-    np.testing.assert_array_equal(read(encoded(photo.pixels, "png")), photo.pixels)
-    np.testing.assert_array_equal(read(encoded(photo.part, "png")), photo.part)
+    np.testing.assert_array_equal(read(encode_image(photo.pixels, "png")), photo.pixels)
+    np.testing.assert_array_equal(read(encode_image(photo.part_labels, "png")), photo.part_labels)
 
 
 def test_jpeg_keeps_colours_nearly():
     photo = next(render(world(person())))
-    data = encoded(photo.pixels)
+    data = encode_image(photo.pixels)
     again = read(data)
     assert again.shape == (HEIGHT, WIDTH, 3)
     assert np.abs(again.astype(int) - photo.pixels).mean() < 3

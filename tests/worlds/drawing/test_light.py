@@ -7,9 +7,9 @@ import pytest
 
 from isolux_worlds.drawing import render
 from isolux_worlds.drawing.colour import rgb, to_linear, to_srgb
-from isolux_worlds.drawing.light import expose, light_of, soften
+from isolux_worlds.drawing.light import draw_light, expose, soften
 from isolux_worlds.photo_world.tables import PARTS
-from isolux_worlds.photo_world.vocabulary import DRAWN, MONK_TONES
+from isolux_worlds.photo_world.vocabulary import BUILT_IN_ATTRIBUTES, MONK_TONES
 from tests.worlds.drawing._hand import person, world
 
 LARGEST_DELTA_E = 2.0
@@ -46,7 +46,7 @@ def test_the_median_of_a_face_is_its_monk_tone(tone, number):
 def test_less_light_is_darker_and_more_is_brighter():
     seen = {
         lighting: lab(face(next(render(world(person(), lighting=lighting)))))[:, 0].mean()
-        for lighting in DRAWN["lighting"].shares
+        for lighting in BUILT_IN_ATTRIBUTES["lighting"].shares
     }
     assert seen["underexposed"] < seen["dimly_lit"] - 10
     assert seen["dimly_lit"] < seen["well_lit"] - 10
@@ -56,7 +56,7 @@ def test_less_light_is_darker_and_more_is_brighter():
 def test_nights_are_dark_and_blue_and_evenings_warm():
     seen = {
         when: np.median(face(next(render(world(person(), time_of_day=when)))), axis=0)
-        for when in DRAWN["time_of_day"].shares
+        for when in BUILT_IN_ATTRIBUTES["time_of_day"].shares
     }
     day, night, dusk = (seen[w] for w in ("daytime", "night", "dawn_dusk"))
     assert night.sum() < day.sum()
@@ -65,7 +65,7 @@ def test_nights_are_dark_and_blue_and_evenings_warm():
 
 
 def test_neutral_light_changes_nothing_on_average():
-    light = light_of("well_lit", "daytime", np.random.default_rng(0))
+    light = draw_light("well_lit", "daytime", np.random.default_rng(0))
     picture = np.broadcast_to(np.array([40.0, 128.0, 220.0], np.float32), (200, 200, 3)).copy()
     photo = expose(picture, light, 7).astype(float)
     np.testing.assert_allclose(photo.mean(axis=(0, 1)), [40, 128, 220], atol=0.05)
@@ -74,7 +74,7 @@ def test_neutral_light_changes_nothing_on_average():
 
 
 def test_exposure_multiplies_linear_light():
-    light = light_of("dimly_lit", "daytime", np.random.default_rng(0))
+    light = draw_light("dimly_lit", "daytime", np.random.default_rng(0))
     picture = np.full((100, 100, 3), 200, np.float32)
     expected = to_srgb(to_linear(np.array([200.0])) * light.exposure)[0]
     assert expose(picture, light, 7).mean() == pytest.approx(expected, abs=0.1)

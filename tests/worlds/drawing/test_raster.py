@@ -74,7 +74,7 @@ def test_labels_are_hard_and_colours_are_not():
     # 0.4 of the columns 2 and 8 is covered: half-tones, but nobody's.
     assert canvas.picture[3, 2, 0] == pytest.approx(0.4 * 255, abs=0.1)
     assert canvas.owner[3].tolist() == [0] * 3 + [3] * 5 + [0] * 12
-    assert set(np.unique(canvas.part)) == {0, 11}  # the nose is the eleventh part
+    assert set(np.unique(canvas.part_labels)) == {0, 11}  # the nose is the eleventh part
     assert canvas.body_px[3] == 20
 
 

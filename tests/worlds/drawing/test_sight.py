@@ -7,7 +7,7 @@ import pytest
 from pycocotools import mask as coco
 
 from isolux.vocabulary.schema import check
-from isolux_worlds.drawing import render, seen
+from isolux_worlds.drawing import measure_visible, render
 from isolux_worlds.photo_world.people import draw_people
 from isolux_worlds.photo_world.settings import preset
 from isolux_worlds.photo_world.tables import JOINTS, PARTS, PEOPLE
@@ -27,7 +27,7 @@ def two():
         person(3, x=260.0, layer=2, occlusion="partial"),
     )  # fmt: skip
     rendered = next(render(made))
-    return rendered, seen(made, rendered)
+    return rendered, measure_visible(made, rendered)
 
 
 def test_masks_and_boxes_are_the_owners_pixels(two):
@@ -75,7 +75,7 @@ def test_joints_of_a_scene_made_by_hand():
     near = person(2, x=160.0, tall=400.0, foot=400.0, layer=1, occupation="computer_user",
                   hair_type="bald")  # fmt: skip
     made = world(far, near)
-    states = seen(made, next(render(made)))["joints_v"]
+    states = measure_visible(made, next(render(made)))["joints_v"]
     behind, before = (dict(zip(JOINTS, s, strict=True)) for s in states)
     assert behind["left_hip"] == behind["nose"] == 1
     assert before["nose"] == before["left_eye"] == before["right_shoulder"] == 2
@@ -84,7 +84,9 @@ def test_joints_of_a_scene_made_by_hand():
 
 def test_somebody_unhidden_shows_the_whole_face_and_limbs():
     made = world(person(occupation="disk_jockey", hair_type="bald"))
-    states = dict(zip(JOINTS, seen(made, next(render(made)))["joints_v"][0], strict=True))
+    states = dict(
+        zip(JOINTS, measure_visible(made, next(render(made)))["joints_v"][0], strict=True)
+    )
     assert [name for name, v in states.items() if v != 2] == []
 
 
@@ -92,7 +94,7 @@ def test_somebody_of_whom_nothing_is_seen():
     hidden = person(1, x=160.0, tall=60.0, foot=180.0, layer=0)
     wall = person(2, x=160.0, tall=900.0, foot=750.0, layer=1)
     made = world(hidden, wall)
-    row = seen(made, next(render(made))).row(0, named=True)
+    row = measure_visible(made, next(render(made))).row(0, named=True)
     assert row["mask_counts"] is None
     assert row["part_masks"] is None
     assert row["seen_share"] == 0
@@ -102,7 +104,7 @@ def test_somebody_of_whom_nothing_is_seen():
 
 def test_a_photo_of_nobody_has_no_rows():
     made = world()
-    people = seen(made, next(render(made)))
+    people = measure_visible(made, next(render(made)))
     assert people.height == 0
     assert {"joints_v", "mask_counts", "seen_share", "part_masks"} <= set(people.columns)
 
@@ -110,7 +112,7 @@ def test_a_photo_of_nobody_has_no_rows():
 def test_people_as_seen_are_a_table_of_people():
     made = draw_people(preset("fair"), seed=1)
     rendered = next(render(made))
-    people = seen(made, rendered)
+    people = measure_visible(made, rendered)
     check(people, PEOPLE)
     before = made.people.filter(made.people["image_id"] == rendered.image_id)
     assert people["person_id"].to_list() == before["person_id"].to_list()

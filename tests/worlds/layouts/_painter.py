@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from isolux.geometry.masks import masks_to_coco
-from isolux_worlds.layouts import Picture
+from isolux_worlds.layouts import PaintedPicture
 from isolux_worlds.photo_world.tables import PARTS
 from isolux_worlds.photo_world.world import PhotoWorld
 from tests._masks import masks_from_bitmaps
@@ -20,7 +20,7 @@ from tests._masks import masks_from_bitmaps
 NOBODY, OCCLUDER = 0, 255
 
 
-def painted(world: PhotoWorld) -> Iterator[Picture]:
+def painted(world: PhotoWorld) -> Iterator[PaintedPicture]:
     for image_id, width, height in world.photos.select("image_id", "width", "height").rows():
         people = world.people.filter(image_id=image_id)
         owner = np.zeros((height, width), np.uint8)
@@ -28,7 +28,7 @@ def painted(world: PhotoWorld) -> Iterator[Picture]:
         for k, person in enumerate(people.to_dicts(), start=1):
             _paint(person, k, owner, part)
         random = np.random.default_rng(int(image_id))
-        yield Picture(
+        yield PaintedPicture(
             image_id,
             random.integers(0, 255, (height, width, 3), dtype=np.uint8),
             owner,

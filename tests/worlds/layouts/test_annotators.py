@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux_worlds.layouts._annotators import error_of, labelled, tone_votes
+from isolux_worlds.layouts._annotators import error_of, majority_labels, tone_votes
 
 N = 40_000
 
@@ -53,7 +53,7 @@ def test_who_errs_sees_any_other_tone_alike():
 @pytest.mark.parametrize("error", [0.1, 0.4])
 def test_a_label_is_what_two_of_three_say(error):
     values = pl.Series("tattoo", ["no"] * N)
-    found = labelled(values, ("no", "yes"), annotators=3, error=error, random=random())
+    found = majority_labels(values, ("no", "yes"), annotators=3, error=error, random=random())
     # Two or three of three wrong: 3 e² (1 − e) + e³. With two values somebody has a majority.
     wrong = 3 * error**2 * (1 - error) + error**3
     assert found.null_count() == 0
@@ -64,17 +64,17 @@ def test_where_no_label_has_a_majority_nobody_can_tell():
     # Of three values and error 1 all three annotators are wrong, each either way: never apart by
     # more than two, so two always agree, and on a wrong one.
     values = pl.Series(["a"] * N)
-    found = labelled(values, ("a", "b", "c"), annotators=3, error=1.0, random=random())
+    found = majority_labels(values, ("a", "b", "c"), annotators=3, error=1.0, random=random())
     assert set(found.unique()) == {"b", "c"}
     # Of many values three who err hardly ever agree: null.
     many = tuple("abcdefghijklmnopqrstuvwxyz")
-    found = labelled(values, many, annotators=3, error=1.0, random=random())
+    found = majority_labels(values, many, annotators=3, error=1.0, random=random())
     assert found.null_count() > 0.85 * N
 
 
 def test_a_value_that_is_not_known_cannot_be_told():
     values = pl.Series("mask", ["mask", None, "veil"])
-    found = labelled(values, ("mask", "none"), annotators=3, error=0.0, random=random())
+    found = majority_labels(values, ("mask", "none"), annotators=3, error=0.0, random=random())
     assert found.to_list() == ["mask", None, None]
     assert found.name == "mask"
 

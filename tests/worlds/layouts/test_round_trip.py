@@ -12,7 +12,7 @@ from isolux.datasets import load
 from isolux.geometry.keypoints import COCO_KEYPOINTS
 from isolux.geometry.masks import masks_from_counts
 from isolux.io.images import read_image
-from isolux.tasks._parts import parts_of_cell
+from isolux.tasks._parts import read_part_polygons
 from isolux_worlds.layouts import LAYOUTS
 from isolux_worlds.layouts.fhibe.faces import CLASS_OF_PART
 from isolux_worlds.layouts.fhibe.spoken import SKIN_LEVEL
@@ -333,7 +333,7 @@ def test_fhibes_polygons_fill_to_what_is_seen_of_each_part(layout, world, datase
     both = beside(layout, world, dataset)
     holes = 0
     for cell, seen in both.select("read_segments", "part_masks").rows():
-        filled = parts_of_cell(cell, 120, 160, None)
+        filled = read_part_polygons(cell, 120, 160, None)
         classes = {CLASSES[CLASS_OF_PART[m["part"]]]: m["counts"] for m in seen}
         assert set(filled.names) == set(classes)
         for at, name in enumerate(filled.names):  # no two parts of these people share a class

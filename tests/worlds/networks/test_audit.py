@@ -14,9 +14,9 @@ from isolux_worlds.networks.audit import (
     OVERLOOKED,
     TONES,
     audit_masks,
+    network_injected_rates,
     overlooked,
     paint_photos,
-    planted_rates,
 )
 
 
@@ -51,7 +51,7 @@ def test_what_was_planted_is_found(audited):
         pl.col("metric") == "true_positive_rate", pl.col("attribute") == "skin_tone"
     )
     found = {row["group"]: row for row in groups.iter_rows(named=True)}
-    planted = {row["group"]: row["value"] for row in planted_rates() if "group" in row}
+    planted = {row["group"]: row["value"] for row in network_injected_rates() if "group" in row}
     assert planted[TONES[0]] - planted[TONES[1]] > 0.2  # else there is nothing to find
     for group, value in planted.items():
         assert found[group]["low"] <= value <= found[group]["high"], (group, value, found[group])

@@ -8,7 +8,7 @@ import pytest
 from isolux_worlds.photo_world.joint import ancestors, draw_codes, network, rule_numbers
 from isolux_worlds.photo_world.people import draw_codes_only, draw_tree
 from isolux_worlds.photo_world.settings import parse_world, preset
-from isolux_worlds.photo_world.vocabulary import DRAWN
+from isolux_worlds.photo_world.vocabulary import BUILT_IN_ATTRIBUTES
 
 DISTRICT = {"level": "household", "shares": {"north": 0.25, "south": 0.75}}
 LIGHT = {
@@ -28,8 +28,8 @@ def world(**changes):
 def test_nodes_are_the_worlds_own_then_what_else_is_drawn():
     nodes = network(world())
     assert [n.name for n in nodes[:2]] == ["district", "lighting"]
-    assert {n.name for n in nodes} == {"district", *DRAWN}
-    assert nodes[2].name in DRAWN
+    assert {n.name for n in nodes} == {"district", *BUILT_IN_ATTRIBUTES}
+    assert nodes[2].name in BUILT_IN_ATTRIBUTES
     light = nodes[1]
     assert light.level == "image"
     assert light.parents == ("district",)

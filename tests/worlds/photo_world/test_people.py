@@ -16,7 +16,7 @@ from isolux_worlds.photo_world.people import draw_people, draw_tree
 from isolux_worlds.photo_world.places import INCOMES
 from isolux_worlds.photo_world.settings import PRESETS, parse_world, preset
 from isolux_worlds.photo_world.tables import HOUSEHOLDS, PEOPLE, PHOTOS, SUBJECTS
-from isolux_worlds.photo_world.vocabulary import AGES, DRAWN
+from isolux_worlds.photo_world.vocabulary import AGES, BUILT_IN_ATTRIBUTES
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_ids_meet(world):
 
 
 def test_each_level_has_its_attributes(world):
-    levels = {"district": "household"} | {name: d.level for name, d in DRAWN.items()}
+    levels = {"district": "household"} | {name: d.level for name, d in BUILT_IN_ATTRIBUTES.items()}
     for name, level in levels.items():
         assert name in world.people.columns
         assert (name in world.households.columns) == (level == "household")

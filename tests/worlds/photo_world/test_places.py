@@ -11,7 +11,7 @@ from isolux_worlds.photo_world.places import (
     PLACE_VALUES,
     REGIONS,
     draw_incomes,
-    located,
+    locate_homes,
 )
 
 
@@ -58,7 +58,7 @@ def test_incomes_are_within_their_group_and_log_normal_between():
 
 
 def test_homes_lie_near_their_country():
-    which, latitude, longitude = located(2000, seed=1)
+    which, latitude, longitude = locate_homes(2000, seed=1)
     assert set(which.tolist()) == set(range(len(COUNTRIES)))
     centre = np.array([(c.latitude, c.longitude) for c in COUNTRIES])[which]
     assert np.abs(latitude - centre[:, 0]).max() <= 1.5 + 1e-4
@@ -69,7 +69,7 @@ def test_homes_lie_near_their_country():
 
 def test_planted_regions_and_countries_are_kept():
     code = np.arange(400) % 2
-    which, *_ = located(400, seed=1, region=(("eu", "as"), code))
+    which, *_ = locate_homes(400, seed=1, region=(("eu", "as"), code))
     assert all(COUNTRIES[w].region == ("eu", "as")[c] for w, c in zip(which, code, strict=True))
-    which, *_ = located(400, seed=1, country=(("Peru", "Nepal"), code))
+    which, *_ = locate_homes(400, seed=1, country=(("Peru", "Nepal"), code))
     assert all(COUNTRIES[w].name == ("Peru", "Nepal")[c] for w, c in zip(which, code, strict=True))

@@ -12,11 +12,11 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux_worlds.photo_world.joint import network
 from isolux_worlds.photo_world.people import draw_codes_only
 from isolux_worlds.photo_world.planted import (
-    chance,
-    correlated,
-    planted,
-    planted_controlled,
-    planted_record,
+    draw_correlated_uniforms,
+    photo_injected_effects_record,
+    photo_injected_rates,
+    probability_right,
+    standardised_rates,
 )
 from isolux_worlds.photo_world.settings import PRESETS, ModelSettings, parse_world, preset
 
@@ -45,7 +45,10 @@ def two_districts(**changes):
             "given": [{"where": {"district": "south"}, "shares": {"a": 0.25, "b": 0.75}}],
         },
     }
-    effect = {"where": {"lighting": "dimly_lit"}, "size": -float(np.log(4))}  # .8 falls to .5
+    effect = {
+        "where": {"lighting": "dimly_lit"},
+        "size": -float(np.log(4)),
+    }  # .8 falls to .5
     settings = {
         "name": "w", "households": 10, "attributes": attributes,
         "models": [{"name": "m", "base_rate": 0.8, "effects": [effect]}],
@@ -58,7 +61,7 @@ def test_a_tiny_network_by_hand():
     # Dim: .5 * .1 + .5 * .6 = .35. Everyone: .65 * .8 + .35 * .5 = .695.
     # a: north .5 * .8 = .4, south .5 * .25 = .125, together .525; of them dim
     # .4 * .1 + .125 * .6 = .115, so a = .8 - .3 * .115 / .525. b: .475, dim .235.
-    rows = planted(two_districts(), "m")
+    rows = photo_injected_rates(two_districts(), "m")
     assert value(rows, None)["value"] == pytest.approx(0.695, abs=1e-12)
     assert value(rows, "lighting", "dimly_lit")["share"] == pytest.approx(0.35, abs=1e-12)
     assert value(rows, "lighting", "dimly_lit")["value"] == pytest.approx(0.5, abs=1e-12)
@@ -75,7 +78,7 @@ def test_a_tiny_network_by_hand():
 
 
 def test_control_takes_the_confounded_gap_away_by_hand():
-    rows = planted_controlled(two_districts(), "m", "tone", "lighting")
+    rows = standardised_rates(two_districts(), "m", "tone", "lighting")
     assert rows["group"].to_list() == ["a", "b"]
     assert rows["value"].to_list() == pytest.approx([0.695, 0.695], abs=1e-12)
     # With an effect of tone as well, the gap at an equal mix is that of the strata's mean:
@@ -85,7 +88,7 @@ def test_control_takes_the_confounded_gap_away_by_hand():
         {"where": {"tone": "b"}, "size": -float(np.log(2))},
     ]
     model = ModelSettings.model_validate({"name": "x", "base_rate": 0.8, "effects": both})
-    rows = planted_controlled(two_districts(), model, "tone", "lighting")
+    rows = standardised_rates(two_districts(), model, "tone", "lighting")
     expected = [0.695, 0.65 * 2 / 3 + 0.35 / 3]
     assert rows["value"].to_list() == pytest.approx(expected, abs=1e-12)
 
@@ -98,8 +101,10 @@ def test_control_by_what_a_group_never_has_is_null():
     }
     model = {"name": "m", "base_rate": 0.5}
     settings = two_districts(attributes=attributes, models=[model], by=["tone*eyewear"])
-    assert planted_controlled(settings, "m", "tone", "eyewear")["value"].to_list() == [0.5, None]
-    assert planted(settings, "m").drop_nulls("attribute").height == 3  # nobody is b with glasses
+    assert standardised_rates(settings, "m", "tone", "eyewear")["value"].to_list() == [0.5, None]
+    assert (
+        photo_injected_rates(settings, "m").drop_nulls("attribute").height == 3
+    )  # nobody is b with glasses
 
 
 def brute(settings, model, grouped):
@@ -150,7 +155,7 @@ def test_random_networks_against_a_brute_enumeration(seed):
         attributes=attributes, by=by,
         models=[{"name": "m", "base_rate": 0.7, "effects": effects}],
     )  # fmt: skip
-    rows = planted(settings, "m")
+    rows = photo_injected_rates(settings, "m")
     for entry in by:
         expected = brute(settings, settings.models[0], entry.split("*"))
         found = rows.filter(attribute=entry)
@@ -170,13 +175,13 @@ def test_a_million_people_agree(name):
     tree, codes = draw_codes_only(settings, 7, ["skin_tone", "lighting",
                                                 "perceived_gender_presentation"])  # fmt: skip
     values = {n.name: n.values for n in network(settings) if n.name in codes}
-    rate = np.broadcast_to(chance(model, values, codes), tree.image_of_person.shape)
+    rate = np.broadcast_to(probability_right(model, values, codes), tree.image_of_person.shape)
     n = len(rate)
     assert n > 1_000_000
     subjects = len(tree.household_of_subject)
-    answers = correlated(rate, tree.subject_of_person, subjects, model, seed=7)
+    answers = draw_correlated_uniforms(rate, tree.subject_of_person, subjects, model, seed=7)
     by = ("skin_tone", "skin_tone*perceived_gender_presentation")
-    rows = planted(settings.model_copy(update={"by": by}), model)
+    rows = photo_injected_rates(settings.model_copy(update={"by": by}), model)
     for row in rows.iter_rows(named=True):
         held = np.ones(n, dtype=bool)
         for one, word in zip((row["attribute"] or "").split("*"), row["values"], strict=False):
@@ -188,7 +193,7 @@ def test_a_million_people_agree(name):
 
 
 def test_masked_shows_nothing_along_one_attribute_and_much_where_two_meet():
-    rows = planted(preset("masked"), "aurora")
+    rows = photo_injected_rates(preset("masked"), "aurora")
     one = rows.filter(~pl.col("attribute").str.contains("*", literal=True))
     assert one["difference"].abs().max() < 1e-9
     two = rows.filter(pl.col("attribute").str.contains("*", literal=True))
@@ -198,9 +203,9 @@ def test_masked_shows_nothing_along_one_attribute_and_much_where_two_meet():
 def test_confounded_vanishes_under_control_and_biased_does_not():
     for name, least, most in (("confounded", 0.0, 1e-12), ("biased", 0.2, 1.0)):
         settings = preset(name)
-        raw = planted(settings, "aurora").filter(attribute="skin_tone")["value"]
+        raw = photo_injected_rates(settings, "aurora").filter(attribute="skin_tone")["value"]
         assert raw.max() - raw.min() > 0.1
-        at_equal_light = planted_controlled(settings, "aurora", "skin_tone", "lighting")["value"]
+        at_equal_light = standardised_rates(settings, "aurora", "skin_tone", "lighting")["value"]
         assert least <= at_equal_light.max() - at_equal_light.min() <= most
 
 
@@ -208,13 +213,13 @@ def test_confounded_vanishes_under_control_and_biased_does_not():
 def test_where_nothing_is_planted_the_record_says_so(name):
     settings = preset(name)
     for model in settings.models:
-        record = planted_record(settings, model.name)
+        record = photo_injected_effects_record(settings, model.name)
         assert [r["attribute"] for r in record] == list(settings.by)
         assert {(r["value"], r["note"]) for r in record} == {(0.0, "nothing was planted here")}
 
 
 def test_the_record_names_the_two_that_lie_farthest_apart():
-    (tone, *_) = planted_record(preset("biased"), "aurora", metric="recall_at_iou")
+    (tone, *_) = photo_injected_effects_record(preset("biased"), "aurora", metric="recall_at_iou")
     assert tone["metric"] == "recall_at_iou"
     assert (tone["label"], tone["attribute"], tone["kind"]) == (None, "skin_tone", "difference")
     assert (tone["group_a"], tone["group_b"]) == ("8", "1")
@@ -228,7 +233,7 @@ def test_the_record_names_the_two_that_lie_farthest_apart():
 def test_every_preset_has_its_truth(name):
     settings = preset(name)
     for model in settings.models:
-        rows = planted(settings, model.name)
+        rows = photo_injected_rates(settings, model.name)
         assert rows["value"].is_between(0, 1).all()
         for entry in settings.by:
             own = rows.filter(attribute=entry)
@@ -242,7 +247,7 @@ def test_too_many_cells_are_refused():
     with pytest.raises(
         SpecError, match=r"too many combinations[\s\S]*at most 10,000,000"
     ) as caught:
-        planted(two_districts(by=by), "m")
+        photo_injected_rates(two_districts(by=by), "m")
     caught.match("of district, lighting|of lighting|occupation")
     caught.match("intersect fewer attributes")
 
@@ -250,12 +255,12 @@ def test_too_many_cells_are_refused():
 def test_unknown_names_are_named():
     settings = two_districts()
     with pytest.raises(UnknownNameError, match="no model named 'x'"):
-        planted(settings, "x")
+        photo_injected_rates(settings, "x")
     with pytest.raises(UnknownNameError, match="no attribute named 'mood'"):
-        planted_controlled(settings, "m", "tone", "mood")
+        standardised_rates(settings, "m", "tone", "mood")
     with pytest.raises(SpecError, match=r"one mix of itself[\s\S]*'tone'"):
-        planted_controlled(settings, "m", "tone", "tone")
+        standardised_rates(settings, "m", "tone", "tone")
     effect = [{"where": {"tone": "z"}, "size": 1}]
     foreign = ModelSettings.model_validate({"name": "f", "base_rate": 0.5, "effects": effect})
     with pytest.raises(UnknownNameError, match="no value named 'z'"):
-        planted(settings, foreign)
+        photo_injected_rates(settings, foreign)

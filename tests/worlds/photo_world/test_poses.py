@@ -7,7 +7,7 @@ import pytest
 
 from isolux_worlds.photo_world.poses import FLESH, POSES, figures
 from isolux_worlds.photo_world.tables import JOINTS
-from isolux_worlds.photo_world.vocabulary import DRAWN
+from isolux_worlds.photo_world.vocabulary import BUILT_IN_ATTRIBUTES
 
 AT = {name: i for i, name in enumerate(JOINTS)}
 NAMES = tuple(POSES)
@@ -22,7 +22,7 @@ def apart(body, a, b):
 
 
 def test_every_pose_that_is_drawn_has_its_angles():
-    assert set(POSES) == set(DRAWN["pose"].shares)
+    assert set(POSES) == set(BUILT_IN_ATTRIBUTES["pose"].shares)
 
 
 @pytest.mark.parametrize("pose", ["standing", "arms_raised"])

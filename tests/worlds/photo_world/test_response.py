@@ -7,7 +7,12 @@ import pytest
 
 from isolux.vocabulary.errors import UnknownNameError
 from isolux_worlds.photo_world.people import draw_people
-from isolux_worlds.photo_world.planted import chance, correlated, rates, right
+from isolux_worlds.photo_world.planted import (
+    draw_correlated_uniforms,
+    draw_is_right,
+    person_rates,
+    probability_right,
+)
 from isolux_worlds.photo_world.settings import ModelSettings, parse_world, preset
 
 
@@ -22,7 +27,7 @@ def test_chances_by_hand():
         {"where": {"lighting": "dimly_lit", "skin_tone": ["9", "10"]}, "size": -0.5},
     ]
     world = draw_people(parse_world({"name": "w", "households": 200}))
-    found = rates(world, model(effects=effects))
+    found = person_rates(world, model(effects=effects))
     people = world.people
     for row, rate in zip(people.iter_rows(named=True), found, strict=True):
         logit = np.log(4)
@@ -33,8 +38,8 @@ def test_chances_by_hand():
 
 def test_without_effects_everybody_has_the_base_rate():
     world = draw_people(preset("fair").model_copy(update={"households": 5}))
-    assert rates(world, "aurora").tolist() == [pytest.approx(0.8)] * world.people.height
-    assert chance(model(), {}, {}).shape == ()
+    assert person_rates(world, "aurora").tolist() == [pytest.approx(0.8)] * world.people.height
+    assert probability_right(model(), {}, {}).shape == ()
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.9])
@@ -43,7 +48,7 @@ def test_means_stay_as_planted_whatever_the_correlation(correlation):
     n, photos = 60_000, 10
     subject = np.repeat(np.arange(n), photos)
     for rate in (0.1, 0.5, 0.97):
-        answers = correlated(
+        answers = draw_correlated_uniforms(
             np.full(n * photos, rate), subject, n, model(correlation=correlation), seed=1
         )
         assert answers.mean() == pytest.approx(rate, abs=0.009)
@@ -56,7 +61,7 @@ def test_two_answers_about_a_subject_agree_as_often_as_the_copula_says(correlati
 
     n, one, two = 400_000, 0.8, 0.6
     subject = np.repeat(np.arange(n), 2)
-    answers = correlated(
+    answers = draw_correlated_uniforms(
         np.tile([one, two], n), subject, n, model(correlation=correlation), seed=2
     ).reshape(n, 2)
     covariance = [[1, correlation], [correlation, 1]]
@@ -71,18 +76,20 @@ def test_subjects_are_hard_for_all_models_and_streams_but_answers_differ():
     settings = preset("fair").model_copy(update={"households": 3000})
     world = draw_people(settings)
     strong = model(name="a", correlation=0.8)
-    first = right(world, strong)
-    assert (first == right(world, strong)).all()
-    other = right(world, strong, stream_name="detection")
+    first = draw_is_right(world, strong)
+    assert (first == draw_is_right(world, strong)).all()
+    other = draw_is_right(world, strong, stream_name="detection")
     assert (first != other).any()
     alike = np.corrcoef(first, other)[0, 1]
-    apart = np.corrcoef(right(world, model()), right(world, model(), stream_name="x"))[0, 1]
+    apart = np.corrcoef(
+        draw_is_right(world, model()), draw_is_right(world, model(), stream_name="x")
+    )[0, 1]
     assert alike > 0.3
     assert abs(apart) < 0.05
-    assert (right(world, model(name="b", correlation=0.8)) != first).any()
+    assert (draw_is_right(world, model(name="b", correlation=0.8)) != first).any()
 
 
 def test_a_model_that_is_not_there_is_named():
     world = draw_people(preset("fair").model_copy(update={"households": 2}))
     with pytest.raises(UnknownNameError, match="no model named 'nobody'"):
-        rates(world, "nobody")
+        person_rates(world, "nobody")

@@ -8,15 +8,20 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux_worlds.populations.border import CHALLENGE, Gate, border_gate, planted_truths
+from isolux_worlds.populations.border import (
+    CHALLENGE,
+    Gate,
+    gate_injected_effects,
+    simulate_border_gate,
+)
 from tests.cli._run import isolux as run
 
-LARGE = Gate(enrolled=20_000, others=20_000)
+LARGE = Gate(n_enrolled=20_000, n_not_enrolled=20_000)
 
 
 @pytest.fixture(scope="module")
 def drawn():
-    return border_gate(LARGE)
+    return simulate_border_gate(LARGE)
 
 
 def test_the_files_hold_what_is_planted(drawn):
@@ -30,11 +35,11 @@ def test_the_files_hold_what_is_planted(drawn):
     mated = first.filter(pl.col("subject").is_in(enrolled.implode()))
     for k, tone in enumerate(("darker", "lighter")):
         own = mated.filter(skin_tone=tone)
-        truth = (1 - LARGE.no_template[k]) * LARGE.right[k]
+        truth = (1 - LARGE.failure_rate[k]) * LARGE.hit_rate[k]
         hits = (own["found"] == own["subject"]).fill_null(value=False).to_numpy()
         assert hits.mean() == pytest.approx(truth, abs=4 * (truth * (1 - truth) / len(own)) ** 0.5)
         other = first.filter(~pl.col("subject").is_in(enrolled.implode()), skin_tone=tone)
-        truth = (1 - LARGE.no_template[k]) * LARGE.wrong[k]
+        truth = (1 - LARGE.failure_rate[k]) * LARGE.false_positive_rate[k]
         returned = (other["score"] >= 0.5).fill_null(value=False).to_numpy()
         spread = (truth * (1 - truth) / len(other)) ** 0.5
         assert returned.mean() == pytest.approx(truth, abs=4 * spread)
@@ -42,7 +47,7 @@ def test_the_files_hold_what_is_planted(drawn):
 
 def test_minors_pass_as_often_as_is_planted(drawn):
     people, _ = drawn
-    truths = planted_truths(LARGE)["models"]["estimator"]["groups"]
+    truths = gate_injected_effects(LARGE)["models"]["estimator"]["groups"]
     for truth in truths:
         minors = people.filter(pl.col("age") < 18, skin_tone=truth["values"][0])
         share = float((minors["estimate"] >= CHALLENGE).to_numpy().mean())

@@ -13,8 +13,8 @@ from isolux_worlds import (
     Model,
     Population,
     demo_population,
-    planted_rates,
-    planted_record,
+    injected_effects_record,
+    injected_rates,
     simulate,
 )
 
@@ -43,7 +43,7 @@ def planted(rates, attribute, *values, metric="accuracy", label=None):
 
 def test_one_effect_by_hand():
     # bright .6 at .9, dim .4 at .7: everyone .6 * .9 + .4 * .7 = .82
-    rates = planted_rates(one_model([Effect({"light": "dim"}, -0.2)]))
+    rates = injected_rates(one_model([Effect({"light": "dim"}, -0.2)]))
     assert planted(rates, None)["value"] == pytest.approx(0.82)
     assert planted(rates, "light", "dim")["value"] == pytest.approx(0.7)
     assert planted(rates, "light", "dim")["difference"] == pytest.approx(-0.12)
@@ -55,7 +55,7 @@ def test_neighbouring_values_by_hand():
     # Tone 3 is carried alone (.2) or with 2 (.3 * .4 = .12): .32 of people are at .7, others .9.
     # Group 2: alone .3 * .6 = .18 at .9; with 1: .5 * .4 = .2 at .9; with 3: .12 at .7.
     # Its rate is (.38 * .9 + .12 * .7) / .5 = .852; 1 in 10 is not recorded: share .5 * .9.
-    rates = planted_rates(one_model([Effect({"tone": "3"}, -0.2)]))
+    rates = injected_rates(one_model([Effect({"tone": "3"}, -0.2)]))
     assert planted(rates, None)["value"] == pytest.approx(0.68 * 0.9 + 0.32 * 0.7)
     assert planted(rates, "tone", "3")["value"] == pytest.approx(0.7)
     assert planted(rates, "tone", "2")["value"] == pytest.approx(0.852)
@@ -67,7 +67,7 @@ def test_neighbouring_values_by_hand():
 
 def test_an_effect_on_one_class_moves_its_recall_and_the_accuracy_by_its_share():
     # Cooks in the north: .9 - .3 = .6. Accuracy in the north .6 * .6 + .4 * .9 = .72.
-    rates = planted_rates(one_model([Effect({"region": "north", "job": "cook"}, -0.3)]))
+    rates = injected_rates(one_model([Effect({"region": "north", "job": "cook"}, -0.3)]))
     recall = {"metric": "recall", "label": "cook"}
     assert planted(rates, "region", "north", **recall)["value"] == pytest.approx(0.6)
     assert planted(rates, "region", "south", **recall)["value"] == pytest.approx(0.9)
@@ -79,7 +79,7 @@ def test_an_effect_on_one_class_moves_its_recall_and_the_accuracy_by_its_share()
 def test_merged_groups_by_hand():
     # 2 or 3 is carried by .18 + .2 + .12 + .2 = .7 of people, of whom .32 are at .7.
     merge = {"tone": {"darker": ("2", "3")}}
-    rates = planted_rates(one_model([Effect({"tone": "3"}, -0.2)], merge=merge))
+    rates = injected_rates(one_model([Effect({"tone": "3"}, -0.2)], merge=merge))
     darker = planted(rates, "tone", "darker")
     assert darker["value"] == pytest.approx((0.38 * 0.9 + 0.32 * 0.7) / 0.7)
     assert set(rates.filter(attribute="tone")["group"]) == {"darker", "1", "unknown"}
@@ -87,7 +87,7 @@ def test_merged_groups_by_hand():
 
 def test_logit_effects_by_hand():
     # logit(.5) = 0; exp(log 3) = 3 to 1, so .75
-    rates = planted_rates(
+    rates = injected_rates(
         one_model([Effect({"light": "dim"}, np.log(3))], scale="logit", base_rate=0.5)
     )
     assert planted(rates, "light", "dim")["value"] == pytest.approx(0.75)
@@ -103,7 +103,7 @@ def test_against_a_brute_enumeration(scale):
         Effect({"tone": "1", "job": "smith"}, 0.03),
     ]
     population = one_model(effects, scale=scale, by=("tone*light", "region"))
-    rates = planted_rates(population)
+    rates = injected_rates(population)
     for value, light, label in product("123", ("bright", "dim"), ("cook", "smith", None)):
         metric = "accuracy" if label is None else "recall"
         found = planted(rates, "tone*light", value, light, metric=metric, label=label)
@@ -132,18 +132,18 @@ def _brute(effects, scale, value, light, label):
 def test_rates_out_of_range_are_refused_with_the_people_concerned():
     effects = [Effect({"light": "dim"}, -0.5), Effect({"tone": "3"}, -0.5)]
     with pytest.raises(SpecError, match=r"(?s)out of range.*-0\.1 for tone 3, light dim.*logit"):
-        planted_rates(one_model(effects))
+        injected_rates(one_model(effects))
 
 
 def test_shares_of_single_valued_groups_add_up():
-    rates = planted_rates(one_model([Effect({"light": "dim"}, -0.1)], by=("light*region",)))
+    rates = injected_rates(one_model([Effect({"light": "dim"}, -0.1)], by=("light*region",)))
     of_all = rates.filter(attribute="light*region", metric="accuracy")
     assert of_all["share"].sum() == pytest.approx(1.0)
     assert (of_all["share"] * of_all["value"]).sum() == pytest.approx(planted(rates, None)["value"])
 
 
 def test_the_demonstration_has_gaps_and_an_honest_null():
-    rates = planted_rates(demo_population()).filter(metric="accuracy")
+    rates = injected_rates(demo_population()).filter(metric="accuracy")
     gap = rates.group_by("model", "attribute").agg(
         gap=pl.col("value").max() - pl.col("value").min()
     )
@@ -159,13 +159,15 @@ def test_the_demonstration_has_gaps_and_an_honest_null():
 
 def test_planted_rates_are_the_populations_and_not_a_samples():
     population = demo_population()
-    a, b = simulate(population, 1).planted, simulate(population, 2).planted
+    a, b = simulate(population, 1).injected_effects, simulate(population, 2).injected_effects
     assert a.equals(b)
-    assert a.equals(planted_rates(population))
+    assert a.equals(injected_rates(population))
 
 
 def test_the_record_tells_the_widest_gap_of_each_attribute_and_the_nulls():
-    told = planted_record(one_model([Effect({"region": "north", "job": "cook"}, -0.3)]), "m")
+    told = injected_effects_record(
+        one_model([Effect({"region": "north", "job": "cook"}, -0.3)]), "m"
+    )
     of = {(t["attribute"], t["metric"], t["label"]): t for t in told}
     # Accuracy in the north .72 (above), in the south .9; cooks .6 and .9; smiths .9 and .9.
     gap = of["region", "accuracy", None]
@@ -182,7 +184,9 @@ def test_the_record_tells_the_widest_gap_of_each_attribute_and_the_nulls():
 
 def test_the_record_leaves_the_unknown_out():
     groups = {
-        g for t in planted_record(demo_population(), "aurora") for g in (t["group_a"], t["group_b"])
+        g
+        for t in injected_effects_record(demo_population(), "aurora")
+        for g in (t["group_a"], t["group_b"])
     }
     assert not any("unknown" in g for g in groups)
     assert "darker × dim" in groups
@@ -190,4 +194,4 @@ def test_the_record_leaves_the_unknown_out():
 
 def test_the_record_of_a_model_that_is_not_there():
     with pytest.raises(UnknownNameError, match=r"no model named 'zephyr'\n.*aurora, borealis"):
-        planted_record(demo_population(), "zephyr")
+        injected_effects_record(demo_population(), "zephyr")

@@ -86,7 +86,7 @@ def test_planted_rates_are_what_simulation_gives():
     # 40 worlds of the demonstration: about 130,000 photos of 24,000 subjects. Bounds are 5
     # standard errors of the mean over worlds; a wrong effect is 20 of them or more.
     demo = demo_population()
-    planted = simulate(demo, 0).planted.filter(attribute="lighting", metric="accuracy")
+    planted = simulate(demo, 0).injected_effects.filter(attribute="lighting", metric="accuracy")
     for model in ("aurora", "borealis"):
         of_world = pl.concat(
             simulate(demo, seed)

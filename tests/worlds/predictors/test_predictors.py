@@ -18,7 +18,7 @@ from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES
 from isolux_worlds.predictors import (
     PREDICTORS,
-    Simulated,
+    SimulatedModel,
     simulate_answers,
     write_simulated,
 )
@@ -31,7 +31,7 @@ OPTIONS = {"grounding": {"images": "one-of-class"}, "label_association": {"taxon
            "geodiversity": {"household": "home"}}  # fmt: skip
 LABELS = ("classification", "label_association", "geodiversity")
 PICTURES = [task for task, predictor in PREDICTORS.items() if predictor.answers is None]
-MODEL = Simulated(name="made-up", jitter=0.15, false_alarms=1.5, seed=7)
+MODEL = SimulatedModel(name="made-up", jitter=0.15, false_alarms=1.5, seed=7)
 
 
 def crowd(seed=0):
@@ -112,7 +112,7 @@ def test_who_is_served_is_who_was_planted(task):
 def test_boxes_fit_as_well_as_was_planted():
     dataset = crowd()
     everyone = dataset.instances.select("instance_id", right=pl.lit(value=True))
-    model = Simulated(name="m", jitter=0.2, false_alarms=0)
+    model = SimulatedModel(name="m", jitter=0.2, false_alarms=0)
     drawn = simulate_answers("detection", dataset, everyone, model)
     assert drawn.height == N
     moved = (drawn["box_x"] - dataset.instances["box_x"]).abs() / dataset.instances["box_w"]
@@ -126,7 +126,7 @@ def test_boxes_fit_as_well_as_was_planted():
 def test_false_alarms_are_of_nobody_and_as_many_as_planted():
     dataset = crowd()
     nobody = dataset.instances.select("instance_id", right=pl.lit(value=False))
-    model = Simulated(name="m", false_alarms=2.0)
+    model = SimulatedModel(name="m", false_alarms=2.0)
     drawn = simulate_answers("detection", dataset, nobody, model)
     # 200 pictures, Poisson of mean 2: 400 ± 20, five standard deviations wide.
     assert 300 < drawn.height < 500
@@ -137,11 +137,15 @@ def test_false_alarms_are_of_nobody_and_as_many_as_planted():
 def test_masks_are_cut_and_stay_half_of_themselves():
     dataset = crowd()
     everyone = dataset.instances.select("instance_id", right=pl.lit(value=True))
-    drawn = simulate_answers("segmentation", dataset, everyone, Simulated(name="m", jitter=0.3))
+    drawn = simulate_answers(
+        "segmentation", dataset, everyone, SimulatedModel(name="m", jitter=0.3)
+    )
     assert (drawn["mask_counts"] != dataset.instances["mask_counts"]).sum() > N / 2
     found = score("segmentation", dataset, drawn, metrics=("average_recall",))
     assert 0.3 < found.units["value"].mean() < 0.8
-    exact = simulate_answers("segmentation", dataset, everyone, Simulated(name="m", jitter=0.0))
+    exact = simulate_answers(
+        "segmentation", dataset, everyone, SimulatedModel(name="m", jitter=0.0)
+    )
     assert exact["mask_counts"].to_list() == dataset.instances["mask_counts"].to_list()
 
 
@@ -245,13 +249,15 @@ def test_the_same_seed_gives_the_same_answers_and_another_model_others(task):
     right = planted(dataset)
     first = simulate_answers(task, dataset, right, MODEL)
     assert first.equals(simulate_answers(task, dataset, right, MODEL))
-    other = simulate_answers(task, dataset, right, Simulated(name="other", jitter=0.15, seed=7))
+    other = simulate_answers(
+        task, dataset, right, SimulatedModel(name="other", jitter=0.15, seed=7)
+    )
     assert not first.drop("model").equals(other.drop("model"))
 
 
 def test_who_is_found_leaves_the_others_boxes_as_they_are():
     dataset = crowd()
-    model = Simulated(name="m", false_alarms=0)
+    model = SimulatedModel(name="m", false_alarms=0)
     everyone = dataset.instances.select("instance_id", right=pl.lit(value=True))
     some = planted(dataset)
     all_boxes = simulate_answers("detection", dataset, everyone, model)
@@ -269,7 +275,7 @@ def test_what_cannot_be_simulated_is_named():
     with pytest.raises(TableError, match="none for 1 of them, such as '399'"):
         simulate_answers("detection", dataset, right.head(N - 1), MODEL)
     with pytest.raises(SpecError, match="jitter of 'm' is out of range"):
-        Simulated(name="m", jitter=0.5)
+        SimulatedModel(name="m", jitter=0.5)
     bare = Dataset(
         name="bare", info=INFO, instances=dataset.instances.select("instance_id", "image_id")
     )

@@ -8,17 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isolux_curate.annotation.answers import fault, from_label_studio
+from isolux_curate.annotation.answers import find_fault, parse_label_studio_result
 from isolux_curate.annotation.stages import STAGES
-from isolux_worlds.rehearsal import CLASSES, CREW, Annotator, Slips
-from isolux_worlds.rehearsal.answering import answered, label_studio, outline_of, truth_of
-from isolux_worlds.rehearsal.sight import Asked, iou
+from isolux_worlds.rehearsal import CLASSES, CREW, Annotator, MistakeRates
+from isolux_worlds.rehearsal.answering import (
+    correct_answer,
+    simulate_answer,
+    to_label_studio,
+    trace_outline,
+)
+from isolux_worlds.rehearsal.sight import AnnotationTask, iou
 
-_NEVER = Slips(
+_NEVER = MistakeRates(
     count=0, loose=0, wrong_class=0, missed=0, tone=0, one_tone=0, unnoticed=0, false_alarm=0,
     attribute=0, outline=0, shake=0,
 )  # fmt: skip
-PERFECT = Annotator(name="perfect", region="north", slips=_NEVER)
+PERFECT = Annotator(name="perfect", region="north", mistake_rates=_NEVER)
 _N = 3000
 
 
@@ -32,15 +37,15 @@ def _person(**other: Any) -> dict[str, Any]:
     } | other  # fmt: skip
 
 
-def _asked(k: int = 0, **other: Any) -> Asked:
+def _asked(k: int = 0, **other: Any) -> AnnotationTask:
     held: dict[str, Any] = {
         "task_id": f"t{k}", "image_id": f"p{k}", "unit_id": f"u{k}", "round": 1, "golden": False,
         "wanted": 1, "people": (_person(),),
     }  # fmt: skip
-    return Asked(**held | other)
+    return AnnotationTask(**held | other)
 
 
-def _shown(k: int = 0, **other: Any) -> Asked:
+def _shown(k: int = 0, **other: Any) -> AnnotationTask:
     box = (100.0, 60.0, 60.0, 120.0)
     held = {"person": _person(), "box": box, "primary": "nurse"}
     return _asked(k, **held | other)
@@ -49,15 +54,15 @@ def _shown(k: int = 0, **other: Any) -> Asked:
 @pytest.mark.parametrize("stage", ["count", "boxes", "skin_tone", "attributes"])
 def test_who_never_slips_is_right_and_within_the_rules(stage: str) -> None:
     asked = _asked() if stage in ("count", "boxes") else _shown()
-    given = answered(asked, stage, PERFECT, seed=0)
-    assert given.slips == ()
-    assert fault(STAGES[stage], given.answer, (320, 240), CLASSES) is None
+    given = simulate_answer(asked, stage, PERFECT, seed=0)
+    assert given.mistakes == ()
+    assert find_fault(STAGES[stage], given.answer, (320, 240), CLASSES) is None
     if stage != "skin_tone":
-        assert given.answer == truth_of(asked, stage)
+        assert given.answer == correct_answer(asked, stage)
     else:
         tones = given.answer["choices"]["perceived skin tone"]
         assert len(tones) == 2
-        assert set(truth_of(asked, stage)["choices"]["perceived skin tone"]) < set(tones)
+        assert set(correct_answer(asked, stage)["choices"]["perceived skin tone"]) < set(tones)
 
 
 @pytest.mark.parametrize(
@@ -70,9 +75,9 @@ def test_who_never_slips_is_right_and_within_the_rules(stage: str) -> None:
 )  # fmt: skip
 def test_slips_are_as_frequent_as_planted(stage: str, slip: str, rate: float) -> None:
     """5 standard errors of a share of 3,000."""
-    who = replace(PERFECT, slips=replace(_NEVER, **{slip: rate}))
+    who = replace(PERFECT, mistake_rates=replace(_NEVER, **{slip: rate}))
     shown = _asked if stage in ("count", "boxes") else _shown
-    given = [answered(shown(k), stage, who, seed=1).slips for k in range(_N)]
+    given = [simulate_answer(shown(k), stage, who, seed=1).mistakes for k in range(_N)]
     found = np.mean([slip.replace("_", " ") in one for one in given])
     assert abs(found - rate) < 5 * np.sqrt(rate * (1 - rate) / _N)
 
@@ -81,32 +86,34 @@ def test_slips_are_as_frequent_as_planted(stage: str, slip: str, rate: float) ->
 def test_a_bias_is_about_those_alone_whom_it_is_planted_for(tone: str, rate: float) -> None:
     who = replace(PERFECT, lighter=0.3)
     given = [
-        answered(_shown(k, person=_person(skin_tone=tone)), "skin_tone", who, seed=1)
+        simulate_answer(_shown(k, person=_person(skin_tone=tone)), "skin_tone", who, seed=1)
         for k in range(_N)
     ]
-    found = np.mean([one.slips == ("lighter",) for one in given])
+    found = np.mean([one.mistakes == ("lighter",) for one in given])
     assert abs(found - rate) <= 5 * np.sqrt(rate * (1 - rate) / _N)
 
 
 def test_a_loose_box_and_a_wrong_class_are_seen() -> None:
     loose = _shown(box=(80.0, 40.0, 100.0, 160.0))
-    said = answered(loose, "skin_tone", PERFECT, seed=0).answer["choices"]
+    said = simulate_answer(loose, "skin_tone", PERFECT, seed=0).answer["choices"]
     assert (said["is the box tight?"], said["is the class right?"]) == (["no"], ["yes"])
-    other = answered(_shown(primary="waiter"), "skin_tone", PERFECT, seed=0).answer["choices"]
+    other = simulate_answer(_shown(primary="waiter"), "skin_tone", PERFECT, seed=0).answer[
+        "choices"
+    ]
     assert (other["is the box tight?"], other["is the class right?"]) == (["yes"], ["no"])
 
 
 def test_a_slip_of_a_box_is_one_that_a_rater_sees() -> None:
     """A third wider and higher: 1 / (4/3)² = .5625 of it is the person's box."""
-    who = replace(PERFECT, slips=replace(_NEVER, loose=1.0))
-    drawn = answered(_asked(), "boxes", who, seed=0).answer["boxes"][0]
+    who = replace(PERFECT, mistake_rates=replace(_NEVER, loose=1.0))
+    drawn = simulate_answer(_asked(), "boxes", who, seed=0).answer["boxes"][0]
     found = iou((drawn["x"], drawn["y"], drawn["w"], drawn["h"]), (100.0, 60.0, 60.0, 120.0))
     assert found == pytest.approx(9 / 16, abs=1e-3)
 
 
 def test_the_same_is_answered_whatever_was_asked_before() -> None:
-    one = [answered(_shown(k), "attributes", CREW[0], seed=5) for k in range(20)]
-    other = [answered(_shown(k), "attributes", CREW[0], seed=5) for k in reversed(range(20))]
+    one = [simulate_answer(_shown(k), "attributes", CREW[0], seed=5) for k in range(20)]
+    other = [simulate_answer(_shown(k), "attributes", CREW[0], seed=5) for k in reversed(range(20))]
     assert one == other[::-1]
 
 
@@ -116,7 +123,7 @@ def test_an_answer_goes_to_label_studio_and_comes_back_as_it_was() -> None:
         "boxes": [{"label": "nurse", "x": 10.0, "y": 20.0, "w": 64.0, "h": 48.0}],
         "polygons": [{"label": "person", "points": [[1.0, 2.0], [30.0, 2.0], [30.0, 40.0]]}],
     }
-    assert from_label_studio(label_studio(answer, (320, 240)), 320, 240) == answer
+    assert parse_label_studio_result(to_label_studio(answer, (320, 240)), 320, 240) == answer
 
 
 def test_an_outline_holds_its_mask() -> None:
@@ -126,6 +133,6 @@ def test_an_outline_holds_its_mask() -> None:
     counts = [13, 4, 2, 4, 2, 4, 19]
     mask = masks_from_counts([counts], np.array([6]), np.array([8]))
     text = masks_to_coco(mask)[0]["counts"].decode()
-    corners = outline_of(text, (8, 6))
+    corners = trace_outline(text, (8, 6))
     assert corners.min(axis=0).tolist() == [2.0, 1.0]
     assert corners.max(axis=0).tolist() == [5.0, 5.0]

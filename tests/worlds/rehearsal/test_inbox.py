@@ -14,7 +14,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux_worlds.rehearsal import FAULTS, draw_inbox, write_inbox
 from isolux_worlds.rehearsal.files import SERIAL
 from isolux_worlds.rehearsal.inbox import Inbox
-from isolux_worlds.rehearsal.planting import numbers
+from isolux_worlds.rehearsal.planting import count_faults
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def test_every_fault_is_planted_as_often_as_it_should_be(photos: int, seed: int)
     drawn = draw_inbox(photos, seed=seed)
     found = dict(drawn.photos["fault"].drop_nulls().value_counts().iter_rows())
     people = dict(drawn.subjects["fault"].drop_nulls().value_counts().iter_rows())
-    wanted = numbers(photos)
+    wanted = count_faults(photos)
     for fault in FAULTS:
         if fault.level == "subject":
             assert people[fault.name] == wanted[fault.name]

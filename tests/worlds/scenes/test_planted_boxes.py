@@ -17,8 +17,8 @@ from isolux_worlds import (
     Scene,
     SceneAttribute,
     confounded_scene,
-    planted_detection,
-    planted_detection_record,
+    injected_recall,
+    injected_recall_record,
 )
 
 TONE = SceneAttribute(name="tone", shares={"a": 0.75, "b": 0.25})
@@ -54,7 +54,7 @@ def test_recalls_by_hand():
         Effect({"tone": "b"}, -np.log(4)),
         Effect({"tone": "b", "light": "dim"}, -np.log(6)),
     )
-    truth = planted_detection(
+    truth = injected_recall(
         scene(by=("tone", "light", "tone*light")),
         Detector(name="m", base_rate=0.8, effects=effects, **UNIFORM),
         (0.5, 0.8),
@@ -75,14 +75,14 @@ def test_recalls_by_hand():
 
 def test_shares_of_sizes_and_crowding_by_hand():
     # A median side of 32 pixels halves people at COCO's border; 96 is log2(3) octaves above.
-    truth = planted_detection(scene(side_px=32.0, people=(1, 4)), Detector(name="m"))
+    truth = injected_recall(scene(side_px=32.0, people=(1, 4)), Detector(name="m"))
     assert shares(truth, "size") == pytest.approx(
         {"small": 0.5, "medium": norm.cdf(np.log2(3)) - 0.5, "large": norm.sf(np.log2(3))}
     )
     # Images of 1, 2, 3 and 4 people are equally many: of ten people one is alone, four in fours.
     assert shares(truth, "crowding") == pytest.approx({"alone": 0.1, "few": 0.5, "many": 0.4})
     assert shares(truth, "occluded") == pytest.approx({"false": 0.8, "true": 0.2})
-    alone = planted_detection(scene(people=1), Detector(name="m"))
+    alone = injected_recall(scene(people=1), Detector(name="m"))
     assert shares(alone, "crowding") == pytest.approx({"alone": 1.0})
 
 
@@ -102,7 +102,7 @@ def test_the_slope_over_sizes_is_that_of_an_integral(shift, slope):
         return sum(parts)
 
     effect = Effect({"tone": "b"}, shift)
-    truth = planted_detection(
+    truth = injected_recall(
         scene(size_effects=(effect,), by=("tone", "tone*size")),
         Detector(name="m", base_rate=0.8, per_doubling=slope),
     )
@@ -113,9 +113,13 @@ def test_the_slope_over_sizes_is_that_of_an_integral(shift, slope):
 
 def test_occlusion_hangs_on_attributes_by_hand():
     # .2 is a logit of -log 4; with log 4 more it is .5.
-    truth = planted_detection(
-        scene(occlusion_effects=(Effect({"tone": "b"}, np.log(4)),), by=("tone", "occluded")),
-        Detector(name="m", base_rate=0.8, effects=(Effect({"occluded": "true"}, -np.log(4)),)),
+    truth = injected_recall(
+        scene(
+            occlusion_effects=(Effect({"tone": "b"}, np.log(4)),), by=("tone", "occluded")
+        ),
+        Detector(
+            name="m", base_rate=0.8, effects=(Effect({"occluded": "true"}, -np.log(4)),)
+        ),
     )
     assert of(truth, attribute="tone") == pytest.approx({"a": 0.8 * 0.8 + 0.2 * 0.5, "b": 0.65})
     assert of(truth, attribute="occluded") == pytest.approx({"false": 0.8, "true": 0.5})
@@ -124,17 +128,17 @@ def test_occlusion_hangs_on_attributes_by_hand():
 
 def test_overlaps_may_differ_where_recalls_do_not():
     detector = Detector(name="m", overlap_effects=(Effect({"tone": "b"}, -1.0),))
-    truth = planted_detection(scene(), detector)
+    truth = injected_recall(scene(), detector)
     assert of(truth, attribute="tone") == pytest.approx({"a": 0.8, "b": 0.8})
     found = of(truth, "average_recall", attribute="tone")
     assert found["b"] < found["a"] - 0.05
 
 
 def test_the_record_names_what_lies_farthest_apart():
-    record = planted_detection_record(*confounded_scene("size"))
+    record = injected_recall_record(*confounded_scene("size"))
     tone, light = (next(r for r in record if r["attribute"] == a) for a in ("tone", "light"))
     assert (tone["group_a"], tone["group_b"], tone["kind"]) == ("b", "a", "difference")
-    truth = of(planted_detection(*confounded_scene("size")), "average_recall", attribute="tone")
+    truth = of(injected_recall(*confounded_scene("size")), "average_recall", attribute="tone")
     assert tone["value"] == pytest.approx(truth["b"] - truth["a"])
     assert light["value"] == 0.0
     assert light["note"] == "nothing was planted here"
@@ -142,8 +146,8 @@ def test_the_record_names_what_lies_farthest_apart():
 
 def test_what_nobody_named_does_not_change_the_truth():
     many = tuple(SceneAttribute(name=f"x{k}", shares={"0": 0.5, "1": 0.5}) for k in range(30))
-    wide = planted_detection(scene(attributes=(TONE, *many)), Detector(name="m"))
-    narrow = planted_detection(scene(attributes=(TONE,)), Detector(name="m"))
+    wide = injected_recall(scene(attributes=(TONE, *many)), Detector(name="m"))
+    narrow = injected_recall(scene(attributes=(TONE,)), Detector(name="m"))
     assert wide.height > narrow.height + 100
     assert wide.filter(pl.col("attribute").is_in(["tone", "size"])).equals(
         narrow.filter(pl.col("attribute").is_in(["tone", "size"]))
@@ -152,10 +156,10 @@ def test_what_nobody_named_does_not_change_the_truth():
 
 def test_what_cannot_be_planted_is_refused():
     with pytest.raises(SpecError, match=r"no recall is planted at that overlap(?s:.*)0.3"):
-        planted_detection(scene(), Detector(name="m"), (0.3,))
+        injected_recall(scene(), Detector(name="m"), (0.3,))
     many = tuple(SceneAttribute(name=f"x{k}", shares={"0": 0.5, "1": 0.5}) for k in range(20))
     every = "*".join(a.name for a in many)
     with pytest.raises(SpecError, match="too many combinations of values"):
-        planted_detection(scene(attributes=many, by=(every,)), Detector(name="m"))
+        injected_recall(scene(attributes=many, by=(every,)), Detector(name="m"))
     with pytest.raises(UnknownNameError, match="ton"):
-        planted_detection(scene(), Detector(name="m", effects=(Effect({"ton": "b"}, 1.0),)))
+        injected_recall(scene(), Detector(name="m", effects=(Effect({"ton": "b"}, 1.0),)))

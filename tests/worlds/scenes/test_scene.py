@@ -11,7 +11,7 @@ from isolux_worlds import (
     Scene,
     SceneAttribute,
     confounded_scene,
-    planted_detection,
+    injected_recall,
     simulate_scene,
 )
 
@@ -90,7 +90,7 @@ def test_detectors_have_names_of_their_own():
 
 @pytest.mark.parametrize("matters", ["nothing", "size", "attribute", "both"])
 def test_confounded_scenes_do_what_they_say(matters):
-    truth = planted_detection(*confounded_scene(matters)).filter(metric="recall_at_iou")
+    truth = injected_recall(*confounded_scene(matters)).filter(metric="recall_at_iou")
     value = {tuple(r["values"]): r["value"] for r in truth.iter_rows(named=True)}
     gap = value["a",] - value["b",]
     at_equal_size = value["a", "medium"] - value["b", "medium"]

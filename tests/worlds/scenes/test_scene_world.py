@@ -202,7 +202,7 @@ def test_a_million_people_take_seconds():
     size = made.dataset.attributes.filter(attribute="size")["value"]
     assert found["unit_id"].equals(made.dataset.instances["instance_id"])
     rows = found.with_columns(group=size).group_by("group")
-    truth = made.planted.filter(metric="recall_at_iou", attribute="size")
+    truth = made.injected_effects.filter(metric="recall_at_iou", attribute="size")
     both = rows.agg(pl.col("value").mean(), n=pl.len()).join(
         truth.select("group", planted="value"), on="group"
     )

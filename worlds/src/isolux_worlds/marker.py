@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from isolux.people.synthetic import MARKER
+from isolux.people.synthetic import SYNTHETIC_MARKER
 
 __all__ = ["write_marker"]
 
@@ -20,4 +20,4 @@ _TEXT = (
 
 def write_marker(folder: Path, command: str) -> None:
     """Write the marker into a folder; ``command`` is the command that drew the people."""
-    (folder / MARKER).write_text(_TEXT.format(made=command), encoding="utf-8")
+    (folder / SYNTHETIC_MARKER).write_text(_TEXT.format(made=command), encoding="utf-8")

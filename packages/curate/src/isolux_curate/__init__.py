@@ -17,10 +17,10 @@ def __getattr__(name: str) -> Any:
     """Import a public function on first use, so that the program's help starts quickly."""
     if name not in __all__:
         raise AttributeError(f"module 'isolux_curate' has no attribute {name!r}")
-    from isolux.vocabulary.arguments import told_of_arguments
+    from isolux.vocabulary.arguments import explain_argument_errors
 
     module = importlib.import_module(f"isolux_curate.verbs.{name}")
-    function = told_of_arguments(getattr(module, name))
+    function = explain_argument_errors(getattr(module, name))
     function.__module__ = __name__  # the public path, also for pickle
     return globals().setdefault(name, function)
 

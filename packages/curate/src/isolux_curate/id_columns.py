@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-ANY = ("subject", "image", "instance", "file", "task", "annotation")
+ALL_ID_KINDS = ("subject", "image", "instance", "file", "task", "annotation")
 """The kinds of ids that a generic column may hold (``unit_id``, ``id``)."""
 _ID_KINDS_BY_COLUMN: Mapping[str, tuple[str, ...]] = {
     "subject": ("subject",),
@@ -30,11 +30,11 @@ _ID_KINDS_BY_COLUMN: Mapping[str, tuple[str, ...]] = {
     "task": ("task",),
     "isolux_task": ("task",),
     "annotation": ("annotation",),
-    "unit": ANY,
-    "cluster": ANY,
-    "id": ANY,
-    "ids": ANY,
-    "other": ANY,
+    "unit": ALL_ID_KINDS,
+    "cluster": ALL_ID_KINDS,
+    "id": ALL_ID_KINDS,
+    "ids": ALL_ID_KINDS,
+    "other": ALL_ID_KINDS,
     "household": ("household",),
 }
 _GENERIC_COLUMNS = ("unit", "cluster", "id", "ids", "other")
@@ -42,14 +42,14 @@ _GENERIC_COLUMNS = ("unit", "cluster", "id", "ids", "other")
 text, for ids that can be no other word."""
 
 
-def kinds_of_column(name: str) -> tuple[tuple[str, ...], bool] | None:
+def parse_id_column(name: str) -> tuple[tuple[str, ...], bool] | None:
     """Parse a column's name into the kinds of ids it holds, and whether it names the kind.
 
     None: the column holds no ids.
 
     Examples
     --------
-    >>> kinds_of_column("Subject_ID"), kinds_of_column("value")
+    >>> parse_id_column("Subject_ID"), parse_id_column("value")
     ((('subject',), True), None)
     """
     normalised_name = re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")

@@ -18,14 +18,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.annotators import Answers, Fitted, dawid_skene_of_answers, glad
+from isolux.stats.annotators import AnnotatorLabels, AnnotatorModel, fit_dawid_skene, fit_glad
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux_curate.table_folder import write_tables
 
 
-def voted(
+def take_majority_vote(
     answer_rows: pl.DataFrame,
     items: pl.Series,
     values: pl.Series,
@@ -78,13 +78,16 @@ def _count_votes(rows: pl.DataFrame, items: pl.Series, values: pl.Series) -> Flo
     return np.asarray(votes.reshape(len(items), len(values)), dtype=np.float64)
 
 
-MARK = "consensus.json"
+CONSENSUS_FILE = "consensus.json"
 Method = Literal["majority", "dawid-skene", "glad"]
-AGREED, ASK, DISCARD = "agreed", "ask again", "discard"
-SURE, SEED = 0.5, 0  # the probability that a model's label must exceed; the bootstrap's seed
-_MOST_CLASSES = 500
+AGREED, ASK_AGAIN, DISCARD = "agreed", "ask again", "discard"
+MIN_LABEL_CHANCE, SEED = (
+    0.5,
+    0,
+)  # the probability that a model's label must exceed; the bootstrap's seed
+_MAX_CLASSES = 500
 _REPLICATES, _LEVEL = 200, 0.95
-_SHARED = 10  # with fewer items in common, error rates of annotators cannot be estimated
+_MIN_SHARED_ITEMS = 10  # with fewer items in common, error rates of annotators cannot be estimated
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,12 @@ class Consensus:
         tables = {n: getattr(self, n) for n in ("labels", "chances", "annotators")}
         record = {**self.record, "notes": list(self.notes)}
         folder = write_tables(
-            out_dir, tables, record, mark=MARK, what="consensus folder", overwrite=overwrite
+            out_dir,
+            tables,
+            record,
+            record_file=CONSENSUS_FILE,
+            description="consensus folder",
+            overwrite=overwrite,
         )
         return folder / "labels.csv"
 
@@ -151,21 +159,26 @@ def find_consensus(
         labelled_answers["label"].unique().sort(),
         labelled_answers["annotator"].unique().sort(),
     )
-    encoded_answers = _numbered(labelled_answers, items, values, annotators_sorted)
+    encoded_answers = _encode_answers(labelled_answers, items, values, annotators_sorted)
     if method == "majority":
-        labels, chance = voted(labelled_answers, items, values, least, asked)
+        labels, chance = take_majority_vote(labelled_answers, items, values, least, asked)
         agreement = _measure_agreement(labelled_answers, labels, annotators_sorted)
-        return Consensus(labels, _wide(items, values, chance), agreement, ())
-    fit_model = dawid_skene_of_answers if method == "dawid-skene" else glad
+        return Consensus(labels, _build_chance_table(items, values, chance), agreement, ())
+    fit_model = fit_dawid_skene if method == "dawid-skene" else fit_glad
     fitted_model = fit_model(encoded_answers)
     notes = (
-        () if fitted_model.settled else (Caution(f"{method} did not settle: read it with care."),)
+        ()
+        if fitted_model.has_converged
+        else (Caution(f"{method} did not settle: read it with care."),)
     )
     isolation_notes = _note_isolated_annotators(encoded_answers, annotators_sorted)
-    labels = _labels(fitted_model.chance, items, values, encoded_answers)
-    annotators = _with_intervals(encoded_answers, annotators_sorted, fitted_model, fit_model)
+    labels = _label_items(fitted_model.posterior, items, values, encoded_answers)
+    annotators = _bootstrap_annotators(encoded_answers, annotators_sorted, fitted_model, fit_model)
     return Consensus(
-        labels, _wide(items, values, fitted_model.chance), annotators, (*isolation_notes, *notes)
+        labels,
+        _build_chance_table(items, values, fitted_model.posterior),
+        annotators,
+        (*isolation_notes, *notes),
     )
 
 
@@ -202,17 +215,17 @@ def _refuse_answers(answer_rows: pl.DataFrame) -> None:
             "isolux curate publish merges them into one value",
         )
     classes = answer_rows["label"].n_unique()
-    if classes > _MOST_CLASSES:
+    if classes > _MAX_CLASSES:
         raise SpecError(
             f"there are {classes:,} different answers",
-            expected=f"at most {_MOST_CLASSES} that are chosen from",
+            expected=f"at most {_MAX_CLASSES} that are chosen from",
             found=", ".join(map(repr, answer_rows["label"].head(3))) + ", …",
         )
 
 
-def _numbered(
+def _encode_answers(
     answer_rows: pl.DataFrame, items: pl.Series, values: pl.Series, annotators: pl.Series
-) -> Answers:
+) -> AnnotatorLabels:
     def codes(name: str, categories: pl.Series) -> npt.NDArray[np.int32]:
         return answer_rows[name].cast(pl.Enum(categories)).to_physical().cast(pl.Int32).to_numpy()
 
@@ -222,33 +235,35 @@ def _numbered(
         codes("annotator", annotators)[order],
         codes("label", values)[order],
     )
-    return Answers(
+    return AnnotatorLabels(
         item_index[order], annotator_index, label_index, len(items), len(annotators), len(values)
     )
 
 
-def _labels(
-    chance: FloatArray, items: pl.Series, values: pl.Series, encoded_answers: Answers
+def _label_items(
+    chance: FloatArray, items: pl.Series, values: pl.Series, encoded_answers: AnnotatorLabels
 ) -> pl.DataFrame:
     label_index = chance.argmax(axis=1)
-    n_answers = np.bincount(encoded_answers.item, minlength=encoded_answers.items)
-    max_chance = chance[np.arange(encoded_answers.items), label_index]
+    n_answers = np.bincount(encoded_answers.item_index, minlength=encoded_answers.n_items)
+    max_chance = chance[np.arange(encoded_answers.n_items), label_index]
     is_tied = (
         np.isclose(chance, max_chance[:, None]).sum(axis=1) > 1
     )  # ties stay unresolved: the order of answers is arbitrary
-    has_label = (max_chance > SURE) & (n_answers > 1) & ~is_tied  # one answer is no agreement
+    has_label = (
+        (max_chance > MIN_LABEL_CHANCE) & (n_answers > 1) & ~is_tied
+    )  # one answer is no agreement
     return pl.DataFrame(
         {
             "instance_id": items,
             "label": pl.Series(values[label_index.tolist()]).set(pl.Series(~has_label), None),
             "chance": pl.Series(np.where(n_answers > 0, max_chance, np.nan)).fill_nan(None),
             "answers": n_answers,
-            "status": pl.Series(np.where(has_label, AGREED, ASK)),
+            "status": pl.Series(np.where(has_label, AGREED, ASK_AGAIN)),
         }
     )
 
 
-def _wide(items: pl.Series, values: pl.Series, chance: FloatArray) -> pl.DataFrame:
+def _build_chance_table(items: pl.Series, values: pl.Series, chance: FloatArray) -> pl.DataFrame:
     used_names = {"instance_id"}
     names = [f"{label} (answer)" if label in used_names else str(label) for label in values]
     columns: Mapping[str, Any] = {n: chance[:, k] for k, n in enumerate(names)}
@@ -270,20 +285,23 @@ def _measure_agreement(
     return table.with_columns(low=null, high=null).sort("annotator")
 
 
-def _with_intervals(
-    encoded_answers: Answers, people: pl.Series, fitted_model: Fitted, fit_model: Any
+def _bootstrap_annotators(
+    encoded_answers: AnnotatorLabels,
+    people: pl.Series,
+    fitted_model: AnnotatorModel,
+    fit_model: Any,
 ) -> pl.DataFrame:
     """Bootstrap items for percentile intervals of each annotator's share of correct answers."""
     rng = np.random.default_rng(SEED)
-    replicates = np.empty((_REPLICATES, encoded_answers.annotators))
+    replicates = np.empty((_REPLICATES, encoded_answers.n_annotators))
     for replicate in range(_REPLICATES):
         weights = rng.multinomial(
-            encoded_answers.items, np.full(encoded_answers.items, 1 / encoded_answers.items)
+            encoded_answers.n_items, np.full(encoded_answers.n_items, 1 / encoded_answers.n_items)
         )
         replicate_fit = fit_model(
             encoded_answers,
             weights=weights.astype(np.float64),
-            start=fitted_model.chance,
+            start=fitted_model.posterior,
             rounds=200,
             close=1e-4,
         )
@@ -294,27 +312,38 @@ def _with_intervals(
     return pl.DataFrame(
         {
             "annotator": people,
-            "answers": np.bincount(encoded_answers.who, minlength=encoded_answers.annotators),
-            "right": fitted_model.right,
-            "low": np.fmin(low, fitted_model.right),
-            "high": np.fmax(high, fitted_model.right),
+            "answers": np.bincount(
+                encoded_answers.annotator_index, minlength=encoded_answers.n_annotators
+            ),
+            "right": fitted_model.accuracy,
+            "low": np.fmin(low, fitted_model.accuracy),
+            "high": np.fmax(high, fitted_model.accuracy),
         }
     ).with_columns(pl.col("right", "low", "high").fill_nan(None))
 
 
-def _note_isolated_annotators(encoded_answers: Answers, people: pl.Series) -> tuple[str, ...]:
+def _note_isolated_annotators(
+    encoded_answers: AnnotatorLabels, people: pl.Series
+) -> tuple[str, ...]:
     """Build a caution about annotators who share almost no items with another."""
-    has_several_answers = np.bincount(encoded_answers.item, minlength=encoded_answers.items) > 1
-    n_shared = np.bincount(
-        encoded_answers.who, has_several_answers[encoded_answers.item], encoded_answers.annotators
+    has_several_answers = (
+        np.bincount(encoded_answers.item_index, minlength=encoded_answers.n_items) > 1
     )
-    isolated_annotators = [str(people[int(k)]) for k in np.flatnonzero(n_shared < _SHARED)]
+    n_shared = np.bincount(
+        encoded_answers.annotator_index,
+        has_several_answers[encoded_answers.item_index],
+        encoded_answers.n_annotators,
+    )
+    isolated_annotators = [
+        str(people[int(k)]) for k in np.flatnonzero(n_shared < _MIN_SHARED_ITEMS)
+    ]
     if not isolated_annotators:
         return ()
     name_list = ", ".join(isolated_annotators[:3]) + (", …" if len(isolated_annotators) > 3 else "")
     return (
         Caution(
-            f"{len(isolated_annotators):,} of {len(people):,} annotators share fewer than {_SHARED}"
+            f"{len(isolated_annotators):,} of {len(people):,} annotators share fewer than"
+            f" {_MIN_SHARED_ITEMS}"
             f" items with another ({name_list}): how often they err is all but a guess."
         ),
     )

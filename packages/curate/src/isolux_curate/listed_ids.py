@@ -7,16 +7,16 @@ from pathlib import Path
 
 from isolux.io.consent import is_ledger
 from isolux.io.frames import read_table
-from isolux.io.ids import ids_of
-from isolux.people.withdrawn_lists import lines_of, many
+from isolux.io.ids import read_ids
+from isolux.people.withdrawn_lists import format_count, read_id_lines
 from isolux.vocabulary.errors import FileError, TableError
-from isolux_curate.id_columns import kinds_of_column
+from isolux_curate.id_columns import parse_id_column
 
 _TEXT_SUFFIXES = (".txt", ".lst", "")  # a pipe's name has no suffix
 _CELL_SEPARATOR = re.compile("[\t,;]")  # spreadsheets save tables as .txt
 
 
-def listed_ids(path: str | Path | None, person_kind: str | None = None) -> list[str]:
+def read_id_list(path: str | Path | None, person_kind: str | None = None) -> list[str]:
     """Read a list of ids from a text file or table; an empty list without a path."""
     if path is None:
         return []
@@ -35,7 +35,7 @@ def listed_ids(path: str | Path | None, person_kind: str | None = None) -> list[
 
 
 def _read_text_ids(file: Path, person_kind: str | None) -> list[str]:
-    lines = lines_of(file)
+    lines = read_id_lines(file)
     if lines and any(
         _is_id_column(cell.strip(' "'), person_kind) for cell in _CELL_SEPARATOR.split(lines[0])
     ):
@@ -57,7 +57,7 @@ def _read_table_ids(file: Path, person_kind: str | None) -> list[str]:
         name for name in matching_columns if not _is_generic_column(name)
     ] or matching_columns
     if len(exact_columns) != 1:
-        columns = many(len(table.columns), "column", "columns")
+        columns = format_count(len(table.columns), "column", "columns")
         raise TableError(
             "this table has not one column of ids to go by",
             expected=f"one column such as {person_kind or 'subject'}_id, or id",
@@ -66,11 +66,11 @@ def _read_table_ids(file: Path, person_kind: str | None) -> list[str]:
             hint="name the column so; a list without column names is a text file (.txt) with one "
             "id per line",
         )
-    return [str(person_id) for person_id in ids_of(table, exact_columns[0], str(file)).to_list()]
+    return [str(person_id) for person_id in read_ids(table, exact_columns[0], str(file)).to_list()]
 
 
 def _is_id_column(name: str, person_kind: str | None) -> bool:
-    column_kinds = kinds_of_column(name)
+    column_kinds = parse_id_column(name)
     return column_kinds is not None and (
         person_kind is None or person_kind in column_kinds[0] or _is_generic_column(name)
     )

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from isolux.io.atomic import staged_directory, write_text
-from isolux.io.csv_text import csv_text
+from isolux.io.csv_text import to_safe_csv
 
 
 def write_tables(
@@ -21,16 +21,20 @@ def write_tables(
     tables: Mapping[str, pl.DataFrame],
     record: Mapping[str, Any],
     *,
-    mark: str,
-    what: str,
+    record_file: str,
+    description: str,
     texts: Mapping[str, str] | None = None,
     overwrite: bool = False,
 ) -> Path:
     """Write tables and their record into a folder, completely or not at all."""
-    with staged_directory(out_dir, overwrite=overwrite, marks=(mark,), what=what) as staging_dir:
+    with staged_directory(
+        out_dir, overwrite=overwrite, marks=(record_file,), folder_kind=description
+    ) as staging_dir:
         for name, table in tables.items():
-            write_text(staging_dir / f"{name}.csv", csv_text(table))
+            write_text(staging_dir / f"{name}.csv", to_safe_csv(table))
         for name, text in (texts or {}).items():
             write_text(staging_dir / name, text)
-        write_text(staging_dir / mark, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        write_text(
+            staging_dir / record_file, json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+        )
     return Path(out_dir)

@@ -11,7 +11,7 @@ import polars as pl
 
 from isolux.io.cells import as_text
 from isolux.io.frames import read_table
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, format_location
 
 
 def refuse_missing(frame: pl.DataFrame, names: Iterable[str], source: str | None = None) -> None:
@@ -53,16 +53,16 @@ def refuse_rows(
     if len(rows):
         row = int(rows[0])
         cell_text = None if cells is None else repr(cells[row])
-        cell_source = place(source, row + 1, column)
+        cell_source = format_location(source, row + 1, column)
         raise TableError(problem, expected=expected, found=cell_text, where=cell_source, hint=hint)
 
 
-def import_function(text: str, problem: str, *, expected: str, where: str) -> Any:
+def import_user_function(text: str, problem: str, *, expected: str, source: str) -> Any:
     """Import a user's function: ``python:MODULE:FUNCTION``."""
     scheme, _, function_path = text.partition(":")
     module, _, name = function_path.partition(":")
     if scheme != "python" or not module or not name or ":" in name:
-        raise SpecError(problem, expected=expected, found=repr(text), where=where)
+        raise SpecError(problem, expected=expected, found=repr(text), where=source)
     try:
         return getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
@@ -70,5 +70,5 @@ def import_function(text: str, problem: str, *, expected: str, where: str) -> An
             "there is no such function",
             expected="an importable module and a function in it",
             found=str(error),
-            where=where,
+            where=source,
         ) from error

@@ -27,29 +27,35 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.analyses._contrasts import Contrasts, adjusted_p, cluster_sums, contrast
-from isolux.analyses._judged import Judged, findings_table, judged_of, nothing_to_judge, words_for
+from isolux.analyses._contrasts import Contrasts, adjust_contrasts, compare_means, sum_by_cluster
+from isolux.analyses._judged import (
+    UnitScores,
+    build_findings_table,
+    has_no_scored_units,
+    load_unit_scores,
+    read_run_terms,
+)
 from isolux.analyses._regrouping import (
-    MOST_GROUPS,
-    at_least,
+    MAX_GROUPS,
+    build_groups,
     check_settings,
-    groups_of,
-    largest_groups,
-    settings_of,
+    read_settings,
+    require_at_least,
+    select_largest_groups,
 )
 from isolux.analyses.along.bins import (
-    Numbered,
-    binned_numbers,
-    chosen_numbers,
-    curve_by_group,
-    spread_by_group,
+    BinnedNumber,
+    bin_numbers,
+    choose_numbers,
+    describe_distributions,
+    measure_curves,
 )
 from isolux.groups.unknown import KNOWN_SUFFIX
-from isolux.statements.numbers import interval, points
-from isolux.statements.words import Words, level_of, lowered
+from isolux.statements.numbers import format_interval, format_points
+from isolux.statements.words import RunTerms, format_level, lower_first_letter
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary import works
-from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo
 from isolux.vocabulary.spec import Groups, Statistics
@@ -62,7 +68,10 @@ INFO = AnalysisInfo(
     title="Along a number",
     summary="The score of everyone and of each group along age, size, light or skin tone (ITA), "
     "and how that number is spread in each group.",
-    references=(works.FAIRFACE.at("Figures 5 and 6"), works.WESTFALL_YOUNG.at("single-step max-T")),
+    references=(
+        works.FAIRFACE.with_location("Figures 5 and 6"),
+        works.WESTFALL_YOUNG.with_location("single-step max-T"),
+    ),
     assumptions=(
         "A score that is associated with a number need not be caused by it.",
         "Only the two ends are tested; a score that is lowest in the middle shows in the table.",
@@ -82,7 +91,7 @@ def explain(
     by: Sequence[str] = (),
     metric: str = "",
     replicates: int | None = None,
-) -> Explained:
+) -> AnalysisResult:
     """Lay out a score along numbers, by group, and compare the two ends.
 
     Parameters
@@ -125,39 +134,43 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    check_settings("along", replicates=at_least(100, replicates))
-    if nothing_to_judge(run):
-        return Explained(FINDINGS.empty())
-    spec, terms = settings_of(run, replicates=replicates), replace(words_for(run), corrected=True)
-    scores_by_model = judged_of(run, spec.task, terms, "along", {"metric": metric})
-    names = chosen_numbers(run, spec.groups, attribute)
+    check_settings("along", replicates=require_at_least(100, replicates))
+    if has_no_scored_units(run):
+        return AnalysisResult(FINDINGS.empty())
+    spec, terms = (
+        read_settings(run, replicates=replicates),
+        replace(read_run_terms(run), is_adjusted=True),
+    )
+    scores_by_model = load_unit_scores(run, spec.task, terms, "along", {"metric": metric})
+    names = choose_numbers(run, spec.groups, attribute)
     _check_bin_names(bins, names)
-    comparisons: list[Ends] = []
+    comparisons: list[ExtremeBins] = []
     tables: dict[str, list[pl.DataFrame]] = {}
     for model_scores in scores_by_model:
         members = _build_membership(run, spec.groups, model_scores.units, by)
         for name in names:
-            binned_number = binned_numbers(
-                run, spec.groups, model_scores.units, name, bins.get(name)
-            )
-            comparisons.append(ends_of(model_scores, binned_number))
+            binned_number = bin_numbers(run, spec.groups, model_scores.units, name, bins.get(name))
+            comparisons.append(compare_extreme_bins(model_scores, binned_number))
             other_members = members.filter(~_is_made_of(name))
-            title, measure = terms.title(name), lowered(terms.measure(model_scores.row))
-            curve = curve_by_group(
+            title, measure = (
+                terms.format_attribute(name),
+                lower_first_letter(terms.format_metric(model_scores.row)),
+            )
+            curve = measure_curves(
                 model_scores, binned_number, other_members, terms, spec.statistics
             )
-            distribution = spread_by_group(binned_number, other_members)
+            distribution = describe_distributions(binned_number, other_members)
             distribution = distribution.select(pl.lit(model_scores.model).alias("model"), pl.all())
             caption = CURVE.format(measure, title)
             tables.setdefault(caption[:1].upper() + caption[1:], []).append(curve)
             tables.setdefault(SPREAD.format(title), []).append(distribution)
-    findings = findings_of(comparisons, terms, spec.statistics)
+    findings = build_findings(comparisons, terms, spec.statistics)
     notes = [note for model_scores in scores_by_model for note in model_scores.notes]
     notes += [
         note for comparison in comparisons for note in _build_unknown_notes(comparison, terms)
     ]
     joined_tables = {caption: pl.concat(frames) for caption, frames in tables.items()}
-    return Explained(findings, joined_tables, tuple(dict.fromkeys(notes)))
+    return AnalysisResult(findings, joined_tables, tuple(dict.fromkeys(notes)))
 
 
 def _check_bin_names(bins: Mapping[str, str], names: Sequence[str]) -> None:
@@ -183,10 +196,10 @@ def _build_membership(
             found=", ".join(unknown_names),
             where="--analysis-option along.by",
         )
-    members = groups_of(run, settings, units)
+    members = build_groups(run, settings, units)
     if by:
         members = members.filter(pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX).is_in(list(by)))
-    return largest_groups(members, MOST_GROUPS)
+    return select_largest_groups(members, MAX_GROUPS)
 
 
 def _is_made_of(name: str) -> pl.Expr:
@@ -195,9 +208,9 @@ def _is_made_of(name: str) -> pl.Expr:
     return attribute.str.split("*").list.contains(name)
 
 
-def _build_unknown_notes(comparison: Ends, terms: Words) -> list[str]:
-    n_unknown = int((comparison.numbered.code < 0).sum())
-    title = terms.title(comparison.numbered.name)
+def _build_unknown_notes(comparison: ExtremeBins, terms: RunTerms) -> list[str]:
+    n_unknown = int((comparison.binned_number.bin_index < 0).sum())
+    title = terms.format_attribute(comparison.binned_number.name)
     return [f"Along {title}: {n_unknown:,} unit(s) of unknown {title} are left out"] * bool(
         n_unknown
     )
@@ -207,32 +220,35 @@ def _build_unknown_notes(comparison: Ends, terms: Words) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class ExtremeBins:
     """The lowest and the highest bin of one attribute, for one model."""
 
-    judged: Judged
-    numbered: Numbered
-    ends: Contrasts
+    scores: UnitScores
+    binned_number: BinnedNumber
+    contrast: Contrasts
 
 
-def ends_of(scores: Judged, binned_number: Numbered) -> Ends:
+def compare_extreme_bins(scores: UnitScores, binned_number: BinnedNumber) -> ExtremeBins:
     """Compare the mean score of the lowest bin with that of the highest."""
     last = len(binned_number.labels) - 1
-    is_member = np.column_stack([binned_number.code == 0, binned_number.code == last])
-    sums = cluster_sums(scores.value, is_member, scores.cluster, scores.n_clusters)
-    differences = contrast(sums.at(np.array([0])), sums.at(np.array([1])))
-    return Ends(scores, binned_number, differences)
+    is_member = np.column_stack([binned_number.bin_index == 0, binned_number.bin_index == last])
+    sums = sum_by_cluster(scores.value, is_member, scores.cluster, scores.n_clusters)
+    differences = compare_means(sums.take(np.array([0])), sums.take(np.array([1])))
+    return ExtremeBins(scores, binned_number, differences)
 
 
-def findings_of(comparisons: Sequence[Ends], terms: Words, spec: Statistics) -> pl.DataFrame:
+def build_findings(
+    comparisons: Sequence[ExtremeBins], terms: RunTerms, spec: Statistics
+) -> pl.DataFrame:
     """Build the findings on each model and attribute: whether the extreme bins differ."""
     min_sizes = spec.min_units, spec.min_clusters
     is_large_enough = np.array(
-        [comparison.ends.enough(*min_sizes)[0] for comparison in comparisons], dtype=np.bool_
+        [comparison.contrast.is_large_enough(*min_sizes)[0] for comparison in comparisons],
+        dtype=np.bool_,
     )
     p = _adjust_p(comparisons, is_large_enough, spec)
     rows = [
-        _row(
+        _build_finding(
             comparison,
             terms,
             spec,
@@ -242,24 +258,24 @@ def findings_of(comparisons: Sequence[Ends], terms: Words, spec: Statistics) -> 
         for k, comparison in enumerate(comparisons)
     ]
     rows.sort(key=lambda row: (row["p_adjusted"] is None, row["p_adjusted"] or 0.0))
-    return findings_table(rows)
+    return build_findings_table(rows)
 
 
 def _adjust_p(
-    comparisons: Sequence[Ends], is_large_enough: npt.NDArray[np.bool_], spec: Statistics
+    comparisons: Sequence[ExtremeBins], is_large_enough: npt.NDArray[np.bool_], spec: Statistics
 ) -> FloatArray:
     """Adjust p-values over attributes by max-T, and over models by Bonferroni.
 
     Models may have been evaluated on different clusters, so that they have no joint distribution.
     """
     p = np.full(len(comparisons), np.nan)
-    models = list(dict.fromkeys(comparison.judged.model for comparison in comparisons))
+    models = list(dict.fromkeys(comparison.scores.model for comparison in comparisons))
     for model in models:
         model_index = np.array(
-            [k for k, comparison in enumerate(comparisons) if comparison.judged.model == model]
+            [k for k, comparison in enumerate(comparisons) if comparison.scores.model == model]
         )
         contrasts = [comparisons[k].ends for k in model_index]
-        adjusted = adjusted_p(
+        adjusted = adjust_contrasts(
             contrasts,
             replicates=spec.replicates,
             seed=spec.seed,
@@ -270,62 +286,77 @@ def _adjust_p(
     return p
 
 
-def _row(
-    comparison: Ends, terms: Words, spec: Statistics, p: float | None, *, is_large_enough: bool
+def _build_finding(
+    comparison: ExtremeBins,
+    terms: RunTerms,
+    spec: Statistics,
+    p: float | None,
+    *,
+    is_large_enough: bool,
 ) -> dict[str, Any]:
-    low, high = (float(bound[0]) for bound in comparison.ends.interval(spec.level))
+    low, high = (float(bound[0]) for bound in comparison.contrast.interval(spec.level))
     has_interval = is_large_enough and np.isfinite(low)
     status = Status.OK if has_interval else Status.INSUFFICIENT_UNITS
     if is_large_enough and not has_interval:
         status = Status.BOUNDARY
     bounds = (low, high) if has_interval else (None, None)
-    labels = comparison.numbered.labels
-    claim = terms.start(
-        comparison.judged.model,
+    labels = comparison.binned_number.labels
+    claim = terms.begin_sentence(
+        comparison.scores.model,
         _format_claim(comparison, terms, spec, bounds, p, is_large_enough=is_large_enough),
     )
-    row = comparison.judged.finding(
+    row = comparison.scores.build_finding(
         "along",
         claim,
         reference="fairface",
-        n=int(comparison.ends.n[0] + comparison.ends.n_other[0]),
-        effect=float(comparison.ends.difference[0]) if is_large_enough else None,
+        n=int(comparison.contrast.n[0] + comparison.contrast.n_other[0]),
+        effect=float(comparison.contrast.difference[0]) if is_large_enough else None,
         low=bounds[0],
         high=bounds[1],
     )
-    columns = {"attribute": comparison.numbered.name, "group_a": labels[0], "group_b": labels[-1]}
+    columns = {
+        "attribute": comparison.binned_number.name,
+        "group_a": labels[0],
+        "group_b": labels[-1],
+    }
     return row | columns | {"status": status.value, "p_adjusted": p}
 
 
 def _format_claim(
-    comparison: Ends,
-    terms: Words,
+    comparison: ExtremeBins,
+    terms: RunTerms,
     spec: Statistics,
     bounds: tuple[float | None, float | None],
     p: float | None,
     *,
     is_large_enough: bool,
 ) -> str:
-    labels, unit = comparison.numbered.labels, terms.unit(comparison.judged.row)
-    measure, title = terms.measure(comparison.judged.row), terms.title(comparison.numbered.name)
-    n = f"n = {comparison.ends.n[0]:,.0f} and {comparison.ends.n_other[0]:,.0f}"
+    labels, unit = comparison.binned_number.labels, terms.find_unit(comparison.scores.row)
+    measure, title = (
+        terms.format_metric(comparison.scores.row),
+        terms.format_attribute(comparison.binned_number.name),
+    )
+    n = f"n = {comparison.contrast.n[0]:,.0f} and {comparison.contrast.n_other[0]:,.0f}"
     bins_phrase = f"the lowest bin of {title} ({labels[0]}) and the highest ({labels[-1]})"
     if not is_large_enough:
         return f"{measure}: {bins_phrase} have too few people to be compared; {n}."
-    difference = float(comparison.ends.difference[0])
+    difference = float(comparison.contrast.difference[0])
     if bounds[0] is None or bounds[1] is None:
         range_text = "no interval"
     else:
         low, high = (-bounds[1], -bounds[0]) if difference < 0 else (bounds[0], bounds[1])
-        range_text = f"{level_of(terms)} interval {interval(low, high, unit, difference)}"
+        range_text = (
+            f"{format_level(terms)} interval {format_interval(low, high, unit, difference)}"
+        )
     if p is None or p > 1.0 - spec.level:
         return (
-            f"no difference in {lowered(measure)} was found between {bins_phrase}: "
-            f"{points(difference, unit)} ({range_text}; {terms.p(p)}; {n})."
+            f"no difference in {lower_first_letter(measure)} was found between {bins_phrase}: "
+            f"{format_points(difference, unit)} ({range_text}; {terms.format_p(p)}; {n})."
         )
     direction = "lower" if difference < 0 else "higher"
     return (
-        f"{measure} is {points(difference, unit)} {direction} ({range_text}) in the lowest bin of "
-        f"{title} ({labels[0]}) than in the highest ({labels[-1]}); {terms.p(p)}; {n}. The table "
-        "shows whether groups differ within the bins."
+        f"{measure} is {format_points(difference, unit)} {direction} ({range_text}) in the lowest"
+        " bin of "
+        f"{title} ({labels[0]}) than in the highest ({labels[-1]}); {terms.format_p(p)}; {n}. The"
+        " table shows whether groups differ within the bins."
     )

@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 
 from isolux import derive
-from isolux.analyses._features import known_numbers
-from isolux.analyses._judged import Judged, check_attributes
-from isolux.analyses._regrouping import ROUNDED, measure_strata
+from isolux.analyses._features import read_known_numbers
+from isolux.analyses._judged import UnitScores, check_attributes
+from isolux.analyses._regrouping import ROUNDED_VALUES, measure_strata
 from isolux.groups.binning import bin_labels, parse_bins
-from isolux.statements.words import Words
+from isolux.statements.words import RunTerms
 from isolux.stats.design import IntArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
@@ -22,12 +22,12 @@ from isolux.vocabulary.spec import Groups, Statistics
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Quantiles that describe a distribution; the middle one is the median."""
 
-_MOST = 4  # attributes, where none is named
+_MAX_ATTRIBUTES = 4  # attributes, where none is named
 _MIN_VALUES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
+class BinnedNumber:
     """A numeric attribute, and the bin of each unit.
 
     Parameters
@@ -37,26 +37,26 @@ class Numbered:
         ``unit_id, number``: every scored unit, its median where it has several; null: unknown.
     labels : tuple of str
         Of the bins, ascending, without empty bins.
-    code : [n] int
+    bin_index : [n] int
         Bin of each row of ``numbers``; -1: unknown.
     """
 
     name: str
     numbers: pl.DataFrame
     labels: tuple[str, ...]
-    code: IntArray
+    bin_index: IntArray
 
-    def strata(self) -> pl.DataFrame:
+    def to_strata(self) -> pl.DataFrame:
         """Return ``unit_id, stratum`` of units with a known number: the bin, as text."""
-        bins = self.numbers.select("unit_id", stratum=pl.Series(self.code))
+        bins = self.numbers.select("unit_id", stratum=pl.Series(self.bin_index))
         return bins.filter(pl.col("stratum") >= 0).with_columns(pl.col("stratum").cast(pl.String))
 
 
-def chosen_numbers(run: Run, settings: Groups, names: Sequence[str]) -> list[str]:
+def choose_numbers(run: Run, settings: Groups, names: Sequence[str]) -> list[str]:
     """Choose the numeric attributes: those requested, else those computed, else the first ones."""
     present = run.attributes["attribute"].unique(maintain_order=True).to_list()
     check_attributes(run, names, "--analysis-option along.attribute")
-    numeric = {name: _values(run, settings, name) for name in (names or present)}
+    numeric = {name: _read_numbers(run, settings, name) for name in (names or present)}
     usable = [name for name, rows in numeric.items() if rows is not None]
     not_numeric = [name for name in names if name not in usable]
     if not_numeric or not usable:
@@ -69,15 +69,15 @@ def chosen_numbers(run: Run, settings: Groups, names: Sequence[str]) -> list[str
         )
     if names:
         return list(dict.fromkeys(usable))
-    computed = [name for name in usable if name in derive.names()]
-    return (computed or usable)[:_MOST]
+    computed = [name for name in usable if name in derive.list_derived_attributes()]
+    return (computed or usable)[:_MAX_ATTRIBUTES]
 
 
-def binned_numbers(
+def bin_numbers(
     run: Run, settings: Groups, units: pl.Series, name: str, bins: str | None
-) -> Numbered:
+) -> BinnedNumber:
     """Assign every scored unit its bin."""
-    rows = _values(run, settings, name)
+    rows = _read_numbers(run, settings, name)
     assert rows is not None  # noqa: S101 - chosen_numbers kept numbers only
     medians = rows.group_by("unit_id", maintain_order=True).agg(pl.col("number").median())
     unit_rows = pl.DataFrame({"unit_id": units})
@@ -85,7 +85,7 @@ def binned_numbers(
     defined = numbers["number"].drop_nulls()
     rule = parse_bins(bins or "quantile:5")
     edges = rule.edges_for(defined)
-    bin_positions = rule.places(numbers["number"].fill_null(0.0).to_numpy(), edges)
+    bin_positions = rule.bin_index(numbers["number"].fill_null(0.0).to_numpy(), edges)
     code = np.where(numbers["number"].is_null().to_numpy(), -1, bin_positions)
     occupied = np.unique(code[code >= 0])
     if len(occupied) < 2:
@@ -96,10 +96,12 @@ def binned_numbers(
             where="--analysis-option along.bins",
         )
     labels = tuple(bin_labels(edges, rule.closed)[k] for k in occupied)
-    return Numbered(name, numbers, labels, np.where(code < 0, -1, np.searchsorted(occupied, code)))
+    return BinnedNumber(
+        name, numbers, labels, np.where(code < 0, -1, np.searchsorted(occupied, code))
+    )
 
 
-def spread_by_group(binned_number: Numbered, members: pl.DataFrame) -> pl.DataFrame:
+def describe_distributions(binned_number: BinnedNumber, members: pl.DataFrame) -> pl.DataFrame:
     """Describe the number's quantiles overall and in each group (FairFace, Figure 5)."""
     overall = binned_number.numbers.select(
         attribute=pl.lit(None, pl.String), group=pl.lit("everyone"), unit_id="unit_id"
@@ -117,26 +119,35 @@ def spread_by_group(binned_number: Numbered, members: pl.DataFrame) -> pl.DataFr
     )
 
 
-def _values(run: Run, settings: Groups, name: str) -> pl.DataFrame | None:
+def _read_numbers(run: Run, settings: Groups, name: str) -> pl.DataFrame | None:
     """Return ``unit_id, number`` of an attribute; None where a known value is not a number."""
-    known_rows = known_numbers(run, settings, name)
+    known_rows = read_known_numbers(run, settings, name)
     number = known_rows["number"]
     if number.null_count() or not number.is_finite().all() or number.n_unique() < _MIN_VALUES:
         return None
     return known_rows.select("unit_id", "number")
 
 
-def curve_by_group(
-    scores: Judged, binned_number: Numbered, members: pl.DataFrame, terms: Words, spec: Statistics
+def measure_curves(
+    scores: UnitScores,
+    binned_number: BinnedNumber,
+    members: pl.DataFrame,
+    terms: RunTerms,
+    spec: Statistics,
 ) -> pl.DataFrame:
     """Measure overall and each group in each bin (FairFace, Figure 6)."""
     metrics = measure_strata(
-        scores.scores("along"), members, binned_number.strata(), "along", scores.metric(terms), spec
+        scores.to_scores("along"),
+        members,
+        binned_number.to_strata(),
+        "along",
+        scores.build_metric(terms),
+        spec,
     )
     bin_index = metrics["stratum"].cast(pl.Int64)
     bins = pl.Series("bin", list(binned_number.labels)).gather(bin_index)
     return (
         metrics.with_columns(bins, people="n_units")
         .sort("at", bin_index)
-        .select("model", "attribute", "group", "bin", "people", ROUNDED, "status")
+        .select("model", "attribute", "group", "bin", "people", ROUNDED_VALUES, "status")
     )

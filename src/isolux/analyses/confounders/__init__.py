@@ -54,38 +54,48 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.analyses._judged import nothing_to_judge
-from isolux.analyses._regrouping import settings_of
-from isolux.analyses._sampled import FIXED
-from isolux.analyses.confounders.cases import Case, case_of, find_bearing, regress
-from isolux.analyses.confounders.cells import laid_out
-from isolux.analyses.confounders.detections import Alarms, Count, Precision, precision_of_cells
-from isolux.analyses.confounders.facts import Rules, facts_of
-from isolux.analyses.confounders.findings import ICON2, STANDARDISATION, findings_of, notes_of
+from isolux.analyses._judged import has_no_scored_units
+from isolux.analyses._regrouping import read_settings
+from isolux.analyses._sampled import FIXED_WEIGHTS_NOTE
+from isolux.analyses.confounders.cases import (
+    MetricCase,
+    adjust_by_regression,
+    build_case,
+    find_robustness,
+)
+from isolux.analyses.confounders.cells import build_layout
+from isolux.analyses.confounders.detections import (
+    CountMethod,
+    FalseAlarmScope,
+    PrecisionSettings,
+    estimate_precision,
+)
+from isolux.analyses.confounders.facts import AdjustmentSettings, estimate_effects
+from isolux.analyses.confounders.findings import ICON2, STANDARDISATION, build_findings, build_notes
 from isolux.analyses.confounders.groups import (
-    Sensitive,
-    Strata,
-    computed_names,
-    explanatory_names,
-    held_strata,
-    sensitive_of,
-    strata_of,
+    ExplanatoryStrata,
+    SensitiveAttribute,
+    build_sensitive,
+    build_strata,
+    choose_explanatory,
+    list_computed_attributes,
+    select_strata,
 )
 from isolux.analyses.confounders.measures import (
-    Measure,
-    Numbers,
-    chosen_metrics,
-    measures_of,
-    numbers_of,
-    values_of,
+    MetricSource,
+    UnitNumbering,
+    build_sources,
+    choose_metrics,
+    estimate_cells,
+    number_units,
 )
-from isolux.analyses.confounders.roles import Roles, read_roles
-from isolux.analyses.confounders.tables import tables_of
-from isolux.analyses.confounders.tests import Family, audited_gaps
+from isolux.analyses.confounders.roles import AttributeRoles, read_roles
+from isolux.analyses.confounders.tables import build_tables
+from isolux.analyses.confounders.tests import MaxStatistic, read_audit_tests
 from isolux.statements.words import words_of
-from isolux.stats.confounding import Spread
+from isolux.stats.confounding import DispersionMeasure
 from isolux.vocabulary import works
-from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.spec import Statistics
@@ -111,8 +121,8 @@ INFO = AnalysisInfo(
             "observational studies: a historical perspective. Statistical Science 29(4), 529-558.",
             "direct standardisation",
         ),
-        works.HOIEM.at("normalised precision"),
-        works.WESTFALL_YOUNG.at("single-step max-T"),
+        works.HOIEM.with_location("normalised precision"),
+        works.WESTFALL_YOUNG.with_location("single-step max-T"),
         Reference(
             "pearl-2009",
             "Pearl, J. (2009). Causality, 2nd edition. Cambridge University Press.",
@@ -146,7 +156,7 @@ _SMALL_GROUP_NOTE = (
 )
 _MIN_MIX_PEOPLE = 5
 """Fewest people of each of two groups in a cell of their adjusted gap, for means (``facts``)."""
-_NONE: Mapping[str, str] = {}
+_EMPTY_MAPPING: Mapping[str, str] = {}
 
 
 def explain(
@@ -154,20 +164,20 @@ def explain(
     *,
     sensitive: Sequence[str] = (),
     explanatory: Sequence[str] = (),
-    roles: Mapping[str, str] = _NONE,
+    roles: Mapping[str, str] = _EMPTY_MAPPING,
     dag: str = "",
     adjust_after: bool = False,
     metric: Sequence[str] = (),
-    bins: Mapping[str, str] = _NONE,
-    dispersion: Spread = "standard deviation",
+    bins: Mapping[str, str] = _EMPTY_MAPPING,
+    dispersion: DispersionMeasure = "standard deviation",
     ddof: Literal[0, 1] | None = None,
     min_cell: int | None = None,
     normalised: bool = True,
-    false_alarms: Alarms = "every image",
-    count: Count = "everyone",
+    false_alarms: FalseAlarmScope = "every image",
+    count: CountMethod = "everyone",
     regression: bool = True,
     replicates: int | None = None,
-) -> Explained:
+) -> AnalysisResult:
     """Rank what could explain each gap, control for it, and give the gap that is left.
 
     Parameters
@@ -246,27 +256,27 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    if nothing_to_judge(run):
-        return Explained(FINDINGS.empty())
-    spec = settings_of(run, replicates=replicates)
+    if has_no_scored_units(run):
+        return AnalysisResult(FINDINGS.empty())
+    spec = read_settings(run, replicates=replicates)
     statistics = spec.statistics
     min_people = statistics.min_units if min_cell is None else min_cell
     if min_people < 1:
         raise SpecError("a cell cannot be that small", expected="1 or more", found=str(min_people))
-    metrics, numbers = chosen_metrics(run, spec.task, metric), numbers_of(run)
-    groups = sensitive_of(run, spec.groups, numbers.units, sensitive)
+    metrics, numbers = choose_metrics(run, spec.task, metric), number_units(run)
+    groups = build_sensitive(run, spec.groups, numbers.units, sensitive)
     sensitive_names = [sensitive_attribute.name for sensitive_attribute in groups]
     annotated = run.attributes["attribute"].unique(maintain_order=True).to_list()
     role_settings = read_roles(roles, dag, sensitive_names, annotated, adjust_after=adjust_after)
-    names = explanatory_names(run, role_settings, explanatory, sensitive_names)
-    singles = strata_of(run, spec.groups, numbers.units, names, bins)
+    names = choose_explanatory(run, role_settings, explanatory, sensitive_names)
+    singles = build_strata(run, spec.groups, numbers.units, names, bins)
     strata = {
-        name: held_strata(role_settings, name, singles, named=bool(explanatory))
+        name: select_strata(role_settings, name, singles, is_named=bool(explanatory))
         for name in sensitive_names
     }
     ddof = spec.disparity.ddof if ddof is None else ddof
     min_units, min_clusters = statistics.min_units, statistics.min_clusters
-    rules = Rules(min_units, min_clusters, min_people, min_people, dispersion, ddof)
+    rules = AdjustmentSettings(min_units, min_clusters, min_people, min_people, dispersion, ddof)
     # Means work with fewer people a cell; the average precision of a few people is too noisy.
     mean_rules = replace(rules, min_mix=_MIN_MIX_PEOPLE) if min_cell is None else rules
     settings = _ConfounderSettings(
@@ -276,84 +286,93 @@ def explain(
         rules,
         mean_rules,
         regression,
-        audited_gaps(run),
+        read_audit_tests(run),
         role_settings,
-        Family(),
+        MaxStatistic(),
     )
-    precision_settings = Precision(normalised=normalised, alarms=false_alarms, count=count)
+    precision_settings = PrecisionSettings(
+        normalised=normalised, false_alarm_scope=false_alarms, count_method=count
+    )
     cases = [
         case
-        for measure in measures_of(run, numbers, metrics, precision_settings)
+        for measure in build_sources(run, numbers, metrics, precision_settings)
         for sensitive_attribute in groups
         for case in _build_cases(
             settings, measure, sensitive_attribute, strata[sensitive_attribute.name]
         )
     ]
     terms = words_of(run)
-    findings = findings_of(cases, terms, settings.family, alpha=1.0 - statistics.level)
-    computed = [] if explanatory else computed_names(run, sensitive_names)
+    findings = build_findings(cases, terms, settings.family, alpha=1.0 - statistics.level)
+    computed = [] if explanatory else list_computed_attributes(run, sensitive_names)
     notes = [
-        *role_settings.notes(sensitive_names, names, computed, annotated),
-        *notes_of(cases, min_people),
+        *role_settings.build_notes(sensitive_names, names, computed, annotated),
+        *build_notes(cases, min_people),
     ]
-    if precision_settings.alarms == "class and value" and normalised:
+    if precision_settings.false_alarm_scope == "class and value" and normalised:
         notes.append(_SMALL_GROUP_NOTE)
-    if numbers.sampled is not None and numbers.sampled.calibrated:
-        notes.append(f"confounders: {FIXED}")
-    tables = tables_of(cases, settings.family, corrected=terms.corrected)
-    return Explained(findings, tables, tuple(dict.fromkeys(notes)))
+    if numbers.survey_sample is not None and numbers.survey_sample.is_calibrated:
+        notes.append(f"confounders: {FIXED_WEIGHTS_NOTE}")
+    tables = build_tables(cases, settings.family, corrected=terms.is_adjusted)
+    return AnalysisResult(findings, tables, tuple(dict.fromkeys(notes)))
 
 
 @dataclass(frozen=True, slots=True)
 class _ConfounderSettings:
-    """A run and its settings; ``means`` are the minimum sizes for metrics that are means."""
+    """A run and its settings; ``mean_rules`` are the minimum sizes for metrics that are means."""
 
     run: Run
-    numbers: Numbers
+    numbers: UnitNumbering
     spec: Statistics
-    rules: Rules
-    means: Rules
+    rules: AdjustmentSettings
+    mean_rules: AdjustmentSettings
     regression: bool
     tests: pl.DataFrame
-    roles: Roles
-    family: Family
+    roles: AttributeRoles
+    family: MaxStatistic
 
 
 def _build_cases(
-    settings: _ConfounderSettings, measure: Measure, sensitive: Sensitive, strata: Sequence[Strata]
-) -> Iterator[Case]:
-    layout, scored = laid_out(sensitive, strata), measure.scored
-    rules = settings.rules if scored is None else settings.means
+    settings: _ConfounderSettings,
+    measure: MetricSource,
+    sensitive: SensitiveAttribute,
+    strata: Sequence[ExplanatoryStrata],
+) -> Iterator[MetricCase]:
+    layout, scored = build_layout(sensitive, strata), measure.scored
+    rules = settings.rules if scored is None else settings.mean_rules
     area_cells = []
-    if measure.boxes:  # the area under the curve beside COCO's 101 points, on the data alone
-        area_settings = replace(measure.how, reading="area")
-        area_cells = precision_of_cells(
-            layout, measure.boxes, settings.numbers.n_clusters, None, area_settings
+    if (
+        measure.detection_tables
+    ):  # the area under the curve beside COCO's 101 points, on the data alone
+        area_settings = replace(measure.precision_settings, reading="area")
+        area_cells = estimate_precision(
+            layout, measure.detection_tables, settings.numbers.n_clusters, None, area_settings
         )
-    cells_by_row = values_of(settings.run, measure, layout, settings.numbers, settings.spec)
+    cells_by_row = estimate_cells(settings.run, measure, layout, settings.numbers, settings.spec)
     for i, (row, cells) in enumerate(cells_by_row):
-        case = case_of(
+        case = build_case(
             row,
             measure.info,
             layout,
             cells,
-            facts_of(layout, cells, rules),
+            estimate_effects(layout, cells, rules),
             settings.family,
             settings.spec.level,
-            standing=[settings.roles.of(sensitive.name, stratum.parts) for stratum in strata],
+            statuses=[
+                settings.roles.find_status(sensitive.name, stratum.attributes) for stratum in strata
+            ],
             tests=settings.tests,
-            squared=rules.kind == "variance",
+            is_variance=rules.dispersion_type == "variance",
         )
-        case.other_variant = area_cells[i].value if area_cells else None
+        case.area_values = area_cells[i].value if area_cells else None
         if scored is not None and case.pair is not None:
             weight = settings.numbers.weight
-            crossed = [s for s in range(len(strata)) if s not in case.singles]
-            for s in {*case.ranked[:1], *crossed} if settings.regression else ():
-                case.regression[s] = regress(case, s, scored, weight)
+            crossed = [s for s in range(len(strata)) if s not in case.single_strata]
+            for s in {*case.ranked_strata[:1], *crossed} if settings.regression else ():
+                case.regression[s] = adjust_by_regression(case, s, scored, weight)
             robustness_by_stratum = {
-                s: find_bearing(case, s, scored, weight) for s in range(len(strata))
+                s: find_robustness(case, s, scored, weight) for s in range(len(strata))
             }
-            case.bearing = {
+            case.robustness = {
                 s: robustness
                 for s, robustness in robustness_by_stratum.items()
                 if robustness is not None

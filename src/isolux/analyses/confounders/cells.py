@@ -5,11 +5,11 @@ attribute, among the people who are in any group; and each group at each value. 
 several cells, so that one pass over people or detections estimates all.
 
 A cell without any error has the same value on every replicate, so replicates alone would claim that
-a small group without errors is certainly better. ``Chance`` gives the smallest standard errors that
-a difference of proportions can have: with variances at the pooled proportion of each value, or at a
-group's own where it has many units of the rarer outcome; with the largest intracluster correlation
-that few errors leave possible; and, combined as own variance^.6 times that^.4 as in the audit, with
-the overall intracluster correlation.
+a small group without errors is certainly better. ``BinaryGapVariance`` gives the smallest standard
+errors that a difference of proportions can have: with variances at the pooled proportion of each
+value, or at a group's own where it has many units of the rarer outcome; with the largest
+intracluster correlation that few errors leave possible; and, combined as own variance^.6 times
+that^.4 as in the audit, with the overall intracluster correlation.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.analyses._sampled import Sampled
-from isolux.analyses.confounders.groups import Sensitive, Strata
-from isolux.stats.constants import HALF_OWN_ANSWERS
+from isolux.analyses._sampled import SurveySample
+from isolux.analyses.confounders.groups import ExplanatoryStrata, SensitiveAttribute
+from isolux.stats.constants import HALF_WEIGHT_EVENTS
 from isolux.stats.design import IntArray
-from isolux.stats.sampling import rao_wu
-from isolux.stats.shares import are_shares, pooled_correlation
+from isolux.stats.sampling import rao_wu_weights
+from isolux.stats.shares import are_proportions, pooled_intracluster_correlation
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import blocks, multinomial, poisson
+from isolux.stats.weights import multinomial_weights, poisson_weights, seeded_blocks
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_WEIGHTS = {"multinomial": multinomial, "poisson": poisson}
+_WEIGHT_FUNCTIONS = {"multinomial": multinomial_weights, "poisson": poisson_weights}
 _N = TypeVar("_N", np.float64, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class StratumLayout:
     """The cells, and the units in each.
 
     Parameters
@@ -48,7 +48,7 @@ class Layout:
     strata : tuple of Strata
     unit, cell : [n] int
         Memberships: a unit and a cell it is in.
-    peers : [n_cells] int
+    peer_sets : [n_cells] int
         Cells of one number are compared with one another, and share the N of normalised precision:
         the groups; the values of an attribute; the groups within a value.
     starts : tuple of int
@@ -56,24 +56,24 @@ class Layout:
     n_cells : int
     """
 
-    sensitive: Sensitive
-    strata: tuple[Strata, ...]
+    sensitive: SensitiveAttribute
+    strata: tuple[ExplanatoryStrata, ...]
     unit: IntArray
     cell: IntArray
-    peers: IntArray
+    peer_sets: IntArray
     starts: tuple[int, ...]
     n_cells: int
 
-    def of_groups(self, cells: npt.NDArray[_N]) -> npt.NDArray[_N]:
+    def take_groups(self, cells: npt.NDArray[_N]) -> npt.NDArray[_N]:
         """Take the groups' cells: ``[..., a]``."""
         return cells[..., : len(self.sensitive.groups)]
 
-    def of_values(self, cells: npt.NDArray[_N], s: int) -> npt.NDArray[_N]:
+    def take_values(self, cells: npt.NDArray[_N], s: int) -> npt.NDArray[_N]:
         """Take the cells of the values of one explanatory attribute: ``[..., e]``."""
         start = self.starts[s]
         return cells[..., start : start + len(self.strata[s].values)]
 
-    def of_both(self, cells: npt.NDArray[_N], s: int) -> npt.NDArray[_N]:
+    def take_groups_by_value(self, cells: npt.NDArray[_N], s: int) -> npt.NDArray[_N]:
         """Take the cells of groups at values: ``[..., a, e]``."""
         k, g = len(self.strata[s].values), len(self.sensitive.groups)
         start = self.starts[s] + k
@@ -81,30 +81,30 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Chance:
+class BinaryGapVariance:
     """Sums of cells by cluster, of scores that are 0 or 1, for minimum standard errors.
 
     Parameters
     ----------
-    right, count : csr_array, [n_cells, n_clusters]
+    positives, count : csr_array, [n_cells, n_clusters]
         Sums of scores and of people, or of their weights.
-    sums, mass : [n_cells] float
+    sums, weighted_counts : [n_cells] float
         The same over all clusters.
-    alike : float
+    intracluster_correlation : float
         The intracluster correlation over all people.
-    drawn : bool
+    is_survey_sample : bool
         Whether people have survey weights or strata. Their replicates account for both, so that
         only groups with a single outcome need a minimum.
     """
 
-    right: csr_array
+    positives: csr_array
     count: csr_array
     sums: FloatArray
-    mass: FloatArray
-    alike: float
-    drawn: bool
+    weighted_counts: FloatArray
+    intracluster_correlation: float
+    is_survey_sample: bool
 
-    def least(
+    def compute_min_errors(
         self,
         cells: tuple[IntArray, IntArray],
         composition: tuple[FloatArray, FloatArray],
@@ -115,19 +115,21 @@ class Chance:
         Shapes: ``cells`` [e], ``composition`` [e], ``n_effective`` [n_cells].
         """
         index = np.stack(cells)
-        n, weighted_counts, sums = n_effective[index], self.mass[index], self.sums[index]
+        n, weighted_counts, sums = n_effective[index], self.weighted_counts[index], self.sums[index]
         share, pooled_share = sums / weighted_counts, sums.sum(axis=0) / weighted_counts.sum(axis=0)
         group_shares = sums.sum(axis=1) / weighted_counts.sum(axis=1)
         rarer_share = np.minimum(group_shares, 1.0 - group_shares)
-        if self.drawn and (rarer_share > 0).all():
+        if self.is_survey_sample and (rarer_share > 0).all():
             return 0.0, 0.0
         counts = [self.count[group_cells] for group_cells in cells]
         by_cluster = [np.asarray(cluster_counts.sum(axis=0)).ravel() for cluster_counts in counts]
         kish_size = np.array([(row**2).sum() / row.sum() for row in by_cluster])
         n_rarer_effective = (
-            rarer_share * n.sum(axis=1) / (1.0 + np.maximum(kish_size - 1.0, 0.0) * self.alike)
+            rarer_share
+            * n.sum(axis=1)
+            / (1.0 + np.maximum(kish_size - 1.0, 0.0) * self.intracluster_correlation)
         )
-        own_weight = (n_rarer_effective / (n_rarer_effective + HALF_OWN_ANSWERS))[:, None]
+        own_weight = (n_rarer_effective / (n_rarer_effective + HALF_WEIGHT_EVENTS))[:, None]
         variances = own_weight * share * (1.0 - share) + (1.0 - own_weight) * pooled_share * (
             1.0 - pooled_share
         )
@@ -148,61 +150,71 @@ class Chance:
             )
         )
         pooled_variance = max(
-            (1 - self.alike) * row_variance + self.alike * cluster_variance, rare_variance
+            (1 - self.intracluster_correlation) * row_variance
+            + self.intracluster_correlation * cluster_variance,
+            rare_variance,
         )
         return float(np.sqrt(rare_variance)), float(np.sqrt(pooled_variance))
 
     def _count_rarer_clusters(self, cells: IntArray, count: csr_array, share: float) -> int:
         """Count the clusters of a group, of ``count`` people, in which the rarer outcome occurs."""
-        positives = self.right[cells]
+        positives = self.positives[cells]
         rarer = positives if share <= 0.5 else count - positives
         return int((np.asarray(rarer.sum(axis=0)).ravel() > 1e-9).sum())
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class StratumEstimates:
     """Estimates of cells ``[n_cells]``, and replicates ``[r, n_cells]``; NaN where undefined.
 
-    ``units`` and ``clusters`` are counts; ``weight`` counts people on replicates. Of a survey
-    sample ``mass`` is the weighted count, ``worth`` Kish's effective sample size, and ``free`` the
-    effective number of clusters less strata. ``chance`` gives minimum standard errors for scores
-    that are 0 or 1.
+    ``units`` and ``clusters`` are counts; ``replicate_counts`` counts people on replicates. Of a
+    survey sample ``weighted_counts`` is the weighted count, ``n_effective`` Kish's effective sample
+    size, and ``effective_clusters`` the effective number of clusters less strata.
+    ``binary_variance`` gives minimum standard errors for scores that are 0 or 1.
     """
 
     value: FloatArray
     units: IntArray
     clusters: IntArray
     replicates: FloatArray
-    weight: FloatArray
-    mass: FloatArray | None = None
-    worth: FloatArray | None = None
-    free: FloatArray | None = None
-    chance: Chance | None = None
+    replicate_counts: FloatArray
+    weighted_counts: FloatArray | None = None
+    n_effective: FloatArray | None = None
+    effective_clusters: FloatArray | None = None
+    binary_variance: BinaryGapVariance | None = None
 
     @property
-    def people(self) -> FloatArray:
+    def composition_counts(self) -> FloatArray:
         """Counts that a composition is made of: people, or their weighted counts."""
-        return self.units.astype(np.float64) if self.mass is None else self.mass
+        return (
+            self.units.astype(np.float64) if self.weighted_counts is None else self.weighted_counts
+        )
 
     @property
-    def enough(self) -> FloatArray:
+    def effective_sizes(self) -> FloatArray:
         """Sizes that are compared with the minimum size of a group or cell."""
-        return self.units.astype(np.float64) if self.worth is None else self.worth
+        return self.units.astype(np.float64) if self.n_effective is None else self.n_effective
 
     @property
-    def independent(self) -> FloatArray:
+    def independent_clusters(self) -> FloatArray:
         """Effective clusters, for degrees of freedom of an interval."""
-        return self.clusters.astype(np.float64) if self.free is None else self.free
+        return (
+            self.clusters.astype(np.float64)
+            if self.effective_clusters is None
+            else self.effective_clusters
+        )
 
 
-def laid_out(sensitive: Sensitive, strata: Sequence[Strata]) -> Layout:
+def build_layout(
+    sensitive: SensitiveAttribute, strata: Sequence[ExplanatoryStrata]
+) -> StratumLayout:
     """Build the cells of a sensitive attribute and explanatory ones.
 
     Examples
     --------
     >>> tone = Sensitive("tone", ("a", "b"), np.array([0, 1]), np.array([0, 1]))
     >>> size = Strata(("size",), ("small", "large"), np.array([1, 1, 0]), False)
-    >>> layout = laid_out(tone, [size])
+    >>> layout = build_layout(tone, [size])
     >>> layout.n_cells, layout.starts, layout.peers.tolist()
     (8, (2,), [0, 0, 1, 1, 2, 3, 2, 3])
     >>> layout.of_both(np.bincount(layout.cell, minlength=8), 0).tolist()
@@ -227,37 +239,37 @@ def laid_out(sensitive: Sensitive, strata: Sequence[Strata]) -> Layout:
         peers += [np.full(k, n_sets), np.tile(n_sets + 1 + np.arange(k), g)]
         start, n_sets = start + k + g * k, n_sets + 1 + k
     units, cells, peer_sets = (np.concatenate(arrays) for arrays in (unit, cell, peers))
-    return Layout(sensitive, tuple(strata), units, cells, peer_sets, tuple(starts), start)
+    return StratumLayout(sensitive, tuple(strata), units, cells, peer_sets, tuple(starts), start)
 
 
-def on_replicates(
+def evaluate_replicates(
     evaluate: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
     n_clusters: int,
     settings: tuple[int, int, str],
-    survey_sample: Sampled | None = None,
+    survey_sample: SurveySample | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Evaluate cells on resampled clusters, a block of replicates at a time."""
     replicates, seed, weight_method = settings
     initial_counts = np.ones(n_clusters, dtype=np.int64)
     blocks_read = []
-    for rng, size in blocks(replicates, seed, "rank bootstrap"):
+    for rng, size in seeded_blocks(replicates, seed, "rank bootstrap"):
         if survey_sample is None:
-            weights = _WEIGHTS[weight_method](rng, initial_counts, size)
+            weights = _WEIGHT_FUNCTIONS[weight_method](rng, initial_counts, size)
         else:
-            weights = rao_wu(rng, n_clusters, survey_sample.strata, size)
+            weights = rao_wu_weights(rng, n_clusters, survey_sample.strata, size)
         # Each replicate is contiguous in memory.
         blocks_read.append(evaluate(np.ascontiguousarray(weights.T).T))
     values, people = zip(*blocks_read, strict=True)
     return np.concatenate(values), np.concatenate(people)
 
 
-def means_of_cells(
-    layout: Layout,
+def estimate_means(
+    layout: StratumLayout,
     scored: pl.DataFrame,
     n_clusters: int,
     settings: tuple[int, int, str],
-    survey_sample: Sampled | None = None,
-) -> Cells:
+    survey_sample: SurveySample | None = None,
+) -> StratumEstimates:
     """Estimate the mean score of every cell."""
     from scipy.sparse import coo_array, csr_array
 
@@ -281,11 +293,11 @@ def means_of_cells(
         mean = np.divide(sums, people, out=np.full(people.shape, np.nan), where=people > 0)
         return mean, people
 
-    cells = Cells(
+    cells = StratumEstimates(
         evaluate(np.ones((n_clusters, 1)))[0][0],
         np.bincount(cell, minlength=layout.n_cells),
         np.diff(count.indptr).astype(np.int64),
-        *on_replicates(evaluate, n_clusters, settings, survey_sample),
+        *evaluate_replicates(evaluate, n_clusters, settings, survey_sample),
     )
     if np.isin(score, (0.0, 1.0)).all():
         positives, n = (
@@ -293,16 +305,24 @@ def means_of_cells(
         )
         cells = replace(
             cells,
-            chance=_estimate_binary_variance(total, count, positives, n, survey_sample is not None),
+            binary_variance=_estimate_binary_variance(
+                total, count, positives, n, survey_sample is not None
+            ),
         )
     return (
-        cells if survey_sample is None else weighed(cells, count, cell, row_weights, survey_sample)
+        cells
+        if survey_sample is None
+        else add_survey_weights(cells, count, cell, row_weights, survey_sample)
     )
 
 
-def weighed(
-    cells: Cells, count: csr_array, cell: IntArray, weight: FloatArray, survey_sample: Sampled
-) -> Cells:
+def add_survey_weights(
+    cells: StratumEstimates,
+    count: csr_array,
+    cell: IntArray,
+    weight: FloatArray,
+    survey_sample: SurveySample,
+) -> StratumEstimates:
     """Add weighted counts, and effective numbers of units and of clusters, to estimates.
 
     Shapes: ``count`` [n_cells, n_clusters], ``cell, weight`` [n].
@@ -310,7 +330,7 @@ def weighed(
     weighted_counts = np.asarray(count.sum(axis=1), dtype=np.float64).ravel()
     cluster_squares = np.asarray(count.power(2).sum(axis=1), dtype=np.float64).ravel()
     unit_squares = np.bincount(cell, weight**2, minlength=len(weighted_counts)).astype(np.float64)
-    n_strata = 1 if survey_sample.strata is None else len(survey_sample.strata.drawn)
+    n_strata = 1 if survey_sample.strata is None else len(survey_sample.strata.n_sampled)
     n_effective, n_clusters = (
         np.divide(
             weighted_counts**2, squares, out=np.zeros_like(weighted_counts), where=squares > 0
@@ -319,7 +339,12 @@ def weighed(
     )
     effective_clusters = np.maximum(n_clusters - (n_strata - 1.0), 1.0)
     # The small constant keeps rounding from putting n equal weights below a minimum of n.
-    return replace(cells, mass=weighted_counts, worth=n_effective + 1e-9, free=effective_clusters)
+    return replace(
+        cells,
+        weighted_counts=weighted_counts,
+        n_effective=n_effective + 1e-9,
+        effective_clusters=effective_clusters,
+    )
 
 
 def _estimate_binary_variance(
@@ -328,7 +353,7 @@ def _estimate_binary_variance(
     score: FloatArray,
     people: FloatArray,
     is_survey_sample: bool,
-) -> Chance | None:
+) -> BinaryGapVariance | None:
     """Build the sums of cells by cluster; None where scores are not 0 or 1.
 
     Shapes: ``right, count`` [n_cells, n_clusters], ``score, people`` [n_clusters], of everyone.
@@ -336,14 +361,14 @@ def _estimate_binary_variance(
     from scipy.sparse import csr_array
 
     overall = csr_array(score[None, :]), csr_array(people[None, :])
-    if not are_shares(*overall):
+    if not are_proportions(*overall):
         return None
-    intracluster_correlation = pooled_correlation(
+    intracluster_correlation = pooled_intracluster_correlation(
         *overall, np.ones(len(score), dtype=np.int64)
     ).item()
     sums, weighted_counts = (
         np.asarray(m.sum(axis=1), dtype=np.float64).ravel() for m in (positives, count)
     )
-    return Chance(
+    return BinaryGapVariance(
         positives, count, sums, weighted_counts, float(intracluster_correlation), is_survey_sample
     )

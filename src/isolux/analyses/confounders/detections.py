@@ -27,28 +27,28 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.analyses.confounders.cells import Cells, Layout, on_replicates
-from isolux.stats.cells import Outcomes, Places, rank_cells
+from isolux.analyses.confounders.cells import StratumEstimates, StratumLayout, evaluate_replicates
+from isolux.stats.cells import DetectionIndex, DetectionOutcomes, rank_detection_cells
 from isolux.stats.design import IntArray
-from isolux.stats.precision_recall import Reading, people_of_classes, precision_table
+from isolux.stats.precision_recall import Reading, class_weights, precision_table
 from isolux.stats.statistic import FloatArray, Ranking
 
-Alarms = Literal["class and value", "every image"]
+FalseAlarmScope = Literal["class and value", "every image"]
 """Images whose false positives count for a group: those with a person of the class and the value
 (the paper's), or all."""
-Count = Literal["mean of peers", "everyone"]
+CountMethod = Literal["mean of peers", "everyone"]
 """N of normalised precision: the mean count of the cells compared (the paper's), or overall."""
 
 
 @dataclass(frozen=True, slots=True)
-class Boxes:
+class ModelDetectionTable:
     """One model's detections of one class, and the annotated people, as numbers.
 
     Rows of ``outcomes`` are its detections; ``image`` and ``person_image`` number images.
     """
 
     label: str | None
-    outcomes: Outcomes
+    outcomes: DetectionOutcomes
     score: FloatArray
     image: IntArray
     cluster: IntArray
@@ -58,17 +58,17 @@ class Boxes:
 
 
 @dataclass(frozen=True, slots=True)
-class Precision:
+class PrecisionSettings:
     """Settings of average precision."""
 
     overlaps: tuple[int, ...] = tuple(range(10))
     reading: Reading = "101 points"
     normalised: bool = True
-    alarms: Alarms = "every image"
-    count: Count = "everyone"
+    false_alarm_scope: FalseAlarmScope = "every image"
+    count_method: CountMethod = "everyone"
 
 
-def boxes_of(evidence: pl.DataFrame) -> tuple[Boxes, ...]:
+def build_detection_tables(evidence: pl.DataFrame) -> tuple[ModelDetectionTable, ...]:
     """Build the table of each class from one model's evidence of detections."""
     rows = evidence.filter(pl.col("kind").is_in(["person", "right", "wrong"])).with_columns(
         image=pl.col("image_id").rank("dense").cast(pl.Int64) - 1
@@ -80,7 +80,7 @@ def boxes_of(evidence: pl.DataFrame) -> tuple[Boxes, ...]:
     )
 
 
-def _build_class_table(label: str | None, rows: pl.DataFrame) -> Boxes:
+def _build_class_table(label: str | None, rows: pl.DataFrame) -> ModelDetectionTable:
     people = rows.filter(kind="person").with_row_index("person")
     matches = people.select("unit", "person", kind=pl.lit("right"))
     detections = rows.filter(pl.col("kind") != "person")
@@ -88,9 +88,11 @@ def _build_class_table(label: str | None, rows: pl.DataFrame) -> Boxes:
     # A true positive always has its person's row of that class; others would be dropped here.
     detections = detections.filter((pl.col("kind") == "wrong") | pl.col("person").is_not_null())
     person = detections["person"].cast(pl.Int64).fill_null(-1).to_numpy()
-    return Boxes(
+    return ModelDetectionTable(
         label,
-        Outcomes(np.arange(len(person)), person, detections["at"].to_numpy().astype(np.uint16)),
+        DetectionOutcomes(
+            np.arange(len(person)), person, detections["at"].to_numpy().astype(np.uint16)
+        ),
         detections["score"].to_numpy(),
         detections["image"].to_numpy(),
         detections["cluster"].cast(pl.Int64).to_numpy(),
@@ -100,43 +102,43 @@ def _build_class_table(label: str | None, rows: pl.DataFrame) -> Boxes:
     )
 
 
-def precision_of_cells(
-    layout: Layout,
-    tables: Sequence[Boxes],
+def estimate_precision(
+    layout: StratumLayout,
+    tables: Sequence[ModelDetectionTable],
     n_clusters: int,
     settings: tuple[int, int, str] | None,
-    precision_settings: Precision,
+    precision_settings: PrecisionSettings,
     *,
-    least: int = 1,
-) -> list[Cells]:
+    min_people: int = 1,
+) -> list[StratumEstimates]:
     """Estimate average precision in every cell, class by class, and its mean over classes."""
     class_cells = [
         _estimate_class_precision(layout, table, n_clusters, settings, precision_settings)
         for table in tables
     ]
     return (
-        [*class_cells, _average_classes(layout, class_cells, least)]
+        [*class_cells, _average_classes(layout, class_cells, min_people)]
         if len(class_cells) > 1
         else class_cells
     )
 
 
 def _estimate_class_precision(
-    layout: Layout,
-    detections: Boxes,
+    layout: StratumLayout,
+    detections: ModelDetectionTable,
     n_clusters: int,
     settings: tuple[int, int, str] | None,
-    precision_settings: Precision,
-) -> Cells:
+    precision_settings: PrecisionSettings,
+) -> StratumEstimates:
     n_cells = layout.n_cells
     people = pl.DataFrame({"unit": detections.person_unit}).with_row_index("person")
     entries = people.join(pl.DataFrame({"unit": layout.unit, "cell": layout.cell}), on="unit")
     entry_person, cell = entries["person"].cast(pl.Int64).to_numpy(), entries["cell"].to_numpy()
     images = detections.image, detections.person_image
-    if precision_settings.alarms == "every image":
+    if precision_settings.false_alarm_scope == "every image":
         images = np.zeros_like(detections.image), np.zeros_like(detections.person_image)
-    detection_index = Places(*images, detections.cluster, detections.person_cluster)
-    ranking = rank_cells(
+    detection_index = DetectionIndex(*images, detections.cluster, detections.person_cluster)
+    ranking = rank_detection_cells(
         detections.outcomes, detections.score, detection_index, entry_person, cell, n_cells
     )
     n_people = np.bincount(cell, minlength=n_cells)
@@ -155,18 +157,18 @@ def _estimate_class_precision(
     )
 
     def evaluate(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        weighted_people = people_of_classes(ranking, weights)
+        weighted_people = class_weights(ranking, weights)
         common = None
-        if precision_settings.normalised and precision_settings.count == "mean of peers":
-            common = _average_peers(weighted_people, layout.peers, n_people > 0)
+        if precision_settings.normalised and precision_settings.count_method == "mean of peers":
+            common = _average_peers(weighted_people, layout.peer_sets, n_people > 0)
         elif precision_settings.normalised:
-            common = np.repeat(people_of_classes(overall_ranking, weights), n_cells, axis=1)
+            common = np.repeat(class_weights(overall_ranking, weights), n_cells, axis=1)
         cell_precision = precision_table(
             ranking,
             weights,
             precision_settings.overlaps,
             reading=precision_settings.reading,
-            common=common,
+            common_count=common,
             n_threads=1,
         )
         return cell_precision.mean(axis=2), weighted_people
@@ -174,10 +176,10 @@ def _estimate_class_precision(
     precision = evaluate(np.ones((n_clusters, 1)))[0][0]
     replicates = weight = np.empty((0, n_cells))
     if settings is not None:
-        replicates, weight = on_replicates(evaluate, n_clusters, settings)
+        replicates, weight = evaluate_replicates(evaluate, n_clusters, settings)
     pairs = np.unique(cell * n_clusters + detections.person_cluster[entry_person])
     clusters = np.bincount(pairs // max(n_clusters, 1), minlength=n_cells)
-    return Cells(precision, n_people, clusters, replicates, weight)
+    return StratumEstimates(precision, n_people, clusters, replicates, weight)
 
 
 def _average_peers(
@@ -192,19 +194,21 @@ def _average_peers(
     return np.ascontiguousarray((total / n)[:, set_index])
 
 
-def _average_classes(layout: Layout, class_cells: list[Cells], min_people: int) -> Cells:
+def _average_classes(
+    layout: StratumLayout, class_cells: list[StratumEstimates], min_people: int
+) -> StratumEstimates:
     """Average over the classes that every group has; a person counts once a class."""
     class_values = np.stack([cells.value for cells in class_cells], axis=1)  # [n_cells, k]
     units = np.sum([cells.units for cells in class_cells], axis=0)
-    large_groups = np.flatnonzero(layout.of_groups(units) >= max(min_people, 1))
+    large_groups = np.flatnonzero(layout.take_groups(units) >= max(min_people, 1))
     is_shared = np.isfinite(class_values[large_groups]).all(axis=0) & bool(len(large_groups))
     replicates = np.stack([cells.replicates for cells in class_cells], axis=2)[:, :, is_shared]
-    return Cells(
+    return StratumEstimates(
         class_values[:, is_shared].mean(axis=1)
         if is_shared.any()
         else np.full(len(class_values), np.nan),
         units,
         np.max([cells.clusters for cells in class_cells], axis=0),
         replicates.mean(axis=2) if is_shared.any() else np.full(replicates.shape[:2], np.nan),
-        np.sum([cells.weight for cells in class_cells], axis=0),
+        np.sum([cells.replicate_counts for cells in class_cells], axis=0),
     )

@@ -28,15 +28,15 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from isolux.analyses.confounders.cells import Cells, Layout
+from isolux.analyses.confounders.cells import StratumEstimates, StratumLayout
 from isolux.stats.confounding import (
-    Spread,
-    controlled,
-    own_mix,
-    proxies,
-    shares,
-    spread,
-    standardised,
+    DispersionMeasure,
+    compute_dispersion,
+    group_compositions,
+    proxy_values,
+    standardise_means,
+    usable_means,
+    within_stratum_dispersion,
 )
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
@@ -49,7 +49,7 @@ _N = TypeVar("_N", np.float64, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class AdjustmentSettings:
     """Minimum sizes of groups and cells, and the type of dispersion.
 
     ``min_cell`` people of each group at a value that is controlled for; ``min_mix`` of two groups
@@ -60,88 +60,89 @@ class Rules:
     min_clusters: int = 10
     min_cell: int = 50
     min_mix: int = 50
-    kind: Spread = "standard deviation"
+    dispersion_type: DispersionMeasure = "standard deviation"
     ddof: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class ReplicatedValue:
     """A number (or several, ``[k]``) and its replicates ``[r]`` or ``[r, k]``.
 
-    ``least`` ``[2]`` or ``[2, k]`` are its minimum standard errors (``cells.Chance``); None: none.
+    ``min_errors`` ``[2]`` or ``[2, k]`` are its minimum standard errors (``cells.Chance``); None:
+    none.
     """
 
     value: FloatArray
     replicates: FloatArray
-    least: FloatArray | None = None
+    min_errors: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Mixed:
+class StandardisedGaps:
     """Adjusted gaps of every pair of groups, over the values at which both have enough people.
 
     Parameters
     ----------
     gap : Estimate ``[p]``
         Standardised to the overall composition of those values.
-    own : Estimate ``[p]``
+    unstandardised_gap : Estimate ``[p]``
         Of the same people, with each group's own composition.
-    compared : [p, e] bool
+    is_compared : [p, e] bool
         Those values.
-    left_out : [p, 2] int
+    n_excluded : [p, 2] int
         People of the first and second group at other values.
-    people : [p, 2] int
+    n_people : [p, 2] int
         All people of the two groups who have a value.
-    least : int
+    min_people : int
         Fewest people that both groups must have at a value.
     """
 
-    gap: Estimate
-    own: Estimate
-    compared: BoolArray
-    left_out: IntArray
-    people: IntArray
-    least: int
+    gap: ReplicatedValue
+    unstandardised_gap: ReplicatedValue
+    is_compared: BoolArray
+    n_excluded: IntArray
+    n_people: IntArray
+    min_people: int
 
-    def covered(self, pair: int) -> float:
+    def compute_coverage(self, pair: int) -> float:
         """Compute the share of people who are compared, in the group least covered."""
-        n_people = self.people[pair]
-        coverage = (1.0 - self.left_out[pair] / np.maximum(n_people, 1))[n_people > 0]
+        n_people = self.n_people[pair]
+        coverage = (1.0 - self.n_excluded[pair] / np.maximum(n_people, 1))[n_people > 0]
         return float(coverage.min()) if len(coverage) else 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class ExplanatoryEffect:
     """Effect of one explanatory attribute (or several crossed).
 
     Parameters
     ----------
     status : str
         Empty, or the reason why it explains nothing.
-    usable : [e] bool
+    is_usable : [e] bool
         Values at which every comparable group has enough people.
-    covered : float
+    coverage : float
         Share of the comparable groups' people at usable values; of the group least covered.
     proxy : Estimate ``[a]``
         ProxyAP, or the same of another metric.
-    sigma : Estimate
+    proxy_dispersion : Estimate
         Dispersion of the proxies.
-    within : Estimate
+    controlled_dispersion : Estimate
         Mean dispersion after control.
     reduction : Estimate
         Dispersion before control minus that after it: Δ.
-    mixed : Mixed
+    standardised : Mixed
         Adjusted gaps.
     """
 
     status: str
-    usable: BoolArray
-    covered: float
-    proxy: Estimate
-    sigma: Estimate
-    within: Estimate
-    reduction: Estimate
-    mixed: Mixed
+    is_usable: BoolArray
+    coverage: float
+    proxy: ReplicatedValue
+    proxy_dispersion: ReplicatedValue
+    controlled_dispersion: ReplicatedValue
+    reduction: ReplicatedValue
+    standardised: StandardisedGaps
 
     @property
     def is_separated(self) -> bool:
@@ -150,48 +151,62 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ConfounderEffects:
     """Values of groups, their dispersion and gaps, and the effect of each explanatory attribute.
 
-    ``judged`` are the indices of comparable groups; ``pairs [p, 2]`` are positions in it; ``gap``
-    is unadjusted.
+    ``comparable`` are the indices of comparable groups; ``pairs [p, 2]`` are positions in it;
+    ``gap`` is unadjusted.
     """
 
-    judged: IntArray
+    comparable: IntArray
     pairs: IntArray
-    value: Estimate
-    sigma: Estimate
-    gap: Estimate
-    explanations: tuple[Explanation, ...]
+    value: ReplicatedValue
+    dispersion: ReplicatedValue
+    gap: ReplicatedValue
+    explanations: tuple[ExplanatoryEffect, ...]
 
 
-def compute(function: Callable[..., FloatArray], *arguments: Estimate) -> Estimate:
+def apply_to_replicates(
+    function: Callable[..., FloatArray], *arguments: ReplicatedValue
+) -> ReplicatedValue:
     """Apply a function to estimates, on the data and on the replicates."""
     estimate = function(*(argument.value for argument in arguments))
-    return Estimate(estimate, function(*(argument.replicates for argument in arguments)))
+    return ReplicatedValue(estimate, function(*(argument.replicates for argument in arguments)))
 
 
-def gaps(levels: Estimate, pairs: IntArray, min_errors: FloatArray | None = None) -> Estimate:
+def compute_gaps(
+    levels: ReplicatedValue, pairs: IntArray, min_errors: FloatArray | None = None
+) -> ReplicatedValue:
     """Compute the difference of the first and the second group of every pair: ``[p]``."""
-    differences = compute(lambda level: level[..., pairs[:, 0]] - level[..., pairs[:, 1]], levels)
-    return Estimate(differences.value, differences.replicates, min_errors)
+    differences = apply_to_replicates(
+        lambda level: level[..., pairs[:, 0]] - level[..., pairs[:, 1]], levels
+    )
+    return ReplicatedValue(differences.value, differences.replicates, min_errors)
 
 
-def facts_of(layout: Layout, cells: Cells, rules: Rules) -> Facts:
+def estimate_effects(
+    layout: StratumLayout, cells: StratumEstimates, rules: AdjustmentSettings
+) -> ConfounderEffects:
     """Estimate gaps, dispersion and the effects of explanatory attributes from cells."""
-    group_values = layout.of_groups(cells.value)
-    is_large_enough = layout.of_groups(cells.enough) >= rules.min_units
-    is_large_enough &= layout.of_groups(cells.clusters) >= rules.min_clusters
+    group_values = layout.take_groups(cells.value)
+    is_large_enough = layout.take_groups(cells.effective_sizes) >= rules.min_units
+    is_large_enough &= layout.take_groups(cells.clusters) >= rules.min_clusters
     comparable = np.flatnonzero(is_large_enough & np.isfinite(group_values))
-    levels = Estimate(group_values[comparable], layout.of_groups(cells.replicates)[:, comparable])
-    dispersion = compute(lambda x: spread(x, rules.kind, rules.ddof), levels)
+    levels = ReplicatedValue(
+        group_values[comparable], layout.take_groups(cells.replicates)[:, comparable]
+    )
+    dispersion = apply_to_replicates(
+        lambda x: compute_dispersion(x, rules.dispersion_type, rules.ddof), levels
+    )
     pairs = np.array(list(combinations(range(len(comparable)), 2)), dtype=np.int64).reshape(-1, 2)
     min_errors = None
-    if cells.chance is not None:
+    if cells.binary_variance is not None:
         full_weight = np.ones(1)
         pair_cells = [(comparable[pair[:1]], comparable[pair[1:]]) for pair in pairs]
         pair_errors = [
-            cells.chance.least(cell_pair, (full_weight, full_weight), cells.enough)
+            cells.binary_variance.compute_min_errors(
+                cell_pair, (full_weight, full_weight), cells.effective_sizes
+            )
             for cell_pair in pair_cells
         ]
         min_errors = np.array(pair_errors, dtype=np.float64).reshape(-1, 2).T
@@ -201,89 +216,112 @@ def facts_of(layout: Layout, cells: Cells, rules: Rules) -> Facts:
         )
         for s in range(len(layout.strata))
     )
-    return Facts(
-        comparable, pairs, levels, dispersion, gaps(levels, pairs, min_errors), explanations
+    return ConfounderEffects(
+        comparable, pairs, levels, dispersion, compute_gaps(levels, pairs, min_errors), explanations
     )
 
 
 class _GroupValues:
     """Cells ``[a, e]`` of the comparable groups at the values of explanatory attribute ``s``."""
 
-    def __init__(self, layout: Layout, cells: Cells, s: int, comparable: IntArray) -> None:
+    def __init__(
+        self, layout: StratumLayout, cells: StratumEstimates, s: int, comparable: IntArray
+    ) -> None:
         def take_comparable(array: npt.NDArray[_N]) -> npt.NDArray[_N]:
-            return layout.of_both(array, s)[..., comparable, :]
+            return layout.take_groups_by_value(array, s)[..., comparable, :]
 
         self.names = layout.strata[s].values
         self.cells = cells
         self.index = take_comparable(np.arange(layout.n_cells, dtype=np.int64))
         self.units = take_comparable(cells.units)
-        self.enough = take_comparable(cells.enough)
+        self.effective_sizes = take_comparable(cells.effective_sizes)
         self.clusters = take_comparable(cells.clusters)
-        self.value = Estimate(take_comparable(cells.value), take_comparable(cells.replicates))
-        self.people = Estimate(take_comparable(cells.people), take_comparable(cells.weight))
-        self.everyone = Estimate(
-            layout.of_values(cells.value, s), layout.of_values(cells.replicates, s)
+        self.value = ReplicatedValue(
+            take_comparable(cells.value), take_comparable(cells.replicates)
         )
-        self.all_people = Estimate(
-            layout.of_values(cells.people, s), layout.of_values(cells.weight, s)
+        self.people = ReplicatedValue(
+            take_comparable(cells.composition_counts), take_comparable(cells.replicate_counts)
+        )
+        self.overall = ReplicatedValue(
+            layout.take_values(cells.value, s), layout.take_values(cells.replicates, s)
+        )
+        self.overall_people = ReplicatedValue(
+            layout.take_values(cells.composition_counts, s),
+            layout.take_values(cells.replicate_counts, s),
         )
 
 
 def _estimate_explanatory_effect(
-    group_values: _GroupValues, pairs: IntArray, dispersion: Estimate, rules: Rules
-) -> Explanation:
-    is_large_enough = (group_values.enough >= rules.min_cell) & np.isfinite(
+    group_values: _GroupValues,
+    pairs: IntArray,
+    dispersion: ReplicatedValue,
+    rules: AdjustmentSettings,
+) -> ExplanatoryEffect:
+    is_large_enough = (group_values.effective_sizes >= rules.min_cell) & np.isfinite(
         group_values.value.value
     )
     is_usable = np.asarray(is_large_enough.all(axis=0) & bool(len(is_large_enough)), dtype=np.bool_)
-    proxy = compute(lambda n, x: proxies(shares(n), x), group_values.people, group_values.everyone)
-    controlled_dispersion = compute(
-        lambda x: controlled(x, is_usable, rules.kind, rules.ddof), group_values.value
+    proxy = apply_to_replicates(
+        lambda n, x: proxy_values(group_compositions(n), x),
+        group_values.people,
+        group_values.overall,
+    )
+    controlled_dispersion = apply_to_replicates(
+        lambda x: within_stratum_dispersion(x, is_usable, rules.dispersion_type, rules.ddof),
+        group_values.value,
     )
     people = group_values.people.value
     total, usable_people = people.sum(axis=1), people[:, is_usable].sum(axis=1)
     coverages = usable_people[total > 0] / total[total > 0]
-    return Explanation(
+    return ExplanatoryEffect(
         _explain_unusable(group_values, is_usable, rules),
         is_usable,
         float(coverages.min()) if len(coverages) else 0.0,
         proxy,
-        compute(lambda x: spread(x, rules.kind, rules.ddof), proxy),
+        apply_to_replicates(
+            lambda x: compute_dispersion(x, rules.dispersion_type, rules.ddof), proxy
+        ),
         controlled_dispersion,
-        compute(np.subtract, dispersion, controlled_dispersion),
-        _mixed(group_values, pairs, rules),
+        apply_to_replicates(np.subtract, dispersion, controlled_dispersion),
+        _standardise_gaps(group_values, pairs, rules),
     )
 
 
-def _mixed(group_values: _GroupValues, pairs: IntArray, rules: Rules) -> Mixed:
+def _standardise_gaps(
+    group_values: _GroupValues, pairs: IntArray, rules: AdjustmentSettings
+) -> StandardisedGaps:
     """Standardise every pair of groups to one composition of the values that both share."""
-    is_large_enough = np.isfinite(group_values.value.value) & (group_values.enough >= rules.min_mix)
+    is_large_enough = np.isfinite(group_values.value.value) & (
+        group_values.effective_sizes >= rules.min_mix
+    )
     is_large_enough &= group_values.clusters >= min(rules.min_mix, _MIX_CLUSTERS)
     gap_values = np.full((2, len(pairs)), np.nan)
     replicates = np.full((2, len(group_values.value.replicates), len(pairs)), np.nan)
-    min_errors = None if group_values.cells.chance is None else np.zeros((2, 2, len(pairs)))
+    min_errors = (
+        None if group_values.cells.binary_variance is None else np.zeros((2, 2, len(pairs)))
+    )
     n_excluded = np.zeros((len(pairs), 2), dtype=np.int64)
     is_compared = np.zeros((len(pairs), is_large_enough.shape[1]), dtype=np.bool_)
     for p, pair in enumerate(pairs):
         is_shared = is_compared[p] = is_large_enough[pair].all(axis=0)
         n_excluded[p] = group_values.units[pair][:, ~is_shared].sum(axis=1)
-        two_gaps = compute(
+        two_gaps = apply_to_replicates(
             lambda x, n, overall, pair=pair, is_shared=is_shared: _compare_at_equal_mix(
                 x[..., pair, :], n[..., pair, :], overall, is_shared
             ),
             group_values.value,
             group_values.people,
-            group_values.all_people,
+            group_values.overall_people,
         )
         gap_values[:, p], replicates[:, :, p] = two_gaps.value, two_gaps.replicates
         if min_errors is not None and is_shared.any():
             min_errors[:, :, p] = _compute_min_errors(group_values, pair, is_shared)
     people = group_values.units.sum(axis=1)[pairs] if len(pairs) else n_excluded
     gap, unstandardised_gap = (
-        Estimate(gap_values[i], replicates[i], None if min_errors is None else min_errors[i])
+        ReplicatedValue(gap_values[i], replicates[i], None if min_errors is None else min_errors[i])
         for i in range(2)
     )
-    return Mixed(gap, unstandardised_gap, is_compared, n_excluded, people, rules.min_mix)
+    return StandardisedGaps(gap, unstandardised_gap, is_compared, n_excluded, people, rules.min_mix)
 
 
 def _compare_at_equal_mix(
@@ -292,8 +330,8 @@ def _compare_at_equal_mix(
     """Compute two groups' gap with the overall and with their own compositions: ``[..., 2]``."""
     is_usable = is_shared & np.isfinite(cell_values).all(axis=-2)
     level_pairs = (
-        standardised(cell_values, overall, is_usable),
-        own_mix(cell_values, people, is_usable),
+        standardise_means(cell_values, overall, is_usable),
+        usable_means(cell_values, people, is_usable),
     )
     return np.stack([level[..., 0] - level[..., 1] for level in level_pairs])
 
@@ -302,18 +340,20 @@ def _compute_min_errors(
     group_values: _GroupValues, pair: IntArray, is_shared: BoolArray
 ) -> list[tuple[float, float]]:
     """Compute minimum standard errors of a gap, standardised and with the own compositions."""
-    binary_variance = group_values.cells.chance
+    binary_variance = group_values.cells.binary_variance
     assert binary_variance is not None  # noqa: S101 - asked before
     index, people = (
         group_values.index[pair][:, is_shared],
         group_values.people.value[pair][:, is_shared],
     )
-    overall_people = group_values.all_people.value[is_shared]
+    overall_people = group_values.overall_people.value[is_shared]
     overall_composition = overall_people / overall_people.sum()
     group_compositions = people / people.sum(axis=1, keepdims=True)
     pair_cells = index[0], index[1]
     return [
-        binary_variance.least(pair_cells, compositions, group_values.cells.enough)
+        binary_variance.compute_min_errors(
+            pair_cells, compositions, group_values.cells.effective_sizes
+        )
         for compositions in (
             (overall_composition, overall_composition),
             (group_compositions[0], group_compositions[1]),
@@ -321,7 +361,9 @@ def _compute_min_errors(
     ]
 
 
-def _explain_unusable(group_values: _GroupValues, is_usable: BoolArray, rules: Rules) -> str:
+def _explain_unusable(
+    group_values: _GroupValues, is_usable: BoolArray, rules: AdjustmentSettings
+) -> str:
     """Explain why an attribute cannot be controlled for; empty where it can."""
     occurs = group_values.units > 0
     if len(occurs) < 2:

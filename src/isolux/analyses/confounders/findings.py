@@ -11,11 +11,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._judged import findings_table
-from isolux.analyses.confounders.cases import OVERLAP, PROBABLE, Case, Mix, Number
-from isolux.analyses.confounders.sentences import Sentences
-from isolux.analyses.confounders.tests import Family
-from isolux.statements.words import Words
+from isolux.analyses._judged import build_findings_table
+from isolux.analyses.confounders.cases import (
+    OVERLAP,
+    PROBABLE,
+    EqualMixGap,
+    MetricCase,
+    ValueWithInterval,
+)
+from isolux.analyses.confounders.sentences import ConfounderSentences
+from isolux.analyses.confounders.tests import MaxStatistic
+from isolux.statements.words import RunTerms
 from isolux.vocabulary.tables import Status
 
 ICON2, STANDARDISATION = "icon2", "keiding-clayton-2014"
@@ -23,11 +29,15 @@ ICON2, STANDARDISATION = "icon2", "keiding-clayton-2014"
 _MAX_LISTED = 5
 
 
-def findings_of(
-    cases: Sequence[Case], terms: Words, family: Family, *, alpha: float
+def build_findings(
+    cases: Sequence[MetricCase], terms: RunTerms, family: MaxStatistic, *, alpha: float
 ) -> pl.DataFrame:
     """Build the table ``findings``, significant findings first."""
-    rows = [row for case in cases for row in _rows(Sentences(case, terms, alpha), family)]
+    rows = [
+        row
+        for case in cases
+        for row in _build_rows(ConfounderSentences(case, terms, alpha), family)
+    ]
     # Significant findings first; those on all classes before a single one; undefined ones last.
     # Within that, in the order of metrics and attributes.
     rows.sort(
@@ -37,15 +47,15 @@ def findings_of(
             row["label"] is not None,
         )
     )
-    return findings_table(rows)
+    return build_findings_table(rows)
 
 
-def _rows(sentences: Sentences, family: Family) -> Iterator[dict[str, Any]]:
+def _build_rows(sentences: ConfounderSentences, family: MaxStatistic) -> Iterator[dict[str, Any]]:
     """Yield one case's findings: what explains the gap, and the gaps adjusted for it."""
     case = sentences.case
     common = {
         "analysis": "confounders",
-        "n": int(case.layout.of_groups(case.cells.units)[case.facts.judged].sum()),
+        "n": int(case.layout.take_groups(case.cells.units)[case.effects.comparable].sum()),
         "metric": case.row["metric"],
         "label": case.row["label"],
         "attribute": case.layout.sensitive.name,
@@ -53,35 +63,43 @@ def _rows(sentences: Sentences, family: Family) -> Iterator[dict[str, Any]]:
         "p_adjusted": None,
     }
     if case.pair is None:
-        yield common | {"claim": sentences.nothing(None), "status": Status.INSUFFICIENT_UNITS.value}
+        yield common | {
+            "claim": sentences.format_null(None),
+            "status": Status.INSUFFICIENT_UNITS.value,
+        }
         return
     common |= dict(zip(("group_a", "group_b"), case.names, strict=True))
     p = case.smallest_p(family)
-    if p is None or p > sentences.alpha or not case.ranked:
+    if p is None or p > sentences.alpha or not case.ranked_strata:
         status = Status.UNDEFINED if p is None else Status.OK
-        gap = case.gap_of(case.facts.gap)
-        yield common | _cells(sentences.nothing(p), gap, p, ICON2, status)
+        gap = case.get_pair_gap(case.effects.gap)
+        yield common | _build_cells(sentences.format_null(p), gap, p, ICON2, status)
     else:
-        s = case.ranked[0]
+        s = case.ranked_strata[0]
         proxy_p = family.smallest_p(case.proxies[s])
-        verdict, reduction = case.verdict(s), case.spread_of(case.of(s).reduction)
+        verdict, reduction = (
+            case.classify_explanation(s),
+            case.get_dispersion(case.get_explanation(s).reduction),
+        )
         is_significant = proxy_p is not None and proxy_p <= sentences.alpha
-        claim = sentences.explanation(s, p, verdict=verdict, sure=is_significant)
+        claim = sentences.format_explanation(s, p, verdict=verdict, is_significant=is_significant)
         larger_p = max(p, proxy_p) if verdict == PROBABLE and proxy_p is not None else p
         status = Status.UNDEFINED if reduction.value is None else Status.OK
-        yield common | _cells(claim, reduction, larger_p, ICON2, status)
-    crossed_strata = [s for s in range(len(case.layout.strata)) if s not in case.singles]
-    p_unadjusted = case.p_of_gap(family)
+        yield common | _build_cells(claim, reduction, larger_p, ICON2, status)
+    crossed_strata = [s for s in range(len(case.layout.strata)) if s not in case.single_strata]
+    p_unadjusted = case.get_gap_p(family)
     is_shown_unadjusted = p_unadjusted is not None and p_unadjusted <= sentences.alpha
-    for s in dict.fromkeys([*case.ranked[:1], *crossed_strata]):
-        mix = case.mix_of(s, family)
+    for s in dict.fromkeys([*case.ranked_strata[:1], *crossed_strata]):
+        mix = case.build_equal_mix_gap(s, family)
         claimed_p = _choose_claimed_p(mix, p_unadjusted)
-        claim = sentences.gap(mix, claimed_p, stands=is_shown_unadjusted)
-        yield common | _cells(claim, mix.gap, claimed_p, STANDARDISATION, _choose_gap_status(mix))
+        claim = sentences.format_gap(mix, claimed_p, is_shown_unadjusted=is_shown_unadjusted)
+        yield common | _build_cells(
+            claim, mix.gap, claimed_p, STANDARDISATION, _choose_gap_status(mix)
+        )
 
 
-def _cells(
-    claim: str, effect: Number, p: float | None, reference: str, status: Status
+def _build_cells(
+    claim: str, effect: ValueWithInterval, p: float | None, reference: str, status: Status
 ) -> dict[str, Any]:
     return {
         "claim": claim,
@@ -94,51 +112,51 @@ def _cells(
     }
 
 
-def _choose_claimed_p(mix: Mix, p_unadjusted: float | None) -> float | None:
+def _choose_claimed_p(mix: EqualMixGap, p_unadjusted: float | None) -> float | None:
     """Choose the p of an adjusted gap's claim by the role of the adjusted attribute.
 
     With an unknown role the claim needs the unadjusted gap too: the larger p.
     """
-    if mix.standing.reading == "after":
+    if mix.status.effective_role == "after":
         return None
-    if mix.standing.reading != "unknown" or mix.p is None:
+    if mix.status.effective_role != "unknown" or mix.p is None:
         return mix.p
     return None if p_unadjusted is None else max(mix.p, p_unadjusted)
 
 
-def _choose_gap_status(mix: Mix) -> Status:
+def _choose_gap_status(mix: EqualMixGap) -> Status:
     if mix.gap.value is None:
         return Status.UNDEFINED
-    is_sound = mix.standing.reading != "after" and mix.covered >= OVERLAP
+    is_sound = mix.status.effective_role != "after" and mix.coverage >= OVERLAP
     return Status.OK if is_sound else Status.BOUNDARY
 
 
-def notes_of(cases: Sequence[Case], min_cell: int) -> Iterator[str]:
+def build_notes(cases: Sequence[MetricCase], min_cell: int) -> Iterator[str]:
     """Build notes on excluded groups and values, and on limits of resampling."""
     for case in cases:
         source = f"confounders, {case.row['metric']} by {case.layout.sensitive.name}"
         groups = case.layout.sensitive.groups
-        small_groups = [group for i, group in enumerate(groups) if i not in case.facts.judged]
+        small_groups = [group for i, group in enumerate(groups) if i not in case.effects.comparable]
         if small_groups:
             yield f"{source}: left out for having too few people: {', '.join(small_groups)}"
         if case.pair is not None:
             for s in range(len(case.layout.strata)):
                 yield from _build_value_notes(case, s, source, min_cell)
-        if case.info.statistic is not None and case.cells.weight.strides[:1] == (0,):
+        if case.info.statistic is not None and case.cells.replicate_counts.strides[:1] == (0,):
             yield f"{source}: resampling keeps each group's mix of explanatory values"
 
 
-def _build_value_notes(case: Case, s: int, source: str, min_cell: int) -> Iterator[str]:
-    strata, explanation = case.layout.strata[s], case.of(s)
-    values = np.array(strata.values, dtype=np.object_)[~explanation.usable].tolist()
-    is_single = len(strata.parts) == 1
+def _build_value_notes(case: MetricCase, s: int, source: str, min_cell: int) -> Iterator[str]:
+    strata, explanation = case.layout.strata[s], case.get_explanation(s)
+    values = np.array(strata.values, dtype=np.object_)[~explanation.is_usable].tolist()
+    is_single = len(strata.attributes) == 1
     if values and not explanation.status and is_single:
         value_list = ", ".join(values[:_MAX_LISTED]) + (" and more" * (len(values) > _MAX_LISTED))
         yield (
             f"{source}: at {len(values)} value(s) of {strata.name} some group has fewer than "
             f"{min_cell} people, so they are not controlled for: {value_list}"
         )
-    coverage = explanation.mixed.covered(case.pair or 0)
+    coverage = explanation.standardised.compute_coverage(case.pair or 0)
     if not explanation.is_separated and coverage < OVERLAP:
         advice = "" if is_single else "name fewer attributes (confounders.explanatory), "
         yield (

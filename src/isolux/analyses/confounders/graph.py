@@ -48,50 +48,50 @@ class Adjustment:
         Such paths that were blocked and are open with it.
     leaves : tuple of str
         Such paths that stay open.
-    cuts : tuple of str
+    cuts_causal : tuple of str
         Causal paths that it blocks: a part of the groups' own effect.
-    descendants, after : tuple of str
+    descendants, outcome_descendants : tuple of str
         Adjusted attributes that are descendants of the groups, or of the score.
     """
 
     blocks: tuple[str, ...]
     opens: tuple[str, ...]
     leaves: tuple[str, ...]
-    cuts: tuple[str, ...]
+    cuts_causal: tuple[str, ...]
     descendants: tuple[str, ...]
-    after: tuple[str, ...]
+    outcome_descendants: tuple[str, ...]
 
     @property
-    def holds(self) -> bool:
+    def meets_backdoor(self) -> bool:
         """Whether the back-door criterion holds: no descendant adjusted for, no back door open."""
-        return not (self.opens or self.leaves or self.descendants or self.after)
+        return not (self.opens or self.leaves or self.descendants or self.outcome_descendants)
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
     """Arrows from causes to effects, without a cycle.
 
-    ``arrows`` are (cause, effect); ``hidden`` are the names in parentheses: they are not annotated,
-    so that nothing can be adjusted for them.
+    ``arrows`` are (cause, effect); ``unobserved`` are the names in parentheses: they are not
+    annotated, so that nothing can be adjusted for them.
     """
 
     arrows: tuple[tuple[str, str], ...]
-    hidden: frozenset[str] = frozenset()
+    unobserved: frozenset[str] = frozenset()
 
     @property
     def names(self) -> list[str]:
         """Every name, in the order in which the graph mentions it."""
         return list(dict.fromkeys(name for arrow in self.arrows for name in arrow))
 
-    def below(self, name: str) -> set[str]:
+    def descendants(self, name: str) -> set[str]:
         """Return the descendants of a name."""
         return {path[-1] for path in self._walk_descendants(name)}
 
-    def above(self, name: str) -> set[str]:
+    def ancestors(self, name: str) -> set[str]:
         """Return the ancestors of a name."""
-        return {candidate for candidate in self.names if name in self.below(candidate)}
+        return {candidate for candidate in self.names if name in self.descendants(candidate)}
 
-    def cycle(self, name: str) -> Path | None:
+    def find_cycle(self, name: str) -> Path | None:
         """Find the shortest cycle through a name; None: there is none."""
         return next((path for path in self._walk_descendants(name) if path[-1] == name), None)
 
@@ -106,7 +106,7 @@ class Graph:
                     queue.append((*path, effect))
                     yield queue[-1]
 
-    def paths(self, start: str) -> list[Path]:
+    def list_paths(self, start: str) -> list[Path]:
         """List every undirected path from a name to the score."""
         neighbours: dict[str, list[str]] = {name: [] for name in self.names}
         for cause, effect in self.arrows:
@@ -125,7 +125,7 @@ class Graph:
             return []
         paths = list(islice(walk((start,)), _MAX_PATHS + 1))
         if len(paths) > _MAX_PATHS:
-            raise _refusal(
+            raise _graph_error(
                 "the graph is too dense",
                 f"at most {_MAX_PATHS} paths from {start} to {SCORE}",
                 f"more than {_MAX_PATHS}",
@@ -139,13 +139,13 @@ class Graph:
                 next_name,
                 name,
             ) in self.arrows:  # a collider
-                if not ({name} | self.below(name)) & set(adjusted):
+                if not ({name} | self.descendants(name)) & set(adjusted):
                     return False
             elif name in adjusted:
                 return False
         return True
 
-    def drawn(self, path: Path) -> str:
+    def format_path(self, path: Path) -> str:
         """Write a path with its arrows, unobserved names in parentheses."""
         text = ""
         for previous_name, name in zip((None, *path), path, strict=False):
@@ -156,35 +156,35 @@ class Graph:
                 if (previous_name, name) in self.arrows
                 else " ← "
             )
-            text += arrow + (f"({name})" if name in self.hidden else name)
+            text += arrow + (f"({name})" if name in self.unobserved else name)
         return text
 
-    def adjustment(self, start: str, adjusted: Sequence[str]) -> Adjustment:
+    def describe_adjustment(self, start: str, adjusted: Sequence[str]) -> Adjustment:
         """Describe what adjusting for attributes does to the paths from the groups to the score."""
         texts: dict[tuple[bool, bool, bool], tuple[str, ...]] = {}
-        for path in self.paths(start):
+        for path in self.list_paths(start):
             is_causal = all(step in self.arrows for step in pairwise(path))
             key = is_causal, self.is_open(path, ()), self.is_open(path, adjusted)
-            texts[key] = (*texts.get(key, ()), self.drawn(path))
+            texts[key] = (*texts.get(key, ()), self.format_path(path))
         return Adjustment(
             blocks=texts.get((False, True, False), ()),
             opens=texts.get((False, False, True), ()),
             leaves=texts.get((False, True, True), ()),
-            cuts=texts.get((True, True, False), ()),
-            descendants=tuple(name for name in adjusted if name in self.below(start)),
-            after=tuple(name for name in adjusted if name in self.below(SCORE)),
+            cuts_causal=texts.get((True, True, False), ()),
+            descendants=tuple(name for name in adjusted if name in self.descendants(start)),
+            outcome_descendants=tuple(name for name in adjusted if name in self.descendants(SCORE)),
         )
 
-    def enough(self, start: str, annotated: Sequence[str]) -> tuple[str, ...] | None:
+    def find_adjustment_set(self, start: str, annotated: Sequence[str]) -> tuple[str, ...] | None:
         """Find the smallest set of up to three annotated attributes that meets the criterion.
 
         None: no such set does.
         """
-        useless = {start, SCORE} | self.below(start) | self.below(SCORE)
+        useless = {start, SCORE} | self.descendants(start) | self.descendants(SCORE)
         candidates = [name for name in annotated if name in self.names and name not in useless]
         for k in range(min(len(candidates), _MAX_ADJUSTED) + 1):
             for adjusted in combinations(candidates, k):
-                if self.adjustment(start, adjusted).holds:
+                if self.describe_adjustment(start, adjusted).meets_backdoor:
                     return adjusted
         return None
 
@@ -205,24 +205,26 @@ def read_graph(text: str) -> Graph:
     for chain in filter(None, (segment.strip() for segment in re.split(r"[,;\n]", text))):
         names = [_read_name(segment, unobserved, chain) for segment in _ARROW.split(chain)]
         if len(names) < 2:
-            raise _refusal("a part of the graph has no arrow", "such as tone -> light", repr(chain))
+            raise _graph_error(
+                "a part of the graph has no arrow", "such as tone -> light", repr(chain)
+            )
         for a, b, arrow in zip(names, names[1:], _ARROW.findall(chain), strict=False):
             arrows.append((b, a) if arrow in ("<-", "←") else (a, b))
     graph = Graph(tuple(dict.fromkeys(arrows)), frozenset(unobserved))
     names = graph.names
     if SCORE not in names:
-        raise _refusal(
+        raise _graph_error(
             f"the graph has no {SCORE!r}",
             f"arrows that lead to {SCORE}, which stands for the metric",
             repr(text),
         )
     if len(names) > _MAX_NAMES:
-        raise _refusal(
+        raise _graph_error(
             "the graph is too large", f"at most {_MAX_NAMES} names", f"{len(names)} names"
         )
-    cycle = next(filter(None, map(graph.cycle, names)), None)
+    cycle = next(filter(None, map(graph.find_cycle, names)), None)
     if cycle is not None:
-        raise _refusal(
+        raise _graph_error(
             "the graph has a cycle: something would be its own cause",
             "arrows from causes to effects that never lead back",
             " → ".join(cycle),
@@ -234,7 +236,7 @@ def _read_name(segment: str, unobserved: set[str], chain: str) -> str:
     name = segment.strip()
     plain_name = name.removeprefix("(").removesuffix(")").strip()
     if not plain_name or (name.startswith("(") != name.endswith(")")):
-        raise _refusal(
+        raise _graph_error(
             "an arrow of the graph lacks a name", "a name on both sides of each arrow", repr(chain)
         )
     if plain_name != name:
@@ -242,6 +244,6 @@ def _read_name(segment: str, unobserved: set[str], chain: str) -> str:
     return plain_name
 
 
-def _refusal(problem: str, expected: str, found_text: str) -> SpecError:
+def _graph_error(problem: str, expected: str, found_text: str) -> SpecError:
     source = "--analysis-option confounders.dag"
     return SpecError(problem, expected=expected, found=found_text, where=source)

@@ -12,25 +12,25 @@ import numpy as np
 import polars as pl
 
 from isolux import derive
-from isolux.analyses._features import known_numbers
+from isolux.analyses._features import read_known_numbers
 from isolux.analyses._judged import check_attributes
-from isolux.analyses.confounders.roles import Roles
-from isolux.groups import groupings, membership
+from isolux.analyses.confounders.roles import AttributeRoles
+from isolux.groups import build_membership, read_groupings
 from isolux.groups.binning import income_bins, parse_bins
-from isolux.groups.intersections import Crossing, display
-from isolux.groups.no_groups import MOST_NUMBERS
+from isolux.groups.intersections import IntersectionMembership, group_name
+from isolux.groups.no_groups import MAX_NUMBERS
 from isolux.groups.unknown import UNKNOWN
 from isolux.stats.design import IntArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import Grouping, Groups, recorded_spec
+from isolux.vocabulary.spec import Grouping, Groups, read_recorded_spec
 
 _MAX_VALUES, _MAX_CROSSED = 30, 3
-_WHERE = "--analysis-option confounders."
+_OPTION_PREFIX = "--analysis-option confounders."
 
 
 @dataclass(frozen=True, slots=True)
-class Sensitive:
+class SensitiveAttribute:
     """A sensitive attribute: its groups, and the units in each.
 
     ``unit [n]`` and ``group [n]`` are memberships; a person may be in several groups. People of
@@ -44,55 +44,62 @@ class Sensitive:
 
 
 @dataclass(frozen=True, slots=True)
-class Strata:
+class ExplanatoryStrata:
     """An explanatory attribute, or several crossed: its values, and each unit's value.
 
-    ``code [n_units]`` is -1 for units without a value; ``of_images`` tells whether all people of an
-    image share it. ``parts`` names the attributes.
+    ``code [n_units]`` is -1 for units without a value; ``is_image_level`` tells whether all people
+    of an image share it. ``attributes`` names the attributes.
     """
 
-    parts: tuple[str, ...]
+    attributes: tuple[str, ...]
     values: tuple[str, ...]
     code: IntArray
-    of_images: bool
+    is_image_level: bool
 
     @property
     def name(self) -> str:
         """The attributes, joined by ``*``."""
-        return "*".join(self.parts)
+        return "*".join(self.attributes)
 
 
-def sensitive_of(
+def build_sensitive(
     run: Run, settings: Groups, units: pl.Series, names: Sequence[str]
-) -> list[Sensitive]:
+) -> list[SensitiveAttribute]:
     """Build the run's own groups of each sensitive attribute."""
     single = [entry for entry in settings.by if "*" not in entry] or settings.attributes
     names = list(dict.fromkeys(names or single))
-    check_attributes(run, names, f"{_WHERE}sensitive")
+    check_attributes(run, names, f"{_OPTION_PREFIX}sensitive")
     audit_settings = settings.model_copy(
         update={"by": tuple(dict.fromkeys([*settings.by, *names]))}
     )
-    rules = groupings(audit_settings, run.attributes)
+    rules = read_groupings(audit_settings, run.attributes)
     rules = {name: replace(rules[name], unknown="drop") for name in names}
-    crossings = membership(run.attributes, names, rules, units=units).crossings
+    crossings = build_membership(run.attributes, names, rules, units=units).intersections
     numbered_groups = [
         (name, *_number_values(crossing)) for name, crossing in zip(names, crossings, strict=True)
     ]
-    return [Sensitive(name, values, unit, group) for name, unit, group, values in numbered_groups]
+    return [
+        SensitiveAttribute(name, values, unit, group)
+        for name, unit, group, values in numbered_groups
+    ]
 
 
-def computed_names(run: Run, sensitive: Sequence[str]) -> list[str]:
+def list_computed_attributes(run: Run, sensitive: Sequence[str]) -> list[str]:
     """List the attributes that were computed with the audit (``--derive``)."""
     present = run.attributes["attribute"].unique(maintain_order=True)
-    return [name for name in present if name in derive.names() and name not in sensitive]
+    return [
+        name
+        for name in present
+        if name in derive.list_derived_attributes() and name not in sensitive
+    ]
 
 
-def explanatory_names(
-    run: Run, roles: Roles, names: Sequence[str], sensitive: Sequence[str]
+def choose_explanatory(
+    run: Run, roles: AttributeRoles, names: Sequence[str], sensitive: Sequence[str]
 ) -> list[str]:
     """Choose the explanatory attributes: those requested, else with a role, else computed."""
-    names = list(names) or [name for name in roles.named() if name not in sensitive]
-    source = f"{_WHERE}explanatory"
+    names = list(names) or [name for name in roles.list_names() if name not in sensitive]
+    source = f"{_OPTION_PREFIX}explanatory"
     check_attributes(run, names, source)
     repeated = sorted(set(names) & set(sensitive))
     if repeated:
@@ -102,7 +109,7 @@ def explanatory_names(
             found=", ".join(repeated),
             where=source,
         )
-    prediction_column = recorded_spec(run.record).predictions.prediction_column
+    prediction_column = read_recorded_spec(run.record).predictions.prediction_column
     if prediction_column in names:
         raise SpecError(
             f"{prediction_column!r} is the model's answer, from which the scores are computed",
@@ -110,7 +117,7 @@ def explanatory_names(
             found=prediction_column,
             where=f"{source}, or --role",
         )
-    names = list(dict.fromkeys(names)) or computed_names(run, sensitive)
+    names = list(dict.fromkeys(names)) or list_computed_attributes(run, sensitive)
     if not names:
         present = run.attributes["attribute"].unique(maintain_order=True)
         other_names = [name for name in present if name not in sensitive]
@@ -126,9 +133,9 @@ def explanatory_names(
     return names
 
 
-def strata_of(
+def build_strata(
     run: Run, settings: Groups, units: pl.Series, names: Sequence[str], bins: Mapping[str, str]
-) -> list[Strata]:
+) -> list[ExplanatoryStrata]:
     """Build the strata of every explanatory attribute."""
     unknown_names = sorted(set(bins) - set(names))
     if unknown_names:
@@ -147,7 +154,7 @@ def strata_of(
         )
         for name in names
     }
-    crossings = membership(run.attributes, names, rules, units=units).crossings
+    crossings = build_membership(run.attributes, names, rules, units=units).intersections
     images = _find_images(run, units)
     strata = []
     for name, crossing in zip(names, crossings, strict=True):
@@ -160,34 +167,36 @@ def strata_of(
             )
         code = np.full(len(units), -1, dtype=np.int64)
         code[unit] = value_code
-        strata.append(Strata((name,), values, code, _is_of_images(images, code)))
+        strata.append(ExplanatoryStrata((name,), values, code, _is_of_images(images, code)))
     return strata
 
 
-def held_strata(
-    roles: Roles, sensitive: str, singles: Sequence[Strata], *, named: bool
-) -> list[Strata]:
+def select_strata(
+    roles: AttributeRoles, sensitive: str, singles: Sequence[ExplanatoryStrata], *, is_named: bool
+) -> list[ExplanatoryStrata]:
     """Select the strata to adjust for, without what came after, and cross the first three."""
     selected = {
-        stratum.name: stratum for stratum in singles if not roles.excludes(sensitive, stratum.name)
+        stratum.name: stratum
+        for stratum in singles
+        if not roles.is_excluded(sensitive, stratum.name)
     }
-    if not selected or (named and len(selected) < len(singles)):
+    if not selected or (is_named and len(selected) < len(singles)):
         excluded = [stratum.name for stratum in singles if stratum.name not in selected]
         raise SpecError(
             f"an equal mix of {' and '.join(excluded)} can create a gap of {sensitive} where there "
             "is none, and hide one where there is",
             expected="explanatory attributes that came before the score, or lead to it",
-            found="; ".join(roles.why_after(sensitive, name) for name in excluded),
-            where=f"{_WHERE}explanatory",
+            found="; ".join(roles.explain_exclusion(sensitive, name) for name in excluded),
+            where=f"{_OPTION_PREFIX}explanatory",
             hint="leave it out, or request it anyway: confounders.adjust_after=yes",
         )
-    confounders = [name for name in selected if roles.role(sensitive, name) == "before"]
+    confounders = [name for name in selected if roles.find_role(sensitive, name) == "before"]
     names = (confounders if len(confounders) > 1 else list(selected))[:_MAX_CROSSED]
     to_cross = [selected[name] for name in names]
-    return [*selected.values(), *([crossed(to_cross)] if len(to_cross) > 1 else [])]
+    return [*selected.values(), *([cross_strata(to_cross)] if len(to_cross) > 1 else [])]
 
 
-def crossed(strata: Sequence[Strata]) -> Strata:
+def cross_strata(strata: Sequence[ExplanatoryStrata]) -> ExplanatoryStrata:
     """Cross attributes; only combinations that occur are values.
 
     Examples
@@ -209,19 +218,21 @@ def crossed(strata: Sequence[Strata]) -> Strata:
         " × ".join(stratum.values[k] for stratum, k in zip(strata, value_index, strict=True))
         for value_index in zip(*np.unravel_index(occurring, shape), strict=True)
     )
-    attributes = tuple(attribute for stratum in strata for attribute in stratum.parts)
-    return Strata(attributes, names, code, all(stratum.of_images for stratum in strata))
+    attributes = tuple(attribute for stratum in strata for attribute in stratum.attributes)
+    return ExplanatoryStrata(
+        attributes, names, code, all(stratum.is_image_level for stratum in strata)
+    )
 
 
 def _choose_bins(
     run: Run, settings: Groups, units: pl.Series, name: str, rule: str | None
 ) -> str | None:
     """Choose an attribute's bins: edges at quantiles of units with a score; None: no bins."""
-    rows = known_numbers(run, settings, name)
+    rows = read_known_numbers(run, settings, name)
     number = rows["number"]
     if rule is not None:
         rule = income_bins(rule)
-    elif rows.is_empty() or number.null_count() or number.n_unique() <= MOST_NUMBERS:
+    elif rows.is_empty() or number.null_count() or number.n_unique() <= MAX_NUMBERS:
         return None
     else:
         rule = "quantile:4"
@@ -255,9 +266,9 @@ def _is_of_images(images: pl.DataFrame | None, code: IntArray) -> bool:
     return bool(len(shared)) and bool((shared == 1).all())
 
 
-def _number_values(crossing: Crossing) -> tuple[IntArray, IntArray, tuple[str, ...]]:
+def _number_values(crossing: IntersectionMembership) -> tuple[IntArray, IntArray, tuple[str, ...]]:
     """Assign numbers to memberships: unit, group, and the groups' names, ``unknown`` last."""
-    names = [display(cell) for cell in crossing.cells]
+    names = [group_name(cell) for cell in crossing.cells]
     values = sorted(names, key=lambda name_key: name_key == UNKNOWN)
     group_number = np.array([values.index(name) for name in names], dtype=np.int64)
     return crossing.unit, group_number[crossing.cell], tuple(values)

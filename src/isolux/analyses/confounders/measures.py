@@ -15,11 +15,21 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._sampled import Sampled, is_sampled, sampled_of
-from isolux.analyses.confounders.cells import Cells, Layout, means_of_cells, weighed
-from isolux.analyses.confounders.detections import Boxes, Precision, boxes_of, precision_of_cells
+from isolux.analyses._sampled import SurveySample, has_survey_sample, read_survey_sample
+from isolux.analyses.confounders.cells import (
+    StratumEstimates,
+    StratumLayout,
+    add_survey_weights,
+    estimate_means,
+)
+from isolux.analyses.confounders.detections import (
+    ModelDetectionTable,
+    PrecisionSettings,
+    build_detection_tables,
+    estimate_precision,
+)
 from isolux.groups.measure import measure_groups
-from isolux.statements.words import metrics_of
+from isolux.statements.words import read_metrics
 from isolux.stats.statistic import DetectionStatistic
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.drawn import SAMPLE
@@ -31,15 +41,15 @@ _KEY = ("model", "task", "metric", "label", "threshold")
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class UnitNumbering:
     """Numbers of a run's units and clusters: a replicate gives a cluster one weight everywhere.
 
-    ``sampled`` is the survey sample; None: each unit counts once.
+    ``survey_sample`` is the survey sample; None: each unit counts once.
     """
 
     units: pl.Series
     clusters: pl.Series
-    sampled: Sampled | None = None
+    survey_sample: SurveySample | None = None
 
     @property
     def n_clusters(self) -> int:
@@ -49,9 +59,9 @@ class Numbers:
     @property
     def weight(self) -> np.ndarray | None:
         """Weight of each unit; None: each counts once."""
-        return None if self.sampled is None else self.sampled.weight
+        return None if self.survey_sample is None else self.survey_sample.weight
 
-    def placed(self, table: pl.DataFrame) -> pl.DataFrame:
+    def add_numbers(self, table: pl.DataFrame) -> pl.DataFrame:
         """Add the columns ``unit`` and ``cluster``, as numbers, to a table of the run."""
         unit = pl.DataFrame({"unit_id": self.units}).with_row_index("unit")
         cluster = pl.DataFrame({"_name": self.clusters}).with_row_index("cluster")
@@ -62,21 +72,21 @@ class Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class MetricSource:
     """One metric of one model, and the data that it is estimated from.
 
-    ``row`` names it as tables do; ``scored`` are people's scores, ``boxes`` a detector's evidence
-    with the settings ``how``; neither: another statistic of evidence.
+    ``row`` names it as tables do; ``scored`` are people's scores, ``detection_tables`` a detector's
+    evidence with the settings ``precision_settings``; neither: another statistic of evidence.
     """
 
     row: dict[str, Any]
     info: Metric
     scored: pl.DataFrame | None = None
-    boxes: tuple[Boxes, ...] = ()
-    how: Precision = field(default_factory=Precision)
+    detection_tables: tuple[ModelDetectionTable, ...] = ()
+    precision_settings: PrecisionSettings = field(default_factory=PrecisionSettings)
 
 
-def numbers_of(run: Run) -> Numbers:
+def number_units(run: Run) -> UnitNumbering:
     """Assign numbers to the scored units and to their clusters."""
     columns = ["unit_id", "cluster_id"]
     tables = [run.scores.select(columns)]
@@ -87,18 +97,18 @@ def numbers_of(run: Run) -> Numbers:
     ]
     units = pl.concat([t.select("unit_id") for t in tables]).to_series().drop_nulls()
     names = pl.concat([t.select(_name_cluster(t).alias("name")) for t in tables]).to_series()
-    numbers = Numbers(units.unique(maintain_order=True), names.drop_nulls().unique().sort())
-    if not is_sampled(run):
+    numbers = UnitNumbering(units.unique(maintain_order=True), names.drop_nulls().unique().sort())
+    if not has_survey_sample(run):
         return numbers
     cluster = np.zeros(len(numbers.units), dtype=np.int64)
     for table in tables:
-        rows = numbers.placed(table.drop_nulls("unit_id"))
+        rows = numbers.add_numbers(table.drop_nulls("unit_id"))
         cluster[rows["unit"].to_numpy()] = rows["cluster"].to_numpy()
-    survey_sample = sampled_of(run, numbers.units, cluster, "the analysis confounders")
-    return replace(numbers, sampled=survey_sample)
+    survey_sample = read_survey_sample(run, numbers.units, cluster, "the analysis confounders")
+    return replace(numbers, survey_sample=survey_sample)
 
 
-def chosen_metrics(run: Run, task: Task, names: Sequence[str]) -> list[Metric]:
+def choose_metrics(run: Run, task: Task, names: Sequence[str]) -> list[Metric]:
     """Choose the requested metrics; default: normalised average precision, or the first metric.
 
     Raises
@@ -108,7 +118,7 @@ def chosen_metrics(run: Run, task: Task, names: Sequence[str]) -> list[Metric]:
     SpecError
         It has no direction, so that no group is served worse by it; or the run has none that has.
     """
-    metrics_by_name = metrics_of(_list_tasks(run), run.record)
+    metrics_by_name = read_metrics(_list_tasks(run), run.record)
     measured_names = [name for name, metric in metrics_by_name.items() if _is_measured(run, metric)]
     directed_names = [name for name in measured_names if metrics_by_name[name].direction != "none"]
     source = "--analysis-option confounders.metric"
@@ -123,7 +133,11 @@ def chosen_metrics(run: Run, task: Task, names: Sequence[str]) -> list[Metric]:
                 hint="one of " + ", ".join(directed_names),
             )
     precision_metrics = [name for name in directed_names if _is_precision(metrics_by_name[name])]
-    normalised = [name for name in precision_metrics if metrics_by_name[name].statistic.normalised]  # type: ignore[union-attr]
+    normalised = [
+        name
+        for name in precision_metrics
+        if getattr(metrics_by_name[name].statistic, "is_normalised", False)
+    ]
     task_metrics = [name for name in task.metrics if name in directed_names]
     selection = (
         list(dict.fromkeys(names))
@@ -138,9 +152,12 @@ def chosen_metrics(run: Run, task: Task, names: Sequence[str]) -> list[Metric]:
     return [metrics_by_name[name] for name in selection]
 
 
-def measures_of(
-    run: Run, numbering: Numbers, metrics: Sequence[Metric], precision_settings: Precision
-) -> Iterator[Measure]:
+def build_sources(
+    run: Run,
+    numbering: UnitNumbering,
+    metrics: Sequence[Metric],
+    precision_settings: PrecisionSettings,
+) -> Iterator[MetricSource]:
     """Yield the source of each metric of each model (and class and threshold)."""
     task = next(iter(_list_tasks(run)), "")
     for metric in metrics:
@@ -148,40 +165,54 @@ def measures_of(
             rows = run.scores.filter(metric=metric.name)
             for key, rows_of_key in rows.group_by(_KEY, maintain_order=True):
                 key_row = dict(zip(_KEY, key, strict=True))
-                yield Measure(key_row, metric, scored=numbering.placed(rows_of_key))
+                yield MetricSource(key_row, metric, scored=numbering.add_numbers(rows_of_key))
             continue
         table = run.evidence[str(metric.evidence)]
         for (model,), rows_of_key in table.group_by(["model"], maintain_order=True):
             row = dict(zip(_KEY, (model, task, metric.name, None, None), strict=True))
             if not _is_precision(metric):
-                yield Measure(row, metric)
+                yield MetricSource(row, metric)
                 continue
             statistic = metric.statistic
             metric_settings = replace(
                 precision_settings,
-                overlaps=tuple(statistic.overlaps),  # type: ignore[union-attr]
-                normalised=precision_settings.normalised or statistic.normalised,  # type: ignore[union-attr]
+                overlaps=tuple(statistic.iou_indices),  # type: ignore[union-attr]
+                normalised=precision_settings.normalised or statistic.is_normalised,  # type: ignore[union-attr]
             )
-            yield Measure(
-                row, metric, boxes=boxes_of(numbering.placed(rows_of_key)), how=metric_settings
+            yield MetricSource(
+                row,
+                metric,
+                detection_tables=build_detection_tables(numbering.add_numbers(rows_of_key)),
+                precision_settings=metric_settings,
             )
 
 
-def values_of(
-    run: Run, measure: Measure, layout: Layout, numbering: Numbers, spec: Statistics
-) -> list[tuple[dict[str, Any], Cells]]:
+def estimate_cells(
+    run: Run,
+    measure: MetricSource,
+    layout: StratumLayout,
+    numbering: UnitNumbering,
+    spec: Statistics,
+) -> list[tuple[dict[str, Any], StratumEstimates]]:
     """Estimate cells: one result, or one a class and one of all classes."""
     settings = (spec.replicates, spec.seed, spec.weights)
     n_clusters = numbering.n_clusters
     if measure.scored is not None:
-        cells = means_of_cells(layout, measure.scored, n_clusters, settings, numbering.sampled)
+        cells = estimate_means(
+            layout, measure.scored, n_clusters, settings, numbering.survey_sample
+        )
         return [(measure.row, cells)]
     if not _is_precision(measure.info):
         return _estimate_cells_by_groups(run, measure, layout, numbering, spec)
-    class_cells = precision_of_cells(
-        layout, measure.boxes, n_clusters, settings, measure.how, least=spec.min_units
+    class_cells = estimate_precision(
+        layout,
+        measure.detection_tables,
+        n_clusters,
+        settings,
+        measure.precision_settings,
+        min_people=spec.min_units,
     )
-    labels = [*(detection_table.label for detection_table in measure.boxes), None]
+    labels = [*(detection_table.label for detection_table in measure.detection_tables), None]
     return [
         ({**measure.row, "label": label}, cells)
         for label, cells in zip(labels, class_cells, strict=False)
@@ -189,14 +220,18 @@ def values_of(
 
 
 def _estimate_cells_by_groups(
-    run: Run, measure: Measure, layout: Layout, numbering: Numbers, spec: Statistics
-) -> list[tuple[dict[str, Any], Cells]]:
+    run: Run,
+    measure: MetricSource,
+    layout: StratumLayout,
+    numbering: UnitNumbering,
+    spec: Statistics,
+) -> list[tuple[dict[str, Any], StratumEstimates]]:
     """Estimate cells as groups, for any statistic."""
     name = str(measure.info.evidence)
     evidence = run.evidence[name].filter(model=measure.row["model"])
     members = pl.DataFrame(
         {
-            "attribute": pl.Series(layout.peers[layout.cell]).cast(pl.String),
+            "attribute": pl.Series(layout.peer_sets[layout.cell]).cast(pl.String),
             "group": pl.Series(layout.cell).cast(pl.String),
             "unit_id": numbering.units.gather(layout.unit),
         }
@@ -219,23 +254,33 @@ def _estimate_cells_by_groups(
             estimates.replicates[1:, j].T,
         )
         units[cell], clusters[cell] = estimates.n_units[1:, j], estimates.n_clusters[1:, j]
-        cells = Cells(cell_values, units, clusters, replicates, replicates)
-        if numbering.sampled is not None:
-            cells = _add_group_weights(cells, layout, numbering, numbering.sampled, evidence)
+        cells = StratumEstimates(cell_values, units, clusters, replicates, replicates)
+        if numbering.survey_sample is not None:
+            cells = _add_group_weights(cells, layout, numbering, numbering.survey_sample, evidence)
         row = {**measure.row, "label": group_measure.label, "threshold": group_measure.threshold}
         results.append(
-            (row, replace(cells, weight=np.broadcast_to(cells.people, replicates.shape)))
+            (
+                row,
+                replace(
+                    cells,
+                    replicate_counts=np.broadcast_to(cells.composition_counts, replicates.shape),
+                ),
+            )
         )
     return results
 
 
 def _add_group_weights(
-    cells: Cells, layout: Layout, numbering: Numbers, survey_sample: Sampled, evidence: pl.DataFrame
-) -> Cells:
+    cells: StratumEstimates,
+    layout: StratumLayout,
+    numbering: UnitNumbering,
+    survey_sample: SurveySample,
+    evidence: pl.DataFrame,
+) -> StratumEstimates:
     """Add survey weights to cells that were estimated as groups."""
     from scipy.sparse import coo_array, csr_array
 
-    rows = numbering.placed(evidence.drop_nulls("unit_id")).unique("unit")
+    rows = numbering.add_numbers(evidence.drop_nulls("unit_id")).unique("unit")
     cluster = np.full(len(numbering.units), -1, dtype=np.int64)
     cluster[rows["unit"].to_numpy()] = rows["cluster"].to_numpy()
     is_known = cluster[layout.unit] >= 0
@@ -243,7 +288,7 @@ def _add_group_weights(
     weight = survey_sample.weight[unit]
     shape = layout.n_cells, numbering.n_clusters
     count = csr_array(coo_array((weight, (cell, cluster[unit])), shape))
-    return weighed(cells, count, cell, weight, survey_sample)
+    return add_survey_weights(cells, count, cell, weight, survey_sample)
 
 
 def _name_cluster(table: pl.DataFrame) -> pl.Expr:

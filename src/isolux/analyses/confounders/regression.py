@@ -32,7 +32,7 @@ _MAX_ITERATIONS, _TOLERANCE = 100, 1e-8  # statsmodels' own
 
 
 @dataclass(frozen=True, slots=True)
-class Adjusted:
+class RegressionGap:
     """A gap by regression, with the reason if there is none.
 
     ``gap``, ``low``, ``high``: first group minus second, in the score's unit; NaN without one.
@@ -45,14 +45,14 @@ class Adjusted:
     reason: str = ""
 
 
-def adjusted_gap(
+def estimate_adjusted_gap(
     score: FloatArray,
     in_first: FloatArray,
     codes: Sequence[IntArray],
     cluster: IntArray,
     level: float = 0.95,
     weight: FloatArray | None = None,
-) -> Adjusted:
+) -> RegressionGap:
     """Regress scores on a group and explanatory values.
 
     Shapes: ``score`` [n], ``in_first`` [n], ``codes`` [n], ``cluster`` [n], ``weight`` [n].
@@ -63,7 +63,7 @@ def adjusted_gap(
 
     >>> first = np.array([1.0, 1, 1, 0, 1, 0, 0, 0])
     >>> value = np.array([0, 0, 0, 0, 1, 1, 1, 1])
-    >>> found = adjusted_gap(0.4 + 0.3 * value - 0.1 * first, first, [value], np.arange(8))
+    >>> found = estimate_adjusted_gap(0.4 + 0.3 * value - 0.1 * first, first, [value], np.arange(8))
     >>> found.model, round(found.gap, 3)
     ('linear', -0.1)
     """
@@ -71,27 +71,29 @@ def adjusted_gap(
 
     is_binary = bool(np.isin(score, (0.0, 1.0)).all())
     model: Literal["logistic", "linear"] = "logistic" if is_binary else "linear"
-    design = _design(in_first, codes)
+    design = _build_design(in_first, codes)
     k, n_clusters = design.shape[1], len(np.unique(cluster))
     if n_clusters <= k:
-        return Adjusted(model, reason=f"{n_clusters} clusters for {k} parameters")
+        return RegressionGap(model, reason=f"{n_clusters} clusters for {k} parameters")
     if np.linalg.matrix_rank(design.T @ design) < k:
-        return Adjusted(model, reason="the groups do not overlap: the effect cannot be told apart")
+        return RegressionGap(
+            model, reason="the groups do not overlap: the effect cannot be told apart"
+        )
     if np.ptp(score) == 0:
-        return Adjusted(model, reason="every score is the same")
+        return RegressionGap(model, reason="every score is the same")
     weights = np.ones(len(score)) if weight is None else weight / weight.mean()
-    fit = _fitted(score, design, cluster, weights, binary=is_binary)
+    fit = _fit_model(score, design, cluster, weights, is_binary=is_binary)
     if fit is None:
-        return Adjusted(model, reason="a value or group has only right or only wrong answers")
+        return RegressionGap(model, reason="a value or group has only right or only wrong answers")
     params, covariance = fit
     gap, se = float(params[0]), float(np.sqrt(covariance[0, 0]))
     if is_binary:
         gap, se = _estimate_marginal_gap(params, covariance, design, weights)
     half_width = float(stdtrit(n_clusters - 1, 0.5 + level / 2.0)) * se
-    return Adjusted(model, gap, gap - half_width, gap + half_width)
+    return RegressionGap(model, gap, gap - half_width, gap + half_width)
 
 
-def _design(in_first: FloatArray, codes: Sequence[IntArray]) -> FloatArray:
+def _build_design(in_first: FloatArray, codes: Sequence[IntArray]) -> FloatArray:
     """Build the design matrix: group, constant, and an indicator of all but one value each."""
     columns = [in_first, np.ones(len(in_first))]
     for code in codes:
@@ -99,11 +101,16 @@ def _design(in_first: FloatArray, codes: Sequence[IntArray]) -> FloatArray:
     return np.column_stack(columns)
 
 
-def _fitted(
-    score: FloatArray, design: FloatArray, cluster: IntArray, weights: FloatArray, *, binary: bool
+def _fit_model(
+    score: FloatArray,
+    design: FloatArray,
+    cluster: IntArray,
+    weights: FloatArray,
+    *,
+    is_binary: bool,
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return coefficients and their cluster-robust covariance; None where there is no fit."""
-    if binary:
+    if is_binary:
         fit = _fit_logistic(score, design, weights)
         if fit is None or np.abs(fit[0]).max() > _MAX_COEFFICIENT:
             return None

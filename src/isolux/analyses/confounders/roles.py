@@ -28,7 +28,7 @@ _ORDER: tuple[Role, ...] = ("before", "mediator", "unknown", "after")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AdjustmentStatus:
     """Role and graph of an explanatory attribute (or several crossed) for one sensitive attribute.
 
     Parameters
@@ -43,70 +43,72 @@ class Standing:
     adjustment: Adjustment | None = None
 
     @property
-    def rule_fails(self) -> bool:
+    def has_open_backdoor(self) -> bool:
         """Whether by the graph a non-causal path stays or becomes open."""
         return self.adjustment is not None and bool(self.adjustment.opens or self.adjustment.leaves)
 
     @property
-    def reading(self) -> Role:
+    def effective_role(self) -> Role:
         """The role by which the adjusted gap is read: an open non-causal path makes it unknown."""
-        return "unknown" if self.rule_fails and self.role != "after" else self.role
+        return "unknown" if self.has_open_backdoor and self.role != "after" else self.role
 
     @property
-    def may_cause(self) -> bool:
+    def is_causal(self) -> bool:
         """Whether a sentence may call the attribute a cause."""
-        return self.reading not in ("unknown", "after")
+        return self.effective_role not in ("unknown", "after")
 
 
 @dataclass(frozen=True, slots=True)
-class Roles:
+class AttributeRoles:
     """The stated roles, the graph (None: none), and whether to adjust for what came ``after``."""
 
-    given: Mapping[str, Role]
+    stated_roles: Mapping[str, Role]
     graph: Graph | None = None
     adjust_after: bool = False
 
-    def of(self, sensitive: str, attributes: Sequence[str]) -> Standing:
+    def find_status(self, sensitive: str, attributes: Sequence[str]) -> AdjustmentStatus:
         """Find the status of adjusting for some attributes together."""
-        role = max((self.role(sensitive, name) for name in attributes), key=_ORDER.index)
+        role = max((self.find_role(sensitive, name) for name in attributes), key=_ORDER.index)
         graph = self._find_graph(sensitive)
         # An attribute that the graph lacks blocks no path of it: open paths stay open.
-        return Standing(role, None if graph is None else graph.adjustment(sensitive, attributes))
+        return AdjustmentStatus(
+            role, None if graph is None else graph.describe_adjustment(sensitive, attributes)
+        )
 
-    def role(self, sensitive: str, name: str) -> Role:
+    def find_role(self, sensitive: str, name: str) -> Role:
         """Find one attribute's role: by the graph, else as stated."""
         graph = self._find_graph(sensitive)
         if graph is None or name not in graph.names:
-            return self.given.get(name, "unknown")
-        if name in graph.below(SCORE):
+            return self.stated_roles.get(name, "unknown")
+        if name in graph.descendants(SCORE):
             return "after"
-        if name not in graph.below(sensitive):
+        if name not in graph.descendants(sensitive):
             return "before"
-        return "mediator" if name in graph.above(SCORE) else "after"
+        return "mediator" if name in graph.ancestors(SCORE) else "after"
 
-    def excludes(self, sensitive: str, name: str) -> bool:
+    def is_excluded(self, sensitive: str, name: str) -> bool:
         """Tell whether an attribute is not adjusted for, because it came after."""
-        return not self.adjust_after and self.role(sensitive, name) == "after"
+        return not self.adjust_after and self.find_role(sensitive, name) == "after"
 
-    def why_after(self, sensitive: str, name: str) -> str:
+    def explain_exclusion(self, sensitive: str, name: str) -> str:
         """Explain why an attribute is not adjusted for."""
         graph = self._find_graph(sensitive)
         if graph is None or name not in graph.names:
             return f"{name} was given the role 'after'"
-        if name in graph.below(SCORE):
+        if name in graph.descendants(SCORE):
             return f"by the graph {name} follows from the {SCORE}"
         return (
             f"according to the graph, {name} follows from {sensitive} and does not affect the "
             f"{SCORE}"
         )
 
-    def named(self) -> list[str]:
+    def list_names(self) -> list[str]:
         """List every annotated name that has a role or is in the graph, except the score."""
-        excluded = {SCORE} if self.graph is None else {SCORE, *self.graph.hidden}
-        names = [*self.given, *([] if self.graph is None else self.graph.names)]
+        excluded = {SCORE} if self.graph is None else {SCORE, *self.graph.unobserved}
+        names = [*self.stated_roles, *([] if self.graph is None else self.graph.names)]
         return [name for name in dict.fromkeys(names) if name not in excluded]
 
-    def notes(
+    def build_notes(
         self,
         sensitive: Sequence[str],
         explanatory: Sequence[str],
@@ -118,7 +120,7 @@ class Roles:
         ``computed`` are attributes that a reader would expect to be examined.
         """
         notes = []
-        unused = [name for name in self.given if name not in explanatory]
+        unused = [name for name in self.stated_roles if name not in explanatory]
         if unused:
             notes.append(
                 f"confounders: not examined, though a role was given: {', '.join(unused)} (the "
@@ -132,11 +134,12 @@ class Roles:
                 f"{unexamined[0]}=unknown examines it too)"
             )
         notes += [
-            f"confounders, {group}: {name} is not held equal: {self.why_after(group, name)}, and "
+            f"confounders, {group}: {name} is not held equal:"
+            f" {self.explain_exclusion(group, name)}, and "
             "an equal mix of something that follows can create a gap where there is none"
             for group in sensitive
             for name in explanatory
-            if self.excludes(group, name)
+            if self.is_excluded(group, name)
         ]
         if self.graph is not None:
             notes += [_build_graph_note(self.graph, name, annotated) for name in sensitive]
@@ -153,7 +156,7 @@ def read_roles(
     annotated: Sequence[str],
     *,
     adjust_after: bool = False,
-) -> Roles:
+) -> AttributeRoles:
     """Read roles and graph, and check them against each other and the run.
 
     Examples
@@ -179,18 +182,18 @@ def read_roles(
                 f"{name}: {role}",
             )
     graph = read_graph(dag) if dag.strip() else None
-    roles = Roles(cast("Mapping[str, Role]", dict(stated_roles)), graph, adjust_after)
+    roles = AttributeRoles(cast("Mapping[str, Role]", dict(stated_roles)), graph, adjust_after)
     if graph is not None:
         _check_graph(roles, graph, sensitive, annotated)
     return roles
 
 
 def _check_graph(
-    roles: Roles, graph: Graph, sensitive: Sequence[str], annotated: Sequence[str]
+    roles: AttributeRoles, graph: Graph, sensitive: Sequence[str], annotated: Sequence[str]
 ) -> None:
     source = "--analysis-option confounders.dag"
     for name in graph.names:
-        if name not in (SCORE, *annotated, *graph.hidden):
+        if name not in (SCORE, *annotated, *graph.unobserved):
             raise UnknownNameError("attribute", name, (*annotated, f"({name})"), where=source)
     if not set(sensitive) & set(graph.names):
         raise SpecError(
@@ -200,8 +203,8 @@ def _check_graph(
             where=source,
         )
     for group in sensitive:
-        for name, role in roles.given.items():
-            by_graph = roles.role(group, name)
+        for name, role in roles.stated_roles.items():
+            by_graph = roles.find_role(group, name)
             if role not in ("unknown", by_graph):
                 raise _role_error(
                     f"the role of {name!r} contradicts the graph",
@@ -217,7 +220,7 @@ def _role_error(problem: str, expected: str, found_text: str, hint: str | None =
 def _build_graph_note(graph: Graph, sensitive: str, annotated: Sequence[str]) -> str:
     if sensitive not in graph.names:
         return f"confounders: the graph does not have {sensitive}; roles of it are unknown"
-    adjustment_set = graph.enough(sensitive, annotated)
+    adjustment_set = graph.find_adjustment_set(sensitive, annotated)
     if adjustment_set is None:
         rule = (
             "according to the graph, no set of up to three annotated attributes blocks every back "

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses.confounders.cases import PROBABLE, Case, Number
-from isolux.analyses.confounders.tests import Family
+from isolux.analyses.confounders.cases import PROBABLE, MetricCase, ValueWithInterval
+from isolux.analyses.confounders.tests import MaxStatistic
 
 _MAX_ROWS, _MAX_VALUES = 72, 2_000
 _DIGITS = 6
@@ -20,33 +20,35 @@ _DIGITS = 6
 Row = dict[str, Any]
 
 
-def tables_of(
-    cases: Sequence[Case], family: Family, *, corrected: bool = True
+def build_tables(
+    cases: Sequence[MetricCase], family: MaxStatistic, *, corrected: bool = True
 ) -> dict[str, pl.DataFrame]:
     """Build the tables by caption, without those that have no rows."""
     audit = "the audit" if corrected else "the audit, not adjusted"
     ranking_caption = "Explanatory attributes by the dispersion of ProxyAP, and what control leaves"
-    builders: dict[str, Callable[[Case], Iterator[Row]]] = {
-        "Values by group, and their dispersion": _groups,
+    builders: dict[str, Callable[[MetricCase], Iterator[Row]]] = {
+        "Values by group, and their dispersion": _build_dispersion_rows,
         ranking_caption: _build_ranking_rows,
         "Gaps at an equal mix of explanatory values": (
             lambda case: _build_equal_mix_rows(case, family, audit)
         ),
-        "Values and shares at the values of each attribute": _values,
-        "Groups within each value of each attribute": _within,
-        "People by class and group": _counts,
+        "Values and shares at the values of each attribute": _build_value_rows,
+        "Groups within each value of each attribute": _build_group_rows,
+        "People by class and group": _build_count_rows,
     }
     is_multiple = len({case.row["model"] for case in cases}) > 1
     tables = {}
     for caption, build_rows in builders.items():
-        is_for_all_cases = build_rows in (_groups, _counts)
+        is_for_all_cases = build_rows in (_build_dispersion_rows, _build_count_rows)
         rows = [
             row
             for case in cases
             if is_for_all_cases or case.pair is not None
             for row in build_rows(case)
         ]
-        max_rows = _MAX_VALUES if build_rows in (_values, _within) else _MAX_ROWS
+        max_rows = (
+            _MAX_VALUES if build_rows in (_build_value_rows, _build_group_rows) else _MAX_ROWS
+        )
         frame = pl.DataFrame(rows[:max_rows], infer_schema_length=None)
         if frame.is_empty():
             continue
@@ -60,12 +62,12 @@ def tables_of(
     return tables
 
 
-def _named(case: Case) -> Row:
+def _build_key(case: MetricCase) -> Row:
     names = ("model", "metric", "label", "threshold")
     return {name: case.row[name] for name in names} | {"attribute": case.layout.sensitive.name}
 
 
-def _ends(name: str, x: Number) -> Row:
+def _build_interval_cells(name: str, x: ValueWithInterval) -> Row:
     return {
         name: _round_finite(x.value),
         f"{name}_low": _round_finite(x.low),
@@ -77,85 +79,99 @@ def _round_finite(x: Any) -> float | None:
     return None if x is None or not np.isfinite(x) else round(float(x), _DIGITS)
 
 
-def _groups(case: Case) -> Iterator[Row]:
-    take_groups = case.layout.of_groups
+def _build_dispersion_rows(case: MetricCase) -> Iterator[Row]:
+    take_groups = case.layout.take_groups
     group_values, units = take_groups(case.cells.value), take_groups(case.cells.units)
     clusters = take_groups(case.cells.clusters)
     for g, group in enumerate(case.layout.sensitive.groups):
-        is_comparable = g in case.facts.judged
+        is_comparable = g in case.effects.comparable
         row = {
-            **_named(case),
+            **_build_key(case),
             "group": group,
             "n": int(units[g]),
             "clusters": int(clusters[g]),
             "value": _round_finite(group_values[g]) if is_comparable else None,
         }
-        if case.other_variant is not None:
-            row["value, other AP"] = _round_finite(case.other_variant[g]) if is_comparable else None
-        yield row | {"dispersion": _round_finite(case.facts.sigma.value)}
+        if case.area_values is not None:
+            row["value, other AP"] = _round_finite(case.area_values[g]) if is_comparable else None
+        yield row | {"dispersion": _round_finite(case.effects.dispersion.value)}
 
 
-def _in_order(case: Case) -> list[int]:
+def _order_strata(case: MetricCase) -> list[int]:
     """List single explanatory attributes by rank, then those without a rank."""
-    return [*case.ranked, *(s for s in case.singles if s not in case.ranked)]
+    return [*case.ranked_strata, *(s for s in case.single_strata if s not in case.ranked_strata)]
 
 
-def _build_ranking_rows(case: Case) -> Iterator[Row]:
-    for rank, s in enumerate(_in_order(case), start=1):
-        explanation, is_ranked, verdict = case.of(s), s in case.ranked, case.verdict(s)
-        if verdict == PROBABLE and not case.standing[s].may_cause:
+def _build_ranking_rows(case: MetricCase) -> Iterator[Row]:
+    for rank, s in enumerate(_order_strata(case), start=1):
+        explanation, is_ranked, verdict = (
+            case.get_explanation(s),
+            s in case.ranked_strata,
+            case.classify_explanation(s),
+        )
+        if verdict == PROBABLE and not case.statuses[s].is_causal:
             verdict = "associated (role not known)"
         yield {
-            **_named(case),
+            **_build_key(case),
             "rank": rank if is_ranked else None,
             "explanatory": case.layout.strata[s].name,
-            **_ends("proxy_dispersion", case.spread_of(explanation.sigma)),
-            "first_in": _round_finite(case.first[s]) if is_ranked else None,
-            "controlled_dispersion": _round_finite(explanation.within.value),
-            **_ends("reduction", case.spread_of(explanation.reduction)),
-            "people_compared": _round_finite(explanation.covered),
+            **_build_interval_cells(
+                "proxy_dispersion", case.get_dispersion(explanation.proxy_dispersion)
+            ),
+            "first_in": _round_finite(case.first_rank_share[s]) if is_ranked else None,
+            "controlled_dispersion": _round_finite(explanation.controlled_dispersion.value),
+            **_build_interval_cells("reduction", case.get_dispersion(explanation.reduction)),
+            "people_compared": _round_finite(explanation.coverage),
             "verdict": verdict,
         }
 
 
-def _build_equal_mix_rows(case: Case, family: Family, audit: str) -> Iterator[Row]:
-    unadjusted = case.gap_of(case.facts.gap)
-    is_audited = np.isfinite(case.audited.p[case.pair or 0])
+def _build_equal_mix_rows(case: MetricCase, family: MaxStatistic, audit: str) -> Iterator[Row]:
+    unadjusted = case.get_pair_gap(case.effects.gap)
+    is_audited = np.isfinite(case.audit_results.p[case.pair or 0])
     for s in range(len(case.layout.strata)):
-        mix = case.mix_of(s, family)
-        regression, robustness = mix.regression, mix.bearing
-        reported = None if mix.standing.reading == "after" else robustness
+        mix = case.build_equal_mix_gap(s, family)
+        regression, robustness = mix.regression, mix.robustness
+        reported = None if mix.status.effective_role == "after" else robustness
         yield {
-            **_named(case),
+            **_build_key(case),
             "group": case.names[0],
             "other group": case.names[1],
             "equal mix of": mix.name,
             "unadjusted gap": _round_finite(unadjusted.value),
-            "its p_adjusted": _round_finite(case.p_of_gap(family)),
+            "its p_adjusted": _round_finite(case.get_gap_p(family)),
             "tested by": audit if is_audited else "this analysis",
             "gap of those compared": _round_finite(mix.raw.value),
-            **_ends("gap", mix.gap),
+            **_build_interval_cells("gap", mix.gap),
             "p_adjusted": _round_finite(mix.p),
-            **_ends("share left", mix.share),
-            "people_compared": _round_finite(mix.covered),
+            **_build_interval_cells("share left", mix.remaining_share),
+            "people_compared": _round_finite(mix.coverage),
             "people left out": sum(out for _, out, _ in mix.left_out),
             "regression": _round_finite(regression.gap) if regression else None,
             "regression_low": _round_finite(regression.low) if regression else None,
             "regression_high": _round_finite(regression.high) if regression else None,
-            "agrees": mix.agrees,
-            "role": mix.standing.reading,
+            "agrees": mix.is_consistent,
+            "role": mix.status.effective_role,
             "robustness": _round_finite(reported.gap) if reported else None,
-            "robustness of the interval": _round_finite(reported.end) if reported else None,
-            "explained of the score": _round_finite(robustness.score) if robustness else None,
-            "explained of the groups": _round_finite(robustness.group) if robustness else None,
+            "robustness of the interval": _round_finite(reported.interval_bound)
+            if reported
+            else None,
+            "explained of the score": _round_finite(robustness.score_explained)
+            if robustness
+            else None,
+            "explained of the groups": _round_finite(robustness.group_explained)
+            if robustness
+            else None,
             "note": mix.reason or (regression.reason if regression else "") or None,
         }
 
 
-def _values(case: Case) -> Iterator[Row]:
-    for s in _in_order(case):
-        people = case.layout.of_both(case.cells.people, s)[case.facts.judged]
-        stratum_values = case.layout.of_values(case.cells.value, s)
+def _build_value_rows(case: MetricCase) -> Iterator[Row]:
+    for s in _order_strata(case):
+        people = case.layout.take_groups_by_value(case.cells.composition_counts, s)[
+            case.effects.comparable
+        ]
+        stratum_values = case.layout.take_values(case.cells.value, s)
         total = people.sum(axis=1, keepdims=True)
         shares = np.divide(people, total, out=np.zeros_like(people), where=total > 0)
         for row, g, e in _iterate_values(case, s):
@@ -168,12 +184,12 @@ def _values(case: Case) -> Iterator[Row]:
             )
 
 
-def _within(case: Case) -> Iterator[Row]:
-    for s in _in_order(case):
-        cell_values = case.layout.of_both(case.cells.value, s)[case.facts.judged]
-        units = case.layout.of_both(case.cells.units, s)[case.facts.judged]
+def _build_group_rows(case: MetricCase) -> Iterator[Row]:
+    for s in _order_strata(case):
+        cell_values = case.layout.take_groups_by_value(case.cells.value, s)[case.effects.comparable]
+        units = case.layout.take_groups_by_value(case.cells.units, s)[case.effects.comparable]
         for row, g, e in _iterate_values(case, s):
-            is_compared = bool(case.of(s).usable[e])
+            is_compared = bool(case.get_explanation(s).is_usable[e])
             yield row | {
                 "group": case.groups[g],
                 "n": int(units[g, e]),
@@ -182,17 +198,17 @@ def _within(case: Case) -> Iterator[Row]:
             }
 
 
-def _iterate_values(case: Case, s: int) -> Iterator[tuple[Row, int, int]]:
+def _iterate_values(case: MetricCase, s: int) -> Iterator[tuple[Row, int, int]]:
     strata = case.layout.strata[s]
     for e, name in enumerate(strata.values):
         for g in range(len(case.groups)):
-            yield {**_named(case), "explanatory": strata.name, "at": name}, g, e
+            yield {**_build_key(case), "explanatory": strata.name, "at": name}, g, e
 
 
-def _counts(case: Case) -> Iterator[Row]:
+def _build_count_rows(case: MetricCase) -> Iterator[Row]:
     if case.row["label"] is None:
         return
-    units = case.layout.of_groups(case.cells.units)
+    units = case.layout.take_groups(case.cells.units)
     for g, group in enumerate(case.layout.sensitive.groups):
-        row = _named(case) | {"group": group, "n": int(units[g])}
+        row = _build_key(case) | {"group": group, "n": int(units[g])}
         yield {name: x for name, x in row.items() if name not in ("metric", "threshold")}

@@ -25,29 +25,29 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses.confounders.facts import Estimate
-from isolux.stats.constants import OWN_VARIANCE_POWER
+from isolux.analyses.confounders.facts import ReplicatedValue
+from isolux.stats.constants import OWN_VARIANCE_WEIGHT
 from isolux.stats.design import IntArray
-from isolux.stats.intervals import Interval, percentile, student_t
+from isolux.stats.intervals import Interval, percentile, t_interval_at_level
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
 
-_FLAT = 1e-12
+_ZERO_SE_TOLERANCE = 1e-12
 _MIN_DEFINED_SHARE = 0.9  # of replicates that must have a value
 _KEY = ("model", "metric", "label", "threshold", "attribute")
-_SAME = 1e-6
+_EQUALITY_TOLERANCE = 1e-6
 
 
 @dataclass(slots=True)
-class Family:
+class MaxStatistic:
     """The family of tests: the largest statistic of each replicate so far ``[r]``."""
 
     largest: FloatArray | None = None
 
-    def add(self, gaps: Estimate, clusters: FloatArray) -> FloatArray:
+    def add(self, gaps: ReplicatedValue, clusters: FloatArray) -> FloatArray:
         """Add hypotheses ``[p]`` to the family; return their z statistics, NaN where undefined."""
         replicate_error, se = _replicate_error(gaps, clusters), standard_error(gaps, clusters)
-        is_tested = np.isfinite(se) & (se > _FLAT)
+        is_tested = np.isfinite(se) & (se > _ZERO_SE_TOLERANCE)
         observed = np.full(len(se), np.nan)
         observed[is_tested] = _t_to_normal(
             np.abs(gaps.value[is_tested]) / se[is_tested], clusters[is_tested]
@@ -62,7 +62,7 @@ class Family:
             self.largest = null if self.largest is None else np.maximum(self.largest, null)
         return observed
 
-    def p(self, observed: FloatArray) -> FloatArray:
+    def adjust_p(self, observed: FloatArray) -> FloatArray:
         """Return p-values adjusted over the whole family; NaN stays NaN."""
         if self.largest is None:
             return np.full(len(observed), np.nan)
@@ -72,25 +72,25 @@ class Family:
 
     def smallest_p(self, observed: FloatArray) -> float | None:
         """Return the smallest adjusted p of some gaps; None where none could be tested."""
-        p = self.p(observed[np.isfinite(observed)])
+        p = self.adjust_p(observed[np.isfinite(observed)])
         return float(p.min()) if len(p) and np.isfinite(p.min()) else None
 
 
-def standard_error(estimate: Estimate, clusters: FloatArray) -> FloatArray:
+def standard_error(estimate: ReplicatedValue, clusters: FloatArray) -> FloatArray:
     """Return the replicates' standard error, or its minimum; NaN with too few replicates.
 
-    The minimum combines own and pooled variance as the audit does (``OWN_VARIANCE_POWER``).
+    The minimum combines own and pooled variance as the audit does (``OWN_VARIANCE_WEIGHT``).
     """
     error = _replicate_error(estimate, clusters)
-    if estimate.least is None:
+    if estimate.min_errors is None:
         return error
-    rare_error, pooled_error = estimate.least
+    rare_error, pooled_error = estimate.min_errors
     error = np.maximum(error, rare_error)
-    combined = error**OWN_VARIANCE_POWER * pooled_error ** (1.0 - OWN_VARIANCE_POWER)
+    combined = error**OWN_VARIANCE_WEIGHT * pooled_error ** (1.0 - OWN_VARIANCE_WEIGHT)
     return np.asarray(np.maximum(error, combined))
 
 
-def _replicate_error(estimate: Estimate, clusters: FloatArray) -> FloatArray:
+def _replicate_error(estimate: ReplicatedValue, clusters: FloatArray) -> FloatArray:
     """Return the replicates' SD times √(C / (C − 1)); NaN with too few defined replicates."""
     replicates = estimate.replicates
     is_finite = np.isfinite(replicates)
@@ -102,12 +102,12 @@ def _replicate_error(estimate: Estimate, clusters: FloatArray) -> FloatArray:
     return np.where(has_enough & np.isfinite(estimate.value), np.sqrt(variance), np.nan)
 
 
-def gap_interval(estimate: Estimate, clusters: FloatArray, level: float) -> Interval:
+def gap_interval(estimate: ReplicatedValue, clusters: FloatArray, level: float) -> Interval:
     """Return each gap's t interval: the gap ± t × its standard error."""
-    return student_t(estimate.value, standard_error(estimate, clusters), clusters, level)
+    return t_interval_at_level(estimate.value, standard_error(estimate, clusters), clusters, level)
 
 
-def middle(estimate: Estimate, level: float) -> Interval:
+def percentile_interval(estimate: ReplicatedValue, level: float) -> Interval:
     """Return the percentile interval of one number; NaN with too few defined replicates."""
     interval = percentile(estimate.replicates[None, :], level)
     has_value = np.isfinite(estimate.replicates)
@@ -126,36 +126,36 @@ def _t_to_normal(statistic: FloatArray, clusters: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class AuditTestResults:
     """The audit's own tests of every pair of groups.
 
     Parameters
     ----------
     p : [p] float
         Adjusted for the audit's family; NaN where the audit has no such test.
-    worst : [p] float
+    worse_values : [p] float
         Value of the worse group of each pair, with the sign that makes lower worse.
     gap : [p] float
         Size of the gap.
     """
 
     p: FloatArray
-    worst: FloatArray
+    worse_values: FloatArray
     gap: FloatArray
 
     @property
-    def known(self) -> bool:
+    def has_tests(self) -> bool:
         """Whether the audit tested any of these gaps."""
         return bool(np.isfinite(self.p).any())
 
-    def leading(self, alpha: float) -> int:
+    def find_leading_pair(self, alpha: float) -> int:
         """Find the leading pair as in ``group_gaps``: that of the worst group, if any differs."""
         differs = np.isfinite(self.p) & (self.p <= alpha)
-        keys = [np.where(differs, -self.worst, 0.0), differs, np.isfinite(self.p)]
+        keys = [np.where(differs, -self.worse_values, 0.0), differs, np.isfinite(self.p)]
         return int(np.lexsort((-np.arange(len(self.p)), self.gap, *keys))[-1])
 
 
-def audited_gaps(run: Run) -> pl.DataFrame:
+def read_audit_tests(run: Run) -> pl.DataFrame:
     """Read the tests of two groups' differences from a run's ``disparities``."""
     rows = run.disparities.filter(kind="difference").drop_nulls(["value", "p_adjusted"])
     return rows.select(*_KEY, "group_a", "group_b", "value", "p_adjusted")
@@ -179,6 +179,6 @@ def find_audited_p(
     p = np.full(len(pairs), np.nan)
     for i, (a, b) in enumerate(pairs.tolist()):
         audit_gap, audit_p = p_by_pair.get((groups[a], groups[b]), (np.nan, np.nan))
-        if abs(audit_gap - gap[i]) < _SAME:
+        if abs(audit_gap - gap[i]) < _EQUALITY_TOLERANCE:
             p[i] = audit_p
     return p

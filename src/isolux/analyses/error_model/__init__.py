@@ -33,32 +33,44 @@ from typing import Literal, Unpack
 
 import numpy as np
 
-from isolux.analyses._features import Features, Kinds, columns_of, items_of, kinds_of, without
-from isolux.analyses._judged import (
-    Judged,
-    OneModel,
-    ScoreSettings,
-    judged_of,
-    nothing_to_judge,
-    together,
-    words_for,
+from isolux.analyses._features import (
+    AttributeTypes,
+    Features,
+    build_columns,
+    build_items,
+    classify_attributes,
+    drop_outcome_proxies,
 )
-from isolux.analyses._regrouping import at_least, check_settings, settings_of
+from isolux.analyses._judged import (
+    ModelFindings,
+    ScoreSettings,
+    UnitScores,
+    combine_models,
+    has_no_scored_units,
+    load_unit_scores,
+    read_run_terms,
+)
+from isolux.analyses._regrouping import check_settings, read_settings, require_at_least
 from isolux.analyses.error_model import words as say
 from isolux.analyses.error_model.forest import (
-    Checked,
     Forest,
-    check_target,
-    elbow,
-    folds_of,
+    PredictabilityTest,
+    assign_folds,
     impurity_importance,
     permutation_importance,
+    select_by_elbow,
+    test_predictability,
 )
-from isolux.analyses.error_model.groups import Scale, grow_tree, r2_interval, subgroups_of
-from isolux.statements.words import Words
+from isolux.analyses.error_model.groups import (
+    ScoreScale,
+    compare_subgroups,
+    estimate_r2_interval,
+    grow_tree,
+)
+from isolux.statements.words import RunTerms
 from isolux.stats.design import IntArray
 from isolux.vocabulary import works
-from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import FINDINGS
@@ -70,7 +82,7 @@ INFO = AnalysisInfo(
         "direction."
     ),
     references=(
-        works.FHIBE.at("Methods: direct error modelling"),
+        works.FHIBE.with_location("Methods: direct error modelling"),
         Reference(
             "breiman-2001",
             "Breiman, L. (2001). Random forests. Machine Learning 45, 5-32.",
@@ -114,7 +126,7 @@ def explain(
     bootstrap: int = 5000,
     seed: int | None = None,
     **scores: Unpack[ScoreSettings],
-) -> Explained:
+) -> AnalysisResult:
     """Say whether attributes predict scores, which do, and how subgroups differ.
 
     Parameters
@@ -159,19 +171,19 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    if nothing_to_judge(run):
-        return Explained(FINDINGS.empty())
-    spec, terms = settings_of(run, replicates=bootstrap, seed=seed), words_for(run)
-    scores_by_model = judged_of(run, spec.task, terms, "error_model", scores)
+    if has_no_scored_units(run):
+        return AnalysisResult(FINDINGS.empty())
+    spec, terms = read_settings(run, replicates=bootstrap, seed=seed), read_run_terms(run)
+    scores_by_model = load_unit_scores(run, spec.task, terms, "error_model", scores)
     alpha = (1.0 - terms.level) / max(len(scores_by_model), 1)
     min_permutations = int(np.ceil(1 / alpha - 1e-9)) - 1
     permutations = min_permutations if permutations is None else permutations
     check_settings(
         "error_model",
-        check_trees=at_least(1, check_trees),
-        permutations=at_least(min_permutations, permutations),
+        check_trees=require_at_least(1, check_trees),
+        permutations=require_at_least(min_permutations, permutations),
     )
-    settings = say.Plan(
+    settings = say.ErrorModelSettings(
         Forest(check_trees, seed=spec.statistics.seed),
         Forest(seed=spec.statistics.seed),
         importance,
@@ -182,46 +194,52 @@ def explain(
         _analyse_model(run, model_scores, spec, terms, settings, scores.get("attributes", ()))
         for model_scores in scores_by_model
     ]
-    return together(scores_by_model, findings_by_model)
+    return combine_models(scores_by_model, findings_by_model)
 
 
 def _analyse_model(
     run: Run,
-    scores: Judged,
+    scores: UnitScores,
     spec: AuditSpec,
-    terms: Words,
-    settings: say.Plan,
+    terms: RunTerms,
+    settings: say.ErrorModelSettings,
     attributes: Sequence[str],
-) -> OneModel:
-    context = say.Told(scores, terms, settings)
+) -> ModelFindings:
+    context = say.ErrorModelContext(scores, terms, settings)
     targets = scores.value
     if not len(targets) or targets.min() == targets.max():
-        return OneModel(notes=(context.constant(),))
-    too_few = context.too_few(spec.statistics)
+        return ModelFindings(notes=(context.describe_constant(),))
+    too_few = context.describe_too_few(spec.statistics)
     if too_few is not None:
-        return OneModel(rows=[too_few])
-    scale = Scale.of(targets)
-    targets = scale.taken(targets)
-    types = kinds_of(run, spec, scores.units, attributes, analysis="error_model")
-    features = without(columns_of(run, spec, scores.units, types), targets)
+        return ModelFindings(rows=[too_few])
+    scale = ScoreScale.from_scores(targets)
+    targets = scale.transform(targets)
+    types = classify_attributes(run, spec, scores.units, attributes, analysis="error_model")
+    features = drop_outcome_proxies(build_columns(run, spec, scores.units, types), targets)
     if not features.attribute:
-        return OneModel(notes=features.notes)
+        return ModelFindings(notes=features.notes)
     design_matrix = features.matrix.astype(np.float64)
-    fold = folds_of(scores.cluster, say.FOLDS, spec.statistics.seed)
-    predictability = check_target(
+    fold = assign_folds(scores.cluster, say.N_FOLDS, spec.statistics.seed)
+    predictability = test_predictability(
         design_matrix,
         targets,
         scores.cluster,
         fold,
-        settings.check,
-        permutations=settings.permutations,
+        settings.check_forest,
+        permutations=settings.n_permutations,
         alpha=settings.alpha,
     )
-    r2_bounds = r2_interval(
-        targets, predictability.predicted, predictability.plain, scores.cluster, spec.statistics
+    r2_bounds = estimate_r2_interval(
+        targets,
+        predictability.predicted,
+        predictability.fold_means,
+        scores.cluster,
+        spec.statistics,
     )
-    if not predictability.above:
-        return OneModel([context.nothing(predictability, r2_bounds)], {}, features.notes)
+    if not predictability.is_above_permuted:
+        return ModelFindings(
+            [context.describe_unpredictable(predictability, r2_bounds)], {}, features.notes
+        )
     return _explain_predictability(
         run, context, spec, types, features, fold, predictability, r2_bounds, scale
     )
@@ -229,22 +247,22 @@ def _analyse_model(
 
 def _explain_predictability(
     run: Run,
-    context: say.Told,
+    context: say.ErrorModelContext,
     spec: AuditSpec,
-    types: Kinds,
+    types: AttributeTypes,
     features: Features,
     fold: IntArray,
-    predictability: Checked,
+    predictability: PredictabilityTest,
     r2_bounds: tuple[float, float],
-    scale: Scale,
-) -> OneModel:
+    scale: ScoreScale,
+) -> ModelFindings:
     """Build findings and tables if attributes predict: importances, subgroups and the tree."""
-    scores, settings, terms = context.judged, context.plan, context.words
-    design_matrix, targets = features.matrix.astype(np.float64), scale.taken(scores.value)
+    scores, settings, terms = context.scores, context.settings, context.terms
+    design_matrix, targets = features.matrix.astype(np.float64), scale.transform(scores.value)
     names = features.attributes
     attribute_index = np.asarray([names.index(name) for name in features.attribute])
     impurity = impurity_importance(
-        settings.whole.fit(design_matrix, targets), attribute_index, len(names)
+        settings.full_forest.fit(design_matrix, targets), attribute_index, len(names)
     )
     permuted_attributes = np.argsort(-impurity, kind="stable")[:_MAX_PERMUTED]
     r2_loss = np.full(len(names), np.nan)
@@ -253,9 +271,9 @@ def _explain_predictability(
         design_matrix, targets, fold, predictability, attribute_index, permuted_attributes, seed
     )
     importance = np.nan_to_num(r2_loss) if settings.importance == "permutation" else impurity
-    selected = elbow(importance, _MAX_FEATURES)
-    items = items_of(run, spec, scores.units, types, bins=_BINS)
-    differences = subgroups_of(
+    selected = select_by_elbow(importance, _MAX_FEATURES)
+    items = build_items(run, spec, scores.units, types, bins=_BINS)
+    differences = compare_subgroups(
         items,
         targets,
         scores.cluster,
@@ -277,15 +295,17 @@ def _explain_predictability(
         min_leaf=max(spec.statistics.min_units, len(targets) // 50),
         scale=scale,
     )
-    rows = [context.found(predictability, r2_bounds, [names[j] for j in selected])]
-    rows += [context.of_attribute(names[j], features, items, differences, tree) for j in selected]
+    rows = [context.describe_predictable(predictability, r2_bounds, [names[j] for j in selected])]
+    rows += [
+        context.describe_attribute(names[j], features, items, differences, tree) for j in selected
+    ]
     tables = {
-        "What predicts scores of people not seen": context.importances(
+        "What predicts scores of people not seen": context.tabulate_importances(
             names, impurity, r2_loss, selected
         ),
-        "Differences between subgroups of the attributes chosen": context.differences(
+        "Differences between subgroups of the attributes chosen": context.tabulate_differences(
             [names[j] for j in selected], items, differences
         ),
         "A shallow tree on them, read on people who did not grow it": tree.leaves,
     }
-    return OneModel(rows, tables, features.notes)
+    return ModelFindings(rows, tables, features.notes)

@@ -15,7 +15,7 @@ import numpy as np
 
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.extras import needed
+from isolux.vocabulary.extras import import_optional
 
 _MIN_RUN_CLUSTERS = 10
 """Fewest clusters that are permuted among themselves; rarer cluster sizes are pooled."""
@@ -23,7 +23,7 @@ _N_SHUFFLES = 5
 
 
 def _import_sklearn(module_name: str) -> ModuleType:
-    return needed(
+    return import_optional(
         f"sklearn.{module_name}",
         package="scikit-learn",
         extra="learn",
@@ -38,14 +38,14 @@ class Forest:
     A leaf has at least √n units, and at least ten; a third of the columns is tried at a split.
     """
 
-    trees: int = 100
+    n_trees: int = 100
     seed: int = 0
 
     def fit(self, x: FloatArray, y: FloatArray) -> Any:
         """Fit scikit-learn's forest."""
         ensemble = _import_sklearn("ensemble")
         forest = ensemble.RandomForestRegressor(
-            n_estimators=self.trees,
+            n_estimators=self.n_trees,
             min_samples_leaf=max(10, round(len(y) ** 0.5)),
             max_features=1 / 3,
             random_state=self.seed,
@@ -54,28 +54,28 @@ class Forest:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class PredictabilityTest:
     """Test of whether the attributes predict scores of held-out people.
 
     ``r2`` is of the target, ``permuted [b]`` of permuted ones (fewer than requested where the
     result was decided before); ``predicted [n]`` and ``plain [n]`` are predictions and training
-    means out of cluster; ``models`` one forest a fold.
+    means out of cluster; ``fold_models`` one forest a fold.
     """
 
     r2: float
-    permuted: FloatArray
-    above: bool
+    permuted_r2: FloatArray
+    is_above_permuted: bool
     predicted: FloatArray
-    plain: FloatArray
-    models: tuple[Any, ...]
+    fold_means: FloatArray
+    fold_models: tuple[Any, ...]
 
 
-def folds_of(cluster: IntArray, folds: int, seed: int) -> IntArray:
+def assign_folds(cluster: IntArray, folds: int, seed: int) -> IntArray:
     """Assign clusters to folds of nearly equal size: the fold of each unit ``[n]``.
 
     Examples
     --------
-    >>> fold = folds_of(np.array([0, 0, 1, 1, 2, 2]), 3, 0)
+    >>> fold = assign_folds(np.array([0, 0, 1, 1, 2, 2]), 3, 0)
     >>> sorted(fold.tolist()), bool((fold[::2] == fold[1::2]).all())
     ([0, 0, 1, 1, 2, 2], True)
     """
@@ -87,7 +87,7 @@ def folds_of(cluster: IntArray, folds: int, seed: int) -> IntArray:
     return fold
 
 
-def check_target(
+def test_predictability(
     x: FloatArray,
     y: FloatArray,
     cluster: IntArray,
@@ -96,7 +96,7 @@ def check_target(
     *,
     permutations: int,
     alpha: float,
-) -> Checked:
+) -> PredictabilityTest:
     """Compare the R² out of cluster with that of permuted targets.
 
     Shapes: ``x`` [n, p], ``y`` [n], ``cluster, fold`` [n].
@@ -108,7 +108,7 @@ def check_target(
     permuted_r2: list[float] = []
     n_exceeding = 0
     for _ in range(permutations):
-        permuted_targets = permuted_target(y, cluster, rng)
+        permuted_targets = permute_clusters(y, cluster, rng)
         permuted_predictions, permuted_means, _ = _predict_out_of_cluster(
             x, permuted_targets, fold, forest
         )
@@ -117,16 +117,18 @@ def check_target(
         if n_exceeding > max_exceeding:
             break
     is_above = n_exceeding <= max_exceeding and r2 > 0
-    return Checked(r2, np.asarray(permuted_r2), is_above, predicted, fold_means, tuple(models))
+    return PredictabilityTest(
+        r2, np.asarray(permuted_r2), is_above, predicted, fold_means, tuple(models)
+    )
 
 
-def permuted_target(y: FloatArray, cluster: IntArray, rng: np.random.Generator) -> FloatArray:
+def permute_clusters(y: FloatArray, cluster: IntArray, rng: np.random.Generator) -> FloatArray:
     """Permute whole clusters' scores among clusters of similar size, in random order within.
 
     Examples
     --------
     >>> y = np.array([1.0, 1, 2, 2, 3, 3])
-    >>> moved = permuted_target(y, np.repeat([0, 1, 2], 2), np.random.default_rng(1))
+    >>> moved = permute_clusters(y, np.repeat([0, 1, 2], 2), np.random.default_rng(1))
     >>> sorted(moved.tolist()), bool((moved[::2] == moved[1::2]).all())
     ([1.0, 1.0, 2.0, 2.0, 3.0, 3.0], True)
     """
@@ -152,7 +154,7 @@ def permutation_importance(
     x: FloatArray,
     y: FloatArray,
     fold: IntArray,
-    predictability: Checked,
+    predictability: PredictabilityTest,
     attribute_index: IntArray,
     attributes: IntArray,
     seed: int,
@@ -161,10 +163,10 @@ def permutation_importance(
 
     Shapes: ``attribute_index`` [p], ``attributes`` [a]; returns [a].
     """
-    total = float(((y - predictability.plain) ** 2).sum())
+    total = float(((y - predictability.fold_means) ** 2).sum())
     r2_loss = np.zeros(len(attributes))
     rng = np.random.default_rng(np.random.SeedSequence([seed, 63]))
-    for k, model in enumerate(predictability.models):
+    for k, model in enumerate(predictability.fold_models):
         fold_rows = np.flatnonzero(fold == k)
         fold_error = float(((y[fold_rows] - predictability.predicted[fold_rows]) ** 2).sum())
         for position, attribute in enumerate(attributes):
@@ -179,7 +181,7 @@ def permutation_importance(
     return r2_loss / total if total > 0 else r2_loss
 
 
-def elbow(importance: FloatArray, max_features: int) -> IntArray:
+def select_by_elbow(importance: FloatArray, max_features: int) -> IntArray:
     """Select the features above the elbow of the descending curve of importances.
 
     Shapes: ``importance`` [a]; returns [k].

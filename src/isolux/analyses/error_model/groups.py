@@ -14,35 +14,35 @@ import polars as pl
 
 from isolux.analyses._contrasts import (
     Contrasts,
-    Sums,
-    adjusted_p,
-    cluster_sums,
-    contrast,
-    of_known_value,
+    ContrastSums,
+    adjust_contrasts,
+    compare_means,
+    mask_known_values,
+    sum_by_cluster,
 )
 from isolux.analyses._features import Features
-from isolux.statements.words import Words
+from isolux.statements.words import RunTerms
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import blocks, multinomial
-from isolux.vocabulary.extras import needed
+from isolux.stats.weights import multinomial_weights, seeded_blocks
+from isolux.vocabulary.extras import import_optional
 from isolux.vocabulary.spec import Bootstrap
 
 _MAX_OFFSET_RANGES = 300.0
 """Distance of scores from 0, in ranges, beyond which squares lose precision by cancellation."""
-_SMALL = 1e-6
+_MIN_RANGE = 1e-6
 """A range of scores below which scikit-learn's tree treats variances as 0."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class ScoreScale:
     """Centre and size by which scores are standardised before they are summed."""
 
     centre: float = 0.0
     size: float = 1.0
 
     @classmethod
-    def of(cls, scores: FloatArray) -> Scale:
+    def from_scores(cls, scores: FloatArray) -> ScoreScale:
         """Return the scale of some scores: 0 and 1 unless they are far from 0 or hardly differ.
 
         Examples
@@ -52,57 +52,60 @@ class Scale:
         """
         low, high = float(scores.min()), float(scores.max())
         score_range = high - low
-        if score_range >= _SMALL and max(abs(low), abs(high)) <= _MAX_OFFSET_RANGES * score_range:
+        if (
+            score_range >= _MIN_RANGE
+            and max(abs(low), abs(high)) <= _MAX_OFFSET_RANGES * score_range
+        ):
             return cls()
         return cls(low + score_range / 2.0, score_range)
 
-    def taken(self, scores: FloatArray) -> FloatArray:
+    def transform(self, scores: FloatArray) -> FloatArray:
         """Transform scores to this scale."""
         return np.asarray((scores - self.centre) / self.size)
 
-    def back(self, mean: FloatArray) -> FloatArray:
+    def inverse_transform(self, mean: FloatArray) -> FloatArray:
         """Transform means on this scale back to the scores' own unit."""
         return np.asarray(self.centre + self.size * mean)
 
 
 @dataclass(frozen=True, slots=True)
-class Subgroups:
+class SubgroupDifferences:
     """Each value's units against others of known value of that attribute; all ``[k]``.
 
-    ``found`` are the contrasts (on the scale), with bootstrap standard errors and adjusted p;
+    ``contrasts`` are the contrasts (on the scale), with bootstrap standard errors and adjusted p;
     means and differences are in the scores' own unit.
     """
 
-    found: Contrasts
+    contrasts: Contrasts
     standard_error: FloatArray
     p_adjusted: FloatArray
-    scale: Scale
+    scale: ScoreScale
 
     @property
     def mean(self) -> FloatArray:
         """Each value's own mean."""
-        return self.scale.back(self.found.mean)
+        return self.scale.inverse_transform(self.contrasts.mean)
 
     @property
-    def other(self) -> FloatArray:
+    def other_mean(self) -> FloatArray:
         """The mean of others of known value."""
-        return self.scale.back(self.found.other)
+        return self.scale.inverse_transform(self.contrasts.other_mean)
 
     @property
     def difference(self) -> FloatArray:
         """Each value's own mean minus that of the others."""
-        return np.asarray(self.scale.size * self.found.difference)
+        return np.asarray(self.scale.size * self.contrasts.difference)
 
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Return the bounds of the differences, NaN for subgroups too small to test."""
-        low, high = self.found.interval(level)
+        low, high = self.contrasts.interval(level)
         is_tested = np.isfinite(self.p_adjusted)
         size = self.scale.size
         return np.where(is_tested, size * low, np.nan), np.where(is_tested, size * high, np.nan)
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class ErrorTree:
     """A shallow tree: the direction of each column used, and its leaves.
 
     ``effect`` maps a column to the mean over its splits of (mean above − mean below), weighted by
@@ -113,7 +116,7 @@ class Tree:
     leaves: pl.DataFrame
 
 
-def subgroups_of(
+def compare_subgroups(
     items: Features,
     y: FloatArray,
     cluster: IntArray,
@@ -122,16 +125,18 @@ def subgroups_of(
     *,
     min_units: int,
     min_clusters: int,
-    scale: Scale,
-) -> Subgroups:
+    scale: ScoreScale,
+) -> SubgroupDifferences:
     """Compare each value with others of known value; p is corrected over all values."""
     is_member = items.matrix.astype(np.bool_)
-    known_sums = cluster_sums(y, of_known_value(is_member, items.attribute), cluster, n_clusters)
-    value_sums = cluster_sums(y, is_member, cluster, n_clusters)
-    other_sums = known_sums.less(value_sums)
-    contrasts = contrast(value_sums, other_sums)
-    is_large_enough = contrasts.enough(min_units, min_clusters)
-    p = adjusted_p(
+    known_sums = sum_by_cluster(
+        y, mask_known_values(is_member, items.attribute), cluster, n_clusters
+    )
+    value_sums = sum_by_cluster(y, is_member, cluster, n_clusters)
+    other_sums = known_sums.subtract(value_sums)
+    contrasts = compare_means(value_sums, other_sums)
+    is_large_enough = contrasts.is_large_enough(min_units, min_clusters)
+    p = adjust_contrasts(
         [contrasts],
         replicates=min(bootstrap.replicates, 2000),
         seed=bootstrap.seed,
@@ -139,12 +144,12 @@ def subgroups_of(
         tested=is_large_enough,
     )
     standard_error = scale.size * np.where(
-        is_large_enough, bootstrap_error(value_sums, other_sums, bootstrap), np.nan
+        is_large_enough, estimate_bootstrap_se(value_sums, other_sums, bootstrap), np.nan
     )
-    return Subgroups(contrasts, standard_error, p, scale)
+    return SubgroupDifferences(contrasts, standard_error, p, scale)
 
 
-def bootstrap_error(a: Sums, b: Sums, bootstrap: Bootstrap) -> FloatArray:
+def estimate_bootstrap_se(a: ContrastSums, b: ContrastSums, bootstrap: Bootstrap) -> FloatArray:
     """Estimate the standard error of differences of means by resampling clusters ``[k]``."""
     deviation_sum, squared_sum = np.zeros(a.total.shape[1]), np.zeros(a.total.shape[1])
     n_defined = np.zeros(a.total.shape[1])
@@ -153,8 +158,8 @@ def bootstrap_error(a: Sums, b: Sums, bootstrap: Bootstrap) -> FloatArray:
         centre = a.total.sum(axis=0) / a.count.sum(axis=0) - b.total.sum(axis=0) / b.count.sum(
             axis=0
         )
-        for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
-            w = multinomial(rng, unit_counts, size)
+        for rng, size in seeded_blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
+            w = multinomial_weights(rng, unit_counts, size)
             replicates = (a.total.T @ w) / (a.count.T @ w) - (b.total.T @ w) / (b.count.T @ w)
             deviations = replicates - centre[:, None]
             is_finite = np.isfinite(deviations)
@@ -166,7 +171,7 @@ def bootstrap_error(a: Sums, b: Sums, bootstrap: Bootstrap) -> FloatArray:
     return np.where(np.isfinite(error) & (error > 1e-12), error, np.nan)
 
 
-def r2_interval(
+def estimate_r2_interval(
     y: FloatArray,
     predicted: FloatArray,
     fold_means: FloatArray,
@@ -178,8 +183,8 @@ def r2_interval(
     total = np.bincount(cluster, weights=(y - fold_means) ** 2)
     unit_counts = np.ones(len(total), dtype=np.int64)
     replicates = []
-    for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
-        weights = multinomial(rng, unit_counts, size)
+    for rng, size in seeded_blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
+        weights = multinomial_weights(rng, unit_counts, size)
         replicates.append(1.0 - (squared_errors @ weights) / (total @ weights))
     tail = (1.0 - bootstrap.level) / 2
     low, high = np.nanquantile(np.concatenate(replicates), [tail, 1.0 - tail])
@@ -191,15 +196,15 @@ def grow_tree(
     columns: IntArray,
     y: FloatArray,
     cluster: IntArray,
-    terms: Words,
+    terms: RunTerms,
     bootstrap: Bootstrap,
     *,
     depth: int,
     min_leaf: int,
-    scale: Scale,
-) -> Tree:
+    scale: ScoreScale,
+) -> ErrorTree:
     """Grow a tree on one half of the clusters with the selected columns; measure on the other."""
-    sklearn_tree = needed(
+    sklearn_tree = import_optional(
         "sklearn.tree", package="scikit-learn", extra="learn", purpose="the analysis error_model"
     )
     n_clusters = int(cluster.max()) + 1
@@ -216,23 +221,23 @@ def grow_tree(
     leaves = np.flatnonzero(tree.tree_.children_left < 0)
     is_in_leaf = leaf_index[:, None] == leaves[None, :]
     n_reading_clusters = int(cluster_index.max(initial=-1)) + 1
-    sums = cluster_sums(y[~is_growing], is_in_leaf, cluster_index, n_reading_clusters)
-    other_sums = cluster_sums(y[~is_growing], ~is_in_leaf, cluster_index, n_reading_clusters)
-    contrasts = contrast(sums, other_sums)
-    standard_error = bootstrap_error(sums, other_sums, bootstrap)
+    sums = sum_by_cluster(y[~is_growing], is_in_leaf, cluster_index, n_reading_clusters)
+    other_sums = sum_by_cluster(y[~is_growing], ~is_in_leaf, cluster_index, n_reading_clusters)
+    contrasts = compare_means(sums, other_sums)
+    standard_error = estimate_bootstrap_se(sums, other_sums, bootstrap)
     paths = _format_paths(tree.tree_, features, columns, terms)
     table = pl.DataFrame(
         {
             "who": [paths[leaf] for leaf in leaves.tolist()],
             "units": contrasts.n.astype(np.int64),
             "clusters": contrasts.n_clusters,
-            "mean": scale.back(contrasts.mean),
-            "of all others": scale.back(contrasts.other),
+            "mean": scale.inverse_transform(contrasts.mean),
+            "of all others": scale.inverse_transform(contrasts.other_mean),
             "difference": scale.size * contrasts.difference,
             "standard error": scale.size * standard_error,
         }
     ).with_columns(pl.selectors.float().fill_nan(None))
-    return Tree(_compute_split_effects(tree.tree_, columns), table)
+    return ErrorTree(_compute_split_effects(tree.tree_, columns), table)
 
 
 def _compute_split_effects(tree: Any, columns: IntArray) -> dict[int, float]:
@@ -250,14 +255,16 @@ def _compute_split_effects(tree: Any, columns: IntArray) -> dict[int, float]:
     }
 
 
-def _format_paths(tree: Any, features: Features, columns: IntArray, terms: Words) -> dict[int, str]:
+def _format_paths(
+    tree: Any, features: Features, columns: IntArray, terms: RunTerms
+) -> dict[int, str]:
     """Write for each node the conditions that lead to it."""
     conditions: dict[int, list[str]] = {0: []}
     for node in range(tree.node_count):
         if tree.children_left[node] < 0:
             continue
         column = int(columns[tree.feature[node]])
-        name, category = terms.title(features.attribute[column]), features.value[column]
+        name, category = terms.format_attribute(features.attribute[column]), features.value[column]
         threshold = f"{tree.threshold[node]:.4g}"
         left_condition, right_condition = (
             (f"{name} up to {threshold}", f"{name} above {threshold}")

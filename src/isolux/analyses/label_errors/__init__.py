@@ -24,38 +24,38 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._judged import check_attributes, findings_table, number_of
-from isolux.analyses._regrouping import settings_of
-from isolux.analyses.label_errors.annotators import doubts_of as doubts_of_annotators
+from isolux.analyses._judged import build_findings_table, check_attributes, nan_to_none
+from isolux.analyses._regrouping import read_settings
+from isolux.analyses.label_errors.annotators import assess_annotators as doubts_of_annotators
 from isolux.analyses.label_errors.gaps import (
     ANNOTATORS_METHOD,
-    Corrected,
-    Gap,
-    by_annotators,
-    by_matrix,
-    gap_of,
-    not_corrected,
-    of_each,
-    sides,
+    CorrectedGaps,
+    LabelErrorGap,
+    bound_gap,
+    build_uncorrected,
+    correct_by_annotators,
+    correct_by_matrix,
+    list_gap_groups,
+    split_level,
 )
 from isolux.analyses.label_errors.people import (
     MEASURE,
-    People,
-    labels_of,
-    people_of,
-    unused_answers,
-    votes_of,
+    LabelledScores,
+    count_votes,
+    iterate_labelled_scores,
+    note_unused_labels,
+    read_labels,
 )
 from isolux.analyses.label_errors.words import (
-    bounds_sentence,
-    corrected_sentence,
-    is_outside,
-    says_nothing,
-    unknown_sentence,
+    format_bounds,
+    format_corrected_gap,
+    format_unknown,
+    is_outside_scores,
+    is_uninformative,
 )
-from isolux.statements.words import Words, words_of
-from isolux.stats.confusion import doubts_of, read_matrix
-from isolux.vocabulary.containers import Explained, Run
+from isolux.statements.words import RunTerms, words_of
+from isolux.stats.confusion import caution_on_swapped_labels, read_confusion_matrix
+from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.notes import Caution
@@ -120,7 +120,7 @@ def explain(
     attribute: Sequence[str] = (),
     annotators: bool = True,
     replicates: int | None = None,
-) -> Explained:
+) -> AnalysisResult:
     """Say what gaps are with labels corrected, and how far they could be if labels are wrong.
 
     Parameters
@@ -171,8 +171,8 @@ def explain(
             hint=f"it is a share: {wrong / 100:g} is {wrong:g} %" if 1 <= wrong < 50 else None,
         )
     if run.scores.is_empty() or "model_a" in run.disparities.columns:
-        return Explained(FINDINGS.empty())
-    spec, terms = settings_of(run, replicates=replicates), words_of(run)
+        return AnalysisResult(FINDINGS.empty())
+    spec, terms = read_settings(run, replicates=replicates), words_of(run)
     rows: list[dict[str, Any]] = []
     tables: dict[str, list[dict[str, Any]]] = {_GROUPS: [], _GAPS: []}
     notes: list[str] = []
@@ -181,15 +181,15 @@ def explain(
         attribute_name for attribute_name in spec.groups.by if "*" not in attribute_name
     ]
     for name in names:
-        labels, groups = labels_of(run, spec, name)
+        labels, groups = read_labels(run, spec, name)
         if not attribute and len(names) > 1 and len(groups) < 2:
             notes.append(f"label_errors: {name} has one group with scores and is left out")
             continue
-        group_index = sides(len(groups))
-        level = of_each(spec.statistics.level, len(group_index))
-        for people in people_of(run, labels, name, groups):
+        group_index = list_gap_groups(len(groups))
+        level = split_level(spec.statistics.level, len(group_index))
+        for people in iterate_labelled_scores(run, labels, name, groups):
             corrected = _correct_gaps(run, people, spec, matrix, annotators=annotators, notes=notes)
-            gaps = [gap_of(people, g, wrong, level, spec.statistics.seed) for g in group_index]
+            gaps = [bound_gap(people, g, wrong, level, spec.statistics.seed) for g in group_index]
             rows += _build_findings(people, corrected, gaps, wrong, terms)
             tables[_GROUPS] += _build_group_rows(people, corrected)
             tables[_GAPS] += [
@@ -198,23 +198,29 @@ def explain(
     printed_tables = {
         c: pl.DataFrame(r[:_MAX_ROWS], infer_schema_length=None) for c, r in tables.items() if r
     }
-    return Explained(findings_table(rows), printed_tables, tuple(dict.fromkeys(notes)))
+    return AnalysisResult(build_findings_table(rows), printed_tables, tuple(dict.fromkeys(notes)))
 
 
 def _correct_gaps(
-    run: Run, people: People, spec: AuditSpec, matrix: str, *, annotators: bool, notes: list[str]
-) -> Corrected:
+    run: Run,
+    people: LabelledScores,
+    spec: AuditSpec,
+    matrix: str,
+    *,
+    annotators: bool,
+    notes: list[str],
+) -> CorrectedGaps:
     """Correct by the matrix, else by several annotators; else return an empty correction."""
     bootstrap_settings = (spec.statistics.replicates, spec.statistics.level, spec.statistics.seed)
     source = f"label_errors, {people.attribute}"
     if matrix:
-        confusion = read_matrix(
+        confusion = read_confusion_matrix(
             matrix,
             people.attribute,
             people.groups,
-            without="without a matrix, bounds are given: leave out label_errors.matrix",
+            alternative="without a matrix, bounds are given: leave out label_errors.matrix",
         )
-        warnings = doubts_of(confusion)
+        warnings = caution_on_swapped_labels(confusion)
         notes += [Caution(f"{source}: {warning[:1].lower()}{warning[1:]}") for warning in warnings]
         if confusion.counts is None:
             notes.append(
@@ -226,23 +232,23 @@ def _correct_gaps(
                 f"{source}: people whom the matrix has as labelled unknown are left out of it"
             )
         return replace(
-            by_matrix(people, confusion, *bootstrap_settings),
-            doubt=_REVERSED_NOTE if warnings else "",
+            correct_by_matrix(people, confusion, *bootstrap_settings),
+            warning=_REVERSED_NOTE if warnings else "",
         )
     if not annotators:
-        return not_corrected(people, "")
-    annotator_votes = votes_of(run, people)
+        return build_uncorrected(people, "")
+    annotator_votes = count_votes(run, people)
     notes += [
         f"{source}: {text}"
-        for text in unused_answers(run, people, used=annotator_votes is not None)
+        for text in note_unused_labels(run, people, has_used=annotator_votes is not None)
     ]
     if annotator_votes is None:
-        return not_corrected(people, "")
+        return build_uncorrected(people, "")
     votes, annotator_names = annotator_votes
     assessment = doubts_of_annotators(votes, annotator_names, spec.statistics.seed)
-    notes += [Caution(f"{source}: {warning}") for warning in assessment.told()]
-    if assessment.nothing:
-        return not_corrected(people, ANNOTATORS_METHOD, assessment.nothing)
+    notes += [Caution(f"{source}: {warning}") for warning in assessment.list_all()]
+    if assessment.impossible_reason:
+        return build_uncorrected(people, ANNOTATORS_METHOD, assessment.impossible_reason)
     n_excluded = int((votes.sum(axis=(1, 2)) == 0).sum())
     if n_excluded:
         notes.append(
@@ -250,12 +256,17 @@ def _correct_gaps(
             "are left out of the correction"
         )
     return replace(
-        by_annotators(people, votes, *bootstrap_settings), doubt="; ".join(assessment.boundary)
+        correct_by_annotators(people, votes, *bootstrap_settings),
+        warning="; ".join(assessment.boundary_reasons),
     )
 
 
 def _build_findings(
-    people: People, corrected: Corrected, gaps: Sequence[Gap], max_error_rate: float, terms: Words
+    people: LabelledScores,
+    corrected: CorrectedGaps,
+    gaps: Sequence[LabelErrorGap],
+    max_error_rate: float,
+    terms: RunTerms,
 ) -> Iterator[dict[str, Any]]:
     sizes = [abs(gap.labelled) for gap in gaps]
     if not np.isfinite(sizes).any():
@@ -278,17 +289,17 @@ def _build_findings(
         )
         yield {
             **common,
-            "claim": corrected_sentence(people, corrected, gap, k, terms),
+            "claim": format_corrected_gap(people, corrected, gap, k, terms),
             "effect": _round_finite(corrected_gap),
             "low": _round_finite(low),
             "high": _round_finite(high),
             "reference": ANNOTATORS if corrected.method == ANNOTATORS_METHOD else MATRIX_METHOD,
             "status": _choose_status(people, corrected, k),
         }
-    texts = [(bounds_sentence(people, gap, max_error_rate, terms), gap.sampled)]
-    if gap.unknown is not None:
-        n_unknown = int((people.code < 0).sum())
-        texts.append((unknown_sentence(people, gap, n_unknown, terms), gap.unknown_sampled))
+    texts = [(format_bounds(people, gap, max_error_rate, terms), gap.sampled_bounds)]
+    if gap.unknown_bounds is not None:
+        n_unknown = int((people.label_code < 0).sum())
+        texts.append((format_unknown(people, gap, n_unknown, terms), gap.sampled_unknown_bounds))
     for claim, bounds in texts:
         yield {
             **common,
@@ -300,18 +311,20 @@ def _build_findings(
         }
 
 
-def _choose_status(people: People, corrected: Corrected, k: int) -> str:
+def _choose_status(people: LabelledScores, corrected: CorrectedGaps, k: int) -> str:
     """Choose the status: undefined; boundary if unreliable, uninformative or out of range."""
     low, high = corrected.gap_low[k], corrected.gap_high[k]
     if not np.isfinite([corrected.gap[k], low, high]).all():
         return Status.UNDEFINED.value
-    is_doubtful = bool(corrected.doubt) or says_nothing(people, float(low), float(high))
-    return (Status.BOUNDARY if is_doubtful or is_outside(people, corrected) else Status.OK).value
+    is_doubtful = bool(corrected.warning) or is_uninformative(people, float(low), float(high))
+    return (
+        Status.BOUNDARY if is_doubtful or is_outside_scores(people, corrected) else Status.OK
+    ).value
 
 
-def _build_group_rows(people: People, corrected: Corrected) -> Iterator[dict[str, Any]]:
+def _build_group_rows(people: LabelledScores, corrected: CorrectedGaps) -> Iterator[dict[str, Any]]:
     for g, group in enumerate(people.groups):
-        group_scores = people.score[people.code == g]
+        group_scores = people.score[people.label_code == g]
         yield {
             **{name: people.row[name] for name in MEASURE},
             "attribute": people.attribute,
@@ -324,19 +337,21 @@ def _build_group_rows(people: People, corrected: Corrected) -> Iterator[dict[str
         }
 
 
-def _build_gap_row(people: People, corrected: Corrected, gap: Gap, k: int) -> dict[str, Any]:
+def _build_gap_row(
+    people: LabelledScores, corrected: CorrectedGaps, gap: LabelErrorGap, k: int
+) -> dict[str, Any]:
     numbers = {
         "as labelled": gap.labelled,
         "corrected": corrected.gap[k],
         "corrected_low": corrected.gap_low[k],
         "corrected_high": corrected.gap_high[k],
-        "least": gap.wrong.low,
-        "largest": gap.wrong.high,
-        "interval_low": gap.sampled.low,
-        "interval_high": gap.sampled.high,
+        "least": gap.label_error_bounds.low,
+        "largest": gap.label_error_bounds.high,
+        "interval_low": gap.sampled_bounds.low,
+        "interval_high": gap.sampled_bounds.high,
         "wrong labels for a gap of 0": gap.breakdown,
-        "least with unknown": gap.unknown.low if gap.unknown else None,
-        "largest with unknown": gap.unknown.high if gap.unknown else None,
+        "least with unknown": gap.unknown_bounds.low if gap.unknown_bounds else None,
+        "largest with unknown": gap.unknown_bounds.high if gap.unknown_bounds else None,
     }
     return {
         **{name: people.row[name] for name in MEASURE},
@@ -347,5 +362,5 @@ def _build_gap_row(people: People, corrected: Corrected, gap: Gap, k: int) -> di
 
 
 def _round_finite(x: Any) -> float | None:
-    finite = number_of(x)
+    finite = nan_to_none(x)
     return None if finite is None else round(finite, 6)

@@ -7,53 +7,57 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.stats.annotator_fit import AnnotatorFit, annotator_fit
+from isolux.stats.annotator_fit import AnnotatorFit, assess_annotator_model
 from isolux.stats.statistic import FloatArray
 
 _MAX_AGREEMENT_P = 0.01
 """The p of agreement up to which annotators count as informative of the groups."""
-_FITS = 0.02
+_MAX_MISFIT_P = 0.02
 _TOO_FEW_ANNOTATORS, _MIN_MAJORITY = 2, 2
 """Number of annotators that is too few; and by how many those better than chance must exceed those
 worse than chance."""
-_NAMED = 3
+_MAX_LISTED = 3
 _MIN_UNANIMITY = 0.995
 """Agreement of every two annotators from which errors cannot be estimated."""
-_MIN_LABELS_PER_PERSON, _PEOPLE = 2.5, 50.0
+_MIN_LABELS_PER_PERSON, _MIN_PEOPLE_PER_GROUP = 2.5, 50.0
 """Labels a person, and people an annotator and group, below which corrected gaps are too small."""
 
 
 @dataclass(frozen=True, slots=True)
-class Doubts:
+class CorrectionWarnings:
     """Warnings about a correction by annotators.
 
     Parameters
     ----------
-    nothing : str
+    impossible_reason : str
         Why there can be no correction; empty: there can.
-    boundary : tuple of str
+    boundary_reasons : tuple of str
         Why it is not reliable.
-    more : tuple of str
+    further_notes : tuple of str
         Further notes.
     """
 
-    nothing: str = ""
-    boundary: tuple[str, ...] = ()
-    more: tuple[str, ...] = ()
+    impossible_reason: str = ""
+    boundary_reasons: tuple[str, ...] = ()
+    further_notes: tuple[str, ...] = ()
 
-    def told(self) -> tuple[str, ...]:
+    def list_all(self) -> tuple[str, ...]:
         """Return all warnings, the most important first."""
-        return (*([self.nothing] if self.nothing else []), *self.boundary, *self.more)
+        return (
+            *([self.impossible_reason] if self.impossible_reason else []),
+            *self.boundary_reasons,
+            *self.further_notes,
+        )
 
 
-def doubts_of(votes: FloatArray, names: Sequence[str], seed: int) -> Doubts:
+def assess_annotators(votes: FloatArray, names: Sequence[str], seed: int) -> CorrectionWarnings:
     """Assess whether annotators' labels allow a correction.
 
     Shapes: ``votes`` [n, annotators, g], ``names`` [annotators].
     """
-    fit = annotator_fit(votes, seed)
+    fit = assess_annotator_model(votes, seed)
     if not fit.agreement_p <= _MAX_AGREEMENT_P:
-        return Doubts(
+        return CorrectionWarnings(
             "the annotators agree no more often than by chance, so their labels do not tell who "
             "belongs to which group"
         )
@@ -73,27 +77,28 @@ def doubts_of(votes: FloatArray, names: Sequence[str], seed: int) -> Doubts:
         (further_notes if has_majority else boundary_reasons).append(
             _warn_of_poor_annotators(fit, names, has_majority=has_majority)
         )
-    return Doubts("", tuple(boundary_reasons), tuple(further_notes))
+    return CorrectionWarnings("", tuple(boundary_reasons), tuple(further_notes))
 
 
 def _warn_of_few_labels(fit: AnnotatorFit, groups: int) -> Iterator[str]:
-    if fit.labels_each < _MIN_LABELS_PER_PERSON:
+    if fit.labels_per_person < _MIN_LABELS_PER_PERSON:
         yield (
-            f"people have {fit.labels_each:.1f} labels on average, and with so few the corrected "
-            "difference tends to be too small"
+            f"people have {fit.labels_per_person:.1f} labels on average, and with so few the"
+            " corrected difference tends to be too small"
         )
-    if fit.people_each < _PEOPLE * groups:
+    if fit.people_per_annotator < _MIN_PEOPLE_PER_GROUP * groups:
         yield (
-            f"an annotator has typically labelled {fit.people_each:,.0f} people, which is too few "
+            f"an annotator has typically labelled {fit.people_per_annotator:,.0f} people, which is"
+            " too few "
             "to know how each of them errs, and the corrected difference tends to be too small"
         )
 
 
 def _warn_of_poor_annotators(fit: AnnotatorFit, names: Sequence[str], *, has_majority: bool) -> str:
-    annotator_list = " and ".join(names[a] for a in fit.worse_than_chance[:_NAMED])
-    n_omitted = len(fit.worse_than_chance) - _NAMED
+    annotator_list = " and ".join(names[a] for a in fit.worse_than_chance[:_MAX_LISTED])
+    n_omitted = len(fit.worse_than_chance) - _MAX_LISTED
     annotator_list += f" and {n_omitted} more" if n_omitted > 0 else ""
-    rates = ", ".join(f"{100 * fit.right[a]:.0f} %" for a in fit.worse_than_chance[:_NAMED])
+    rates = ", ".join(f"{100 * fit.accuracy[a]:.0f} %" for a in fit.worse_than_chance[:_MAX_LISTED])
     message = (
         f"according to the others, {annotator_list} named the right group less often than chance "
         f"({rates})"
@@ -108,25 +113,26 @@ def _warn_of_poor_annotators(fit: AnnotatorFit, names: Sequence[str], *, has_maj
 
 
 def _warn_of_misfit(fit: AnnotatorFit, names: Sequence[str]) -> Iterator[str]:
-    if fit.fit_p <= _FITS and fit.worst is not None:
+    if fit.fit_p <= _MAX_MISFIT_P and fit.worst is not None:
         pair = fit.worst
         yield (
             f"the annotators' answers do not fit independent errors (p = {fit.fit_p:.2g}): of the "
-            f"pairs of annotators, the one that is farthest off agrees on {100 * pair.agree:.0f} % "
-            f"of people, where {100 * pair.expected:.0f} % would be expected. Either some "
-            "annotators copied, not necessarily these two, or some people mislead several "
+            "pairs of annotators, the one that is farthest off agrees on"
+            f" {100 * pair.agreement:.0f} % "
+            f"of people, where {100 * pair.expected_agreement:.0f} % would be expected. Either some"
+            " annotators copied, not necessarily these two, or some people mislead several "
             "annotators at once"
         )
-    if fit.agree >= _MIN_UNANIMITY:
+    if fit.min_agreement >= _MIN_UNANIMITY:
         yield (
-            f"the annotators hardly ever disagree (every two give {100 * fit.agree:.1f} % of "
-            "people or more the same label), so nothing shows whether they are never wrong or "
+            f"the annotators hardly ever disagree (every two give {100 * fit.min_agreement:.1f} %"
+            " of people or more the same label), so nothing shows whether they are never wrong or "
             "wrong together, as after copying"
         )
-    if fit.alone is not None:
-        first_name, second_name = (names[a] for a in fit.alone)
-        assessed = np.flatnonzero(np.isfinite(fit.right)).tolist()
-        (third_index,) = (a for a in assessed if a not in fit.alone)
+    if fit.possible_copiers is not None:
+        first_name, second_name = (names[a] for a in fit.possible_copiers)
+        assessed = np.flatnonzero(np.isfinite(fit.accuracy)).tolist()
+        (third_index,) = (a for a in assessed if a not in fit.possible_copiers)
         yield (
             f"{first_name} and {second_name} hardly ever disagree, and {names[third_index]} often "
             "differs from both: two who do not label independently look the same as two who are "

@@ -21,37 +21,37 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.analyses.label_errors.people import People
-from isolux.stats.confusion import Matrix
+from isolux.analyses.label_errors.people import LabelledScores
+from isolux.stats.confusion import ConfusionMatrix
 from isolux.stats.mislabelled import (
-    Bounds,
-    corrected,
-    dawid_skene,
-    exchange,
+    GapBounds,
+    correct_misclassification,
+    exchange_bounds,
+    fit_dawid_skene_votes,
     posterior_means,
     unknown_bounds,
 )
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import blocks, multinomial
+from isolux.stats.weights import multinomial_weights, seeded_blocks
 
 ANNOTATORS_METHOD = "model of the annotators"
 _N_BOUND_REPLICATES = 200
 """Replicates of the bounds: each sorts all people; two standard errors need no more."""
 _N_BISECTIONS = 20
-_ROUNDS = 20
+_MAX_EM_ROUNDS = 20
 _MIN_DEFINED_SHARE = 0.9
 _PRIOR_COUNT = 0.5  # of successes, and of failures: Jeffreys' prior
 _DESIGN_EFFECT_Z = 1.96  # critical value at which design effects are evaluated
-_UNDEFINED_BOUNDS = Bounds(float("nan"), float("nan"))
+_UNDEFINED_BOUNDS = GapBounds(float("nan"), float("nan"))
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected:
+class CorrectedGaps:
     """Corrected means of the true groups, and their gaps (of ``list_gap_groups``), with intervals.
 
     ``value, low, high [g]``; ``gap, gap_low, gap_high [k]``, with simultaneous intervals. A gap is
-    of values clipped to the possible scores. NaN: undefined. ``why_not``: the reason, where the
-    labels give one. ``doubt``: why the correction is not reliable, or empty.
+    of values clipped to the possible scores. NaN: undefined. ``missing_reason``: the reason, where
+    the labels give one. ``warning``: why the correction is not reliable, or empty.
     """
 
     value: FloatArray
@@ -61,46 +61,47 @@ class Corrected:
     gap_low: FloatArray
     gap_high: FloatArray
     method: str
-    why_not: str = ""
-    doubt: str = ""
+    missing_reason: str = ""
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class LabelErrorGap:
     """The gap of one group minus everyone else, as labelled, and its bounds.
 
-    ``wrong``: bounds if labels are wrong; ``sampled``: the same with sampling error (Imbens and
-    Manski's interval). ``breakdown``: share of wrong labels from which the gap could be 0; None:
-    none below a half. ``unknown``: bounds if people of unknown label are of any groups, None
-    without such people; ``all_in``, ``none_in``: the gap if all of them are of the group, or none.
+    ``label_error_bounds``: bounds if labels are wrong; ``sampled_bounds``: the same with sampling
+    error (Imbens and Manski's interval). ``breakdown``: share of wrong labels from which the gap
+    could be 0; None: none below a half. ``unknown_bounds``: bounds if people of unknown label are
+    of any groups, None without such people; ``all_unknown_in``, ``no_unknown_in``: the gap if all
+    of them are of the group, or none.
     """
 
     group: int
     labelled: float
-    wrong: Bounds
-    sampled: Bounds
+    label_error_bounds: GapBounds
+    sampled_bounds: GapBounds
     breakdown: float | None
-    unknown: Bounds | None = None
-    unknown_sampled: Bounds = _UNDEFINED_BOUNDS
-    all_in: float = 0.0
-    none_in: float = 0.0
+    unknown_bounds: GapBounds | None = None
+    sampled_unknown_bounds: GapBounds = _UNDEFINED_BOUNDS
+    all_unknown_in: float = 0.0
+    no_unknown_in: float = 0.0
 
 
-def sides(n_groups: int) -> list[int]:
+def list_gap_groups(n_groups: int) -> list[int]:
     """List the groups with distinct gaps: of two groups only the first."""
     return [0] if n_groups == 2 else list(range(n_groups))
 
 
-def of_each(level: float, gaps: int) -> float:
+def split_level(level: float, gaps: int) -> float:
     """Return the level of each interval for which all are simultaneous (Bonferroni)."""
     return 1.0 - (1.0 - level) / max(gaps, 1)
 
 
-def by_matrix(
-    people: People, matrix: Matrix, replicates: int, level: float, seed: int
-) -> Corrected:
+def correct_by_matrix(
+    people: LabelledScores, matrix: ConfusionMatrix, replicates: int, level: float, seed: int
+) -> CorrectedGaps:
     """Correct by the matrix; clusters and the matrix's counts are resampled together."""
-    count, sums = people.by_cluster()
+    count, sums = people.sum_by_cluster()
     min_score, max_score = _choose_prior_scores(people)
     drawn_n, drawn_total = [], []
     for weights, n_high, n_low in _draw_weights(people, replicates, seed):
@@ -110,27 +111,27 @@ def by_matrix(
             n * (weights @ sums + n_high * max_score + n_low * min_score) / (n + n_high + n_low)
         )
     n, totals = np.concatenate(drawn_n), np.concatenate(drawn_total)
-    drawn_matrices = matrix.drawn(np.random.default_rng([seed, 7]), replicates)
-    group_means = corrected(count.sum(axis=0), sums.sum(axis=0), matrix.share)
+    drawn_matrices = matrix.draw_matrices(np.random.default_rng([seed, 7]), replicates)
+    group_means = correct_misclassification(count.sum(axis=0), sums.sum(axis=0), matrix.share)
     size = np.linalg.solve(matrix.share.T, count.sum(axis=0)).astype(np.float64)
     sizes = np.linalg.solve(np.swapaxes(drawn_matrices, 1, 2), n[..., None])[..., 0].astype(
         np.float64
     )
-    replicate_means = corrected(n, totals, drawn_matrices)
+    replicate_means = correct_misclassification(n, totals, drawn_matrices)
     return _add_intervals(
         people, group_means, replicate_means, size, sizes, level, "confusion matrix"
     )
 
 
-def by_annotators(
-    people: People, votes: FloatArray, replicates: int, level: float, seed: int
-) -> Corrected:
+def correct_by_annotators(
+    people: LabelledScores, votes: FloatArray, replicates: int, level: float, seed: int
+) -> CorrectedGaps:
     """Regress scores on Dawid & Skene's posterior, refitted on every resample of clusters."""
     rows = np.flatnonzero(votes.sum(axis=(1, 2)) > 0)
     votes, score, cluster = votes[rows], people.score[rows], people.cluster[rows]
     patterns, pattern_index = np.unique(votes.reshape(len(votes), -1), axis=0, return_inverse=True)
     patterns = patterns.reshape(-1, *votes.shape[1:])
-    posterior = dawid_skene(votes)
+    posterior = fit_dawid_skene_votes(votes)
     group_means = posterior_means(np.ones((1, len(rows))), posterior, score)[0]
     replicate_means = np.full((replicates, len(people.groups)), np.nan)
     sizes = np.zeros_like(replicate_means)
@@ -141,9 +142,11 @@ def by_annotators(
     for r, (cluster_weights, n_high, n_low) in enumerate(weights):
         row_weights = np.asarray(cluster_weights[cluster], dtype=np.float64)
         count = np.bincount(pattern_index, row_weights, len(patterns)).astype(np.float64)
-        fitted = dawid_skene(patterns, weights=count, rounds=_ROUNDS)[pattern_index]
+        fitted = fit_dawid_skene_votes(patterns, weights=count, rounds=_MAX_EM_ROUNDS)[
+            pattern_index
+        ]
         prior = (n_high + n_low, n_high * max_score + n_low * min_score)
-        replicate_means[r] = posterior_means(row_weights[None], fitted, score, more=prior)[0]
+        replicate_means[r] = posterior_means(row_weights[None], fitted, score, prior=prior)[0]
         sizes[r] = row_weights @ fitted
     size = posterior.sum(axis=0)
     return _add_intervals(
@@ -151,66 +154,68 @@ def by_annotators(
     )
 
 
-def not_corrected(people: People, method: str, reason: str = "") -> Corrected:
+def build_uncorrected(people: LabelledScores, method: str, reason: str = "") -> CorrectedGaps:
     """Build the result without a correction: no numbers, and the reason."""
     groups = np.full(len(people.groups), np.nan)
-    gaps = np.full(len(sides(len(people.groups))), np.nan)
-    return Corrected(groups, groups, groups, gaps, gaps, gaps, method, why_not=reason)
+    gaps = np.full(len(list_gap_groups(len(people.groups))), np.nan)
+    return CorrectedGaps(groups, groups, groups, gaps, gaps, gaps, method, missing_reason=reason)
 
 
-def _choose_prior_scores(people: People) -> tuple[float, float]:
+def _choose_prior_scores(people: LabelledScores) -> tuple[float, float]:
     """Return the scores of the prior's failure and success; 0 where scores have no limits."""
-    min_score, max_score = people.possible
+    min_score, max_score = people.score_limits
     return (min_score, max_score) if np.isfinite(min_score) else (0.0, 0.0)
 
 
 def _draw_weights(
-    people: People, replicates: int, seed: int
+    people: LabelledScores, replicates: int, seed: int
 ) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
     """Yield cluster weights and the prior's two counts, a block of replicates at a time."""
-    count = people.by_cluster()[0]
+    count = people.sum_by_cluster()[0]
     size = np.zeros(count.shape[1])  # of one observation of each label, in people
-    if np.isfinite(people.possible[0]):
-        shares = people.means([[g] for g in range(count.shape[1])])
+    if np.isfinite(people.score_limits[0]):
+        shares = people.estimate_proportions([[g] for g in range(count.shape[1])])
         if shares is not None:
             size = np.nan_to_num(shares.design_effect(_DESIGN_EFFECT_Z), nan=1.0)
         else:
             n = np.maximum(count.sum(axis=0), 1.0)
             size = np.maximum((count**2).sum(axis=0) / n, 1.0)
-    for rng, r in blocks(replicates, seed, "bootstrap"):
+    for rng, r in seeded_blocks(replicates, seed, "bootstrap"):
         n_high, n_low = rng.gamma(_PRIOR_COUNT, size=(2, r, len(size))) * size
         yield rng.exponential(size=(r, len(count))), n_high, n_low
 
 
 def _add_intervals(
-    people: People,
+    people: LabelledScores,
     group_means: FloatArray,
     replicate_means: FloatArray,
     size: FloatArray,
     sizes: FloatArray,
     level: float,
     method: str,
-) -> Corrected:
-    min_score, max_score = people.possible
+) -> CorrectedGaps:
+    min_score, max_score = people.score_limits
     n_clusters = [
-        len(np.unique(people.cluster[people.code == g])) for g in range(len(people.groups))
+        len(np.unique(people.cluster[people.label_code == g])) for g in range(len(people.groups))
     ]
-    low, high = _ends(
+    low, high = _expanded_percentiles(
         replicate_means, np.array(n_clusters, np.float64), level, min_score, max_score
     )
-    gap_groups = sides(len(people.groups))
-    gap = np.array([_gap(np.clip(group_means, min_score, max_score), size, g) for g in gap_groups])
+    gap_groups = list_gap_groups(len(people.groups))
+    gap = np.array(
+        [_compute_gap(np.clip(group_means, min_score, max_score), size, g) for g in gap_groups]
+    )
     clipped_means = np.clip(replicate_means, min_score, max_score)
-    gaps = np.stack([_gap(clipped_means, sizes, g) for g in gap_groups], axis=1)
-    min_clusters = np.array([people.fewest_clusters(g) for g in gap_groups], dtype=np.float64)
-    simultaneous_level = of_each(level, len(gap_groups))
-    gap_low, gap_high = _ends(
+    gaps = np.stack([_compute_gap(clipped_means, sizes, g) for g in gap_groups], axis=1)
+    min_clusters = np.array([people.count_min_clusters(g) for g in gap_groups], dtype=np.float64)
+    simultaneous_level = split_level(level, len(gap_groups))
+    gap_low, gap_high = _expanded_percentiles(
         gaps, min_clusters, simultaneous_level, min_score - max_score, max_score - min_score
     )
-    return Corrected(group_means, low, high, gap, gap_low, gap_high, method)
+    return CorrectedGaps(group_means, low, high, gap, gap_low, gap_high, method)
 
 
-def _gap(group_means: FloatArray, size: FloatArray, g: int) -> FloatArray:
+def _compute_gap(group_means: FloatArray, size: FloatArray, g: int) -> FloatArray:
     """Compute one group minus the mean of all others, weighted by their (corrected) counts."""
     other_groups = np.delete(np.arange(group_means.shape[-1]), g)
     n = np.where(size[..., other_groups] > 0, size[..., other_groups], np.nan)
@@ -218,7 +223,7 @@ def _gap(group_means: FloatArray, size: FloatArray, g: int) -> FloatArray:
     return np.asarray(group_means[..., g] - other_mean)
 
 
-def _ends(
+def _expanded_percentiles(
     replicates: FloatArray, n_clusters: FloatArray, level: float, min_value: float, max_value: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return percentile bounds, widened as Student's t is wider than a normal distribution.
@@ -252,16 +257,18 @@ def _ends(
     return bounds[0], bounds[1]
 
 
-def gap_of(people: People, g: int, max_error_rate: float, level: float, seed: int) -> Gap:
+def bound_gap(
+    people: LabelledScores, g: int, max_error_rate: float, level: float, seed: int
+) -> LabelErrorGap:
     """Compute one gap as labelled, and its bounds."""
-    rows = people.rows(g)
+    rows = people.split_rows(g)
     first, second, unknown = (people.score[group_rows] for group_rows in rows)
     if not len(first) or not len(second):
-        return Gap(g, float("nan"), _UNDEFINED_BOUNDS, _UNDEFINED_BOUNDS, None)
+        return LabelErrorGap(g, float("nan"), _UNDEFINED_BOUNDS, _UNDEFINED_BOUNDS, None)
     labelled = float(first.mean() - second.mean())
     resampled_scores = []
-    for rng, size in blocks(_N_BOUND_REPLICATES, seed, "bootstrap"):
-        for row in multinomial(rng, np.ones(people.n_clusters, dtype=np.int64), size).T:
+    for rng, size in seeded_blocks(_N_BOUND_REPLICATES, seed, "bootstrap"):
+        for row in multinomial_weights(rng, np.ones(people.n_clusters, dtype=np.int64), size).T:
             multiplicity = row[people.cluster].astype(np.int64)
             resampled_scores.append(
                 [
@@ -269,16 +276,20 @@ def gap_of(people: People, g: int, max_error_rate: float, level: float, seed: in
                     for group_rows in rows
                 ]
             )
-    bounds = exchange(first, second, max_error_rate)
+    bounds = exchange_bounds(first, second, max_error_rate)
     sampled = _widen_bounds(
-        bounds, [exchange(a, b, max_error_rate) for a, b, _ in resampled_scores], people, g, level
+        bounds,
+        [exchange_bounds(a, b, max_error_rate) for a, b, _ in resampled_scores],
+        people,
+        g,
+        level,
     )
     breakdown = _find_breakdown(first, second, labelled)
     if not len(unknown):
-        return Gap(g, labelled, bounds, sampled, breakdown)
+        return LabelErrorGap(g, labelled, bounds, sampled, breakdown)
     unknown_range = unknown_bounds(first, second, unknown)
     resampled = [unknown_bounds(*groups) for groups in resampled_scores]
-    return Gap(
+    return LabelErrorGap(
         g,
         labelled,
         bounds,
@@ -295,7 +306,7 @@ def _find_breakdown(first: FloatArray, second: FloatArray, labelled: float) -> f
     """Find by bisection the smallest share of wrong labels at which the gap could be 0."""
 
     def contains_zero(error_rate: float) -> bool:
-        bounds = exchange(first, second, error_rate)
+        bounds = exchange_bounds(first, second, error_rate)
         return bounds.low <= 0 <= bounds.high
 
     if labelled == 0 or contains_zero(0.0):
@@ -309,23 +320,23 @@ def _find_breakdown(first: FloatArray, second: FloatArray, labelled: float) -> f
     return round(high, 4)
 
 
-def _audit_half_widths(people: People, g: int, z: float) -> tuple[float, float]:
+def _audit_half_widths(people: LabelledScores, g: int, z: float) -> tuple[float, float]:
     """Return the half-widths of the audit's interval below and above the labelled gap, at z."""
-    from isolux.stats.differences import of_means
+    from isolux.stats.differences import mean_difference
 
-    means = people.means([[g], [k for k in range(len(people.groups)) if k != g]])
+    means = people.estimate_proportions([[g], [k for k in range(len(people.groups)) if k != g]])
     if means is None:
         return 0.0, 0.0
-    group_mean, other_mean = means.at(np.array([0])), means.at(np.array([1]))
+    group_mean, other_mean = means.take(np.array([0])), means.take(np.array([1]))
     zero_covariance = np.zeros(1)  # conservative: shared clusters would make the interval narrower
-    interval = of_means(group_mean, other_mean, zero_covariance, zero_covariance).interval(z)
+    interval = mean_difference(group_mean, other_mean, zero_covariance, zero_covariance).interval(z)
     gap = (group_mean.value - other_mean.value).item()
     return gap - interval.low.item(), interval.high.item() - gap
 
 
 def _widen_bounds(
-    bounds: Bounds, replicates: Sequence[Bounds], people: People, g: int, level: float
-) -> Bounds:
+    bounds: GapBounds, replicates: Sequence[GapBounds], people: LabelledScores, g: int, level: float
+) -> GapBounds:
     """Widen bounds for sampling error, so that the interval covers the gap itself with the level.
 
     Imbens and Manski (2004): the critical value c solves Φ(c + width / se) − Φ(−c) = level.
@@ -333,7 +344,7 @@ def _widen_bounds(
     from scipy.optimize import brentq
     from scipy.special import ndtr, ndtri, stdtrit
 
-    n_clusters = people.fewest_clusters(g)
+    n_clusters = people.count_min_clusters(g)
     replicate_bounds = np.array([[replicate.low, replicate.high] for replicate in replicates])
     replicate_bounds = replicate_bounds[np.isfinite(replicate_bounds).all(axis=1)]
     if len(replicate_bounds) < _MIN_DEFINED_SHARE * len(replicates) or n_clusters < 2:
@@ -348,7 +359,7 @@ def _widen_bounds(
     )
     t_critical = critical * float(stdtrit(n_clusters - 1, 0.5 + level / 2) / ndtri(0.5 + level / 2))
     half_width_below, half_width_above = _audit_half_widths(people, g, critical)
-    min_score, max_score = people.possible
+    min_score, max_score = people.score_limits
     low = bounds.low - max(t_critical * float(low_error), half_width_below)
     high = bounds.high + max(t_critical * float(high_error), half_width_above)
-    return Bounds(max(low, min_score - max_score), min(high, max_score - min_score))
+    return GapBounds(max(low, min_score - max_score), min(high, max_score - min_score))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.groups import groupings, membership
+from isolux.groups import build_membership, read_groupings
 from isolux.groups.unknown import UNKNOWN
 from isolux.stats.design import IntArray
 from isolux.stats.shares import ClusterMeans
@@ -25,7 +25,7 @@ MEASURE = ("model", "metric", "label", "threshold")
 
 
 @dataclass(frozen=True, slots=True)
-class People:
+class LabelledScores:
     """All people with a score of one metric, and their labels of one attribute.
 
     Parameters
@@ -34,9 +34,9 @@ class People:
         model, metric, label, threshold.
     attribute : str
     groups : tuple of str
-    unit : list of str
+    unit_ids : list of str
     score : [n] float
-    code : [n] int
+    label_code : [n] int
         The label; -1: unknown.
     cluster : [n] int
     """
@@ -44,9 +44,9 @@ class People:
     row: dict[str, Any]
     attribute: str
     groups: tuple[str, ...]
-    unit: list[str]
+    unit_ids: list[str]
     score: FloatArray
-    code: IntArray
+    label_code: IntArray
     cluster: IntArray
 
     @property
@@ -55,56 +55,67 @@ class People:
         return int(self.cluster.max(initial=-1)) + 1
 
     @property
-    def possible(self) -> tuple[float, float]:
+    def score_limits(self) -> tuple[float, float]:
         """Limits of scores: 0 to 1 for shares and rates, infinite for others."""
         is_share = len(self.score) > 0 and self.score.min() >= 0 and self.score.max() <= 1
         return (0.0, 1.0) if is_share else (-np.inf, np.inf)
 
-    def rows(self, g: int) -> tuple[IntArray, IntArray, IntArray]:
+    def split_rows(self, g: int) -> tuple[IntArray, IntArray, IntArray]:
         """Return the rows labelled g, labelled otherwise, and of unknown label."""
-        masks = self.code == g, (self.code >= 0) & (self.code != g), self.code < 0
+        masks = (
+            self.label_code == g,
+            (self.label_code >= 0) & (self.label_code != g),
+            self.label_code < 0,
+        )
         first, second, unknown = (np.flatnonzero(mask) for mask in masks)
         return first, second, unknown
 
-    def fewest_clusters(self, g: int) -> int:
+    def count_min_clusters(self, g: int) -> int:
         """Return the smaller number of clusters: with people labelled g, or labelled otherwise."""
-        return min(len(np.unique(self.cluster[rows])) for rows in self.rows(g)[:2])
+        return min(len(np.unique(self.cluster[rows])) for rows in self.split_rows(g)[:2])
 
-    def by_cluster(self) -> tuple[FloatArray, FloatArray]:
+    def sum_by_cluster(self) -> tuple[FloatArray, FloatArray]:
         """Count people, and sum scores, of each cluster by label: ``[clusters, g]``."""
-        is_known = self.code >= 0
+        is_known = self.label_code >= 0
         g, n = len(self.groups), self.n_clusters
-        cell = self.cluster[is_known] * g + self.code[is_known]
+        cell = self.cluster[is_known] * g + self.label_code[is_known]
         count = np.bincount(cell, minlength=n * g).astype(np.float64)
         sums = np.bincount(cell, self.score[is_known], minlength=n * g).astype(np.float64)
         return count.reshape(n, g), sums.reshape(n, g)
 
-    def means(self, group_sets: Sequence[Sequence[int]]) -> ClusterMeans | None:
+    def estimate_proportions(self, group_sets: Sequence[Sequence[int]]) -> ClusterMeans | None:
         """Estimate proportions of sets of labels as the audit does; None: scores are not 0 or 1."""
         from scipy.sparse import csr_array
 
-        from isolux.stats.shares import are_shares, cluster_means, pooled_correlation
+        from isolux.stats.shares import (
+            are_proportions,
+            cluster_means,
+            pooled_intracluster_correlation,
+        )
 
-        count, sums = self.by_cluster()
+        count, sums = self.sum_by_cluster()
         n, s = (
             csr_array(np.stack([x[:, group_set].sum(axis=1) for group_set in group_sets]))
             for x in (count, sums)
         )
-        if not are_shares(s, n):
+        if not are_proportions(s, n):
             return None
         multiplicity = np.ones(len(count), dtype=np.int64)
         all_s, all_n = (csr_array(x.sum(axis=1)[None, :]) for x in (sums, count))
         return cluster_means(
-            s, n, multiplicity, float(pooled_correlation(all_s, all_n, multiplicity)[0])
+            s,
+            n,
+            multiplicity,
+            float(pooled_intracluster_correlation(all_s, all_n, multiplicity)[0]),
         )
 
 
-def labels_of(run: Run, spec: AuditSpec, attribute: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def read_labels(run: Run, spec: AuditSpec, attribute: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Read every scored unit's label, ``unit_id, group`` (null: unknown), and list the labels."""
     units = run.scores.drop_nulls("value")["unit_id"].unique(maintain_order=True)
     label_spec = spec.updated(by=tuple(dict.fromkeys([*spec.groups.by, attribute])))
-    rule = replace(groupings(label_spec.groups, run.attributes)[attribute], unknown="drop")
-    members = membership(run.attributes, [attribute], {attribute: rule}, units=units).frame
+    rule = replace(read_groupings(label_spec.groups, run.attributes)[attribute], unknown="drop")
+    members = build_membership(run.attributes, [attribute], {attribute: rule}, units=units).frame
     duplicates = members.filter(pl.col("unit_id").is_duplicated())
     if duplicates.height:
         raise SpecError(
@@ -119,9 +130,9 @@ def labels_of(run: Run, spec: AuditSpec, attribute: str) -> tuple[pl.DataFrame, 
     return labels, tuple(labels["group"].drop_nulls().unique().sort().to_list())
 
 
-def people_of(
+def iterate_labelled_scores(
     run: Run, labels: pl.DataFrame, attribute: str, groups: tuple[str, ...]
-) -> Iterator[People]:
+) -> Iterator[LabelledScores]:
     """Yield the labelled scores of the run's first metric, by model, class and threshold."""
     metric_names = run.scores["metric"].unique(maintain_order=True).to_list()
     if len(groups) < 2:
@@ -140,7 +151,7 @@ def people_of(
             code=pl.col("group").replace_strict(code_by_name, default=-1, return_dtype=pl.Int64),
             cluster=cluster.rank("dense").cast(pl.Int64) - 1,
         )
-        yield People(
+        yield LabelledScores(
             dict(zip(MEASURE, key, strict=True)),
             attribute,
             groups,
@@ -151,7 +162,7 @@ def people_of(
         )
 
 
-def votes_of(run: Run, people: People) -> tuple[FloatArray, list[str]] | None:
+def count_votes(run: Run, people: LabelledScores) -> tuple[FloatArray, list[str]] | None:
     """Count each annotator's labels of each person: ``[n, annotators, g]``, and name annotators."""
     if "annotator" not in run.attributes.columns:
         return None
@@ -159,11 +170,11 @@ def votes_of(run: Run, people: People) -> tuple[FloatArray, list[str]] | None:
         (pl.col("attribute") == people.attribute)
         & pl.col("annotator").is_not_null()
         & pl.col("value").is_in(list(people.groups))
-    ).join(pl.DataFrame({"unit_id": people.unit}).with_row_index("_person"), on="unit_id")
+    ).join(pl.DataFrame({"unit_id": people.unit_ids}).with_row_index("_person"), on="unit_id")
     if not (rows.group_by("unit_id").agg(pl.col("annotator").n_unique())["annotator"] > 1).any():
         return None
     names = rows["annotator"].unique().sort().to_list()
-    votes = np.zeros((len(people.unit), len(names), len(people.groups)))
+    votes = np.zeros((len(people.unit_ids), len(names), len(people.groups)))
     annotator_index = (
         rows["annotator"].replace_strict({n: i for i, n in enumerate(names)}).to_numpy()
     )
@@ -179,15 +190,15 @@ def votes_of(run: Run, people: People) -> tuple[FloatArray, list[str]] | None:
     return votes, [str(name) for name in names]
 
 
-def unused_answers(run: Run, people: People, *, used: bool) -> list[str]:
+def note_unused_labels(run: Run, people: LabelledScores, *, has_used: bool) -> list[str]:
     """Build notes on labels that a correction cannot use: unnamed, or without a second annotator.
 
-    ``used``: whether some person has labels of two annotators.
+    ``has_used``: whether some person has labels of two annotators.
     """
     if "annotator" not in run.attributes.columns:
         return []
     rows = run.attributes.filter(pl.col("attribute") == people.attribute)
-    units = pl.DataFrame({"unit_id": people.unit}, schema={"unit_id": pl.String})
+    units = pl.DataFrame({"unit_id": people.unit_ids}, schema={"unit_id": pl.String})
     annotator = rows.join(units, on="unit_id", how="semi")["annotator"]
     n_unnamed = annotator.null_count()
     if n_unnamed == len(annotator):
@@ -197,7 +208,7 @@ def unused_answers(run: Run, people: People, *, used: bool) -> list[str]:
         notes.append(
             f"{n_unnamed:,} labels without an annotator's name do not enter the correction"
         )
-    if not used:
+    if not has_used:
         notes.append(
             "no person has labels of two annotators, whose disagreements would tell how they err; "
             "a confusion matrix would tell too"

@@ -16,19 +16,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from isolux.analyses._judged import findings_table
+from isolux.analyses._judged import build_findings_table
 from isolux.analyses.model_changes.changes import (
     ChangeFinding,
     ModelChanges,
-    line_of,
-    simultaneous_ends,
+    get_metric_key,
+    get_simultaneous_bounds,
 )
 from isolux.statements.words import HIDDEN_COMPARED
 from isolux.vocabulary import works
-from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.info import AnalysisInfo
 
-_FACET = works.FACET.at("Tables 11 and 12: two models side by side")
+_FACET = works.FACET.with_location("Tables 11 and 12: two models side by side")
 
 INFO = AnalysisInfo(
     tests=False,
@@ -49,7 +49,7 @@ _COPIED_COLUMNS = ("status", "metric", "label", "attribute", "group_a", "group_b
 
 
 @dataclass(frozen=True, slots=True)
-class ChangesAnswer:
+class ChangeSummary:
     """The main claims of a comparison: overall, groups that lost and gained, gaps.
 
     ``gaps`` has a sentence for the gap of each attribute on the metric requested first; ``n_more``
@@ -62,7 +62,7 @@ class ChangesAnswer:
     gaps: tuple[str, ...]
 
 
-def explain(run: Run) -> Explained:
+def explain(run: Run) -> AnalysisResult:
     """Say whether the second model is better, who gained and who lost.
 
     Parameters
@@ -85,30 +85,30 @@ def explain(run: Run) -> Explained:
     >>> explain(empty).findings.height
     0
     """
-    changes = ModelChanges.of(run)
-    shown_findings = [*changes.facts(), *changes.gaps(shown=True)]
+    changes = ModelChanges.from_run(run)
+    shown_findings = [*changes.list_changes(), *changes.list_gaps(shown=True)]
     planned = [] if changes.planned is None else [changes.planned]
     if planned and changes.is_shown(planned[0]):
-        shown_findings, planned = [changes.say_planned(planned[0]), *shown_findings], []
-    unshown = [*map(changes.say_planned, planned), *changes.gaps(shown=False)]
+        shown_findings, planned = [changes.describe_planned(planned[0]), *shown_findings], []
+    unshown = [*map(changes.describe_planned, planned), *changes.list_gaps(shown=False)]
     rows = [_build_row(finding) for finding in [*shown_findings, *unshown]]
     rows += [{"analysis": _NAME, **row} for row in changes.count_unshown()]
-    rows += [{"analysis": _NAME, **row} for row in changes.count_unjudged()]
-    return Explained(findings_table(rows))
+    rows += [{"analysis": _NAME, **row} for row in changes.count_untested()]
+    return AnalysisResult(build_findings_table(rows))
 
 
-def answer_of_changes(run: Run) -> ChangesAnswer:
+def summarise_changes(run: Run) -> ChangeSummary:
     """Choose the claims that a reader of a comparison sees first."""
-    changes = ModelChanges.of(run)
+    changes = ModelChanges.from_run(run)
     first = "The two models have no metric in common."
     if changes.planned is not None:
-        first = changes.say_planned(changes.planned).claim
+        first = changes.describe_planned(changes.planned).claim
     elif changes.rows:
-        measure = changes.words.measure(changes.rows[0])
+        measure = changes.terms.format_metric(changes.rows[0])
         first = f"{measure} for everyone was not judged for both models."
-    change_facts = [fact for fact in changes.facts() if fact.row["attribute"] is not None]
+    change_facts = [fact for fact in changes.list_changes() if fact.row["attribute"] is not None]
     losers, gainers = (
-        ([f for f in change_facts if f.way == direction]) for direction in ("lost", "gained")
+        ([f for f in change_facts if f.direction == direction]) for direction in ("lost", "gained")
     )
     chosen_facts = [*losers[:1], *gainers[:1]]
     chosen_facts += [fact for fact in change_facts if fact not in chosen_facts][
@@ -118,25 +118,29 @@ def answer_of_changes(run: Run) -> ChangesAnswer:
         [
             fact.claim
             for fact in change_facts
-            if fact in chosen_facts and (fact.way == "lost") == is_loss
+            if fact in chosen_facts and (fact.direction == "lost") == is_loss
         ]
         for is_loss in (True, False)
     )
     further = [*losses, *(changes.list_unshown() if change_facts else ()), *other_claims]
     if not change_facts:
         further += [row["claim"] for row in changes.count_unshown()]
-    if changes.words.withheld:
+    if changes.terms.is_redacted:
         further.append(HIDDEN_COMPARED)
-    gaps = [gap.claim for gap in changes.gaps(shown=True) if line_of(gap.row) == changes.line]
+    gaps = [
+        gap.claim
+        for gap in changes.list_gaps(shown=True)
+        if get_metric_key(gap.row) == changes.main_metric_key
+    ]
     gaps += changes.list_unchanged_gaps()
-    return ChangesAnswer(first, tuple(further), len(change_facts) - len(chosen_facts), tuple(gaps))
+    return ChangeSummary(first, tuple(further), len(change_facts) - len(chosen_facts), tuple(gaps))
 
 
-def say_gaps(run: Run) -> dict[tuple[Any, ...], str]:
+def describe_gaps(run: Run) -> dict[tuple[Any, ...], str]:
     """Describe for each metric, class, threshold and attribute whether its gap changed."""
-    changes = ModelChanges.of(run)
+    changes = ModelChanges.from_run(run)
     return {
-        (*line_of(row), row["attribute"]): changes.say_gap(row)
+        (*get_metric_key(row), row["attribute"]): changes.describe_gap(row)
         for row in changes.gap_rows
         if row["value"] is not None
     }
@@ -144,7 +148,7 @@ def say_gaps(run: Run) -> dict[tuple[Any, ...], str]:
 
 def _build_row(finding: ChangeFinding) -> dict[str, Any]:
     row = finding.row
-    low, high = simultaneous_ends(row)
+    low, high = get_simultaneous_bounds(row)
     return {
         "analysis": _NAME,
         "claim": finding.claim,

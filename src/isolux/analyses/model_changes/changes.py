@@ -8,35 +8,35 @@ from typing import Any
 
 import polars as pl
 
-from isolux.disparity.gap_changes import KIND
+from isolux.disparity.gap_changes import GAP_CHANGE
 from isolux.groups.unknown import UNKNOWN
-from isolux.statements.groups import GroupPhrases, group_phrases_of
-from isolux.statements.numbers import interval, points, value_text
-from isolux.statements.words import Words, lowered, words_of
+from isolux.statements.groups import GroupPhrases, read_group_phrases
+from isolux.statements.numbers import format_interval, format_points, format_value
+from isolux.statements.words import RunTerms, lower_first_letter, words_of
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.spec import split_intersection
 from isolux.vocabulary.tables import Status
-from isolux.vocabulary.words import UNTESTED, listed, numbered
+from isolux.vocabulary.words import UNTESTED, join_words, pluralise
 
 _MAX_LISTED, _MAX_GAPS = 3, 10
 _MAX_PHRASE, _MAX_PAIRED_PHRASE = 5, 4
 """Most words of a group's phrase, so that a sentence has at most 30; and in one on two groups."""
-_LINE = ("metric", "label", "threshold")
+_METRIC_KEY = ("metric", "label", "threshold")
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeFinding:
-    """A row of the comparisons and its sentence; ``way``: lost, gained, higher, lower or none."""
+    """A row of the comparisons and its sentence; ``direction``: lost, gained, higher, lower or none."""
 
     row: Row
     claim: str
-    way: str = ""
+    direction: str = ""
 
 
-def line_of(row: Row) -> tuple[Any, ...]:
+def get_metric_key(row: Row) -> tuple[Any, ...]:
     """Return the metric, class and threshold of a row."""
-    return tuple(row[name] for name in _LINE)
+    return tuple(row[name] for name in _METRIC_KEY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ class ModelChanges:
     rows: tuple[Row, ...]
     gap_rows: tuple[Row, ...]
     values: Mapping[tuple[Any, ...], float | None]
-    words: Words
+    terms: RunTerms
     phrases: GroupPhrases
-    line: tuple[Any, ...] | None
+    main_metric_key: tuple[Any, ...] | None
 
     @classmethod
-    def of(cls, run: Run) -> ModelChanges:
+    def from_run(cls, run: Run) -> ModelChanges:
         """Read the comparisons of a run; of a run of one model there are none."""
         table = run.disparities
         if "model_a" not in table.columns:
@@ -60,20 +60,20 @@ class ModelChanges:
             disparity_kind: tuple(
                 table.filter(pl.col("kind") == disparity_kind).iter_rows(named=True)
             )
-            for disparity_kind in ("model_difference", KIND)
+            for disparity_kind in ("model_difference", GAP_CHANGE)
         }
-        names = ("model", *_LINE, "attribute", "group")
+        names = ("model", *_METRIC_KEY, "attribute", "group")
         values = {
             tuple(r[n] for n in names): r["value"] for r in run.group_metrics.iter_rows(named=True)
         }
         rows = rows_by_kind["model_difference"]
-        line = next((line_of(row) for row in rows), None)
+        line = next((get_metric_key(row) for row in rows), None)
         return cls(
             rows,
-            rows_by_kind[KIND],
+            rows_by_kind[GAP_CHANGE],
             values,
-            replace(words_of(run), models=1),
-            group_phrases_of(run),
+            replace(words_of(run), n_models=1),
+            read_group_phrases(run),
             line,
         )
 
@@ -81,15 +81,15 @@ class ModelChanges:
     def planned(self) -> Row | None:
         """The overall change on the metric requested first."""
         of_all = (row for row in self.rows if row["attribute"] is None and row["value"] is not None)
-        return next((row for row in of_all if line_of(row) == self.line), None)
+        return next((row for row in of_all if get_metric_key(row) == self.main_metric_key), None)
 
     def is_shown(self, row: Row) -> bool:
         """Tell whether a change is established: by its p, or if it has no null distribution."""
         p = row["p_adjusted"]
-        is_significant = row["reason"] == UNTESTED if p is None else p <= 1.0 - self.words.level
+        is_significant = row["reason"] == UNTESTED if p is None else p <= 1.0 - self.terms.level
         return bool(is_significant and row["value"])
 
-    def facts(self) -> list[ChangeFinding]:
+    def list_changes(self) -> list[ChangeFinding]:
         """List who lost, who gained, and other changes: each group and direction once."""
         shown_rows = [row for row in self.rows if self.is_shown(row)]
         return self._merge_facts(
@@ -99,19 +99,21 @@ class ModelChanges:
     def _build_sort_key(self) -> Callable[[Row], tuple[Any, ...]]:
         """Build the key by which changes are sorted."""
         rank_by_direction = {"lost": 0, "gained": 1, "higher": 2, "lower": 2}
-        rank_by_metric = {line: k for k, line in enumerate(dict.fromkeys(map(line_of, self.rows)))}
+        rank_by_metric = {
+            line: k for k, line in enumerate(dict.fromkeys(map(get_metric_key, self.rows)))
+        }
         largest: dict[tuple[Any, ...], float] = {}
         for row in self.rows:
-            key = (line_of(row), row["attribute"], self.way(row))
+            key = (get_metric_key(row), row["attribute"], self.get_direction(row))
             largest[key] = max(largest.get(key, 0.0), abs(row["value"] or 0.0))
 
         def is_covered(row: Row) -> bool:
-            components = crossed(row["attribute"])
+            components = split_intersection(row["attribute"])
             widest = max(
-                largest.get((line_of(row), component, self.way(row)), 0.0)
+                largest.get((get_metric_key(row), component, self.get_direction(row)), 0.0)
                 for component in components
             )
-            low, high = simultaneous_ends(row)
+            low, high = get_simultaneous_bounds(row)
             nearest_bound = 0.0 if low is None or high is None else max(low, -high, 0.0)
             return len(components) > 1 and nearest_bound <= widest
 
@@ -120,18 +122,18 @@ class ModelChanges:
             return (
                 is_overall,
                 not is_overall and UNKNOWN in row["group_a"],
-                rank_by_direction[self.way(row)],
-                rank_by_metric[line_of(row)],
+                rank_by_direction[self.get_direction(row)],
+                rank_by_metric[get_metric_key(row)],
                 not is_overall and is_covered(row),
                 -abs(row["value"]),
             )
 
         return rank_row
 
-    def way(self, row: Row) -> str:
+    def get_direction(self, row: Row) -> str:
         """Return what a change is for the group: gained, lost, or higher and lower."""
         is_increase = (row["value"] or 0.0) > 0
-        metric = self.words.metrics.get(row["metric"])
+        metric = self.terms.metrics.get(row["metric"])
         if metric is None or metric.direction == "none":
             return "higher" if is_increase else "lower"
         return "gained" if is_increase == (metric.direction == "higher") else "lost"
@@ -139,14 +141,15 @@ class ModelChanges:
     def _merge_facts(self, rows: Sequence[Row]) -> list[ChangeFinding]:
         """Merge repeated facts: a group's other metrics, and the same people as an intersection."""
         single_attribute_facts = {
-            _people(row) for row in rows if len(crossed(row["attribute"] or "")) < 2
+            _fact_key(row) for row in rows if len(split_intersection(row["attribute"] or "")) < 2
         }
         first_rows: dict[tuple[Any, ...], Row] = {}
         repeated_rows: dict[tuple[Any, ...], list[Row]] = {}
         for row in rows:
-            key = (row["attribute"], row["group_a"], self.way(row))
+            key = (row["attribute"], row["group_a"], self.get_direction(row))
             is_repeated = (
-                len(crossed(row["attribute"] or "")) > 1 and _people(row) in single_attribute_facts
+                len(split_intersection(row["attribute"] or "")) > 1
+                and _fact_key(row) in single_attribute_facts
             )
             if key in first_rows:
                 repeated_rows.setdefault(key, []).append(row)
@@ -157,11 +160,13 @@ class ModelChanges:
             for key, row in first_rows.items()
         ]
 
-    def say_planned(self, row: Row) -> ChangeFinding:
+    def describe_planned(self, row: Row) -> ChangeFinding:
         """Describe whether the second model is better."""
-        a, b, direction = row["model_a"], row["model_b"], self.way(row)
-        measure = lowered(self.words.measure(row))
-        size_text = points(row["value"], self.words.unit(row), simultaneous_ends(row))
+        a, b, direction = row["model_a"], row["model_b"], self.get_direction(row)
+        measure = lower_first_letter(self.terms.format_metric(row))
+        size_text = format_points(
+            row["value"], self.terms.find_unit(row), get_simultaneous_bounds(row)
+        )
         change = f"is {size_text} {'higher' if row['value'] > 0 else 'lower'}"
         is_significant = self.is_shown(row)
         if not row["value"]:
@@ -179,17 +184,22 @@ class ModelChanges:
 
     def _format_change(self, row: Row, repeated_rows: Sequence[Row]) -> str:
         """Describe one group's change, and the other metrics that show it."""
-        unit = self.words.unit(row)
+        unit = self.terms.find_unit(row)
         sign = "+" if row["value"] > 0 else "\N{MINUS SIGN}"
-        change = f"{sign}{points(row['value'], unit, simultaneous_ends(row))} with {row['model_b']}"
-        names = list(dict.fromkeys(lowered(self.words.measure(r)) for r in repeated_rows))
+        change = (
+            f"{sign}{format_points(row['value'], unit, get_simultaneous_bounds(row))} with"
+            f" {row['model_b']}"
+        )
+        names = list(
+            dict.fromkeys(lower_first_letter(self.terms.format_metric(r)) for r in repeated_rows)
+        )
         other_metrics = f"; also in {names[0]}" if names else ""
         other_metrics += (
-            f" and in {numbered(len(names) - 1, 'other measure')}" if len(names) > 1 else ""
+            f" and in {pluralise(len(names) - 1, 'other measure')}" if len(names) > 1 else ""
         )
         return (
-            f"{_capitalise(self.way(row))}: {self._format_group(row)},"
-            f" {lowered(self.words.measure(row))} {change}"
+            f"{_capitalise(self.get_direction(row))}: {self._format_group(row)},"
+            f" {lower_first_letter(self.terms.format_metric(row))} {change}"
             f" ({self._format_certainty(row, 'adjusted p')}){other_metrics}.{_format_caution(row)}"
         )
 
@@ -210,39 +220,39 @@ class ModelChanges:
         return " against ".join(names)
 
     def _format_attribute(self, row: Row) -> str:
-        is_intersection = len(crossed(row["attribute"])) > 1
-        return "" if is_intersection else f" ({self.words.title(row['attribute'])})"
+        is_intersection = len(split_intersection(row["attribute"])) > 1
+        return "" if is_intersection else f" ({self.terms.format_attribute(row['attribute'])})"
 
     def _format_certainty(self, row: Row, p_name: str, *, is_flipped: bool = False) -> str:
         """Write the interval, p and n of a change."""
-        low, high = simultaneous_ends(row)
+        low, high = get_simultaneous_bounds(row)
         texts = []
         if low is not None and high is not None:
             low, high = (-high, -low) if is_flipped else (low, high)
-            interval_text = interval(low, high, self.words.unit(row), row["value"])
+            interval_text = format_interval(low, high, self.terms.find_unit(row), row["value"])
             is_own = row is self.planned or row.get("simultaneous_low") is None
-            name = f"{100 * self.words.level:g} %" if is_own else "simultaneous"
+            name = f"{100 * self.terms.level:g} %" if is_own else "simultaneous"
             texts.append(f"{name} interval {interval_text}")
         return "; ".join([*texts, *self._format_p(row, p_name), f"n = {row['n_units_a']:,}"])
 
     def _format_p(self, row: Row, name: str = "adjusted p") -> list[str]:
-        p, name = row["p_adjusted"], name if self.words.corrected else "p"
+        p, name = row["p_adjusted"], name if self.terms.is_adjusted else "p"
         return [] if p is None else [f"{name} < 0.001" if p < 0.001 else f"{name} = {p:.3f}"]
 
-    def gaps(self, *, shown: bool) -> list[ChangeFinding]:
+    def list_gaps(self, *, shown: bool) -> list[ChangeFinding]:
         """List the gaps that became wider or narrower, or those without an established change."""
         rows = [row for row in self.gap_rows if row["value"] is not None]
         rows = [row for row in rows if self.is_shown(row) == shown]
         if not shown:  # of the metric requested first: the table has the others
-            rows = [row for row in rows if line_of(row) == self.line]
+            rows = [row for row in rows if get_metric_key(row) == self.main_metric_key]
         distinct: dict[tuple[Any, ...], Row] = {}
         for row in rows:
-            distinct.setdefault((*_people(row), row["n_units_b"]), row)
-        return [ChangeFinding(row, self.say_gap(row)) for row in distinct.values()][:_MAX_GAPS]
+            distinct.setdefault((*_fact_key(row), row["n_units_b"]), row)
+        return [ChangeFinding(row, self.describe_gap(row)) for row in distinct.values()][:_MAX_GAPS]
 
     def list_unchanged_gaps(self) -> list[str]:
         """List gaps without an established change: several in one sentence, with their values."""
-        unchanged = self.gaps(shown=False)
+        unchanged = self.list_gaps(shown=False)
         if len(unchanged) < 2:
             return [gap.claim for gap in unchanged]
         pairs = [
@@ -250,34 +260,37 @@ class ModelChanges:
             for gap in unchanged[:_MAX_LISTED]
         ]
         n_omitted = len(unchanged) - len(pairs)
-        measure = lowered(self.words.measure(unchanged[0].row))
+        measure = lower_first_letter(self.terms.format_metric(unchanged[0].row))
         claim = f"No change of the gap in {measure} is shown: {', '.join(pairs)}"
         return [f"{claim}{f'; {n_omitted:,} more in the table' if n_omitted else ''}."]
 
     def _format_gap_values(self, row: Row) -> str:
-        unit = self.words.unit(row)
+        unit = self.terms.find_unit(row)
         old, new = (self._compute_gap(row, row[model]) for model in ("model_a", "model_b"))
-        return f"{value_text(old, unit, [new])} to {value_text(new, unit, [old])}"
+        return f"{format_value(old, unit, [new])} to {format_value(new, unit, [old])}"
 
-    def say_gap(self, row: Row) -> str:
+    def describe_gap(self, row: Row) -> str:
         """Describe whether one gap became wider or narrower."""
-        unit = self.words.unit(row)
+        unit = self.terms.find_unit(row)
         values = self._format_gap_values(row)
         values += " points" if unit == "fraction" else f" {unit}".rstrip()
-        low, high = simultaneous_ends(row)
+        low, high = get_simultaneous_bounds(row)
         has_interval = low is not None and high is not None
-        change = [f"change {interval(low, high, unit)}"] if has_interval else []
+        change = [f"change {format_interval(low, high, unit)}"] if has_interval else []
         certainty = "; ".join([*change, *self._format_p(row)])
         direction = "widened from" if row["value"] > 0 else "narrowed from"
         verdict = f"the gap {direction}" if self.is_shown(row) else "no change of the gap is shown,"
-        subject = f"{_capitalise(lowered(self.words.measure(row)))}, {self._format_pair(row)}"
+        subject = (
+            f"{_capitalise(lower_first_letter(self.terms.format_metric(row)))},"
+            f" {self._format_pair(row)}"
+        )
         certainty_text = f" ({certainty})" if certainty else ""
         return f"{subject}: {verdict} {values}{certainty_text}.{_format_caution(row)}"
 
     def _compute_gap(self, row: Row, model: str) -> float:
         """Compute one model's gap of a pair: above 0 where ``group_a`` is worse."""
-        metric = self.words.metrics.get(row["metric"])
-        key = (model, *line_of(row), row["attribute"])
+        metric = self.terms.metrics.get(row["metric"])
+        key = (model, *get_metric_key(row), row["attribute"])
         worse, better = (self.values.get((*key, row[f"group_{suffix}"])) or 0.0 for suffix in "ab")
         return worse - better if metric and metric.direction == "lower" else better - worse
 
@@ -286,28 +299,28 @@ class ModelChanges:
         planned = self.planned
         if planned is None or not self.is_shown(planned):
             return []
-        direction, sign = self.way(planned), 1.0 if planned["value"] > 0 else -1.0
+        direction, sign = self.get_direction(planned), 1.0 if planned["value"] > 0 else -1.0
         if direction not in ("gained", "lost"):
             return []
         rows = [
             row
             for row in self.rows
-            if line_of(row) == self.line
+            if get_metric_key(row) == self.main_metric_key
             and row["attribute"] is not None
             and row["value"] is not None
             and not self.is_shown(row)
             and UNKNOWN not in row["group_a"]
         ]
         rows.sort(key=lambda row: sign * row["value"])
-        unit = self.words.unit(planned)
+        unit = self.terms.find_unit(planned)
         names = [
-            f"{self._format_group(row)} ({value_text(row['value'], unit, sign=True)})"
+            f"{self._format_group(row)} ({format_value(row['value'], unit, sign=True)})"
             for row in rows[:_MAX_LISTED]
         ]
         if n_omitted := len(rows) - len(names):
-            names.append(numbered(n_omitted, "other group"))
+            names.append(pluralise(n_omitted, "other group"))
         noun = "gain" if direction == "gained" else "loss"
-        return [f"No {noun} is shown for {listed(names, last='and')}."] if names else []
+        return [f"No {noun} is shown for {join_words(names, last='and')}."] if names else []
 
     def count_unshown(self) -> list[dict[str, Any]]:
         """Count the changes that are not established, with a limit on their size."""
@@ -315,32 +328,34 @@ class ModelChanges:
         unshown = [row for row in rows if not self.is_shown(row)]
         if not unshown:
             return []
-        unit = self.words.unit(self.rows[0])
+        unit = self.terms.find_unit(self.rows[0])
         comparable = [
-            r for r in unshown if self.words.unit(r) == unit and UNKNOWN not in r["group_a"]
+            r for r in unshown if self.terms.find_unit(r) == unit and UNKNOWN not in r["group_a"]
         ]
         bounds = [
             abs(bound)
             for row in comparable
-            for bound in simultaneous_ends(row)
+            for bound in get_simultaneous_bounds(row)
             if bound is not None
         ]
         limit_text = (
-            f": changes up to {points(max(bounds), unit)} cannot be ruled out" if bounds else ""
+            f": changes up to {format_points(max(bounds), unit)} cannot be ruled out"
+            if bounds
+            else ""
         )
-        if self.words.census:
+        if self.terms.is_census:
             widest = max((abs(row["value"]) for row in comparable), default=0.0)
-            limit_text = f": in this population none is larger than {points(widest, unit)}"
+            limit_text = f": in this population none is larger than {format_points(widest, unit)}"
         claim = (
             f"For {len(unshown):,} of {len(rows):,} groups and metrics no change is "
             f"shown{limit_text}."
         )
         if len(unshown) == len(rows):
-            subject = "No group of those shown here" if self.words.withheld else "No group"
+            subject = "No group of those shown here" if self.terms.is_redacted else "No group"
             claim = f"{subject} is shown to have gained or lost{limit_text}."
         return [{"claim": claim, "status": Status.OK.value, "n": None}]
 
-    def count_unjudged(self) -> list[dict[str, Any]]:
+    def count_untested(self) -> list[dict[str, Any]]:
         """Name each attribute's largest group without any comparable metric, and count the rest."""
         compared = {(r["attribute"], r["group_a"]) for r in self.rows if r["value"] is not None}
         groups = {(r["attribute"], r["group_a"]): r for r in self.rows}
@@ -365,7 +380,7 @@ class ModelChanges:
         }
 
 
-def _people(row: Row) -> tuple[Any, ...]:
+def _fact_key(row: Row) -> tuple[Any, ...]:
     """Return a key that equal changes of the same people share: n and size."""
     return row["n_units_a"], round(abs(row["value"]), 12)
 
@@ -374,7 +389,7 @@ def _capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def simultaneous_ends(row: Row) -> tuple[float | None, float | None]:
+def get_simultaneous_bounds(row: Row) -> tuple[float | None, float | None]:
     """Return the simultaneous bounds, else the row's own."""
     if row.get("simultaneous_low") is not None and row.get("simultaneous_high") is not None:
         return row["simultaneous_low"], row["simultaneous_high"]

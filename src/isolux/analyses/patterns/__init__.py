@@ -32,26 +32,38 @@ from typing import Any, Unpack
 import numpy as np
 import polars as pl
 
-from isolux.analyses._contrasts import Contrasts, adjusted_p, contrast, of_known_value
-from isolux.analyses._features import Features, items_of, kinds_of, without
-from isolux.analyses._judged import (
-    Judged,
-    OneModel,
-    ScoreSettings,
-    judged_of,
-    low_of,
-    nothing_to_judge,
-    number_of,
-    together,
-    words_for,
+from isolux.analyses._contrasts import Contrasts, adjust_contrasts, compare_means, mask_known_values
+from isolux.analyses._features import (
+    Features,
+    build_items,
+    classify_attributes,
+    drop_outcome_proxies,
 )
-from isolux.analyses._regrouping import at_least, check_settings, settings_of
+from isolux.analyses._judged import (
+    ModelFindings,
+    ScoreSettings,
+    UnitScores,
+    combine_models,
+    find_low_scores,
+    has_no_scored_units,
+    load_unit_scores,
+    nan_to_none,
+    read_run_terms,
+)
+from isolux.analyses._regrouping import check_settings, read_settings, require_at_least
 from isolux.analyses.patterns import words as say
-from isolux.analyses.patterns.rules import Confirmed, Half, Limits, confirm, halves, mine
-from isolux.disparity.detectable import least_detectable
-from isolux.statements.words import Words, lowered
+from isolux.analyses.patterns.rules import (
+    ItemSample,
+    RuleConfirmation,
+    RuleLimits,
+    confirm_rules,
+    mine_rules,
+    split_clusters,
+)
+from isolux.disparity.detectable import find_detectable_difference
+from isolux.statements.words import RunTerms, lower_first_letter
 from isolux.vocabulary import works
-from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import FINDINGS
@@ -61,7 +73,7 @@ INFO = AnalysisInfo(
     summary="Which attribute values, alone or together, are associated with low performance, "
     "confirmed on people who did not suggest them.",
     references=(
-        works.FHIBE.at("Methods: error pattern recognition"),
+        works.FHIBE.with_location("Methods: error pattern recognition"),
         Reference(
             "han-2000",
             "Han, J., Pei, J. & Yin, Y. (2000). Mining frequent patterns without candidate "
@@ -87,7 +99,7 @@ INFO = AnalysisInfo(
         ),
     ),
 )
-_SHOWN = 30
+_MAX_LISTED = 30
 _BINS = 3  # quantiles of attributes that are numbers
 
 
@@ -101,7 +113,7 @@ def explain(
     replicates: int | None = None,
     seed: int | None = None,
     **scores: Unpack[ScoreSettings],
-) -> Explained:
+) -> AnalysisResult:
     """Find attribute values that go with low performance, and confirm them on other people.
 
     Parameters
@@ -145,20 +157,20 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    check_settings("patterns", max_length=at_least(1, max_length))
-    if nothing_to_judge(run):
-        return Explained(FINDINGS.empty())
-    spec, terms = settings_of(run, replicates=replicates, seed=seed), words_for(run)
+    check_settings("patterns", max_length=require_at_least(1, max_length))
+    if has_no_scored_units(run):
+        return AnalysisResult(FINDINGS.empty())
+    spec, terms = read_settings(run, replicates=replicates, seed=seed), read_run_terms(run)
     min_sizes = spec.statistics.min_units, spec.statistics.min_clusters
-    limits = Limits(min_support, max_length, *min_sizes)
+    limits = RuleLimits(min_support, max_length, *min_sizes)
     attributes = tuple(scores.get("attributes", ()))
     settings = _PatternSettings(low_quantile, low_threshold, attributes, limits)
-    scores_by_model = judged_of(run, spec.task, terms, "patterns", scores)
+    scores_by_model = load_unit_scores(run, spec.task, terms, "patterns", scores)
     findings_by_model = [
         _analyse_model(run, model_scores, spec, terms, settings, len(scores_by_model))
         for model_scores in scores_by_model
     ]
-    return together(scores_by_model, findings_by_model)
+    return combine_models(scores_by_model, findings_by_model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,27 +180,34 @@ class _PatternSettings:
     low_quantile: float
     low_threshold: float | None
     attributes: tuple[str, ...]
-    limits: Limits
+    limits: RuleLimits
 
 
 def _analyse_model(
-    run: Run, scores: Judged, spec: AuditSpec, terms: Words, settings: _PatternSettings, models: int
-) -> OneModel:
-    low_scores = low_of(
+    run: Run,
+    scores: UnitScores,
+    spec: AuditSpec,
+    terms: RunTerms,
+    settings: _PatternSettings,
+    models: int,
+) -> ModelFindings:
+    low_scores = find_low_scores(
         scores, terms, quantile=settings.low_quantile, threshold=settings.low_threshold
     )
     if low_scores is None:
-        measure = lowered(terms.measure(scores.row))
+        measure = lower_first_letter(terms.format_metric(scores.row))
         note = f"{measure}: every unit has the same score, so there is no pattern to look for"
-        return OneModel(notes=(note,))
-    types = kinds_of(run, spec, scores.units, settings.attributes, analysis="patterns")
-    items = items_of(run, spec, scores.units, types, bins=_BINS)
-    items = without(items, low_scores.is_low.astype(np.float64))
-    first, second = halves(
+        return ModelFindings(notes=(note,))
+    types = classify_attributes(run, spec, scores.units, settings.attributes, analysis="patterns")
+    items = build_items(run, spec, scores.units, types, bins=_BINS)
+    items = drop_outcome_proxies(items, low_scores.is_low.astype(np.float64))
+    first, second = split_clusters(
         items.matrix.astype(np.bool_), low_scores.is_low, scores.cluster, spec.statistics.seed
     )
-    context = say.Told(scores, low_scores, items, terms, mine(first, settings.limits))
-    confirmed = confirm(
+    context = say.PatternContext(
+        scores, low_scores, items, terms, mine_rules(first, settings.limits)
+    )
+    confirmed = confirm_rules(
         second,
         context.mined.members,
         settings.limits,
@@ -196,29 +215,29 @@ def _analyse_model(
         seed=spec.statistics.seed,
     )
     rows, tables = _build_findings(context, confirmed, second, spec, settings.limits, models)
-    return OneModel(rows, tables, items.notes)
+    return ModelFindings(rows, tables, items.notes)
 
 
 def _build_findings(
-    context: say.Told,
-    confirmed: Confirmed,
-    half: Half,
+    context: say.PatternContext,
+    confirmed: RuleConfirmation,
+    half: ItemSample,
     spec: AuditSpec,
-    limits: Limits,
+    limits: RuleLimits,
     models: int,
 ) -> tuple[list[dict[str, Any]], dict[str, pl.DataFrame]]:
     """Build one model's findings and tables; tests are corrected for the number of models too."""
-    alpha = (1.0 - context.words.level) / models
+    alpha = (1.0 - context.terms.level) / models
     p_adjusted = confirmed.p_adjusted
     confirmed_rules = np.flatnonzero(np.nan_to_num(p_adjusted, nan=1.0) <= alpha)
     confirmed_rules = confirmed_rules[
-        np.argsort(-confirmed.against_rest.t[confirmed_rules], kind="stable")
+        np.argsort(-confirmed.contrasts.t[confirmed_rules], kind="stable")
     ]
-    contrasts = confirmed.against_rest
+    contrasts = confirmed.contrasts
     rows = []
     for k in confirmed_rules:
-        name = say.pattern_name(context, context.mined.members[k])
-        claim = say.pattern_claim(context, name, confirmed, int(k))
+        name = say.format_pattern_name(context, context.mined.members[k])
+        claim = say.format_pattern_claim(context, name, confirmed, int(k))
         finding = _build_finding(context, claim, contrasts, int(k), float(p_adjusted[k]))
         rows.append(finding | {"group_a": name, "group_b": "all others"})
     if not rows:
@@ -226,7 +245,7 @@ def _build_findings(
             _build_finding(context, _describe_no_pattern(context, confirmed, alpha), None, 0, None)
         ]
     caption = "Patterns that were tested on the second half"
-    tables = {caption: say.rules_table(context, confirmed)}
+    tables = {caption: say.build_rules_table(context, confirmed)}
     if len(confirmed_rules):
         tables["Low performance by value of the confirmed patterns' attributes (second half)"] = (
             _tabulate_by_value(context, half, confirmed_rules)
@@ -239,66 +258,76 @@ def _build_findings(
     return rows, tables
 
 
-def _describe_no_pattern(context: say.Told, confirmed: Confirmed, alpha: float) -> str:
+def _describe_no_pattern(
+    context: say.PatternContext, confirmed: RuleConfirmation, alpha: float
+) -> str:
     """Describe that no rule was confirmed, with the smallest detectable difference of any rule."""
     from scipy.special import ndtri
 
-    n_tested = int(confirmed.enough.sum())
+    n_tested = int(confirmed.is_large_enough.sum())
     critical = float(ndtri(1.0 - alpha / max(n_tested, 1)))
-    differences = confirmed.against_rest.apart()
-    detectable = least_detectable(differences, critical, worse_is_lower=False, most=1.0)
-    finite_detectable = detectable[confirmed.enough & np.isfinite(detectable)]
-    return say.nothing_claim(
+    differences = confirmed.contrasts.to_difference()
+    detectable = find_detectable_difference(
+        differences, critical, worse_is_lower=False, max_difference=1.0
+    )
+    finite_detectable = detectable[confirmed.is_large_enough & np.isfinite(detectable)]
+    return say.format_no_pattern(
         context, n_tested, float(finite_detectable.min()) if len(finite_detectable) else None
     )
 
 
 def _build_finding(
-    context: say.Told, claim: str, contrasts: Contrasts | None, k: int, p: float | None
+    context: say.PatternContext, claim: str, contrasts: Contrasts | None, k: int, p: float | None
 ) -> dict[str, Any]:
-    row = context.judged.finding("patterns", claim, reference="fhibe", n=len(context.judged.value))
+    row = context.scores.build_finding(
+        "patterns", claim, reference="fhibe", n=len(context.scores.value)
+    )
     row |= {"p_adjusted": p}
     if contrasts is not None:
-        low, high = contrasts.interval(context.words.level)
-        row |= {"effect": float(contrasts.difference[k]), "low": number_of(low[k])}
-        row |= {"high": number_of(high[k]), "n": int(contrasts.n[k])}
+        low, high = contrasts.interval(context.terms.level)
+        row |= {"effect": float(contrasts.difference[k]), "low": nan_to_none(low[k])}
+        row |= {"high": nan_to_none(high[k]), "n": int(contrasts.n[k])}
     return row
 
 
-def _tabulate_by_value(context: say.Told, half: Half, confirmed_rules: Any) -> pl.DataFrame:
+def _tabulate_by_value(
+    context: say.PatternContext, half: ItemSample, confirmed_rules: Any
+) -> pl.DataFrame:
     """Tabulate low performance over all values of the confirmed patterns' attributes."""
     rule_members = context.mined.members[confirmed_rules]
     names = dict.fromkeys(context.items.attribute[j] for j in rule_members[rule_members >= 0])
-    columns = np.concatenate([context.items.columns(name) for name in names])
-    is_known = of_known_value(half.items, context.items.attribute)[:, columns]
-    value_sums = half.sums(half.items[:, columns])
-    contrasts = contrast(value_sums, half.sums(is_known).less(value_sums))
-    low, high = contrasts.interval(context.words.level)
+    columns = np.concatenate([context.items.column_index(name) for name in names])
+    is_known = mask_known_values(half.items, context.items.attribute)[:, columns]
+    value_sums = half.sum_low(half.items[:, columns])
+    contrasts = compare_means(value_sums, half.sum_low(is_known).subtract(value_sums))
+    low, high = contrasts.interval(context.terms.level)
     return (
         pl.DataFrame(
             {
-                "attribute": [context.words.title(context.items.attribute[j]) for j in columns],
+                "attribute": [
+                    context.terms.format_attribute(context.items.attribute[j]) for j in columns
+                ],
                 "value": [context.items.value[j] for j in columns],
                 "units": contrasts.n.astype(np.int64),
                 "clusters": contrasts.n_clusters,
                 "low-performing": contrasts.mean,
-                "of others of known value": contrasts.other,
+                "of others of known value": contrasts.other_mean,
                 "difference": contrasts.difference,
                 "from": low,
                 "to": high,
             }
         )
         .with_columns(pl.selectors.float().fill_nan(None))
-        .head(_SHOWN)
+        .head(_MAX_LISTED)
     )
 
 
 def _tabulate_by_group(
-    context: say.Told,
-    half: Half,
+    context: say.PatternContext,
+    half: ItemSample,
     confirmed_rules: Any,
     spec: AuditSpec,
-    limits: Limits,
+    limits: RuleLimits,
     alpha: float,
 ) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
     """Compare sensitive groups within each confirmed pattern; a family of its own."""
@@ -310,29 +339,31 @@ def _tabulate_by_group(
     if not pairs:
         return pl.DataFrame(), []
     rules, items = (np.asarray(indices) for indices in zip(*pairs, strict=True))
-    has_pattern = half.cover(context.mined.members[rules])
-    is_known = of_known_value(half.items, context.items.attribute)[:, items]
-    pattern_sums = half.sums(has_pattern & is_known)
-    group_sums = half.sums(has_pattern & half.items[:, items])
-    contrasts = contrast(group_sums, pattern_sums.less(group_sums))
-    outside = half.sums(~has_pattern & half.items[:, items])
+    has_pattern = half.contains_all(context.mined.members[rules])
+    is_known = mask_known_values(half.items, context.items.attribute)[:, items]
+    pattern_sums = half.sum_low(has_pattern & is_known)
+    group_sums = half.sum_low(has_pattern & half.items[:, items])
+    contrasts = compare_means(group_sums, pattern_sums.subtract(group_sums))
+    outside = half.sum_low(~has_pattern & half.items[:, items])
     n_outside = outside.count.sum(axis=0)
     share = np.divide(
         outside.total.sum(axis=0), n_outside, out=np.full(len(rules), np.nan), where=n_outside > 0
     )
-    is_large_enough = contrasts.enough(limits.min_units, limits.min_clusters)
-    p = adjusted_p(
+    is_large_enough = contrasts.is_large_enough(limits.min_units, limits.min_clusters)
+    p = adjust_contrasts(
         [contrasts],
         replicates=spec.statistics.replicates,
         seed=spec.statistics.seed,
         one_sided=False,
         tested=is_large_enough,
     )
-    names = [say.pattern_name(context, context.mined.members[k]) for k in rules]
+    names = [say.format_pattern_name(context, context.mined.members[k]) for k in rules]
     table = pl.DataFrame(
         {
             "pattern": names,
-            "attribute": [context.words.title(context.items.attribute[j]) for j in items],
+            "attribute": [
+                context.terms.format_attribute(context.items.attribute[j]) for j in items
+            ],
             "group": [context.items.value[j] for j in items],
             "units with it": contrasts.n.astype(np.int64),
             "low-performing": np.where(is_large_enough, contrasts.mean, np.nan),
@@ -349,7 +380,7 @@ def _tabulate_by_group(
         ):
             continue
         group = (context.items.attribute[items[k]], str(context.items.value[items[k]]))
-        claim = say.group_claim(context, names[k], group, contrasts, int(k), float(p[k]))
+        claim = say.format_group_claim(context, names[k], group, contrasts, int(k), float(p[k]))
         own_row = _build_finding(context, claim, contrasts, int(k), float(p[k]))
         rows.append(
             own_row
@@ -359,7 +390,7 @@ def _tabulate_by_group(
                 "group_b": "others of known value with the pattern",
             }
         )
-    return table.head(_SHOWN), rows
+    return table.head(_MAX_LISTED), rows
 
 
 def _is_mirrored(

@@ -12,9 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from isolux.analyses._contrasts import Contrasts, Sums, adjusted_p, cluster_sums, contrast
+from isolux.analyses._contrasts import (
+    Contrasts,
+    ContrastSums,
+    adjust_contrasts,
+    compare_means,
+    sum_by_cluster,
+)
 from isolux.stats.design import IntArray
-from isolux.stats.itemsets import Itemsets, best_part, frequent_itemsets, itemset_counts
+from isolux.stats.itemsets import Itemsets, best_subset_value, frequent_itemsets, itemset_counts
 from isolux.stats.statistic import FloatArray
 
 _Bools = npt.NDArray[np.bool_]
@@ -24,17 +30,17 @@ _MIN_SUBRULE_T = 2.0
 """Standard errors by which a longer rule must exceed each of its subrules to be kept."""
 _MIN_IMPROVEMENT = 0.1
 """Share by which a rule's confidence must exceed that of each of its subrules."""
-_SAME = 0.7
+_MAX_JACCARD = 0.7
 """Of rules whose units overlap by more (Jaccard) only the first is kept."""
 _MAX_RULES = 10  # that are tested on the second half
 
 
 @dataclass(frozen=True, slots=True)
-class Half:
+class ItemSample:
     """Units of some clusters: ``items [n, p]``, ``low [n]``, ``cluster [n]`` numbered from 0."""
 
     items: _Bools
-    low: _Bools
+    is_low: _Bools
     cluster: IntArray
 
     @property
@@ -42,25 +48,25 @@ class Half:
         """Number of clusters."""
         return int(self.cluster.max(initial=-1)) + 1
 
-    def cover(self, members: npt.NDArray[np.int32]) -> _Bools:
+    def contains_all(self, members: npt.NDArray[np.int32]) -> _Bools:
         """Mark the units with all items of each set: ``[n, k]``."""
-        contains = np.ones((len(self.low), len(members)), dtype=np.bool_)
+        contains = np.ones((len(self.is_low), len(members)), dtype=np.bool_)
         for d in range(members.shape[1]):
             has_item = members[:, d] >= 0
             contains[:, has_item] &= self.items[:, members[has_item, d]]
         return contains
 
-    def sums(self, inside: _Bools) -> Sums:
+    def sum_low(self, inside: _Bools) -> ContrastSums:
         """Sum low performance by cluster over sets of units."""
-        return cluster_sums(self.low.astype(np.float64), inside, self.cluster, self.n_clusters)
+        return sum_by_cluster(self.is_low.astype(np.float64), inside, self.cluster, self.n_clusters)
 
-    def everyone(self) -> Sums:
+    def sum_overall(self) -> ContrastSums:
         """Sum low performance by cluster over all units."""
-        return self.sums(np.ones((len(self.low), 1), dtype=np.bool_))
+        return self.sum_low(np.ones((len(self.is_low), 1), dtype=np.bool_))
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RuleLimits:
     """Limits on rules: settings of ``patterns.explain``."""
 
     min_support: float
@@ -70,35 +76,37 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Mined:
+class MinedRules:
     """Selected rules, strongest first: ``members [k, max_length]``; and counts of itemsets.
 
-    ``n_itemsets`` are frequent among the low-performing; ``n_new`` of them improve on all their
-    subrules.
+    ``n_itemsets`` are frequent among the low-performing; ``n_improving`` of them improve on all
+    their subrules.
     """
 
     members: npt.NDArray[np.int32]
     n_itemsets: int
-    n_new: int
+    n_improving: int
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmed:
+class RuleConfirmation:
     """Results of each rule ``[k]`` on the confirmation half.
 
-    ``against_rest`` has the means of low performance in the rule's units and in all others;
-    ``p_adjusted`` is NaN with too few units; ``beyond_parts``: whether the rule exceeds each of its
-    subrules here too; ``coverage`` is the share of the low-performing units with the rule.
+    ``contrasts`` has the means of low performance in the rule's units and in all others;
+    ``p_adjusted`` is NaN with too few units; ``exceeds_subrules``: whether the rule exceeds each of
+    its subrules here too; ``coverage`` is the share of the low-performing units with the rule.
     """
 
-    against_rest: Contrasts
+    contrasts: Contrasts
     p_adjusted: FloatArray
-    beyond_parts: _Bools
+    exceeds_subrules: _Bools
     coverage: FloatArray
-    enough: _Bools
+    is_large_enough: _Bools
 
 
-def halves(items: _Bools, low: _Bools, cluster: IntArray, seed: int) -> tuple[Half, Half]:
+def split_clusters(
+    items: _Bools, low: _Bools, cluster: IntArray, seed: int
+) -> tuple[ItemSample, ItemSample]:
     """Split clusters at random in two; of an odd number the second half has one more.
 
     Examples
@@ -114,11 +122,13 @@ def halves(items: _Bools, low: _Bools, cluster: IntArray, seed: int) -> tuple[Ha
     samples = []
     for is_in_half in (is_first[cluster], ~is_first[cluster]):
         cluster_index = np.unique(cluster[is_in_half], return_inverse=True)[1]
-        samples.append(Half(items[is_in_half], low[is_in_half], cluster_index.astype(np.int64)))
+        samples.append(
+            ItemSample(items[is_in_half], low[is_in_half], cluster_index.astype(np.int64))
+        )
     return samples[0], samples[1]
 
 
-def mine(half: Half, limits: Limits) -> Mined:
+def mine_rules(half: ItemSample, limits: RuleLimits) -> MinedRules:
     """Mine rules: frequent among the low-performing, better than their subrules, large t.
 
     Parameters
@@ -132,16 +142,16 @@ def mine(half: Half, limits: Limits) -> Mined:
         At most ten; by falling t against all other units.
     """
     no_rules = np.empty((0, limits.max_length), np.int32)
-    if not half.low.any() or half.low.all():
-        return Mined(no_rules, 0, 0)
-    low_rows = half.items[half.low]
+    if not half.is_low.any() or half.is_low.all():
+        return MinedRules(no_rules, 0, 0)
+    low_rows = half.items[half.is_low]
     sets = frequent_itemsets(low_rows, min_support=limits.min_support, max_length=limits.max_length)
     n_matching = itemset_counts(half.items, sets.members)
     confidence = sets.count / np.maximum(n_matching, 1)
-    base_rate = float(half.low.mean())
-    best_subrule = best_part(sets, confidence, base_rate)
+    base_rate = float(half.is_low.mean())
+    best_subrule = best_subset_value(sets, confidence, base_rate)
     is_improving = confidence >= best_subrule * (1.0 + _MIN_IMPROVEMENT)
-    n_complement = len(half.low) - n_matching
+    n_complement = len(half.is_low) - n_matching
     is_large_enough = (
         is_improving & (n_matching >= limits.min_units) & (n_complement >= limits.min_units)
     )
@@ -153,34 +163,34 @@ def mine(half: Half, limits: Limits) -> Mined:
     approximate_t = np.where(is_large_enough, (confidence - base_rate) / error, -np.inf)
     shortlist = np.argsort(-approximate_t, kind="stable")[:_MAX_SHORTLIST]
     shortlist = shortlist[np.isfinite(approximate_t[shortlist])]
-    return Mined(
+    return MinedRules(
         _select_rules(half, sets, shortlist, limits), len(sets.count), int(is_improving.sum())
     )
 
 
-def confirm(
-    half: Half, members: npt.NDArray[np.int32], limits: Limits, **test_settings: int
-) -> Confirmed:
+def confirm_rules(
+    half: ItemSample, members: npt.NDArray[np.int32], limits: RuleLimits, **test_settings: int
+) -> RuleConfirmation:
     """Test each rule on the confirmation half; ``how``: replicates and seed."""
-    overall = half.everyone()
-    rule_sums = half.sums(half.cover(members))
-    contrasts = contrast(rule_sums, overall.less(rule_sums))
-    is_large_enough = contrasts.enough(limits.min_units, limits.min_clusters)
-    p = adjusted_p([contrasts], one_sided=True, tested=is_large_enough, **test_settings)
-    n_low = max(int(half.low.sum()), 1)
+    overall = half.sum_overall()
+    rule_sums = half.sum_low(half.contains_all(members))
+    contrasts = compare_means(rule_sums, overall.subtract(rule_sums))
+    is_large_enough = contrasts.is_large_enough(limits.min_units, limits.min_clusters)
+    p = adjust_contrasts([contrasts], one_sided=True, tested=is_large_enough, **test_settings)
+    n_low = max(int(half.is_low.sum()), 1)
     exceeds_subrules = _exceeds_subrules(half, members, rule_sums)
-    return Confirmed(
+    return RuleConfirmation(
         contrasts, p, exceeds_subrules, rule_sums.total.sum(axis=0) / n_low, is_large_enough
     )
 
 
 def _select_rules(
-    half: Half, sets: Itemsets, shortlist: IntArray, limits: Limits
+    half: ItemSample, sets: Itemsets, shortlist: IntArray, limits: RuleLimits
 ) -> npt.NDArray[np.int32]:
     members = sets.members[shortlist]
-    has_rule = half.cover(members)
-    rule_sums = half.sums(has_rule)
-    contrasts = contrast(rule_sums, half.everyone().less(rule_sums))
+    has_rule = half.contains_all(members)
+    rule_sums = half.sum_low(has_rule)
+    contrasts = compare_means(rule_sums, half.sum_overall().subtract(rule_sums))
     is_good = (
         (contrasts.t >= _MIN_T)
         & (np.minimum(contrasts.n_clusters, contrasts.n_clusters_other) >= limits.min_clusters)
@@ -199,10 +209,12 @@ def _select_rules(
 
 
 def _covers_same_units(first: _Bools, second: _Bools) -> bool:
-    return bool((first & second).sum() > _SAME * (first | second).sum())
+    return bool((first & second).sum() > _MAX_JACCARD * (first | second).sum())
 
 
-def _exceeds_subrules(half: Half, members: npt.NDArray[np.int32], rule_sums: Sums) -> _Bools:
+def _exceeds_subrules(
+    half: ItemSample, members: npt.NDArray[np.int32], rule_sums: ContrastSums
+) -> _Bools:
     """Tell which rules exceed every subrule with one condition less, among the subrule's units."""
     exceeds = np.ones(len(members), dtype=np.bool_)
     length = (members >= 0).sum(axis=1)
@@ -212,8 +224,8 @@ def _exceeds_subrules(half: Half, members: npt.NDArray[np.int32], rule_sums: Sum
             continue
         subrule = members[longer].copy()
         subrule[:, d] = -1
-        subrule_sums = half.sums(half.cover(subrule))
-        own_sums = rule_sums.at(longer)
-        t = contrast(own_sums, subrule_sums.less(own_sums)).t
+        subrule_sums = half.sum_low(half.contains_all(subrule))
+        own_sums = rule_sums.take(longer)
+        t = compare_means(own_sums, subrule_sums.subtract(own_sums)).t
         exceeds[longer] &= np.nan_to_num(t) >= _MIN_SUBRULE_T
     return exceeds

@@ -36,30 +36,35 @@ from typing import Any, Literal
 
 import polars as pl
 
-from isolux.analyses._judged import findings_table
-from isolux.analyses._regrouping import at_least, check_settings, settings_of
-from isolux.analyses._sampled import FIXED, sampled_of
+from isolux.analyses._judged import build_findings_table
+from isolux.analyses._regrouping import check_settings, read_settings, require_at_least
+from isolux.analyses._sampled import FIXED_WEIGHTS_NOTE, read_survey_sample
 from isolux.analyses.rank_tests.judged import (
     Correction,
     Test,
-    adjusted,
-    leading,
-    ordered_sides,
-    with_intervals,
+    add_intervals,
+    adjust_pairs,
+    orient_pairs,
+    select_leading_pairs,
 )
 from isolux.analyses.rank_tests.pairs import (
     MIN_SUBJECTS,
-    Ranked,
-    grouped_by,
-    rank_pairs,
-    ranked_scores,
+    ScoreVectors,
+    build_attribute_groups,
+    build_score_vectors,
+    test_pairs,
 )
-from isolux.analyses.rank_tests.sentences import CORRECTIONS, TESTS, differs, nothing_more
-from isolux.statements.leading import MEASURE
-from isolux.statements.words import Words, words_of
-from isolux.stats.ranks.weighted import Weights
+from isolux.analyses.rank_tests.sentences import (
+    CORRECTIONS,
+    TESTS,
+    format_difference,
+    format_no_difference,
+)
+from isolux.statements.leading import MEASURE_COLUMNS
+from isolux.statements.words import RunTerms, words_of
+from isolux.stats.ranks.weighted import RankWeights
 from isolux.vocabulary import works
-from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
@@ -70,7 +75,9 @@ INFO = AnalysisInfo(
     summary="Which attributes' groups have higher and lower scores, by rank tests that take "
     "subjects into account, compared with FHIBE's published procedure.",
     references=(
-        works.FHIBE.at("Methods, Bias discovery in narrow models: Benchmarking analysis"),
+        works.FHIBE.with_location(
+            "Methods, Bias discovery in narrow models: Benchmarking analysis"
+        ),
         Reference(
             "rosner-grove",
             "Rosner, B. & Grove, D. (1999). Use of the Mann-Whitney U-test for clustered data. "
@@ -105,7 +112,7 @@ def explain(
     test: Test = "clustered",
     correction: Correction = "holm",
     replicates: int | None = None,
-) -> Explained:
+) -> AnalysisResult:
     """Test all pairs of groups of every attribute on every score.
 
     Parameters
@@ -143,31 +150,33 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    check_settings("rank_tests", replicates=at_least(100, replicates))
+    check_settings("rank_tests", replicates=require_at_least(100, replicates))
     if "model_a" in run.disparities.columns or _has_no_people(run):
-        return Explained(FINDINGS.empty())
-    spec = settings_of(run, replicates=replicates)
+        return AnalysisResult(FINDINGS.empty())
+    spec = read_settings(run, replicates=replicates)
     if not spec.groups.by and attributes == "by":
         raise SpecError(
             "this run has no attribute to compare groups of",
             expected="an audit with --by",
             hint="--analysis-option rank_tests.attributes=all takes all that the dataset has",
         )
-    score_vectors = ranked_scores(run.scores)
-    survey_sample = sampled_of(
+    score_vectors = build_score_vectors(run.scores)
+    survey_sample = read_survey_sample(
         run, score_vectors.units, score_vectors.cluster, "the analysis rank_tests"
     )
     if survey_sample is not None:
-        weights = Weights(survey_sample.weight, score_vectors.cluster, survey_sample.strata)
-        score_vectors = replace(score_vectors, drawn=weights)
-    attribute_groups, left_out = grouped_by(run, spec, score_vectors, every=attributes == "all")
-    pairs, small_groups = rank_pairs(score_vectors, attribute_groups)
+        weights = RankWeights(survey_sample.weight, score_vectors.cluster, survey_sample.strata)
+        score_vectors = replace(score_vectors, survey_weights=weights)
+    attribute_groups, left_out = build_attribute_groups(
+        run, spec, score_vectors, is_every=attributes == "all"
+    )
+    pairs, small_groups = test_pairs(score_vectors, attribute_groups)
     terms = words_of(run)
     notes = [
         *_build_notes(run, score_vectors, terms),
         *(
-            [f"rank_tests: {FIXED}"]
-            if survey_sample is not None and survey_sample.calibrated
+            [f"rank_tests: {FIXED_WEIGHTS_NOTE}"]
+            if survey_sample is not None and survey_sample.is_calibrated
             else []
         ),
         *left_out,
@@ -175,25 +184,27 @@ def explain(
     ]
     if pairs.is_empty():
         notes.append("no attribute has two groups that are large enough to be ranked")
-        return Explained(FINDINGS.empty(), {}, tuple(notes))
-    tested_pairs = ordered_sides(
-        adjusted(pairs, test, correction, 1.0 - spec.statistics.level), terms.metrics
+        return AnalysisResult(FINDINGS.empty(), {}, tuple(notes))
+    tested_pairs = orient_pairs(
+        adjust_pairs(pairs, test, correction, 1.0 - spec.statistics.level), terms.metrics
     )
-    leading_pairs = with_intervals(
-        leading(tested_pairs),
+    leading_pairs = add_intervals(
+        select_leading_pairs(tested_pairs),
         score_vectors,
         attribute_groups,
         replicates=spec.statistics.replicates,
         seed=spec.statistics.seed,
         level=spec.statistics.level,
     )
-    if score_vectors.drawn is not None and test == "clustered":
+    if score_vectors.survey_weights is not None and test == "clustered":
         name = TESTS["weighted"]
     else:
         name = TESTS["rows" if terms.cluster is None else test]
     test_description = f"{name}, {CORRECTIONS[correction].format(m=tested_pairs['p'].count())}"
     findings = _build_findings(leading_pairs, terms, name, test_description, spec.statistics.level)
-    return Explained(findings, _build_tables(leading_pairs, terms, test_description), tuple(notes))
+    return AnalysisResult(
+        findings, _build_tables(leading_pairs, terms, test_description), tuple(notes)
+    )
 
 
 def _has_no_people(run: Run) -> bool:
@@ -210,7 +221,7 @@ def _has_no_people(run: Run) -> bool:
     )
 
 
-def _build_notes(run: Run, score_vectors: Ranked, terms: Words) -> list[str]:
+def _build_notes(run: Run, score_vectors: ScoreVectors, terms: RunTerms) -> list[str]:
     notes = []
     ranked_metrics = set(score_vectors.measures["metric"])
     unranked = [m for m in run.group_metrics["metric"].unique().sort() if m not in ranked_metrics]
@@ -225,7 +236,8 @@ def _build_notes(run: Run, score_vectors: Ranked, terms: Words) -> list[str]:
         pl.Series([bool(len(set(v[v == v])) == 1) for v in score_vectors.values])  # noqa: PLR0124
     )
     notes += [
-        f"{terms.measure(row)}: every unit has the same score, so no group ranks above another"
+        f"{terms.format_metric(row)}: every unit has the same score, so no group ranks above"
+        " another"
         for row in constant.iter_rows(named=True)
     ]
     unknown = sorted(m for m in ranked_metrics if m not in terms.metrics)
@@ -234,7 +246,7 @@ def _build_notes(run: Run, score_vectors: Ranked, terms: Words) -> list[str]:
     return notes
 
 
-def _note_small_groups(small_groups: pl.DataFrame, terms: Words) -> list[str]:
+def _note_small_groups(small_groups: pl.DataFrame, terms: RunTerms) -> list[str]:
     notes = []
     for (attribute,), rows in small_groups.partition_by("attribute", as_dict=True).items():
         group_list = [
@@ -243,38 +255,44 @@ def _note_small_groups(small_groups: pl.DataFrame, terms: Words) -> list[str]:
         if rows.height > len(group_list):
             group_list.append(f"{rows.height - len(group_list):,} more")
         notes.append(
-            f"{terms.title(str(attribute))}: not ranked, for a group needs {MIN_SUBJECTS} "
-            f"subjects with a score: {', '.join(group_list)}"
+            f"{terms.format_attribute(str(attribute))}: not ranked, for a group needs"
+            f" {MIN_SUBJECTS} subjects with a score: {', '.join(group_list)}"
         )
     return notes
 
 
 def _build_findings(
-    leading_pairs: pl.DataFrame, terms: Words, test_name: str, test_description: str, level: float
+    leading_pairs: pl.DataFrame,
+    terms: RunTerms,
+    test_name: str,
+    test_description: str,
+    level: float,
 ) -> pl.DataFrame:
     differ = leading_pairs.filter("found").sort("p_adjusted", maintain_order=True)
     rows = [_build_finding(row, terms, test_description) for row in differ.iter_rows(named=True)]
     not_differing = leading_pairs.filter(~pl.col("found"))
-    for measure_rows in not_differing.partition_by(MEASURE, maintain_order=True):
+    for measure_rows in not_differing.partition_by(MEASURE_COLUMNS, maintain_order=True):
         attribute_rows = measure_rows.rows(named=True)
         rows.append(
             {
                 "analysis": "rank_tests",
-                "claim": nothing_more(attribute_rows, terms, test_name, level),
+                "claim": format_no_difference(attribute_rows, terms, test_name, level),
                 "reference": "fhibe",
                 "status": "ok",
                 "metric": attribute_rows[0]["metric"],
                 "label": attribute_rows[0]["label"],
             }
         )
-    return findings_table(rows)
+    return build_findings_table(rows)
 
 
-def _build_finding(row: Mapping[str, Any], terms: Words, test_description: str) -> dict[str, Any]:
+def _build_finding(
+    row: Mapping[str, Any], terms: RunTerms, test_description: str
+) -> dict[str, Any]:
     names = ("low", "high", "metric", "label", "attribute", "group_a", "group_b", "p_adjusted")
     return {
         "analysis": "rank_tests",
-        "claim": differs(row, terms, test_description),
+        "claim": format_difference(row, terms, test_description),
         "effect": row["disparity"],
         "n": row["n_a"] + row["n_b"],
         "reference": "fhibe",
@@ -284,7 +302,7 @@ def _build_finding(row: Mapping[str, Any], terms: Words, test_description: str) 
 
 
 def _build_tables(
-    leading_pairs: pl.DataFrame, terms: Words, test_description: str
+    leading_pairs: pl.DataFrame, terms: RunTerms, test_description: str
 ) -> dict[str, pl.DataFrame]:
     """Build tables: each attribute's leading pair by p, and where the two procedures disagree."""
     ordered = leading_pairs.sort(
@@ -301,12 +319,12 @@ def _build_tables(
     return {name: _format_table(frame.head(_MAX_LISTED), terms) for name, frame in tables.items()}
 
 
-def _format_table(leading_pairs: pl.DataFrame, terms: Words) -> pl.DataFrame:
+def _format_table(leading_pairs: pl.DataFrame, terms: RunTerms) -> pl.DataFrame:
     rows = [
         {
             "model": row["model"],
-            "metric": terms.measure(row),
-            "attribute": terms.title(row["attribute"]),
+            "metric": terms.format_metric(row),
+            "attribute": terms.format_attribute(row["attribute"]),
             "worst": row["group_a"],
             "best": row["group_b"],
             "better is": row["direction"],
@@ -329,4 +347,4 @@ def _format_table(leading_pairs: pl.DataFrame, terms: Words) -> pl.DataFrame:
     frame = pl.DataFrame(rows, infer_schema_length=None).with_columns(
         pl.selectors.float().round_sig_figs(_DIGITS)
     )
-    return frame if terms.models > 1 else frame.drop("model")
+    return frame if terms.n_models > 1 else frame.drop("model")

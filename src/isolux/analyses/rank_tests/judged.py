@@ -13,30 +13,32 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.analyses.rank_tests.pairs import Grouped, Ranked
-from isolux.statements.leading import MEASURE
+from isolux.analyses.rank_tests.pairs import AttributeGroups, ScoreVectors
+from isolux.statements.leading import MEASURE_COLUMNS
 from isolux.stats.design import IntArray
 from isolux.stats.multiplicity import benjamini_hochberg, bonferroni, holm
 from isolux.stats.ranks import disparity_of_medians, median_replicates
-from isolux.stats.sampling import rao_wu
+from isolux.stats.sampling import rao_wu_weights
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import blocks, multinomial
+from isolux.stats.weights import multinomial_weights, seeded_blocks
 from isolux.vocabulary.info import Metric
 
 Test = Literal["clustered", "naive"]
 Correction = Literal["holm", "bh", "published"]
-LINE = (*MEASURE, "attribute")
+ATTRIBUTE_KEY = (*MEASURE_COLUMNS, "attribute")
 _GROUP_COLUMNS = ("group", "n", "clusters", "median", "mean")
 
 
-def adjusted(pairs: pl.DataFrame, test: Test, correction: Correction, alpha: float) -> pl.DataFrame:
+def adjust_pairs(
+    pairs: pl.DataFrame, test: Test, correction: Correction, alpha: float
+) -> pl.DataFrame:
     """Add ``p``, ``p_adjusted``, ``found``, and ``p_published``, ``found_published``."""
     pairs = pairs.with_columns(p=pl.col(f"p_{test}"))
     line_index = pairs.select(pl.struct("vector", "place").rank("dense")).to_series().to_numpy()
-    published = _within(pairs["p_naive"].to_numpy(), line_index)
+    published = _adjust_within(pairs["p_naive"].to_numpy(), line_index)
     p = pairs["p"].to_numpy()
     if correction == "published":
-        p_adjusted = _within(p, line_index)
+        p_adjusted = _adjust_within(p, line_index)
     else:
         p_adjusted = holm(p) if correction == "holm" else benjamini_hochberg(p)
     return pairs.with_columns(
@@ -48,7 +50,7 @@ def adjusted(pairs: pl.DataFrame, test: Test, correction: Correction, alpha: flo
     )
 
 
-def _within(p: FloatArray, line_index: npt.NDArray[np.uint32]) -> FloatArray:
+def _adjust_within(p: FloatArray, line_index: npt.NDArray[np.uint32]) -> FloatArray:
     p_adjusted = np.full(len(p), np.nan)
     order = np.argsort(line_index, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(line_index[order])) + 1):
@@ -56,7 +58,7 @@ def _within(p: FloatArray, line_index: npt.NDArray[np.uint32]) -> FloatArray:
     return p_adjusted
 
 
-def ordered_sides(pairs: pl.DataFrame, metrics: Mapping[str, Metric]) -> pl.DataFrame:
+def orient_pairs(pairs: pl.DataFrame, metrics: Mapping[str, Metric]) -> pl.DataFrame:
     """Orient pairs so that ``a`` is the worse group, and add D."""
     directions = {name: metric.direction for name, metric in metrics.items()}
     metric = pl.col("metric")
@@ -100,9 +102,9 @@ def ordered_sides(pairs: pl.DataFrame, metrics: Mapping[str, Metric]) -> pl.Data
     ).with_columns(against=pl.col("worse") < 0.5)
 
 
-def leading(pairs: pl.DataFrame) -> pl.DataFrame:
+def select_leading_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     """Select one pair for each measure and attribute: the significant one with the highest D."""
-    counts = pairs.group_by(LINE, maintain_order=True).agg(
+    counts = pairs.group_by(ATTRIBUTE_KEY, maintain_order=True).agg(
         pairs=pl.len(), n_found=pl.sum("found"), n_published=pl.sum("found_published")
     )
     superiority_distance = (pl.col("worse") - 0.5).abs()
@@ -119,14 +121,18 @@ def leading(pairs: pl.DataFrame) -> pl.DataFrame:
         descending=[False, False, True, True],
         maintain_order=True,
     )
-    first_pairs = ordered.unique(LINE, keep="first", maintain_order=True).drop("first", "second")
-    return first_pairs.join(counts, on=LINE, how="left", nulls_equal=True, maintain_order="left")
+    first_pairs = ordered.unique(ATTRIBUTE_KEY, keep="first", maintain_order=True).drop(
+        "first", "second"
+    )
+    return first_pairs.join(
+        counts, on=ATTRIBUTE_KEY, how="left", nulls_equal=True, maintain_order="left"
+    )
 
 
-def with_intervals(
+def add_intervals(
     leading_pairs: pl.DataFrame,
-    score_vectors: Ranked,
-    attributes: list[Grouped],
+    score_vectors: ScoreVectors,
+    attributes: list[AttributeGroups],
     *,
     replicates: int,
     seed: int,
@@ -143,7 +149,7 @@ def with_intervals(
         # The observed order of the two stays, so a replicate's D may be negative.
         group_units = [
             units[~np.isnan(values[units])]
-            for units in (groups.units_of(row["group_a"]), groups.units_of(row["group_b"]))
+            for units in (groups.get_units(row["group_a"]), groups.get_units(row["group_b"]))
         ]
         if row["direction"] == "lower":
             group_units.reverse()
@@ -160,25 +166,25 @@ def with_intervals(
 
 def _replicate_disparity(
     values: FloatArray,
-    score_vectors: Ranked,
+    score_vectors: ScoreVectors,
     group_units: list[IntArray],
     replicates: int,
     seed: int,
 ) -> FloatArray:
     """Compute D of two groups, the lower first, on resampled clusters, within strata: ``[r]``."""
-    cluster, survey_weights = score_vectors.cluster, score_vectors.drawn
+    cluster, survey_weights = score_vectors.cluster, score_vectors.survey_weights
     cluster_ids, code = np.unique(cluster[np.concatenate(group_units)], return_inverse=True)
     codes = np.split(code, [len(group_units[0])])
     blocks_evaluated = []
-    for rng, size in blocks(replicates, seed, "rank bootstrap"):
+    for rng, size in seeded_blocks(replicates, seed, "rank bootstrap"):
         if survey_weights is None:
-            weights = multinomial(rng, np.ones(len(cluster_ids), dtype=np.int64), size)
+            weights = multinomial_weights(rng, np.ones(len(cluster_ids), dtype=np.int64), size)
             low, high = (
                 median_replicates(values[units], cluster_code, weights)
                 for units, cluster_code in zip(group_units, codes, strict=True)
             )
         else:
-            resampling_weights = rao_wu(
+            resampling_weights = rao_wu_weights(
                 rng, int(cluster.max(initial=-1)) + 1, survey_weights.strata, size
             )
             low, high = (

@@ -13,26 +13,26 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from isolux.analyses._answers import answer_columns
-from isolux.analyses._regrouping import groups_of
-from isolux.statements.leading import MEASURE
+from isolux.analyses._answers import find_prediction_columns
+from isolux.analyses._regrouping import build_groups
+from isolux.statements.leading import MEASURE_COLUMNS
 from isolux.stats.design import IntArray
-from isolux.stats.ranks import RankTests, cells_of, compare_groups, sort_scores
-from isolux.stats.ranks.weighted import Weights, compare_weighted, weighted_median
+from isolux.stats.ranks import RankTests, build_group_cells, compare_groups, sort_scores
+from isolux.stats.ranks.weighted import RankWeights, compare_weighted, weighted_median
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.spec import AuditSpec
 
-_AT_ONCE = 64
+_VECTORS_PER_BATCH = 64
 """Vectors compared in one batch: each needs a table of groups by groups."""
-_PART = "\x1f"
+_SEPARATOR = "\x1f"
 MIN_SUBJECTS = 10
 """Smallest group, in clusters with a score: the paper's."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class ScoreVectors:
     """Score vectors by unit.
 
     Parameters
@@ -45,7 +45,7 @@ class Ranked:
         The n units.
     cluster : [n] int
         Each unit's cluster, from 0.
-    drawn : Weights, optional
+    survey_weights : Weights, optional
         Survey weights: medians, means and the clustered test are then weighted, within strata.
     """
 
@@ -53,31 +53,31 @@ class Ranked:
     values: FloatArray
     units: pl.Series
     cluster: IntArray
-    drawn: Weights | None = None
+    survey_weights: RankWeights | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
+class AttributeGroups:
     """One attribute's groups: entry i puts unit ``unit[i]`` into group ``group[i]``."""
 
     attribute: str
-    names: tuple[str, ...]
+    group_names: tuple[str, ...]
     unit: IntArray
     group: IntArray
 
-    def units_of(self, name: str) -> IntArray:
+    def get_units(self, name: str) -> IntArray:
         """Return the units of one group."""
-        units: IntArray = self.unit[self.group == self.names.index(name)]
+        units: IntArray = self.unit[self.group == self.group_names.index(name)]
         return units
 
 
-def ranked_scores(scores: pl.DataFrame) -> Ranked:
+def build_score_vectors(scores: pl.DataFrame) -> ScoreVectors:
     """Build score vectors by units; NaN where a unit has no value."""
     scores = scores.drop_nulls("value")
     units = scores["unit_id"].unique(maintain_order=True)
-    measures = scores.select(MEASURE).unique(maintain_order=True).sort(MEASURE)
+    measures = scores.select(MEASURE_COLUMNS).unique(maintain_order=True).sort(MEASURE_COLUMNS)
     rows = scores.join(
-        measures.with_row_index("vector"), on=list(MEASURE), how="left", nulls_equal=True
+        measures.with_row_index("vector"), on=list(MEASURE_COLUMNS), how="left", nulls_equal=True
     ).join(pl.DataFrame({"unit_id": units}).with_row_index("unit"), on="unit_id", how="left")
     values = np.full((measures.height, len(units)), np.nan)
     values[rows["vector"].to_numpy(), rows["unit"].to_numpy()] = rows["value"].to_numpy()
@@ -91,21 +91,25 @@ def ranked_scores(scores: pl.DataFrame) -> Ranked:
         .otherwise(pl.format("cluster\x1f{}", "cluster_id"))
     ).to_series()
     cluster: IntArray = cluster_name.rank("dense").cast(pl.Int64).to_numpy() - 1
-    return Ranked(measures, values, units, cluster)
+    return ScoreVectors(measures, values, units, cluster)
 
 
-def grouped_by(
-    run: Run, spec: AuditSpec, score_vectors: Ranked, *, every: bool
-) -> tuple[list[Grouped], list[str]]:
+def build_attribute_groups(
+    run: Run, spec: AuditSpec, score_vectors: ScoreVectors, *, is_every: bool
+) -> tuple[list[AttributeGroups], list[str]]:
     """Build every attribute's groups by the run's settings, without unknown values."""
     settings = spec.groups.model_copy(update={"unknown": "drop"})
-    if not every:
-        return _parted(groups_of(run, settings, score_vectors.units), score_vectors), []
-    groups: list[Grouped] = []
+    if not is_every:
+        return _split_attributes(
+            build_groups(run, settings, score_vectors.units), score_vectors
+        ), []
+    groups: list[AttributeGroups] = []
     notes: list[str] = []
     attributes = run.attributes["attribute"].unique().sort()
     predictions = [
-        name for name in answer_columns(spec.predictions, attributes) if name not in settings.by
+        name
+        for name in find_prediction_columns(spec.predictions, attributes)
+        if name not in settings.by
     ]
     if predictions:
         notes.append(f"not ranked, for models said it of people: {', '.join(predictions)}")
@@ -116,24 +120,26 @@ def grouped_by(
             update={"by": tuple(dict.fromkeys((*settings.by, name)))}
         )
         try:
-            members = groups_of(run, attribute_settings, score_vectors.units).filter(
+            members = build_groups(run, attribute_settings, score_vectors.units).filter(
                 pl.col("attribute") == name
             )
         except IsoluxError as error:
             notes.append(f"{name} was not ranked: {str(error).splitlines()[0]}")
             continue
-        groups += _parted(members, score_vectors)
+        groups += _split_attributes(members, score_vectors)
     crossed = [name for name in settings.by if "*" in name]
     if crossed:
-        members_crossed = groups_of(run, settings, score_vectors.units)
-        groups += _parted(members_crossed.filter(pl.col("attribute").is_in(crossed)), score_vectors)
+        members_crossed = build_groups(run, settings, score_vectors.units)
+        groups += _split_attributes(
+            members_crossed.filter(pl.col("attribute").is_in(crossed)), score_vectors
+        )
     return groups, notes
 
 
-def _parted(members: pl.DataFrame, score_vectors: Ranked) -> list[Grouped]:
+def _split_attributes(members: pl.DataFrame, score_vectors: ScoreVectors) -> list[AttributeGroups]:
     unit_index = pl.DataFrame({"unit_id": score_vectors.units}).with_row_index("unit")
     rows = members.join(unit_index, on="unit_id", how="inner", maintain_order="left").with_columns(
-        key=pl.col("values").list.join(_PART)
+        key=pl.col("values").list.join(_SEPARATOR)
     )
     attribute_groups = []
     for (attribute,), attribute_rows in rows.partition_by("attribute", as_dict=True).items():
@@ -142,7 +148,7 @@ def _parted(members: pl.DataFrame, score_vectors: Ranked) -> list[Grouped]:
             groups.select("key").with_row_index("code"), on="key", how="left"
         )
         attribute_groups.append(
-            Grouped(
+            AttributeGroups(
                 str(attribute),
                 tuple(groups["group"]),
                 coded_rows["unit"].cast(pl.Int64).to_numpy(),
@@ -152,21 +158,23 @@ def _parted(members: pl.DataFrame, score_vectors: Ranked) -> list[Grouped]:
     return attribute_groups
 
 
-def rank_pairs(
-    score_vectors: Ranked, attributes: Sequence[Grouped]
+def test_pairs(
+    score_vectors: ScoreVectors, attributes: Sequence[AttributeGroups]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Test every pair of groups that are large enough."""
     pairs, small = [], []
-    for start in range(0, len(score_vectors.values), _AT_ONCE):
-        scores = sort_scores(score_vectors.values[start : start + _AT_ONCE])
+    for start in range(0, len(score_vectors.values), _VECTORS_PER_BATCH):
+        scores = sort_scores(score_vectors.values[start : start + _VECTORS_PER_BATCH])
         for position, groups in enumerate(attributes):
-            cells = cells_of(groups.unit, groups.group, score_vectors.cluster, len(groups.names))
+            cells = build_group_cells(
+                groups.unit, groups.group, score_vectors.cluster, len(groups.group_names)
+            )
             tests = compare_groups(scores, cells)
             is_large_enough = (tests.clusters >= MIN_SUBJECTS) & (tests.n > 0)
-            if score_vectors.drawn is not None:
+            if score_vectors.survey_weights is not None:
                 tests = _weight_tests(tests, is_large_enough, groups, score_vectors, start)
-            pairs.append(_rows(tests, is_large_enough, groups, start, position))
-            small.append(_sizes(tests, is_large_enough, groups))
+            pairs.append(_build_pair_rows(tests, is_large_enough, groups, start, position))
+            small.append(_build_size_rows(tests, is_large_enough, groups))
     measures = score_vectors.measures.with_columns(vector=pl.int_range(pl.len(), dtype=pl.Int64))
     tested_pairs = pl.concat(pairs).join(measures, on="vector", how="left", maintain_order="left")
     sizes = pl.concat(small).group_by("attribute", "group", maintain_order=True)
@@ -182,12 +190,12 @@ def rank_pairs(
 def _weight_tests(
     tests: RankTests,
     is_large_enough: np.ndarray,
-    groups: Grouped,
-    score_vectors: Ranked,
+    groups: AttributeGroups,
+    score_vectors: ScoreVectors,
     start: int,
 ) -> RankTests:
     """Weight the statistics of groups that are large enough; the naive test stays as published."""
-    assert score_vectors.drawn is not None  # noqa: S101 - asked before
+    assert score_vectors.survey_weights is not None  # noqa: S101 - asked before
     median, mean = tests.median.copy(), tests.mean.copy()
     superiority, p = tests.superiority.copy(), tests.p_clustered.copy()
     for v in range(len(tests.n)):
@@ -196,12 +204,12 @@ def _weight_tests(
         for g in np.flatnonzero(is_large_enough[v]):
             units = groups.unit[groups.group == g]
             units_by_group[int(g)] = units = units[~np.isnan(scores[units])]
-            weight = score_vectors.drawn.weight[units]
+            weight = score_vectors.survey_weights.weight[units]
             median[v, g] = weighted_median(scores[units], weight)
             mean[v, g] = np.average(scores[units], weights=weight)
         for a, b in combinations(units_by_group, 2):
             weighted_test = compare_weighted(
-                scores, (units_by_group[a], units_by_group[b]), score_vectors.drawn
+                scores, (units_by_group[a], units_by_group[b]), score_vectors.survey_weights
             )
             superiority[v, a, b], superiority[v, b, a] = (
                 weighted_test.superiority,
@@ -211,13 +219,17 @@ def _weight_tests(
     return replace(tests, median=median, mean=mean, superiority=superiority, p_clustered=p)
 
 
-def _rows(
-    tests: RankTests, is_large_enough: np.ndarray, own: Grouped, start: int, position: int
+def _build_pair_rows(
+    tests: RankTests,
+    is_large_enough: np.ndarray,
+    groups: AttributeGroups,
+    start: int,
+    position: int,
 ) -> pl.DataFrame:
-    k = len(own.names)
+    k = len(groups.group_names)
     upper = np.triu(np.ones((k, k), dtype=bool), 1)
     v, a, b = np.nonzero(is_large_enough[:, :, None] & is_large_enough[:, None, :] & upper)
-    names = pl.Series(own.names, dtype=pl.String)
+    names = pl.Series(groups.group_names, dtype=pl.String)
     group_columns = {}
     for suffix, group_index in (("a", a), ("b", b)):
         group_columns[f"group_{suffix}"] = names.gather(group_index)
@@ -227,7 +239,7 @@ def _rows(
         {
             "vector": (v + start).astype(np.int64),
             "place": np.full(len(v), position, dtype=np.int64),
-            "attribute": pl.Series([own.attribute] * len(v), dtype=pl.String),
+            "attribute": pl.Series([groups.attribute] * len(v), dtype=pl.String),
             **group_columns,
             "superiority": tests.superiority[v, a, b],
             "p_naive": tests.p_naive[v, a, b],
@@ -237,11 +249,13 @@ def _rows(
     )
 
 
-def _sizes(tests: RankTests, is_large_enough: np.ndarray, groups: Grouped) -> pl.DataFrame:
+def _build_size_rows(
+    tests: RankTests, is_large_enough: np.ndarray, groups: AttributeGroups
+) -> pl.DataFrame:
     return pl.DataFrame(
         {
-            "attribute": pl.Series([groups.attribute] * len(groups.names), dtype=pl.String),
-            "group": pl.Series(groups.names, dtype=pl.String),
+            "attribute": pl.Series([groups.attribute] * len(groups.group_names), dtype=pl.String),
+            "group": pl.Series(groups.group_names, dtype=pl.String),
             "n": tests.n.max(axis=0),
             "clusters": tests.clusters.max(axis=0),
             "enough": is_large_enough.any(axis=0),

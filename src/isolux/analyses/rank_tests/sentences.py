@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from isolux.statements.numbers import fixed, interval, signed_points
-from isolux.statements.words import Words, level_of, lowered
-from isolux.vocabulary.words import listed
+from isolux.statements.numbers import format_fixed, format_interval, format_signed_points
+from isolux.statements.words import RunTerms, format_level, lower_first_letter
+from isolux.vocabulary.words import join_words
 
 CORRECTIONS = {
     "holm": "Holm over {m:,} tests",
@@ -27,10 +27,11 @@ TESTS = {
 _MAX_LISTED = 8
 
 
-def differs(row: Mapping[str, Any], terms: Words, test_description: str) -> str:
+def format_difference(row: Mapping[str, Any], terms: RunTerms, test_description: str) -> str:
     """Write which pair of groups of one attribute differs most."""
     text = (
-        f"{terms.measure(row)} by {terms.title(row['attribute'])}: {row['group_a']} "
+        f"{terms.format_metric(row)} by {terms.format_attribute(row['attribute'])}:"
+        f" {row['group_a']} "
         f"{'scores lower' if row['direction'] == 'none' else 'is served worse'} than "
         f"{row['group_b']}"
     )
@@ -39,48 +40,52 @@ def differs(row: Mapping[str, Any], terms: Words, test_description: str) -> str:
     text += (
         f"; {_format_medians(row, terms)}. Of two units, one of each, that of {row['group_a']} has "
         f"the {'lower' if row['direction'] == 'none' else 'worse'} score in "
-        f"{100 * row['worse']:.0f} of 100 cases, ties half; {_counts(row, terms)}; "
-        f"{terms.own_p(row['p_adjusted'])} ({test_description})."
+        f"{100 * row['worse']:.0f} of 100 cases, ties half; {_format_counts(row, terms)}; "
+        f"{terms.format_adjusted_p(row['p_adjusted'])} ({test_description})."
     )
     if row["against"]:
         text += f" The {row['decided_by']}s and the ranks point opposite ways: look at both groups."
     if row["pairs"] > 1:
         text += f" {row['n_found']:,} of {row['pairs']:,} pairs of groups differ by this test."
-    return terms.start(row["model"], text)
+    return terms.begin_sentence(row["model"], text)
 
 
-def nothing_more(
-    rows: Sequence[Mapping[str, Any]], terms: Words, test_name: str, level: float
+def format_no_difference(
+    rows: Sequence[Mapping[str, Any]], terms: RunTerms, test_name: str, level: float
 ) -> str:
     """Write for one measure where no difference was found, and where the published test claims."""
-    names = [terms.title(row["attribute"]) for row in rows]
-    text = f"{lowered(terms.measure(rows[0]))}: the {test_name} found no difference between "
-    text += f"groups of {_listed(names)}"
+    names = [terms.format_attribute(row["attribute"]) for row in rows]
+    text = (
+        f"{lower_first_letter(terms.format_metric(rows[0]))}: the {test_name} found no difference"
+        " between "
+    )
+    text += f"groups of {_format_list(names)}"
     p_values = [row["p_adjusted"] for row in rows if row["p_adjusted"] is not None]
-    text += f" (smallest {terms.own_p(min(p_values))})." if p_values else "."
+    text += f" (smallest {terms.format_adjusted_p(min(p_values))})." if p_values else "."
     claimed = [row for row in rows if row["n_published"]]
     if claimed:
         attribute_list = [
-            f"{terms.title(row['attribute'])} ({row['n_published']:,} of {row['pairs']:,} pairs)"
+            f"{terms.format_attribute(row['attribute'])} ({row['n_published']:,} of"
+            f" {row['pairs']:,} pairs)"
             for row in claimed
         ]
         text += (
-            f" FHIBE's published test would claim differences by {_listed(attribute_list)} at "
+            f" FHIBE's published test would claim differences by {_format_list(attribute_list)} at "
             f"{1 - level:.3g}: it "
             + ("treats every unit as a different person and " if terms.cluster is not None else "")
             + "corrects for one attribute at a time, so they may be chance."
         )
-    return terms.start(rows[0]["model"], text)
+    return terms.begin_sentence(rows[0]["model"], text)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _format_list(names: Sequence[str]) -> str:
     rest_text = [f"{len(names) - _MAX_LISTED:,} more"] if len(names) > _MAX_LISTED else []
-    return listed([*names[:_MAX_LISTED], *rest_text], last="and")
+    return join_words([*names[:_MAX_LISTED], *rest_text], last="and")
 
 
-def _format_medians(row: Mapping[str, Any], terms: Words) -> str:
-    unit = terms.unit(row)
-    format_points = partial(signed_points, unit=unit)
+def _format_medians(row: Mapping[str, Any], terms: RunTerms) -> str:
+    unit = terms.find_unit(row)
+    format_points = partial(format_signed_points, unit=unit)
 
     if row["decided_by"] == "median":
         text = (
@@ -95,14 +100,14 @@ def _format_medians(row: Mapping[str, Any], terms: Words) -> str:
             text += f"with the same means ({format_points(row['mean_a'])}), the ranks alone decide"
     if row["disparity"] is None:
         return f"{text}; D is undefined, for a median is 0 or negative"
-    text += f", D = {fixed(row['disparity'], 2)}"
+    text += f", D = {format_fixed(row['disparity'], 2)}"
     if row["low"] is None:
         return text
-    interval_text = interval(row["low"], row["high"], "", places=2)
-    return f"{text} ({level_of(terms)} interval {interval_text})"
+    interval_text = format_interval(row["low"], row["high"], "", places=2)
+    return f"{text} ({format_level(terms)} interval {interval_text})"
 
 
-def _counts(row: Mapping[str, Any], terms: Words) -> str:
+def _format_counts(row: Mapping[str, Any], terms: RunTerms) -> str:
     text = f"n = {row['n_a']:,} and {row['n_b']:,}"
     if terms.cluster is None:
         return text

@@ -23,22 +23,27 @@ from typing import Any, Unpack
 import numpy as np
 import polars as pl
 
-from isolux.analyses._features import Features, items_of, kinds_of, without
-from isolux.analyses._judged import (
-    Judged,
-    ScoreSettings,
-    findings_table,
-    judged_of,
-    nothing_to_judge,
+from isolux.analyses._features import (
+    Features,
+    build_items,
+    classify_attributes,
+    drop_outcome_proxies,
 )
-from isolux.analyses._regrouping import at_least, check_settings, settings_of
-from isolux.analyses._sampled import FIXED, rows_of_units, sampled_of
-from isolux.analyses.slices.searching import Suggested, asked, search
-from isolux.statements.numbers import points, value_text, with_unit
-from isolux.statements.words import Words, level_of, words_of
+from isolux.analyses._judged import (
+    ScoreSettings,
+    UnitScores,
+    build_findings_table,
+    has_no_scored_units,
+    load_unit_scores,
+)
+from isolux.analyses._regrouping import check_settings, read_settings, require_at_least
+from isolux.analyses._sampled import FIXED_WEIGHTS_NOTE, read_survey_sample, take_sample_rows
+from isolux.analyses.slices.searching import CandidateSlices, find_candidates, compare_slices
+from isolux.statements.numbers import format_points, format_value, format_with_unit
+from isolux.statements.words import RunTerms, format_level, words_of
 from isolux.stats.multiplicity import holm
 from isolux.vocabulary import works
-from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import FINDINGS
@@ -56,7 +61,7 @@ INFO = AnalysisInfo(
             "sections 2 and 3: the score and its bounds",
             "https://doi.org/10.1145/3448016.3457323",
         ),
-        works.HOLM.at("the correction"),
+        works.HOLM.with_location("the correction"),
     ),
     assumptions=(
         (
@@ -79,23 +84,24 @@ _BINS = 4  # quantiles of attributes that are numbers
 class _SliceContext:
     """One model's slices: candidates, test results on the other half, and terms."""
 
-    judged: Judged
+    scores: UnitScores
     items: Features
-    suggested: Suggested
-    answers: pl.DataFrame
-    words: Words
+    candidates: CandidateSlices
+    test_results: pl.DataFrame
+    terms: RunTerms
 
-    def name(self, k: int) -> str:
+    def format_name(self, k: int) -> str:
         """Name a slice by its values: ``light: dim, box size: small``."""
-        columns = [j for j in self.suggested.found.members[k].tolist() if j >= 0]
+        columns = [j for j in self.candidates.slices.members[k].tolist() if j >= 0]
         return ", ".join(
-            f"{self.words.title(self.items.attribute[j])}: {self.items.value[j]}" for j in columns
+            f"{self.terms.format_attribute(self.items.attribute[j])}: {self.items.value[j]}"
+            for j in columns
         )
 
 
 def explain(
     run: Run, *, most: int = 5, min_support: float = 0.01, **scores: Unpack[ScoreSettings]
-) -> Explained:
+) -> AnalysisResult:
     """Find the worst slices on one half of the clusters and test them on the other.
 
     Parameters
@@ -140,45 +146,45 @@ def explain(
     """
     check_settings(
         "slices",
-        most=at_least(1, most),
+        most=require_at_least(1, most),
         min_support=(min_support, 0.0 < min_support < 1.0, "above 0 and below 1"),
     )
-    if nothing_to_judge(run):
-        return Explained(FINDINGS.empty())
-    spec, terms = settings_of(run), replace(words_of(run), corrected=True)
-    scores_by_model = judged_of(run, spec.task, terms, "slices", scores)
+    if has_no_scored_units(run):
+        return AnalysisResult(FINDINGS.empty())
+    spec, terms = read_settings(run), replace(words_of(run), is_adjusted=True)
+    scores_by_model = load_unit_scores(run, spec.task, terms, "slices", scores)
     contexts, notes = [], []
     for model_scores in scores_by_model:
         items, item_notes = _build_slice_items(
             run, model_scores, scores.get("attributes", ()), spec
         )
         notes += [*model_scores.notes, *item_notes]
-        metric_info = model_scores.metric(terms)
-        survey_sample = sampled_of(
+        metric_info = model_scores.build_metric(terms)
+        survey_sample = read_survey_sample(
             run, model_scores.units, model_scores.cluster, "the analysis slices"
         )
-        candidates = search(
+        candidates = find_candidates(
             model_scores, items, metric_info, most, min_support, spec.comparing, survey_sample
         )
         task = str(run.scores["task"][0])
-        sample_rows = None if survey_sample is None else rows_of_units(run, model_scores.units)
-        test_results = asked(
+        sample_rows = None if survey_sample is None else take_sample_rows(run, model_scores.units)
+        test_results = compare_slices(
             model_scores, candidates, metric_info, task, spec.comparing, sample_rows
         )
         contexts.append(_SliceContext(model_scores, items, candidates, test_results, terms))
-        if survey_sample is not None and survey_sample.calibrated:
-            notes.append(f"slices: {FIXED}")
+        if survey_sample is not None and survey_sample.is_calibrated:
+            notes.append(f"slices: {FIXED_WEIGHTS_NOTE}")
     if not contexts:
-        return Explained(FINDINGS.empty(), notes=tuple(notes))
+        return AnalysisResult(FINDINGS.empty(), notes=tuple(notes))
     contexts = _add_holm(contexts)
     rows = [row for context in contexts for row in _build_findings(context, spec.statistics.level)]
-    table = pl.concat([_table(context, has_models=len(contexts) > 1) for context in contexts])
+    table = pl.concat([_build_table(context, has_models=len(contexts) > 1) for context in contexts])
     tables = {CAPTION: table} if table.height else {}
-    return Explained(findings_table(rows), tables, tuple(dict.fromkeys(notes)))
+    return AnalysisResult(build_findings_table(rows), tables, tuple(dict.fromkeys(notes)))
 
 
 def _build_slice_items(
-    run: Run, scores: Judged, attributes: Sequence[str], spec: AuditSpec
+    run: Run, scores: UnitScores, attributes: Sequence[str], spec: AuditSpec
 ) -> tuple[Features, tuple[str, ...]]:
     notes: list[str] = []
     prediction_settings = spec.predictions
@@ -198,33 +204,38 @@ def _build_slice_items(
             attribute_rows = run.attributes.filter(pl.col("attribute").is_in(excluded).not_())
             run = replace(run, attributes=attribute_rows)
             notes.append(f"Slices are not described by {', '.join(excluded)}, {reason}.")
-    types = kinds_of(run, spec, scores.units, attributes, analysis="slices")
-    items = without(items_of(run, spec, scores.units, types, bins=_BINS), scores.value)
+    types = classify_attributes(run, spec, scores.units, attributes, analysis="slices")
+    items = drop_outcome_proxies(
+        build_items(run, spec, scores.units, types, bins=_BINS), scores.value
+    )
     return items, (*notes, *items.notes)
 
 
 def _add_holm(contexts: Sequence[_SliceContext]) -> list[_SliceContext]:
     """Add Holm's p-values, over the slices of all models."""
-    raw = pl.concat([context.answers["p_value"] for context in contexts]).cast(pl.Float64)
+    raw = pl.concat([context.test_results["p_value"] for context in contexts]).cast(pl.Float64)
     adjusted = pl.Series("p_adjusted", holm(raw.fill_null(float("nan")).to_numpy()))
     adjusted, corrected, offset = adjusted.fill_nan(None), [], 0
     for context in contexts:
-        n = context.answers.height
-        test_results = context.answers.with_columns(adjusted.slice(offset, n))
-        corrected.append(replace(context, answers=test_results))
+        n = context.test_results.height
+        test_results = context.test_results.with_columns(adjusted.slice(offset, n))
+        corrected.append(replace(context, test_results=test_results))
         offset += n
     return corrected
 
 
 def _build_findings(context: _SliceContext, level: float) -> list[dict[str, Any]]:
-    sign = 1.0 if context.judged.higher_is_better else -1.0
+    sign = 1.0 if context.scores.higher_is_better else -1.0
     rows = []
-    for k, test_result in enumerate(context.answers.iter_rows(named=True)):
+    for k, test_result in enumerate(context.test_results.iter_rows(named=True)):
         p = test_result["p_adjusted"]
         if p is not None and p <= 1.0 - level and sign * test_result["difference"] < 0:
             rows.append(
                 _build_finding(
-                    context, _format_claim(context, k, test_result), test_result, context.name(k)
+                    context,
+                    _format_claim(context, k, test_result),
+                    test_result,
+                    context.format_name(k),
                 )
             )
     return rows or [_build_finding(context, _format_no_slice(context), None, None)]
@@ -234,11 +245,11 @@ def _build_finding(
     context: _SliceContext, claim: str, test_result: dict[str, Any] | None, name: str | None
 ) -> dict[str, Any]:
     numbers = test_result or dict.fromkeys(("difference", "low", "high", "p_adjusted"))
-    row = context.judged.finding(
+    row = context.scores.build_finding(
         "slices",
-        context.words.start(context.judged.model, claim),
+        context.terms.begin_sentence(context.scores.model, claim),
         reference="sliceline",
-        n=test_result["n"] if test_result else int(context.suggested.second.sum()),
+        n=test_result["n"] if test_result else int(context.candidates.is_second_half.sum()),
         effect=numbers["difference"],
         low=numbers["low"],
         high=numbers["high"],
@@ -252,19 +263,21 @@ def _build_finding(
 
 
 def _format_claim(context: _SliceContext, k: int, test_result: dict[str, Any]) -> str:
-    terms, row = context.words, context.judged.row
-    unit = terms.unit(row)
+    terms, row = context.terms, context.scores.row
+    unit = terms.find_unit(row)
     direction = "lower" if test_result["difference"] < 0 else "higher"
     cluster_text = (
         f" of {test_result['n_clusters']:,} clusters" if terms.cluster is not None else ""
     )
     return (
-        f"{terms.measure(row)} with {context.name(k)} is {with_unit(test_result['value'], unit)}, "
-        f"and {with_unit(test_result['others'], unit)} for everyone else: "
-        f"{points(test_result['difference'], unit)} {direction} ({level_of(terms)} interval "
-        f"{_format_interval(test_result, unit, flip=test_result['difference'] < 0)}; "
-        f"{terms.p(test_result['p_adjusted'])}; {test_result['n']:,} units{cluster_text}). One "
-        f"half of the data suggested this slice, {100 * context.suggested.share[k]:.1f} % of its "
+        f"{terms.format_metric(row)} with {context.format_name(k)} is"
+        f" {format_with_unit(test_result['value'], unit)}, "
+        f"and {format_with_unit(test_result['others'], unit)} for everyone else: "
+        f"{format_points(test_result['difference'], unit)} {direction} ({format_level(terms)}"
+        f" interval {_format_interval(test_result, unit, flip=test_result['difference'] < 0)}; "
+        f"{terms.format_p(test_result['p_adjusted'])}; {test_result['n']:,} units{cluster_text})."
+        " One "
+        f"half of the data suggested this slice, {100 * context.candidates.share[k]:.1f} % of its "
         "units; these numbers are the other half's."
     )
 
@@ -277,45 +290,46 @@ def _format_interval(test_result: dict[str, Any], unit: str, *, flip: bool = Fal
         if flip
         else (test_result["low"], test_result["high"])
     )
-    return f"{value_text(low, unit)} to {value_text(high, unit)}"
+    return f"{format_value(low, unit)} to {format_value(high, unit)}"
 
 
 def _format_no_slice(context: _SliceContext) -> str:
     """Write that no slice was confirmed; never that there is none."""
-    terms, row = context.words, context.judged.row
-    measure = terms.measure(row)
-    if context.answers.is_empty():
+    terms, row = context.terms, context.scores.row
+    measure = terms.format_metric(row)
+    if context.test_results.is_empty():
         return (
             f"{measure}: no slice of one half of the data is enough worse than everyone in that "
             "half to make up for its size, so none was tested on the other half."
         )
-    tested = context.answers.filter(pl.col("p_adjusted").is_not_null())
+    tested = context.test_results.filter(pl.col("p_adjusted").is_not_null())
     claim_start = (
-        f"{measure}: none of the {context.answers.height} slices that one half of the data "
+        f"{measure}: none of the {context.test_results.height} slices that one half of the data "
     )
     if tested.is_empty():
         return f"{claim_start}suggested has enough people in the other half to be judged."
     first = tested.row(0, named=True)
-    k = int(np.flatnonzero(context.answers["p_adjusted"].is_not_null())[0])
-    unit = terms.unit(row)
+    k = int(np.flatnonzero(context.test_results["p_adjusted"].is_not_null())[0])
+    unit = terms.find_unit(row)
     unit_text = " points" if unit == "fraction" else f" {unit}".rstrip()
     return (
-        f"{claim_start}suggested was confirmed on the other. The first of them, {context.name(k)}, "
-        f"differs from everyone else there by {value_text(first['difference'], unit)}{unit_text} "
-        f"({level_of(terms)} interval {_format_interval(first, unit)}; "
-        f"{terms.p(first['p_adjusted'])})."
+        f"{claim_start}suggested was confirmed on the other. The first of them,"
+        f" {context.format_name(k)}, "
+        f"differs from everyone else there by {format_value(first['difference'], unit)}{unit_text} "
+        f"({format_level(terms)} interval {_format_interval(first, unit)}; "
+        f"{terms.format_p(first['p_adjusted'])})."
     )
 
 
-def _table(context: _SliceContext, *, has_models: bool) -> pl.DataFrame:
-    slices, results = context.suggested.found, context.answers
-    names = [context.name(k) for k in range(len(slices.score))]
+def _build_table(context: _SliceContext, *, has_models: bool) -> pl.DataFrame:
+    slices, results = context.candidates.slices, context.test_results
+    names = [context.format_name(k) for k in range(len(slices.score))]
     table = pl.DataFrame(
         {
             "slice": pl.Series(names, dtype=pl.String),
-            "share": context.suggested.share,
+            "share": context.candidates.share,
             "score": slices.score,
-            "mean where suggested": context.suggested.value,
+            "mean where suggested": context.candidates.means,
             "units": results["n"],
             "clusters": results["n_clusters"],
             "mean": results["value"],
@@ -328,7 +342,7 @@ def _table(context: _SliceContext, *, has_models: bool) -> pl.DataFrame:
         }
     ).with_columns(pl.selectors.float().fill_nan(None))
     return (
-        table.insert_column(0, pl.Series("model", [context.judged.model] * table.height))
+        table.insert_column(0, pl.Series("model", [context.scores.model] * table.height))
         if (has_models)
         else table
     )

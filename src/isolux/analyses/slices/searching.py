@@ -16,19 +16,25 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.analyses._features import Features
-from isolux.analyses._judged import Judged
-from isolux.analyses._sampled import Sampled
+from isolux.analyses._judged import UnitScores
+from isolux.analyses._sampled import SurveySample
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.stats.design import IntArray
 from isolux.stats.sampling import Strata
-from isolux.stats.slices import LONGEST, Slices, apart, rows_of, worst_slices
+from isolux.stats.slices import (
+    MAX_SLICE_LENGTH,
+    Slices,
+    select_distinct_slices,
+    slice_membership,
+    worst_slices,
+)
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Metric, TaskInfo
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import MEMBERSHIP
 
 _BoolArray = npt.NDArray[np.bool_]
@@ -37,7 +43,7 @@ _MIN_STRATUM_CLUSTERS = 2
 """Fewest clusters of a stratum for a variance."""
 _MAX_CANDIDATES = 256
 """Slices listed before those that share their people with a worse one are excluded."""
-_OVERLAP = 0.5
+_MAX_JACCARD = 0.5
 """Overlap of people (Jaccard) with a worse slice above which a slice is excluded."""
 _ALPHA = 0.95
 """SliceLine's weight of the error against the size."""
@@ -45,29 +51,29 @@ _HELD_OUT_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Suggested:
+class CandidateSlices:
     """Candidate slices of the first half.
 
-    ``found`` are the selected slices, ``value [k]`` their mean scores, ``share [k]`` their shares
+    ``slices`` are the selected slices, ``value [k]`` their mean scores, ``share [k]`` their shares
     of the half's units, ``inside [n, k]`` the members in both halves, ``second [n]`` the rows of
     the second half.
     """
 
-    found: Slices
-    value: FloatArray
+    slices: Slices
+    means: FloatArray
     share: FloatArray
-    inside: _BoolArray
-    second: _BoolArray
+    is_member: _BoolArray
+    is_second_half: _BoolArray
 
 
-def held_out_rows(
+def choose_held_out_rows(
     cluster: IntArray, share: float, seed: int, strata: Strata | None = None
 ) -> _BoolArray:
     """Choose at random the clusters of the second half, and return the mask of their rows ``[n]``.
 
     Examples
     --------
-    >>> held_out_rows(np.array([0, 0, 1, 2, 3]), 0.5, 0).tolist()
+    >>> choose_held_out_rows(np.array([0, 0, 1, 2, 3]), 0.5, 0).tolist()
     [True, True, True, False, False]
     """
     n = int(cluster.max(initial=-1)) + 1
@@ -76,8 +82,8 @@ def held_out_rows(
     if strata is None:
         is_held_out[order[: round(n * share)]] = True
     else:
-        for h in range(len(strata.drawn)):
-            stratum_clusters = order[strata.of[order] == h]
+        for h in range(len(strata.n_sampled)):
+            stratum_clusters = order[strata.stratum_index[order] == h]
             is_held_out[
                 stratum_clusters[
                     : min(max(round(len(stratum_clusters) * share), 2), len(stratum_clusters) - 2)
@@ -87,19 +93,19 @@ def held_out_rows(
     return rows
 
 
-def search(
-    scores: Judged,
+def find_candidates(
+    scores: UnitScores,
     items: Features,
     metric: Metric,
     max_slices: int,
     min_support: float,
-    spec: Comparing,
-    survey_sample: Sampled | None = None,
-) -> Suggested:
+    spec: ComparisonSettings,
+    survey_sample: SurveySample | None = None,
+) -> CandidateSlices:
     """Find the worst slices of one half of the clusters."""
     strata = None if survey_sample is None else survey_sample.strata
     _check_strata(strata)
-    is_second_half = held_out_rows(scores.cluster, _HELD_OUT_SHARE, spec.seed, strata)
+    is_second_half = choose_held_out_rows(scores.cluster, _HELD_OUT_SHARE, spec.seed, strata)
     clusters = [len(np.unique(scores.cluster[half])) for half in (~is_second_half, is_second_half)]
     if min(clusters) < 2 * spec.min_clusters:
         raise SpecError(
@@ -115,13 +121,15 @@ def search(
         _number_attributes(items.attribute),
         _scores_to_errors(first_values, metric, higher_is_better=scores.higher_is_better),
         scores.cluster[~is_second_half],
-        most=_MAX_CANDIDATES,
+        max_slices=_MAX_CANDIDATES,
         alpha=_ALPHA,
         min_size=max(spec.min_units, ceil(min_support * len(first_values))),
         min_clusters=spec.min_clusters,
-        max_length=LONGEST,
+        max_length=MAX_SLICE_LENGTH,
     )
-    selected = apart(rows_of(rows[~is_second_half], worst.members), _OVERLAP)[:max_slices]
+    selected = select_distinct_slices(
+        slice_membership(rows[~is_second_half], worst.members), _MAX_JACCARD
+    )[:max_slices]
     slices = Slices(
         worst.members[selected],
         worst.size[selected],
@@ -130,11 +138,11 @@ def search(
         worst.score[selected],
         worst.n_rows,
         worst.mean_error,
-        worst.looked_into,
+        worst.n_evaluated,
     )
-    is_member = rows_of(rows, slices.members)
+    is_member = slice_membership(rows, slices.members)
     sums = np.where(is_member[~is_second_half], first_values[:, None], 0.0).sum(axis=0)
-    return Suggested(
+    return CandidateSlices(
         slices,
         sums / np.maximum(slices.size, 1),
         slices.size / max(len(first_values), 1),
@@ -146,7 +154,7 @@ def search(
 def _check_strata(strata: Strata | None) -> None:
     if strata is None:
         return
-    n_clusters = np.bincount(strata.of, minlength=len(strata.drawn))
+    n_clusters = np.bincount(strata.stratum_index, minlength=len(strata.n_sampled))
     if (n_clusters < 2 * _MIN_STRATUM_CLUSTERS).any():
         raise SpecError(
             f"{int((n_clusters < 2 * _MIN_STRATUM_CLUSTERS).sum()):,} strata have too few "
@@ -158,7 +166,7 @@ def _check_strata(strata: Strata | None) -> None:
         )
 
 
-def sample_of_half(
+def build_half_sample(
     sample_rows: pl.DataFrame, cluster: IntArray, is_second_half: _BoolArray
 ) -> pl.DataFrame:
     """Build the table ``sample`` of one half, with its share of each stratum's sampled clusters.
@@ -180,30 +188,30 @@ def sample_of_half(
     )
 
 
-def asked(
-    model_scores: Judged,
-    candidates: Suggested,
+def compare_slices(
+    model_scores: UnitScores,
+    candidates: CandidateSlices,
     metric: Metric,
     task: str,
-    spec: Comparing,
+    spec: ComparisonSettings,
     sample_rows: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Test each slice against everyone else on the second half."""
-    names = [f"slice {k}" for k in range(len(candidates.found.score))]
-    is_second_half = candidates.second
+    names = [f"slice {k}" for k in range(len(candidates.slices.score))]
+    is_second_half = candidates.is_second_half
     units = model_scores.units.filter(pl.Series(is_second_half))
-    score_table = model_scores.scores(task, is_second_half)
-    members = _build_membership(names, candidates.inside[is_second_half], units)
+    score_table = model_scores.to_scores(task, is_second_half)
+    members = _build_membership(names, candidates.is_member[is_second_half], units)
     task_info = TaskInfo(title=task, summary=task, references=(), metrics=(metric,))
     sample = (
         {}
         if sample_rows is None
-        else {SAMPLE: sample_of_half(sample_rows, model_scores.cluster, is_second_half)}
+        else {SAMPLE: build_half_sample(sample_rows, model_scores.cluster, is_second_half)}
     )
     estimates = measure_groups(Scores(score_table, task_info, sample, task=task), members, spec)
     disparities = measure_disparities(estimates, spec, dict.fromkeys(names, "others")).table
     keys = pl.DataFrame({"attribute": names}, schema={"attribute": pl.String})
-    groups = estimates.table()
+    groups = estimates.to_table()
     slice_rows = groups.filter(pl.col("group") == "slice").select(
         "attribute", "value", n="n_units", n_clusters="n_clusters", status="status", reason="reason"
     )

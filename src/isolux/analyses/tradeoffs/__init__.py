@@ -21,36 +21,45 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._judged import findings_table, nothing_to_judge
-from isolux.analyses._regrouping import groups_of, settings_of
-from isolux.analyses.tradeoffs.curves import Kept, Rows, kept_by_group, rows_of_groups
+from isolux.analyses._judged import build_findings_table, has_no_scored_units
+from isolux.analyses._regrouping import build_groups, read_settings
+from isolux.analyses.tradeoffs.curves import (
+    CoverageCurves,
+    SortedScoreRows,
+    build_score_rows,
+    estimate_coverage_curves,
+)
 from isolux.analyses.tradeoffs.evidence import (
     CLASSIFICATION,
     DETECTIONS,
-    People,
-    Seen,
-    finding,
-    found_people,
-    graded_people,
-    large_groups,
-    sure_people,
+    ScoredPeople,
+    TradeoffView,
+    build_finding,
+    read_confidences,
+    read_detection_scores,
+    read_positive_scores,
+    select_large_groups,
 )
-from isolux.analyses.tradeoffs.pairs import MATCHES, PAIRS, add_pairs
-from isolux.analyses.tradeoffs.thresholds import RATES, add_thresholds, meets_at
-from isolux.statements.numbers import value_text
-from isolux.statements.words import Words, words_of
-from isolux.stats.constants import KEPT_CLUSTERS
+from isolux.analyses.tradeoffs.pairs import MATCHES, PAIRS, add_match_rates
+from isolux.analyses.tradeoffs.thresholds import (
+    RATES,
+    add_threshold_view,
+    format_thresholds_caption,
+)
+from isolux.statements.numbers import format_value
+from isolux.statements.words import RunTerms, words_of
+from isolux.stats.constants import MIN_CLUSTERS_FOR_NOMINAL_COVERAGE
 from isolux.stats.design import IntArray
-from isolux.stats.intervals import Interval, logit_t, student_t
+from isolux.stats.intervals import Interval, logit_interval_at_level, t_interval_at_level
 from isolux.stats.multiplicity import holm
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.spec import Groups, Statistics
 from isolux.vocabulary.tables import FINDINGS, Status
 
-__all__ = ["COVERAGE", "INFO", "MATCHES", "RATES", "explain", "meets_at"]
+__all__ = ["COVERAGE", "INFO", "MATCHES", "RATES", "explain", "format_thresholds_caption"]
 
 INFO = AnalysisInfo(
     title="Trade-offs",
@@ -87,7 +96,7 @@ INFO = AnalysisInfo(
 )
 
 
-def explain(run: Run, *, operating: float = 0.5, replicates: int | None = None) -> Explained:
+def explain(run: Run, *, operating: float = 0.5, replicates: int | None = None) -> AnalysisResult:
     """Lay out rates against thresholds and errors against coverage, by the 6 largest groups.
 
     Parameters
@@ -109,8 +118,8 @@ def explain(run: Run, *, operating: float = 0.5, replicates: int | None = None) 
         scores are too low), ``n`` its positives. And the groups whose gap in error is moved by
         abstaining: ``effect`` is the gap at the least coverage less that at 1, 0 to 1 (above 0: it
         widens), ``p_adjusted`` Holm's over all groups and models.
-        Tables ``RATES``, ``meets_at(operating)``, ``COVERAGE``, ``MATCHES``, those that the run
-        allows.
+        Tables ``RATES``, ``format_thresholds_caption(operating)``, ``COVERAGE``, ``MATCHES``, those
+        that the run allows.
 
     Raises
     ------
@@ -124,30 +133,32 @@ def explain(run: Run, *, operating: float = 0.5, replicates: int | None = None) 
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    if nothing_to_judge(run):
-        return Explained(FINDINGS.empty())
-    spec, view, terms = settings_of(run, replicates=replicates), Seen(), words_of(run)
+    if has_no_scored_units(run):
+        return AnalysisResult(FINDINGS.empty())
+    spec, view, terms = read_settings(run, replicates=replicates), TradeoffView(), words_of(run)
 
-    def members_of(people: People) -> pl.DataFrame:
+    def members_of(people: ScoredPeople) -> pl.DataFrame:
         members = _build_membership(run, spec.groups, people.rows["unit_id"])
-        return large_groups(people, members, spec.statistics, view)
+        return select_large_groups(people, members, spec.statistics, view)
 
-    for people in [*graded_people(run, view), *found_people(run, view)]:
+    for people in [*read_positive_scores(run, view), *read_detection_scores(run, view)]:
         members = members_of(people)
-        add_thresholds(people, members, operating, spec.statistics, terms, view)
-    confident_people = [(people, members_of(people)) for people in sure_people(run, view)]
-    add_coverage(confident_people, spec.statistics, terms, view)
+        add_threshold_view(people, members, operating, spec.statistics, terms, view)
+    confident_people = [(people, members_of(people)) for people in read_confidences(run, view)]
+    add_coverage_view(confident_people, spec.statistics, terms, view)
     if PAIRS in run.evidence:
         units = _list_pair_units(run.evidence[PAIRS])
-        add_pairs(run, _build_membership(run, spec.groups, units), spec.statistics, view)
+        add_match_rates(run, _build_membership(run, spec.groups, units), spec.statistics, view)
     if not view.tables:
         raise _no_scores_error(run, view)
-    notes = dict.fromkeys([*view.notes, *(f"Trade-offs: {reason}." for reason in view.lacking)])
-    return Explained(findings_table(view.findings), view.tables, tuple(notes))
+    notes = dict.fromkeys(
+        [*view.notes, *(f"Trade-offs: {reason}." for reason in view.missing_reasons)]
+    )
+    return AnalysisResult(build_findings_table(view.findings), view.tables, tuple(notes))
 
 
 def _build_membership(run: Run, settings: Groups, units: pl.Series) -> pl.DataFrame:
-    return groups_of(run, settings, units.unique(maintain_order=True))
+    return build_groups(run, settings, units.unique(maintain_order=True))
 
 
 def _list_pair_units(pairs: pl.DataFrame) -> pl.Series:
@@ -156,8 +167,10 @@ def _list_pair_units(pairs: pl.DataFrame) -> pl.Series:
     return pl.concat([first, second]).drop_nulls().unique().sort()
 
 
-def _no_scores_error(run: Run, view: Seen) -> SpecError:
-    found_text = "; ".join(view.lacking) or "none of them; the task " + repr(run.record.get("task"))
+def _no_scores_error(run: Run, view: TradeoffView) -> SpecError:
+    found_text = "; ".join(view.missing_reasons) or "none of them; the task " + repr(
+        run.record.get("task")
+    )
     return SpecError(
         "this run has no scores that a threshold could part",
         expected=f"the evidence {CLASSIFICATION} with scores, {DETECTIONS} or {PAIRS}",
@@ -185,32 +198,32 @@ _ZERO_TOLERANCE = 1e-9
 class _ModelCurves:
     """One model's curves, and the change of each group's gap: ``[g]``.
 
-    ``clusters`` are the group's or its complement's, whichever are fewer.
+    ``n_min_clusters`` are the group's or its complement's, whichever are fewer.
     """
 
-    people: People
-    rows: Rows
-    kept: Kept
-    n: IntArray
-    clusters: IntArray
-    own_clusters: IntArray
+    people: ScoredPeople
+    rows: SortedScoreRows
+    coverage_curves: CoverageCurves
+    n_units: IntArray
+    n_min_clusters: IntArray
+    n_group_clusters: IntArray
     change: FloatArray
-    ends: Interval
+    change_interval: Interval
     p_value: FloatArray
 
 
-def add_coverage(
-    people_and_members: Sequence[tuple[People, pl.DataFrame]],
+def add_coverage_view(
+    people_and_members: Sequence[tuple[ScoredPeople, pl.DataFrame]],
     spec: Statistics,
-    terms: Words,
-    view: Seen,
+    terms: RunTerms,
+    view: TradeoffView,
 ) -> None:
     """Add curves of all models, and findings on gaps that abstention changes."""
     levels = np.unique([*_COVERAGES, 1.0])[::-1]
     curves = [_estimate_curves(people, members, spec) for people, members in people_and_members]
     if not curves:
         return
-    view.tables[COVERAGE] = pl.concat([_table(curve, levels, spec) for curve in curves])
+    view.tables[COVERAGE] = pl.concat([_build_table(curve, levels, spec) for curve in curves])
     adjusted = holm(np.concatenate([curve.p_value for curve in curves]))
     offset = 0
     for curve in curves:
@@ -222,14 +235,14 @@ def add_coverage(
             )
 
 
-def _estimate_curves(people: People, members: pl.DataFrame, spec: Statistics) -> _ModelCurves:
+def _estimate_curves(people: ScoredPeople, members: pl.DataFrame, spec: Statistics) -> _ModelCurves:
     from scipy.special import stdtr
 
-    rows = rows_of_groups(people.rows, members)
-    coverage_curves = kept_by_group(rows, _COVERAGES, spec)
-    n, clusters = rows.count(np.ones(len(rows.score), dtype=np.bool_))
+    rows = build_score_rows(people.rows, members)
+    coverage_curves = estimate_coverage_curves(rows, _COVERAGES, spec)
+    n, clusters = rows.count_units(np.ones(len(rows.score), dtype=np.bool_))
     gap_changes = coverage_curves.gap[-1] - coverage_curves.gap[0]
-    min_clusters = np.minimum(clusters, rows.clusters_outside())
+    min_clusters = np.minimum(clusters, rows.count_complement_clusters())
     observed_change, se = (
         gap_changes[:, 0],
         coverage_curves.standard_error(gap_changes, np.maximum(min_clusters, 2.0)),
@@ -242,7 +255,7 @@ def _estimate_curves(people: People, members: pl.DataFrame, spec: Statistics) ->
         )
     p = np.asarray(2.0 * stdtr(np.maximum(min_clusters - 1.0, 1.0), -np.abs(t)), np.float64)
     p[_find_mirrored_groups(rows, coverage_curves)] = np.nan
-    interval = student_t(
+    interval = t_interval_at_level(
         observed_change, se, np.maximum(min_clusters, 2).astype(np.float64), spec.level
     )
     return _ModelCurves(
@@ -250,7 +263,7 @@ def _estimate_curves(people: People, members: pl.DataFrame, spec: Statistics) ->
     )
 
 
-def _find_mirrored_groups(rows: Rows, coverage_curves: Kept) -> IntArray:
+def _find_mirrored_groups(rows: SortedScoreRows, coverage_curves: CoverageCurves) -> IntArray:
     """Find, of two complementary groups, the one with the same test as the other: ``[k]``."""
     positions_by_attribute: dict[str | None, list[int]] = {}
     for j, (attribute, _) in enumerate(rows.names):
@@ -266,22 +279,26 @@ def _find_mirrored_groups(rows: Rows, coverage_curves: Kept) -> IntArray:
     return np.asarray(mirrored, dtype=np.int64)
 
 
-def _table(curves: _ModelCurves, levels: FloatArray, spec: Statistics) -> pl.DataFrame:
-    coverage_curves, clusters = curves.kept, curves.clusters
+def _build_table(curves: _ModelCurves, levels: FloatArray, spec: Statistics) -> pl.DataFrame:
+    coverage_curves, clusters = curves.coverage_curves, curves.n_min_clusters
     error, gap = coverage_curves.error, coverage_curves.gap
     gap_clusters = np.broadcast_to(np.maximum(clusters, 2).astype(np.float64), error.shape[:2])
-    group_clusters = np.broadcast_to(curves.own_clusters.astype(np.float64), error.shape[:2])
-    error_interval = logit_t(
+    group_clusters = np.broadcast_to(curves.n_group_clusters.astype(np.float64), error.shape[:2])
+    error_interval = logit_interval_at_level(
         error[..., 0],
         coverage_curves.standard_error(error, group_clusters),
         group_clusters,
         spec.level,
     )
-    gap_interval = student_t(
+    gap_interval = t_interval_at_level(
         gap[..., 0], coverage_curves.standard_error(gap, gap_clusters), gap_clusters, spec.level
     )
     k, g = error.shape[:2]
-    status = np.where(curves.own_clusters < KEPT_CLUSTERS, Status.BOUNDARY.value, Status.OK.value)
+    status = np.where(
+        curves.n_group_clusters < MIN_CLUSTERS_FOR_NOMINAL_COVERAGE,
+        Status.BOUNDARY.value,
+        Status.OK.value,
+    )
     statuses = np.where(np.isfinite(error[..., 0]), status, Status.UNDEFINED.value)
     return pl.DataFrame(
         {
@@ -308,7 +325,7 @@ def _build_findings(
     attribute: str,
     min_coverage: float,
     spec: Statistics,
-    terms: Words,
+    terms: RunTerms,
 ) -> list[dict[str, Any]]:
     """Build findings on gaps that abstention changes; else one that no change was shown."""
     group_index = np.asarray(
@@ -317,7 +334,7 @@ def _build_findings(
     group_index = group_index[np.isfinite(p[group_index])]
     if not len(group_index):
         return []
-    before, after = curves.kept.gap[0, :, 0], curves.kept.gap[-1, :, 0]
+    before, after = curves.coverage_curves.gap[0, :, 0], curves.coverage_curves.gap[-1, :, 0]
     # Of two groups the gaps have opposite signs: only the worse group's is reported.
     worse = np.maximum(before, after) > 0
     changed = group_index[(p[group_index] <= 1.0 - spec.level) & worse[group_index]]
@@ -325,8 +342,8 @@ def _build_findings(
         j = group_index[np.argmax(np.abs(curves.change[group_index]))]
         claim = (
             f"keeping the surest {100 * min_coverage:.0f} % of answers is not shown to change a "
-            f"gap in error by {terms.title(attribute)}; most: {curves.rows.names[j][1]}, "
-            f"{_points(curves, int(j))} points; {terms.own_p(float(p[j]))}."
+            f"gap in error by {terms.format_attribute(attribute)}; most: {curves.rows.names[j][1]},"
+            f" {_format_change(curves, int(j))} points; {terms.format_adjusted_p(float(p[j]))}."
         )
         return [_build_finding(curves, claim, int(j), float(p[j]), terms)]
     return [
@@ -342,39 +359,45 @@ def _build_findings(
 
 
 def _format_claim(
-    curves: _ModelCurves, j: int, min_coverage: float, p: FloatArray, terms: Words
+    curves: _ModelCurves, j: int, min_coverage: float, p: FloatArray, terms: RunTerms
 ) -> str:
-    before, after = curves.kept.gap[0, j, 0], curves.kept.gap[-1, j, 0]
+    before, after = curves.coverage_curves.gap[0, j, 0], curves.coverage_curves.gap[-1, j, 0]
     attribute, group = curves.rows.names[j]
     verb = "widens" if curves.change[j] > 0 else "narrows"
     return (
         f"keeping the surest {100 * min_coverage:.0f} % of answers {verb} the gap in error of "
-        f"{group} ({terms.title(str(attribute))}) from {value_text(before, 'fraction')} to "
-        f"{value_text(after, 'fraction')} points, by {_points(curves, j)}; "
-        f"{terms.own_p(float(p[j]))}."
+        f"{group} ({terms.format_attribute(str(attribute))}) from"
+        f" {format_value(before, 'fraction')} to "
+        f"{format_value(after, 'fraction')} points, by {_format_change(curves, j)}; "
+        f"{terms.format_adjusted_p(float(p[j]))}."
     )
 
 
-def _points(curves: _ModelCurves, j: int) -> str:
+def _format_change(curves: _ModelCurves, j: int) -> str:
     change, low, high = (
-        value_text(x[j], "fraction") for x in (curves.change, curves.ends.low, curves.ends.high)
+        format_value(x[j], "fraction")
+        for x in (curves.change, curves.change_interval.low, curves.change_interval.high)
     )
     return f"{change} ({low} to {high})"
 
 
 def _build_finding(
-    curves: _ModelCurves, claim: str, j: int, p: float, terms: Words
+    curves: _ModelCurves, claim: str, j: int, p: float, terms: RunTerms
 ) -> dict[str, Any]:
-    status = Status.BOUNDARY if curves.clusters[j] < KEPT_CLUSTERS else Status.OK
+    status = (
+        Status.BOUNDARY
+        if curves.n_min_clusters[j] < MIN_CLUSTERS_FOR_NOMINAL_COVERAGE
+        else Status.OK
+    )
     numbers = {
         "effect": float(curves.change[j]),
-        "low": float(curves.ends.low[j]),
-        "high": float(curves.ends.high[j]),
-        "n": int(curves.n[j]),
+        "low": float(curves.change_interval.low[j]),
+        "high": float(curves.change_interval.high[j]),
+        "n": int(curves.n_units[j]),
         "status": status.value,
         "reference": "jones-2021",
         "metric": "error at coverage",
         "p_adjusted": p,
         "group_b": "everyone else",
     }
-    return finding(terms, curves.people.model, claim, numbers, curves.rows.names[j])
+    return build_finding(terms, curves.people.model, claim, numbers, curves.rows.names[j])

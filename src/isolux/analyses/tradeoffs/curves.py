@@ -18,22 +18,22 @@ from isolux.analyses._regrouping import OWN_CLUSTER
 from isolux.groups.interval_methods import standard_error
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import blocks, multinomial, poisson
+from isolux.stats.weights import multinomial_weights, poisson_weights, seeded_blocks
 from isolux.vocabulary.spec import Statistics
 
 _BoolArray = npt.NDArray[np.bool_]
-_WEIGHT_FUNCTIONS = {"multinomial": multinomial, "poisson": poisson}
+_WEIGHT_FUNCTIONS = {"multinomial": multinomial_weights, "poisson": poisson_weights}
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class SortedScoreRows:
     """Units by descending score, and the groups of each; group 0 is overall.
 
     Parameters
     ----------
     score : [n] float
         Descending; −infinity: never detected.
-    mark : [n] bool
+    is_marked : [n] bool
         Positive, or misclassified.
     cluster : [n] int
     start, group : [n + 1], [m] int
@@ -43,13 +43,13 @@ class Rows:
     """
 
     score: FloatArray
-    mark: _BoolArray
+    is_marked: _BoolArray
     cluster: IntArray
     start: IntArray
     group: IntArray
     names: tuple[tuple[str | None, str], ...]
 
-    def clusters_outside(self) -> IntArray:
+    def count_complement_clusters(self) -> IntArray:
         """Count the clusters of each group's complement: ``[g]``."""
         row_index = np.repeat(np.arange(len(self.score)), np.diff(self.start))
         n_clusters = np.zeros(len(self.names), dtype=np.int64)
@@ -59,7 +59,7 @@ class Rows:
             n_clusters[g] = len(np.unique(self.cluster[is_outside]))
         return n_clusters
 
-    def count(self, rows: _BoolArray) -> tuple[IntArray, IntArray]:
+    def count_units(self, rows: _BoolArray) -> tuple[IntArray, IntArray]:
         """Count each group's units among these rows, and their clusters: ``[g]`` both."""
         row_index = np.repeat(np.arange(len(self.score)), np.diff(self.start))
         is_counted, g = rows[row_index], len(self.names)
@@ -72,7 +72,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
+class OperatingRates:
     """Rates at the operating threshold, and thresholds with the overall rate; replicates last.
 
     ``positive_rate, false_rate [g, 1 + r]``: at the operating threshold; ``threshold [g, 1 + r]``:
@@ -83,11 +83,11 @@ class Meeting:
     positive_rate: FloatArray
     false_rate: FloatArray
     threshold: FloatArray
-    false_there: FloatArray
+    false_rate_at_threshold: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CoverageCurves:
     """Curves by overall coverage: ``[k, g, 1 + r]``, the first column of the data.
 
     ``coverage``: share of the group that is not rejected; ``error``: error rate of those; ``gap``:
@@ -103,7 +103,7 @@ class Kept:
         return standard_error(curves[..., 1:], clusters.astype(np.int64))
 
 
-def rows_of_groups(people: pl.DataFrame, members: pl.DataFrame) -> Rows:
+def build_score_rows(people: pl.DataFrame, members: pl.DataFrame) -> SortedScoreRows:
     """Build the rows: people by descending score, with their groups."""
     ordered = people.sort("score", "unit_id", descending=[True, False])
     number = OWN_CLUSTER.rank("dense").cast(pl.Int64) - 1
@@ -119,7 +119,7 @@ def rows_of_groups(people: pl.DataFrame, members: pl.DataFrame) -> Rows:
     memberships = pl.concat([overall, inside]).sort("row", "at")
     row, group = memberships["row"].to_numpy(), memberships["at"].to_numpy()
     starts = np.searchsorted(row, np.arange(ordered.height + 1)).astype(np.int64)
-    return Rows(
+    return SortedScoreRows(
         ordered["score"].cast(pl.Float64).to_numpy(),
         ordered["mark"].to_numpy(),
         cluster,
@@ -129,20 +129,22 @@ def rows_of_groups(people: pl.DataFrame, members: pl.DataFrame) -> Rows:
     )
 
 
-def meeting_thresholds(rows: Rows, operating: float, spec: Statistics) -> Meeting:
+def find_equal_rate_thresholds(
+    rows: SortedScoreRows, operating: float, spec: Statistics
+) -> OperatingRates:
     """Find each group's threshold with the overall true positive rate at ``operating``."""
-    from isolux.analyses.tradeoffs.kernels import meeting
+    from isolux.analyses.tradeoffs.kernels import find_equal_rates
 
     g = len(rows.names)
 
     def evaluate(weights: FloatArray) -> Sequence[FloatArray]:
         r = len(weights)
         rate, threshold, false_rates = np.empty((2, g, r)), np.empty((g, r)), np.empty((g, r))
-        meeting(
+        find_equal_rates(
             weights,
             rows.cluster,
             rows.score,
-            rows.mark,
+            rows.is_marked,
             rows.start,
             rows.group,
             operating,
@@ -152,23 +154,25 @@ def meeting_thresholds(rows: Rows, operating: float, spec: Statistics) -> Meetin
         )
         return rate[1], rate[0], threshold, false_rates
 
-    return Meeting(*_evaluate_replicates(evaluate, rows, spec))
+    return OperatingRates(*_evaluate_replicates(evaluate, rows, spec))
 
 
-def kept_by_group(rows: Rows, coverages: Sequence[float], spec: Statistics) -> Kept:
+def estimate_coverage_curves(
+    rows: SortedScoreRows, coverages: Sequence[float], spec: Statistics
+) -> CoverageCurves:
     """Estimate each group's coverage, error and gap when the least confident are rejected."""
-    from isolux.analyses.tradeoffs.kernels import kept_at
+    from isolux.analyses.tradeoffs.kernels import accumulate_coverage
 
     coverage_levels = np.unique([*coverages, 1.0])
     k, g = len(coverage_levels), len(rows.names)
 
     def evaluate(weights: FloatArray) -> Sequence[FloatArray]:
         kept_weights = np.zeros((2, k, g, len(weights)))
-        kept_at(
+        accumulate_coverage(
             weights,
             rows.cluster,
             rows.score,
-            rows.mark,
+            rows.is_marked,
             rows.start,
             rows.group,
             coverage_levels,
@@ -179,7 +183,7 @@ def kept_by_group(rows: Rows, coverages: Sequence[float], spec: Statistics) -> K
         complement_error = _divide_or_nan(error_weights[:, :1] - error_weights, n[:, :1] - n)
         return _divide_or_nan(n, np.broadcast_to(n[:1], n.shape)), error, error - complement_error
 
-    return Kept(*_evaluate_replicates(evaluate, rows, spec))
+    return CoverageCurves(*_evaluate_replicates(evaluate, rows, spec))
 
 
 def _divide_or_nan(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
@@ -191,13 +195,13 @@ def _divide_or_nan(numerator: FloatArray, denominator: FloatArray) -> FloatArray
 
 
 def _evaluate_replicates(
-    evaluate: Callable[[FloatArray], Sequence[FloatArray]], rows: Rows, spec: Statistics
+    evaluate: Callable[[FloatArray], Sequence[FloatArray]], rows: SortedScoreRows, spec: Statistics
 ) -> list[FloatArray]:
     """Evaluate on the data, then on resampled clusters; concatenated on the last axis."""
     n = int(rows.cluster.max(initial=-1)) + 1
     unit_counts, draw_weights = np.ones(n, dtype=np.int64), _WEIGHT_FUNCTIONS[spec.weights]
     blocks_evaluated = [evaluate(np.ones((1, n)))]
-    for rng, size in blocks(spec.replicates, spec.seed, "rank bootstrap"):
+    for rng, size in seeded_blocks(spec.replicates, spec.seed, "rank bootstrap"):
         weights = np.ascontiguousarray(draw_weights(rng, unit_counts, size).T)  # [size, n]
         blocks_evaluated.append(evaluate(weights))
     return [np.concatenate(columns, axis=-1) for columns in zip(*blocks_evaluated, strict=True)]

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from isolux.analyses._regrouping import OWN_CLUSTER
-from isolux.statements.words import Words
+from isolux.statements.words import RunTerms
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import Statistics
 
@@ -22,38 +22,38 @@ _MAX_GROUPS = 6  # of an attribute
 
 
 @dataclass(frozen=True, slots=True)
-class People:
+class ScoredPeople:
     """One model's people: ``rows`` with ``unit_id, cluster_id, score, mark``.
 
-    ``mark`` is whether a person is positive (thresholds) or misclassified (coverage). ``rate`` and
-    ``false`` are the names of the shares of positives and of negatives at or above a threshold;
-    ``false`` is empty where there are no negatives.
+    ``mark`` is whether a person is positive (thresholds) or misclassified (coverage).
+    ``positive_rate_name`` and ``false_rate_name`` are the names of the shares of positives and of
+    negatives at or above a threshold; ``false_rate_name`` is empty where there are no negatives.
     """
 
     model: str
     rows: pl.DataFrame
-    rate: str = ""
-    false: str = ""
+    positive_rate_name: str = ""
+    false_rate_name: str = ""
 
 
 @dataclass(slots=True)
-class Seen:
+class TradeoffView:
     """Collects the output of all views: findings, tables by caption, notes, missing views."""
 
     findings: list[dict[str, Any]] = field(default_factory=list)
     tables: dict[str, pl.DataFrame] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    lacking: list[str] = field(default_factory=list)
+    missing_reasons: list[str] = field(default_factory=list)
 
 
-def graded_people(run: Run, view: Seen) -> list[People]:
+def read_positive_scores(run: Run, view: TradeoffView) -> list[ScoredPeople]:
     """Read classified units with the score of the positive class."""
     table = run.evidence.get(CLASSIFICATION)
     if table is None or table.is_empty():
         return []
     scored = table.drop_nulls(["positive_score", "is_positive"])
     if scored.is_empty():
-        view.lacking.append(
+        view.missing_reasons.append(
             "rates by threshold need --positive, the class that scores are of, "
             "and a score of it for each unit (--score-column)"
         )
@@ -63,27 +63,27 @@ def graded_people(run: Run, view: Seen) -> list[People]:
         "model", "unit_id", "cluster_id", score="positive_score", mark="is_positive"
     )
     names = f"true positive rate of {positive}", f"false positive rate of {positive}"
-    return _by_model(rows, view, "rates by threshold", names)
+    return _split_by_model(rows, view, "rates by threshold", names)
 
 
-def sure_people(run: Run, view: Seen) -> list[People]:
+def read_confidences(run: Run, view: TradeoffView) -> list[ScoredPeople]:
     """Read classified units with the confidence of the prediction; ``mark``: it is wrong."""
     table = run.evidence.get(CLASSIFICATION)
     if table is None or table.is_empty():
         return []
     scored = table.drop_nulls(["confidence", "correct"])
     if scored.is_empty():
-        view.lacking.append(
+        view.missing_reasons.append(
             "coverage against error needs the confidence in every answer "
             "(--score-column, --score-of answer)"
         )
         return []
     is_wrong = pl.col("correct").cast(pl.Boolean).not_()
     rows = scored.select("model", "unit_id", "cluster_id", score="confidence", mark=is_wrong)
-    return _by_model(rows, view, "coverage against error", ("", ""))
+    return _split_by_model(rows, view, "coverage against error", ("", ""))
 
 
-def found_people(run: Run, view: Seen) -> list[People]:
+def read_detection_scores(run: Run, view: TradeoffView) -> list[ScoredPeople]:
     """Read annotated people with the best score of a true positive at an IoU of .50."""
     table = run.evidence.get(DETECTIONS)
     if table is None or table.is_empty():
@@ -100,12 +100,12 @@ def found_people(run: Run, view: Seen) -> list[People]:
         .join(best, on=keys, how="left", maintain_order="left")
         .with_columns(pl.col("score").fill_null(float("-inf")), mark=pl.lit(value=True))
     )
-    return _by_model(rows, view, "the share found by threshold", ("share found", ""))
+    return _split_by_model(rows, view, "the share found by threshold", ("share found", ""))
 
 
-def _by_model(
-    rows: pl.DataFrame, tradeoff_view: Seen, view_name: str, names: tuple[str, str]
-) -> list[People]:
+def _split_by_model(
+    rows: pl.DataFrame, tradeoff_view: TradeoffView, view_name: str, names: tuple[str, str]
+) -> list[ScoredPeople]:
     people = []
     for (model,), model_rows in (
         rows.sort("model", maintain_order=True)
@@ -113,17 +113,17 @@ def _by_model(
         .items()
     ):
         if model_rows.filter(pl.col("score").is_finite())["score"].n_unique() < 2:
-            tradeoff_view.lacking.append(
+            tradeoff_view.missing_reasons.append(
                 f"{view_name}: {model} gives everyone the same score, so no threshold "
                 "parts anybody from anybody"
             )
             continue
-        people.append(People(str(model), model_rows, *names))
+        people.append(ScoredPeople(str(model), model_rows, *names))
     return people
 
 
-def large_groups(
-    people: People, members: pl.DataFrame, spec: Statistics, view: Seen
+def select_large_groups(
+    people: ScoredPeople, members: pl.DataFrame, spec: Statistics, view: TradeoffView
 ) -> pl.DataFrame:
     """Select each attribute's largest groups with enough of these people, and note the rest."""
     unit_clusters = people.rows.select("unit_id", cluster=OWN_CLUSTER)
@@ -152,9 +152,9 @@ def large_groups(
     return members.join(selected, on=["attribute", "group"], how="semi", maintain_order="left")
 
 
-def finding(
-    terms: Words, model: str, claim: str, numbers: Mapping[str, Any], group: Sequence[str | None]
+def build_finding(
+    terms: RunTerms, model: str, claim: str, numbers: Mapping[str, Any], group: Sequence[str | None]
 ) -> dict[str, Any]:
     """Build one row of the table ``findings``; ``group``: attribute and group."""
     columns = {"attribute": group[0], "group_a": group[1], **numbers}
-    return {"analysis": "tradeoffs", "claim": terms.start(model, claim)} | columns
+    return {"analysis": "tradeoffs", "claim": terms.begin_sentence(model, claim)} | columns

@@ -14,7 +14,7 @@ from isolux.io.kernels import njit
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 _Bools = npt.NDArray[np.bool_]
-_ROUNDING = 1e-9
+_RELATIVE_TOLERANCE = 1e-9
 
 
 @njit(nogil=True)
@@ -30,7 +30,7 @@ def _sum_by_group(
 
 
 @njit(nogil=True)
-def kept_at(
+def accumulate_coverage(
     weights: _Floats,
     cluster: _Ints,
     score: _Floats,
@@ -55,7 +55,7 @@ def kept_at(
                 running[mark, group[m]] += w
             if i + 1 < n and score[i + 1] == score[i]:
                 continue
-            running_total = (running[0, 0] + running[1, 0]) * (1.0 + _ROUNDING)
+            running_total = (running[0, 0] + running[1, 0]) * (1.0 + _RELATIVE_TOLERANCE)
             while level < k and running_total >= coverages[level] * overall_total:
                 kept_weights[:, level, :, j] = running
                 level += 1
@@ -81,7 +81,10 @@ def _find_thresholds(
         for m in range(start[i], start[i + 1]):
             q = group[m]
             running[q] += w
-            if np.isnan(threshold[q]) and running[q] * (1.0 + _ROUNDING) >= target_weights[q]:
+            if (
+                np.isnan(threshold[q])
+                and running[q] * (1.0 + _RELATIVE_TOLERANCE) >= target_weights[q]
+            ):
                 threshold[q] = score[i]
 
 
@@ -107,7 +110,7 @@ def _sum_negatives_above(
 
 
 @njit(nogil=True)
-def meeting(
+def find_equal_rates(
     weights: _Floats,
     cluster: _Ints,
     score: _Floats,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.analyses.tradeoffs.evidence import Seen
+from isolux.analyses.tradeoffs.evidence import TradeoffView
 from isolux.groups.measure import measure_groups
 from isolux.stats.verification import threshold_at_far
 from isolux.vocabulary import registry
@@ -27,7 +27,7 @@ _DIGITS = 5
 _FALSE_MATCH_RATES = (0.1, 0.01, 0.001)  # over all impostor pairs
 
 
-def add_pairs(run: Run, members: pl.DataFrame, spec: Statistics, view: Seen) -> None:
+def add_match_rates(run: Run, members: pl.DataFrame, spec: Statistics, view: TradeoffView) -> None:
     """Measure both rates by group at the thresholds of several false match rates."""
     pairs = run.evidence.get(PAIRS)
     if pairs is None or pairs.is_empty():
@@ -43,14 +43,14 @@ def add_pairs(run: Run, members: pl.DataFrame, spec: Statistics, view: Seen) -> 
     units = run.scores.filter(pl.col("metric") == _FAILURE_RATE)
     tables = []
     for false_match_rate in _FALSE_MATCH_RATES:
-        thresholds = _thresholds(pairs, false_match_rate)
+        thresholds = _set_thresholds(pairs, false_match_rate)
         evidence = (
             pairs.drop("threshold", "far")
             .join(thresholds, on="model")
             .with_columns(far=pl.lit(false_match_rate))
         )
         scores = Scores(units, rates_info, evidence={PAIRS: evidence}, task=_TASK)
-        table = measure_groups(scores, members, spec).table()
+        table = measure_groups(scores, members, spec).to_table()
         rates = table.filter(pl.col("metric").is_in(_RATES))
         tables.append(rates.with_columns(far=pl.lit(false_match_rate)))
     view.tables[MATCHES] = pl.concat(tables).select(
@@ -68,7 +68,7 @@ def add_pairs(run: Run, members: pl.DataFrame, spec: Statistics, view: Seen) -> 
     )
 
 
-def _thresholds(pairs: pl.DataFrame, false_match_rate: float) -> pl.DataFrame:
+def _set_thresholds(pairs: pl.DataFrame, false_match_rate: float) -> pl.DataFrame:
     """Set each model's threshold at which ``false_match_rate`` of its impostor pairs would pass."""
     rows = []
     for (model,), model_pairs in pairs.partition_by("model", as_dict=True).items():

@@ -12,12 +12,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._regrouping import ROUNDED, measure_again, scores_at
-from isolux.analyses.tradeoffs.curves import Meeting, Rows, meeting_thresholds, rows_of_groups
-from isolux.analyses.tradeoffs.evidence import People, Seen, finding
-from isolux.statements.numbers import value_text
-from isolux.statements.words import Words, lowered
-from isolux.stats.constants import KEPT_CLUSTERS
+from isolux.analyses._regrouping import ROUNDED_VALUES, build_threshold_scores, remeasure_groups
+from isolux.analyses.tradeoffs.curves import (
+    OperatingRates,
+    SortedScoreRows,
+    build_score_rows,
+    find_equal_rate_thresholds,
+)
+from isolux.analyses.tradeoffs.evidence import ScoredPeople, TradeoffView, build_finding
+from isolux.statements.numbers import format_value
+from isolux.statements.words import RunTerms, lower_first_letter
+from isolux.stats.constants import MIN_CLUSTERS_FOR_NOMINAL_COVERAGE
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import percentile
 from isolux.vocabulary.info import Metric
@@ -29,31 +34,31 @@ RATES = "Rates at each threshold, by group"
 _THRESHOLDS = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
-def meets_at(operating: float) -> str:
+def format_thresholds_caption(operating: float) -> str:
     """Caption the table of thresholds.
 
     Examples
     --------
-    >>> meets_at(0.5)
+    >>> format_thresholds_caption(0.5)
     "Each group's threshold at which it would fare as everyone does at 0.5"
     """
     return f"Each group's threshold at which it would fare as everyone does at {operating:g}"
 
 
-def add_thresholds(
-    people: People,
+def add_threshold_view(
+    people: ScoredPeople,
     members: pl.DataFrame,
     operating: float,
     spec: Statistics,
-    terms: Words,
-    view: Seen,
+    terms: RunTerms,
+    view: TradeoffView,
 ) -> None:
     """Add one model's curves, its thresholds, and a finding for each attribute."""
-    rows = rows_of_groups(people.rows, members)
-    equal_rates = meeting_thresholds(rows, operating, spec)
-    n, n_clusters = rows.count(rows.mark)
-    table = _table(people, rows, equal_rates, (n, n_clusters), spec)
-    _append_table(view, meets_at(operating), table)
+    rows = build_score_rows(people.rows, members)
+    equal_rates = find_equal_rate_thresholds(rows, operating, spec)
+    n, n_clusters = rows.count_units(rows.is_marked)
+    table = _build_table(people, rows, equal_rates, (n, n_clusters), spec)
+    _append_table(view, format_thresholds_caption(operating), table)
     _append_table(view, RATES, _measure_curves(people, members, spec))
     for attribute in dict.fromkeys(name for name, _ in rows.names[1:]):
         attribute_rows = table.filter(pl.col("attribute") == attribute)
@@ -61,15 +66,15 @@ def add_thresholds(
         view.findings += [row] if row else []
 
 
-def _append_table(view: Seen, caption: str, table: pl.DataFrame) -> None:
+def _append_table(view: TradeoffView, caption: str, table: pl.DataFrame) -> None:
     existing = view.tables.get(caption)
     view.tables[caption] = table if existing is None else pl.concat([existing, table])
 
 
-def _table(
-    people: People,
-    rows: Rows,
-    equal_rates: Meeting,
+def _build_table(
+    people: ScoredPeople,
+    rows: SortedScoreRows,
+    equal_rates: OperatingRates,
     counts: tuple[IntArray, IntArray],
     spec: Statistics,
 ) -> pl.DataFrame:
@@ -90,7 +95,9 @@ def _table(
     )
     is_defined = np.isfinite(threshold)
     low = np.where(is_defined & ~is_open_below, interval.low, np.nan)
-    status = np.where(n_clusters < KEPT_CLUSTERS, Status.BOUNDARY.value, Status.OK.value)
+    status = np.where(
+        n_clusters < MIN_CLUSTERS_FOR_NOMINAL_COVERAGE, Status.BOUNDARY.value, Status.OK.value
+    )
     status = np.where(np.isfinite(equal_rates.threshold[:, 0]), status, Status.UNDEFINED.value)
     status = np.where(n_clusters < spec.min_clusters, Status.INSUFFICIENT_CLUSTERS.value, status)
     status = np.where(n < spec.min_units, Status.INSUFFICIENT_UNITS.value, status)
@@ -99,18 +106,22 @@ def _table(
         "attribute": [name for name, _ in rows.names],
         "group": [group for _, group in rows.names],
         "people": n,
-        people.rate: np.where(is_large_enough, equal_rates.positive_rate[:, 0], np.nan),
+        people.positive_rate_name: np.where(
+            is_large_enough, equal_rates.positive_rate[:, 0], np.nan
+        ),
     }
-    if people.false:
-        columns[people.false] = np.where(is_large_enough, equal_rates.false_rate[:, 0], np.nan)
+    if people.false_rate_name:
+        columns[people.false_rate_name] = np.where(
+            is_large_enough, equal_rates.false_rate[:, 0], np.nan
+        )
     columns |= {
         "threshold": threshold,
         "from": low,
         "to": np.where(is_defined, interval.high, np.nan),
     }
-    if people.false:
-        false_at_threshold = np.where(is_defined, equal_rates.false_there[:, 0], np.nan)
-        columns[f"{people.false} there"] = false_at_threshold
+    if people.false_rate_name:
+        false_at_threshold = np.where(is_defined, equal_rates.false_rate_at_threshold[:, 0], np.nan)
+        columns[f"{people.false_rate_name} there"] = false_at_threshold
     columns["status"] = status.tolist()
     schema = {"attribute": pl.String}
     return pl.DataFrame(columns, schema_overrides=schema).with_columns(
@@ -118,10 +129,13 @@ def _table(
     )
 
 
-def _measure_curves(people: People, members: pl.DataFrame, spec: Statistics) -> pl.DataFrame:
+def _measure_curves(people: ScoredPeople, members: pl.DataFrame, spec: Statistics) -> pl.DataFrame:
     """Measure both rates at fixed thresholds with the audit's own intervals."""
     tables, keys = [], ["model", "attribute", "group", "threshold"]
-    for name, prefix, is_positive in ((people.rate, "", True), (people.false, "false ", False)):
+    for name, prefix, is_positive in (
+        (people.positive_rate_name, "", True),
+        (people.false_rate_name, "false ", False),
+    ):
         if not name:
             continue
         marked_rows = people.rows.filter(pl.col("mark") == is_positive)
@@ -130,11 +144,11 @@ def _measure_curves(people: People, members: pl.DataFrame, spec: Statistics) -> 
             name=name, title=name, definition=name, direction="higher" if is_positive else "lower"
         )
         values = {threshold: pl.col("score") >= threshold for threshold in _THRESHOLDS}
-        scores = scores_at(marked_rows, "tradeoffs", name, values)
+        scores = build_threshold_scores(marked_rows, "tradeoffs", name, values)
         marked_members = members.join(marked_rows.select("unit_id"), on="unit_id", how="semi")
-        metrics = measure_again(scores, marked_members, "tradeoffs", metric, spec)
+        metrics = remeasure_groups(scores, marked_members, "tradeoffs", metric, spec)
         names = {"value": name, "low": f"{prefix}from", "high": f"{prefix}to"}
-        tables.append(metrics.select(*keys, ROUNDED).rename(names))
+        tables.append(metrics.select(*keys, ROUNDED_VALUES).rename(names))
     joined_table = tables[0]
     for table in tables[1:]:
         joined_table = joined_table.join(
@@ -146,24 +160,29 @@ def _measure_curves(people: People, members: pl.DataFrame, spec: Statistics) -> 
 def _build_finding(
     attribute_rows: pl.DataFrame,
     overall: dict[str, Any],
-    people: People,
+    people: ScoredPeople,
     operating: float,
-    terms: Words,
+    terms: RunTerms,
 ) -> dict[str, Any] | None:
     """Build the finding on the group whose threshold is furthest from the operating one."""
     candidates = attribute_rows.drop_nulls("threshold").with_columns(
         off=(pl.col("threshold") - operating).abs()
     )
-    if attribute_rows.height < 2 or candidates.is_empty() or overall[people.rate] is None:
+    if (
+        attribute_rows.height < 2
+        or candidates.is_empty()
+        or overall[people.positive_rate_name] is None
+    ):
         return None
     row = candidates.sort("off", descending=True, maintain_order=True).row(0, named=True)
     interval_text = (
         f"{row['from']:.3g} to {row['to']:.3g}" if row["from"] is not None else "not known"
     )
     claim = (
-        f"at the threshold {operating:g} the {lowered(people.rate)} is "
-        f"{value_text(row[people.rate], 'fraction')} % for {row['group']} "
-        f"({terms.title(row['attribute'])}), {value_text(overall[people.rate], 'fraction')} % for "
+        f"at the threshold {operating:g} the {lower_first_letter(people.positive_rate_name)} is "
+        f"{format_value(row[people.positive_rate_name], 'fraction')} % for {row['group']} "
+        f"({terms.format_attribute(row['attribute'])}),"
+        f" {format_value(overall[people.positive_rate_name], 'fraction')} % for "
         f"everyone; for as much it needs {row['threshold']:.3g} ({interval_text})."
     )
     numbers = {
@@ -173,7 +192,7 @@ def _build_finding(
         "low": None if row["from"] is None else row["from"] - operating,
         "high": None if row["to"] is None else row["to"] - operating,
         "reference": "hardt-2016",
-        "metric": people.rate,
+        "metric": people.positive_rate_name,
         "group_b": "everyone",
     }
-    return finding(terms, people.model, claim, numbers, (row["attribute"], row["group"]))
+    return build_finding(terms, people.model, claim, numbers, (row["attribute"], row["group"]))

@@ -10,9 +10,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._pictures import Pictures
-from isolux.checks._problems import Severity, parts_of, problems_of, together
-from isolux.checks.duplicates.hashes import LEAST_CORRELATION, MOST_APART, MOST_BITS, find_copies
+from isolux.checks._pictures import ImageFiles
+from isolux.checks._problems import Severity, concatenate_problems, make_problems, read_splits
+from isolux.checks.duplicates.hashes import (
+    MAX_BLOCK_DIFFERENCE,
+    MAX_DIFFERING_BITS,
+    MIN_CORRELATION,
+    find_duplicate_pairs,
+)
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CheckInfo, Reference
@@ -47,10 +52,10 @@ _ADVICE = "look at both pictures; keep one"
 def check(
     dataset: Dataset,
     *,
-    pictures: Pictures,
-    most_bits: int = MOST_BITS,
-    least_correlation: float = LEAST_CORRELATION,
-    most_apart: float = MOST_APART,
+    pictures: ImageFiles,
+    most_bits: int = MAX_DIFFERING_BITS,
+    least_correlation: float = MIN_CORRELATION,
+    most_apart: float = MAX_BLOCK_DIFFERENCE,
     split: str = "split",
 ) -> pl.DataFrame:
     """List pictures that are copies of another one.
@@ -119,14 +124,14 @@ def check(
             expected="most_bits 0 to 64, least_correlation -1 to 1, most_apart 0 or more",
             found=f"{most_bits}, {least_correlation}, {most_apart}",
         )
-    pairs = find_copies(
+    pairs = find_duplicate_pairs(
         pictures.thumbnails,
         most_bits=most_bits,
         least_correlation=least_correlation,
         most_apart=most_apart,
     )
     if pairs.is_empty():
-        return together()
+        return concatenate_problems()
     hashed_images = (
         pictures.rows.drop_nulls("thumbnail").sort("thumbnail").select("image_id", "uri")
     )
@@ -142,13 +147,13 @@ def check(
         pairs = pairs.join(
             image_facts.rename(renamed), on=copy_column, how="left", maintain_order="left"
         )
-    return together(*_make_problems(pairs))
+    return concatenate_problems(*_make_problems(pairs))
 
 
 def _image_people(dataset: Dataset, split: str) -> pl.DataFrame:
     """List the subjects and splits of each image: ``image_id, subjects, splits`` (lists)."""
     people = INSTANCES.conform(dataset.instances)
-    splits = parts_of(dataset, split)
+    splits = read_splits(dataset, split)
     with_splits = people.select("instance_id", "image_id", "subject_id").join(
         splits, on="instance_id", how="left"
     )
@@ -189,7 +194,7 @@ def _make_problems(pairs: pl.DataFrame) -> list[pl.DataFrame]:
         ("a photo is there twice", "warning", ~has_subjects & ~other_splits),
     )
     return [
-        problems_of(
+        make_problems(
             "duplicates",
             pairs.filter(test),
             problem,

@@ -19,21 +19,21 @@ import polars as pl
 from isolux.io.images import Pixels
 
 SIDE = 32
-MOST_BITS, LEAST_CORRELATION, MOST_APART = 18, 0.95, 0.35
+MAX_DIFFERING_BITS, MIN_CORRELATION, MAX_BLOCK_DIFFERENCE = 18, 0.95, 0.35
 """The check's thresholds, which docs/methods/checks.md measures."""
 _HASH_SIDE = 8  # waves a side, imagehash's hash_size
-_BLANK = 2.0  # grey levels: below it a picture shows nothing to tell it by
+_MIN_CONTRAST_SD = 2.0  # grey levels: below it a picture shows nothing to tell it by
 _MAX_COPIES = 8
 _BATCH_SIZE = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Hashes:
-    """``straight``, ``mirrored``: ``[n]`` uint64; ``blank [n]``: shows nothing to be told by."""
+    """``upright``, ``mirrored``: ``[n]`` uint64; ``blank [n]``: shows nothing to be told by."""
 
-    straight: npt.NDArray[np.uint64]
+    upright: npt.NDArray[np.uint64]
     mirrored: npt.NDArray[np.uint64]
-    blank: npt.NDArray[np.bool_]
+    is_blank: npt.NDArray[np.bool_]
 
 
 def hash_thumbnails(thumbnails: Pixels) -> Hashes:
@@ -55,7 +55,7 @@ def hash_thumbnails(thumbnails: Pixels) -> Hashes:
             thumbnails[start : start + _BATCH_SIZE] @ waves.T
         )
     mirrored_strengths = strengths * np.where(np.arange(_HASH_SIDE) % 2, -1.0, 1.0)
-    blank = thumbnails.std(axis=(1, 2)) < _BLANK
+    blank = thumbnails.std(axis=(1, 2)) < _MIN_CONTRAST_SD
     return Hashes(_pack_hash_bits(strengths), _pack_hash_bits(mirrored_strengths), blank)
 
 
@@ -65,7 +65,7 @@ def _pack_hash_bits(strengths: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64
     return np.packbits(bits, axis=1).view(">u8").astype(np.uint64).ravel()
 
 
-def find_copies(
+def find_duplicate_pairs(
     thumbnails: Pixels, *, most_bits: int, least_correlation: float, most_apart: float
 ) -> pl.DataFrame:
     """Find the pictures that are copies of an earlier one: resized, recompressed, cut, mirrored.
@@ -76,18 +76,18 @@ def find_copies(
     >>> first = np.kron(rng.integers(0, 255, (8, 8)), np.ones((4, 4))).astype(np.uint8)
     >>> three = np.stack([first, 255 - first, first[:, ::-1]])
     >>> limits = {"most_bits": 18, "least_correlation": 0.9, "most_apart": 0.6}
-    >>> find_copies(three, **limits).select("first", "second", "mirrored").rows()
+    >>> find_duplicate_pairs(three, **limits).select("first", "second", "mirrored").rows()
     [(0, 2, True)]
     """
-    from isolux.checks.duplicates.kernels import earlier_copies
+    from isolux.checks.duplicates.kernels import find_earlier_copies
 
     hashes = hash_thumbnails(thumbnails)
-    rows = np.flatnonzero(~hashes.blank)
+    rows = np.flatnonzero(~hashes.is_blank)
     thumbs = thumbnails[rows].astype(np.float32)
     halves = thumbs.reshape(-1, SIDE // 2, 2, SIDE // 2, 2).mean(axis=(2, 4))
     partner = np.full((len(rows), _MAX_COPIES), np.iinfo(np.int32).min, dtype=np.int32)
     measurements = np.zeros((len(rows), _MAX_COPIES, 3), dtype=np.float32)
-    straight, mirrored = hashes.straight[rows], hashes.mirrored[rows]
+    straight, mirrored = hashes.upright[rows], hashes.mirrored[rows]
     thumbs, halves = _standardise(thumbs), _standardise(halves)
     limits = np.array([least_correlation, most_apart], dtype=np.float32)
     # Interleaved: later pictures have more before them to look at.
@@ -104,7 +104,7 @@ def find_copies(
             measurements,
         )
         for future in [
-            pool.submit(earlier_copies, k, n_workers, *shared_arrays) for k in range(n_workers)
+            pool.submit(find_earlier_copies, k, n_workers, *shared_arrays) for k in range(n_workers)
         ]:
             future.result()
     second, slot = np.nonzero(partner != np.iinfo(np.int32).min)
@@ -122,14 +122,14 @@ def find_copies(
     )
 
 
-def copies_of(reference_images: Pixels, candidates: Pixels) -> npt.NDArray[np.intp]:
+def find_copies_of(reference_images: Pixels, candidates: Pixels) -> npt.NDArray[np.intp]:
     """Find the pictures that are copies of some given ones, with the check's own thresholds.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> three = np.kron(rng.integers(0, 255, (3, 8, 8)), np.ones((4, 4))).astype(np.uint8)
-    >>> copies_of(three[:1], three[[1, 0, 2]]).tolist()
+    >>> find_copies_of(three[:1], three[[1, 0, 2]]).tolist()
     [1]
     """
     if not len(reference_images) or not len(candidates):
@@ -139,18 +139,16 @@ def copies_of(reference_images: Pixels, candidates: Pixels) -> npt.NDArray[np.in
         hash_thumbnails(candidates),
     )
     min_bits = np.full(len(candidates), 64)
-    for reference_hash in (*reference_hashes.straight, *reference_hashes.mirrored):
-        min_bits = np.minimum(
-            min_bits, np.bitwise_count(candidate_hashes.straight ^ reference_hash)
-        )
-    rows = np.flatnonzero((min_bits <= MOST_BITS) & ~candidate_hashes.blank)
+    for reference_hash in (*reference_hashes.upright, *reference_hashes.mirrored):
+        min_bits = np.minimum(min_bits, np.bitwise_count(candidate_hashes.upright ^ reference_hash))
+    rows = np.flatnonzero((min_bits <= MAX_DIFFERING_BITS) & ~candidate_hashes.is_blank)
     if not len(rows):
         return rows
-    pairs = find_copies(
+    pairs = find_duplicate_pairs(
         np.concatenate([reference_images, candidates[rows]]),
-        most_bits=MOST_BITS,
-        least_correlation=LEAST_CORRELATION,
-        most_apart=MOST_APART,
+        most_bits=MAX_DIFFERING_BITS,
+        least_correlation=MIN_CORRELATION,
+        most_apart=MAX_BLOCK_DIFFERENCE,
     ).filter(pl.col("first") < len(reference_images), pl.col("second") >= len(reference_images))
     copies = np.unique(pairs["second"].to_numpy() - len(reference_images))
     return np.asarray(rows[copies], np.intp)

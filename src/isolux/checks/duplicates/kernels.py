@@ -73,7 +73,7 @@ def _crop_and_standardise(a: _Floats, trim: _Floats, out: _Floats) -> None:
 
 
 @njit(nogil=True, fastmath=True)
-def _dot(a: _Floats, b: _Floats) -> np.float32:
+def _dot_product(a: _Floats, b: _Floats) -> np.float32:
     total = np.float32(0.0)
     for r in range(a.shape[0]):
         for c in range(a.shape[1]):
@@ -91,7 +91,7 @@ def _search_trims(a: _Floats, b: _Floats, trim: _Floats, out: _Floats) -> np.flo
             candidate_trim[0], candidate_trim[1] = _TRIMS[p, 0], _TRIMS[p, 1]
             candidate_trim[2], candidate_trim[3] = _TRIMS[q, 0], _TRIMS[q, 1]
             _crop_and_standardise(a, candidate_trim, out)
-            correlation = _dot(out, b)
+            correlation = _dot_product(out, b)
             if correlation > best:
                 best = correlation
                 trim[:] = candidate_trim
@@ -102,7 +102,7 @@ def _search_trims(a: _Floats, b: _Floats, trim: _Floats, out: _Floats) -> np.flo
 def _refine_trim(a: _Floats, b: _Floats, trim: _Floats, out: _Floats) -> np.float32:
     """Refine ``trim`` by coordinate ascent on the correlation with ``b``, halving the step."""
     _crop_and_standardise(a, trim, out)
-    best = _dot(out, b)
+    best = _dot_product(out, b)
     # half of the finest trim of _TRIMS; steps are halved down to a twentieth of a pixel of 32
     step = np.float32(0.0125)
     while step > np.float32(0.0015):
@@ -113,7 +113,7 @@ def _refine_trim(a: _Floats, b: _Floats, trim: _Floats, out: _Floats) -> np.floa
                 trial_trim = previous + step if direction == 0 else previous - step
                 trim[edge] = min(max(trial_trim, np.float32(0)), _MAX_TRIM)
                 _crop_and_standardise(a, trim, out)
-                correlation = _dot(out, b)
+                correlation = _dot_product(out, b)
                 if correlation > best + np.float32(1e-5):
                     best, improved = correlation, True
                 else:
@@ -158,7 +158,7 @@ def _is_copy(
     a: _Floats, a_half: _Floats, b: _Floats, b_half: _Floats, limits: _Floats, measurement: _Floats
 ) -> bool:
     """Test whether either thumbnail is the other one, whole or cropped."""
-    if _dot(a_half, b_half) < _MIN_UNALIGNED_CORRELATION:
+    if _dot_product(a_half, b_half) < _MIN_UNALIGNED_CORRELATION:
         return False
     return _matches_when_cropped(
         a, a_half, b, b_half, limits, measurement
@@ -166,7 +166,7 @@ def _is_copy(
 
 
 @njit(nogil=True)
-def earlier_copies(
+def find_earlier_copies(
     first: int,
     step: int,
     hashes: _Bits,

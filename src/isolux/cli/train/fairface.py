@@ -26,12 +26,12 @@ def fairface(data: str, *, out: Path, **settings: Any) -> None:
         The directory to write, or to resume.
     """
     from isolux.verbs.train_fairface import train_fairface
-    from isolux.vocabulary.progress import said_to
+    from isolux.vocabulary.progress import listen_to_lines
 
-    with said_to(say):
+    with listen_to_lines(say):
         training_result = train_fairface(data, out=out, **settings)
-    document.note_all(training_result.notes)
-    document.wrote("network", training_result.folder)
+    document.report_notes(training_result.notes)
+    document.report_file("network", training_result.folder)
     heads = list(training_result.classes)
     say(
         f"run it: isolux predict DATA --model fairface:{training_result.folder}"

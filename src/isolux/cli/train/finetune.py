@@ -26,11 +26,11 @@ def finetune(data: str, *, out: Path, **settings: Any) -> None:
         The directory to write, or to resume.
     """
     from isolux.verbs.train_finetune import train_finetune
-    from isolux.vocabulary.progress import said_to
+    from isolux.vocabulary.progress import listen_to_lines
 
-    with said_to(say):
+    with listen_to_lines(say):
         training_result = train_finetune(data, out=out, **settings)
-    document.note_all(training_result.notes)
-    document.wrote("model", training_result.folder)
+    document.report_notes(training_result.notes)
+    document.report_file("model", training_result.folder)
     for name in training_result.labels:
-        document.wrote("labels", name)
+        document.report_file("labels", name)

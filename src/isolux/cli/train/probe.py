@@ -27,7 +27,7 @@ def probe(data: str, *, out: Path, **settings: Any) -> None:
     from isolux.verbs.train_probe import train_probe
 
     probe_result = train_probe(data, out=out, **settings)
-    document.note_all(probe_result.notes)
-    document.wrote("probe", probe_result.folder)
+    document.report_notes(probe_result.notes)
+    document.report_file("probe", probe_result.folder)
     for name in probe_result.labels:
-        document.wrote("labels", name)
+        document.report_file("labels", name)

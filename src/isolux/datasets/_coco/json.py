@@ -16,15 +16,15 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from isolux.datasets._boxes import checked_boxes
-from isolux.datasets._coco.run_lengths import masks_of
-from isolux.datasets._columns import BOX
+from isolux.datasets._boxes import check_boxes
+from isolux.datasets._coco.run_lengths import build_mask_columns
+from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._points import points_of
+from isolux.datasets._points import split_keypoints
 from isolux.datasets._tables import left_join
-from isolux.io.json_values import decode, raw_texts
+from isolux.io.json_values import decode_json, raw_values_to_text
 from isolux.io.refusals import refuse_cells, refuse_repeats
-from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.errors import TableError, format_location
 
 _Id = int | str
 _REPEATED_ID_PROBLEM = "two rows have the same id"
@@ -77,17 +77,17 @@ class CocoTables:
 
 def read_coco(content: bytes, source: str, *, masks: bool = True) -> CocoTables:
     """Parse an annotation file and check what refers to what."""
-    parsed = decode(content, _CocoFile, source)
+    parsed = decode_json(content, _CocoFile, source)
     images = _build_images(parsed.images, source)
     categories = _build_categories(parsed.categories, source)
     annotations = _build_annotations(parsed.annotations, source)
     _refuse_unlisted_ids(annotations, "image_id", images["image_id"], source)
     _refuse_unlisted_ids(annotations, "category_id", categories["id"], source)
     if masks:
-        texts = raw_texts([a.segmentation for a in parsed.annotations], source)
+        texts = raw_values_to_text([a.segmentation for a in parsed.annotations], source)
         del parsed, content  # the masks' text is held now: the file goes, if its reader kept it not
         sizes = left_join(annotations.select("image_id"), images, "image_id")
-        mask_columns = masks_of(
+        mask_columns = build_mask_columns(
             texts, sizes["height"], sizes["width"], source, "annotations.segmentation"
         )
         annotations = annotations.hstack(mask_columns)
@@ -142,11 +142,11 @@ def _build_annotations(rows: list[_CocoAnnotation], source: str) -> pl.DataFrame
             "num_keypoints": pl.Series(
                 [row.num_keypoints for row in rows], dtype=pl.Int64, strict=False
             ),
-            "attributes": raw_texts([row.attributes for row in rows], source),
+            "attributes": raw_values_to_text([row.attributes for row in rows], source),
         }
     )
     refuse_repeats(frame["id"], _REPEATED_ID_PROBLEM, "every id once", source, "annotations.id")
-    return checked_boxes(frame, source, field="annotations.bbox")
+    return check_boxes(frame, source, field="annotations.bbox")
 
 
 def _build_boxes(boxes: Sequence[tuple[float, ...] | None]) -> dict[str, pl.Series]:
@@ -158,7 +158,7 @@ def _build_boxes(boxes: Sequence[tuple[float, ...] | None]) -> dict[str, pl.Seri
     ).reshape(-1, 4)  # [N, 4]: x, y, width, height; JSON has no NaN of its own
     return {
         name: pl.Series(np.ascontiguousarray(flat[:, i])).fill_nan(None)
-        for i, name in enumerate(BOX)
+        for i, name in enumerate(BOX_COLUMNS)
     }
 
 
@@ -187,7 +187,7 @@ def _read_pixels(rows: Iterable[Any], name: str, source: str, list_name: str) ->
             f"an image's {name} is not a number of pixels",
             expected="a whole number from 1",
             found=str(values[bad])[:40],
-            where=place(source, bad + 1, f"{list_name}.{name}"),
+            where=format_location(source, bad + 1, f"{list_name}.{name}"),
         )
     return pl.Series(values, dtype=pl.Int64)
 
@@ -204,14 +204,16 @@ def _refuse_unlisted_ids(rows: pl.DataFrame, name: str, listed_ids: pl.Series, s
     )
 
 
-def coco_instances(annotations: pl.DataFrame, tables: CocoTables, source: str) -> pl.DataFrame:
+def build_coco_instances(
+    annotations: pl.DataFrame, tables: CocoTables, source: str
+) -> pl.DataFrame:
     """Give the columns of instances for these rows of ``tables.annotations``."""
     masks = [name for name in annotations.columns if name.startswith("mask_")]
     frame = annotations.select(
         pl.col("id").alias("instance_id"),
         "image_id",
         pl.concat_list("category").alias("classes"),
-        *BOX,
+        *BOX_COLUMNS,
         "area",
         "is_crowd",
         (pl.col("ignore") | pl.col("is_crowd")).alias("ignore"),
@@ -219,4 +221,4 @@ def coco_instances(annotations: pl.DataFrame, tables: CocoTables, source: str) -
     )
     keypoint_names = tables.categories.select(category_id="id", names="keypoints")
     names = left_join(annotations.select("category_id"), keypoint_names, "category_id")["names"]
-    return frame.hstack(points_of(annotations, names, source))
+    return frame.hstack(split_keypoints(annotations, names, source))

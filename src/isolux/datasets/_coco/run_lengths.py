@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.io.cells import row_of
-from isolux.vocabulary.errors import TableError, place
+from isolux.io.cells import first_true_row
+from isolux.vocabulary.errors import TableError, format_location
 
 _COMPRESSED_DTYPE = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
 _UNCOMPRESSED_DTYPE = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.List(pl.Int64)})
@@ -19,7 +19,7 @@ _RUN_LENGTHS_FORM = '{"size": [height, width], "counts": …}'
 _BLOCK_ROWS = 8_192  # masks: bounds the copies of their text that are held at once
 
 
-def masks_of(
+def build_mask_columns(
     texts: pl.Series, height: pl.Series, width: pl.Series, source: str, field: str
 ) -> pl.DataFrame:
     """Turn segmentations, as JSON text, into mask columns."""
@@ -28,7 +28,7 @@ def masks_of(
     is_unknown = (frame["kind"] == "neither").fill_null(value=False)
     if is_unknown.any():
         raise mask_source.error(
-            "a mask is neither polygons nor run lengths", texts, row_of(is_unknown)
+            "a mask is neither polygons nor run lengths", texts, first_true_row(is_unknown)
         )
     tables = [
         _read_compressed(frame.filter(pl.col("kind") == "compressed"), mask_source),
@@ -77,7 +77,7 @@ class _MaskSource:
             expected=expected
             or '[[x, y, …], …] or {"size": [height, width], "counts": …} as COCO writes them',
             found=str(texts[row])[:80],
-            where=place(self.where, row + 1, self.field),
+            where=format_location(self.where, row + 1, self.field),
         )
 
 
@@ -125,7 +125,7 @@ def _find_unreadable_row(mask_rows: pl.DataFrame, struct_dtype: pl.Struct) -> in
 
 def _read_compressed(mask_rows: pl.DataFrame, mask_source: _MaskSource) -> pl.DataFrame:
     read = _decode_run_lengths(mask_rows, _COMPRESSED_DTYPE, mask_source)
-    sums = totals(read["counts"])
+    sums = sum_compressed_runs(read["counts"])
     is_unfilled = sums != (read["mask_height"] * read["mask_width"]).to_numpy()
     _refuse_unfilled(mask_rows, is_unfilled, mask_source)
     return read.select("row", "mask_height", "mask_width", mask_counts="counts")
@@ -163,12 +163,14 @@ def _refuse_masks(
     bad: pl.Series, problem: str, expected: str, mask_rows: pl.DataFrame, mask_source: _MaskSource
 ) -> None:
     if bad.any():
-        i = row_of(bad)
+        i = first_true_row(bad)
         raise TableError(
             problem,
             expected=expected,
             found=str(mask_rows["text"][i])[:80],
-            where=place(mask_source.where, int(mask_rows["row"][i]) + 1, mask_source.field),
+            where=format_location(
+                mask_source.where, int(mask_rows["row"][i]) + 1, mask_source.field
+            ),
         )
 
 
@@ -182,7 +184,7 @@ def _refuse_size_mismatch(
     is_mismatch = (mask_columns["mask_height"] != height) | (mask_columns["mask_width"] != width)
     is_mismatch = is_mismatch.fill_null(value=False)
     if is_mismatch.any():
-        row = row_of(is_mismatch)
+        row = first_true_row(is_mismatch)
         raise mask_source.error(
             f"a mask is {mask_columns['mask_height'][row]} × {mask_columns['mask_width'][row]} "
             f"pixels,"
@@ -193,16 +195,16 @@ def _refuse_size_mismatch(
         )
 
 
-def totals(counts: pl.Series) -> npt.NDArray[np.int64]:
+def sum_compressed_runs(counts: pl.Series) -> npt.NDArray[np.int64]:
     """Add up the runs of each compressed mask; -1 where the text does not hold run lengths."""
     if not len(counts):
         return np.zeros(0, np.int64)
-    from isolux.datasets._coco.run_length_kernels import total_runs
+    from isolux.datasets._coco.run_length_kernels import sum_run_lengths
 
     sums = [np.zeros(0, np.int64)]
     for first in range(0, len(counts), _BLOCK_ROWS):
         block = counts[first : first + _BLOCK_ROWS]
         lengths = block.str.len_bytes().to_numpy().astype(np.int64)  # [n]
         characters = np.frombuffer("".join(block.to_list()).encode(), dtype=np.uint8)
-        sums.append(total_runs(characters, np.concatenate([[0], np.cumsum(lengths)])))
+        sums.append(sum_run_lengths(characters, np.concatenate([[0], np.cumsum(lengths)])))
     return np.concatenate(sums)

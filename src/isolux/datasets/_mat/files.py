@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets._files import LARGEST
-from isolux.io.inflating import unpacked_limit
-from isolux.vocabulary.errors import FileError, TableError, place
+from isolux.datasets._files import MAX_ANNOTATION_BYTES
+from isolux.io.inflating import max_unpacked_bytes
+from isolux.vocabulary.errors import FileError, TableError, format_location
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _HEADER_BYTES = 128  # bytes of text and version before the first variable
@@ -32,7 +32,7 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Variables:
+class MatVariables:
     """What was asked for, by name: cells of text as columns, matrices as MATLAB shows them."""
 
     texts: dict[str, pl.Series]
@@ -41,13 +41,13 @@ class Variables:
 
 def read_variables(
     content: bytes, source: str, *, texts: Sequence[str] = (), numbers: Sequence[str] = ()
-) -> Variables:
+) -> MatVariables:
     """Read cell arrays of text and matrices of numbers from a MATLAB file of any version."""
     if content.startswith(_HDF5) or content[512:520] == _HDF5:
-        return Variables(*read_hdf5(content, source, texts, numbers))
+        return MatVariables(*read_hdf5(content, source, texts, numbers))
     mat = read_mat5(content, source, (*texts, *numbers))
-    return Variables(
-        {name: texts_of_cells(mat[name], source, name) for name in texts},
+    return MatVariables(
+        {name: cells_to_text(mat[name], source, name) for name in texts},
         {name: _check_matrix(mat[name], source, name) for name in numbers},
     )
 
@@ -84,7 +84,7 @@ def read_mat5(content: bytes, source: str, names: Sequence[str]) -> dict[str, Ar
                 "a MATLAB file holds an object",
                 expected="numbers, text, cells and structures",
                 found=type(variables[name]).__name__,
-                where=place(source, column=name),
+                where=format_location(source, column=name),
             )
     return {name: variables[name] for name in names}
 
@@ -101,7 +101,7 @@ def _refuse_damage(content: bytes, source: str, names: Sequence[str]) -> None:
     """Walk through every variable before scipy does, which a damaged one can end the process of."""
     order: Literal["big", "little"] = "big" if content[126:128] == b"MI" else "little"
     offset, total = _HEADER_BYTES, len(content)
-    limit = unpacked_limit(len(content), LARGEST)
+    limit = max_unpacked_bytes(len(content), MAX_ANNOTATION_BYTES)
     while offset + 8 <= len(content):
         type_code = int.from_bytes(content[offset : offset + 4], order)
         size = int.from_bytes(content[offset + 4 : offset + 8], order)
@@ -136,19 +136,19 @@ def _check_variable(
     source: str,
     names: Sequence[str],
 ) -> None:
-    from isolux.datasets._mat.structure import OBJECT, SOUND, damaged_byte
+    from isolux.datasets._mat.structure import HAS_OBJECT, INTACT, find_damaged_byte
 
-    damage = int(damaged_byte(np.frombuffer(variable_bytes, np.uint8), order == "big"))
-    if damage == OBJECT:
+    damage = int(find_damaged_byte(np.frombuffer(variable_bytes, np.uint8), order == "big"))
+    if damage == HAS_OBJECT:
         # Of a variable that is not asked for scipy reads the name alone.
         requested = [name for name in names if name.encode() in variable_bytes[:_HEADER_BYTES]]
         if requested:
             raise TableError(
                 "a MATLAB file holds an object",
                 expected="numbers, text, cells and structures",
-                where=place(source, column=requested[0]),
+                where=format_location(source, column=requested[0]),
             )
-    elif damage != SOUND:
+    elif damage != INTACT:
         raise _damaged_file_error(
             f"a variable that does not fit together at byte {offset + damage:,}", source
         )
@@ -179,14 +179,16 @@ def _unpack_variable(packed: bytes, limit: int) -> bytes | None:
     return b"".join(chunks) if stream.eof or total > limit else None
 
 
-def texts_of_cells(cells: Array, source: str, name: str) -> pl.Series:
+def cells_to_text(cells: Array, source: str, name: str) -> pl.Series:
     """Give cells of text, or rows of a matrix of characters, as a column; an empty cell is null."""
     flat = np.ravel(cells)
     if flat.dtype.kind == "U":
         return pl.Series(name, flat.astype(object), dtype=pl.String, strict=False)
     if flat.dtype != object or flat.size > _MAX_CELLS:
         raise TableError(
-            f"{name} is not a cell array", found=str(flat.dtype), where=place(source, column=name)
+            f"{name} is not a cell array",
+            found=str(flat.dtype),
+            where=format_location(source, column=name),
         )
     # Each cell is an array of its own: there is no other way to its text than one by one.
     texts = [_cell_to_text(cell) for cell in flat]
@@ -195,7 +197,7 @@ def texts_of_cells(cells: Array, source: str, name: str) -> pl.Series:
         raise TableError(
             f"a cell of {name} is not text",
             found=str(flat[row])[:60],
-            where=place(source, row + 1, name),
+            where=format_location(source, row + 1, name),
         )
     return pl.Series(name, texts, dtype=pl.String)
 
@@ -214,7 +216,9 @@ def _cell_to_text(cell: object) -> str | bool | None:
 def _check_matrix(cells: Array, source: str, name: str) -> Array:
     if cells.dtype.kind not in "buif":
         raise TableError(
-            f"{name} holds no numbers", found=str(cells.dtype), where=place(source, column=name)
+            f"{name} holds no numbers",
+            found=str(cells.dtype),
+            where=format_location(source, column=name),
         )
     return cells
 
@@ -269,7 +273,7 @@ def _get_hdf5_variable(h5py: Any, file: Any, name: str, source: str) -> Any:
             f"{name} of a MATLAB file cannot be read",
             expected="numbers, text or cells in the file itself",
             found=problem,
-            where=place(source, column=name),
+            where=format_location(source, column=name),
         )
     return variable
 
@@ -293,7 +297,9 @@ def _read_hdf5_texts(h5py: Any, file: Any, cells: Any, source: str) -> pl.Series
     name = cells.name.strip("/")
     if cells.dtype != h5py.ref_dtype:
         raise TableError(
-            f"{name} is not a cell array", found=str(cells.dtype), where=place(source, column=name)
+            f"{name} is not a cell array",
+            found=str(cells.dtype),
+            where=format_location(source, column=name),
         )
     # Each cell is a reference to an array of its own: there is no other way than one by one.
     return pl.Series(
@@ -321,7 +327,7 @@ def _read_hdf5_text(
         raise TableError(
             f"a cell of {name} is not text",
             found=str(getattr(cell_array, "dtype", "nothing")),
-            where=place(source, row + 1, name),
+            where=format_location(source, row + 1, name),
         )
     return str(np.ravel(codes, order="F").astype("<u2").tobytes().decode("utf-16-le"))
 
@@ -331,7 +337,7 @@ def _read_hdf5_numbers(cells: Any, source: str) -> Array:
         raise TableError(
             f"{cells.name.strip('/')} holds no numbers",
             found=str(cells.dtype),
-            where=place(source, column=cells.name.strip("/")),
+            where=format_location(source, column=cells.name.strip("/")),
         )
     matrix: Array = np.asarray(cells[()]).T  # MATLAB writes columns first
     return matrix

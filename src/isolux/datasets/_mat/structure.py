@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from isolux.io.kernels import njit
 
-SOUND, OBJECT = -1, -2
+INTACT, HAS_OBJECT = -1, -2
 _MAX_DEPTH = 32  # arrays within arrays; a file that nests deeper is built to exhaust the stack
 _MAX_ELEMENT_BYTES = (
     1 << 31
@@ -125,19 +125,19 @@ def _read_matrix_head(
 def _check_matrix(
     buffer: _Bytes, start: int, end: int, is_big_endian: bool, tag: npt.NDArray[np.int64]
 ) -> tuple[int, int, int]:
-    """Look at one matrix: how it is (``SOUND`` …), the matrices in it, where they begin."""
+    """Look at one matrix: how it is (``INTACT`` …), the matrices in it, where they begin."""
     items = _read_matrix_head(buffer, start, end, is_big_endian, tag)
     if items < 0:
         return start, 0, 0
     flags, is_intact, n_inner = _read_word(buffer, start + 8, is_big_endian), True, 0
     class_code, is_complex = flags & 0xFF, (flags >> 11) & 1
     if class_code < 1 or class_code > 15:
-        return OBJECT, 0, 0
+        return HAS_OBJECT, 0, 0
     if class_code > 3:
         n_arrays = 1 + is_complex + (2 if class_code == 5 else 0)
         return (
             (
-                SOUND
+                INTACT
                 if _is_leaf_intact(buffer, tag[3], end, is_big_endian, n_arrays, tag)
                 else start
             ),
@@ -153,12 +153,12 @@ def _check_matrix(
     )
     n_inner = items * fields
     is_intact = is_intact and fields >= 0 and n_inner * 8 <= end - tag[3]
-    return (SOUND if is_intact else start), n_inner, tag[3]
+    return (INTACT if is_intact else start), n_inner, tag[3]
 
 
 @njit(nogil=True)
-def damaged_byte(buffer: _Bytes, is_big_endian: bool) -> int:
-    """Walk through one variable: ``SOUND``, ``OBJECT``, or the byte of the matrix at fault."""
+def find_damaged_byte(buffer: _Bytes, is_big_endian: bool) -> int:
+    """Walk through one variable: ``INTACT``, ``HAS_OBJECT``, or the byte of the matrix at fault."""
     n_remaining, end_offsets = (
         np.zeros(_MAX_DEPTH + 1, np.int64),
         np.zeros(_MAX_DEPTH + 1, np.int64),
@@ -172,7 +172,7 @@ def damaged_byte(buffer: _Bytes, is_big_endian: bool) -> int:
                 return offset
             depth -= 1
         if not n_remaining[depth]:
-            return SOUND
+            return INTACT
         n_remaining[depth] -= 1
         if (
             not _read_tag(buffer, offset, end_offsets[depth], is_big_endian, tag)
@@ -183,8 +183,8 @@ def damaged_byte(buffer: _Bytes, is_big_endian: bool) -> int:
         end = tag[3]
         if tag[1]:
             status, n_inner, begin = _check_matrix(buffer, offset + 8, end, is_big_endian, tag)
-            if status != SOUND or depth == _MAX_DEPTH:
-                return status if status != SOUND else offset
+            if status != INTACT or depth == _MAX_DEPTH:
+                return status if status != INTACT else offset
             depth += 1
             n_remaining[depth], end_offsets[depth], offset = n_inner, end, begin
         else:

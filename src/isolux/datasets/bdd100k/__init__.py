@@ -12,17 +12,22 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._boxes import checked_boxes
-from isolux.datasets._columns import BOX
-from isolux.datasets._files import Inputs, file_in
+from isolux.datasets._boxes import check_boxes
+from isolux.datasets._columns import BOX_COLUMNS
+from isolux.datasets._files import Inputs, find_single_file
 from isolux.datasets._refusals import check_choices
-from isolux.datasets._tables import attribute_rows, attribute_table, dataset_of, left_join
-from isolux.datasets.bdd100k.districts import districts_of_videos
+from isolux.datasets._tables import (
+    build_attribute_rows,
+    build_attribute_table,
+    build_dataset,
+    left_join,
+)
+from isolux.datasets.bdd100k.districts import find_video_districts
 from isolux.datasets.bdd100k.scalabel import ScalabelTables, read_scalabel
-from isolux.io.cells import row_of
+from isolux.io.cells import first_true_row
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.errors import TableError, format_location
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, check
 
@@ -43,7 +48,7 @@ CATEGORIES = (
 ALIASES = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
 """Names of the 2018 release to those of today."""
 
-OTHERS = {"other person": "pedestrian", "other vehicle": "car", "trailer": "truck"}
+UNSCORED_CATEGORIES = {"other person": "pedestrian", "other vehicle": "car", "trailer": "truck"}
 """Categories that are not judged, and what they are mapped to on request."""
 
 _FILES = (
@@ -150,29 +155,31 @@ def load(
     (['pedestrian'], 30.0)
     """
     check_choices(load, others=others)
-    file = file_in(path, _FILES, "BDD100K labels")
+    file = find_single_file(path, _FILES, "BDD100K labels")
     source, inputs = str(file), Inputs()
     content = inputs.read(file)
     tables = read_scalabel(content, source)
     frames = _build_frames(tables.frames, source)
     boxes = _build_boxes(tables, frames, others, source)
-    video_districts = districts_of_videos(frames["video_id"], info, districts, incomes)
+    video_districts = find_video_districts(frames["video_id"], info, districts, incomes)
     attributes = _build_attributes(boxes, frames)
     if video_districts is not None:
         rows = left_join(frames.select("image_id", "video_id"), video_districts.table, "video_id")
         names = ("district", "income") if incomes is not None else ("district",)
-        attributes = pl.concat([attributes, attribute_rows(rows, "image_id", names, kind="image")])
+        attributes = pl.concat(
+            [attributes, build_attribute_rows(rows, "image_id", names, unit_kind="image")]
+        )
         inputs |= video_districts.inputs
     images = frames.select("image_id", "width", "height", "video_id", uri="name")
     words = {"video": "video_id", "frame": "image_id", "image": "image_id", "row": None}
-    return dataset_of(
+    return build_dataset(
         "bdd100k",
         INFO,
         instances=_build_instances(boxes),
         attributes=attributes,
         images=images,
         inputs=inputs,
-        where=source,
+        source=source,
         notes=(*_build_notes(tables, boxes), *(video_districts.notes if video_districts else ())),
         cluster="video",
         clusters=words,
@@ -220,8 +227,10 @@ def _build_boxes(
     renamed = left_join(tables.boxes, of_frames, "frame").with_columns(
         category=pl.col("category").replace(ALIASES)
     )
-    is_known_category = renamed["category"].is_in([*CATEGORIES, *OTHERS]).fill_null(value=False)
-    words = ", ".join((*CATEGORIES, *OTHERS))
+    is_known_category = (
+        renamed["category"].is_in([*CATEGORIES, *UNSCORED_CATEGORIES]).fill_null(value=False)
+    )
+    words = ", ".join((*CATEGORIES, *UNSCORED_CATEGORIES))
     _refuse_labels(
         ~is_known_category,
         renamed,
@@ -231,7 +240,7 @@ def _build_boxes(
         source,
     )
     if unscored_rule == "map":
-        renamed = renamed.with_columns(pl.col("category").replace(OTHERS))
+        renamed = renamed.with_columns(pl.col("category").replace(UNSCORED_CATEGORIES))
     sized_boxes = renamed.with_columns(
         box_x=pl.col("x1"),
         box_y=pl.col("y1"),
@@ -249,8 +258,8 @@ def _build_boxes(
         "x1 up to x2, y1 up to y2",
         source,
     )
-    return checked_boxes(sized_boxes, source, field="box2d").with_columns(
-        ignore=pl.col("is_crowd") | pl.col("category").is_in(list(OTHERS)),
+    return check_boxes(sized_boxes, source, field="box2d").with_columns(
+        ignore=pl.col("is_crowd") | pl.col("category").is_in(list(UNSCORED_CATEGORIES)),
         light=pl.col("light").str.to_lowercase().replace(_LIGHT_COLOURS),
     )
 
@@ -259,14 +268,14 @@ def _refuse_labels(
     bad: pl.Series, rows: pl.DataFrame, name: str, problem: str, expected: str, source: str
 ) -> None:
     if bad.any():
-        row = row_of(bad)
+        row = first_true_row(bad)
         label = f", label {rows['place'][row] + 1}" if "place" in rows.columns else ""
         cell = rows[name][row]
         raise TableError(
             f"{problem} ({bad.sum():,} in all)",
             expected=expected,
             found=repr(cell.to_list() if isinstance(cell, pl.Series) else cell) + label,
-            where=place(source, int(rows["frame"][row]) + 1, name),
+            where=format_location(source, int(rows["frame"][row]) + 1, name),
         )
 
 
@@ -275,7 +284,7 @@ def _build_instances(boxes: pl.DataFrame) -> pl.DataFrame:
         pl.format("{}#{}", "image_id", "place").alias("instance_id"),
         "image_id",
         pl.concat_list("category").alias("classes"),
-        *BOX,
+        *BOX_COLUMNS,
         (pl.col("box_w") * pl.col("box_h")).alias("area"),
         "is_crowd",
         "ignore",
@@ -288,16 +297,16 @@ def _build_instances(boxes: pl.DataFrame) -> pl.DataFrame:
 def _build_attributes(boxes: pl.DataFrame, frames: pl.DataFrame) -> pl.DataFrame:
     ids = boxes.select(pl.format("{}#{}", "image_id", "place"))["image_id"]
     attribute_tables = [
-        attribute_table(ids, name, boxes[name].cast(pl.String))
+        build_attribute_table(ids, name, boxes[name].cast(pl.String))
         for name in ("category", "occluded", "truncated")
     ]
     is_traffic_light = boxes["category"] == "traffic light"
     lights = boxes["light"].filter(is_traffic_light)
     attribute_tables.append(
-        attribute_table(ids.filter(is_traffic_light), "traffic_light_color", lights)
+        build_attribute_table(ids.filter(is_traffic_light), "traffic_light_color", lights)
     )
     attribute_tables += [
-        attribute_table(frames["image_id"], name, frames[name], kind="image")
+        build_attribute_table(frames["image_id"], name, frames[name], unit_kind="image")
         for name in _SCENE_WORDS
         if frames[name].is_not_null().any()
     ]
@@ -323,7 +332,9 @@ def _build_notes(tables: ScalabelTables, boxes: pl.DataFrame) -> list[str]:
         notes.append(
             f"{tables.n_without_box:,} label(s) without a box (lanes, areas) are left out."
         )
-    ignored = boxes.filter(pl.col("category").is_in(list(OTHERS))).height
+    ignored = boxes.filter(pl.col("category").is_in(list(UNSCORED_CATEGORIES))).height
     if ignored:
-        notes.append(f"{ignored:,} box(es) of {', '.join(OTHERS)} are neither found nor missed.")
+        notes.append(
+            f"{ignored:,} box(es) of {', '.join(UNSCORED_CATEGORIES)} are neither found nor missed."
+        )
     return notes

@@ -20,9 +20,15 @@ from isolux.datasets._files import Inputs, read_file
 from isolux.datasets._tables import left_join
 from isolux.io.cells import as_numbers, as_text
 from isolux.io.hashing import sha256_listing
-from isolux.io.json_values import decode
+from isolux.io.json_values import decode_json
 from isolux.io.refusals import refuse_cells, require_columns
-from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import (
+    FileError,
+    SpecError,
+    TableError,
+    UnknownNameError,
+    format_location,
+)
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -59,7 +65,7 @@ def read_districts(path: str | Path) -> Districts:
     """Read a user's GeoJSON."""
     file, inputs = Path(path).expanduser(), Inputs()
     source = str(file)
-    features = decode(inputs.read(file), _GeoJsonCollection, source).features
+    features = decode_json(inputs.read(file), _GeoJsonCollection, source).features
     property_names = {name for feature in features for name in feature.properties or ()}
     if _DISTRICT_PROPERTY not in property_names:
         raise UnknownNameError("property", _DISTRICT_PROPERTY, property_names, where=source)
@@ -98,9 +104,9 @@ def _read_edges(geometry: _GeoJsonGeometry | None, source: str, row: int) -> Flo
     if geometry is None or geometry.type not in ("Polygon", "MultiPolygon"):
         return None
     if geometry.type == "Polygon":
-        polygons = [decode(bytes(geometry.coordinates), list[list[list[float]]], location)]
+        polygons = [decode_json(bytes(geometry.coordinates), list[list[list[float]]], location)]
     else:
-        polygons = decode(bytes(geometry.coordinates), list[list[list[list[float]]]], location)
+        polygons = decode_json(bytes(geometry.coordinates), list[list[list[list[float]]]], location)
     edges = [_read_ring(ring, source, row) for polygon in polygons for ring in polygon]
     return np.concatenate(edges) if edges else None
 
@@ -114,13 +120,15 @@ def _read_ring(ring: Sequence[Sequence[float]], source: str, row: int) -> FloatA
             "a district's outline cannot be used",
             expected="rings of at least four [longitude, latitude], in degrees",
             found=repr(ring[:2])[:80],
-            where=place(source, row + 1, "geometry"),
+            where=format_location(source, row + 1, "geometry"),
             hint="save it in WGS 84 (EPSG:4326), as GeoJSON asks",
         )
     return np.hstack([points, np.roll(points, -1, axis=0)])
 
 
-def districts_at(districts: Districts, longitude: FloatArray, latitude: FloatArray) -> pl.Series:
+def locate_districts(
+    districts: Districts, longitude: FloatArray, latitude: FloatArray
+) -> pl.Series:
     """Name the district of each place, the first in the file's order; null: none."""
     district_index = np.full(len(longitude), -1, np.int64)
     for k, edges in enumerate(districts.edges):
@@ -145,13 +153,13 @@ def _is_inside(edges: FloatArray, x: FloatArray, y: FloatArray) -> npt.NDArray[n
     return is_inside_polygon
 
 
-def incomes_of(path: str | Path, inputs: Inputs) -> pl.DataFrame:
+def read_incomes(path: str | Path, inputs: Inputs) -> pl.DataFrame:
     """Read a user's table of incomes by district: ``district``, ``income``."""
     file = Path(path).expanduser()
     table, source = inputs.read_table(file), str(file)
     require_columns(table, (_DISTRICT_PROPERTY, _INCOME_COLUMN), source)
     income = as_numbers(
-        table[_INCOME_COLUMN], where=source, column=_INCOME_COLUMN, unknown=_UNKNOWN
+        table[_INCOME_COLUMN], source=source, column=_INCOME_COLUMN, unknown=_UNKNOWN
     )
     expected = "a number from 0, one for each district"
     unusable = (income < 0) | ~income.is_finite()
@@ -183,7 +191,7 @@ class _BddVideoInfo(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class DistrictsOfVideos:
+class VideoDistricts:
     """``video_id``, ``district``, ``income``; what was not found; each file's hash."""
 
     table: pl.DataFrame
@@ -191,12 +199,12 @@ class DistrictsOfVideos:
     inputs: dict[str, str]
 
 
-def districts_of_videos(
+def find_video_districts(
     videos: pl.Series,
     info_dir: str | Path | None,
     districts: str | Path | None,
     incomes: str | Path | None,
-) -> DistrictsOfVideos | None:
+) -> VideoDistricts | None:
     """Find the district and income of each video; None if no settings of places are given."""
     if info_dir is None and districts is None and incomes is None:
         return None
@@ -215,7 +223,7 @@ def districts_of_videos(
     # One small file for each video: places stand nowhere else.
     locations = [_read_location(root / f"{name}.json") for name in names]
     longitude, latitude = np.array(locations, np.float64).reshape(-1, 2).T
-    district = districts_at(outlines, longitude, latitude)
+    district = locate_districts(outlines, longitude, latitude)
     table = pl.DataFrame({"video_id": names, "district": district})
     inputs = Inputs({str(root): sha256_listing(root)} | outlines.inputs)
     n_located = int(np.isfinite(longitude).sum())
@@ -224,11 +232,11 @@ def districts_of_videos(
     notes = [*outlines.notes, f"{problem}, {n_outside:,} are in none of the districts."]
     income = pl.lit(None, dtype=pl.Float64)
     if incomes is not None:
-        table = left_join(table, incomes_of(incomes, inputs), "district")
+        table = left_join(table, read_incomes(incomes, inputs), "district")
         n_without_income = int((table["district"].is_not_null() & table["income"].is_null()).sum())
         notes.append(f"{n_without_income:,} video(s) are in a district without an income.")
         income = pl.col("income")
-    return DistrictsOfVideos(table.with_columns(income=income), tuple(notes), inputs)
+    return VideoDistricts(table.with_columns(income=income), tuple(notes), inputs)
 
 
 def _read_location(file: Path) -> tuple[float, float]:
@@ -236,7 +244,7 @@ def _read_location(file: Path) -> tuple[float, float]:
     no_location = (float("nan"),) * 2
     if not file.is_file():
         return no_location
-    locations = decode(read_file(file), _BddVideoInfo, str(file)).locations or []
+    locations = decode_json(read_file(file), _BddVideoInfo, str(file)).locations or []
     first = locations[0] if locations else _BddLocation()
     if first.longitude is None or first.latitude is None:
         return no_location

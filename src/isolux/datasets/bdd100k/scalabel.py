@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.io.json_values import decode
+from isolux.io.json_values import decode_json
 
 
 class _BddScene(msgspec.Struct, gc=False):
@@ -115,8 +115,8 @@ _NO_BOX = _BddBox(0.0, 0.0, 0.0, 0.0)
 
 def _decode_frames(content: bytes, source: str) -> list[_BddFrame]:
     if content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
-        return decode(content, _BddDocument, source).frames
-    return decode(content, list[_BddFrame], source)
+        return decode_json(content, _BddDocument, source).frames
+    return decode_json(content, list[_BddFrame], source)
 
 
 def _build_frame_table(frames: list[_BddFrame]) -> pl.DataFrame:

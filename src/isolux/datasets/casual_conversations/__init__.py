@@ -12,10 +12,10 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._files import Inputs, anywhere, file_in
-from isolux.datasets._inner_paths import PICTURE, listed_files
-from isolux.datasets._tables import age_groups, attribute_rows, dataset_of
-from isolux.datasets.casual_conversations.files import Conversations, read_conversations
+from isolux.datasets._files import Inputs, find_single_file, patterns_anywhere
+from isolux.datasets._inner_paths import IMAGE_NAME_PATTERN, list_files
+from isolux.datasets._tables import build_attribute_rows, build_dataset, name_age_groups
+from isolux.datasets.casual_conversations.files import ConversationVideos, read_conversations
 from isolux.io.hashing import sha256_listing
 from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.containers import Dataset
@@ -36,7 +36,7 @@ INFO = DatasetInfo(
             citation="Hazirbas, C., Bitton, J., Dolhansky, B., Pan, J., Gordo, A., & Canton Ferrer,"
             " C. (2021). Towards measuring fairness in AI: The Casual Conversations dataset. IEEE"
             " Transactions on Biometrics, Behavior, and Identity Science.",
-            place="version 1",
+            location="version 1",
             url="https://arxiv.org/abs/2104.02821",
         ),
         Reference(
@@ -45,7 +45,7 @@ INFO = DatasetInfo(
             " Hermanek, S., Pan, J., McReynolds, E., Bogen, M., Fung, P., & Canton Ferrer, C."
             " (2022). Casual Conversations v2: Designing a large consent-driven dataset to measure"
             " algorithmic bias and robustness. arXiv.",
-            place="version 2",
+            location="version 2",
             url="https://arxiv.org/abs/2211.05809",
         ),
     ),
@@ -133,11 +133,11 @@ def load(
     """
     _refuse_settings(frames, pictures)
     names = ("CasualConversations.json", "CasualConversationsV2.json")
-    file = file_in(path, anywhere(*names), "Casual Conversations annotations")
+    file = find_single_file(path, patterns_anywhere(*names), "Casual Conversations annotations")
     source, inputs = str(file), Inputs()
     conversations = read_conversations(inputs.read(file), source)
     video_units = _build_units(conversations, pictures, frames, inputs)
-    return dataset_of(
+    return build_dataset(
         "casual_conversations",
         INFO,
         instances=video_units.units.select(
@@ -151,8 +151,8 @@ def load(
         attributes=_build_attributes(video_units.units, conversations),
         images=video_units.units.select(image_id="instance_id", uri="uri"),
         inputs=inputs,
-        where=source,
-        notes=(*video_units.notes, *_age_note(conversations.frame)),
+        source=source,
+        notes=(*video_units.notes, *_age_note(conversations.table)),
         cluster="subject",
         clusters={"subject": "subject_id", "video": "video_id", "image": "image_id", "row": None},
     )
@@ -178,24 +178,24 @@ class _VideoUnits:
 
 
 def _build_units(
-    conversations: Conversations, pictures: str | Path | None, frames: int, inputs: Inputs
+    conversations: ConversationVideos, pictures: str | Path | None, frames: int, inputs: Inputs
 ) -> _VideoUnits:
     """Make a unit of each chosen frame, or of each video."""
-    videos = conversations.frame
+    videos = conversations.table
     if pictures is None:
         units = videos.with_columns(instance_id="video", frame_index=pl.lit(None, dtype=pl.Int64))
         return _VideoUnits(units, ())
-    if conversations.pictures:
+    if conversations.has_pictures:
         raise SpecError(
             "this list names pictures, not videos: there are no frames to choose",
             expected="the list without pictures, or the JSON of the videos",
             found="pictures",
         )
     root = Path(pictures).expanduser()
-    frame_choice = chosen_frames(root, videos["video"], frames)
+    frame_choice = choose_frames(root, videos["video"], frames)
     inputs[str(root)] = frame_choice.digest
     units = videos.rename({"uri": "file"}).join(
-        frame_choice.frame, on="video", how="left", maintain_order="left_right"
+        frame_choice.table, on="video", how="left", maintain_order="left_right"
     )
     unit_ids = (
         pl.when(pl.col("uri").is_null())
@@ -203,7 +203,7 @@ def _build_units(
         .otherwise(pl.format("{}#{}", "video", "frame_index"))
     )
     return _VideoUnits(
-        units.with_columns(instance_id=unit_ids), _frame_notes(units, frame_choice.strangers)
+        units.with_columns(instance_id=unit_ids), _frame_notes(units, frame_choice.n_unmatched)
     )
 
 
@@ -225,24 +225,26 @@ def _frame_notes(units: pl.DataFrame, n_unmatched: int) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _build_attributes(units: pl.DataFrame, conversations: Conversations) -> pl.DataFrame:
+def _build_attributes(units: pl.DataFrame, conversations: ConversationVideos) -> pl.DataFrame:
     """Build the attributes of videos, and of people where the file has them by person."""
 
     def with_age_groups(rows: pl.DataFrame) -> pl.DataFrame:
-        return rows.with_columns(age_group=age_groups(rows["age"], AGE_EDGES))
+        return rows.with_columns(age_group=name_age_groups(rows["age"], AGE_EDGES))
 
     def add_age_group(names: tuple[str, ...]) -> tuple[str, ...]:
         return (*names, "age_group") if "age" in names else names
 
     tables = [
-        attribute_rows(
+        build_attribute_rows(
             with_age_groups(units), "instance_id", add_age_group(conversations.attributes)
         )
     ]
-    if conversations.of_subjects:
+    if conversations.subject_attributes:
         people = with_age_groups(units.unique("subject_id", keep="first", maintain_order=True))
-        subject_attributes = add_age_group(conversations.of_subjects)
-        tables.append(attribute_rows(people, "subject_id", subject_attributes, kind="subject"))
+        subject_attributes = add_age_group(conversations.subject_attributes)
+        tables.append(
+            build_attribute_rows(people, "subject_id", subject_attributes, unit_kind="subject")
+        )
     return pl.concat(tables)
 
 
@@ -252,20 +254,20 @@ def _age_note(videos: pl.DataFrame) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Frames:
-    """``frame``: ``video``, ``frame_index``, ``uri``; ``strangers``: pictures of no such video."""
+class ChosenFrames:
+    """``table``: ``video``, ``frame_index``, ``uri``; ``n_unmatched``: pictures of no such video."""
 
-    frame: pl.DataFrame
-    strangers: int
+    table: pl.DataFrame
+    n_unmatched: int
     digest: str
 
 
-def chosen_frames(root: Path, videos: pl.Series, n: int) -> Frames:
+def choose_frames(root: Path, videos: pl.Series, n: int) -> ChosenFrames:
     """Choose up to ``n`` frames of each video, evenly over those that there are; 1: the middle."""
     if not root.is_dir():
         raise FileError("there is no such folder of frames", where=str(root))
-    files = listed_files(root)
-    pictures = files.filter(files.str.contains(PICTURE)).to_frame("uri")
+    files = list_files(root)
+    pictures = files.filter(files.str.contains(IMAGE_NAME_PATTERN)).to_frame("uri")
     parsed = pictures.select(
         "uri",
         video=pl.coalesce(
@@ -288,7 +290,7 @@ def chosen_frames(root: Path, videos: pl.Series, n: int) -> Frames:
     is_repeated = known_frames.select(pl.struct("video", "frame_index").is_duplicated()).to_series()
     problem, expected = "a frame is there twice", "each frame of a video once"
     refuse_cells(is_repeated, known_frames["uri"].alias(""), problem, expected, str(root))
-    return Frames(
+    return ChosenFrames(
         _select_evenly(known_frames, n), parsed.height - known_frames.height, sha256_listing(root)
     )
 

@@ -17,9 +17,9 @@ import polars as pl
 
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.io.cells import as_numbers
-from isolux.io.json_values import decode
+from isolux.io.json_values import decode_json
 from isolux.io.refusals import refuse_cells
-from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.errors import TableError, format_location
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 
 _IdOrText = int | str
@@ -81,37 +81,37 @@ class _CasualEntryForm(msgspec.Struct, gc=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Conversations:
+class ConversationVideos:
     """Videos, or pictures of them, and what is said of each."""
 
-    frame: pl.DataFrame
+    table: pl.DataFrame
     attributes: tuple[str, ...]
-    of_subjects: tuple[str, ...]
-    pictures: bool = False
+    subject_attributes: tuple[str, ...]
+    has_pictures: bool = False
 
 
-def read_conversations(content: bytes, source: str) -> Conversations:
+def read_conversations(content: bytes, source: str) -> ConversationVideos:
     """Detect which of the three layouts it is, and read it."""
     start = content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if start == b"{":
         return _read_version_1(content, source)
-    entry_forms = decode(content, list[_CasualEntryForm], source)
+    entry_forms = decode_json(content, list[_CasualEntryForm], source)
     if all(entry_form.video_name is not msgspec.UNSET for entry_form in entry_forms):
-        return _read_version_2(decode(content, list[_CasualVideo], source), source)
+        return _read_version_2(decode_json(content, list[_CasualVideo], source), source)
     if all(entry_form.img_path is not msgspec.UNSET for entry_form in entry_forms):
-        return _read_flattened(decode(content, list[_CasualPicture], source), source)
+        return _read_flattened(decode_json(content, list[_CasualPicture], source), source)
     row = next(
         i for i, entry_form in enumerate(entry_forms) if entry_form.video_name is msgspec.UNSET
     )
     raise TableError(
         "an entry is neither a video nor a picture",
         expected="video_name (version 2) or img_path (Fairness Indicators' list) in every entry",
-        where=place(source, row + 1),
+        where=format_location(source, row + 1),
     )
 
 
-def _read_version_1(content: bytes, source: str) -> Conversations:
-    subjects = decode(content, dict[str, _CasualSubject], source)
+def _read_version_1(content: bytes, source: str) -> ConversationVideos:
+    subjects = decode_json(content, dict[str, _CasualSubject], source)
     _refuse_repeated_subjects(content, subjects, source)
     people = list(subjects.values())
     subject_labels = _read_columns(
@@ -133,7 +133,7 @@ def _read_version_1(content: bytes, source: str) -> Conversations:
     videos = described.select("subject", "age", "gender", "skin_type").join(
         rows, on="subject", how="inner", maintain_order="left"
     )
-    return Conversations(
+    return ConversationVideos(
         _name_videos(videos, source), ("lighting",), ("age", "gender", "skin_type")
     )
 
@@ -156,7 +156,7 @@ def _refuse_repeated_subjects(
         )
 
 
-def _read_version_2(videos: list[_CasualVideo], source: str) -> Conversations:
+def _read_version_2(videos: list[_CasualVideo], source: str) -> ConversationVideos:
     columns = _read_columns(
         videos,
         subject="subject_id",
@@ -172,16 +172,18 @@ def _read_version_2(videos: list[_CasualVideo], source: str) -> Conversations:
         native_language="native_language",
     )
     described = columns.with_columns(*_read_labels(columns, source))
-    return Conversations(_name_videos(described, source), tuple(described.columns[2:]), ())
+    return ConversationVideos(_name_videos(described, source), tuple(described.columns[2:]), ())
 
 
-def _read_flattened(pictures: list[_CasualPicture], source: str) -> Conversations:
+def _read_flattened(pictures: list[_CasualPicture], source: str) -> ConversationVideos:
     names = ("age", "gender", "skin_type")
     own_fields = {name: name for name in names}
     columns = _read_columns(pictures, subject="subject_id", uri="img_path", **own_fields)
     inner = pl.col("uri").str.extract(r"((?:[^/\\]+[/\\]){0,2}[^/\\]+)$")
     described = columns.with_columns(inner, *_read_labels(columns, source))
-    return Conversations(_name_videos(described, source, uses_paths=True), names, (), pictures=True)
+    return ConversationVideos(
+        _name_videos(described, source, uses_paths=True), names, (), has_pictures=True
+    )
 
 
 def _read_columns(rows: Sequence[Any], **paths: str) -> pl.DataFrame:
@@ -198,7 +200,7 @@ def _read_columns(rows: Sequence[Any], **paths: str) -> pl.DataFrame:
 
 def _read_labels(rows: pl.DataFrame, source: str) -> list[pl.Series]:
     """Read ages, Fitzpatrick's types and, where they are, Monk's tones."""
-    ages = as_numbers(rows["age"], where=source, column="age", unknown=UNKNOWN_VALUES).fill_nan(
+    ages = as_numbers(rows["age"], source=source, column="age", unknown=UNKNOWN_VALUES).fill_nan(
         None
     )
     bad = ~ages.is_between(0, 120).fill_null(value=True)  # no one has lived much longer

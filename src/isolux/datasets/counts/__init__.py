@@ -12,17 +12,17 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._wide import attributes_of
-from isolux.datasets.counts.columns import Counted, counted_columns
+from isolux.datasets._wide import build_attributes
+from isolux.datasets.counts.columns import CountColumns, find_count_columns
 from isolux.datasets.counts.layout import (
-    on_twins,
+    caution_on_equal_counts,
+    drop_totals,
     refuse_blanks,
     refuse_outcomes,
     refuse_repeats,
     refuse_stacked,
-    without_totals,
 )
-from isolux.io.cells import as_text, is_plain
+from isolux.io.cells import as_text, is_readable_dtype
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.refusals import require_columns
@@ -41,7 +41,7 @@ INFO = DatasetInfo(
             citation="Grother, P., Ngan, M., & Hanaoka, K. (2019). Face recognition vendor test "
             "(FRVT), part 3: Demographic effects. NISTIR 8280. National Institute of Standards and "
             "Technology.",
-            place="error counts by demographic cell",
+            location="error counts by demographic cell",
             url="https://doi.org/10.6028/NIST.IR.8280",
         ),
     ),
@@ -121,7 +121,9 @@ def load(
     """
     source = str(path)
     frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
-    table = counted_columns(_select_model(frame, model_column, model, source), successes, n, source)
+    table = find_count_columns(
+        _select_model(frame, model_column, model, source), successes, n, source
+    )
     counts = (table.successes, table.n)
     groups, unread_columns = _choose_group_columns(table)
     split_columns = [name for name in (_MODEL, _METRIC) if name in table.frame.columns]
@@ -142,11 +144,11 @@ def load(
     return Dataset(
         name="counts",
         info=INFO,
-        instances=check(units, INSTANCES, where=source),
-        attributes=attributes_of(
+        instances=check(units, INSTANCES, source=source),
+        attributes=build_attributes(
             frame.select(groups)[rows.to_list()],
             outputs["instance_id"],
-            where=source,
+            source=source,
         ),
         images=units.select("image_id"),
         inputs={source: sha256_file(path)},
@@ -193,13 +195,16 @@ def _check_distinct_rows(
     refuse_outcomes(
         frame, [*naming_columns, *(p for p in split_columns if p == _MODEL)], counts, source
     )
-    frame, total_notes = without_totals(
-        frame, naming_columns, split_columns, counts, drop=totals == "drop", where=source
+    frame, total_notes = drop_totals(
+        frame, naming_columns, split_columns, counts, drop=totals == "drop", source=source
     )
     refuse_repeats(frame, groups, split_columns, source)
     refuse_blanks(frame, naming_columns, source)
     refuse_stacked(frame, naming_columns, counts, source)
-    return frame, [*total_notes, *on_twins(frame, naming_columns, split_columns, counts)]
+    return frame, [
+        *total_notes,
+        *caution_on_equal_counts(frame, naming_columns, split_columns, counts),
+    ]
 
 
 def _choose_naming_columns(
@@ -235,15 +240,15 @@ def _caution_on_empty_groups(
     ]
 
 
-def _choose_group_columns(table: Counted) -> tuple[list[str], list[str]]:
+def _choose_group_columns(table: CountColumns) -> tuple[list[str], list[str]]:
     """Choose the columns of groups; those with fractions (a rate, an interval) are none."""
     groups: list[str] = []
     unread_columns: list[str] = []
     frame = table.frame
     for name, dtype in frame.schema.items():
-        if name in (table.successes, table.n, *table.also, _MODEL, _METRIC):
+        if name in (table.successes, table.n, *table.complement_columns, _MODEL, _METRIC):
             continue
-        has_lists = isinstance(dtype, pl.List | pl.Array) or not is_plain(dtype)
+        has_lists = isinstance(dtype, pl.List | pl.Array) or not is_readable_dtype(dtype)
         cells = None if has_lists else as_text(frame[name]).cast(pl.Float64, strict=False)
         has_fractions = cells is not None and bool((cells != cells.round()).any())
         (unread_columns if has_lists or has_fractions else groups).append(name)

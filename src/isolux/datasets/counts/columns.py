@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.datasets._tables import first_named
-from isolux.io.cells import as_numbers, row_of
+from isolux.datasets._tables import find_named_column
+from isolux.io.cells import as_numbers, first_true_row
 from isolux.io.refusals import refuse_cells, require_columns
-from isolux.vocabulary.errors import SpecError, TableError, place
+from isolux.vocabulary.errors import SpecError, TableError, format_location
 from isolux.vocabulary.notes import Caution
 
 _SUCCESSES_NAMES = (
@@ -40,7 +40,7 @@ _FAILURE_WORDS = (
 _RATE = re.compile(r"(^|[_\W])(rate|percent(age)?|pct|share|proportion|accuracy)($|[_\W])|%")
 # In groups this large, cells that are all from 50 to 100 look like percents, not counts.
 _MIN_GROUP_SIZE_FOR_PERCENTS, _MIN_PERCENT, _MAX_PERCENT = 200, 50, 100
-LARGEST = 1 << 53
+MAX_COUNT = 1 << 53
 """Beyond it a floating-point number is no longer exact."""
 _BLANK = "\u0020\u00a0\u2007\u2009\u202f"
 _SEPARATED_THOUSANDS = rf"^\s*\d{{1,3}}(,\d{{3}})+\s*$|^\s*\d{{1,3}}(['’{_BLANK}]\d{{3}})+\s*$"
@@ -49,30 +49,30 @@ _SIMILAR_PERCENT_RATIO = 1.25  # percents of groups are alike where their sizes 
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountColumns:
     """A table whose counts are whole numbers, and which columns hold them.
 
-    ``also`` names columns that count the others, which are no groups.
+    ``complement_columns`` names columns that count the others, which are no groups.
     """
 
     frame: pl.DataFrame
     successes: str
     n: str
-    also: tuple[str, ...] = ()
+    complement_columns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def counted_columns(
+def find_count_columns(
     frame: pl.DataFrame, successes: str | None, n: str | None, source: str
-) -> Counted:
+) -> CountColumns:
     """Find the count columns, read them and check that they agree."""
     require_columns(frame, (successes, n), source)
-    successes_column = successes or first_named(_SUCCESSES_NAMES, frame.columns)
+    successes_column = successes or find_named_column(_SUCCESSES_NAMES, frame.columns)
     if successes_column is None:
         raise _missing_column_error(frame.columns, "successes", source)
     _refuse_rates(frame, successes_column, source)
     opposite_column = _find_opposite_column(successes_column, [c for c in frame.columns if c != n])
-    n_column = n or first_named(_N_NAMES, frame.columns)
+    n_column = n or find_named_column(_N_NAMES, frame.columns)
     if n_column is None and opposite_column is None:
         raise _missing_column_error(frame.columns, "n", source)
     if n_column == successes_column:
@@ -84,7 +84,7 @@ def counted_columns(
             hint="name them with --data-option successes=COLUMN and n=COLUMN",
         )
     counts = {
-        c: whole_numbers(frame[c], source)
+        c: read_counts(frame[c], source)
         for c in (successes_column, n_column, opposite_column)
         if c is not None
     }
@@ -102,7 +102,7 @@ def counted_columns(
     also = tuple(
         c for c in frame.columns if c not in (successes_column, n_column) and _is_count_name(c)
     )
-    return Counted(frame, successes_column, n_column, also, tuple(notes))
+    return CountColumns(frame, successes_column, n_column, also, tuple(notes))
 
 
 def _is_count_name(column: str) -> bool:
@@ -137,7 +137,7 @@ def _refuse_rates(frame: pl.DataFrame, successes_column: str, source: str) -> No
             f"{successes_column!r} holds rates, and counts are needed",
             expected="how many there were, whole numbers",
             found=", ".join(map(repr, frame[successes_column].head(3))),
-            where=place(source, column=successes_column),
+            where=format_location(source, column=successes_column),
             hint="write how many of n each rate is; if these are counts, name the column so",
         )
 
@@ -152,7 +152,7 @@ def _find_opposite_column(successes_column: str, columns: Sequence[str]) -> str 
         if word in _FAILURE_WORDS
         else ()
     )
-    return first_named(opposite_names, columns)
+    return find_named_column(opposite_names, columns)
 
 
 def _refuse_wrong_sum(
@@ -216,22 +216,22 @@ def _caution_on_percents(frame: pl.DataFrame, successes_column: str, n_column: s
     ]
 
 
-def whole_numbers(cells: pl.Series, source: str) -> pl.Series:
+def read_counts(cells: pl.Series, source: str) -> pl.Series:
     """Read counts: whole numbers, none of them missing or negative."""
     if cells.dtype == pl.String:
         _refuse_signs(cells, source)
         has_separators = cells.str.contains(_SEPARATED_THOUSANDS).fill_null(value=False)
         cells = cells.zip_with(~has_separators, cells.str.replace_all(rf"[,'’{_BLANK}]", ""))
-    numbers = as_numbers(cells, where=source, column=cells.name)
-    is_count = (numbers >= 0) & (numbers <= LARGEST) & (numbers == numbers.round())
+    numbers = as_numbers(cells, source=source, column=cells.name)
+    is_count = (numbers >= 0) & (numbers <= MAX_COUNT) & (numbers == numbers.round())
     is_invalid = ~is_count.fill_null(value=False)
-    first = numbers[row_of(is_invalid)] if is_invalid.any() else None
+    first = numbers[first_true_row(is_invalid)] if is_invalid.any() else None
     is_fraction = first is not None and math.isfinite(first) and first != round(first)
     refuse_cells(
         is_invalid,
         cells,
         f"{{n}} cell(s) of {cells.name!r} are not counts",
-        f"whole numbers from 0 to {LARGEST:,}, none missing",
+        f"whole numbers from 0 to {MAX_COUNT:,}, none missing",
         source,
         hint="a share is not a count: write how many of n it is" if is_fraction else None,
     )
@@ -250,7 +250,7 @@ def _refuse_signs(cells: pl.Series, source: str) -> None:
         hint="write how many of n that is: a percent is rounded, and its count cannot be told",
     )
     has_dots = cells.str.contains(_DOTTED_THOUSANDS).fill_null(value=False)
-    text = str(cells[row_of(has_dots)]).strip() if has_dots.any() else ""
+    text = str(cells[first_true_row(has_dots)]).strip() if has_dots.any() else ""
     refuse_cells(
         has_dots,
         cells.str.strip_chars(),

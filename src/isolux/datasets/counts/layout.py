@@ -11,7 +11,7 @@ from itertools import combinations
 
 import polars as pl
 
-from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.errors import TableError, format_location
 from isolux.vocabulary.notes import Caution
 
 _TOTAL_WORDS = re.compile(
@@ -60,7 +60,7 @@ def refuse_outcomes(
                 f"each row is one outcome: over {name!r} the counts add up to {counts[1]!r}",
                 expected="a row for each group, with how many of its cases are what is counted",
                 found=f"{name} = {values}",
-                where=place(source, column=name),
+                where=format_location(source, column=name),
                 hint="keep the rows of one outcome; or call this column 'metric', and each "
                 "outcome gets its own rate",
             )
@@ -95,7 +95,7 @@ def refuse_stacked(
                 found=f"{name} = {values}, of {int(sums_by_value[counts[1]][0]):,} cases each"
                 if is_equal_sum
                 else f"{name} = {values}",
-                where=place(source, column=name),
+                where=format_location(source, column=name),
                 hint="keep the rows of one attribute in a file of its own; --data-option"
                 " totals=keep takes the rows as they are",
             )
@@ -111,13 +111,13 @@ def refuse_blanks(frame: pl.DataFrame, groups: Sequence[str], source: str) -> No
                 f"{len(missing):,} row(s) name no group in {name!r}",
                 expected="a group in each row",
                 found="an empty cell",
-                where=place(source, int(missing[0]) + 1, name),
+                where=format_location(source, int(missing[0]) + 1, name),
                 hint="write the group into each row (also where a cell is merged over rows), "
                 "'unknown' if it is not known; remove rows about everyone",
             )
 
 
-def sub_totals(
+def find_subtotals(
     rows: pl.DataFrame, name: str, other_columns: Sequence[str], counts: tuple[str, str]
 ) -> Iterator[tuple[int, str]]:
     """Find rows whose counts are the sums of some others: ``Non-White`` below its parts."""
@@ -162,7 +162,7 @@ def _list_row_subsets(size: int) -> Iterator[tuple[int, ...]]:
             yield tuple(range(first, last))
 
 
-def on_twins(
+def caution_on_equal_counts(
     frame: pl.DataFrame,
     groups: Sequence[str],
     split_columns: Sequence[str],
@@ -198,14 +198,14 @@ def on_twins(
     ]
 
 
-def without_totals(
+def drop_totals(
     frame: pl.DataFrame,
     groups: Sequence[str],
     split_columns: Sequence[str],
     counts: tuple[str, str],
     *,
     drop: bool,
-    where: str,
+    source: str,
 ) -> tuple[pl.DataFrame, list[str]]:
     """Find rows that repeat others: by their word, or as the sum of others of their attribute."""
     rows = frame.with_row_index("_row")
@@ -231,7 +231,7 @@ def without_totals(
         for row, cell_value in totals.select("_row", name).iter_rows():
             description_by_row.setdefault(row, f"{name} = {cell_value!r}")
         remaining = rows.filter(~pl.col("_row").is_in(list(description_by_row)))
-        for row, sums_of in sub_totals(remaining, name, other_columns, counts):
+        for row, sums_of in find_subtotals(remaining, name, other_columns, counts):
             description_by_row.setdefault(row, f"{name} = {rows[name][row]!r}, which is {sums_of}")
     if not description_by_row:
         return frame, []
@@ -249,7 +249,7 @@ def without_totals(
         f"{len(description_by_row):,} row(s) repeat their parts: everyone would count twice",
         expected="only rows of groups: their totals are computed here",
         found=examples,
-        where=place(where, first + 1),
+        where=format_location(source, first + 1),
         hint="leave them out with --data-option totals=drop, or take them from the file; if they"
         " are groups of their own, totals=keep",
     )
@@ -279,6 +279,6 @@ def refuse_repeats(
             found=", ".join(f"{c} = {first[c]!r}" for c in key)
             + " in rows "
             + " and ".join(str(r + 1) for r in equal_rows["_row"][:2]),
-            where=place(source, int(equal_rows["_row"][1]) + 1),
+            where=format_location(source, int(equal_rows["_row"][1]) + 1),
             hint="add them up, or put what distinguishes them in a separate column",
         )

@@ -13,15 +13,15 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._files import anywhere, file_in
+from isolux.datasets._files import find_single_file, patterns_anywhere
 from isolux.datasets._refusals import check_choices
-from isolux.datasets._tables import attribute_rows, dataset_of
+from isolux.datasets._tables import build_attribute_rows, build_dataset
 from isolux.datasets.dollarstreet.releases import read_photos
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import DatasetInfo, Reference
 
-BUCKETS = ("lowest", "low", "medium", "high", "highest")
+INCOME_BUCKETS = ("lowest", "low", "medium", "high", "highest")
 """Names of Fairness Indicators' buckets 0 to 4; its data have 1 to 3, which it calls so."""
 
 _FILES = (
@@ -46,7 +46,7 @@ INFO = DatasetInfo(
             key="dollarstreet-recognition",
             citation="De Vries, T., Misra, I., Wang, C., & van der Maaten, L. (2019). Does object"
             " recognition work for everyone? In CVPR Workshops (pp. 52–59).",
-            place="the release with addresses of photos",
+            location="the release with addresses of photos",
         ),
     ),
     licence="photos CC BY 4.0 (Gapminder); Meta's table of factors CC BY-NC 4.0",
@@ -131,21 +131,21 @@ def load(
     """
     check_choices(load, household=household, classes=classes, split=split)
     names = (f"images_v2_imagenet_{split}.csv",) if split else _FILES
-    file = file_in(path, anywhere(*names), "Dollar Street table")
+    file = find_single_file(path, patterns_anywhere(*names), "Dollar Street table")
     source = str(file)
     release = read_photos(file, classes)
-    photos = _add_household_and_bucket(release.frame, household, source)
+    photos = _add_household_and_bucket(release.table, household, source)
     attribute_names = ("label", "income", "income_bucket", "country", "region", "household")
-    return dataset_of(
+    return build_dataset(
         "dollarstreet",
         INFO,
         instances=photos.select(
             "classes", instance_id="photo", image_id="photo", household_id="household"
         ),
-        attributes=attribute_rows(photos, "photo", attribute_names),
+        attributes=build_attribute_rows(photos, "photo", attribute_names),
         images=photos.select(image_id="photo", uri="uri"),
         inputs=release.inputs,
-        where=source,
+        source=source,
         notes=(*release.notes, *_build_notes(photos, household)),
         cluster="household",
         clusters={"household": "household_id", "image": "image_id", "row": None},
@@ -170,7 +170,7 @@ def _add_household_and_bucket(photos: pl.DataFrame, household: str, source: str)
     # The natural logarithm: only it gives the borders of the paper's Table 5 (groups/binning.py).
     bucket = (pl.col("income").log() / 3.0).round().clip(0, 4).cast(pl.Int64)
     return with_household.with_columns(
-        income_bucket=bucket.replace_strict(dict(enumerate(BUCKETS)), return_dtype=pl.String)
+        income_bucket=bucket.replace_strict(dict(enumerate(INCOME_BUCKETS)), return_dtype=pl.String)
     )
 
 

@@ -22,16 +22,16 @@ from isolux.datasets._files import Inputs
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._tables import left_join
 from isolux.io.cells import as_numbers, as_text
-from isolux.io.ids import ids_of
-from isolux.io.json_values import decode
+from isolux.io.ids import read_ids
+from isolux.io.json_values import decode_json
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.io.settings_files import read_mapping
-from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
 from isolux.vocabulary.notes import Caution
 
 REGIONS = ("Africa", "The Americas", "Asia", "Europe")
 _REGION_BY_CODE = {"af": "Africa", "am": "The Americas", "as": "Asia", "eu": "Europe"}
-CLASSES = {
+CLASS_COLUMN_BY_SET = {
     "imagenet1k": "imagenet_sysnet_id",
     "imagenet21k": "sin21k_targets",
     "imagenet21k-alibaba": "sin21k_targets_alibaba",
@@ -47,10 +47,10 @@ _MAX_LISTED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Photos:
+class DollarStreetPhotos:
     """Photos and where they came from."""
 
-    frame: pl.DataFrame
+    table: pl.DataFrame
     inputs: Inputs
     notes: tuple[str, ...]
 
@@ -63,7 +63,7 @@ class _DollarStreetRow(msgspec.Struct, gc=False):
     label: str | list[str]
 
 
-def read_photos(file: Path, classes: str) -> Photos:
+def read_photos(file: Path, classes: str) -> DollarStreetPhotos:
     """Read either release."""
     source, inputs = str(file), Inputs()
     if file.suffix.lower() == ".json":
@@ -82,7 +82,7 @@ def read_photos(file: Path, classes: str) -> Photos:
         notes.append(
             f"{merged:,} row(s) are of photos that have another label too; each is one photo."
         )
-    return Photos(photos, inputs, tuple(notes))
+    return DollarStreetPhotos(photos, inputs, tuple(notes))
 
 
 def _choose_reader(table: pl.DataFrame) -> Callable[[pl.DataFrame, str], pl.DataFrame]:
@@ -95,7 +95,7 @@ def _choose_reader(table: pl.DataFrame) -> Callable[[pl.DataFrame, str], pl.Data
     )
 
 
-def region_of_country() -> dict[str, str]:
+def read_region_by_country() -> dict[str, str]:
     """Read the region of each country: 54 as the release with addresses says, 12 by the UN."""
     lists = read_mapping(_REGIONS_FILE)
     return {country: region for region in REGIONS for country in lists[region]}
@@ -118,7 +118,7 @@ def _caution_on_missing_regions(photos: pl.DataFrame) -> list[str]:
 
 
 def _read_json_table(content: bytes, source: str) -> pl.DataFrame:
-    rows = decode(content, list[_DollarStreetRow], source)
+    rows = decode_json(content, list[_DollarStreetRow], source)
     if not rows:
         raise TableError("the list of photos is empty", expected="a photo or more", where=source)
     return pl.DataFrame(
@@ -132,7 +132,7 @@ def _read_meta_release(table: pl.DataFrame, source: str) -> pl.DataFrame:
     _refuse_unknown_cells(
         region.is_in(REGIONS), region, "no region of Dollar Street", REGIONS, source
     )
-    url = ids_of(table, "url", source)
+    url = read_ids(table, "url", source)
     refuse_outside(url.set(url.str.contains("://"), None), source, "url")
     labels = table["label"]
     has_lists = labels.str.starts_with("[").any()
@@ -145,7 +145,7 @@ def _read_meta_release(table: pl.DataFrame, source: str) -> pl.DataFrame:
             url.str.extract(r"/media/([^/]+)/").alias("place"),
             *_read_incomes(table, source),
             (
-                lists_of(labels, source) if has_lists else labels.reshape((-1, 1)).arr.to_list()
+                parse_lists(labels, source) if has_lists else labels.reshape((-1, 1)).arr.to_list()
             ).alias("label"),
         ]
     )
@@ -157,18 +157,18 @@ def _read_mlcommons_release(table: pl.DataFrame, source: str) -> pl.DataFrame:
     _refuse_unknown_cells(
         code.is_in(list(_REGION_BY_CODE)), code, "no code of a region", _REGION_BY_CODE, source
     )
-    uri = ids_of(table, "imageRelPath", source)
+    uri = read_ids(table, "imageRelPath", source)
     refuse_outside(uri, source, "imageRelPath")
     absent = pl.Series([None] * table.height, dtype=pl.String)
     return pl.DataFrame(
         [
-            ids_of(table, "id", source).alias("photo"),
+            read_ids(table, "id", source).alias("photo"),
             uri.alias("uri"),
             as_text(table["country.name"]).alias("country"),
             code.replace_strict(_REGION_BY_CODE, return_dtype=pl.String).alias("region"),
             (as_text(table["place"]) if "place" in table.columns else absent).alias("place"),
             *_read_incomes(table, source),
-            lists_of(table["topics"], source).alias("label"),
+            parse_lists(table["topics"], source).alias("label"),
         ]
     )
 
@@ -182,15 +182,15 @@ def _read_extract(table: pl.DataFrame, source: str) -> pl.DataFrame:
     absent = pl.Series([None] * table.height, dtype=pl.String)
     return pl.DataFrame(
         [
-            ids_of(table, "id", source).alias("photo"),
+            read_ids(table, "id", source).alias("photo"),
             absent.alias("uri"),
             country.alias("country"),
-            country.replace_strict(region_of_country(), default=None, return_dtype=pl.String).alias(
-                "region"
-            ),
+            country.replace_strict(
+                read_region_by_country(), default=None, return_dtype=pl.String
+            ).alias("region"),
             absent.alias("place"),
             *_read_incomes(table, source),
-            (lists_of(topics, source) if has_lists else _split_topics(topics)).alias("label"),
+            (parse_lists(topics, source) if has_lists else _split_topics(topics)).alias("label"),
         ]
     )
 
@@ -212,21 +212,23 @@ def _refuse_unknown_cells(
 
 def _read_incomes(table: pl.DataFrame, source: str) -> tuple[pl.Series, pl.Series]:
     text = as_text(table["income"])
-    number = as_numbers(text, where=source, column="income")
+    number = as_numbers(text, source=source, column="income")
     is_valid = (number > 0) & number.is_finite()
     _refuse_unknown_cells(is_valid, text, "no income", ("US dollars a month, more than 0",), source)
     return number.alias("income"), text.alias("income_text")
 
 
 def _read_classes(table: pl.DataFrame, classes: str, source: str) -> pl.Series:
-    column = CLASSES[classes]
+    column = CLASS_COLUMN_BY_SET[classes]
     if column not in table.columns:
-        available = [name for name, column in CLASSES.items() if column in table.columns]
+        available = [
+            name for name, column in CLASS_COLUMN_BY_SET.items() if column in table.columns
+        ]
         raise UnknownNameError("set of classes", classes, ["own", *available], where=source)
-    return lists_of(table[column], source)
+    return parse_lists(table[column], source)
 
 
-def lists_of(cells: pl.Series, source: str) -> pl.Series:
+def parse_lists(cells: pl.Series, source: str) -> pl.Series:
     """Read cells that hold lists as Python or JSON writes them; each different one once."""
     items_by_cell: dict[str, list[str]] = {}
     for cell in cells.unique().drop_nulls().to_list():
@@ -285,7 +287,7 @@ def _merge_photo_rows(rows: pl.DataFrame, source: str) -> pl.DataFrame:
             f"{ambiguous.height:,} photo(s) are said to be of two homes",
             expected="one path, country, region and income for each photo",
             found=repr(photo),
-            where=place(source, row + 1),
+            where=format_location(source, row + 1),
         )
     when_classes = pl.when(pl.col("classes").list.len() > 0).then("classes")
     return first.drop("several").with_columns(when_classes.alias("classes"))

@@ -2,8 +2,8 @@
 
 Xiang et al. (2025). Reads the processed CSV of the body or face release, or the JSON file of each
 image. Age, pronouns, ancestry and natural colours are self-reported. A person may give several
-answers; ancestry is nested (``NESTED``). Part polygons are the bulk of the data and are read only
-when asked for.
+answers; ancestry is nested (``NESTED_ATTRIBUTES``). Part polygons are the bulk of the data and are
+read only when asked for.
 """
 
 from __future__ import annotations
@@ -17,32 +17,43 @@ from typing import Any, Literal
 import msgspec
 import polars as pl
 
-from isolux.datasets._boxes import checked_boxes
-from isolux.datasets._columns import BOX, FACE_BOX
-from isolux.datasets._files import Inputs, anywhere, optional_file
-from isolux.datasets._image_sizes import as_pixels
+from isolux.datasets._boxes import check_boxes
+from isolux.datasets._columns import BOX_COLUMNS, FACE_BOX_COLUMNS
+from isolux.datasets._files import Inputs, find_optional_file, patterns_anywhere
+from isolux.datasets._image_sizes import to_pixels
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._refusals import check_choices
-from isolux.datasets._tables import dataset_of
-from isolux.datasets.fhibe.attributes import attributes_of, boxes, keypoints, literal
-from isolux.datasets.fhibe.words import KEYPOINTS, OF_IMAGES, OF_PEOPLE, REGIONS, REQUIRED
+from isolux.datasets._tables import build_dataset
+from isolux.datasets.fhibe.attributes import (
+    build_fhibe_attributes,
+    parse_boxes,
+    parse_keypoints,
+    parse_literal,
+)
+from isolux.datasets.fhibe.words import (
+    IMAGE_COLUMNS,
+    KEYPOINTS,
+    PERSON_COLUMNS,
+    REGIONS,
+    REQUIRED_COLUMNS,
+)
 from isolux.geometry.keypoints import COCO_KEYPOINTS
 from isolux.io.hashing import sha256_file
-from isolux.io.json_values import decode
-from isolux.io.paths import inside
+from isolux.io.json_values import decode_json
+from isolux.io.paths import resolve_inside
 from isolux.io.refusals import refuse_cells
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import FileError, TableError, UnknownNameError, format_location
 from isolux.vocabulary.info import DatasetInfo
 
-NESTED = {"ancestry": REGIONS}
+NESTED_ATTRIBUTES = {"ancestry": REGIONS}
 """Attribute to its nesting: broad answer to its parts, as ``Grouping.nested`` takes it."""
 
 INFO = DatasetInfo(
     title="FHIBE",
     summary="10,318 photos of 1,981 consenting people; self-reported attributes, joints, parts.",
-    references=(works.FHIBE.at("Methods"),),
+    references=(works.FHIBE.with_location("Methods"),),
     licence="FHIBE's own terms of use: fairness evaluation and mitigation, after registration",
     training_allowed=False,
     training_terms="its terms allow the evaluation of fairness and the mitigation of bias only",
@@ -58,7 +69,7 @@ INFO = DatasetInfo(
         ("natural_skin_color", "self-reported natural skin colour (Fitzpatrick type)"),
         ("apparent_skin_color", "skin colour apparent in the photo (Fitzpatrick type)"),
     ),
-    beside=("main_*.png", "faces_crop_and_align_*.png"),
+    sibling_image_globs=("main_*.png", "faces_crop_and_align_*.png"),
     assumptions=(
         "people are independent of one another, photos of one person are not",
         "a person's answers hold for each of their photos",
@@ -140,14 +151,14 @@ def load(
     all_rows, read_path = _read_wide_table(root, release, source, inputs, segments=segments)
     rows, withdrawn = _drop_without_consent(all_rows)
     people = _choose_box_and_keypoints(_build_people(rows, read_path), box, keypoint_set)
-    return dataset_of(
+    return build_dataset(
         "fhibe",
         INFO,
         instances=people,
-        attributes=attributes_of(rows, people, read_path),
+        attributes=build_fhibe_attributes(rows, people, read_path),
         images=_build_images(rows, read_path),
         inputs=inputs,
-        where=read_path,
+        source=read_path,
         notes=withdrawn,
         cluster="subject",
         clusters={"subject": "subject_id", "image": "image_id", "row": None},
@@ -159,9 +170,9 @@ def _read_wide_table(
 ) -> tuple[pl.DataFrame, str]:
     """Read the wide frame, and name the file or folder it came from."""
     name = _CSV_FILES[release]
-    file = root if root.is_file() else optional_file(root, anywhere(name))
+    file = root if root.is_file() else find_optional_file(root, patterns_anywhere(name))
     if file is not None and source != "json" and file.suffix.lower() != ".json":
-        frame = read_csv_rows(file, segments=segments)
+        frame = read_fhibe_csv(file, segments=segments)
         inputs[str(file)] = sha256_file(file)
         return frame, str(file)
     folder = root.parent if root.is_file() else root
@@ -172,7 +183,7 @@ def _read_wide_table(
             expected=name if source == "csv" else f"{name} or {_JSON_PATTERNS[release]}",
             where=str(root),
         )
-    return read_json_files(files, folder, inputs, segments=segments), str(root)
+    return read_fhibe_json(files, folder, inputs, segments=segments), str(root)
 
 
 def _drop_without_consent(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
@@ -206,12 +217,12 @@ def _build_people(rows: pl.DataFrame, source: str) -> pl.DataFrame:
         pl.col("json_path").alias("annotation_uri"),
     )
     tables = [ids]
-    for column, names in (("person_bbox", BOX), ("face_bbox", FACE_BOX)):
+    for column, names in (("person_bbox", BOX_COLUMNS), ("face_bbox", FACE_BOX_COLUMNS)):
         cells = rows.get_column(column, default=_null_column(column, rows.height))
-        box_table = boxes(cells, source, names)
-        tables.append(checked_boxes(box_table, source, names=names, field=column))
+        box_table = parse_boxes(cells, source, names)
+        tables.append(check_boxes(box_table, source, names=names, field=column))
     if "keypoints" in rows.columns:
-        tables.append(keypoints(rows["keypoints"], source))
+        tables.append(parse_keypoints(rows["keypoints"], source))
     if "CelebA" in rows.columns:
         tables.append(rows.select(part_mask_uri=_find_combined_masks(rows["CelebA"], source)))
     if "segments" in rows.columns:
@@ -225,10 +236,10 @@ def _choose_box_and_keypoints(people: pl.DataFrame, box: str, keypoint_set: str)
         people = people.with_columns(
             *(
                 pl.col(face_column).alias(box_column)
-                for box_column, face_column in zip(BOX, FACE_BOX, strict=True)
+                for box_column, face_column in zip(BOX_COLUMNS, FACE_BOX_COLUMNS, strict=True)
             ),
             classes=pl.lit(["face"]),
-            area=pl.col(FACE_BOX[2]) * pl.col(FACE_BOX[3]),
+            area=pl.col(FACE_BOX_COLUMNS[2]) * pl.col(FACE_BOX_COLUMNS[3]),
         )
     if keypoint_set == "coco" and "keypoints_x" in people.columns:
         columns = ("keypoints_x", "keypoints_y", "keypoints_v", "keypoint_names")
@@ -245,7 +256,7 @@ def _find_combined_masks(cells: pl.Series, source: str) -> pl.Series:
     paths: list[str | None] = []
     for row, cell in enumerate(cells, start=1):
         try:
-            mask_paths = literal(cell) if cell is not None else []
+            mask_paths = parse_literal(cell) if cell is not None else []
             paths.append(
                 next((str(p) for p in mask_paths if str(p).endswith("combined.png")), None)
             )
@@ -253,15 +264,18 @@ def _find_combined_masks(cells: pl.Series, source: str) -> pl.Series:
             raise TableError(
                 "a cell is not a list of mask files",
                 found=repr(cell)[:80],
-                where=place(source, row, "CelebA"),
+                where=format_location(source, row, "CelebA"),
             ) from error
     return pl.Series(paths, dtype=pl.String)
 
 
 def _build_images(rows: pl.DataFrame, source: str) -> pl.DataFrame:
     size_columns = [
-        as_pixels(
-            rows[f"image_{dimension}"], side=dimension, where=source, column=f"image_{dimension}"
+        to_pixels(
+            rows[f"image_{dimension}"],
+            dimension=dimension,
+            source=source,
+            column=f"image_{dimension}",
         )
         for dimension in ("width", "height")
     ]
@@ -272,10 +286,10 @@ def _build_images(rows: pl.DataFrame, source: str) -> pl.DataFrame:
 
 # FHIBE's two spellings, the processed CSV and a JSON file for each image, to one wide frame.
 
-KEPT = (
-    *REQUIRED,
-    *OF_IMAGES,
-    *OF_PEOPLE,
+KEPT_COLUMNS = (
+    *REQUIRED_COLUMNS,
+    *IMAGE_COLUMNS,
+    *PERSON_COLUMNS,
     "consent",
     "person_bbox",
     "face_bbox",
@@ -286,7 +300,7 @@ KEPT = (
 _MAX_CELL_LENGTH = 32 << 20  # characters
 
 
-def read_csv_rows(path: Path, *, segments: bool) -> pl.DataFrame:
+def read_fhibe_csv(path: Path, *, segments: bool) -> pl.DataFrame:
     """Read the processed CSV row by row: memory holds the columns kept, not the file."""
     source = str(path)
     with _allow_large_cells(), path.open(encoding="utf-8-sig", newline="") as stream:
@@ -305,7 +319,9 @@ def read_csv_rows(path: Path, *, segments: bool) -> pl.DataFrame:
             raise FileError("the file is not UTF-8 text", found=str(error), where=source) from error
         except csv.Error as error:
             raise FileError(
-                "the table cannot be parsed", found=str(error), where=place(source, number + 1)
+                "the table cannot be parsed",
+                found=str(error),
+                where=format_location(source, number + 1),
             ) from error
     if not number:
         raise FileError("the table has columns but no rows", where=source)
@@ -320,12 +336,12 @@ _STRING = pl.String()
 def _choose_columns(header: list[str], *, segments: bool, source: str) -> dict[str, int]:
     if not header:
         raise FileError("the file is empty", where=source)
-    for name in REQUIRED:
+    for name in REQUIRED_COLUMNS:
         if name not in header:
             raise UnknownNameError("column", name, header, where=source)
     return {
         name: header.index(name)
-        for name in dict.fromkeys(KEPT)
+        for name in dict.fromkeys(KEPT_COLUMNS)
         if name in header and (segments or name != "segments")
     }
 
@@ -335,7 +351,7 @@ def _ragged_row_error(n_cells: int, n_columns: int, row: int, source: str) -> Fi
         f"a row has {'fewer' if n_cells < n_columns else 'more'} cells than there are columns",
         expected=f"{n_columns} cells",
         found=str(n_cells),
-        where=place(source, row),
+        where=format_location(source, row),
         hint="the file may be cut off" if n_cells < n_columns else None,
     )
 
@@ -355,15 +371,15 @@ class _FhibeFile(msgspec.Struct):
     subject_annotation: list[dict[str, Any]]
 
 
-def read_json_files(
+def read_fhibe_json(
     files: list[Path], root: Path, inputs: Inputs, *, segments: bool
 ) -> pl.DataFrame:
     """Read the JSON file of each image; values are written as the CSV has them."""
-    columns = [name for name in dict.fromkeys(KEPT) if segments or name != "segments"]
+    columns = [name for name in dict.fromkeys(KEPT_COLUMNS) if segments or name != "segments"]
     cells: dict[str, list[str | None]] = {name: [] for name in columns}
     for file in files:
-        inside(root, file)
-        annotations = decode(inputs.read(file), _FhibeFile, str(file))
+        resolve_inside(root, file)
+        annotations = decode_json(inputs.read(file), _FhibeFile, str(file))
         relative = file.relative_to(root).as_posix()
         stem = file.name.partition("annos_")[2].removesuffix(".json")
         file_values = {
@@ -376,7 +392,7 @@ def read_json_files(
             for name in columns:
                 cells[name].append(_to_cell(values.get(name)))
     frame = pl.DataFrame(cells, schema=dict.fromkeys(columns, _STRING))
-    absent = [n for n in columns if n not in REQUIRED and frame[n].is_null().all()]
+    absent = [n for n in columns if n not in REQUIRED_COLUMNS and frame[n].is_null().all()]
     return frame.drop(absent)
 
 

@@ -9,24 +9,24 @@ from typing import Any
 
 import polars as pl
 
-from isolux.datasets._points import NO_POINTS
-from isolux.datasets._tables import attribute_table, left_join
+from isolux.datasets._points import KEYPOINT_SCHEMA
+from isolux.datasets._tables import build_attribute_table, left_join
 from isolux.datasets.fhibe.words import (
     AGE_BINS,
     FITZPATRICK,
-    FREE_TEXT,
+    FREE_TEXT_ANSWERS,
+    IMAGE_COLUMNS,
     KEYPOINTS,
+    MULTIPLE_ANSWER_COLUMNS,
     NOT_LISTED,
-    OF_IMAGES,
-    OF_PEOPLE,
-    PLAIN,
+    PERSON_COLUMNS,
     REGIONS,
-    SEVERAL,
     SKIN_COLORS,
+    UNNUMBERED_COLUMNS,
 )
-from isolux.io.cells import as_numbers, filled
+from isolux.io.cells import as_numbers, fill_empty_lists
 from isolux.io.refusals import refuse_cells
-from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.errors import TableError, format_location
 from isolux.vocabulary.tables import ATTRIBUTES, check
 
 _LEADING_NUMBER = re.compile(r"^[0-9]+\.\s*")
@@ -35,39 +35,39 @@ _MAX_CELL_LENGTH = (
 )
 
 
-def attributes_of(rows: pl.DataFrame, people: pl.DataFrame, where: str) -> pl.DataFrame:
+def build_fhibe_attributes(rows: pl.DataFrame, people: pl.DataFrame, source: str) -> pl.DataFrame:
     """Make the table attributes of the wide frame."""
     ids = people["instance_id"]
-    tables = [_build_age_rows(rows["age"], ids, where)]
+    tables = [_build_age_rows(rows["age"], ids, source)]
     tables += [
-        _build_rows(_read_values(rows[name], where), ids, name, "instance")
-        for name in OF_PEOPLE
+        _build_rows(_read_values(rows[name], source), ids, name, "instance")
+        for name in PERSON_COLUMNS
         if name in rows.columns
     ]
     if "ancestry" in rows.columns:
-        tables.append(_build_region_rows(_read_values(rows["ancestry"], where), ids))
+        tables.append(_build_region_rows(_read_values(rows["ancestry"], source), ids))
     first = people["image_id"].is_first_distinct()
     photos, image_ids = rows.filter(first), people["image_id"].filter(first)
     tables += [
-        _build_rows(_read_values(photos[name], where), image_ids, name, "image")
-        for name in OF_IMAGES
+        _build_rows(_read_values(photos[name], source), image_ids, name, "image")
+        for name in IMAGE_COLUMNS
         if name in rows.columns
     ]
-    return check(pl.concat(tables), ATTRIBUTES, where=where)
+    return check(pl.concat(tables), ATTRIBUTES, source=source)
 
 
 def _read_values(cells: pl.Series, source: str) -> pl.DataFrame:
     """Read one column: ``value`` (text or lists of it) and ``number``."""
     if cells.name in SKIN_COLORS:
         return _read_skin_types(cells, source)
-    if cells.name in SEVERAL:
-        texts = answers(cells, source)
+    if cells.name in MULTIPLE_ANSWER_COLUMNS:
+        texts = parse_answers(cells, source)
     elif cells.name == "location_country":
         texts = cells.str.strip_chars().str.to_titlecase()
-    elif cells.name in PLAIN:
+    elif cells.name in UNNUMBERED_COLUMNS:
         texts = cells.str.strip_chars()
     else:
-        texts = one_answer(cells)
+        texts = strip_answer_number(cells)
     return pl.DataFrame({"value": texts}).with_columns(number=pl.lit(None, dtype=pl.Float64))
 
 
@@ -95,10 +95,10 @@ def _build_rows(values: pl.DataFrame, ids: pl.Series, name: str, unit_kind: str)
     """Write a row for each answer; a person who gave none has one with a null."""
     table = values.with_columns(ids.alias("unit_id"))
     if isinstance(table.schema["value"], pl.List):
-        lists = filled(table["value"].fill_null([]))
+        lists = fill_empty_lists(table["value"].fill_null([]))
         table = table.with_columns(lists.alias("value")).explode("value")
-    return attribute_table(
-        table["unit_id"], name, table["value"], kind=unit_kind, number=table["number"]
+    return build_attribute_table(
+        table["unit_id"], name, table["value"], unit_kind=unit_kind, number=table["number"]
     )
 
 
@@ -114,7 +114,7 @@ def _build_region_rows(values: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
 
 def _build_age_rows(cells: pl.Series, ids: pl.Series, source: str) -> pl.DataFrame:
     """Write ``age`` in years, and ``age_group`` by the authors' bins."""
-    years = as_numbers(cells, where=source, column="age")
+    years = as_numbers(cells, source=source, column="age")
     # FHIBE photographed adults only; no one has lived for 130 years.
     is_implausible = ~years.is_between(AGE_BINS[0][0], 130).fill_null(value=True)
     refuse_cells(is_implausible, cells, "an age is not that of an adult", "18 to 130 years", source)
@@ -122,11 +122,11 @@ def _build_age_rows(cells: pl.Series, ids: pl.Series, source: str) -> pl.DataFra
     for min_age, name in AGE_BINS:
         group = pl.when(pl.col("number") >= min_age).then(pl.lit(name)).otherwise(group)
     groups = years.to_frame("number").select(group=group)["group"]
-    exact = attribute_table(ids, "age", cells, number=years)
-    return pl.concat([exact, attribute_table(ids, "age_group", groups)])
+    exact = build_attribute_table(ids, "age", cells, number=years)
+    return pl.concat([exact, build_attribute_table(ids, "age_group", groups)])
 
 
-def literal(cell: str) -> Any:
+def parse_literal(cell: str) -> Any:
     """Read a Python literal."""
     if len(cell) > _MAX_CELL_LENGTH:
         raise ValueError(f"{len(cell):,} characters, more than {_MAX_CELL_LENGTH:,}")
@@ -136,7 +136,7 @@ def literal(cell: str) -> Any:
         raise ValueError("no Python literal") from error
 
 
-def answers(cells: pl.Series, source: str) -> pl.Series:
+def parse_answers(cells: pl.Series, source: str) -> pl.Series:
     """Read cells of several answers: lists of text without their numbers; empty: an empty list."""
     distinct_cells = cells.unique().drop_nulls().to_list()
     answers_by_cell = {}
@@ -156,13 +156,13 @@ def answers(cells: pl.Series, source: str) -> pl.Series:
 
 
 def _parse_text_list(cell: str) -> list[str]:
-    parsed = literal(cell) if cell.lstrip().startswith("[") else [cell]
+    parsed = parse_literal(cell) if cell.lstrip().startswith("[") else [cell]
     if not isinstance(parsed, list) or not all(isinstance(entry, str) for entry in parsed):
         raise ValueError("no list of text")
     return parsed
 
 
-def one_answer(cells: pl.Series) -> pl.Series:
+def strip_answer_number(cells: pl.Series) -> pl.Series:
     """Take the number from before each answer; free text counts as not listed."""
     distinct_cells = cells.unique().drop_nulls().to_list()
     words = {cell: _strip_number(cell) for cell in distinct_cells}
@@ -171,10 +171,10 @@ def one_answer(cells: pl.Series) -> pl.Series:
 
 def _strip_number(answer: str) -> str:
     label = _LEADING_NUMBER.sub("", answer.strip())
-    return NOT_LISTED if label.lower() in FREE_TEXT else label
+    return NOT_LISTED if label.lower() in FREE_TEXT_ANSWERS else label
 
 
-def boxes(cells: pl.Series, source: str, names: tuple[str, ...]) -> pl.DataFrame:
+def parse_boxes(cells: pl.Series, source: str, names: tuple[str, ...]) -> pl.DataFrame:
     """Read cells ``[x, y, w, h]`` in pixels; an empty one is null."""
     rows = []
     for cell in cells:
@@ -189,7 +189,7 @@ def boxes(cells: pl.Series, source: str, names: tuple[str, ...]) -> pl.DataFrame
 
 def _parse_four_numbers(cell: str | None) -> tuple[float, ...] | None:
     try:
-        parsed = None if cell is None else literal(cell)
+        parsed = None if cell is None else parse_literal(cell)
     except ValueError:
         return None
     if not isinstance(parsed, list | tuple) or len(parsed) != 4:
@@ -206,7 +206,7 @@ def _is_number(number: Any) -> bool:
         return False
 
 
-def keypoints(cells: pl.Series, source: str) -> pl.DataFrame:
+def parse_keypoints(cells: pl.Series, source: str) -> pl.DataFrame:
     """Read cells ``{'0. Nose': [x, y, 1], …}`` into lists of 33; what is absent is not labelled."""
     rows: list[tuple[Any, ...]] = []
     names = list(KEYPOINTS)
@@ -215,11 +215,11 @@ def keypoints(cells: pl.Series, source: str) -> pl.DataFrame:
             rows.append((None, None, None, None))
             continue
         try:
-            rows.append((*_parse_points(literal(cell)), names))
+            rows.append((*_parse_points(parse_literal(cell)), names))
         except ValueError as error:
             expected = "{'0. Nose': [x, y, 1], …}, of FHIBE's 33 keypoints"
             raise _unreadable_cell_error(cells, cell, expected, error, source) from error
-    return pl.DataFrame(rows, schema=NO_POINTS, orient="row")
+    return pl.DataFrame(rows, schema=KEYPOINT_SCHEMA, orient="row")
 
 
 def _parse_points(point_by_name: Any) -> tuple[list[float | None], list[float | None], list[int]]:
@@ -249,5 +249,5 @@ def _unreadable_cell_error(
         f"a cell of {cells.name!r} cannot be read" + (f": {error}" if error else ""),
         expected=expected,
         found=repr(cell)[:120],
-        where=place(source, row + 1, cells.name),
+        where=format_location(source, row + 1, cells.name),
     )

@@ -6,7 +6,7 @@ data (``"2. Eastern Africa"``).
 
 from __future__ import annotations
 
-REQUIRED = (
+REQUIRED_COLUMNS = (
     "image_id",
     "filepath",
     "json_path",
@@ -72,11 +72,11 @@ FITZPATRICK = ("VI", "V", "IV", "III", "II", "I")
 AGE_BINS = ((18, "[18,30)"), (30, "[30,40)"), (40, "[40,50)"), (50, "[50,60)"), (60, "[60,+]"))
 
 NOT_LISTED = "Not listed"
-FREE_TEXT = ("free-text", "report string", "not listed")
+FREE_TEXT_ANSWERS = ("free-text", "report string", "not listed")
 
 SKIN_COLORS = ("natural_skin_color", "apparent_skin_color")
 
-SEVERAL = (
+MULTIPLE_ANSWER_COLUMNS = (
     "pronoun",
     "ancestry",
     "nationality",
@@ -97,7 +97,7 @@ SEVERAL = (
 )
 """Columns with several answers, as a Python list in a cell."""
 
-OF_IMAGES = (
+IMAGE_COLUMNS = (
     "scene",
     "lighting",
     "weather",
@@ -112,7 +112,7 @@ OF_IMAGES = (
     "multiple_subjects",  # of aligned faces: whether their photo shows two people
 )
 
-OF_PEOPLE = (
+PERSON_COLUMNS = (
     "pronoun",
     "ancestry",
     "nationality",
@@ -122,7 +122,11 @@ OF_PEOPLE = (
     "hairstyle",
     "natural_hair_type",
     "apparent_hair_type",
-    *(name for name in SEVERAL if name.startswith(("natural_", "apparent_", "facial_"))),
+    *(
+        name
+        for name in MULTIPLE_ANSWER_COLUMNS
+        if name.startswith(("natural_", "apparent_", "facial_"))
+    ),
     "action_body_pose",
     "action_subject_object_interaction",
     "action_subject_subject_interaction",
@@ -130,7 +134,7 @@ OF_PEOPLE = (
     "head_pose",
 )
 
-PLAIN = (
+UNNUMBERED_COLUMNS = (
     "location_country",
     "location_region",
     "manufacturer",

@@ -16,30 +16,30 @@ from typing import Any
 
 import polars as pl
 
-from isolux.datasets._boxes import checked_boxes
-from isolux.datasets._columns import BOX
-from isolux.datasets._image_sizes import with_sizes_of_files
+from isolux.datasets._boxes import check_boxes
+from isolux.datasets._columns import BOX_COLUMNS
+from isolux.datasets._image_sizes import add_sizes_of_files
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._tables import attribute_rows, dataset_of
+from isolux.datasets._tables import build_attribute_rows, build_dataset
 from isolux.datasets.fiftyone.files import (
-    Columns,
-    Export,
-    Item,
-    columns_of,
-    field_of,
-    items_of,
+    FieldColumns,
+    FiftyoneExport,
+    LabelledItem,
+    build_field_columns,
+    choose_label_field,
+    list_items,
     read_export,
-    text_of,
+    value_to_text,
 )
-from isolux.datasets.fiftyone.masks import Boxed, to_columns, unpacked
-from isolux.datasets.fiftyone.points import points_beside, points_of_items
-from isolux.datasets.fiftyone.saving import RESERVED, save
+from isolux.datasets.fiftyone.masks import BoxMask, to_mask_columns, unpack_mask
+from isolux.datasets.fiftyone.points import build_keypoint_columns, choose_keypoint_field
+from isolux.datasets.fiftyone.saving import RESERVED_FIELDS, save_fiftyone
 from isolux.vocabulary.containers import Clusters, Dataset
-from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
-__all__ = ["INFO", "load", "save"]
+__all__ = ["INFO", "load", "save_fiftyone"]
 
 _SAMPLE_FIELDS = (
     "filepath",
@@ -64,7 +64,7 @@ INFO = DatasetInfo(
         Reference(
             key="fiftyone",
             citation="Moore, B. E., & Corso, J. J. (2020). FiftyOne. Voxel51.",
-            place="the format: FiftyOneDataset, in Exporting FiftyOne Datasets",
+            location="the format: FiftyOneDataset, in Exporting FiftyOne Datasets",
             url="https://docs.voxel51.com/user_guide/export_datasets.html#fiftyonedataset",
         ),
     ),
@@ -149,28 +149,30 @@ def load(
     """
     export = read_export(path)
     images = _build_images(export)
-    field = field_of(export, label_field)
-    image_items = [Item(row, 0, {}) for row in range(images.height)]
-    items = image_items if field is None else items_of(export, field)
-    items = _select_categories(items, categories, export.where)
+    field = choose_label_field(export, label_field)
+    image_items = [LabelledItem(row, 0, {}) for row in range(images.height)]
+    items = image_items if field is None else list_items(export, field)
+    items = _select_categories(items, categories, export.source)
     instances = _build_instances(items, images, uses_image_ids=field is None)
-    point_field = points_beside(export, keypoint_field, field)
+    point_field = choose_keypoint_field(export, keypoint_field, field)
     images = _add_sizes(images, items, export, point_field)
     column_tables = [
-        _build_boxes(items, images, export.where),
-        points_of_items(items, images, export, point_field),
+        _build_boxes(items, images, export.source),
+        build_keypoint_columns(items, images, export, point_field),
     ]
     if masks:
-        column_tables.append(to_columns(_read_masks(items, images, export.where), len(items)))
-    label_columns = columns_of(
+        column_tables.append(to_mask_columns(_read_masks(items, images, export.source), len(items)))
+    label_columns = build_field_columns(
         [labelled_item.label for labelled_item in items], _list_label_fields(items)
     )
     frame = pl.concat([instances, *(p for p in column_tables if p.width)], how="horizontal")
-    frame = check(frame.drop("cluster"), INSTANCES, where=export.where)
-    sample_columns = columns_of(export.samples, _list_sample_fields(export, field, point_field))
-    images = check(images.drop("missing"), IMAGES, where=export.where)
+    frame = check(frame.drop("cluster"), INSTANCES, source=export.source)
+    sample_columns = build_field_columns(
+        export.samples, _list_sample_fields(export, field, point_field)
+    )
+    images = check(images.drop("missing"), IMAGES, source=export.source)
     groups = _read_groups(export)
-    dataset = dataset_of(
+    dataset = build_dataset(
         "fiftyone",
         INFO,
         instances=frame,
@@ -187,7 +189,7 @@ def load(
     return replace(dataset, instances=people, clusters=Clusters(_CLUSTERS))
 
 
-def _build_images(export: Export) -> pl.DataFrame:
+def _build_images(export: FiftyoneExport) -> pl.DataFrame:
     """Name each picture, and find its size where the samples give it; one row a sample."""
     declared_paths = [sample.get("filepath") for sample in export.samples]
     for row, path in enumerate(declared_paths, start=1):
@@ -196,14 +198,16 @@ def _build_images(export: Export) -> pl.DataFrame:
                 "a sample has no file",
                 expected='"filepath": "data/…"',
                 found=repr(path)[:60],
-                where=place(export.where, row, "filepath"),
+                where=format_location(export.source, row, "filepath"),
             )
     paths = pl.Series(declared_paths, dtype=pl.String)
     is_outside = paths.str.contains(_ABSOLUTE_PATH)
     inner = paths.set(is_outside, None)
-    refuse_outside(inner.fill_null(""), export.where, "filepath")
+    refuse_outside(inner.fill_null(""), export.source, "filepath")
     names = paths.str.replace_all(r"\\", "/").str.split("/").list.last()
-    image_ids = pl.Series([text_of(s.get("image_id")) for s in export.samples], dtype=pl.String)
+    image_ids = pl.Series(
+        [value_to_text(s.get("image_id")) for s in export.samples], dtype=pl.String
+    )
     if image_ids.null_count() or not image_ids.is_unique().all():
         image_ids = names if names.is_unique().all() else paths
     sizes = [_read_declared_size(sample.get("metadata")) for sample in export.samples]
@@ -230,7 +234,7 @@ def _read_declared_size(metadata: object) -> tuple[int | None, int | None]:
 
 
 def _add_sizes(
-    images: pl.DataFrame, items: Sequence[Item], export: Export, point_field: object
+    images: pl.DataFrame, items: Sequence[LabelledItem], export: FiftyoneExport, point_field: object
 ) -> pl.DataFrame:
     """Read the sizes that samples lack from the pictures' headers, where anything was drawn."""
     sample_rows = {i.sample for i in items if i.label.get("bounding_box") is not None}
@@ -248,12 +252,12 @@ def _add_sizes(
         for row, file in files.items()
         if file.is_file() and file.resolve().is_relative_to(base)
     }
-    return with_sizes_of_files(images, existing_files)
+    return add_sizes_of_files(images, existing_files)
 
 
 def _select_categories(
-    items: list[Item], categories: Sequence[str] | None, source: str
-) -> list[Item]:
+    items: list[LabelledItem], categories: Sequence[str] | None, source: str
+) -> list[LabelledItem]:
     if categories is None:
         return items
     requested = (categories,) if isinstance(categories, str) else tuple(categories)
@@ -269,7 +273,7 @@ def _select_categories(
 
 
 def _build_instances(
-    items: Sequence[Item], images: pl.DataFrame, *, uses_image_ids: bool
+    items: Sequence[LabelledItem], images: pl.DataFrame, *, uses_image_ids: bool
 ) -> pl.DataFrame:
     """Identify people; ``cluster`` is the label's own ``cluster_id``."""
     names = images["image_id"].to_list()
@@ -279,10 +283,10 @@ def _build_instances(
         else _choose_instance_id(labelled_item, names[labelled_item.sample])
         for labelled_item in items
     ]
-    labels = [text_of(labelled_item.label.get("label")) for labelled_item in items]
+    labels = [value_to_text(labelled_item.label.get("label")) for labelled_item in items]
     class_lists = [labelled_item.label.get("classes") for labelled_item in items]
     classes = [
-        [text_of(class_name) or "" for class_name in class_list]
+        [value_to_text(class_name) or "" for class_name in class_list]
         if isinstance(class_list, list) and class_list
         else None
         if label is None
@@ -294,7 +298,7 @@ def _build_instances(
             "instance_id": pl.Series(ids, dtype=pl.String),
             "image_id": pl.Series([names[i.sample] for i in items], dtype=pl.String),
             **{
-                name: pl.Series([text_of(i.label.get(key)) for i in items], dtype=pl.String)
+                name: pl.Series([value_to_text(i.label.get(key)) for i in items], dtype=pl.String)
                 for name, key in (("subject_id", "subject_id"), ("cluster", "cluster_id"))
             },
             "classes": pl.Series(classes, dtype=pl.List(pl.String)),
@@ -307,16 +311,16 @@ def _build_instances(
     return frame
 
 
-def _choose_instance_id(labelled_item: Item, image: str) -> str:
+def _choose_instance_id(labelled_item: LabelledItem, image: str) -> str:
     label_id = labelled_item.label.get(
         "instance_id", labelled_item.label.get("_id", labelled_item.label.get("id"))
     )
     if isinstance(label_id, dict):
         label_id = label_id.get("$oid")
-    return text_of(label_id) or f"{image}#{labelled_item.place}"
+    return value_to_text(label_id) or f"{image}#{labelled_item.position}"
 
 
-def _build_boxes(items: Sequence[Item], images: pl.DataFrame, source: str) -> pl.DataFrame:
+def _build_boxes(items: Sequence[LabelledItem], images: pl.DataFrame, source: str) -> pl.DataFrame:
     """Turn relative boxes into pixels; no columns where no one has a box."""
     boxes = [labelled_item.label.get("bounding_box") for labelled_item in items]
     if all(box is None for box in boxes):
@@ -326,12 +330,12 @@ def _build_boxes(items: Sequence[Item], images: pl.DataFrame, source: str) -> pl
         _to_pixel_box(
             box,
             sizes[labelled_item.sample],
-            place(source, labelled_item.sample + 1, "bounding_box"),
+            format_location(source, labelled_item.sample + 1, "bounding_box"),
         )
         for labelled_item, box in zip(items, boxes, strict=True)
     ]
-    frame = pl.DataFrame(pixel_boxes, schema=dict.fromkeys(BOX, pl.Float64), orient="row")
-    checked_boxes(frame, source, field="bounding_box")
+    frame = pl.DataFrame(pixel_boxes, schema=dict.fromkeys(BOX_COLUMNS, pl.Float64), orient="row")
+    check_boxes(frame, source, field="bounding_box")
     return frame.with_columns(area=pl.col("box_w") * pl.col("box_h"))
 
 
@@ -348,7 +352,7 @@ def _to_pixel_box(
             where=source,
             hint="in FiftyOne: dataset.compute_metadata() before the export",
         )
-    is_valid = isinstance(box, list) and len(box) == len(BOX)
+    is_valid = isinstance(box, list) and len(box) == len(BOX_COLUMNS)
     if not is_valid or any(isinstance(v, bool) or not isinstance(v, int | float) for v in box):
         raise TableError(
             "a box cannot be read",
@@ -364,7 +368,9 @@ def _to_pixel_box(
         return [float("inf")] * 4  # which the check of boxes refuses by its row
 
 
-def _read_masks(items: Sequence[Item], images: pl.DataFrame, source: str) -> Iterator[Boxed]:
+def _read_masks(
+    items: Sequence[LabelledItem], images: pl.DataFrame, source: str
+) -> Iterator[BoxMask]:
     sizes = images.select("width", "height").rows()
     for row, labelled_item in enumerate(items):
         mask_data, box = labelled_item.label.get("mask"), labelled_item.label.get("bounding_box")
@@ -375,23 +381,25 @@ def _read_masks(items: Sequence[Item], images: pl.DataFrame, source: str) -> Ite
             float(coordinate or 0)
             for coordinate in _to_pixel_box(box, sizes[labelled_item.sample], source)
         )
-        yield Boxed(
-            row, unpacked(mask_data, source, labelled_item.sample), (x, y, w, h), height, width
+        yield BoxMask(
+            row, unpack_mask(mask_data, source, labelled_item.sample), (x, y, w, h), height, width
         )
 
 
-def _list_label_fields(items: Sequence[Item]) -> list[str]:
+def _list_label_fields(items: Sequence[LabelledItem]) -> list[str]:
     names = dict.fromkeys(chain.from_iterable(labelled_item.label for labelled_item in items))
-    return ["label", *(n for n in names if n not in RESERVED and not n.startswith("_"))]
+    return ["label", *(n for n in names if n not in RESERVED_FIELDS and not n.startswith("_"))]
 
 
-def _list_sample_fields(export: Export, field: str | None, point_field: str | None) -> list[str]:
+def _list_sample_fields(
+    export: FiftyoneExport, field: str | None, point_field: str | None
+) -> list[str]:
     names = dict.fromkeys(chain.from_iterable(export.samples))
     excluded = {*_SAMPLE_FIELDS, field, point_field}
     return [name for name in names if name not in excluded and not name.startswith("_")]
 
 
-def _read_groups(export: Export) -> pl.Series | None:
+def _read_groups(export: FiftyoneExport) -> pl.Series | None:
     """Give the group of each sample, if the set is a grouped one."""
     group_values = [sample.get("group") for sample in export.samples]
     ids = [
@@ -399,7 +407,7 @@ def _read_groups(export: Export) -> pl.Series | None:
         for group_value in group_values
     ]
     texts = [
-        text_of(group_id.get("$oid") if isinstance(group_id, dict) else group_id)
+        value_to_text(group_id.get("$oid") if isinstance(group_id, dict) else group_id)
         for group_id in ids
     ]
     return pl.Series("group", texts, dtype=pl.String) if any(texts) else None
@@ -407,41 +415,44 @@ def _read_groups(export: Export) -> pl.Series | None:
 
 def _build_attributes(
     people: pl.DataFrame,
-    label_columns: Columns,
+    label_columns: FieldColumns,
     images: pl.DataFrame,
-    sample_columns: Columns,
+    sample_columns: FieldColumns,
     groups: pl.Series | None,
 ) -> pl.DataFrame:
-    image_columns = dict(sample_columns.found)
+    image_columns = dict(sample_columns.by_name)
     if groups is not None:
         image_columns["group"] = groups
     tables = []
     for unit_kind, ids, columns in (
-        ("instance", people["instance_id"], label_columns.found),
+        ("instance", people["instance_id"], label_columns.by_name),
         (
             "image",
             images["image_id"],
-            {n: c for n, c in image_columns.items() if n not in label_columns.found},
+            {n: c for n, c in image_columns.items() if n not in label_columns.by_name},
         ),
     ):
         if columns:
             frame = pl.DataFrame([ids.alias("_id"), *columns.values()])
-            tables.append(attribute_rows(frame, "_id", columns, kind=unit_kind))
+            tables.append(build_attribute_rows(frame, "_id", columns, unit_kind=unit_kind))
     return check(pl.concat(tables), ATTRIBUTES) if tables else ATTRIBUTES.empty()
 
 
 def _build_notes(
-    export: Export, images: pl.DataFrame, label_columns: Columns, sample_columns: Columns
+    export: FiftyoneExport,
+    images: pl.DataFrame,
+    label_columns: FieldColumns,
+    sample_columns: FieldColumns,
 ) -> list[str]:
     notes = []
-    skipped_fields = [*label_columns.left, *sample_columns.left]
+    skipped_fields = [*label_columns.skipped_fields, *sample_columns.skipped_fields]
     if skipped_fields:
         notes.append(
             "Fields that hold neither values nor classes are left out: "
             + ", ".join(map(repr, skipped_fields[:20]))
             + (", …." if len(skipped_fields) > 20 else ".")
         )
-    shared_names = sorted(set(label_columns.found) & set(sample_columns.found))
+    shared_names = sorted(set(label_columns.by_name) & set(sample_columns.by_name))
     if shared_names:
         notes.append(
             "Fields of pictures named like fields of people are left out: "

@@ -19,11 +19,11 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from isolux.datasets._files import Inputs, file_in
-from isolux.io.json_values import decode
-from isolux.vocabulary.errors import FileError, TableError, UnknownNameError, place
+from isolux.datasets._files import Inputs, find_single_file
+from isolux.io.json_values import decode_json
+from isolux.vocabulary.errors import FileError, TableError, UnknownNameError, format_location
 
-HOLDERS = {
+LABEL_LIST_BY_CLASS = {
     "Detections": "detections",
     "Detection": None,
     "Keypoints": "keypoints",
@@ -50,28 +50,28 @@ class _FiftyoneSamples(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Export:
+class FiftyoneExport:
     """What was read: samples in their order, metadata, and each file's hash."""
 
     samples: list[dict[str, Any]]
     metadata: dict[str, Any]
     root: Path
-    where: str
+    source: str
     inputs: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class LabelledItem:
     """One person: the number of their sample, their place in its field, and the label itself."""
 
     sample: int
-    place: int
+    position: int
     label: dict[str, Any]
 
 
-def read_export(path: str | Path) -> Export:
+def read_export(path: str | Path) -> FiftyoneExport:
     """Read an export."""
-    file = file_in(path, ("samples.json",), "FiftyOne samples (samples.json)")
+    file = find_single_file(path, ("samples.json",), "FiftyOne samples (samples.json)")
     source, root, inputs = str(file), file.parent, Inputs()
     samples = _decode_lenient(inputs.read(file), _FiftyoneSamples, source).samples
     if not samples:
@@ -80,7 +80,7 @@ def read_export(path: str | Path) -> Export:
     metadata_file = root / "metadata.json"
     if metadata_file.is_file():
         metadata = _decode_lenient(inputs.read(metadata_file), dict[str, Any], str(metadata_file))
-    return Export(samples, metadata, root, source, inputs)
+    return FiftyoneExport(samples, metadata, root, source, inputs)
 
 
 def _decode_lenient(content: bytes, target_type: Any, source: str) -> Any:
@@ -89,10 +89,10 @@ def _decode_lenient(content: bytes, target_type: Any, source: str) -> Any:
         content = _NON_FINITE.sub(
             lambda number_match: b"null" if number_match["no"] else number_match[0], content
         )
-    return decode(content, target_type, source)
+    return decode_json(content, target_type, source)
 
 
-def field_of(export: Export, requested_field: str | None) -> str | None:
+def choose_label_field(export: FiftyoneExport, requested_field: str | None) -> str | None:
     """Choose the field that holds people; None: each picture is a person."""
     class_by_field: dict[str, str] = {}
     for sample in export.samples:
@@ -102,7 +102,7 @@ def field_of(export: Export, requested_field: str | None) -> str | None:
     if requested_field is not None:
         if requested_field not in class_by_field:
             raise UnknownNameError(
-                "field of labels", requested_field, class_by_field, where=export.where
+                "field of labels", requested_field, class_by_field, where=export.source
             )
         return requested_field
     for beginning in ("Detection", "Keypoint", "Classification"):
@@ -120,7 +120,7 @@ def field_of(export: Export, requested_field: str | None) -> str | None:
             raise TableError(
                 "several fields could hold the people",
                 expected="label_field, one of " + ", ".join(candidates),
-                where=export.where,
+                where=export.source,
                 hint=f"--data-option label_field={candidates[0]}",
             )
     return None
@@ -128,10 +128,12 @@ def field_of(export: Export, requested_field: str | None) -> str | None:
 
 def _label_class(field_value: object) -> str | None:
     label_class = field_value.get("_cls") if isinstance(field_value, dict) else None
-    return label_class if isinstance(label_class, str) and label_class in HOLDERS else None
+    return (
+        label_class if isinstance(label_class, str) and label_class in LABEL_LIST_BY_CLASS else None
+    )
 
 
-def items_of(export: Export, field: str) -> list[Item]:
+def list_items(export: FiftyoneExport, field: str) -> list[LabelledItem]:
     """List the people of a field, sample by sample."""
     items = []
     for row, sample in enumerate(export.samples):
@@ -139,29 +141,29 @@ def items_of(export: Export, field: str) -> list[Item]:
         if field_value is None:
             continue
         label_class = _label_class(field_value)
-        inner = None if label_class is None else HOLDERS[label_class]
+        inner = None if label_class is None else LABEL_LIST_BY_CLASS[label_class]
         labels: object = [field_value] if inner is None else field_value.get(inner) or []
         for position, label in enumerate(labels if isinstance(labels, list) else [None]):
             if label_class is None or not isinstance(label, dict):
                 raise TableError(
                     "a field holds no labels",
-                    expected=" or ".join(HOLDERS),
+                    expected=" or ".join(LABEL_LIST_BY_CLASS),
                     found=repr(field_value if label is None else label)[:80],
-                    where=place(export.where, row + 1, field),
+                    where=format_location(export.source, row + 1, field),
                 )
-            items.append(Item(row, position, label))
+            items.append(LabelledItem(row, position, label))
     return items
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class FieldColumns:
     """Columns by field name, each as long as what was read; and the fields left out."""
 
-    found: dict[str, pl.Series]
-    left: tuple[str, ...]
+    by_name: dict[str, pl.Series]
+    skipped_fields: tuple[str, ...]
 
 
-def columns_of(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> Columns:
+def build_field_columns(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> FieldColumns:
     """Make a column of each field: text, lists of text, numbers or booleans."""
     column_by_name: dict[str, pl.Series] = {}
     skipped_fields: list[str] = []
@@ -171,7 +173,7 @@ def columns_of(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> Colum
             skipped_fields.append(name)
         elif any(cell is not None for cell in values):
             column_by_name[name] = _build_column(name, values)
-    return Columns(column_by_name, tuple(skipped_fields))
+    return FieldColumns(column_by_name, tuple(skipped_fields))
 
 
 def _simplify_value(cell: object) -> object:
@@ -201,9 +203,9 @@ def _build_column(name: str, values: Sequence[Any]) -> pl.Series:
         return pl.Series(name, [_to_float(v) for v in values], dtype=pl.Float64)
     if list in types:
         lists = [v if isinstance(v, list) or v is None else [v] for v in values]
-        texts = [[text_of(list_cell) for list_cell in v] if v else None for v in lists]
+        texts = [[value_to_text(list_cell) for list_cell in v] if v else None for v in lists]
         return pl.Series(name, texts, dtype=pl.List(pl.String))
-    return pl.Series(name, [text_of(v) for v in values], dtype=pl.String)
+    return pl.Series(name, [value_to_text(v) for v in values], dtype=pl.String)
 
 
 def _to_float(number: float | None) -> float | None:
@@ -213,7 +215,7 @@ def _to_float(number: float | None) -> float | None:
         return None
 
 
-def text_of(cell: object) -> str | None:
+def value_to_text(cell: object) -> str | None:
     """Write a value as text; null for an empty one."""
     if cell is None:
         return None

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.geometry.masks import Masks, masks_from_counts, masks_to_coco
-from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.errors import TableError, format_location
 
 Bitmap = npt.NDArray[np.bool_]
 
@@ -32,7 +32,7 @@ _EXPECTED = '{"$binary": {"base64": …}}, a zlib-packed array as numpy.save wri
 
 
 @dataclass(frozen=True, slots=True)
-class Boxed:
+class BoxMask:
     """A mask as FiftyOne has it: the bitmap of a box, and the picture's size."""
 
     row: int
@@ -42,7 +42,7 @@ class Boxed:
     width: int
 
 
-def unpacked(mask_data: object, source: str, row: int) -> Bitmap:
+def unpack_mask(mask_data: object, source: str, row: int) -> Bitmap:
     """Read a mask: ``[height, width]`` of its box."""
     try:
         array = np.load(
@@ -76,11 +76,11 @@ def _damaged_mask_error(description: str, source: str, row: int) -> TableError:
         "a mask cannot be read",
         expected=_EXPECTED,
         found=description[:120],
-        where=place(source, row + 1),
+        where=format_location(source, row + 1),
     )
 
 
-def packed(bitmap: Bitmap) -> dict[str, Any]:
+def pack_mask(bitmap: Bitmap) -> dict[str, Any]:
     """Write a mask, as FiftyOne's exporter does."""
     file = io.BytesIO()
     np.save(file, bitmap, allow_pickle=False)
@@ -111,7 +111,7 @@ def _pixel_window(box: Sequence[float], *, covers_touched: bool) -> _PixelWindow
     return _PixelWindow(*map(round, edges))
 
 
-def to_columns(masks: Iterable[Boxed], n: int) -> pl.DataFrame:
+def to_mask_columns(masks: Iterable[BoxMask], n: int) -> pl.DataFrame:
     """Convert box masks to full-image run lengths, in ``n`` rows of mask columns."""
     rows, runs, heights, widths = [], [], [], []
     for mask in masks:
@@ -137,7 +137,7 @@ def to_columns(masks: Iterable[Boxed], n: int) -> pl.DataFrame:
     return all_rows.join(mask_table, on="row", how="left", maintain_order="left").drop("row")
 
 
-def _count_runs(mask: Boxed) -> list[int]:
+def _count_runs(mask: BoxMask) -> list[int]:
     """Count the runs of a mask in its picture, columns first, as COCO does."""
     window, bitmap = _pixel_window(mask.box, covers_touched=True), mask.bitmap
     if window.shape != bitmap.shape:
@@ -163,7 +163,7 @@ def _resize_nearest(bitmap: Bitmap, shape: tuple[int, int]) -> Bitmap:
     return cast("Bitmap", bitmap[rows][:, columns])
 
 
-def crop(masks: Masks, k: int, box: Sequence[float]) -> Bitmap | None:
+def crop_to_box(masks: Masks, k: int, box: Sequence[float]) -> Bitmap | None:
     """Cut the part of a mask that lies in a box; None where the box covers no pixel."""
     height, width = int(masks.height[k]), int(masks.width[k])
     window = _pixel_window(box, covers_touched=True)

@@ -8,15 +8,17 @@ from typing import Any, TypeGuard
 
 import polars as pl
 
-from isolux.datasets._points import NO_POINTS
-from isolux.datasets.fiftyone.files import Export, Item, items_of, text_of
-from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.datasets._points import KEYPOINT_SCHEMA
+from isolux.datasets.fiftyone.files import FiftyoneExport, LabelledItem, list_items, value_to_text
+from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
 
 _DEFAULT_FIELD = "keypoints"
 _KEYPOINT_CLASSES = ("Keypoints", "Keypoint")
 
 
-def points_beside(export: Export, requested_field: str | None, people: str | None) -> str | None:
+def choose_keypoint_field(
+    export: FiftyoneExport, requested_field: str | None, people: str | None
+) -> str | None:
     """Choose the field of Keypoints that belongs to the people; None if there is none."""
     keypoint_fields = {
         name: field_value
@@ -32,19 +34,22 @@ def points_beside(export: Export, requested_field: str | None, people: str | Non
         and requested_field != people
     ):
         raise UnknownNameError(
-            "field of keypoints", requested_field, keypoint_fields, where=export.where
+            "field of keypoints", requested_field, keypoint_fields, where=export.source
         )
     name = requested_field or _DEFAULT_FIELD
     return name if name in keypoint_fields else None
 
 
-def points_of_items(
-    items: Sequence[Item], images: pl.DataFrame, export: Export, point_field: str | None
+def build_keypoint_columns(
+    items: Sequence[LabelledItem],
+    images: pl.DataFrame,
+    export: FiftyoneExport,
+    point_field: str | None,
 ) -> pl.DataFrame:
-    """Give the columns of ``NO_POINTS``; no column where no one has a keypoint."""
+    """Give the columns of ``KEYPOINT_SCHEMA``; no column where no one has a keypoint."""
     labels = [labelled_item.label for labelled_item in items]
     if point_field is not None:
-        labels = _match_keypoints(items, items_of(export, point_field))
+        labels = _match_keypoints(items, list_items(export, point_field))
     rows: list[tuple[Any, ...]] = []
     names = _read_keypoint_names(export, point_field)
     sizes = images.select("width", "height").rows()
@@ -53,14 +58,14 @@ def points_of_items(
         if not points:
             rows.append((None,) * 4)
             continue
-        source = place(export.where, labelled_item.sample + 1, "points")
+        source = format_location(export.source, labelled_item.sample + 1, "points")
         x, y = _to_pixel_points(points, sizes[labelled_item.sample], source)
         rows.append(
             (x, y, _read_visibility(label, x), names if names and len(names) == len(x) else None)
         )
     if not any(row[0] for row in rows):
         return pl.DataFrame()
-    return pl.DataFrame(rows, schema=NO_POINTS, orient="row")
+    return pl.DataFrame(rows, schema=KEYPOINT_SCHEMA, orient="row")
 
 
 def _read_visibility(label: dict[str, Any], x: Sequence[float | None]) -> list[int]:
@@ -71,7 +76,9 @@ def _read_visibility(label: dict[str, Any], x: Sequence[float | None]) -> list[i
     return [0 if coordinate is None else 2 for coordinate in x]
 
 
-def _match_keypoints(items: Sequence[Item], points: Sequence[Item]) -> list[dict[str, Any]]:
+def _match_keypoints(
+    items: Sequence[LabelledItem], points: Sequence[LabelledItem]
+) -> list[dict[str, Any]]:
     """Find each person's keypoints: by a common name in one picture."""
     by_name = {(p.sample, key): p.label for p in points for key in _list_label_keys(p.label)}
     return [
@@ -92,14 +99,14 @@ def _list_label_keys(label: dict[str, Any]) -> list[tuple[str, str]]:
     inner = shared.get("_id", shared.get("id")) if isinstance(shared, dict) else shared
     oid = inner.get("$oid") if isinstance(inner, dict) else inner
     candidates = (
-        ("instance_id", text_of(label.get("instance_id"))),
-        ("instance", text_of(oid)),
-        ("index", text_of(label.get("index"))),
+        ("instance_id", value_to_text(label.get("instance_id"))),
+        ("instance", value_to_text(oid)),
+        ("index", value_to_text(label.get("index"))),
     )
     return [(key_type, name) for key_type, name in candidates if name is not None]
 
 
-def _read_keypoint_names(export: Export, point_field: str | None) -> list[str] | None:
+def _read_keypoint_names(export: FiftyoneExport, point_field: str | None) -> list[str] | None:
     """Read the keypoints' names from the set's skeletons, wherever this version keeps them."""
     skeletons, dataset_info = export.metadata.get("skeletons"), export.metadata.get("info")
     field_skeleton = (
@@ -145,18 +152,22 @@ def _to_pixel_points(
     return x, y
 
 
-def _to_pixel(value: Any, size_px: int | None, source: str | None) -> float | None:
-    if value is None:
+def _to_pixel(coordinate: Any, size_px: int | None, source: str | None) -> float | None:
+    if coordinate is None:
         return None
     number = float("nan")
     # A picture a thousand times as wide is still no billion pixels wide.
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9:
-        number = round(float(value) * (size_px or 0), 6)
+    if (
+        isinstance(coordinate, int | float)
+        and not isinstance(coordinate, bool)
+        and abs(coordinate) < 1e9
+    ):
+        number = round(float(coordinate) * (size_px or 0), 6)
     if not math.isfinite(number):
         raise TableError(
             "a keypoint is not a pair of numbers",
             expected="0 to 1, or NaN for one that is not there",
-            found=repr(value)[:60],
+            found=repr(coordinate)[:60],
             where=source,
         )
     return number

@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.datasets._columns import BOX
-from isolux.datasets._image_sizes import with_sizes_of_files
-from isolux.datasets.fiftyone.masks import crop, packed
+from isolux.datasets._columns import BOX_COLUMNS
+from isolux.datasets._image_sizes import add_sizes_of_files
+from isolux.datasets.fiftyone.masks import crop_to_box, pack_mask
 from isolux.geometry.masks import masks_from_coco
 from isolux.io.atomic import staged_directory, write_text
-from isolux.io.paths import inside
+from isolux.io.paths import resolve_inside
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, SCORES, check
 
-PEOPLE, POINTS = "people", "keypoints"
-RESERVED = frozenset(
+PEOPLE_FIELD, KEYPOINT_FIELD = "people", "keypoints"
+RESERVED_FIELDS = frozenset(
     {
         "_id",
         "_cls",
@@ -65,14 +65,14 @@ _SAMPLE_FIELDS = frozenset(
         "frames",
         "group",
         "image_id",
-        PEOPLE,
-        POINTS,
+        PEOPLE_FIELD,
+        KEYPOINT_FIELD,
     }
 )
 _IDS = ("subject_id", "cluster_id")
 
 
-def save(
+def save_fiftyone(
     dataset: Dataset,
     path: str | Path,
     *,
@@ -100,7 +100,9 @@ def save(
     image_table = _list_images(dataset, people, images)
     if people.get_column("box_x", default=_NO_BOXES).is_not_null().any():
         image_table = _add_missing_sizes(image_table, people)
-    person_fields = _build_fields(dataset.attributes, "instance", people["instance_id"], RESERVED)
+    person_fields = _build_fields(
+        dataset.attributes, "instance", people["instance_id"], RESERVED_FIELDS
+    )
     class_labels = [_choose_label(classes) for classes in people["classes"].to_list()]
     person_fields = {
         name: field_values
@@ -116,7 +118,7 @@ def save(
         image_table, image_fields, labels, _build_keypoints(people, image_table)
     )
     notes = list(dataset.notes)
-    field_values = sum(map(len, labels.of.values()))
+    field_values = sum(map(len, labels.by_image.values()))
     if field_values < people.height:
         notes.append(f"{people.height - field_values:,} people without a box are left out.")
     metadata = {
@@ -152,7 +154,7 @@ def _list_images(dataset: Dataset, people: pl.DataFrame, images: str | Path | No
         root = Path(folder).expanduser()
         if not root.is_dir():
             raise FileError("there is no such folder of pictures", where=str(root))
-        full_paths = [str(inside(root, path)) for path in all_images["path"]]
+        full_paths = [str(resolve_inside(root, path)) for path in all_images["path"]]
         all_images = all_images.with_columns(pl.Series("path", full_paths, dtype=pl.String))
     return all_images
 
@@ -173,7 +175,7 @@ def _add_missing_sizes(image_table: pl.DataFrame, people: pl.DataFrame) -> pl.Da
                 found=repr(name),
                 hint="--images FOLDER",
             )
-    return with_sizes_of_files(image_table, files)
+    return add_sizes_of_files(image_table, files)
 
 
 def _build_fields(
@@ -227,14 +229,16 @@ def _build_score_fields(
         ]
         name = _make_field_name(
             "_".join(str(s) for s in name_words if s is not None),
-            RESERVED,
+            RESERVED_FIELDS,
             {**used_names, **values_by_field},
         )
         aligned = units.join(score_rows, on="unit_id", how="left", maintain_order="left")
         values_by_field[name] = aligned["value"].to_list()
         if score_rows["reason"].is_not_null().any():
             values_by_field[
-                _make_field_name(f"{name}_reason", RESERVED, {**used_names, **values_by_field})
+                _make_field_name(
+                    f"{name}_reason", RESERVED_FIELDS, {**used_names, **values_by_field}
+                )
             ] = aligned["reason"].to_list()
     return values_by_field
 
@@ -243,9 +247,9 @@ def _build_score_fields(
 class _FiftyoneLabels:
     """The labels of each image, and the kind of field that holds them."""
 
-    kind: str
-    inner: str
-    of: dict[str, list[dict[str, Any]]]
+    label_class: str
+    list_key: str
+    by_image: dict[str, list[dict[str, Any]]]
 
 
 def _build_labels(
@@ -273,7 +277,7 @@ def _build_labels(
         if box is not None:
             label["bounding_box"] = box
         if bitmap is not None:
-            label["mask"] = packed(bitmap)
+            label["mask"] = pack_mask(bitmap)
         label["instance_id"] = person_id
         further_fields = {"subject_id": subject, "cluster_id": cluster, "classes": classes or None}
         if crowds is not None:
@@ -284,7 +288,7 @@ def _build_labels(
             for name, field_value in further_fields.items()
             if field_value is not None
         }
-        labels.of.setdefault(image, []).append(label)
+        labels.by_image.setdefault(image, []).append(label)
     return labels
 
 
@@ -294,12 +298,12 @@ def _choose_label(classes: Sequence[str] | None) -> str:
 
 def _to_relative_boxes(people: pl.DataFrame, image_table: pl.DataFrame) -> list[list[float] | None]:
     sizes = image_table.select("image_id", "width", "height")
-    with_sizes = people.select("image_id", *BOX).join(
+    with_sizes = people.select("image_id", *BOX_COLUMNS).join(
         sizes, on="image_id", how="left", maintain_order="left"
     )
     relative_boxes = with_sizes.select(
         pl.col(name) / pl.col(dimension)
-        for name, dimension in zip(BOX, ("width", "height", "width", "height"), strict=True)
+        for name, dimension in zip(BOX_COLUMNS, ("width", "height", "width", "height"), strict=True)
     )
     return [None if None in row else list(row) for row in relative_boxes.iter_rows()]
 
@@ -309,7 +313,7 @@ def _crop_masks(people: pl.DataFrame, image_table: pl.DataFrame) -> Iterator[Any
     names = ("mask_counts", "mask_height", "mask_width", "mask_polygons")
     missing_columns = [pl.lit(None).alias(name) for name in names if name not in people.columns]
     sizes = image_table.select("image_id", "width", "height")
-    rows = people.with_columns(missing_columns).select("image_id", *BOX, *names)
+    rows = people.with_columns(missing_columns).select("image_id", *BOX_COLUMNS, *names)
     with_sizes = rows.join(sizes, on="image_id", how="left", maintain_order="left")
     for _, *box, counts, mask_height, mask_width, polygons, width, height in with_sizes.iter_rows():
         size, segmentation = (height, width), None
@@ -322,7 +326,7 @@ def _crop_masks(people: pl.DataFrame, image_table: pl.DataFrame) -> Iterator[Any
             yield None
             continue
         size_px = np.array(size, np.int64)
-        yield crop(masks_from_coco([segmentation], size_px[:1], size_px[1:]), 0, box)
+        yield crop_to_box(masks_from_coco([segmentation], size_px[:1], size_px[1:]), 0, box)
 
 
 def _find_keypoint_names(people: pl.DataFrame) -> list[str] | None:
@@ -372,8 +376,11 @@ def _build_samples(
             sample["metadata"] = {"_cls": "ImageMetadata", "width": width, "height": height}
         sample["image_id"] = image
         sample |= {name: v[row] for name, v in fields.items() if v[row] is not None}
-        if image in labels.of:
-            sample[PEOPLE] = {"_cls": labels.kind, labels.inner: labels.of[image]}
+        if image in labels.by_image:
+            sample[PEOPLE_FIELD] = {
+                "_cls": labels.label_class,
+                labels.list_key: labels.by_image[image],
+            }
         if image in points:
-            sample[POINTS] = {"_cls": "Keypoints", "keypoints": list(points[image])}
+            sample[KEYPOINT_FIELD] = {"_cls": "Keypoints", "keypoints": list(points[image])}
         yield sample

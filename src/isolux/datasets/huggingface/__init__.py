@@ -15,21 +15,21 @@ from typing import Any
 
 import polars as pl
 
-from isolux.datasets._files import file_in, read_file
+from isolux.datasets._files import find_single_file, read_file
 from isolux.datasets._wide import (
-    attributes_of,
-    identify,
-    image_column,
-    images_of,
-    instances_of,
-    with_columns_to_choose,
+    build_attributes,
+    build_images,
+    build_instances,
+    choose_image_column,
+    identify_rows,
+    offer_cluster_columns,
 )
-from isolux.datasets.huggingface.hub import fetched, is_address
+from isolux.datasets.huggingface.hub import fetch_dataset, is_hub_address
 from isolux.io.binary_tables import refuse_damaged
-from isolux.io.cells import is_plain
+from isolux.io.cells import is_readable_dtype
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
-from isolux.io.json_values import decode
+from isolux.io.json_values import decode_json
 from isolux.io.refusals import refuse_cells
 from isolux.io.refusals import require_columns as require_columns
 from isolux.vocabulary.containers import Dataset
@@ -111,25 +111,26 @@ def load(
     ...     load(folder).attributes.select("attribute", "value").rows()
     [('sex', 'f'), ('sex', 'm')]
     """
-    root = fetched(path, configuration) if is_address(path) else Path(path).expanduser()
+    root = fetch_dataset(path, configuration) if is_hub_address(path) else Path(path).expanduser()
     source = str(root)
     shard_source = _find_source(root, split)
     frame, notes = _read_shards(shard_source, source)
-    row_ids = identify(frame, id, source)
-    image_name_column = image_column(frame, row_ids, image)
-    instances = instances_of(frame, row_ids, image_name_column, source)
+    row_ids = identify_rows(frame, id, source)
+    image_name_column = choose_image_column(frame, row_ids, image)
+    instances = build_instances(frame, row_ids, image_name_column, source)
     used_columns = {row_ids.column, image_name_column, "subject_id", "cluster_id"}
     names = [name for name in frame.columns if name not in used_columns]
     dataset = Dataset(
         name="huggingface",
         info=INFO,
         instances=instances,
-        attributes=attributes_of(
-            frame.select(names), row_ids.ids, separator=separator, where=source
+        attributes=build_attributes(
+            frame.select(names), row_ids.ids, separator=separator, source=source
         ),
-        images=images_of(instances, are_paths=False, root=None, where=source),
+        images=build_images(instances, are_paths=False, root=None, source=source),
         inputs={
-            str(file): sha256_file(file) for file in (*shard_source.files, *shard_source.beside)
+            str(file): sha256_file(file)
+            for file in (*shard_source.files, *shard_source.metadata_files)
         },
         notes=(*([row_ids.note] if row_ids.note else []), *notes),
         id_columns={
@@ -137,7 +138,7 @@ def load(
             **({} if row_ids.column is None else {row_ids.column: "instance_id"}),
         },
     )
-    return with_columns_to_choose(dataset, frame, source)
+    return offer_cluster_columns(dataset, frame, source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +146,13 @@ class _HuggingFaceSource:
     """Shards in their order, further files that were read, and what is said of the columns."""
 
     files: tuple[Path, ...]
-    beside: tuple[Path, ...]
+    metadata_files: tuple[Path, ...]
     features: Mapping[str, Any]
 
 
 def _find_source(root: Path, split: str | None) -> _HuggingFaceSource:
     if (root / _SPLITS_FILE).is_file():
-        splits = decode(
+        splits = decode_json(
             read_file(root / _SPLITS_FILE), dict[str, Any], str(root / _SPLITS_FILE)
         ).get("splits")
         split_names = [str(name) for name in splits] if isinstance(splits, list) else []
@@ -165,7 +166,9 @@ def _find_source(root: Path, split: str | None) -> _HuggingFaceSource:
         return _read_saved(root)
     files = [root] if root.is_file() else sorted(root.glob("**/*.parquet"))
     if not files:
-        file_in(root, ("**/*.parquet", f"**/{_STATE_FILE}"), "data set in Hugging Face's formats")
+        find_single_file(
+            root, ("**/*.parquet", f"**/{_STATE_FILE}"), "data set in Hugging Face's formats"
+        )
     files_by_split: dict[str, list[Path]] = {}
     for file in files:
         files_by_split.setdefault(_split_of_shard(file), []).append(file)
@@ -226,7 +229,7 @@ def _check_safe_name(name: str, source: Path) -> str:
 def _read_saved(root: Path) -> _HuggingFaceSource:
     """Read what ``save_to_disk`` says of its shards; their order is that of its list."""
     state, info_file = root / _STATE_FILE, root / _INFO_FILE
-    state_fields = decode(read_file(state), dict[str, Any], str(state))
+    state_fields = decode_json(read_file(state), dict[str, Any], str(state))
     entries = state_fields.get("_data_files")
     names = [
         entry.get("filename") if isinstance(entry, dict) else None
@@ -249,7 +252,7 @@ def _read_saved(root: Path) -> _HuggingFaceSource:
 
 
 def _read_features(file: Path) -> Mapping[str, Any]:
-    features = decode(read_file(file), dict[str, Any], str(file)).get("features")
+    features = decode_json(read_file(file), dict[str, Any], str(file)).get("features")
     return features if isinstance(features, dict) else {}
 
 
@@ -264,7 +267,7 @@ def _read_parquet_features(file: Path) -> Mapping[str, Any]:
         return {}  # a damaged file, which reading it says better
     if metadata is None:
         return {}
-    dataset_info = decode(metadata.encode(), dict[str, Any], str(file)).get("info")
+    dataset_info = decode_json(metadata.encode(), dict[str, Any], str(file)).get("info")
     features = dataset_info.get("features") if isinstance(dataset_info, dict) else None
     return features if isinstance(features, dict) else {}
 
@@ -276,9 +279,11 @@ def _read_shards(source: _HuggingFaceSource, location: str) -> tuple[pl.DataFram
     for file in source.files:
         shard = _replace_images_by_name(read_table(file))
         skipped_columns |= dict.fromkeys(
-            n for n, dtype in shard.schema.items() if not is_plain(dtype)
+            n for n, dtype in shard.schema.items() if not is_readable_dtype(dtype)
         )
-        shards.append(shard.select(n for n, dtype in shard.schema.items() if is_plain(dtype)))
+        shards.append(
+            shard.select(n for n, dtype in shard.schema.items() if is_readable_dtype(dtype))
+        )
     try:
         frame = pl.concat(shards)
     except pl.exceptions.PolarsError as error:

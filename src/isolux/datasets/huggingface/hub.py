@@ -17,12 +17,12 @@ _ADDRESS = re.compile(r"hub:/{1,2}(?P<name>[\w.-]+(?:/[\w.-]+)?)")
 _PARQUET_REVISION = "refs/convert/parquet"
 
 
-def is_address(path: str | Path) -> bool:
+def is_hub_address(path: str | Path) -> bool:
     """Tell an address of the hub from a path."""
     return str(path).startswith("hub:")
 
 
-def fetched(address: str | Path, configuration: str | None) -> Path:
+def fetch_dataset(address: str | Path, configuration: str | None) -> Path:
     """Fetch a data set and return the folder of its configuration."""
     address_match = _ADDRESS.fullmatch(str(address))
     if address_match is None:

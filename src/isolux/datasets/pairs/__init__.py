@@ -15,23 +15,27 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets._tables import first_named
-from isolux.datasets._wide import attributes_of
+from isolux.datasets._tables import find_named_column
+from isolux.datasets._wide import build_attributes
 from isolux.datasets.pairs.clusters import (
-    clustered,
-    contradicted,
-    first_of_pairs,
-    of_two_groups,
-    twice_in_a_row,
+    add_clusters,
+    caution_on_contradictions,
+    caution_on_repeated_rows,
+    flag_first_of_pairs,
+    note_cross_group_pairs,
 )
-from isolux.datasets.pairs.truth import genuine_of, refuse_both, refuse_two_scores
-from isolux.io.cells import as_numbers, as_text, first_of
+from isolux.datasets.pairs.truth import (
+    read_is_genuine,
+    refuse_contradicting_labels,
+    refuse_two_scores,
+)
+from isolux.io.cells import as_numbers, as_text, first_as_text
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
-from isolux.io.ids import ids_of
+from isolux.io.ids import read_ids
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, columns_shown
+from isolux.vocabulary.errors import SpecError, TableError, format_columns
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, check
 
@@ -118,25 +122,27 @@ def load(
     """
     source = str(path)
     frame = read_table(path, format=format)
-    columns = find_columns(
+    columns = find_pair_columns(
         frame, source=source, first=first, second=second, score=score, genuine=genuine
     )
     ids = _read_pair_ids(frame, columns, source)
-    people = tuple(first_of(frame[name]) for name in columns.people) if columns.people else None
-    is_genuine = genuine_of(frame, columns.genuine, people, source)
-    refuse_both(ids, is_genuine, columns.genuine, source)
-    is_first_of_pair = first_of_pairs(*ids)
+    people = (
+        tuple(first_as_text(frame[name]) for name in columns.people) if columns.people else None
+    )
+    is_genuine = read_is_genuine(frame, columns.genuine, people, source)
+    refuse_contradicting_labels(ids, is_genuine, columns.genuine, source)
+    is_first_of_pair = flag_first_of_pairs(*ids)
     units, notes = _build_units(ids, people, is_genuine, is_first_of_pair, source)
     attributes, attribute_notes = _build_attributes(
         frame, columns, ids, is_genuine, is_first_of_pair, source
     )
     if columns.ids is None:
-        notes = [*twice_in_a_row(frame, columns.score), *notes]
+        notes = [*caution_on_repeated_rows(frame, columns.score), *notes]
     model_names = frame[columns.model] if columns.model and model is None else None
     return Dataset(
         name="pairs",
         info=INFO,
-        instances=check(units, INSTANCES, where=source),
+        instances=check(units, INSTANCES, source=source),
         attributes=attributes,
         images=units.select("image_id").unique(maintain_order=True),
         inputs={source: sha256_file(path)},
@@ -152,7 +158,7 @@ def _read_pair_ids(
 ) -> tuple[pl.Series, pl.Series]:
     if columns.ids is not None:
         first_column, second_column = columns.ids
-        return ids_of(frame, first_column, source), ids_of(frame, second_column, source)
+        return read_ids(frame, first_column, source), read_ids(frame, second_column, source)
     number = pl.int_range(1, frame.height + 1, eager=True).cast(pl.String)
     return tuple(
         pl.select(pl.format("pair {}, {}", number, pl.lit(side_word)))
@@ -182,8 +188,8 @@ def _build_units(
         .to_numpy()
         for side_ids in ids
     )
-    units, note = clustered(unique_units, (first, second), is_genuine, is_first_of_pair)
-    contradiction_notes = contradicted(
+    units, note = add_clusters(unique_units, (first, second), is_genuine, is_first_of_pair)
+    contradiction_notes = caution_on_contradictions(
         ids, (first, second), is_genuine, is_first_of_pair, unique_units.height
     )
     return units.with_columns(image_id="instance_id"), [*contradiction_notes, note]
@@ -217,7 +223,7 @@ def _build_attributes(
     units = pl.concat([ids[0], ids[1]])
     tables: list[pl.DataFrame] = [ATTRIBUTES.empty()]
     notes: list[str] = []
-    for name, (first_column, second_column) in columns.sides.items():
+    for name, (first_column, second_column) in columns.attribute_columns.items():
         values = pl.concat([as_text(frame[first_column]), as_text(frame[second_column])]).alias(
             name
         )
@@ -226,15 +232,15 @@ def _build_attributes(
             _refuse_two_values(unit_rows, name, name, source)
         rows = unit_rows.unique(maintain_order=True)
         rows = rows.filter(pl.col(name).is_not_null() | ~pl.col("instance_id").is_duplicated())
-        tables.append(attributes_of(rows.select(name), rows["instance_id"], where=source))
-        notes += of_two_groups(
+        tables.append(build_attributes(rows.select(name), rows["instance_id"], source=source))
+        notes += note_cross_group_pairs(
             name,
             as_text(frame[first_column]),
             as_text(frame[second_column]),
             is_genuine,
             is_first_of_pair,
         )
-    return check(pl.concat(tables), ATTRIBUTES, where=source), notes
+    return check(pl.concat(tables), ATTRIBUTES, source=source), notes
 
 
 def _build_outputs(
@@ -246,7 +252,7 @@ def _build_outputs(
     model: str,
     source: str,
 ) -> pl.DataFrame:
-    score = as_numbers(frame[columns.score], where=source, column=columns.score).fill_nan(None)
+    score = as_numbers(frame[columns.score], source=source, column=columns.score).fill_nan(None)
     is_infinite = score.is_infinite().fill_null(value=False)
     refuse_cells(
         is_infinite,
@@ -346,11 +352,11 @@ class PairColumns:
     genuine: str | None
     ids: tuple[str, str] | None
     people: tuple[str, str] | None
-    sides: dict[str, tuple[str, str]]
+    attribute_columns: dict[str, tuple[str, str]]
     model: str | None
 
 
-def find_columns(
+def find_pair_columns(
     frame: pl.DataFrame,
     *,
     source: str,
@@ -372,7 +378,7 @@ def find_columns(
     ids = (first, second) if first and second else _find_column_pair(_ID_COLUMN_PAIRS, columns)
     used_columns = {score, genuine, *(ids or ())}
     unused_columns = [name for name in columns if name not in used_columns]
-    score_column = score or first_named(_SCORE_COLUMNS, unused_columns)
+    score_column = score or find_named_column(_SCORE_COLUMNS, unused_columns)
     if score_column is None:
         raise _missing_column_error(
             "how alike the two of a pair are",
@@ -381,7 +387,7 @@ def find_columns(
             columns,
             source,
         )
-    genuine_column = genuine or first_named(
+    genuine_column = genuine or find_named_column(
         _GENUINE_COLUMNS, [name for name in unused_columns if name != score_column]
     )
     unused_columns = [name for name in unused_columns if name not in (score_column, genuine_column)]
@@ -420,7 +426,7 @@ def _missing_column_error(
     return SpecError(
         f"no column says {description}",
         expected="one of " + ", ".join(valid_names),
-        found=columns_shown(columns),
+        found=format_columns(columns),
         where=source,
         hint=f"name it with {flag}",
     )

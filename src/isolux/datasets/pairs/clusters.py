@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets.pairs.truth import people_of
+from isolux.datasets.pairs.truth import connect_genuine_pairs
 from isolux.vocabulary.notes import Caution
 
-Places = npt.NDArray[np.int64]
+IndexArray = npt.NDArray[np.int64]
 _UNKNOWN_CLUSTERS_NOTE = (
     "Clusters are unknown: nothing says which pairs share a person, so every pair is taken as"
     " independent. Where pairs share people, intervals are too narrow."
@@ -25,7 +25,7 @@ _MIN_DISTINCT_SHARE = 0.25  # scores that differ, of all: fewer repeat by chance
 _LONE_PAIR_NOTE = "two people who are compared with each other alone are one cluster"
 
 
-def first_of_pairs(first: pl.Series, second: pl.Series) -> npt.NDArray[np.bool_]:
+def flag_first_of_pairs(first: pl.Series, second: pl.Series) -> npt.NDArray[np.bool_]:
     """Flag the first row of each pair of images, in either order; self-pairs are false."""
     pair = pl.DataFrame({"a": first, "b": second}).select(
         low=pl.min_horizontal("a", "b"), high=pl.max_horizontal("a", "b")
@@ -36,9 +36,9 @@ def first_of_pairs(first: pl.Series, second: pl.Series) -> npt.NDArray[np.bool_]
     return is_first.to_series().to_numpy()
 
 
-def clustered(
+def add_clusters(
     unit_rows: pl.DataFrame,
-    pair_indices: tuple[Places, Places],
+    pair_indices: tuple[IndexArray, IndexArray],
     is_genuine: pl.Series,
     is_first_of_pair: npt.NDArray[np.bool_],
 ) -> tuple[pl.DataFrame, str]:
@@ -56,7 +56,7 @@ def clustered(
         ).to_series()
         person = subject_names.rank("dense").to_numpy().astype(np.int64) - 1
     else:
-        person = people_of(*pair_indices, is_genuine, n).to_numpy().astype(np.int64)
+        person = connect_genuine_pairs(*pair_indices, is_genuine, n).to_numpy().astype(np.int64)
     merged = _merge_lone_pairs(person, pair_indices, is_genuine)
     if not has_subjects and bool(
         (np.bincount(np.concatenate([first, second]), minlength=n) <= 1).all()
@@ -84,8 +84,8 @@ def clustered(
 
 
 def _merge_lone_pairs(
-    person: Places, pair_indices: tuple[Places, Places], is_genuine: pl.Series
-) -> Places:
+    person: IndexArray, pair_indices: tuple[IndexArray, IndexArray], is_genuine: pl.Series
+) -> IndexArray:
     """Merge two people who are in impostor pairs only with each other into one cluster."""
     is_impostor = (is_genuine == False).fill_null(value=False).to_numpy()  # noqa: E712  (null is not False)
     first_person, second_person = (
@@ -98,25 +98,25 @@ def _merge_lone_pairs(
     lone_edges = edges[(n_contacts[edges] == 1).all(axis=1)]
     merged_person = np.arange(len(n_contacts))
     merged_person[lone_edges[:, 1]] = lone_edges[:, 0]
-    united: Places = merged_person[person]
+    united: IndexArray = merged_person[person]
     return united
 
 
-def _find_first_members(codes: Places) -> pl.Series:
+def _find_first_members(codes: IndexArray) -> pl.Series:
     """Return, for each unit, the first unit of its cluster."""
     frame = pl.DataFrame({"code": codes, "at": np.arange(len(codes))})
     return frame.select(pl.col("at").min().over("code")).to_series()
 
 
-def contradicted(
+def caution_on_contradictions(
     ids: tuple[pl.Series, pl.Series],
-    pair_indices: tuple[Places, Places],
+    pair_indices: tuple[IndexArray, IndexArray],
     is_genuine: pl.Series,
     is_first_of_pair: npt.NDArray[np.bool_],
     n: int,
 ) -> list[Caution]:
     """Caution where two pictures are called impostors that genuine pairs connect."""
-    person = people_of(*pair_indices, is_genuine, n).to_numpy()
+    person = connect_genuine_pairs(*pair_indices, is_genuine, n).to_numpy()
     is_contradicted = (is_genuine == False).fill_null(value=False).to_numpy() & is_first_of_pair  # noqa: E712
     is_contradicted &= person[pair_indices[0]] == person[pair_indices[1]]
     if not is_contradicted.any():
@@ -132,7 +132,7 @@ def contradicted(
     ]
 
 
-def of_two_groups(
+def note_cross_group_pairs(
     name: str,
     first_groups: pl.Series,
     second_groups: pl.Series,
@@ -178,7 +178,7 @@ def of_two_groups(
     return notes
 
 
-def twice_in_a_row(frame: pl.DataFrame, score: str) -> list[Caution]:
+def caution_on_repeated_rows(frame: pl.DataFrame, score: str) -> list[Caution]:
     """Caution where rows without ids repeat others in every column, all at one distance."""
     if frame[score].n_unique() < _MIN_DISTINCT_SHARE * frame.height:
         return []

@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.io.cells import as_text, row_of
+from isolux.io.cells import as_text, first_true_row
 from isolux.io.refusals import refuse_cells
 from isolux.io.yes_no import NO, YES
-from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.errors import TableError, format_location
 
 _SCORE_TOLERANCE = 1e-6  # a·b and b·a on a processor
 _GENUINE_WORDS = (*YES, "genuine", "same", "match", "matched", "mated")
@@ -29,7 +29,7 @@ _IMPOSTOR_WORDS = (
 )
 
 
-def genuine_of(
+def read_is_genuine(
     frame: pl.DataFrame,
     column: str | None,
     people: tuple[pl.Series, ...] | None,
@@ -59,7 +59,7 @@ def genuine_of(
     if is_same_person is not None:
         is_contradicted = (is_genuine != is_same_person).fill_null(value=False)
         if is_contradicted.any():
-            row = row_of(is_contradicted)
+            row = first_true_row(is_contradicted)
             called_words = [
                 word
                 for is_called_genuine, word in ((True, "genuine"), (False, "impostors"))
@@ -72,13 +72,13 @@ def genuine_of(
                 expected="genuine where both are one person, and only there",
                 found=", ".join(repr(side_people[row]) for side_people in people or ())
                 + f" called {'genuine' if is_genuine[row] else 'impostors'}",
-                where=place(source, row + 1, column),
+                where=format_location(source, row + 1, column),
                 hint="name another column with --data-option genuine=COLUMN, or correct these rows",
             )
     return is_genuine.alias("genuine")
 
 
-def refuse_both(
+def refuse_contradicting_labels(
     ids: tuple[pl.Series, pl.Series], is_genuine: pl.Series, column: str | None, source: str
 ) -> None:
     """Refuse two pictures that one row calls genuine and another impostors, in either order."""
@@ -101,7 +101,7 @@ def refuse_both(
             found=f"{pair_rows['one'][0]!r} and {pair_rows['other'][0]!r}: genuine in row "
             f"{rows[True]:,},"
             f" impostors in row {rows[False]:,}",
-            where=place(source, int(pair_rows["row"][1]) + 1, column or ""),
+            where=format_location(source, int(pair_rows["row"][1]) + 1, column or ""),
             hint="correct the row that is wrong, or take both out",
         )
 
@@ -130,12 +130,12 @@ def refuse_two_scores(
             expected="one score for two pictures, in whichever order they are named",
             found=f"{ids[0][row]!r} and {ids[1][row]!r}: {first_row['score']:g} in row"
             f" {first_row['row'] + 1:,}, {second_row['score']:g} in row {row + 1:,}",
-            where=place(source, row + 1, str(score.name)),
+            where=format_location(source, row + 1, str(score.name)),
             hint="keep the row that holds, or name the model of each row in a column model",
         )
 
 
-def people_of(
+def connect_genuine_pairs(
     first: npt.NDArray[np.int64], second: npt.NDArray[np.int64], is_genuine: pl.Series, n: int
 ) -> pl.Series:
     """Find the connected components of images under genuine pairs, and return their numbers.

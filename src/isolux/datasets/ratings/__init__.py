@@ -13,14 +13,14 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._wide import attributes_of, images_of, with_columns_to_choose
+from isolux.datasets._wide import build_attributes, build_images, offer_cluster_columns
 from isolux.datasets.ratings.layout import (
-    Layout,
-    answers_of,
-    find_layout,
-    items_of,
-    of_question,
-    turned,
+    RatingColumns,
+    build_answers,
+    build_items,
+    find_rating_columns,
+    select_question,
+    transpose,
 )
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
@@ -35,7 +35,9 @@ INFO = DatasetInfo(
     title="annotators' ratings",
     summary="What several annotators answered about the same items: a row an answer or an item.",
     references=(
-        works.DATASHEETS.at("questions on composition and collection: who judged, and how"),
+        works.DATASHEETS.with_location(
+            "questions on composition and collection: who judged, and how"
+        ),
     ),
     licence="the licence of your table",
     judgement="perceived",
@@ -130,42 +132,42 @@ def load(
             expected="items=COLUMN,COLUMN, with annotator=COLUMN alone",
             found="item=, answer= or annotators= beside it",
         )
-    layout = find_layout(
-        frame, item=item, annotator=annotator, answer=answer, annotators=annotators, where=source
+    layout = find_rating_columns(
+        frame, item=item, annotator=annotator, answer=answer, annotators=annotators, source=source
     )
-    frame = of_question(frame, layout, question, source)
-    outputs = answers_of(frame, layout, source)
-    item_table, annotator_columns, skipped_columns = items_of(frame, layout, source)
+    frame = select_question(frame, layout, question, source)
+    outputs = build_answers(frame, layout, source)
+    item_table, annotator_columns, skipped_columns = build_items(frame, layout, source)
     answered_columns = [name for name in annotator_columns if name in outputs.columns[3:]]
     notes += _build_layout_notes(
         layout, outputs["annotator"].n_unique(), answered_columns, skipped_columns
     )
-    notes += doubts(outputs, layout.answer)
+    notes += list_warnings(outputs, layout.answer)
     ids = item_table["instance_id"]
     columns = item_table.drop("instance_id")
     instances = check(
-        item_table.select("instance_id", image_id="instance_id"), INSTANCES, where=source
+        item_table.select("instance_id", image_id="instance_id"), INSTANCES, source=source
     )
     dataset = Dataset(
         name="ratings",
         info=INFO,
         instances=instances,
-        attributes=attributes_of(columns, ids, separator=separator, where=source),
-        images=images_of(instances, are_paths=False, root=None, where=source),
+        attributes=build_attributes(columns, ids, separator=separator, source=source),
+        images=build_images(instances, are_paths=False, root=None, source=source),
         inputs={source: sha256_file(path)},
         ids_are_rows=layout.item is None,
         notes=tuple(notes),
         outputs=outputs.select("instance_id", "annotator", "label", *answered_columns),
-        unread=skipped_columns,
+        skipped_columns=skipped_columns,
     )
-    return with_columns_to_choose(dataset, item_table, source)
+    return offer_cluster_columns(dataset, item_table, source)
 
 
 def _transpose_table(
     frame: pl.DataFrame, annotator: str | None, items: Sequence[str], source: str
 ) -> tuple[list[str], pl.DataFrame, tuple[str | None, str | None, str | None]]:
     """Turn a table of one row an annotator; any other stays as it is."""
-    transposed = turned(frame, annotator, items, source)
+    transposed = transpose(frame, annotator, items, source)
     if transposed is None:
         return [], frame, (None, annotator, None)
     rows, names = transposed
@@ -175,7 +177,7 @@ def _transpose_table(
 
 
 def _build_layout_notes(
-    layout: Layout,
+    layout: RatingColumns,
     n_annotators: int,
     annotator_columns: list[str],
     skipped_columns: Mapping[str, str],
@@ -201,7 +203,7 @@ def _build_layout_notes(
     return notes
 
 
-def doubts(answer_table: pl.DataFrame, column: str | None) -> list[Caution]:
+def list_warnings(answer_table: pl.DataFrame, column: str | None) -> list[Caution]:
     """List cautions about inconsistent spelling, unshared answers and full agreement."""
     given_answers = answer_table.drop_nulls("label").with_columns(pl.col("label").str.strip_chars())
     return [

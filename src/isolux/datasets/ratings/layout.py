@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.datasets._tables import first_named
-from isolux.io.cells import as_text, is_plain
-from isolux.io.ids import ids_of
+from isolux.datasets._tables import find_named_column
+from isolux.io.cells import as_text, is_readable_dtype
+from isolux.io.ids import read_ids
 from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, format_columns
 
 _ITEM_COLUMNS = (
     "item",
@@ -77,7 +77,7 @@ _QUESTION_COLUMN, _MAX_LISTED = "question", 5
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RatingColumns:
     """The columns of item, annotator and answer, or of all annotators (wide)."""
 
     item: str | None
@@ -86,28 +86,28 @@ class Layout:
     annotators: tuple[str, ...] = ()
 
 
-def find_layout(
+def find_rating_columns(
     frame: pl.DataFrame,
     *,
     item: str | None,
     annotator: str | None,
     answer: str | None,
     annotators: Sequence[str],
-    where: str,
-) -> Layout:
+    source: str,
+) -> RatingColumns:
     """Find the columns, by their names where none is given."""
     columns = frame.columns
-    require_columns(frame, (item, annotator, answer, *annotators), where)
+    require_columns(frame, (item, annotator, answer, *annotators), source)
     if annotators and (annotator or answer):
         raise SpecError(
             "the table cannot have one row an answer and one column an annotator",
             expected="annotators=R1,R2,… (wide), or annotator= and answer= (long)",
             found="both",
-            where=where,
+            where=source,
         )
-    item_column = item or first_named(_ITEM_COLUMNS, columns)
-    annotator_column = annotator or first_named(_ANNOTATOR_COLUMNS, columns)
-    answer_column = answer or first_named(
+    item_column = item or find_named_column(_ITEM_COLUMNS, columns)
+    annotator_column = annotator or find_named_column(_ANNOTATOR_COLUMNS, columns)
+    answer_column = answer or find_named_column(
         _ANSWER_COLUMNS, [name for name in columns if name not in (item_column, annotator_column)]
     )
     if (
@@ -119,13 +119,13 @@ def find_layout(
         used_columns = (item_column, annotator_column, answer_column)
         if annotator is None:
             _refuse_ambiguous_columns(
-                _ANNOTATOR_COLUMNS, annotator_column, columns, used_columns, "annotator", where
+                _ANNOTATOR_COLUMNS, annotator_column, columns, used_columns, "annotator", source
             )
         if answer is None:
             _refuse_ambiguous_columns(
-                _ANSWER_COLUMNS, answer_column, columns, used_columns, "answer", where
+                _ANSWER_COLUMNS, answer_column, columns, used_columns, "answer", source
             )
-        return Layout(item_column, annotator_column, answer_column)
+        return RatingColumns(item_column, annotator_column, answer_column)
     annotator_columns = tuple(annotators) or _list_numbered_annotators(columns)
     if len(annotator_columns) < 2:
         raise SpecError(
@@ -134,22 +134,22 @@ def find_layout(
             " --data-option answer=COLUMN; or one row an item: --data-option"
             " annotators=COLUMN,COLUMN; or one row an annotator: --data-option annotator=COLUMN"
             " --data-option items=COLUMN,COLUMN",
-            found=columns_shown(columns),
-            where=where,
+            found=format_columns(columns),
+            where=source,
             hint=_hint_missing_header(frame),
         )
-    return Layout(
+    return RatingColumns(
         _choose_item_column(frame, item_column, annotator_columns) if item is None else item,
         annotators=annotator_columns,
     )
 
 
-def is_named_as_annotators(column: str) -> bool:
+def is_annotator_name(column: str) -> bool:
     """Whether a column's name says that it names annotators."""
     return column.lower() in _ANNOTATOR_COLUMNS
 
 
-def is_named_as_answers_or_items(column: str) -> bool:
+def is_answer_or_item_name(column: str) -> bool:
     """Whether a column's name says that it holds answers or items, or one annotator's answers."""
     return column.lower() in (*_ANSWER_COLUMNS, *_ITEM_COLUMNS) or bool(
         _NUMBERED_ANNOTATOR.fullmatch(column.strip())
@@ -158,7 +158,7 @@ def is_named_as_answers_or_items(column: str) -> bool:
 
 def _hint_missing_header(frame: pl.DataFrame) -> str | None:
     """Suggest a missing header if most column names occur among their own cells."""
-    texts = [as_text(column) for column in frame.get_columns() if is_plain(column.dtype)]
+    texts = [as_text(column) for column in frame.get_columns() if is_readable_dtype(column.dtype)]
     n_header_in_cells = sum(bool((text == text.name).any()) for text in texts)
     if not texts or 2 * n_header_in_cells <= len(texts):
         return None
@@ -206,13 +206,13 @@ def _choose_item_column(
     frame: pl.DataFrame, column: str | None, annotator_columns: Sequence[str]
 ) -> str | None:
     """Take the column that is named as items are; without one, the row names the item."""
-    if column is None or column in annotator_columns or not is_plain(frame[column].dtype):
+    if column is None or column in annotator_columns or not is_readable_dtype(frame[column].dtype):
         return None
     return column
 
 
-def of_question(
-    frame: pl.DataFrame, layout: Layout, question: str | None, source: str
+def select_question(
+    frame: pl.DataFrame, layout: RatingColumns, question: str | None, source: str
 ) -> pl.DataFrame:
     """Keep the answers to one question, of a table that tells questions apart."""
     if question is None:
@@ -238,16 +238,16 @@ def of_question(
     return selected
 
 
-def answers_of(frame: pl.DataFrame, layout: Layout, source: str) -> pl.DataFrame:
+def build_answers(frame: pl.DataFrame, layout: RatingColumns, source: str) -> pl.DataFrame:
     """Bring the answers to one row each."""
     items = _read_item_ids(frame, layout, source)
     if layout.annotator is not None and layout.answer is not None:
-        annotator_ids = ids_of(frame, layout.annotator, source).alias("annotator")
+        annotator_ids = read_ids(frame, layout.annotator, source).alias("annotator")
         used_columns = (layout.item, layout.annotator, layout.answer)
         further_columns = [
             as_text(frame[name]).alias(name)
             for name in frame.columns
-            if name not in used_columns and is_plain(frame[name].dtype)
+            if name not in used_columns and is_readable_dtype(frame[name].dtype)
         ]
         kept_columns = [
             column
@@ -273,13 +273,13 @@ def answers_of(frame: pl.DataFrame, layout: Layout, source: str) -> pl.DataFrame
     return wide.unpivot(index="instance_id", variable_name="annotator", value_name="label")
 
 
-def _read_item_ids(frame: pl.DataFrame, layout: Layout, source: str) -> pl.Series:
+def _read_item_ids(frame: pl.DataFrame, layout: RatingColumns, source: str) -> pl.Series:
     if layout.item is not None:
-        return ids_of(frame, layout.item, source).alias("instance_id")
+        return read_ids(frame, layout.item, source).alias("instance_id")
     return pl.int_range(1, frame.height + 1, eager=True).cast(pl.String).alias("instance_id")
 
 
-def _refuse_repeats(rows: pl.DataFrame, layout: Layout, source: str) -> None:
+def _refuse_repeats(rows: pl.DataFrame, layout: RatingColumns, source: str) -> None:
     """Refuse an answer that stands in the table twice, as after a second export."""
     key = ["instance_id", "annotator", "label"]
     answer_rows = rows.select(*key, row=pl.int_range(1, pl.len() + 1))
@@ -303,14 +303,14 @@ def _refuse_repeats(rows: pl.DataFrame, layout: Layout, source: str) -> None:
     )
 
 
-def items_of(
-    frame: pl.DataFrame, layout: Layout, source: str
+def build_items(
+    frame: pl.DataFrame, layout: RatingColumns, source: str
 ) -> tuple[pl.DataFrame, list[str], dict[str, str]]:
     """Bring the items to one row each, with what the table says of them."""
     ids = _read_item_ids(frame, layout, source)
     used_columns = {layout.item, layout.annotator, layout.answer, *layout.annotators}
     other_columns = [name for name in frame.columns if name not in used_columns]
-    value_columns = [name for name in other_columns if is_plain(frame[name].dtype)]
+    value_columns = [name for name in other_columns if is_readable_dtype(frame[name].dtype)]
     table = pl.DataFrame([ids, *(frame[name] for name in value_columns if name != "instance_id")])
     value_columns = table.columns[1:]
     if layout.annotator is None:
@@ -363,14 +363,12 @@ def _list_constant_columns(
     return [name for name in columns if (max_counts[name][0] or 0) <= 1]
 
 
-def turned(
+def transpose(
     frame: pl.DataFrame, annotator: str | None, items: Sequence[str], source: str
 ) -> tuple[pl.DataFrame, dict[str, str]] | None:
     """Transpose a table with one row an annotator to one row an answer."""
     require_columns(frame, (annotator, *items), source)
-    annotator_column = annotator or next(
-        (c for c in frame.columns if is_named_as_annotators(c)), None
-    )
+    annotator_column = annotator or next((c for c in frame.columns if is_annotator_name(c)), None)
     if not items and (
         annotator_column is None or not _is_row_per_annotator(frame, annotator_column)
     ):
@@ -403,8 +401,8 @@ def turned(
 
 def _is_row_per_annotator(frame: pl.DataFrame, annotator_column: str) -> bool:
     other_columns = [c for c in frame.columns if c != annotator_column]
-    has_named_columns = any(is_named_as_answers_or_items(c) for c in other_columns)
-    has_plain_cells = all(is_plain(frame[c].dtype) for c in frame.columns)
+    has_named_columns = any(is_answer_or_item_name(c) for c in other_columns)
+    has_plain_cells = all(is_readable_dtype(frame[c].dtype) for c in frame.columns)
     return (
         len(other_columns) > 1
         and not has_named_columns

@@ -12,12 +12,17 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._boxes import checked_boxes
-from isolux.datasets._columns import BOX
-from isolux.datasets._files import Inputs, anywhere, file_in, optional_file
+from isolux.datasets._boxes import check_boxes
+from isolux.datasets._columns import BOX_COLUMNS
+from isolux.datasets._files import Inputs, find_optional_file, find_single_file, patterns_anywhere
 from isolux.datasets._refusals import check_choices
-from isolux.datasets._tables import attribute_table, dataset_of, left_join
-from isolux.datasets.widerface.files import LABELS, chosen_of_mat, lists_of_mat, read_text
+from isolux.datasets._tables import build_attribute_table, build_dataset, left_join
+from isolux.datasets.widerface.files import (
+    LABEL_WORDS,
+    read_ground_truth_mat,
+    read_ground_truth_text,
+    read_level_mat,
+)
 from isolux.io.cells import as_text
 from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
 from isolux.vocabulary import works
@@ -27,7 +32,7 @@ from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, check
 
 NOT_SURE = "Not Sure"
-DEMOGRAPHICS: dict[str, tuple[str, ...]] = {
+DEMOGRAPHIC_VALUES: dict[str, tuple[str, ...]] = {
     "perceived_gender": ("Male", "Female", NOT_SURE),
     "perceived_age": ("Young Adult", "Adult", "Middle age", "Senior", NOT_SURE),
     "perceived_skin": ("I", "II", "III", "IV", "V", "VI", NOT_SURE),
@@ -116,28 +121,28 @@ def load(
     """
     check_choices(load, judge=judge, not_sure=not_sure)
     names = (f"wider_face_{split}.mat", f"wider_face_{split}_bbx_gt.txt")
-    file = file_in(path, anywhere(*names), "WIDER FACE ground truth")
+    file = find_single_file(path, patterns_anywhere(*names), "WIDER FACE ground truth")
     root_or_file = Path(path).expanduser()
     root = file.parent if root_or_file.is_file() else root_or_file
     inputs, source = Inputs(), str(file)
-    reader = lists_of_mat if file.suffix.lower() == ".mat" else read_text
+    reader = read_ground_truth_mat if file.suffix.lower() == ".mat" else read_ground_truth_text
     face_rows = reader(inputs.read(file), source)
     faces = face_rows.drop_nulls("face_index").with_columns(
         pl.col("box_w", "box_h").clip(lower_bound=0.0),
         instance_id=pl.format("{}_{}", "image_id", "face_index"),
         event=pl.col("image_id").str.replace("/.*$", ""),
     )
-    faces = _add_levels(checked_boxes(faces, source), root, split, inputs)
+    faces = _add_levels(check_boxes(faces, source), root, split, inputs)
     demographics = _read_demographics(faces, root, split, inputs)
     scored_faces, notes = _flag_scored_faces(faces, demographics, judge, not_sure)
     images = face_rows.select("image_id").unique(maintain_order=True)
-    return dataset_of(
+    return build_dataset(
         "widerface",
         INFO,
         instances=scored_faces.select(
             "instance_id",
             "image_id",
-            *BOX,
+            *BOX_COLUMNS,
             (pl.col("box_w") * pl.col("box_h")).alias("area"),
             "face_index",
             "judged",
@@ -148,7 +153,7 @@ def load(
         attributes=_build_attributes(faces, demographics),
         images=images.with_columns(uri=pl.format("WIDER_{}/images/{}", pl.lit(split), "image_id")),
         inputs=inputs,
-        where=source,
+        source=source,
         notes=(*_note_negative_boxes(face_rows), *notes),
         cluster="image",
         clusters={"image": "image_id", "face": None},
@@ -164,11 +169,11 @@ def _add_levels(faces: pl.DataFrame, root: Path, split: str, inputs: Inputs) -> 
     """Mark the faces of the lists easy, medium and hard; null where a list is not at hand."""
     for level in _LEVELS:
         name = f"wider_{level}_{split}.mat"
-        file = optional_file(root, anywhere(name))
+        file = find_optional_file(root, patterns_anywhere(name))
         if file is None:
             faces = faces.with_columns(pl.lit(None, dtype=pl.Boolean).alias(level))
             continue
-        level_faces = chosen_of_mat(inputs.read(file), str(file)).unique()
+        level_faces = read_level_mat(inputs.read(file), str(file)).unique()
         unmatched = level_faces.join(faces, on=["image_id", "face_index"], how="anti")
         if unmatched.height:
             image, face = unmatched.row(0)
@@ -188,12 +193,12 @@ def _read_demographics(
 ) -> pl.DataFrame | None:
     """Read what annotators perceived: ``instance_id`` and a column for each attribute."""
     name = f"demographics_{split}.csv"
-    file = optional_file(root, anywhere(name))
+    file = find_optional_file(root, patterns_anywhere(name))
     if file is None:
         return None
     source = str(file)
     table = inputs.read_table(file)
-    require_columns(table, ("file", "face", *DEMOGRAPHICS), source)
+    require_columns(table, ("file", "face", *DEMOGRAPHIC_VALUES), source)
     index = as_text(table["face"]).cast(pl.Int64, strict=False)
     problem = "a face's place is not a whole number ({n} cell(s))"
     refuse_cells(index.is_null(), table["face"], problem, "0, 1, …", source)
@@ -210,9 +215,9 @@ def _read_demographics(
         format_found=lambda row: f"face {table['face'][row]} of {table['file'][row]!r}",
     )
     refuse_repeats(ids, "a face is listed twice ({n} cell(s))", "each face once", source, "face")
-    texts = [as_text(table[column]) for column in DEMOGRAPHICS]
+    texts = [as_text(table[column]) for column in DEMOGRAPHIC_VALUES]
     for text in texts:
-        words = DEMOGRAPHICS[text.name]
+        words = DEMOGRAPHIC_VALUES[text.name]
         is_unknown_word = ~text.is_in(words).fill_null(value=True)
         problem = "a word that the dataset does not have ({n} cell(s))"
         refuse_cells(is_unknown_word, text, problem, ", ".join(words), source)
@@ -236,7 +241,7 @@ def _flag_scored_faces(
         )
     if not_sure == "leave out":
         uncertain_faces = demographics.filter(
-            pl.any_horizontal(pl.col(n) == NOT_SURE for n in DEMOGRAPHICS)
+            pl.any_horizontal(pl.col(n) == NOT_SURE for n in DEMOGRAPHIC_VALUES)
         )
         is_scored = is_scored & ~pl.col("instance_id").is_in(
             uncertain_faces["instance_id"].implode()
@@ -250,13 +255,16 @@ def _flag_scored_faces(
 
 
 def _build_attributes(faces: pl.DataFrame, demographics: pl.DataFrame | None) -> pl.DataFrame:
-    attribute_tables = [attribute_table(faces["instance_id"], name, faces[name]) for name in LABELS]
+    attribute_tables = [
+        build_attribute_table(faces["instance_id"], name, faces[name]) for name in LABEL_WORDS
+    ]
     if demographics is not None:
         attribute_tables += [
-            attribute_table(demographics["instance_id"], n, demographics[n]) for n in DEMOGRAPHICS
+            build_attribute_table(demographics["instance_id"], n, demographics[n])
+            for n in DEMOGRAPHIC_VALUES
         ]
     for level in _LEVELS:
         ids = faces.filter(pl.col(level))["instance_id"]
         words = pl.Series([level] * len(ids), dtype=pl.String)
-        attribute_tables.append(attribute_table(ids, "difficulty", words))
+        attribute_tables.append(build_attribute_table(ids, "difficulty", words))
     return check(pl.concat(attribute_tables), ATTRIBUTES)

@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets._columns import BOX
+from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._mat.files import read_mat5
-from isolux.io.cells import row_of
+from isolux.io.cells import first_true_row
 from isolux.io.refusals import refuse_repeats
-from isolux.io.text import decodable
-from isolux.vocabulary.errors import FileError, TableError, place
+from isolux.io.text import check_utf8
+from isolux.vocabulary.errors import FileError, TableError, format_location
 
-LABELS: dict[str, tuple[str, ...]] = {
+LABEL_WORDS: dict[str, tuple[str, ...]] = {
     "blur": ("clear", "normal", "heavy"),
     "expression": ("typical", "exaggerate"),
     "illumination": ("normal", "extreme"),
@@ -30,14 +30,14 @@ LABELS: dict[str, tuple[str, ...]] = {
 }
 """Label to the words for its codes 0, 1, 2, in the order of the text file's columns."""
 
-_BOX_COLUMNS = (*BOX, *LABELS)
+_BOX_COLUMNS = (*BOX_COLUMNS, *LABEL_WORDS)
 _NAME_LISTS = ("event_list", "file_list")
-_LABEL_LISTS = {name: f"{name}_label_list" for name in LABELS}
+_LABEL_LISTS = {name: f"{name}_label_list" for name in LABEL_WORDS}
 
 
-def read_text(content: bytes, source: str) -> pl.DataFrame:
+def read_ground_truth_text(content: bytes, source: str) -> pl.DataFrame:
     """Parse ``wider_face_*_bbx_gt.txt``: an image's name, its number of boxes, then the boxes."""
-    text = decodable(content, source).decode("utf-8")
+    text = check_utf8(content, source).decode("utf-8")
     lines = [line.strip() for line in text.splitlines()]
     while lines and not lines[-1]:
         lines.pop()
@@ -65,7 +65,7 @@ def _read_count(lines: Sequence[str], line_index: int, source: str) -> int:
             "an image's name was expected",
             expected="event/image.jpg after the last box of the image before",
             found=repr(lines[line_index][:60]),
-            where=place(source, line_index + 1),
+            where=format_location(source, line_index + 1),
             hint="the number of boxes of the image before may be wrong",
         )
     text = lines[line_index + 1] if line_index + 1 < len(lines) else ""
@@ -75,7 +75,7 @@ def _read_count(lines: Sequence[str], line_index: int, source: str) -> int:
             "an image has no usable number of boxes",
             expected="a whole number, and as many lines after it",
             found=repr(text[:60]) + (", and the file is cut off" if count >= 0 else ""),
-            where=place(source, line_index + 2),
+            where=format_location(source, line_index + 2),
         )
     return count
 
@@ -93,12 +93,12 @@ def _read_boxes(
         pl.element().is_null()
     ).list.any()
     if not is_valid.all():
-        row = row_of(~is_valid)
+        row = first_true_row(~is_valid)
         raise TableError(
             "a box cannot be read",
-            expected="ten whole numbers: x y w h " + " ".join(LABELS),
+            expected="ten whole numbers: x y w h " + " ".join(LABEL_WORDS),
             found=repr(rows[row][:80]),
-            where=place(source, int(numbers[row]) + 1),
+            where=format_location(source, int(numbers[row]) + 1),
         )
     return cells.explode().to_numpy().reshape(-1, len(_BOX_COLUMNS)) if len(cells) else _NO_BOXES
 
@@ -106,8 +106,8 @@ def _read_boxes(
 _NO_BOXES = np.empty((0, len(_BOX_COLUMNS)), dtype=np.int64)
 
 
-def lists_of_mat(content: bytes, source: str) -> pl.DataFrame:
-    """Parse ``wider_face_*.mat``: the same rows as ``read_text`` gives."""
+def read_ground_truth_mat(content: bytes, source: str) -> pl.DataFrame:
+    """Parse ``wider_face_*.mat``: the same rows as ``read_ground_truth_text`` gives."""
     mat = read_mat5(content, source, [*_NAME_LISTS, "face_bbx_list", *_LABEL_LISTS.values()])
     names = _read_image_names(mat, source)
     boxes = _read_per_image(mat, "face_bbx_list", len(names), 4, source)
@@ -116,20 +116,20 @@ def lists_of_mat(content: bytes, source: str) -> pl.DataFrame:
         for list_name in _LABEL_LISTS.values()
     ]
     counts = np.array([len(box) for box in boxes], dtype=np.int64)
-    for name, label_lists in zip(LABELS, labels, strict=True):
+    for name, label_lists in zip(LABEL_WORDS, labels, strict=True):
         for image, (image_labels, n) in enumerate(zip(label_lists, counts, strict=True)):
             if len(image_labels) != n:
                 raise TableError(
                     f"an image has another number of {name} labels than of boxes",
                     expected=str(n),
                     found=f"{len(image_labels)} for {names[image]!r}",
-                    where=place(source, image + 1, _LABEL_LISTS[name]),
+                    where=format_location(source, image + 1, _LABEL_LISTS[name]),
                 )
     columns = [np.concatenate(boxes), *(np.concatenate(label_lists) for label_lists in labels)]
     return _build_faces(names, counts, np.hstack(columns), source)
 
 
-def chosen_of_mat(content: bytes, source: str) -> pl.DataFrame:
+def read_level_mat(content: bytes, source: str) -> pl.DataFrame:
     """Parse ``wider_easy_*.mat`` and its like: the faces it lists, ``image_id, face_index``."""
     mat = read_mat5(content, source, [*_NAME_LISTS, "gt_list"])
     names = _read_image_names(mat, source)
@@ -154,7 +154,7 @@ def _read_image_names(mat: dict[str, Any], source: str) -> list[str]:
             "events and files do not go together",
             expected=f"as many lists of files as events, {len(events)}",
             found=str(len(files)),
-            where=place(source, column="file_list"),
+            where=format_location(source, column="file_list"),
         )
     return [
         f"{_cell_to_text(event, source, 'event_list')}/"
@@ -168,7 +168,9 @@ def _get_cell_array(mat: dict[str, Any], name: str, source: str) -> npt.NDArray[
     cells = np.ravel(mat[name])
     if cells.dtype != object:
         raise TableError(
-            f"{name} is not a cell array", found=str(cells.dtype), where=place(source, column=name)
+            f"{name} is not a cell array",
+            found=str(cells.dtype),
+            where=format_location(source, column=name),
         )
     return cells
 
@@ -177,7 +179,7 @@ def _cell_to_text(cell: Any, source: str, name: str) -> str:
     word = np.ravel(cell)
     if word.dtype.kind != "U" or len(word) != 1:
         raise TableError(
-            "a name is not text", found=str(cell)[:60], where=place(source, column=name)
+            "a name is not text", found=str(cell)[:60], where=format_location(source, column=name)
         )
     return str(word[0])
 
@@ -194,7 +196,7 @@ def _read_per_image(
             f"{name} does not go with file_list",
             expected=f"{n_images:,} images",
             found=f"{len(image_cells):,}",
-            where=place(source, column=name),
+            where=format_location(source, column=name),
         )
     lists = []
     for row, image_cell in enumerate(image_cells, start=1):
@@ -205,11 +207,13 @@ def _read_per_image(
             raise TableError(
                 f"an image's {name} is not a matrix of {width} column(s)",
                 found=f"{numbers.dtype} {numbers.shape}",
-                where=place(source, row, name),
+                where=format_location(source, row, name),
             )
         # No picture is a billion pixels wide.
         if not np.isfinite(numbers).all() or (np.abs(numbers) > 1e9).any():
-            raise TableError(f"{name} holds no usable numbers", where=place(source, row, name))
+            raise TableError(
+                f"{name} holds no usable numbers", where=format_location(source, row, name)
+            )
         lists.append(numbers.astype(np.int64))
     return lists
 
@@ -221,9 +225,9 @@ def _build_faces(
     image_index = np.repeat(np.arange(len(names)), counts)
     index = np.arange(len(image_index)) - np.repeat(np.cumsum(counts) - counts, counts)
     columns: dict[str, Any] = {"image": image_index, "face_index": index}
-    for i, name in enumerate(BOX):
+    for i, name in enumerate(BOX_COLUMNS):
         columns[name] = numbers[:, i].astype(np.float64)
-    for i, (name, words) in enumerate(LABELS.items(), start=len(BOX)):
+    for i, (name, words) in enumerate(LABEL_WORDS.items(), start=len(BOX_COLUMNS)):
         codes = numbers[:, i]
         is_unknown_code = (codes < 0) | (codes >= len(words))
         if is_unknown_code.any():
@@ -232,7 +236,7 @@ def _build_faces(
                 f"a face's {name} has a code that WIDER FACE does not have",
                 expected=", ".join(f"{c} ({word})" for c, word in enumerate(words)),
                 found=f"{codes[row]} for face {index[row]} of {names[image_index[row]]!r}",
-                where=place(source, column=name),
+                where=format_location(source, column=name),
             )
         columns[name] = pl.Series(words).gather(codes)
     faces = pl.DataFrame(columns).with_columns(pl.col("image").cast(pl.Int64))

@@ -18,7 +18,7 @@ from functools import cache
 import polars as pl
 
 from isolux.derive._captions import CAPTION
-from isolux.derive.caption_places.gazetteer import places
+from isolux.derive.caption_places.gazetteer import load_places
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -29,7 +29,7 @@ INFO = DerivedInfo(
     title="Places in captions",
     summary="Countries and regions that an image's captions name: an approximate geography.",
     references=(
-        works.FACET.at("section 5.4, Figure 5"),
+        works.FACET.with_location("section 5.4, Figure 5"),
         Reference(
             "sdg-regions",
             "United Nations Statistics Division. SDG indicators: regional groupings.",
@@ -84,7 +84,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     [('a', 'France'), ('a', 'Kenya'), ('b', None)]
     """
     people = INSTANCES.conform(dataset.instances).select("instance_id")
-    place_names = _find_place_names(_captions(dataset))
+    place_names = _find_place_names(_collect_captions(dataset))
     tables = []
     for attribute, column in (("caption_country", "country"), ("caption_region", "region")):
         named_values = place_names.select("instance_id", value=column).drop_nulls().unique()
@@ -97,7 +97,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     return pl.concat(tables)
 
 
-def _captions(dataset: Dataset) -> pl.DataFrame:
+def _collect_captions(dataset: Dataset) -> pl.DataFrame:
     """Gather what captions there are: ``instance_id, text``."""
     people = INSTANCES.conform(dataset.instances)
     tables = [
@@ -127,7 +127,7 @@ def _captions(dataset: Dataset) -> pl.DataFrame:
 
 def _find_place_names(captions: pl.DataFrame) -> pl.DataFrame:
     """Find the names in texts: ``instance_id, country, region``, a row a name."""
-    any_case, capitalised = places()
+    any_case, capitalised = load_places()
     all_places = any_case | capitalised
     # Each text once: five people of one image share its captions. Accents are taken off.
     texts = captions.select("text").unique()
@@ -154,7 +154,7 @@ def _find_place_names(captions: pl.DataFrame) -> pl.DataFrame:
 @cache
 def _build_name_pattern() -> str:
     """Write all names as one expression, longest first: New Mexico is no Mexico."""
-    any_case, capitalised = places()
+    any_case, capitalised = load_places()
     patterns = [(name, f"(?i:{_to_pattern(name)})") for name in any_case]
     patterns += [(name, _to_pattern(_capitalise(name))) for name in capitalised]
     patterns.sort(key=lambda pair: -len(pair[0]))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from functools import cache
 
-Places = dict[str, tuple[str | None, str | None]]
+PlaceTable = dict[str, tuple[str | None, str | None]]
 """A name in small letters to country and region; no country: a region only; neither: no place."""
 
 _EUROPE = """
@@ -253,7 +253,7 @@ Tonga; Tongan
 Tuvalu; Tuvaluan
 Vanuatu; Ni-Vanuatu
 """
-REGIONS = {
+COUNTRIES_BY_REGION = {
     "Europe": _EUROPE,
     "Northern America": _NORTH_AMERICA,
     "Latin America and the Caribbean": _LATIN_AMERICA,
@@ -302,11 +302,11 @@ virginia creeper
 
 
 @cache
-def places() -> tuple[Places, Places]:
+def load_places() -> tuple[PlaceTable, PlaceTable]:
     """Return the names in any spelling, and those that need their capital letter."""
-    any_case: Places = {}
-    capitalised: Places = {}
-    for region, lines in REGIONS.items():
+    any_case: PlaceTable = {}
+    capitalised: PlaceTable = {}
+    for region, lines in COUNTRIES_BY_REGION.items():
         for line in lines.replace("\n  ", " ").strip().splitlines():
             country, _, other_names = line.partition(";")
             for spelling in [country, *other_names.split(",")]:

@@ -29,9 +29,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.derive._colour import LINEAR, TO_XYZ, lightness_of_luminance
-from isolux.derive._pictures import OTHER_SIZE, Measured, Seen, measure_pictures
-from isolux.derive._rows import boxes_of, rows_of_columns
+from isolux.derive._colour import LINEAR_LIGHT, TO_XYZ, lightness_of_luminance
+from isolux.derive._pictures import OTHER_SIZE, ImageMeasurements, ImageWithPeople, measure_images
+from isolux.derive._rows import make_rows_of_columns, read_boxes
 from isolux.geometry.masks import Masks, masks_from_coco, masks_from_counts
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError
@@ -41,7 +41,7 @@ from isolux.vocabulary.tables import INSTANCES
 FloatArray = npt.NDArray[np.float64]
 Map = npt.NDArray[np.float32]
 
-LIGHT = {"dark": 0.18 / 8, "dim": 0.18 / 2}
+MAX_LUMINANCE = {"dark": 0.18 / 8, "dim": 0.18 / 2}
 """Upper ends of luminance: three stops and one stop below middle grey (.18); above: bright."""
 
 INFO = DerivedInfo(
@@ -98,16 +98,16 @@ INFO = DerivedInfo(
     _LUMINANCE,
     _CONTRAST,
     _SHARPNESS,
-    _OWN,
+    _PERSON_LUMINANCE,
     _PERSON_LIGHTNESS,
     _PERSON_SHARPNESS,
-    _AROUND,
+    _SURROUNDINGS,
     _CONTRAST_TO_SURROUNDINGS,
     _HAS_ANNOTATED_SIZE,
 ) = range(9)
 _NO_BOX = "no box"
 _OUTSIDE_IMAGE = "no pixel of the picture inside the box"
-_FILLED = "no pixel of the picture around the box"
+_NO_SURROUNDINGS = "no pixel of the picture around the box"
 _TOO_SMALL = "picture of fewer than 3 pixels a side"
 
 
@@ -150,12 +150,12 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     [('luminance', '0.1812'), ('light', 'bright'), ('contrast', '0')]
     """
     people = INSTANCES.conform(dataset.instances)
-    boxes, masks = boxes_of(people), person_masks(people)
+    boxes, masks = read_boxes(people), find_person_masks(people)
 
-    def measure(image: Seen) -> FloatArray:
-        return _measured(image, boxes, masks)
+    def measure(image: ImageWithPeople) -> FloatArray:
+        return _measure_image(image, boxes, masks)
 
-    measurements = measure_pictures(dataset, people, measure, 9, "light and sharpness")
+    measurements = measure_images(dataset, people, measure, 9, "light and sharpness")
     person_reason = _reasons_of_people(measurements, boxes, masks)
     light = _classify_light(pl.col("_number"))
     columns = [
@@ -163,32 +163,37 @@ def derive(dataset: Dataset) -> pl.DataFrame:
         ("light", _LUMINANCE, light, measurements.reason),
         ("contrast", _CONTRAST, None, measurements.reason),
         ("sharpness", _SHARPNESS, None, _fill_reason(measurements.reason, _TOO_SMALL)),
-        ("person_luminance", _OWN, None, _fill_reason(person_reason, _OUTSIDE_IMAGE)),
-        ("person_light", _OWN, light, _fill_reason(person_reason, _OUTSIDE_IMAGE)),
+        ("person_luminance", _PERSON_LUMINANCE, None, _fill_reason(person_reason, _OUTSIDE_IMAGE)),
+        ("person_light", _PERSON_LUMINANCE, light, _fill_reason(person_reason, _OUTSIDE_IMAGE)),
         ("person_sharpness", _PERSON_SHARPNESS, None, _fill_reason(person_reason, _OUTSIDE_IMAGE)),
-        ("surroundings_luminance", _AROUND, None, _fill_reason(person_reason, _FILLED)),
+        (
+            "surroundings_luminance",
+            _SURROUNDINGS,
+            None,
+            _fill_reason(person_reason, _NO_SURROUNDINGS),
+        ),
         (
             "contrast_to_surroundings",
             _CONTRAST_TO_SURROUNDINGS,
             None,
-            _fill_reason(person_reason, _FILLED),
+            _fill_reason(person_reason, _NO_SURROUNDINGS),
         ),
     ]
-    return rows_of_columns(people, measurements.values, columns)
+    return make_rows_of_columns(people, measurements.values, columns)
 
 
-def _measured(image: Seen, boxes: FloatArray, masks: PersonMasks) -> FloatArray:
+def _measure_image(image: ImageWithPeople, boxes: FloatArray, masks: PersonMasks) -> FloatArray:
     """Measure one picture and its people: ``[n, 9]``."""
     from isolux.derive.pixels.light_kernels import light_maps, people_light, picture_light
 
     values = np.full((len(image.rows), 9), np.nan)
-    luminance, lightness = light_maps(image.pixels, *_tables())
+    luminance, lightness = light_maps(image.pixels, *_lookup_tables())
     values[:, :3] = picture_light(luminance, lightness)
-    values[:, _HAS_ANNOTATED_SIZE] = float(image.placed)
-    if image.placed:
+    values[:, _HAS_ANNOTATED_SIZE] = float(image.has_annotated_size)
+    if image.has_annotated_size:
         factor = round(1 / image.scale)
         size = image.pixels.shape[0] * factor, image.pixels.shape[1] * factor
-        runs = masks.of(image.rows, size)
+        runs = masks.read_runs(image.rows, size)
         people_values = people_light(
             luminance,
             lightness,
@@ -198,15 +203,15 @@ def _measured(image: Seen, boxes: FloatArray, masks: PersonMasks) -> FloatArray:
             runs.height,
             factor,
         )
-        values[:, _OWN : _OWN + 4] = people_values[:, :4]
+        values[:, _PERSON_LUMINANCE : _PERSON_LUMINANCE + 4] = people_values[:, :4]
         values[:, _CONTRAST_TO_SURROUNDINGS] = people_values[:, 1] - people_values[:, 4]
     return values
 
 
 @cache
-def _tables() -> tuple[Map, Map]:
+def _lookup_tables() -> tuple[Map, Map]:
     """Light of each stored value by channel, and L* of 4,097 luminances, the last twice."""
-    linear = LINEAR[None, :] * TO_XYZ[1][:, None]
+    linear = LINEAR_LIGHT[None, :] * TO_XYZ[1][:, None]
     # 4,096 steps are finer than the 256 stored values; the last twice, to read between two.
     steps = np.append(np.linspace(0.0, 1.0, 4097), 1.0)
     return linear.astype(np.float32), lightness_of_luminance(steps).astype(np.float32)
@@ -214,9 +219,9 @@ def _tables() -> tuple[Map, Map]:
 
 def _classify_light(number: pl.Expr) -> pl.Expr:
     return (
-        pl.when(number < LIGHT["dark"])
+        pl.when(number < MAX_LUMINANCE["dark"])
         .then(pl.lit("dark"))
-        .when(number < LIGHT["dim"])
+        .when(number < MAX_LUMINANCE["dim"])
         .then(pl.lit("dim"))
         .when(number.is_not_null())
         .then(pl.lit("bright"))
@@ -224,7 +229,7 @@ def _classify_light(number: pl.Expr) -> pl.Expr:
 
 
 def _reasons_of_people(
-    measurements: Measured, boxes: FloatArray, masks: PersonMasks
+    measurements: ImageMeasurements, boxes: FloatArray, masks: PersonMasks
 ) -> npt.NDArray[np.object_]:
     """Say why nothing was measured of a person whose picture is there, if that is the reason."""
     reason = measurements.reason.copy()
@@ -242,7 +247,7 @@ def _fill_reason(reason: npt.NDArray[np.object_], otherwise: str) -> npt.NDArray
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class MaskRuns:
     """Runs of foreground of some people (``geometry.masks.Masks``); who has none has no run."""
 
     edges: npt.NDArray[np.int32]
@@ -258,7 +263,7 @@ class PersonMasks:
     polygons: pl.Series | None
     has: npt.NDArray[np.bool_]
 
-    def of(self, rows: npt.NDArray[np.int64], size: tuple[int, int]) -> Runs:
+    def read_runs(self, rows: npt.NDArray[np.int64], size: tuple[int, int]) -> MaskRuns:
         """Read the masks of a picture's people; one of another size than the picture is left out.
 
         ``size`` is the picture's (height, width) to within what halving rounded.
@@ -272,7 +277,7 @@ class PersonMasks:
             if mask_runs is not None:
                 edges.append(mask_runs[0])
                 counts[k + 1], height[k] = len(mask_runs[0]), mask_runs[1]
-        return Runs(np.concatenate(edges), np.cumsum(counts), height)
+        return MaskRuns(np.concatenate(edges), np.cumsum(counts), height)
 
     def _read(self, row: int, size: tuple[int, int]) -> tuple[npt.NDArray[np.int32], int] | None:
         if self.counts is not None and self.counts["mask_counts"][row] is not None:
@@ -291,7 +296,7 @@ class PersonMasks:
         return masks.edges, int(masks.height[0])
 
 
-def person_masks(people: pl.DataFrame) -> PersonMasks:
+def find_person_masks(people: pl.DataFrame) -> PersonMasks:
     """Find the columns of masks; read nothing yet."""
     names = ("mask_counts", "mask_height", "mask_width")
     counts = people.select(names) if set(names) <= set(people.columns) else None

@@ -14,7 +14,7 @@ Map = npt.NDArray[np.float32]
 
 # Sums may be taken in another order, which lets the processor take several at once.
 _FASTMATH = {"reassoc", "contract"}
-_AROUND = 0.5  # of the box's width and height, on each side
+_SURROUNDINGS_MARGIN = 0.5  # of the box's width and height, on each side
 
 
 @njit(nogil=True, fastmath=_FASTMATH)
@@ -155,7 +155,10 @@ def _measure_surroundings(
     measures: FloatArray,
 ) -> None:
     """Measure what lies around a box: all of the larger box less the box."""
-    margin_x, margin_y = (box[2] - box[0]) * _AROUND, (box[3] - box[1]) * _AROUND
+    margin_x, margin_y = (
+        (box[2] - box[0]) * _SURROUNDINGS_MARGIN,
+        (box[3] - box[1]) * _SURROUNDINGS_MARGIN,
+    )
     outer = np.array([box[0] - margin_x, box[1] - margin_y, box[2] + margin_x, box[3] + margin_y])
     x_start, y_start, x_stop, y_stop = _pixels_in_box(outer, luminance.shape)
     total = first = 0.0

@@ -35,12 +35,12 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.derive._colour import lab_of_light
-from isolux.derive._pictures import OTHER_SIZE, Seen, measure_pictures
-from isolux.derive._rows import BOX, boxes_of, rows_of_columns
-from isolux.derive.skin_tone.pixels import FACE_IN_PICTURE, Skin, skin_in_box, skin_in_mask
+from isolux.derive._pictures import OTHER_SIZE, ImageWithPeople, measure_images
+from isolux.derive._rows import BOX, make_rows_of_columns, read_boxes
+from isolux.derive.skin_tone.pixels import FACE_IN_PICTURE, SkinPixels, skin_in_box, skin_in_mask
 from isolux.geometry.masks import masks_from_counts
 from isolux.io.images import read_image
-from isolux.io.paths import inside
+from isolux.io.paths import resolve_inside
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError
@@ -49,7 +49,7 @@ from isolux.vocabulary.tables import INSTANCES
 
 FloatArray = npt.NDArray[np.float64]
 
-CLASSES = (
+ITA_CLASSES = (
     (55.0, "very light"),
     (41.0, "light"),
     (28.0, "intermediate"),
@@ -63,7 +63,7 @@ _BIN_DEGREES, _WINDOW_BINS = 1.0, 5  # degrees; bins that are averaged before th
 _BLUISH_LIGHT = "bluish light: b* is not above 0"
 _TOO_LITTLE_SKIN = "too little skin where the face should be"
 
-_FAIRFACE = works.FAIRFACE.at("section 2: skin color or race?; Figures 5 and 6")
+_FAIRFACE = works.FAIRFACE.with_location("section 2: skin color or race?; Figures 5 and 6")
 
 INFO = DerivedInfo(
     title="Skin tone (ITA)",
@@ -161,10 +161,10 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     [('ita', '10.88'), ('ita_class', 'tan')]
     """
     people = INSTANCES.conform(dataset.instances)
-    faces = faces_of(dataset)
+    faces = find_face_regions(dataset)
     face_reason = np.full(people.height, None, dtype=object)
 
-    def measure(image: Seen) -> FloatArray:
+    def measure(image: ImageWithPeople) -> FloatArray:
         values = np.full((len(image.rows), 3), np.nan)
         for k, row in enumerate(image.rows.tolist()):
             skin = faces.skin(image, row)
@@ -174,18 +174,18 @@ def derive(dataset: Dataset) -> pl.DataFrame:
                 values[k], face_reason[row] = _summarise_skin(skin)
         return values
 
-    measurements = measure_pictures(dataset, people, measure, 3, "skin tone")
+    measurements = measure_images(dataset, people, measure, 3, "skin tone")
     reason = np.where(measurements.reason == None, face_reason, measurements.reason)  # noqa: E711
     columns = [
         ("ita", 0, None, reason),
-        ("ita_class", 0, _class(pl.col("_number")), reason),
+        ("ita_class", 0, _classify_ita(pl.col("_number")), reason),
         ("ita_peak", 1, None, reason),
         ("skin_share", 2, None, reason),
     ]
-    return rows_of_columns(people, measurements.values, columns)
+    return make_rows_of_columns(people, measurements.values, columns)
 
 
-def ita_of_light(light: FloatArray) -> FloatArray:
+def compute_ita(light: FloatArray) -> FloatArray:
     """Give the individual typology angle of each colour, degrees.
 
     Shapes: ``light`` [..., 3]; returns [...].
@@ -194,11 +194,11 @@ def ita_of_light(light: FloatArray) -> FloatArray:
     return np.degrees(np.arctan2(lab[..., 0] - 50.0, lab[..., 2]))
 
 
-def _summarise_skin(skin: Skin) -> tuple[FloatArray, str | None]:
+def _summarise_skin(skin: SkinPixels) -> tuple[FloatArray, str | None]:
     """Give median, averaged peak and share of one face's skin; NaN with a reason."""
     if skin.n < _MIN_PIXELS or skin.share < _MIN_SHARE:
         return np.array([np.nan, np.nan, skin.share]), _TOO_LITTLE_SKIN
-    angles = [ita_of_light(region) for region in skin.regions]
+    angles = [compute_ita(region) for region in skin.regions]
     median_angle = float(np.median(np.concatenate(angles)))
     peak = float(np.mean([_histogram_peak(region_angles) for region_angles in angles]))
     angle_pair = [np.nan if abs(angle) >= 90.0 else angle for angle in (median_angle, peak)]
@@ -218,9 +218,9 @@ def _histogram_peak(angles: FloatArray) -> float:
     return float(angles_near_peak.mean())
 
 
-def _class(number: pl.Expr) -> pl.Expr:
+def _classify_ita(number: pl.Expr) -> pl.Expr:
     word: pl.Expr = pl.when(number.is_not_null()).then(pl.lit("dark"))
-    for min_angle, name in reversed(CLASSES):
+    for min_angle, name in reversed(ITA_CLASSES):
         word = pl.when(number > min_angle).then(pl.lit(name)).otherwise(word)
     return word
 
@@ -228,50 +228,50 @@ def _class(number: pl.Expr) -> pl.Expr:
 # Where a dataset says that the skin of faces is: masks, boxes, or the whole picture.
 
 _FACE_BOX = ("face_box_x", "face_box_y", "face_box_w", "face_box_h")
-_SKIN = re.compile(r"(?i)(?:\d+\.\s*)?(?:face[ _])?skin")
+_SKIN_PATTERN = re.compile(r"(?i)(?:\d+\.\s*)?(?:face[ _])?skin")
 _NO_FACE = "no face's box and no mask of skin"
 
 
 @dataclass(frozen=True, slots=True)
-class Faces:
+class FaceRegions:
     """Where each one's skin is looked for.
 
     Parameters
     ----------
     boxes : [n, 4] float
         Left, upper, right, lower, annotated pixels; NaN: none.
-    whole : [n] bool
+    fills_image : [n] bool
         The picture is the face.
-    runs : list of dict or None, files : list of str or None
+    skin_runs : list of dict or None, files : list of str or None
         A mask of the skin as run lengths, or its picture below ``root``; None where there is
         neither.
     root : Path or None
     """
 
     boxes: npt.NDArray[np.float64]
-    whole: npt.NDArray[np.bool_]
-    runs: list[dict[str, Any] | None]
-    files: list[str | None]
+    fills_image: npt.NDArray[np.bool_]
+    skin_runs: list[dict[str, Any] | None]
+    skin_files: list[str | None]
     root: Path | None
 
-    def skin(self, image: Seen, row: int) -> Skin | str:
+    def skin(self, image: ImageWithPeople, row: int) -> SkinPixels | str:
         """Take the skin of one person from their picture, or say why there is none."""
         mask = self._mask(row)
         if mask is not None:
             return skin_in_mask(image.pixels, mask)
-        if self.whole[row]:
+        if self.fills_image[row]:
             height, width = image.pixels.shape[:2]
             left, upper, right, lower = FACE_IN_PICTURE
             box = (left * width, upper * height, right * width, lower * height)
             return skin_in_box(image.pixels, box)
         if np.isnan(self.boxes[row]).any():
             return _NO_FACE
-        if not image.placed:
+        if not image.has_annotated_size:
             return OTHER_SIZE
         return skin_in_box(image.pixels, self.boxes[row] * image.scale)
 
     def _mask(self, row: int) -> npt.NDArray[np.bool_] | None:
-        skin_runs, file = self.runs[row], self.files[row]
+        skin_runs, file = self.skin_runs[row], self.skin_files[row]
         if skin_runs is not None:
             shape = np.array([skin_runs["height"]]), np.array([skin_runs["width"]])
             masks = masks_from_counts([skin_runs["counts"]], *shape)
@@ -280,15 +280,15 @@ class Faces:
                 flat[first:end] = True
             return flat.reshape(int(shape[1][0]), int(shape[0][0])).T
         if file is not None and self.root is not None:
-            return np.asarray(read_image(inside(self.root, file)).max(axis=2) > 0)
+            return np.asarray(read_image(resolve_inside(self.root, file)).max(axis=2) > 0)
         return None
 
 
-def faces_of(dataset: Dataset) -> Faces:
+def find_face_regions(dataset: Dataset) -> FaceRegions:
     """Find where the skin of each one's face is."""
     people = INSTANCES.conform(dataset.instances)
     boxes = _read_face_boxes(people)
-    runs, files = _runs(people), _files(people)
+    runs, files = _read_skin_runs(people), _list_skin_files(people)
     root = None if dataset.root is None else Path(dataset.root)
     if root is not None:
         files = [file if file is None or _is_there(root, file) else None for file in files]
@@ -302,26 +302,26 @@ def faces_of(dataset: Dataset) -> Faces:
             found="none of these",
             where=dataset.name,
         )
-    return Faces(boxes, np.full(people.height, fills_image), runs, files, root)
+    return FaceRegions(boxes, np.full(people.height, fills_image), runs, files, root)
 
 
 def _read_face_boxes(people: pl.DataFrame) -> npt.NDArray[np.float64]:
     """Take the face's own box; the box of an instance whose class is face in its place."""
-    face_boxes = boxes_of(people, _FACE_BOX)
+    face_boxes = read_boxes(people, _FACE_BOX)
     is_face = people["classes"].list.contains("face").fill_null(value=False).to_numpy()
     lacks_face_box = np.isnan(face_boxes).any(axis=1) & is_face
-    face_boxes[lacks_face_box] = boxes_of(people, BOX)[lacks_face_box]
+    face_boxes[lacks_face_box] = read_boxes(people, BOX)[lacks_face_box]
     return face_boxes
 
 
 def _has_one_face_per_image(people: pl.DataFrame) -> bool:
     """Tell whether pictures are faces: no boxes, one person a picture, no class but ``face``."""
-    has_boxes = not np.isnan(boxes_of(people, BOX)).all()
+    has_boxes = not np.isnan(read_boxes(people, BOX)).all()
     has_other_class = people["classes"].drop_nulls().list.contains("face").not_().any()
     return not has_boxes and not has_other_class and not people["image_id"].is_duplicated().any()
 
 
-def _runs(people: pl.DataFrame) -> list[dict[str, Any] | None]:
+def _read_skin_runs(people: pl.DataFrame) -> list[dict[str, Any] | None]:
     if "part_masks" not in people.columns:
         return [None] * people.height
     return [
@@ -329,7 +329,7 @@ def _runs(people: pl.DataFrame) -> list[dict[str, Any] | None]:
             (
                 mask_part
                 for mask_part in parts_of_person or ()
-                if _SKIN.fullmatch(str(mask_part["part"]))
+                if _SKIN_PATTERN.fullmatch(str(mask_part["part"]))
             ),
             None,
         )
@@ -337,7 +337,7 @@ def _runs(people: pl.DataFrame) -> list[dict[str, Any] | None]:
     ]
 
 
-def _files(people: pl.DataFrame) -> list[str | None]:
+def _list_skin_files(people: pl.DataFrame) -> list[str | None]:
     """Name the picture of the part ``skin``; FHIBE's lies next to the one that holds all parts."""
     files: list[str | None] = [None] * people.height
     if "part_mask_uri" in people.columns:
@@ -350,7 +350,7 @@ def _files(people: pl.DataFrame) -> list[str | None]:
             skin_uris = (
                 mask_part["uri"]
                 for mask_part in parts_of_person or ()
-                if _SKIN.fullmatch(str(mask_part["part"]))
+                if _SKIN_PATTERN.fullmatch(str(mask_part["part"]))
             )
             files[row] = next(skin_uris, files[row])
     return files
@@ -358,6 +358,6 @@ def _files(people: pl.DataFrame) -> list[str | None]:
 
 def _is_there(root: Path, file: str) -> bool:
     try:
-        return inside(root, file).is_file()
+        return resolve_inside(root, file).is_file()
     except FileError:
         return False

@@ -23,12 +23,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from isolux.derive._colour import LINEAR
+from isolux.derive._colour import LINEAR_LIGHT
 from isolux.io.images import Pixels
 
 FloatArray = npt.NDArray[np.float64]
 
-REGIONS = ((0.15, 0.50, 0.38, 0.72), (0.62, 0.50, 0.85, 0.72), (0.35, 0.84, 0.65, 0.96))
+SKIN_REGIONS = ((0.15, 0.50, 0.38, 0.72), (0.62, 0.50, 0.85, 0.72), (0.35, 0.84, 0.65, 0.96))
 """Left, upper, right, lower of a face's box: the cheeks and the chin."""
 
 FACE_IN_PICTURE = (1 / 6, 1 / 6, 5 / 6, 5 / 6)
@@ -41,7 +41,7 @@ _CLIPPED_LEVEL = 255  # a highlight: what was brighter is lost
 
 
 @dataclass(frozen=True, slots=True)
-class Skin:
+class SkinPixels:
     """Skin by region, as mean light of small squares.
 
     Parameters
@@ -59,13 +59,13 @@ class Skin:
     share: float
 
 
-def skin_in_box(pixels: Pixels, box: Sequence[float]) -> Skin:
+def skin_in_box(pixels: Pixels, box: Sequence[float]) -> SkinPixels:
     """Take the skin of both cheeks and the chin: squares with red > green ≥ blue."""
     left, upper, right, lower = box
     box_width, box_height = right - left, lower - upper
     regions = []
-    for x0, y0, x1, y1 in REGIONS:
-        crop = _cut(
+    for x0, y0, x1, y1 in SKIN_REGIONS:
+        crop = _crop_box(
             pixels,
             (
                 left + x0 * box_width,
@@ -81,7 +81,7 @@ def skin_in_box(pixels: Pixels, box: Sequence[float]) -> Skin:
     return _combine_regions(regions)
 
 
-def skin_in_mask(pixels: Pixels, mask: npt.NDArray[np.bool_]) -> Skin:
+def skin_in_mask(pixels: Pixels, mask: npt.NDArray[np.bool_]) -> SkinPixels:
     """Take the skin that a mask names, one region, less what is clipped or nearly black."""
     height, width = pixels.shape[:2]
     y = ((np.arange(height) + 0.5) * mask.shape[0] / height).astype(np.int64)
@@ -92,16 +92,18 @@ def skin_in_mask(pixels: Pixels, mask: npt.NDArray[np.bool_]) -> Skin:
         np.flatnonzero(resized_mask.any(axis=0)),
     )
     if not len(rows):
-        return Skin((), 0, 0.0)
+        return SkinPixels((), 0, 0.0)
     bounds = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
     light, count, n_examined = _average_squares(pixels[bounds], resized_mask[bounds])
     return _combine_regions([(light, int(count.sum()), n_examined)])
 
 
-def _combine_regions(regions: Sequence[tuple[FloatArray, int, int]]) -> Skin:
+def _combine_regions(regions: Sequence[tuple[FloatArray, int, int]]) -> SkinPixels:
     """Combine regions: light of squares, numbers of skin pixels and of examined pixels."""
     n, n_examined = sum(region[1] for region in regions), sum(region[2] for region in regions)
-    return Skin(tuple(p[0] for p in regions if len(p[0])), n, n / n_examined if n_examined else 0.0)
+    return SkinPixels(
+        tuple(p[0] for p in regions if len(p[0])), n, n / n_examined if n_examined else 0.0
+    )
 
 
 def _average_squares(
@@ -120,12 +122,12 @@ def _average_squares(
     is_usable = is_region & (max_channel < _CLIPPED_LEVEL) & (max_channel >= _MIN_LEVEL)
     blocks = height // square_px, square_px, width // square_px, square_px
     count = is_usable.reshape(blocks).sum(axis=(1, 3)).astype(np.float64)
-    total = (LINEAR[crop] * is_usable[:, :, None]).reshape(*blocks, 3).sum(axis=(1, 3))
+    total = (LINEAR_LIGHT[crop] * is_usable[:, :, None]).reshape(*blocks, 3).sum(axis=(1, 3))
     is_filled = count >= np.maximum(square_px * square_px / 2, 1)
     return total[is_filled] / count[is_filled][:, None], count[is_filled], int(is_region.sum())
 
 
-def _cut(pixels: Pixels, box: tuple[float, float, float, float]) -> Pixels:
+def _crop_box(pixels: Pixels, box: tuple[float, float, float, float]) -> Pixels:
     """Crop to the pixels whose centre lies in a box: ``[h, w, 3]``."""
     height, width = pixels.shape[:2]
     left, right = (int(np.ceil(min(max(s, -1.0), width + 1.0) - 0.5)) for s in (box[0], box[2]))

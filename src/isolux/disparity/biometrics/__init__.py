@@ -23,21 +23,21 @@ from isolux.disparity.biometrics.performance import (
     is_biometric,
     performance,
 )
+from isolux.groups.membership import Membership, build_membership
 from isolux.groups.interval_methods import standard_error
 from isolux.groups.measure import measure_groups
-from isolux.groups.measure.pair_rows import PairRows, pair_rows
-from isolux.groups.measure.pairs import needed
-from isolux.groups.membership import Membership, membership
-from isolux.groups.settings import groupings
-from isolux.stats.intervals import keeps_promise, logit_t
+from isolux.groups.measure.pair_rows import PairRows, build_pair_rows
+from isolux.groups.measure.pairs import required_impostors
+from isolux.groups.settings import read_groupings
+from isolux.stats.intervals import has_nominal_coverage, logit_interval_at_level
 from isolux.stats.resampling.rows import replicate_pairs
-from isolux.stats.statistic import IntArray, Pairs
-from isolux.stats.verification import false_match_rate, tallied
+from isolux.stats.statistic import IntArray, UnitPairs
+from isolux.stats.verification import count_pairs_by_cluster, false_match_rate
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import AuditSpec, Statistics, recorded_spec
+from isolux.vocabulary.spec import AuditSpec, Statistics, read_recorded_spec
 from isolux.vocabulary.tables import SCORES, Status
 
 __all__ = [
@@ -98,17 +98,17 @@ def impostor_matrix(run: Run, *, replicates: int = 500, most_groups: int = 24) -
             found=f"a run of {run.record.get('task')}",
             hint="audit again with keep_pairs",
         )
-    spec = recorded_spec(run.record)
+    spec = read_recorded_spec(run.record)
     statistics = spec.statistics.model_copy(update={"replicates": replicates})
     units = _number_units(run)
     rows = []
     for (model,), model_pairs in evidence.partition_by("model", as_dict=True).items():
-        pairs = pair_rows(model_pairs, units)
+        pairs = build_pair_rows(model_pairs, units)
         for attribute, names, is_member in _iterate_attributes(
             run, spec, units["unit_id"], most_groups
         ):
             for a, b in combinations_with_replacement(range(len(names)), 2):
-                cell = _cell(pairs, is_member[:, a], is_member[:, b], statistics)
+                cell = _measure_cell(pairs, is_member[:, a], is_member[:, b], statistics)
                 rows.append(
                     {
                         "model": model,
@@ -149,13 +149,13 @@ def _iterate_attributes(
 
 def _build_membership(run: Run, spec: AuditSpec) -> Membership:
     task_info = registry.task_info(str(run.record.get("task")))
-    units = Scores(run.scores, task_info, run.evidence).judged_units()
-    return membership(
-        run.attributes, spec.groups.by, groupings(spec.groups, run.attributes), units=units
+    units = Scores(run.scores, task_info, run.evidence).evaluated_units()
+    return build_membership(
+        run.attributes, spec.groups.by, read_groupings(spec.groups, run.attributes), units=units
     )
 
 
-def _cell(
+def _measure_cell(
     rows: PairRows,
     a: np.ndarray[tuple[int], np.dtype[np.bool_]],
     b: np.ndarray[tuple[int], np.dtype[np.bool_]],
@@ -164,28 +164,28 @@ def _cell(
     """Measure the impostor pairs of which one is in ``a`` and the other in ``b``."""
     pairs = rows.pairs
     first, second = pairs.first, pairs.second
-    is_in_cell = ~pairs.genuine & ((a[first] & b[second]) | (b[first] & a[second]))
+    is_in_cell = ~pairs.is_genuine & ((a[first] & b[second]) | (b[first] & a[second]))
     pair_index = np.flatnonzero(is_in_cell)
-    cluster = rows.cluster_of
+    cluster = rows.cluster_index
     cell_pairs = replace(
         pairs,
         similarity=pairs.similarity[pair_index],
-        genuine=pairs.genuine[pair_index],
+        is_genuine=pairs.is_genuine[pair_index],
         first=cluster[first[pair_index]],
         second=cluster[second[pair_index]],
     )
     n_clusters = _count_clusters(cell_pairs, (first[pair_index], second[pair_index]), a, b)
-    threshold = rows.read_at(false_match_rate())
+    threshold = rows.operating_point(false_match_rate())
     cell: dict[str, object] = {
         "pairs": len(pair_index),
         "clusters": n_clusters,
         "threshold": threshold,
     }
     # At a false accept rate set on these pairs, fewer than 1 / rate of them cannot resolve it.
-    min_pairs = 1 if rows.given else needed(pairs.far)
+    min_pairs = 1 if rows.has_given_threshold else required_impostors(pairs.false_accept_rate)
     unresolved = (
-        f"{len(pair_index):,} impostor pairs; a value at a false accept rate of {pairs.far:g} needs"
-        f" {min_pairs:,}"
+        f"{len(pair_index):,} impostor pairs; a value at a false accept rate of"
+        f" {pairs.false_accept_rate:g} needs {min_pairs:,}"
     )
     for is_excluded, exclusion, excluded_status in (
         (threshold is None, "no threshold could be set", Status.UNDEFINED),
@@ -200,17 +200,20 @@ def _cell(
         if is_excluded:
             return cell | {"status": excluded_status.value, "reason": exclusion}
     rate, replicates = replicate_pairs(
-        [false_match_rate()], tallied(cell_pairs), int(cluster.max(initial=-1)) + 1, spec
+        [false_match_rate()],
+        count_pairs_by_cluster(cell_pairs),
+        int(cluster.max(initial=-1)) + 1,
+        spec,
     )
     counts: IntArray = np.array([n_clusters])
     # Pairs share people: the effective sample is the clusters of the group with fewer.
     se = standard_error(replicates, counts)
-    interval = logit_t(rate, se, counts.astype(float), spec.level)
+    interval = logit_interval_at_level(rate, se, counts.astype(float), spec.level)
     has_enough_clusters = n_clusters >= spec.min_clusters
     status, reason = Status.OK, None
     if not has_enough_clusters:
         status, reason = Status.INSUFFICIENT_CLUSTERS, f"fewer than {spec.min_clusters} clusters"
-    elif not keeps_promise(rate, se, counts.astype(float))[0]:
+    elif not has_nominal_coverage(rate, se, counts.astype(float))[0]:
         status, reason = Status.BOUNDARY, "too near 0 or 1 for its size"
     return cell | {
         _FMR: float(rate[0]),
@@ -222,7 +225,7 @@ def _cell(
 
 
 def _count_clusters(
-    pairs: Pairs,
+    pairs: UnitPairs,
     people: tuple[IntArray, IntArray],
     a: np.ndarray[tuple[int], np.dtype[np.bool_]],
     b: np.ndarray[tuple[int], np.dtype[np.bool_]],
@@ -241,7 +244,7 @@ def false_positive_matrix(run: Run, *, most_groups: int = 24) -> pl.DataFrame:
     See ``docs/methods/biometrics.md``.
     """
     candidates = _load_candidates(run)
-    spec = recorded_spec(run.record)
+    spec = read_recorded_spec(run.record)
     members = _build_membership(run, spec)
     hits = (
         candidates.filter(pl.col("mated").eq(other=False))
@@ -272,7 +275,7 @@ def false_positive_matrix(run: Run, *, most_groups: int = 24) -> pl.DataFrame:
             how="left",
             maintain_order="left",
         ).with_columns(pl.col("value").fill_null(0.0))
-        table = _measured(rows, attribute_members, spec.statistics)
+        table = _measure_searches(rows, attribute_members, spec.statistics)
         counts = enrolled.filter(pl.col("attribute").eq_missing(pl.lit(attribute)))
         tables.append(
             table.join(
@@ -297,7 +300,7 @@ def false_positive_matrix(run: Run, *, most_groups: int = 24) -> pl.DataFrame:
     return matrix.select(list(_SEARCH_SCHEMA)).cast(_SEARCH_SCHEMA)  # type: ignore[arg-type]
 
 
-def _measured(rows: pl.DataFrame, members: pl.DataFrame, spec: Statistics) -> pl.DataFrame:
+def _measure_searches(rows: pl.DataFrame, members: pl.DataFrame, spec: Statistics) -> pl.DataFrame:
     task_info = registry.task_info("identification")
     metric = Metric(
         name=_CROSS_GROUP_METRIC,
@@ -313,7 +316,7 @@ def _measured(rows: pl.DataFrame, members: pl.DataFrame, spec: Statistics) -> pl
         )
     )
     scores = Scores(units, replace(task_info, metrics=(metric,), defaults=(_CROSS_GROUP_METRIC,)))
-    table = measure_groups(scores, members, spec).table()
+    table = measure_groups(scores, members, spec).to_table()
     return table.filter(pl.col("attribute").is_not_null()).select(
         "model",
         "attribute",
@@ -337,7 +340,7 @@ def gallery_by_group(run: Run) -> pl.DataFrame:
     """
     _load_candidates(run)
     gallery = run.evidence["gallery"]
-    members = _build_membership(run, recorded_spec(run.record)).frame.select(
+    members = _build_membership(run, read_recorded_spec(run.record)).frame.select(
         "attribute", "group", "unit_id"
     )
     overall_rows = gallery.with_columns(

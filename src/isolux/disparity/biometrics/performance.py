@@ -150,7 +150,7 @@ _UNKNOWN = "unknown"
 
 def differentials(run: Run) -> pl.DataFrame:
     """Summarise how much the groups' two error rates differ, next to the overall errors."""
-    names = _both(run)
+    names = _find_error_metrics(run)
     cells = run.group_metrics.filter(pl.col("metric").is_in(names))
     rows = []
     for (model,), model_cells in cells.group_by(["model"], maintain_order=True):
@@ -162,7 +162,7 @@ def differentials(run: Run) -> pl.DataFrame:
             ["attribute"], maintain_order=True
         ):
             for name, other_metric in zip(names, reversed(names), strict=True):
-                row = _row(
+                row = _summarise_rates(
                     attribute_cells.filter(metric=name),
                     overall_by_metric.get(name, {}),
                     overall_by_metric.get(other_metric, {}),
@@ -204,7 +204,7 @@ _DIFFERENTIALS = {
 }
 
 
-def _both(run: Run) -> tuple[str, str]:
+def _find_error_metrics(run: Run) -> tuple[str, str]:
     task = str(run.record.get("task"))
     names = tuple(RATES[task][short] for short in ERRORS.get(task, ()))
     metrics = set(run.group_metrics["metric"])
@@ -218,7 +218,7 @@ def _both(run: Run) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def _row(
+def _summarise_rates(
     groups: pl.DataFrame, overall: dict[str, object], other_overall: dict[str, object]
 ) -> dict[str, object]:
     known_groups = groups.filter(pl.col("group") != _UNKNOWN)

@@ -7,7 +7,9 @@ import math
 from isolux.vocabulary import works
 from isolux.vocabulary.info import MeasureInfo, Reference
 
-BY_CHANCE = "chance alone moves it away from its value for alike groups: read it beside the test"
+NOISE_ASSUMPTION = (
+    "chance alone moves it away from its value for alike groups: read it beside the test"
+)
 
 CALDERS = Reference(
     key="calders2009",
@@ -15,7 +17,7 @@ CALDERS = Reference(
     " independency constraints. In IEEE International Conference on Data Mining Workshops"
     " (pp. 13–18).",
 )
-FAIRFACE = works.FAIRFACE.at("table 4")
+FAIRFACE = works.FAIRFACE.with_location("table 4")
 FAIRLEARN = Reference(
     key="weerts2023",
     citation="Weerts, H., Dudík, M., Edgar, R., Jalali, A., Lutz, R., & Madaio, M. (2023)."
@@ -35,9 +37,9 @@ def rate_difference(notion: str, rate: str, source: Reference) -> MeasureInfo:
         title=f"{notion} difference",
         summary=f"The largest {rate} of a group minus the smallest.",
         references=(source, FAIRLEARN),
-        assumptions=(BY_CHANCE,),
+        assumptions=(NOISE_ASSUMPTION,),
         direction="lower",
-        alike=0.0,
+        parity_value=0.0,
         low=0.0,
         high=1.0,
         unit="metric",
@@ -52,9 +54,9 @@ def rate_ratio(notion: str, rate: str, source: Reference) -> MeasureInfo:
         title=f"{notion} ratio",
         summary=f"The smallest {rate} of a group divided by the largest.",
         references=(source, FAIRLEARN),
-        assumptions=(BY_CHANCE,),
+        assumptions=(NOISE_ASSUMPTION,),
         direction="higher",
-        alike=1.0,
+        parity_value=1.0,
         low=0.0,
         high=1.0,
         unit="",

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy.typing as npt
 
 from isolux.disparity.formulas import epsilon
-from isolux.disparity.measures._shared import BY_CHANCE, FAIRFACE
+from isolux.disparity.measures._shared import FAIRFACE, NOISE_ASSUMPTION
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import MeasureInfo
 
@@ -16,10 +16,10 @@ INFO = MeasureInfo(
     title="ε",
     summary="The logarithm of the largest group value over the smallest, to the base that"
     " the audit names.",
-    references=(replace(FAIRFACE, place="equation 3, table 4"),),
-    assumptions=(BY_CHANCE,),
+    references=(replace(FAIRFACE, location="equation 3, table 4"),),
+    assumptions=(NOISE_ASSUMPTION,),
     direction="lower",
-    alike=0.0,
+    parity_value=0.0,
     low=0.0,
     high=None,
     unit="",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from isolux.disparity.formulas import mean_absolute_gap
-from isolux.disparity.measures._shared import BY_CHANCE, FAIRLEARN
+from isolux.disparity.measures._shared import FAIRLEARN, NOISE_ASSUMPTION
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import MeasureInfo
 
@@ -14,9 +14,9 @@ INFO = MeasureInfo(
     summary="The mean of the groups' absolute distances from everyone's value, or from"
     " the reference group's.",
     references=(FAIRLEARN,),
-    assumptions=(BY_CHANCE,),
+    assumptions=(NOISE_ASSUMPTION,),
     direction="lower",
-    alike=0.0,
+    parity_value=0.0,
     low=0.0,
     high=None,
     unit="metric",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from isolux.disparity.formulas import value_range
-from isolux.disparity.measures._shared import BY_CHANCE, FAIRFACE
+from isolux.disparity.measures._shared import FAIRFACE, NOISE_ASSUMPTION
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import MeasureInfo
 
@@ -13,9 +13,9 @@ INFO = MeasureInfo(
     title="range",
     summary="The largest group value minus the smallest (max − min).",
     references=(FAIRFACE,),
-    assumptions=(BY_CHANCE,),
+    assumptions=(NOISE_ASSUMPTION,),
     direction="lower",
-    alike=0.0,
+    parity_value=0.0,
     low=0.0,
     high=None,
     unit="metric",

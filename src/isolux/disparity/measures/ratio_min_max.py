@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from isolux.disparity.formulas import ratio_min_max
-from isolux.disparity.measures._shared import BY_CHANCE, ends
+from isolux.disparity.measures._shared import NOISE_ASSUMPTION, ends
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import MeasureInfo, Reference
 
@@ -19,12 +19,12 @@ INFO = MeasureInfo(
             key="eeoc1978",
             citation="Equal Employment Opportunity Commission. (1978). Uniform guidelines on"
             " employee selection procedures. 29 CFR 1607.",
-            place="section 4D",
+            location="section 4D",
         ),
     ),
-    assumptions=(BY_CHANCE,),
+    assumptions=(NOISE_ASSUMPTION,),
     direction="higher",
-    alike=1.0,
+    parity_value=1.0,
     low=0.0,
     high=1.0,
     unit="",

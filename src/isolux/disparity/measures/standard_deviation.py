@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from isolux.disparity.formulas import standard_deviation
-from isolux.disparity.measures._shared import BY_CHANCE, FAIRFACE
+from isolux.disparity.measures._shared import FAIRFACE, NOISE_ASSUMPTION
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import MeasureInfo
 
@@ -13,9 +13,9 @@ INFO = MeasureInfo(
     title="SD",
     summary="The standard deviation of the groups' values, noise included.",
     references=(FAIRFACE,),
-    assumptions=(BY_CHANCE,),
+    assumptions=(NOISE_ASSUMPTION,),
     direction="lower",
-    alike=0.0,
+    parity_value=0.0,
     low=0.0,
     high=None,
     unit="metric",

@@ -1,8 +1,8 @@
 """Jobs that are done shard by shard: their definition, stored results and executors.
 
 A job is a function of isolux by its name, with arguments as JSON; it returns tables. Its key is
-the SHA-256 of all that its tables depend on. ``run_pieces`` computes the pieces whose tables a
-``PieceStore`` lacks, by one of three executors: this process, processes of this machine, or Ray.
+the SHA-256 of all that its tables depend on. ``run_jobs`` computes the pieces whose tables a
+``JobStore`` lacks, by one of three executors: this process, processes of this machine, or Ray.
 Whatever computes them, the tables are the same, so an executor moves no number.
 """
 
@@ -13,52 +13,52 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.engine.pieces.piece import Limits, Piece, Tables, compute
-from isolux.engine.pieces.store import PieceStore
-from isolux.engine.pieces.work import Executor, Work
+from isolux.engine.pieces.piece import Job, JobLimits, Tables, compute_job
+from isolux.engine.pieces.store import JobStore
+from isolux.engine.pieces.work import Executor, JobRequest
 
 __all__ = [
     "Executor",
-    "Limits",
-    "Piece",
-    "PieceStore",
+    "Job",
+    "JobLimits",
+    "JobRequest",
+    "JobStore",
     "Tables",
-    "Work",
-    "compute",
+    "compute_job",
     "executor_of",
-    "run_pieces",
+    "run_jobs",
 ]
 
 
 # Computation of the jobs that a store lacks, by the chosen executor.
 
-Tell = Callable[[int, int], None]
+JobProgress = Callable[[int, int], None]
 """Called with the number of finished jobs, and of all."""
 
 
-def run_pieces(
-    jobs: Sequence[Piece],
-    store: PieceStore,
+def run_jobs(
+    jobs: Sequence[Job],
+    store: JobStore,
     *,
     engine: Literal["local", "ray"] = "local",
     workers: int = 0,
     address: str | None = None,
-    limits: Limits | None = None,
-    tell: Tell | None = None,
+    limits: JobLimits | None = None,
+    report: JobProgress | None = None,
 ) -> int:
     """Compute the jobs whose tables the store lacks, and return how many those were."""
     missing = [job for job in jobs if not store.has(job.key)]
     n_finished = len(jobs) - len(missing)
-    tell = tell or (lambda *_: None)
-    tell(n_finished, len(jobs))
+    report = report or (lambda *_: None)
+    report(n_finished, len(jobs))
 
-    def done(_job: Piece) -> None:
+    def done(_job: Job) -> None:
         nonlocal n_finished
         n_finished += 1
-        tell(n_finished, len(jobs))
+        report(n_finished, len(jobs))
 
     if missing:
-        request = Work(missing, len(missing), store, limits or Limits(), done)
+        request = JobRequest(missing, len(missing), store, limits or JobLimits(), done)
         executor_of(engine, workers, address)(request)
     return len(missing)
 
@@ -68,25 +68,25 @@ def executor_of(
 ) -> Executor:
     """Choose the executor: this process, several processes, or Ray."""
     if engine == "ray":
-        from isolux.engine.pieces.on_ray import OnRay
+        from isolux.engine.pieces.on_ray import RayExecutor
 
-        return OnRay(address, workers=workers, cpus=cpus, gpus=gpus)
+        return RayExecutor(address, workers=workers, cpus=cpus, gpus=gpus)
     if workers:
-        from isolux.engine.pieces.processes import Processes
+        from isolux.engine.pieces.processes import ProcessExecutor
 
-        return Processes(workers)
+        return ProcessExecutor(workers)
     return _run_in_process
 
 
-def _run_in_process(request: Work) -> None:
+def _run_in_process(request: JobRequest) -> None:
     """Compute all jobs in this process; errors of the operating system are retried."""
-    for job in request.pieces:
+    for job in request.jobs:
         for n_retries_left in range(request.limits.retries, -1, -1):
             try:
-                request.store.commit(job.key, compute(job))
+                request.store.commit(job.key, compute_job(job))
             except (OSError, pl.exceptions.PolarsError):
                 if not n_retries_left:
                     raise
             else:
                 break
-        request.done(job)
+        request.on_finished(job)

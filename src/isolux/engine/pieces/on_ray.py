@@ -15,18 +15,25 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from isolux.engine.pieces.piece import Piece, as_bytes, compute, error_of, from_bytes, told
-from isolux.engine.pieces.work import Work
-from isolux.io.cores import CORES
+from isolux.engine.pieces.piece import (
+    Job,
+    compute_job,
+    error_from_json,
+    error_to_json,
+    tables_from_bytes,
+    tables_to_bytes,
+)
+from isolux.engine.pieces.work import JobRequest
+from isolux.io.cores import CORES_VARIABLE
 from isolux.vocabulary.errors import IsoluxError, SpecError
-from isolux.vocabulary.extras import needed
+from isolux.vocabulary.extras import import_optional
 
 _POLL_S = 0.5  # seconds between checks of time limits, and of whether to stop
 _GROW_INTERVAL_S = 2.0  # seconds between checks of the cluster's nodes
 _MAX_FAILED_STARTS = 5  # consecutive workers that may fail to start
 
 
-class OnRay:
+class RayExecutor:
     """Computes jobs on Ray.
 
     Parameters
@@ -47,10 +54,10 @@ class OnRay:
     def __init__(
         self, address: str | None, *, workers: int = 0, cpus: int = 1, gpus: float = 0.0
     ) -> None:
-        self.ray: Any = needed("ray", package="ray", extra="ray", purpose="--engine ray")
+        self.ray: Any = import_optional("ray", package="ray", extra="ray", purpose="--engine ray")
         self.address, self.workers, self.cpus, self.gpus = address, workers, cpus, gpus
 
-    def __call__(self, request: Work) -> None:
+    def __call__(self, request: JobRequest) -> None:
         """Compute all jobs; see ``Executor``."""
         is_started_here = not self.ray.is_initialized()
         if is_started_here:
@@ -79,7 +86,7 @@ class OnRay:
                 where=f"address {self.address}",
             ) from error
 
-    def room(self) -> int:
+    def count_free_workers(self) -> int:
         """Count the workers that fit on the nodes that are alive."""
         n_workers = 0
         for node in self.ray.nodes():
@@ -97,25 +104,25 @@ class _Worker:
     """An actor with its current job (None: it starts), and how often that may be retried."""
 
     actor: Any
-    piece: Piece | None = None
-    left: int = 0
-    began: float = 0.0
+    job: Job | None = None
+    n_retries_left: int = 0
+    started_at: float = 0.0
 
 
 class _Pool:
     """The workers of one request, each with one job at a time."""
 
-    def __init__(self, ray: OnRay, work: Work) -> None:
-        self.on, self.ray, self.work = ray, ray.ray, work
-        self.coming: Iterator[Piece] = iter(work.pieces)
-        self.again: list[tuple[Piece, int]] = []
-        self.ended = 0
+    def __init__(self, ray: RayExecutor, work: JobRequest) -> None:
+        self.executor, self.ray, self.request = ray, ray.ray, work
+        self.jobs: Iterator[Job] = iter(work.jobs)
+        self.retries: list[tuple[Job, int]] = []
+        self.n_ended = 0
         self.busy: dict[Any, _Worker] = {}
         self.idle: list[_Worker] = []
         self.failed_starts = 0
-        self.grown = 0.0
+        self.grown_at = 0.0
         options = {"num_cpus": ray.cpus, "num_gpus": ray.gpus, "max_restarts": 0}
-        self.made = self.ray.remote(**options)(_WorkerActor)
+        self.actor_class = self.ray.remote(**options)(_WorkerActor)
 
     def __enter__(self) -> Self:
         return self
@@ -126,8 +133,8 @@ class _Pool:
 
     def run(self) -> None:
         """Compute all jobs, or finish the running ones once asked to stop."""
-        while self.ended < self.work.count:
-            if self.work.stop():
+        while self.n_ended < self.request.n_jobs:
+            if self.request.should_stop():
                 self._end_starting()
                 if not self.busy:
                     return
@@ -141,42 +148,42 @@ class _Pool:
 
     def _grow(self) -> None:
         """Start workers where there is room and work for them."""
-        if time.monotonic() - self.grown < _GROW_INTERVAL_S:
+        if time.monotonic() - self.grown_at < _GROW_INTERVAL_S:
             return
-        self.grown = time.monotonic()
-        n_free = self.on.workers or self.on.room()
+        self.grown_at = time.monotonic()
+        n_free = self.executor.workers or self.executor.count_free_workers()
         if not n_free and not self.busy:
             raise self._no_room()
         n_workers = len(self.busy) + len(self.idle)
-        for _ in range(min(n_free, self.work.count - self.ended) - n_workers):
-            worker = _Worker(self.made.remote(), began=time.monotonic())
-            first = self.work.first
+        for _ in range(min(n_free, self.request.n_jobs - self.n_ended) - n_workers):
+            worker = _Worker(self.actor_class.remote(), started_at=time.monotonic())
+            first = self.request.first_job
             first_job = first and asdict(first)
-            self.busy[worker.actor.start.remote(first_job, self.on.cpus)] = worker
+            self.busy[worker.actor.start.remote(first_job, self.executor.cpus)] = worker
 
     def _no_room(self) -> SpecError:
         resources = self.ray.cluster_resources()
         return SpecError(
             "no node of the cluster has room for a worker",
-            expected=f"{self.on.cpus} cores"
-            + (f" and {self.on.gpus:g} GPUs" if self.on.gpus else ""),
+            expected=f"{self.executor.cpus} cores"
+            + (f" and {self.executor.gpus:g} GPUs" if self.executor.gpus else ""),
             found=f"{resources.get('CPU', 0):g} cores and {resources.get('GPU', 0):g} GPUs in all",
-            where=f"address {self.on.address}",
+            where=f"address {self.executor.address}",
             hint="smaller cpus or gpus; if nodes are started on demand, say how many workers "
             "to wait for: workers",
         )
 
     def _hand_out(self) -> None:
         while self.idle:
-            next_job = self.again.pop() if self.again else None
-            if next_job is None and (job := next(self.coming, None)) is not None:
-                next_job = job, self.work.limits.retries
+            next_job = self.retries.pop() if self.retries else None
+            if next_job is None and (job := next(self.jobs, None)) is not None:
+                next_job = job, self.request.limits.retries
             if next_job is None:
                 return
             worker = self.idle.pop()
-            worker.piece, worker.left = next_job
-            worker.began = time.monotonic()
-            self.busy[worker.actor.compute.remote(asdict(worker.piece))] = worker
+            worker.job, worker.n_retries_left = next_job
+            worker.started_at = time.monotonic()
+            self.busy[worker.actor.compute.remote(asdict(worker.job))] = worker
 
     def _take_answer(self, reference: Any) -> None:
         """Take a worker's result, or note that the worker is lost."""
@@ -188,60 +195,60 @@ class _Pool:
             return
         if "error" in answer:
             self._end(worker)
-            raise error_of(answer["error"])
+            raise error_from_json(answer["error"])
         self.failed_starts = 0
-        job, worker.piece = worker.piece, None
+        job, worker.job = worker.job, None
         self.idle.append(worker)
         if job is None:
             return
         self._hand_out_next()
-        self.work.store.commit(job.key, from_bytes(answer["tables"]))
+        self.request.store.commit(job.key, tables_from_bytes(answer["tables"]))
         self._finish_job(job)
 
     def _hand_out_next(self) -> None:
         """Give the worker its next job before the last result is written."""
-        if not self.work.stop():
+        if not self.request.should_stop():
             self._hand_out()
 
-    def _finish_job(self, job: Piece) -> None:
-        self.ended += 1
-        self.work.done(job)
+    def _finish_job(self, job: Job) -> None:
+        self.n_ended += 1
+        self.request.on_finished(job)
 
     def _retry_or_give_up(self, worker: _Worker, reason: str, *, late: bool = False) -> None:
         """Retry a job on another worker, or give it up."""
         self._end(worker)
-        self.grown = 0.0
-        if worker.piece is None:
+        self.grown_at = 0.0
+        if worker.job is None:
             self.failed_starts += 1
             if self.failed_starts >= _MAX_FAILED_STARTS:
                 raise IsoluxError(
                     "no worker of the cluster starts",
                     expected="isolux and what the model needs on each node, in the same versions",
                     found=reason,
-                    where=f"address {self.on.address}",
+                    where=f"address {self.executor.address}",
                 )
             return
-        n_retries_left = self.work.limits.left(worker.left, late=late)
+        n_retries_left = self.request.limits.count_retries_left(worker.n_retries_left, is_late=late)
         if n_retries_left:
-            self.again.append((worker.piece, n_retries_left - 1))
+            self.retries.append((worker.job, n_retries_left - 1))
         else:
-            self.work.give_up(worker.piece, reason, late=late)
-            self._finish_job(worker.piece)
+            self.request.give_up(worker.job, reason, is_late=late)
+            self._finish_job(worker.job)
 
     def _end_late(self) -> None:
         """End workers that exceed the time limit of their job."""
-        seconds = self.work.limits.seconds
+        seconds = self.request.limits.seconds
         if seconds is None:
             return
         now = time.monotonic()
         for reference, worker in list(self.busy.items()):
-            if worker.piece is not None and now - worker.began > seconds:
+            if worker.job is not None and now - worker.started_at > seconds:
                 del self.busy[reference]
                 self._retry_or_give_up(worker, f"no end within {seconds:g} s", late=True)
 
     def _end_starting(self) -> None:
         for reference, worker in list(self.busy.items()):
-            if worker.piece is None:
+            if worker.job is None:
                 del self.busy[reference]
                 self._end(worker)
 
@@ -255,7 +262,7 @@ class _WorkerActor:
 
     def start(self, first: dict[str, Any] | None, share: int) -> dict[str, Any]:
         """Compute the first job, with a share of the node's cores."""
-        os.environ[CORES] = str(share)
+        os.environ[CORES_VARIABLE] = str(share)
         return {} if first is None else {**_compute_or_report(first), "tables": {}}
 
     def compute(self, job_fields: dict[str, Any]) -> dict[str, Any]:
@@ -265,9 +272,9 @@ class _WorkerActor:
 
 def _compute_or_report(job_fields: dict[str, Any]) -> dict[str, Any]:
     try:
-        return {"tables": as_bytes(compute(Piece(**job_fields)))}
+        return {"tables": tables_to_bytes(compute_job(Job(**job_fields)))}
     except IsoluxError as error:
-        return {"error": told(error)}
+        return {"error": error_to_json(error)}
 
 
 def _format_error(error: BaseException) -> str:

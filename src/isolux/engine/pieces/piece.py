@@ -17,7 +17,7 @@ Tables = dict[str, pl.DataFrame]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Job:
     """One job.
 
     Parameters
@@ -27,35 +27,35 @@ class Piece:
     name : str
         What it is called in messages: the shard's file.
     call : str
-        ``module:function``, of isolux alone: it takes ``given`` by name and returns ``Tables``.
-    given : mapping
+        ``module:function``, of isolux alone: it takes ``arguments`` by name and returns ``Tables``.
+    arguments : mapping
         JSON values.
     """
 
     key: str
     name: str
     call: str
-    given: Mapping[str, Any]
+    arguments: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class JobLimits:
     """Time limit of a job in seconds (None: no limit), and number of retries.
 
-    ``retries`` counts workers that were lost, and those that were late if ``late_again``. An error
-    that isolux raises on purpose would come again, so it ends the work at once.
+    ``retries`` counts workers that were lost, and those that were late if ``retries_late``. An
+    error that isolux raises on purpose would come again, so it ends the work at once.
     """
 
     seconds: float | None = None
     retries: int = 2
-    late_again: bool = True
+    retries_late: bool = True
 
-    def left(self, n_retries: int, *, late: bool) -> int:
+    def count_retries_left(self, n_retries: int, *, is_late: bool) -> int:
         """Count the retries left of a job whose worker was lost or late."""
-        return 0 if late and not self.late_again else n_retries
+        return 0 if is_late and not self.retries_late else n_retries
 
 
-def compute(job: Piece) -> Tables:
+def compute_job(job: Job) -> Tables:
     """Compute a job in this process.
 
     Examples
@@ -69,11 +69,11 @@ def compute(job: Piece) -> Tables:
     module, _, function = job.call.partition(":")
     if not module.startswith("isolux."):
         raise IsoluxError("a piece names a function that is not of isolux", found=job.call)
-    tables: Tables = getattr(import_module(module), function)(**job.given)
+    tables: Tables = getattr(import_module(module), function)(**job.arguments)
     return tables
 
 
-def as_bytes(tables: Tables) -> dict[str, bytes]:
+def tables_to_bytes(tables: Tables) -> dict[str, bytes]:
     """Write tables as Arrow, to be sent to another process."""
     bytes_by_name = {}
     for name, table in tables.items():
@@ -83,8 +83,8 @@ def as_bytes(tables: Tables) -> dict[str, bytes]:
     return bytes_by_name
 
 
-def from_bytes(bytes_by_name: Mapping[str, bytes]) -> Tables:
-    """Read tables that ``as_bytes`` wrote."""
+def tables_from_bytes(bytes_by_name: Mapping[str, bytes]) -> Tables:
+    """Read tables that ``tables_to_bytes`` wrote."""
     return {
         name: pl.read_ipc(io.BytesIO(table_bytes)) for name, table_bytes in bytes_by_name.items()
     }
@@ -93,7 +93,7 @@ def from_bytes(bytes_by_name: Mapping[str, bytes]) -> Tables:
 _ERROR_FIELDS = ("problem", "expected", "found", "where", "hint")
 
 
-def told(error: IsoluxError) -> dict[str, str | None]:
+def error_to_json(error: IsoluxError) -> dict[str, str | None]:
     """Write an error as JSON, so that another process can raise it again."""
     fields = {field_name: getattr(error, field_name, None) for field_name in _ERROR_FIELDS}
     if fields["problem"] is None:  # UnknownNameError has its whole message in its text
@@ -101,13 +101,13 @@ def told(error: IsoluxError) -> dict[str, str | None]:
     return {"type": type(error).__name__, **fields}
 
 
-def error_of(fields: Mapping[str, str | None]) -> IsoluxError:
+def error_from_json(fields: Mapping[str, str | None]) -> IsoluxError:
     """Rebuild the error that another process wrote as JSON.
 
     Examples
     --------
     >>> from isolux.vocabulary.errors import FileError
-    >>> again = error_of(told(FileError("it is damaged", where="a.parquet")))
+    >>> again = error_from_json(told(FileError("it is damaged", where="a.parquet")))
     >>> type(again).__name__, again.where
     ('FileError', 'a.parquet')
     """

@@ -17,14 +17,14 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
-from isolux.engine.pieces.piece import Piece, error_of
-from isolux.engine.pieces.work import Work
-from isolux.io.cores import CORES, cores
+from isolux.engine.pieces.piece import Job, error_from_json
+from isolux.engine.pieces.work import JobRequest
+from isolux.io.cores import CORES_VARIABLE, count_cores
 
 _POLARS_THREADS = "POLARS_MAX_THREADS"
 
 
-class Processes:
+class ProcessExecutor:
     """Computes jobs in processes of this machine.
 
     Parameters
@@ -36,11 +36,11 @@ class Processes:
     def __init__(self, workers: int) -> None:
         self.workers = workers
 
-    def __call__(self, request: Work) -> None:
+    def __call__(self, request: JobRequest) -> None:
         """Compute all jobs; see ``Executor``."""
-        n_processes = min(self.workers, request.count)
+        n_processes = min(self.workers, request.n_jobs)
         job_queue = _JobQueue(request)
-        outcomes: queue.SimpleQueue[Piece | BaseException | None] = queue.SimpleQueue()
+        outcomes: queue.SimpleQueue[Job | BaseException | None] = queue.SimpleQueue()
         threads = [
             _WorkerThread(request, job_queue, outcomes, n_processes) for _ in range(n_processes)
         ]
@@ -52,8 +52,8 @@ class Processes:
                 outcome = outcomes.get()
                 if outcome is None:
                     n_busy -= 1
-                elif isinstance(outcome, Piece):
-                    request.done(outcome)
+                elif isinstance(outcome, Job):
+                    request.on_finished(outcome)
                 else:
                     raise outcome
         finally:
@@ -64,22 +64,22 @@ class Processes:
 class _JobQueue:
     """The waiting jobs, each with its number of retries left."""
 
-    def __init__(self, request: Work) -> None:
-        self._upcoming: Iterator[Piece] = iter(request.pieces)
-        self._retries: list[tuple[Piece, int]] = []
+    def __init__(self, request: JobRequest) -> None:
+        self._upcoming: Iterator[Job] = iter(request.jobs)
+        self._retries: list[tuple[Job, int]] = []
         self._request = request
         self._lock = threading.Lock()
 
-    def take(self) -> tuple[Piece, int] | None:
+    def take(self) -> tuple[Job, int] | None:
         with self._lock:
-            if self._request.stop():
+            if self._request.should_stop():
                 return None
             if self._retries:
                 return self._retries.pop()
             job = next(self._upcoming, None)
             return None if job is None else (job, self._request.limits.retries)
 
-    def give_back(self, job: Piece, n_retries_left: int) -> None:
+    def give_back(self, job: Job, n_retries_left: int) -> None:
         with self._lock:
             self._retries.append((job, n_retries_left))
 
@@ -89,38 +89,40 @@ class _WorkerThread(threading.Thread):
 
     def __init__(
         self,
-        request: Work,
+        request: JobRequest,
         job_queue: _JobQueue,
         outcomes: queue.SimpleQueue[Any],
         n_processes: int,
     ) -> None:
         super().__init__(daemon=True)
-        self.work, self.waiting, self.ended = request, job_queue, outcomes
-        self.share = max(1, cores() // n_processes)
+        self.request, self.job_queue, self.outcomes = request, job_queue, outcomes
+        self.n_cores = max(1, count_cores() // n_processes)
         self.child: subprocess.Popen[str] | None = None
-        self.said: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self.stopped = False
+        self.output_lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self.is_stopped = False
 
     def run(self) -> None:
         """Give jobs to the process until there are no more."""
         try:
-            while not self.stopped and (next_job := self.waiting.take()) is not None:
+            while not self.is_stopped and (next_job := self.job_queue.take()) is not None:
                 job, n_retries_left = next_job
                 reason, is_late = self._compute_job(job)
-                n_retries_left = self.work.limits.left(n_retries_left, late=is_late)
+                n_retries_left = self.request.limits.count_retries_left(
+                    n_retries_left, is_late=is_late
+                )
                 if reason is None:
-                    self.ended.put(job)
-                elif n_retries_left and not self.stopped:
-                    self.waiting.give_back(job, n_retries_left - 1)
-                elif not self.stopped:
-                    self.work.give_up(job, reason, late=is_late)
-                    self.ended.put(job)
+                    self.outcomes.put(job)
+                elif n_retries_left and not self.is_stopped:
+                    self.job_queue.give_back(job, n_retries_left - 1)
+                elif not self.is_stopped:
+                    self.request.give_up(job, reason, is_late=is_late)
+                    self.outcomes.put(job)
         except BaseException as error:  # noqa: BLE001 - raised again where the work is waited for
-            self.ended.put(error)
+            self.outcomes.put(error)
         else:
-            self.ended.put(None)
+            self.outcomes.put(None)
 
-    def _compute_job(self, job: Piece) -> tuple[str | None, bool]:
+    def _compute_job(self, job: Job) -> tuple[str | None, bool]:
         """Have a job computed; return the reason for failure (None: done), and whether it was late.
 
         Raises
@@ -128,8 +130,8 @@ class _WorkerThread(threading.Thread):
         IsoluxError
             The piece's own error, or that of what comes first.
         """
-        seconds = self.work.limits.seconds
-        first_job = self.work.first
+        seconds = self.request.limits.seconds
+        first_job = self.request.first_job
         if self.child is None or self.child.poll() is not None:
             self._start()
             reason = None if first_job is None else self._send_job(first_job, None)
@@ -142,14 +144,14 @@ class _WorkerThread(threading.Thread):
             self._kill()
             return f"no end within {seconds:g} s", True
 
-    def _send_job(self, job: Piece, seconds: float | None) -> str | None:
+    def _send_job(self, job: Job, seconds: float | None) -> str | None:
         child = self.child
         assert child is not None  # noqa: S101 - it was started
         assert child.stdin is not None  # noqa: S101 - it is a pipe
         try:
             child.stdin.write(json.dumps(asdict(job)) + "\n")
             child.stdin.flush()
-            line = self.said.get(timeout=seconds)
+            line = self.output_lines.get(timeout=seconds)
         except (OSError, ValueError):
             line = None
         if line is None:
@@ -157,22 +159,26 @@ class _WorkerThread(threading.Thread):
             return f"its process ended with {child.returncode}"
         answer = json.loads(line)
         if "error" in answer:
-            raise error_of(answer["error"])
+            raise error_from_json(answer["error"])
         loss_reason: str | None = answer.get("lost")
         return loss_reason
 
     def _start(self) -> None:
         self._kill()  # the pipes of a process that ended by itself are still open
-        self.said = queue.SimpleQueue()
+        self.output_lines = queue.SimpleQueue()
         self.child = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-m", "isolux.engine.pieces.worker", str(self.work.store.folder)],
+            [sys.executable, "-m", "isolux.engine.pieces.worker", str(self.request.store.folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, _POLARS_THREADS: str(self.share), CORES: str(self.share)},
+            env={
+                **os.environ,
+                _POLARS_THREADS: str(self.n_cores),
+                CORES_VARIABLE: str(self.n_cores),
+            },
             process_group=0,  # Ctrl-C goes to the command, which finishes the current jobs
         )
-        threading.Thread(target=_listen, args=(self.child, self.said), daemon=True).start()
+        threading.Thread(target=_listen, args=(self.child, self.output_lines), daemon=True).start()
 
     def _kill(self) -> None:
         child, self.child = self.child, None
@@ -187,7 +193,7 @@ class _WorkerThread(threading.Thread):
 
     def stop(self) -> None:
         """Kill the process."""
-        self.stopped = True
+        self.is_stopped = True
         self._kill()
 
 

@@ -16,19 +16,19 @@ import polars as pl
 
 from isolux.engine.pieces.piece import Tables
 from isolux.io.atomic import write_parquet, write_text
-from isolux.io.binary_tables import first_line, refuse_damaged
-from isolux.io.panics import panics_unprinted
-from isolux.io.stages import left_below
+from isolux.io.binary_tables import first_error_line, refuse_damaged
+from isolux.io.panics import silence_panics
+from isolux.io.stages import settle_staging_below
 from isolux.vocabulary.errors import FileError, OutputError
 
-MARK = "isolux-sums.json"
+STORE_FILE = "isolux-sums.json"
 """The file that marks a folder as a store of shard sums."""
 _KEY_LENGTH = 32  # hex digits of a key in a file's name: 128 bits
 _POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _ROW_GROUP_SIZE = 1 << 16  # rows per row group: a part of a sorted table is read without the rest
 
 
-class PieceStore:
+class JobStore:
     """The result tables of jobs in one folder.
 
     Parameters
@@ -54,11 +54,11 @@ class PieceStore:
                 where=str(self.folder),
                 hint="choose another path",
             ) from error
-        for _ in left_below(self.folder):  # staging files of a killed command
+        for _ in settle_staging_below(self.folder):  # staging files of a killed command
             pass
-        write_text(self.folder / MARK, '{"holds": "sums of shards"}\n')
+        write_text(self.folder / STORE_FILE, '{"holds": "sums of shards"}\n')
 
-    def path(self, key: str, name: str) -> Path:
+    def table_path(self, key: str, name: str) -> Path:
         """Return the file of one of a job's tables."""
         return self.folder / f"{key[:_KEY_LENGTH]}.{name}.parquet"
 
@@ -70,9 +70,9 @@ class PieceStore:
             if contents["key"] != key:
                 return False
             for name in contents["tables"]:
-                with panics_unprinted():
-                    refuse_damaged(self.path(key, name))
-                    pl.read_parquet_schema(self.path(key, name))
+                with silence_panics():
+                    refuse_damaged(self.table_path(key, name))
+                    pl.read_parquet_schema(self.table_path(key, name))
         except (OSError, ValueError, KeyError, TypeError, *_POLARS_ERRORS):
             return False
         return True
@@ -80,7 +80,7 @@ class PieceStore:
     def commit(self, key: str, tables: Tables) -> None:
         """Write a job's tables; the last file marks it as complete."""
         for name, table in tables.items():
-            write_parquet(self.path(key, name), table, row_group_size=_ROW_GROUP_SIZE)
+            write_parquet(self.table_path(key, name), table, row_group_size=_ROW_GROUP_SIZE)
         contents = {"key": key, "tables": sorted(tables)}
         write_text(self.folder / f"{key[:_KEY_LENGTH]}.json", json.dumps(contents) + "\n")
 
@@ -89,33 +89,33 @@ class PieceStore:
         job_file = self.folder / f"{key[:_KEY_LENGTH]}.json"
         contents = json.loads(job_file.read_text(encoding="utf-8"))
         tables = {name: self.read(key, name) for name in contents["tables"]}
-        for path in (job_file, *(self.path(key, name) for name in tables)):
+        for path in (job_file, *(self.table_path(key, name) for name in tables)):
             path.unlink(missing_ok=True)
         return tables
 
     def read(self, key: str, name: str) -> pl.DataFrame:
         """Read one of a job's tables."""
-        return self.look(key, name, pl.LazyFrame.collect)
+        return self.query(key, name, pl.LazyFrame.collect)
 
-    def look(
+    def query(
         self, key: str, name: str, collect: Callable[[pl.LazyFrame], pl.DataFrame]
     ) -> pl.DataFrame:
         """Run a lazy query on one of a job's tables."""
-        path = self.path(key, name)
+        path = self.table_path(key, name)
         try:
-            with panics_unprinted():
+            with silence_panics():
                 return collect(pl.scan_parquet(path, glob=False))
         except (OSError, *_POLARS_ERRORS) as error:
             raise FileError(
                 "the sums of a shard are damaged",
-                found=first_line(error),
+                found=first_error_line(error),
                 where=str(path),
                 hint="delete this file; the next command counts that shard again",
             ) from error
 
 
 def _refuse_other(folder: Path) -> None:
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / STORE_FILE).is_file():
         raise OutputError(
             "this folder contains something else and is left unchanged",
             expected="an empty folder, or one of sums",

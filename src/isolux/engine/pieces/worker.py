@@ -9,26 +9,26 @@ import json
 import sys
 from typing import Any
 
-from isolux.engine.pieces.piece import Piece, compute, told
-from isolux.engine.pieces.store import PieceStore
+from isolux.engine.pieces.piece import Job, compute_job, error_to_json
+from isolux.engine.pieces.store import JobStore
 from isolux.vocabulary.errors import IsoluxError
 
 
 def main() -> None:
     """Compute the jobs of standard input, until it ends."""
-    store = PieceStore(sys.argv[1])
+    store = JobStore(sys.argv[1])
     out = sys.stdout
     sys.stdout = sys.stderr  # keeps prints of libraries out of the answers
     for line in sys.stdin:
-        print(json.dumps(_answer(store, json.loads(line))), file=out, flush=True)
+        print(json.dumps(_compute_line(store, json.loads(line))), file=out, flush=True)
 
 
-def _answer(store: PieceStore, job_fields: dict[str, Any]) -> dict[str, Any]:
-    job = Piece(**job_fields)
+def _compute_line(store: JobStore, job_fields: dict[str, Any]) -> dict[str, Any]:
+    job = Job(**job_fields)
     try:
-        store.commit(job.key, compute(job))
+        store.commit(job.key, compute_job(job))
     except IsoluxError as error:
-        return {"key": job.key, "error": told(error)}
+        return {"key": job.key, "error": error_to_json(error)}
     except Exception as error:  # noqa: BLE001 - the parent decides whether it is tried again
         return {"key": job.key, "lost": f"{type(error).__name__}: {error}"}
     return {"key": job.key}

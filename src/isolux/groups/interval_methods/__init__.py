@@ -14,23 +14,23 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.groups.estimates import Estimates, Group, Measure
-from isolux.groups.interval_methods.class_mean import class_shares, is_of_classes
-from isolux.groups.interval_methods.noisy import chance_of, down_by, is_enlarged
-from isolux.groups.interval_methods.number import of_numbers, within_range
-from isolux.groups.interval_methods.root import is_of_squares, roots
+from isolux.groups.interval_methods.class_mean import estimate_macro_averages, is_macro_average
+from isolux.groups.interval_methods.noisy import estimate_noise_bias, has_noise_bias, lower_by_bias
+from isolux.groups.interval_methods.number import build_number_interval, clip_to_range
+from isolux.groups.interval_methods.root import estimate_rms, is_root_mean_square
 from isolux.groups.means import Means, all_means
-from isolux.io.threads import quietly
-from isolux.stats.constants import NO_INTERVAL_BELOW
-from isolux.stats.design import Design
-from isolux.stats.drawn_design import DrawnDesign
+from isolux.io.threads import ignore_runtime_warnings
+from isolux.stats.constants import MIN_CLUSTERS_FOR_INTERVAL
+from isolux.stats.design import ClusterSums
+from isolux.stats.drawn_design import SurveyClusterSums
 from isolux.stats.intervals import (
     Interval,
-    bca,
-    logit_t,
-    no_spread,
+    bca_interval,
+    has_no_variation,
+    logit_interval_at_level,
     normal_quantile,
     percentile,
-    student_t,
+    t_interval_at_level,
 )
 from isolux.stats.proportions import clopper_pearson, wilson
 from isolux.stats.resampling.sums import jackknife_acceleration
@@ -39,16 +39,18 @@ from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Statistics
 
 
-def closed_form(name: str, mean: ClusterMeans, n_clusters: FloatArray, level: float) -> Interval:
+def closed_form_interval(
+    name: str, mean: ClusterMeans, n_clusters: FloatArray, level: float
+) -> Interval:
     """Wilson or Clopper–Pearson interval with the estimated design effect."""
-    n_units, proportion = mean.units, mean.value
+    n_units, proportion = mean.n_units, mean.value
     with np.errstate(divide="ignore", invalid="ignore"):
         # With n - 1, so that independent rows have a design effect of exactly 1.
         design_effects = (
             mean.variance * np.maximum(n_units - 1.0, 1.0) / (proportion * (1.0 - proportion))
         )
         largest_effect = n_units / n_clusters
-    is_degenerate = no_spread(proportion, np.sqrt(mean.variance))
+    is_degenerate = has_no_variation(proportion, np.sqrt(mean.variance))
     design_effects = np.where(
         is_degenerate, largest_effect, np.maximum(np.nan_to_num(design_effects, nan=1.0), 1.0)
     )
@@ -60,29 +62,29 @@ def closed_form(name: str, mean: ClusterMeans, n_clusters: FloatArray, level: fl
         level,
         design_effect=np.where(has_units, design_effects, 1.0),
     )
-    return Interval(bounds.low, bounds.high).show(has_units)
+    return Interval(bounds.low, bounds.high).apply_mask(has_units)
 
 
-OF_NUMBERS = "score, of numbers"
+SKEWNESS_ADJUSTED = "score, of numbers"
 """Name of the skewness-adjusted t interval."""
 
-OF_ROOTS = "root of a mean's"
+ROOT_MEAN_SQUARE = "root of a mean's"
 """Name of the root of the interval of a mean square."""
-OF_CLASSES = "score, of classes"
+MACRO_AVERAGE = "score, of classes"
 """Name of the interval of a macro-average from its classes' Wilson intervals."""
 
 
 def standard_error(
-    replicates: FloatArray, n_clusters: IntArray, cluster_sums: Design | None = None
+    replicates: FloatArray, n_clusters: IntArray, cluster_sums: ClusterSums | None = None
 ) -> FloatArray:
     """Estimate standard errors from replicates, with the factor sqrt(C / (C − 1)).
 
     Resampling C clusters has the variance of the sample with denominator C, not C − 1.
     """
-    with quietly(), np.errstate(divide="ignore", invalid="ignore"):
+    with ignore_runtime_warnings(), np.errstate(divide="ignore", invalid="ignore"):
         # Without a finite replicate the result is NaN.
         deviation = np.nanstd(replicates, axis=-1, ddof=1)
-        if isinstance(cluster_sums, DrawnDesign):
+        if isinstance(cluster_sums, SurveyClusterSums):
             return np.asarray(deviation)
         return np.asarray(
             deviation * np.sqrt(n_clusters / np.where(n_clusters > 1, n_clusters - 1.0, np.nan))
@@ -93,14 +95,14 @@ def standard_error(
 class _MeasureColumn:
     """Estimates of one measure in all groups ``[g]``: the input of an interval method."""
 
-    design: Design
+    cluster_sums: ClusterSums
     measure: Measure
     mean: ClusterMeans | None
     value: FloatArray
     replicates: FloatArray
     se: FloatArray
-    clusters: IntArray
-    families: IntArray
+    n_clusters: IntArray
+    attribute_numbers: IntArray
     spec: Statistics
 
     @property
@@ -117,49 +119,62 @@ class _MeasureColumn:
         return self.mean
 
     @property
-    def worth(self) -> FloatArray:
+    def n_effective_clusters(self) -> FloatArray:
         """Effective number of clusters: degrees of freedom + 1 of a mean, else their number."""
-        return self.clusters.astype(float) if self.mean is None else self.mean.freedom + 1.0
+        return self.n_clusters.astype(float) if self.mean is None else self.mean.dof + 1.0
 
 
-def _of_classes(column: _MeasureColumn) -> Interval:
-    macro_averages = class_shares(column.design, column.measure, column.rows, column.value)
-    error = standard_error(column.replicates, column.clusters, column.design)
-    return macro_averages.ends(column.z, macro_averages.together(error))
+def _macro_average_interval(column: _MeasureColumn) -> Interval:
+    macro_averages = estimate_macro_averages(
+        column.cluster_sums, column.measure, column.rows, column.value
+    )
+    error = standard_error(column.replicates, column.n_clusters, column.cluster_sums)
+    return macro_averages.interval(column.z, macro_averages.covariance_ratio(error))
 
 
 def _bca_interval(column: _MeasureColumn) -> Interval:
     assert column.measure.columns is not None  # noqa: S101 - choose_method gives bca to sums only
-    acceleration = jackknife_acceleration(column.design, column.measure.columns, column.rows)
-    return bca(column.value, column.replicates, acceleration, column.spec.level)
+    acceleration = jackknife_acceleration(column.cluster_sums, column.measure.columns, column.rows)
+    return bca_interval(column.value, column.replicates, acceleration, column.spec.level)
 
 
 def _closed_form_interval(column: _MeasureColumn) -> Interval:
     name = column.spec.interval
-    return closed_form(name, column.cluster_mean, column.clusters.astype(float), column.spec.level)
+    return closed_form_interval(
+        name, column.cluster_mean, column.n_clusters.astype(float), column.spec.level
+    )
 
 
 def _student_interval(column: _MeasureColumn) -> Interval:
-    return within_range(
-        student_t(column.value, column.se, column.worth, column.spec.level), column.measure
+    return clip_to_range(
+        t_interval_at_level(
+            column.value, column.se, column.n_effective_clusters, column.spec.level
+        ),
+        column.measure,
     )
 
 
 def _skewness_adjusted_interval(column: _MeasureColumn) -> Interval:
-    build_interval = of_numbers(column.cluster_mean, column.families, column.measure)
+    build_interval = build_number_interval(
+        column.cluster_mean, column.attribute_numbers, column.measure
+    )
     return build_interval(column.z)
 
 
 def _rms_interval(column: _MeasureColumn) -> Interval:
-    return roots(column.design, column.measure, column.families).interval(column.z)
+    return estimate_rms(column.cluster_sums, column.measure, column.attribute_numbers).interval(
+        column.z
+    )
 
 
 _METHODS: dict[str, Callable[[_MeasureColumn], Interval]] = {
     "score": lambda column: column.cluster_mean.score_interval(column.z),
-    OF_NUMBERS: _skewness_adjusted_interval,
-    OF_ROOTS: _rms_interval,
-    OF_CLASSES: _of_classes,
-    "logit-t": lambda column: logit_t(column.value, column.se, column.worth, column.spec.level),
+    SKEWNESS_ADJUSTED: _skewness_adjusted_interval,
+    ROOT_MEAN_SQUARE: _rms_interval,
+    MACRO_AVERAGE: _macro_average_interval,
+    "logit-t": lambda column: logit_interval_at_level(
+        column.value, column.se, column.n_effective_clusters, column.spec.level
+    ),
     "t": _student_interval,
     "bca": _bca_interval,
     "percentile": lambda column: percentile(column.replicates, column.spec.level),
@@ -168,23 +183,23 @@ _METHODS: dict[str, Callable[[_MeasureColumn], Interval]] = {
 }
 
 
-def intervals_at(estimates: Estimates, spec: Statistics) -> Interval:
+def recompute_intervals(estimates: Estimates, spec: Statistics) -> Interval:
     """Recompute the intervals of estimates at another level or by another method."""
-    interval, _ = intervals(
-        estimates.design,
+    interval, _ = compute_intervals(
+        estimates.cluster_sums,
         estimates.measures,
         estimates.value,
         estimates.replicates,
         estimates.standard_error,
         estimates.n_clusters,
         spec,
-        attribute_of_group=families_of(estimates.groups),
+        attribute_of_group=attribute_index(estimates.groups),
     )
     return interval
 
 
-def intervals(
-    cluster_sums: Design,
+def compute_intervals(
+    cluster_sums: ClusterSums,
     measures: tuple[Measure, ...],
     estimates: FloatArray,
     replicates: FloatArray,
@@ -212,19 +227,19 @@ def intervals(
         )
         name = choose_method(measure, means[j], spec)
         interval = _METHODS[name](_MeasureColumn(cluster_sums, measure, means[j], *column_values))
-        if is_enlarged(measure):
-            interval = down_by(
-                interval, chance_of(cluster_sums, measure, np.arange(len(estimates))).added
+        if has_noise_bias(measure):
+            interval = lower_by_bias(
+                interval, estimate_noise_bias(cluster_sums, measure, np.arange(len(estimates))).bias
             )
-        is_shown = (n_clusters[:, j] >= NO_INTERVAL_BELOW) & np.isfinite(estimates[:, j])
+        is_shown = (n_clusters[:, j] >= MIN_CLUSTERS_FOR_INTERVAL) & np.isfinite(estimates[:, j])
         low[:, j], high[:, j] = np.where(is_shown, (interval.low, interval.high), np.nan)
-        has_edge = name == "logit-t" or (name == OF_NUMBERS and measure.fraction)
-        is_at_edge = has_edge & no_spread(estimates[:, j], se[:, j])
+        has_edge = name == "logit-t" or (name == SKEWNESS_ADJUSTED and measure.is_fraction)
+        is_at_edge = has_edge & has_no_variation(estimates[:, j], se[:, j])
         method[:, j] = np.where(is_at_edge, "wilson, one per cluster", name)
     return Interval(low, high), method
 
 
-def families_of(groups: Sequence[Group]) -> IntArray:
+def attribute_index(groups: Sequence[Group]) -> IntArray:
     """Return the number of each group's attribute, 0 for overall: ``[g]``."""
     number_by_attribute = {
         name: k for k, name in enumerate(dict.fromkeys(group.attribute for group in groups))
@@ -236,14 +251,14 @@ def choose_method(measure: Measure, mean: ClusterMeans | None, spec: Statistics)
     """Choose the interval method of a measure under the settings."""
     if spec.interval == "score":
         if mean is not None:
-            return "score" if mean.shares else OF_NUMBERS
-        if is_of_classes(measure) or is_of_squares(measure):
-            return OF_CLASSES if is_of_classes(measure) else OF_ROOTS
+            return "score" if mean.is_proportion else SKEWNESS_ADJUSTED
+        if is_macro_average(measure) or is_root_mean_square(measure):
+            return MACRO_AVERAGE if is_macro_average(measure) else ROOT_MEAN_SQUARE
     if spec.interval == "bca":
         return "bca" if measure.columns is not None else "percentile"
     if spec.interval == "percentile":
         return "percentile"
-    if not measure.fraction:
+    if not measure.is_fraction:
         return "t"
     is_closed = spec.interval in ("wilson", "clopper-pearson") and measure.mean is not None
     return spec.interval if is_closed else "logit-t"

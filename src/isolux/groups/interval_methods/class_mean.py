@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from isolux.groups.estimates import Measure
-from isolux.groups.means import means_of, means_of_others
-from isolux.stats.constants import CLASS_RATIOS
-from isolux.stats.design import Design
+from isolux.groups.means import complement_means_of, group_means_of
+from isolux.stats.constants import MACRO_SE_RATIO_LIMITS
+from isolux.stats.design import ClusterSums
 from isolux.stats.intervals import Interval
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray, IntArray
@@ -28,21 +28,23 @@ _Z_95 = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True)
-class ClassShares:
+class MacroAverages:
     """Class proportions and macro-averages of g groups.
 
     Parameters
     ----------
-    shares : list of ClusterMeans
+    class_means : list of ClusterMeans
         One for each class, each with g groups.
     value : [g] float
         The macro-average over the classes that occur.
     """
 
-    shares: list[ClusterMeans]
+    class_means: list[ClusterMeans]
     value: FloatArray
 
-    def ends(self, z: float | FloatArray, covariance_ratio: FloatArray | float = 1.0) -> Interval:
+    def interval(
+        self, z: float | FloatArray, covariance_ratio: FloatArray | float = 1.0
+    ) -> Interval:
         """Return each macro-average's interval at z: ``[g]`` or ``[k, g]``."""
         variance, centre_mean, unit_share = self._at_centres(z)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -61,11 +63,11 @@ class ClassShares:
         low = np.where(mean_value <= 0.0, 0.0, np.maximum(centre - half_width, 0.0))
         high = np.where(mean_value >= 1.0, 1.0, np.minimum(centre + half_width, 1.0))
         is_known = np.isfinite(n)
-        return Interval(low, high).show(is_known)
+        return Interval(low, high).apply_mask(is_known)
 
     def mean(self) -> FloatArray:
         """Return the mean of the proportions of the classes that occur: ``[g]``."""
-        values = np.stack([class_mean.value for class_mean in self.shares])
+        values = np.stack([class_mean.value for class_mean in self.class_means])
         occurs = np.isfinite(values)
         total = np.where(occurs, values, 0.0).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -79,10 +81,10 @@ class ClassShares:
         """Return variance, value with classes at their Wilson centres, and the unit share."""
         variance = centre_sum = unit_sum = added_units = n_classes = np.zeros(len(self.value))
         z_squared = np.square(z)
-        for class_mean in self.shares:
+        for class_mean in self.class_means:
             occurs = np.isfinite(class_mean.value)
             with np.errstate(divide="ignore", invalid="ignore"):
-                n = class_mean.units / class_mean.design_effect(z)
+                n = class_mean.n_units / class_mean.design_effect(z)
                 centre = (class_mean.value * n + z_squared / 2.0) / (n + z_squared)
                 # Wilson's centre is the estimate with z² pseudo-units, half of them events.
                 class_variance = centre * (1.0 - centre) / (n + z_squared)
@@ -100,13 +102,13 @@ class ClassShares:
                 unit_sum / (unit_sum + added_units),
             )
 
-    def together(self, standard_error: FloatArray) -> FloatArray:
+    def covariance_ratio(self, standard_error: FloatArray) -> FloatArray:
         """Return the ratio of replicates' to independent classes' standard error: ``[g]``.
 
         Shapes: ``standard_error`` [g].
         """
         variance, n_classes = np.zeros((2, len(self.value)))
-        for class_mean in self.shares:
+        for class_mean in self.class_means:
             occurs = np.isfinite(class_mean.value)
             variance += np.where(occurs, class_mean.variance, 0.0)
             n_classes += occurs
@@ -114,37 +116,39 @@ class ClassShares:
             # Classes are independent in the denominator; clusters are shared in the numerator.
             ratio = standard_error / (np.sqrt(variance) / n_classes)
         return np.where(
-            variance > _ZERO_VARIANCE, np.clip(np.nan_to_num(ratio, nan=1.0), *CLASS_RATIOS), 1.0
+            variance > _ZERO_VARIANCE,
+            np.clip(np.nan_to_num(ratio, nan=1.0), *MACRO_SE_RATIO_LIMITS),
+            1.0,
         )
 
 
-def is_of_classes(measure: Measure) -> bool:
+def is_macro_average(measure: Measure) -> bool:
     """Check whether a measure is a macro-average of proportions."""
-    return measure.columns is not None and measure.columns.statistic.of_classes
+    return measure.columns is not None and measure.columns.statistic.is_macro_average
 
 
-def class_shares(
-    cluster_sums: Design,
+def estimate_macro_averages(
+    cluster_sums: ClusterSums,
     measure: Measure,
     rows: IntArray,
     mean_values: FloatArray,
     *,
-    others: bool = False,
-) -> ClassShares:
+    of_complement: bool = False,
+) -> MacroAverages:
     """Estimate each class's proportion, for rows of the cluster sums and their values."""
     columns = measure.columns
     assert columns is not None  # noqa: S101 - callers ask of means of classes only
     n_classes = (columns.stop - columns.start) // 2
     hits = range(columns.start, columns.start + n_classes)
-    reduce_clusters = means_of_others if others else means_of
+    reduce_clusters = complement_means_of if of_complement else group_means_of
     class_means = [
         reduce_clusters(cluster_sums, replace(measure, mean=(k, k + n_classes)), rows) for k in hits
     ]
-    return ClassShares(class_means, mean_values)
+    return MacroAverages(class_means, mean_values)
 
 
-def at_least_of_classes(
-    cluster_sums: Design,
+def floor_macro_standard_errors(
+    cluster_sums: ClusterSums,
     measures: Sequence[Measure],
     mean_values: FloatArray,
     standard_error: FloatArray,
@@ -153,9 +157,9 @@ def at_least_of_classes(
     raised = standard_error.copy()
     rows = np.arange(len(raised))
     for j, measure in enumerate(measures):
-        if is_of_classes(measure):
-            macro_averages = class_shares(cluster_sums, measure, rows, mean_values[:, j])
-            min_error = macro_averages.standard_error() * macro_averages.together(
+        if is_macro_average(measure):
+            macro_averages = estimate_macro_averages(cluster_sums, measure, rows, mean_values[:, j])
+            min_error = macro_averages.standard_error() * macro_averages.covariance_ratio(
                 standard_error[:, j]
             )
             raised[:, j] = np.fmax(raised[:, j], min_error)

@@ -30,35 +30,37 @@ from dataclasses import dataclass
 import numpy as np
 
 from isolux.groups.estimates import Measure
-from isolux.stats.constants import HALF_LENT_SQUARES
-from isolux.stats.intervals import Interval, logit_reach, quantile, student_reach
+from isolux.stats.constants import HALF_WEIGHT_POOLED_DOF
+from isolux.stats.intervals import Interval, logit_interval, t_from_z, t_interval
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class Slopes:
+class VarianceSlopes:
     """Slope of each mean's variance in the mean: ``[g]``, for the lower and the upper bound."""
 
-    down: FloatArray
-    up: FloatArray
+    lower: FloatArray
+    upper: FloatArray
 
-    def at(self, rows: IntArray) -> Slopes:
+    def take(self, rows: IntArray) -> VarianceSlopes:
         """Select groups by index."""
-        return Slopes(self.down[rows], self.up[rows])
+        return VarianceSlopes(self.lower[rows], self.upper[rows])
 
 
-def slopes_of(means: ClusterMeans, family: IntArray | None = None) -> Slopes | None:
+def estimate_variance_slopes(
+    means: ClusterMeans, family: IntArray | None = None
+) -> VarianceSlopes | None:
     """Estimate variance slopes, pooled over the groups of an attribute.
 
     Shapes: ``family`` [g].
     """
-    if means.lean is None or means.lean_error is None or means.peaked is None:
+    if means.variance_slope is None or means.variance_slope_se is None or means.kurtosis is None:
         return None
-    group_slopes = _shrink_slope(means.lean, means.lean_error)
+    group_slopes = _shrink_slope(means.variance_slope, means.variance_slope_se)
     if family is None:
-        return Slopes(group_slopes, group_slopes)
-    n_clusters = means.freedom + 1.0
+        return VarianceSlopes(group_slopes, group_slopes)
+    n_clusters = means.dof + 1.0
 
     def sum_by_family(x: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(family, weights=x)[family], dtype=np.float64)
@@ -66,9 +68,12 @@ def slopes_of(means: ClusterMeans, family: IntArray | None = None) -> Slopes | N
     family_clusters = sum_by_family(np.where(np.isfinite(means.value), n_clusters, 0.0))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # Cumulants of row sums are additive, so that groups of different sizes can be pooled.
-        second_cumulants = _finite(means.variance * means.units**2)
-        slopes, slope_errors = (_finite(x * means.units) for x in (means.lean, means.lean_error))
-        fourth_cumulants = _finite(means.peaked / n_clusters) * second_cumulants**2
+        second_cumulants = _zero_if_not_finite(means.variance * means.n_units**2)
+        slopes, slope_errors = (
+            _zero_if_not_finite(x * means.n_units)
+            for x in (means.variance_slope, means.variance_slope_se)
+        )
+        fourth_cumulants = _zero_if_not_finite(means.kurtosis / n_clusters) * second_cumulants**2
         family_second = sum_by_family(second_cumulants)
         # Third cumulants are summed over the family, and divided by the summed second ones.
         slopes = sum_by_family(slopes * second_cumulants) / family_second
@@ -76,35 +81,37 @@ def slopes_of(means: ClusterMeans, family: IntArray | None = None) -> Slopes | N
             np.sqrt(sum_by_family((slope_errors * second_cumulants) ** 2)) / family_second
         )
         family_kurtosis = family_clusters * sum_by_family(fourth_cumulants) / family_second**2
-        variance_dof = 2.0 * means.freedom / np.maximum(family_kurtosis - 1.0, 1e-9)
+        variance_dof = 2.0 * means.dof / np.maximum(family_kurtosis - 1.0, 1e-9)
         pooled_slopes = (
             _shrink_slope(slopes, slope_errors)
-            / means.units
+            / means.n_units
             * variance_dof
-            / (variance_dof + HALF_LENT_SQUARES)
+            / (variance_dof + HALF_WEIGHT_POOLED_DOF)
         )
-    pooled_slopes = _finite(pooled_slopes)
-    return Slopes(np.minimum(group_slopes, pooled_slopes), np.maximum(group_slopes, pooled_slopes))
+    pooled_slopes = _zero_if_not_finite(pooled_slopes)
+    return VarianceSlopes(
+        np.minimum(group_slopes, pooled_slopes), np.maximum(group_slopes, pooled_slopes)
+    )
 
 
 def _shrink_slope(slope: FloatArray, slope_error: FloatArray) -> FloatArray:
     """Shrink uncertain slopes: half of a slope of 0.7 standard errors counts."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return _finite(slope * (slope**2 / (slope**2 + slope_error**2 / 2.0)))
+        return _zero_if_not_finite(slope * (slope**2 / (slope**2 + slope_error**2 / 2.0)))
 
 
-def _finite(x: FloatArray) -> FloatArray:
+def _zero_if_not_finite(x: FloatArray) -> FloatArray:
     """Replace values that are not finite by 0."""
     return np.where(np.isfinite(x), x, 0.0)
 
 
-def number_interval(
-    means: ClusterMeans, slopes: Slopes, z: float | FloatArray, *, fraction: bool
+def skewness_adjusted_interval(
+    means: ClusterMeans, slopes: VarianceSlopes, z: float | FloatArray, *, is_fraction: bool
 ) -> Interval:
     """Return skewness-adjusted intervals of means at normal quantile z (Johnson, Hall)."""
-    build_interval = logit_reach if fraction else student_reach
-    base_interval = build_interval(means.value, np.sqrt(means.variance), means.freedom, z)
-    t_squared = quantile(z, means.freedom) ** 2
+    build_interval = logit_interval if is_fraction else t_interval
+    base_interval = build_interval(means.value, np.sqrt(means.variance), means.dof, z)
+    t_squared = t_from_z(z, means.dof) ** 2
     student_half_width = np.sqrt(t_squared * means.variance)
 
     def lengthen(half_width: FloatArray, slope: FloatArray) -> FloatArray:
@@ -116,30 +123,32 @@ def number_interval(
         )
 
     with np.errstate(invalid="ignore", over="ignore"):
-        low = means.value - lengthen(means.value - base_interval.low, -slopes.down)
-        high = means.value + lengthen(base_interval.high - means.value, slopes.up)
-    if fraction:
+        low = means.value - lengthen(means.value - base_interval.low, -slopes.lower)
+        high = means.value + lengthen(base_interval.high - means.value, slopes.upper)
+    if is_fraction:
         low, high = np.maximum(low, 0.0), np.minimum(high, 1.0)
     return Interval(low, high)
 
 
-def of_numbers(
+def build_number_interval(
     mean: ClusterMeans, families: IntArray | None, measure: Measure
 ) -> Callable[[float], Interval]:
     """Build the function of z that returns the default intervals of means of numbers.
 
     Shapes: ``families`` [g].
     """
-    slopes = slopes_of(mean, families)
+    slopes = estimate_variance_slopes(mean, families)
     assert slopes is not None  # noqa: S101 - nor of shares
 
     def build_interval(z: float) -> Interval:
-        return within_range(number_interval(mean, slopes, z, fraction=measure.fraction), measure)
+        return clip_to_range(
+            skewness_adjusted_interval(mean, slopes, z, is_fraction=measure.is_fraction), measure
+        )
 
     return build_interval
 
 
-def within_range(interval: Interval, measure: Measure) -> Interval:
+def clip_to_range(interval: Interval, measure: Measure) -> Interval:
     """Clip an interval to the metric's range: a correlation is within −1 and 1."""
     low, high = measure.info.low, measure.info.high
     floor, ceiling = (-np.inf if low is None else low), (np.inf if high is None else high)

@@ -29,22 +29,26 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.groups.estimates import Measure
-from isolux.groups.interval_methods.number import Slopes, number_interval, slopes_of
-from isolux.groups.means import means_of
-from isolux.stats.constants import (
-    FLATTER_P,
-    FLATTEST_INDEX,
-    LENDING_CLUSTERS,
-    OTHERS_LOGS,
-    PRIOR_INDEX,
-    PRIOR_LOGS,
-    TAIL_DOUBT,
-    TAIL_SHARE,
-    WHOLE_SHARE,
+from isolux.groups.interval_methods.number import (
+    VarianceSlopes,
+    estimate_variance_slopes,
+    skewness_adjusted_interval,
 )
-from isolux.stats.design import Design
+from isolux.groups.means import group_means_of
+from isolux.stats.constants import (
+    HEAVIER_TAIL_P,
+    MAX_INFINITE_MEAN_PROBABILITY,
+    MIN_CLUSTERS_FOR_TAIL,
+    MIN_SHARE_OF_OVERALL,
+    MIN_TAIL_INDEX,
+    POOLED_TAIL_LOGS,
+    PRIOR_TAIL_INDEX,
+    PRIOR_TAIL_LOGS,
+    TAIL_SHARE,
+)
+from isolux.stats.design import ClusterSums
 from isolux.stats.intervals import Interval
-from isolux.stats.rows import entries, take_rows
+from isolux.stats.rows import align_entries, take_rows
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Statistics
@@ -55,53 +59,56 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class FarTails:
+class HeavyTails:
     """The tails of groups' numbers; arrays ``[g]``, overall first.
 
     Parameters
     ----------
-    logs : float
+    log_excess_sum : float
         Sum of the log excesses of the tail's numbers over the cut; infinite where the cut is 0.
-    among : int
+    n_tail_clusters : int
         Clusters in the tail.
     cut : float
         The largest number that is not in the tail.
-    share : float
+    tail_weight_share : float
         Share of the group's units that the tail's clusters have.
-    adds : float
+    tail_contribution : float
         Contribution of the tail to the mean.
-    clusters : int
+    n_clusters : int
         All clusters of the group.
     """
 
-    logs: FloatArray
-    among: IntArray
+    log_excess_sum: FloatArray
+    n_tail_clusters: IntArray
     cut: FloatArray
-    share: FloatArray
-    adds: FloatArray
-    clusters: IntArray
+    tail_weight_share: FloatArray
+    tail_contribution: FloatArray
+    n_clusters: IntArray
 
-    def index(self, family: IntArray) -> TailIndex:
+    def tail_index(self, family: IntArray) -> TailIndex:
         """Return the posterior of each group's tail index.
 
         Shapes: ``family`` [g].
         """
-        has_enough_clusters = self.clusters >= LENDING_CLUSTERS
+        has_enough_clusters = self.n_clusters >= MIN_CLUSTERS_FOR_TAIL
         log_sums, n_tail = (
-            np.where(has_enough_clusters, self.logs, 0.0),
-            np.where(has_enough_clusters, self.among, 0),
+            np.where(has_enough_clusters, self.log_excess_sum, 0.0),
+            np.where(has_enough_clusters, self.n_tail_clusters, 0),
         )
         family_n_tail, family_log_sums = (
             np.bincount(family, weights=x).astype(np.float64) for x in (n_tail, log_sums)
         )
         has_heavier_tail = self._has_heavier_tail((family_log_sums, family_n_tail), family)
         family_clusters = np.bincount(
-            family, weights=np.where(has_enough_clusters, self.clusters, 0)
+            family, weights=np.where(has_enough_clusters, self.n_clusters, 0)
         )
-        covers_overall = family_clusters >= WHOLE_SHARE * self.clusters[0]
+        covers_overall = family_clusters >= MIN_SHARE_OF_OVERALL * self.n_clusters[0]
         covers_overall &= np.bincount(family, weights=has_heavier_tail) == 0
         # Gamma posterior of each family's index, with the prior's pseudo-observations.
-        shape, rate = family_n_tail + PRIOR_LOGS, family_log_sums + PRIOR_LOGS / PRIOR_INDEX
+        shape, rate = (
+            family_n_tail + PRIOR_TAIL_LOGS,
+            family_log_sums + PRIOR_TAIL_LOGS / PRIOR_TAIL_INDEX,
+        )
         lightest = (
             int(np.argmax(np.where(covers_overall, shape / rate, 0.0)))
             if covers_overall.any()
@@ -110,9 +117,11 @@ class FarTails:
         # Overall uses the lightest tail of the attributes that cover nearly all clusters.
         family_used = np.where(np.arange(len(family)) == 0, lightest, family)
         with np.errstate(divide="ignore", invalid="ignore"):
-            own_rates = self.logs + OTHERS_LOGS * (family_log_sums / family_n_tail)[family]
+            own_rates = (
+                self.log_excess_sum + POOLED_TAIL_LOGS * (family_log_sums / family_n_tail)[family]
+            )
         return TailIndex(
-            np.where(has_heavier_tail, self.among + OTHERS_LOGS, shape[family_used]),
+            np.where(has_heavier_tail, self.n_tail_clusters + POOLED_TAIL_LOGS, shape[family_used]),
             np.where(has_heavier_tail, own_rates, rate[family_used]),
         )
 
@@ -123,25 +132,34 @@ class FarTails:
         from scipy.special import fdtrc
 
         h, k = (x[family] for x in family_sums)
-        is_tested = (family > 0) & (self.clusters >= LENDING_CLUSTERS) & (k > self.among)
+        is_tested = (
+            (family > 0) & (self.n_clusters >= MIN_CLUSTERS_FOR_TAIL) & (k > self.n_tail_clusters)
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
-            others_mean = (h - self.logs) / (k - self.among)
+            others_mean = (h - self.log_excess_sum) / (k - self.n_tail_clusters)
             # Log excesses are exponential, so the ratio of two means has an F distribution.
-            ratio = np.where(is_tested, self.logs / self.among / others_mean, 0.0)
-            is_heavier = fdtrc(2.0 * self.among, 2.0 * (k - self.among), ratio) <= FLATTER_P
+            ratio = np.where(
+                is_tested, self.log_excess_sum / self.n_tail_clusters / others_mean, 0.0
+            )
+            is_heavier = (
+                fdtrc(2.0 * self.n_tail_clusters, 2.0 * (k - self.n_tail_clusters), ratio)
+                <= HEAVIER_TAIL_P
+            )
         return np.asarray(is_tested & is_heavier)
 
-    def at(self, rows: IntArray) -> FarTails:
+    def take(self, rows: IntArray) -> HeavyTails:
         """Return some of the groups."""
-        tails: FarTails = take_rows(self, rows)
+        tails: HeavyTails = take_rows(self, rows)
         return tails
 
-    def highest(self, means: FloatArray, tail_index: FloatArray) -> FloatArray:
+    def upper_means(self, means: FloatArray, tail_index: FloatArray) -> FloatArray:
         """Return the means if the tails had the mean of a Pareto distribution with an index."""
-        bounded_index = np.maximum(tail_index, FLATTEST_INDEX)
+        bounded_index = np.maximum(tail_index, MIN_TAIL_INDEX)
         return np.asarray(
             # The tail's observed contribution is replaced by that of a Pareto tail, u a / (a - 1).
-            means - self.adds + self.share * self.cut * bounded_index / (bounded_index - 1.0)
+            means
+            - self.tail_contribution
+            + self.tail_weight_share * self.cut * bounded_index / (bounded_index - 1.0)
         )
 
 
@@ -163,36 +181,36 @@ class TailIndex:
     shape: FloatArray
     rate: FloatArray
 
-    def at(self, rows: IntArray) -> TailIndex:
+    def take(self, rows: IntArray) -> TailIndex:
         """Return some of the groups."""
         return TailIndex(self.shape[rows], self.rate[rows])
 
-    def at_least(self, probability: FloatArray | float) -> FloatArray:
+    def lower_bound(self, probability: FloatArray | float) -> FloatArray:
         """Return the posterior quantile of the index: it is larger but with this probability."""
         from scipy.special import gammaincinv
 
         return np.asarray(gammaincinv(self.shape, probability) / self.rate)
 
 
-def far_tails(sums: csr_array, counts: csr_array, multiplicity: IntArray) -> FarTails:
+def find_tails(sums: csr_array, counts: csr_array, multiplicity: IntArray) -> HeavyTails:
     """Find the tails of groups' numbers, with one number per cluster, its mean.
 
     Shapes: ``sums, counts`` [g, n_distinct], ``multiplicity`` [n_distinct].
     """
-    rows, s, n, c = entries(sums, counts, multiplicity)
+    rows, s, n, c = align_entries(sums, counts, multiplicity)
     row_bounds = np.searchsorted(rows, np.arange(sums.shape[0] + 1))
     row_slices = [
         slice(*pair) for pair in zip(row_bounds[:-1].tolist(), row_bounds[1:].tolist(), strict=True)
     ]
     tails = [_find_tail(s[p], n[p], c[p]) for p in row_slices]
     columns = [np.array(column) for column in zip(*tails, strict=True)]
-    return FarTails(*columns)
+    return HeavyTails(*columns)
 
 
 def _find_tail(
     s: FloatArray, n: FloatArray, c: FloatArray
 ) -> tuple[float, int, float, float, float, int]:
-    """Compute the tail of one group: the fields of ``FarTails``."""
+    """Compute the tail of one group: the fields of ``HeavyTails``."""
     n_clusters = int(c.sum())
     if not n_clusters:
         return 0.0, 0, 0.0, 0.0, 0.0, 0
@@ -234,83 +252,94 @@ def _find_tail(
     )
 
 
-def is_of_squares(measure: Measure) -> bool:
+def is_root_mean_square(measure: Measure) -> bool:
     """Check whether a measure is a root mean square."""
-    return measure.columns is not None and measure.columns.statistic.of_squares
+    return measure.columns is not None and measure.columns.statistic.is_root_mean
 
 
-def mean_of_squares(measure: Measure) -> Measure:
+def mean_square_of(measure: Measure) -> Measure:
     """Return the measure of the mean square under the root."""
     assert measure.columns is not None  # noqa: S101 - callers ask ``is_of_squares``
     start = measure.columns.start
     return replace(measure, mean=(start, start + 1))
 
 
-def tails_of_squares(cluster_sums: Design, measure: Measure, n_groups: int) -> FarTails:
+def find_squared_error_tails(
+    cluster_sums: ClusterSums, measure: Measure, n_groups: int
+) -> HeavyTails:
     """Find the tails of squared errors, overall and by group."""
-    sums, counts = mean_of_squares(measure).mean_columns
+    sums, counts = mean_square_of(measure).mean_columns
     rows = np.arange(n_groups)
-    return far_tails(
-        cluster_sums.rows(rows, sums), cluster_sums.rows(rows, counts), cluster_sums.copies
+    return find_tails(
+        cluster_sums.group_rows(rows, sums),
+        cluster_sums.group_rows(rows, counts),
+        cluster_sums.multiplicity,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Roots:
+class RmsEstimates:
     """Root mean squares of groups, with what their intervals need.
 
     Parameters
     ----------
     mean : ClusterMeans
         Means of the squares.
-    slopes : Slopes
-    tails : FarTails
+    variance_slopes : Slopes
+    tails : HeavyTails
     index : TailIndex
     """
 
     mean: ClusterMeans
-    slopes: Slopes
-    tails: FarTails
+    variance_slopes: VarianceSlopes
+    tails: HeavyTails
     index: TailIndex
 
-    def at(self, rows: IntArray) -> Roots:
+    def take(self, rows: IntArray) -> RmsEstimates:
         """Return some of the groups."""
-        return Roots(
-            self.mean.at(rows), self.slopes.at(rows), self.tails.at(rows), self.index.at(rows)
+        return RmsEstimates(
+            self.mean.take(rows),
+            self.variance_slopes.take(rows),
+            self.tails.take(rows),
+            self.index.take(rows),
         )
 
-    def interval(self, z: FloatArray | float, *, careful: bool = False) -> Interval:
+    def interval(self, z: FloatArray | float, *, conservative: bool = False) -> Interval:
         """Return the intervals at z, with upper bounds that allow for heavy tails.
 
-        ``careful``: for a one-sided bound, with the tail probability of a two-sided interval.
+        ``conservative``: for a one-sided bound, with the tail probability of a two-sided interval.
         """
         from scipy.special import ndtr
 
-        mean_interval = number_interval(self.mean, self.slopes, z, fraction=False)
+        mean_interval = skewness_adjusted_interval(
+            self.mean, self.variance_slopes, z, is_fraction=False
+        )
         # A conservative bound uses the tail probability of a two-sided interval.
-        index = self.index.at_least(ndtr(-np.asarray(z)) / (2.0 if careful else 1.0))
-        high = np.fmax(mean_interval.high, self.tails.highest(self.mean.value, index))
-        return root_of(Interval(mean_interval.low, high))
+        index = self.index.lower_bound(ndtr(-np.asarray(z)) / (2.0 if conservative else 1.0))
+        high = np.fmax(mean_interval.high, self.tails.upper_means(self.mean.value, index))
+        return root_of_interval(Interval(mean_interval.low, high))
 
 
-def roots(cluster_sums: Design, measure: Measure, attribute_numbers: IntArray) -> Roots:
+def estimate_rms(
+    cluster_sums: ClusterSums, measure: Measure, attribute_numbers: IntArray
+) -> RmsEstimates:
     """Estimate the root mean squares, overall and by group.
 
     Shapes: ``attribute_numbers`` [g].
     """
-    mean = means_of(cluster_sums, mean_of_squares(measure), np.arange(len(attribute_numbers)))
-    variance_slopes = slopes_of(mean, attribute_numbers)
+    mean = group_means_of(cluster_sums, mean_square_of(measure), np.arange(len(attribute_numbers)))
+    variance_slopes = estimate_variance_slopes(mean, attribute_numbers)
     assert variance_slopes is not None  # noqa: S101 - squares are no shares
-    tails = tails_of_squares(cluster_sums, measure, len(attribute_numbers))
-    return Roots(mean, variance_slopes, tails, tails.index(attribute_numbers))
+    tails = find_squared_error_tails(cluster_sums, measure, len(attribute_numbers))
+    return RmsEstimates(mean, variance_slopes, tails, tails.tail_index(attribute_numbers))
 
 
-def root_of(interval: Interval) -> Interval:
+def root_of_interval(interval: Interval) -> Interval:
     """Take the root of both bounds; negative ones count as 0.
 
     Examples
     --------
-    >>> found = root_of(Interval(np.array([-1.0]), np.array([9.0])))
+    >>> found = root_of_interval(Interval(np.array([-1.0]), np.array([9.0])))
     >>> found.low.item(), found.high.item()
     (0.0, 3.0)
     """
@@ -318,14 +347,14 @@ def root_of(interval: Interval) -> Interval:
     return Interval(low, high)
 
 
-Marks = npt.NDArray[np.object_]
+CellTexts = npt.NDArray[np.object_]
 
 
-def mark_far_errors(
-    cluster_sums: Design,
+def flag_heavy_tails(
+    cluster_sums: ClusterSums,
     measures: tuple[Measure, ...],
     attribute_numbers: IntArray,
-    cells: tuple[Marks, Marks],
+    cells: tuple[CellTexts, CellTexts],
     spec: Statistics,
 ) -> None:
     """Flag root mean squares that depend on few errors, or with a too heavy tail.
@@ -333,28 +362,30 @@ def mark_far_errors(
     Shapes: ``attribute_numbers`` [g], ``cells`` [g, m].
     """
     status, reason = cells
-    multiplicity = cluster_sums.copies.astype(np.float64)
+    multiplicity = cluster_sums.multiplicity.astype(np.float64)
     for j, measure in enumerate(measures):
-        if not is_of_squares(measure):
+        if not is_root_mean_square(measure):
             continue
-        sums, _ = mean_of_squares(measure).mean_columns
-        squared_errors = cluster_sums.rows(np.arange(len(status)), sums)
-        n_effective = _worth(squared_errors @ multiplicity, squared_errors.power(2) @ multiplicity)
-        tails = tails_of_squares(cluster_sums, measure, len(status))
-        index = tails.index(attribute_numbers).at_least(TAIL_DOUBT)
+        sums, _ = mean_square_of(measure).mean_columns
+        squared_errors = cluster_sums.group_rows(np.arange(len(status)), sums)
+        n_effective = _effective_number(
+            squared_errors @ multiplicity, squared_errors.power(2) @ multiplicity
+        )
+        tails = find_squared_error_tails(cluster_sums, measure, len(status))
+        index = tails.tail_index(attribute_numbers).lower_bound(MAX_INFINITE_MEAN_PROBABILITY)
         for g in np.flatnonzero(status[:, j] == Status.OK.value):
             if n_effective[g] < spec.min_clusters:
                 reason[g, j] = (
                     f"a few far errors make up most of it: worth {n_effective[g]:.1f} clusters"
                 )
-            elif index[g] <= FLATTEST_INDEX:
+            elif index[g] <= MIN_TAIL_INDEX:
                 reason[g, j] = "its largest errors thin out too slowly to say how large it can be"
             else:
                 continue
             status[g, j] = Status.BOUNDARY.value
 
 
-def _worth(total: FloatArray, square: FloatArray) -> FloatArray:
+def _effective_number(total: FloatArray, square: FloatArray) -> FloatArray:
     """Return the effective number of equal squares (Kish)."""
     # Without any error no few errors can dominate the mean.
     return np.divide(total**2, square, out=np.full_like(total, np.inf), where=square > 0)

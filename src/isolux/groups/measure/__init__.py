@@ -11,41 +11,41 @@ import itertools
 import numpy as np
 import polars as pl
 
-from isolux.groups.estimates import Estimates, Group, Measure, Others
-from isolux.groups.interval_methods import families_of, intervals, standard_error
-from isolux.groups.interval_methods.class_mean import at_least_of_classes
-from isolux.groups.interval_methods.noisy import error_with_chance, is_enlarged, mark_skewed
-from isolux.groups.interval_methods.root import mark_far_errors
-from isolux.groups.means import all_means, worth_of
-from isolux.groups.measure.columns import Judged, judge
-from isolux.groups.measure.detections import measure_detections
-from isolux.groups.measure.drawn import counted, drawn
-from isolux.groups.measure.entries import Entries, entries_of
-from isolux.groups.measure.others import (
-    EveryoneByHalves,
-    EveryoneElse,
-    OthersOfRows,
-    rows_of_few_others,
-)
-from isolux.groups.measure.pairs import measure_pairs, pair_sample
 from isolux.groups.membership import Membership
-from isolux.groups.statuses import Cells, mark_rarer, statuses
-from isolux.stats.constants import TIE_WINDOW
-from isolux.stats.design import Design, build_design
-from isolux.stats.drawn_design import DrawnDesign, unweighted
-from isolux.stats.resampling.rows import Ranked, replicate_ranks
+from isolux.groups.estimates import ComplementEstimates, Estimates, Group, Measure
+from isolux.groups.interval_methods import attribute_index, compute_intervals, standard_error
+from isolux.groups.interval_methods.class_mean import floor_macro_standard_errors
+from isolux.groups.interval_methods.noisy import adjust_standard_error, flag_skewed, has_noise_bias
+from isolux.groups.interval_methods.root import flag_heavy_tails
+from isolux.groups.means import all_means, effective_sample_size
+from isolux.groups.measure.drawn import apply_multiplicity, apply_survey_weights
+from isolux.groups.measure.columns import ScoreMatrix, build_score_matrix
+from isolux.groups.measure.detections import measure_detections
+from isolux.groups.measure.entries import MembershipEntries, number_entries
+from isolux.groups.measure.others import (
+    ComplementColumns,
+    ComplementReplicates,
+    FixedCompositionColumns,
+    list_small_complement_rows,
+)
+from isolux.groups.measure.pairs import measure_pair_statistics, pair_sample
+from isolux.groups.statuses import StatusCells, assign_statuses, flag_rare_class
+from isolux.stats.constants import TIE_WINDOW_SE
+from isolux.stats.design import ClusterSums, build_cluster_sums
+from isolux.stats.drawn_design import SurveyClusterSums, drop_weights
+from isolux.stats.resampling.rows import RowStatistic, replicate_ranks
 from isolux.stats.resampling.sums import replicate_sums
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.places import places
+from isolux.vocabulary.places import lookup_positions
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import GROUP_METRICS, Status
 
 _KEY = ("model", "task", "metric", "label", "threshold")
 
 
-def group_means(
+def average_groups(
     scores: Scores,
     membership: pl.DataFrame | Membership,
     *,
@@ -67,11 +67,11 @@ def group_means(
     cluster = people.select(pl.coalesce(shared, own_cluster).rank("dense")).to_series()
     keys = scores.units.select(_KEY).unique(maintain_order=True).with_row_index("key")
     rows = scores.units.join(keys, on=_KEY, nulls_equal=True, maintain_order="left").select(
-        "key", "value", unit=places(scores.units["unit_id"], people["unit_id"])
+        "key", "value", unit=lookup_positions(scores.units["unit_id"], people["unit_id"])
     )
-    entries = entries_of(membership, people["unit_id"])
+    entries = number_entries(membership, people["unit_id"])
     overall_members = pl.DataFrame({"g": 0, "unit": pl.int_range(people.height, eager=True)})
-    group_members = pl.DataFrame({"g": entries.group_of, "unit": entries.unit_of})
+    group_members = pl.DataFrame({"g": entries.group_index, "unit": entries.unit_index})
     members = pl.concat([overall_members.cast(pl.Int64), group_members.cast(pl.Int64)])
     scored_members = rows.filter(pl.col("value").is_finite()).join(members, on="unit")
     cells = (
@@ -93,10 +93,10 @@ def group_means(
         how="left",
         maintain_order="left",
     )
-    return GROUP_METRICS.conform(_judged(table.drop("g", "key"), min_units, min_clusters))
+    return GROUP_METRICS.conform(_add_status(table.drop("g", "key"), min_units, min_clusters))
 
 
-def _judged(table: pl.DataFrame, min_units: int, min_clusters: int) -> pl.DataFrame:
+def _add_status(table: pl.DataFrame, min_units: int, min_clusters: int) -> pl.DataFrame:
     """Add each cell's status and reason: a value needs units, an interval clusters."""
     table = table.with_columns(pl.col("n_units", "n_clusters").fill_null(0))
     status = pl.lit(Status.OK.value)
@@ -126,8 +126,11 @@ _TIED_REASON = (
 )
 
 
-def mark_ties(
-    score_matrix: Judged, entries: tuple[IntArray, IntArray], cells: Cells, clusters: IntArray
+def flag_quantile_ties(
+    score_matrix: ScoreMatrix,
+    entries: tuple[IntArray, IntArray],
+    cells: StatusCells,
+    clusters: IntArray,
 ) -> None:
     """Flag quantiles of groups in which many units have equal values near them.
 
@@ -135,26 +138,29 @@ def mark_ties(
     """
     group_index, unit_index = entries
     status, reason = cells
-    for j, ranked in score_matrix.ranked.items():
-        quantile_level = ranked.statistic.share
+    for j, ranked in score_matrix.row_statistics.items():
+        quantile_level = ranked.statistic.quantile_level
         if quantile_level is None:
             continue
         unit_numbers = np.full(len(score_matrix.unit_ids), np.nan)
         unit_numbers[ranked.unit_of_row] = ranked.rows[:, 0]
         for g in np.flatnonzero(status[:, j] == Status.OK.value):
             group_numbers = unit_numbers[unit_index[group_index == g]]
-            if are_tied(
+            if has_quantile_ties(
                 group_numbers[~np.isnan(group_numbers)], quantile_level, int(clusters[g, j])
             ):
                 status[g, j], reason[g, j] = Status.BOUNDARY.value, _TIED_REASON
 
 
-def are_tied(group_numbers: FloatArray, quantile_level: float, n_clusters: int) -> bool:
+def has_quantile_ties(group_numbers: FloatArray, quantile_level: float, n_clusters: int) -> bool:
     """Check whether a quantile's interval has several values, one of them with many ties."""
     # Standard error of the rank, with clusters as observations.
     level_error = np.sqrt(quantile_level * (1.0 - quantile_level) / max(n_clusters, 1))
     levels = np.clip(
-        [quantile_level - TIE_WINDOW * level_error, quantile_level + TIE_WINDOW * level_error],
+        [
+            quantile_level - TIE_WINDOW_SE * level_error,
+            quantile_level + TIE_WINDOW_SE * level_error,
+        ],
         0.0,
         1.0,
     )
@@ -166,14 +172,17 @@ def are_tied(group_numbers: FloatArray, quantile_level: float, n_clusters: int) 
     return bool(len(nearby_values) > 1 and value_counts.max() > level_error * len(group_numbers))
 
 
-def mark_rarer_classes(
-    score_matrix: Judged, entries: tuple[IntArray, IntArray], cells: Cells, spec: Statistics
+def flag_rare_ranked_class(
+    score_matrix: ScoreMatrix,
+    entries: tuple[IntArray, IntArray],
+    cells: StatusCells,
+    spec: Statistics,
 ) -> None:
     """Flag rankings of two classes with too few units of either."""
     group_index, unit_index = entries
     status, reason = cells
-    for j, ranked in score_matrix.ranked.items():
-        column = ranked.statistic.two_classes
+    for j, ranked in score_matrix.row_statistics.items():
+        column = ranked.statistic.positive_column
         if column is None:
             continue
         class_of = np.full(len(score_matrix.unit_ids), -1, dtype=np.int64)
@@ -185,33 +194,35 @@ def mark_rarer_classes(
             for class_code in (0, 1):
                 class_members = inside[class_of[inside] == class_code]
                 n_units[class_code, g] = len(class_members)
-                n_clusters[class_code, g] = len(np.unique(score_matrix.cluster_of[class_members]))
-        mark_rarer(
+                n_clusters[class_code, g] = len(
+                    np.unique(score_matrix.cluster_index[class_members])
+                )
+        flag_rare_class(
             (status[:, j], reason[:, j]),
             (n_units.min(axis=0), n_clusters.min(axis=0)),
             ("units of one class", spec.min_units, spec.min_clusters),
         )
 
 
-def mark_rarest_of_sums(
+def flag_rare_summed_class(
     measures: tuple[Measure, ...],
     totals_and_values: tuple[FloatArray, FloatArray],
-    cells: Cells,
+    cells: StatusCells,
     spec: Statistics,
 ) -> None:
     """Flag means over classes with too few units, or none, of one of them."""
     (totals, estimates), (status, reason) = totals_and_values, cells
     for j, measure in enumerate(measures):
         columns = measure.columns
-        if columns is None or columns.statistic.rarest is None:
+        if columns is None or columns.statistic.count_rarest_class is None:
             continue
         measure_totals = totals[:, columns.start : columns.stop]
-        n_rarest = np.rint(columns.statistic.rarest(measure_totals)).astype(np.int64)
-        mark_rarer(
+        n_rarest = np.rint(columns.statistic.count_rarest_class(measure_totals)).astype(np.int64)
+        flag_rare_class(
             (status[:, j], reason[:, j]),
             (n_rarest, np.full(len(n_rarest), spec.min_clusters, dtype=np.int64)),
             ("units of one class", spec.min_units, spec.min_clusters),
-            columns.statistic.of_classes & np.isfinite(estimates[:, j]) & (n_rarest == 0),
+            columns.statistic.is_macro_average & np.isfinite(estimates[:, j]) & (n_rarest == 0),
         )
 
 
@@ -219,30 +230,30 @@ def measure_groups(
     scores: Scores, membership: pl.DataFrame | Membership, spec: Statistics
 ) -> Estimates:
     """Estimate every metric, overall and for every group."""
-    score_matrix = judge(scores)
+    score_matrix = build_score_matrix(scores)
     groups, group_index, unit_index, domain_rows, n_rows = _number_groups(
         membership, score_matrix.unit_ids
     )
-    cluster_sums = build_design(
+    cluster_sums = build_cluster_sums(
         score_matrix.columns,
-        score_matrix.cluster_of,
+        score_matrix.cluster_index,
         group_index,
         unit_index,
         n_rows,
-        score_matrix.row_of,
+        score_matrix.row_index,
     )
-    cluster_sums = counted(
-        cluster_sums, scores.evidence, score_matrix.unit_ids, score_matrix.cluster_of
+    cluster_sums = apply_multiplicity(
+        cluster_sums, scores.evidence, score_matrix.unit_ids, score_matrix.cluster_index
     )
-    cluster_sums = drawn(
+    cluster_sums = apply_survey_weights(
         cluster_sums, score_matrix, (group_index, unit_index), scores.evidence, spec
     )
     measures = tuple(Measure(*measure_parts) for measure_parts in score_matrix.measures)
-    totals = unweighted(cluster_sums).totals()
-    clusters_by_row = _clusters_per_row(unweighted(cluster_sums))
-    if isinstance(cluster_sums, DrawnDesign) and cluster_sums.ways is not None:
+    totals = drop_weights(cluster_sums).totals()
+    clusters_by_row = _count_clusters(drop_weights(cluster_sums))
+    if isinstance(cluster_sums, SurveyClusterSums) and cluster_sums.other_clusterings is not None:
         clusters_by_row = np.minimum(
-            clusters_by_row, _clusters_per_row(cluster_sums.ways[0].unweighted)
+            clusters_by_row, _count_clusters(cluster_sums.other_clusterings[0].unweighted)
         )
     shape = (len(groups), len(measures))
     estimates, replicates, complements = _evaluate(
@@ -252,17 +263,27 @@ def measure_groups(
     n_units = np.rint(totals[: shape[0]][:, counts]).astype(np.int64)
     n_clusters = clusters_by_row[: shape[0]][:, counts]
     pair_weights = pair_sample(
-        cluster_sums, score_matrix.paired, score_matrix.cluster_of, score_matrix.unit_ids
+        cluster_sums, score_matrix.pair_measures, score_matrix.cluster_index, score_matrix.unit_ids
     )
     entries = group_index, unit_index
-    pairs = measure_pairs(
-        score_matrix.paired, entries, score_matrix.cluster_of, shape[0], spec, pair_weights
+    pairs = measure_pair_statistics(
+        score_matrix.pair_measures,
+        entries,
+        score_matrix.cluster_index,
+        shape[0],
+        spec,
+        pair_weights,
     )
     pairs.fill(estimates, replicates, n_units, n_clusters)
     attributes = [group.attribute for group in groups]
     outputs = estimates, replicates
     measure_detections(
-        score_matrix.detected, attributes, entries, len(score_matrix.unit_ids), outputs, spec
+        score_matrix.detection_measures,
+        attributes,
+        entries,
+        len(score_matrix.unit_ids),
+        outputs,
+        spec,
     )
     means = all_means(cluster_sums, measures, shape[0])
     # Means have closed-form errors; macro-averages and biased values need a lower bound.
@@ -270,11 +291,11 @@ def measure_groups(
     for j, mean in enumerate(means):
         if mean is not None:  # in closed form, without replicates
             se[:, j] = np.sqrt(mean.variance)
-    se = at_least_of_classes(cluster_sums, measures, estimates, se)
+    se = floor_macro_standard_errors(cluster_sums, measures, estimates, se)
     for j, measure in enumerate(measures):
-        if is_enlarged(measure):
-            se[:, j] = error_with_chance(cluster_sums, measure, n_clusters[:, j], se[:, j])
-    interval, method = intervals(
+        if has_noise_bias(measure):
+            se[:, j] = adjust_standard_error(cluster_sums, measure, n_clusters[:, j], se[:, j])
+    interval, method = compute_intervals(
         cluster_sums,
         measures,
         estimates,
@@ -283,22 +304,22 @@ def measure_groups(
         n_clusters,
         spec,
         means,
-        families_of(groups),
+        attribute_index(groups),
     )
-    interval = pairs.without_unstable(interval)
-    n_effective = worth_of(cluster_sums, counts, shape[0])
+    interval = pairs.remove_unstable(interval)
+    n_effective = effective_sample_size(cluster_sums, counts, shape[0])
     if n_effective is not None:
-        pairs.fill_worth(n_effective.units, n_effective.clusters)
+        pairs.fill_effective_sizes(n_effective.n_units, n_effective.n_clusters)
     # Special flags follow the general statuses, which they depend on.
-    status, reason = statuses(
+    status, reason = assign_statuses(
         measures, estimates, se, n_units, n_clusters, interval, spec, means, n_effective
     )
-    pairs.mark(status, reason, spec)
-    mark_rarer_classes(score_matrix, entries, (status, reason), spec)
-    mark_ties(score_matrix, entries, (status, reason), n_clusters)
-    mark_far_errors(cluster_sums, measures, families_of(groups), (status, reason), spec)
-    mark_skewed(cluster_sums, measures, (status, reason), n_clusters)
-    mark_rarest_of_sums(measures, (totals[: shape[0]], estimates), (status, reason), spec)
+    pairs.flag(status, reason, spec)
+    flag_rare_ranked_class(score_matrix, entries, (status, reason), spec)
+    flag_quantile_ties(score_matrix, entries, (status, reason), n_clusters)
+    flag_heavy_tails(cluster_sums, measures, attribute_index(groups), (status, reason), spec)
+    flag_skewed(cluster_sums, measures, (status, reason), n_clusters)
+    flag_rare_summed_class(measures, (totals[: shape[0]], estimates), (status, reason), spec)
     return Estimates(
         groups,
         measures,
@@ -322,11 +343,11 @@ def _number_groups(
     membership: pl.DataFrame | Membership, unit_ids: pl.Series
 ) -> tuple[tuple[Group, ...], IntArray, IntArray, dict[str, int], int]:
     """Assign numbers to groups (0 is overall), and to the union of each attribute's groups."""
-    entries = entries_of(membership, unit_ids)
+    entries = number_entries(membership, unit_ids)
     groups = entries.groups
     n_units = len(unit_ids)
-    group_index = [np.zeros(n_units, dtype=np.int64), entries.group_of]
-    unit_index = [np.arange(n_units), entries.unit_of]
+    group_index = [np.zeros(n_units, dtype=np.int64), entries.group_index]
+    unit_index = [np.arange(n_units), entries.unit_index]
     domain_rows: dict[str, int] = {}
     row = len(groups)
     for attribute, units in _list_domains(entries):
@@ -343,54 +364,56 @@ def _number_groups(
     return groups, np.concatenate(group_index), np.concatenate(unit_index), domain_rows, row
 
 
-def _list_domains(entries: Entries) -> list[tuple[str, IntArray]]:
+def _list_domains(entries: MembershipEntries) -> list[tuple[str, IntArray]]:
     """List, for each attribute with scored units, the units in any of its groups."""
     attribute_names = [str(group.attribute) for group in entries.groups]
     number_by_attribute = {name: k for k, name in enumerate(dict.fromkeys(attribute_names[1:]))}
     attribute_number = np.array([number_by_attribute.get(name, -1) for name in attribute_names])[
-        entries.group_of
+        entries.group_index
     ]
     names = list(number_by_attribute)
     domains = []
     for k in dict.fromkeys(
         attribute_number[np.flatnonzero(np.diff(attribute_number, prepend=-1))].tolist()
     ):
-        is_member = np.zeros(int(entries.unit_of.max(initial=-1)) + 1, dtype=np.bool_)
-        is_member[entries.unit_of[attribute_number == k]] = True
+        is_member = np.zeros(int(entries.unit_index.max(initial=-1)) + 1, dtype=np.bool_)
+        is_member[entries.unit_index[attribute_number == k]] = True
         domains.append((names[k], np.flatnonzero(is_member)))
     return domains
 
 
-def _clusters_per_row(cluster_sums: Design) -> IntArray:
+def _count_clusters(cluster_sums: ClusterSums) -> IntArray:
     cluster_indicator = cluster_sums.matrix.copy()
     cluster_indicator.data = (cluster_indicator.data > 0).astype(np.float64)
-    counts = cluster_indicator @ cluster_sums.copies.astype(np.float64)
+    counts = cluster_indicator @ cluster_sums.multiplicity.astype(np.float64)
     integer_counts = np.asarray(np.rint(counts), dtype=np.int64)
     return integer_counts.reshape(cluster_sums.n_groups, cluster_sums.n_columns)
 
 
 def _evaluate(
-    cluster_sums: Design,
+    cluster_sums: ClusterSums,
     measures: tuple[Measure, ...],
-    score_matrix: Judged,
+    score_matrix: ScoreMatrix,
     entries: tuple[IntArray, IntArray],
     shape: tuple[int, int],
     spec: Statistics,
-) -> tuple[FloatArray, FloatArray, dict[int, Others]]:
+) -> tuple[FloatArray, FloatArray, dict[int, ComplementEstimates]]:
     """Compute values ``[g, m]``, replicates ``[g, m, r]`` and complements of all statistics."""
     bootstrap, n_groups = spec, shape[0]
     estimates = np.full(shape, np.nan)
     replicates = np.full((*shape, bootstrap.replicates), np.nan)
-    complements: dict[int, Others] = {}
+    complements: dict[int, ComplementEstimates] = {}
     sum_columns = {j: m.columns for j, m in enumerate(measures) if m.columns is not None}
     if sum_columns:
         totals = cluster_sums.totals()
         fixed_compositions = {
-            j: EveryoneByHalves.of(columns, score_matrix.count_column[j], totals)
+            j: FixedCompositionColumns.from_totals(columns, score_matrix.count_column[j], totals)
             for j, columns in sum_columns.items()
             if measures[j].mean is None
         }
-        complement_columns = [EveryoneElse.like(half) for half in fixed_compositions.values()]
+        complement_columns = [
+            ComplementColumns.from_columns(half) for half in fixed_compositions.values()
+        ]
         columns_to_evaluate = [
             *sum_columns.values(),
             *fixed_compositions.values(),
@@ -399,57 +422,60 @@ def _evaluate(
         replicate_values = replicate_sums(cluster_sums, columns_to_evaluate, bootstrap)[:n_groups]
         replicates[:, [*sum_columns]] = replicate_values[:, : len(sum_columns)]
         for j, columns in sum_columns.items():
-            estimates[:, j] = columns.value(totals[:, :, None])[:n_groups, 0]
+            estimates[:, j] = columns.evaluate(totals[:, :, None])[:n_groups, 0]
         for index, (j, fixed_columns) in enumerate(
             fixed_compositions.items(), start=len(sum_columns)
         ):
             measured_replicates = replicate_values[:, index + len(fixed_compositions)]
-            complements[j] = fixed_columns.others(
+            complements[j] = fixed_columns.to_complement(
                 totals[:n_groups], replicate_values[:, index], measured_replicates
             )
     ranked = _build_row_statistics(score_matrix, entries, n_groups, cluster_sums)
-    n_clusters = int(score_matrix.cluster_of.max(initial=-1)) + 1
-    sample = cluster_sums if isinstance(cluster_sums, DrawnDesign) else None
+    n_clusters = int(score_matrix.cluster_index.max(initial=-1)) + 1
+    sample = cluster_sums if isinstance(cluster_sums, SurveyClusterSums) else None
     small_complements = {
-        j: rows_of_few_others(fixed_columns.rows_of_group, len(fixed_columns.rows))
+        j: list_small_complement_rows(fixed_columns.rows_by_group, len(fixed_columns.rows))
         for j, fixed_columns in ranked.items()
     }
     for j, rows in small_complements.items():
-        ranked[j].rows_of_group.extend(rows.values())
+        ranked[j].rows_by_group.extend(rows.values())
     evaluations = (
         replicate_ranks([*ranked.values()], n_clusters, bootstrap, sample) if ranked else []
     )
     for j, evaluated_rows in zip(ranked, evaluations, strict=True):
-        complement_replicates = OthersOfRows(
+        complement_replicates = ComplementReplicates(
             evaluated_rows, np.array([*small_complements[j]], dtype=np.int64)
         )
-        estimates[:, j], replicates[:, j] = complement_replicates.groups()
-        complements[j] = complement_replicates.others()
+        estimates[:, j], replicates[:, j] = complement_replicates.split_groups()
+        complements[j] = complement_replicates.to_complement()
     return estimates, replicates, complements
 
 
 def _build_row_statistics(
-    score_matrix: Judged, entries: tuple[IntArray, IntArray], n_groups: int, cluster_sums: Design
-) -> dict[int, Ranked]:
+    score_matrix: ScoreMatrix,
+    entries: tuple[IntArray, IntArray],
+    n_groups: int,
+    cluster_sums: ClusterSums,
+) -> dict[int, RowStatistic]:
     """Build the statistics of single rows, with the rows of each group."""
-    if not score_matrix.ranked:
+    if not score_matrix.row_statistics:
         return {}
     group_index, unit_index = entries
     order = np.argsort(group_index, kind="stable")
     edges = np.searchsorted(group_index[order], np.arange(n_groups + 1))
     units = [unit_index[order[a:b]] for a, b in itertools.pairwise(edges.tolist())]
     row_statistics = {}
-    for j, ranked in score_matrix.ranked.items():
+    for j, ranked in score_matrix.row_statistics.items():
         row_of_unit = np.full(len(score_matrix.unit_ids), -1, dtype=np.int64)
         row_of_unit[ranked.unit_of_row] = np.arange(len(ranked.unit_of_row))
         rows_of_group = [
             rows[rows >= 0] for rows in (row_of_unit[group_units] for group_units in units)
         ]
-        row_statistics[j] = Ranked(
+        row_statistics[j] = RowStatistic(
             ranked.statistic,
             ranked.rows,
-            score_matrix.cluster_of[ranked.unit_of_row],
+            score_matrix.cluster_index[ranked.unit_of_row],
             rows_of_group,
-            ranked.unit_of_row if isinstance(cluster_sums, DrawnDesign) else None,
+            ranked.unit_of_row if isinstance(cluster_sums, SurveyClusterSums) else None,
         )
     return row_statistics

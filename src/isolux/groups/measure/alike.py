@@ -27,7 +27,7 @@ _MAX_BLOCK_COLUMNS = 64  # of a block
 _MIN_MAX_TYPES = 1024
 
 
-class AlikeRows:
+class DistinctRows:
     """Collects columns in blocks, and groups units into types with equal values so far.
 
     Column 0 counts units.
@@ -36,9 +36,9 @@ class AlikeRows:
     def __init__(self, n_units: int) -> None:
         self.n_units = n_units
         self.width = 1
-        self.kind_of = np.zeros(n_units, dtype=np.int64)
+        self.type_index = np.zeros(n_units, dtype=np.int64)
         self.columns: dict[int, FloatArray] = {0: np.ones(min(n_units, 1))}
-        self.loose: list[tuple[IntArray, IntArray, FloatArray]] = []
+        self.individual_columns: list[tuple[IntArray, IntArray, FloatArray]] = []
 
     def add(self, units: IntArray, block: FloatArray) -> int:
         """Add columns ``block [n, k]`` of these units; return the number of the first one."""
@@ -51,25 +51,27 @@ class AlikeRows:
             if not (has_each_unit_once and self._distinguish(units, block[:, k], start + k)):
                 nonzero_rows = np.flatnonzero(block[:, k])
                 column = np.full(len(nonzero_rows), start + k)
-                self.loose.append((units[nonzero_rows], column, block[nonzero_rows, k]))
+                self.individual_columns.append(
+                    (units[nonzero_rows], column, block[nonzero_rows, k])
+                )
         return start
 
     def _distinguish(self, units: IntArray, column: FloatArray, number: int) -> bool:
         """Split types by one more column; False if it has too many values."""
-        encoded = _coded(column)
+        encoded = _encode_column(column)
         if encoded is None:
             return False
         values, code = encoded
         unit_code = np.zeros(self.n_units, dtype=np.int64)
         unit_code[units] = code
-        unit_code += self.kind_of * len(values)
+        unit_code += self.type_index * len(values)
         n_types = len(self.columns[0])
         occurring = np.flatnonzero(np.bincount(unit_code, minlength=n_types * len(values)))
         if len(occurring) > max(_MIN_MAX_TYPES, self.n_units // 4):
             return False
         renumbered = np.empty(n_types * len(values), dtype=np.int64)
         renumbered[occurring] = np.arange(len(occurring))
-        self.kind_of = renumbered[unit_code]
+        self.type_index = renumbered[unit_code]
         previous_type = occurring // len(values)
         self.columns = {k: type_values[previous_type] for k, type_values in self.columns.items()}
         self.columns[number] = values[occurring % len(values)]
@@ -91,14 +93,18 @@ class AlikeRows:
             [self.columns[number][individual] for number, individual in nonzero_by_column.items()]
         )
         type_matrix = csr_array(coo_array((entries, (rows, cols)), shape=shape))
-        if not self.loose:
-            return type_matrix, self.kind_of
-        unit, col, own_data = (np.concatenate(arrays) for arrays in zip(*self.loose, strict=True))
+        if not self.individual_columns:
+            return type_matrix, self.type_index
+        unit, col, own_data = (
+            np.concatenate(arrays) for arrays in zip(*self.individual_columns, strict=True)
+        )
         individual = coo_array((own_data, (unit, col)), shape=(self.n_units, self.width))
-        return csr_array(type_matrix[self.kind_of] + csr_array(individual)), np.arange(self.n_units)
+        return csr_array(type_matrix[self.type_index] + csr_array(individual)), np.arange(
+            self.n_units
+        )
 
 
-def _coded(column: FloatArray) -> tuple[FloatArray, IntArray] | None:
+def _encode_column(column: FloatArray) -> tuple[FloatArray, IntArray] | None:
     """Return a column's distinct values, 0 first, and each cell's code; None: too many values."""
     is_one = column == 1.0
     if (is_one | (column == 0.0)).all():
@@ -115,13 +121,13 @@ def _coded(column: FloatArray) -> tuple[FloatArray, IntArray] | None:
     return values[order], new_code[code]
 
 
-_FAR = 300.0
+_MIN_CENTRED_RATIO = 300.0
 """Ratio of magnitude to range above which values are summed around a centre."""
-_ALIKE = 1e12
+_MAX_CENTRED_RATIO = 1e12
 """Ratio of magnitude to range above which values differ by rounding alone."""
 
 
-def about_centres(scores: Scores) -> tuple[pl.Series, dict[str, float]]:
+def centre_values(scores: Scores) -> tuple[pl.Series, dict[str, float]]:
     """Return the values to sum, and the centres of metrics that are summed around one."""
     rows = scores.units
     value_column = pl.col("value")
@@ -137,9 +143,9 @@ def about_centres(scores: Scores) -> tuple[pl.Series, dict[str, float]]:
     centres, constants = {}, {}
     for metric, first, mean, low, high in value_ranges.iter_rows():
         value_range, magnitude = high - low, max(abs(low), abs(high))
-        if value_range == 0.0 or magnitude <= _FAR * value_range:
+        if value_range == 0.0 or magnitude <= _MIN_CENTRED_RATIO * value_range:
             continue
-        if magnitude <= _ALIKE * value_range:
+        if magnitude <= _MAX_CENTRED_RATIO * value_range:
             centres[metric] = _round_to_range(mean, value_range)
         else:
             constants[metric] = first

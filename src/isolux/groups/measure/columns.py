@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from isolux.groups.measure.alike import AlikeRows, about_centres
-from isolux.groups.measure.detections import Detected, DetectionRows, detection_rows
+from isolux.groups.measure.alike import DistinctRows, centre_values
+from isolux.groups.measure.detections import DetectionMeasures, DetectionRows, detection_rows
 from isolux.groups.measure.overlaps import OverlapRows
-from isolux.groups.measure.pair_rows import PairRows, pair_rows
-from isolux.groups.measure.pairs import Paired
-from isolux.stats.resampling.sums import Columns
+from isolux.groups.measure.pair_rows import PairRows, build_pair_rows
+from isolux.groups.measure.pairs import PairMeasureRows
+from isolux.stats.resampling.sums import StatisticColumns
 from isolux.stats.statistic import (
     DetectionStatistic,
     FloatArray,
@@ -22,12 +22,17 @@ from isolux.stats.statistic import (
     PairStatistic,
     RankStatistic,
     SumStatistic,
-    mean_about,
+    centred_mean,
 )
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.places import Numbered, block_starts, of_units, places
+from isolux.vocabulary.places import (
+    UnitIndex,
+    drop_rows_without_unit,
+    find_block_starts,
+    lookup_positions,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -38,12 +43,12 @@ OF_LABEL = "of_label"
 """Column of evidence whose statistic has a value for each label."""
 _KEY = ["model", "task", "metric", "label", "threshold"]
 MeasureParts = tuple[
-    str, str, str, str | None, float | None, Metric, Columns | None, tuple[int, int] | None
+    str, str, str, str | None, float | None, Metric, StatisticColumns | None, tuple[int, int] | None
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class RankedRows:
+class UnitRows:
     """The rows of a statistic of single rows, and the unit of each."""
 
     statistic: RankStatistic
@@ -52,35 +57,35 @@ class RankedRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ScoreMatrix:
     """Units numbered from 0, their clusters, and every measure's columns.
 
-    Units with equal scores share a row of ``columns``: ``row_of`` has its index. Column 0 counts
+    Units with equal scores share a row of ``columns``: ``row_index`` has its index. Column 0 counts
     units. ``count_column[j]`` counts the units of measure j.
     """
 
     unit_ids: pl.Series
-    cluster_of: IntArray
+    cluster_index: IntArray
     columns: csr_array
-    row_of: IntArray
+    row_index: IntArray
     measures: list[MeasureParts]
     count_column: list[int]
-    ranked: dict[int, RankedRows]
-    paired: Paired
-    detected: Detected
+    row_statistics: dict[int, UnitRows]
+    pair_measures: PairMeasureRows
+    detection_measures: DetectionMeasures
 
 
-def judge(scores: Scores) -> Judged:
+def build_score_matrix(scores: Scores) -> ScoreMatrix:
     """Build the columns of every metric, with units and clusters numbered from 0."""
-    numbered_units = _NumberedUnits.of(scores)
+    numbered_units = _NumberedUnits.from_scores(scores)
     layout = _Layout(numbered_units, scores.evidence)
-    for measure_parts, count in _means(scores, numbered_units.of_scores, layout.builder):
+    for measure_parts, count in _lay_out_means(scores, numbered_units.score_rows, layout.builder):
         layout.measures.append(measure_parts)
         layout.counts.append(count)
-    for model, task, metric, evidence in _evidence(scores):
+    for model, task, metric, evidence in _list_evidence(scores):
         for label, rows in _split_by_label(evidence):
             layout.add(model, task, metric, rows, label)
-    return layout.judged()
+    return layout.build()
 
 
 class _Layout:
@@ -91,14 +96,14 @@ class _Layout:
     ) -> None:
         self.units = numbered_units.frame
         self.evidence = evidence
-        self.builder = AlikeRows(self.units.height)
+        self.builder = DistinctRows(self.units.height)
         self.measures: list[MeasureParts] = []
         self.counts: list[int] = []
-        self.ranked: dict[int, RankedRows] = {}
-        self.paired: Paired = {}
-        self.detected: Detected = {}
-        self.pairs: dict[tuple[str, str, bool], PairRows] = {}
-        self.drawn: dict[tuple[str, str], DetectionRows | OverlapRows] = {}
+        self.row_statistics: dict[int, UnitRows] = {}
+        self.pair_measures: PairMeasureRows = {}
+        self.detection_measures: DetectionMeasures = {}
+        self.pair_rows_by_key: dict[tuple[str, str, bool], PairRows] = {}
+        self.ranked_detections: dict[tuple[str, str], DetectionRows | OverlapRows] = {}
 
     def add(
         self,
@@ -117,12 +122,14 @@ class _Layout:
             return
         # Pairs with and without failed comparisons are different rows.
         if isinstance(statistic, PairStatistic):
-            pair_key = *key, statistic.failed
-            if pair_key not in self.pairs:
-                self.pairs[pair_key] = pair_rows(evidence, self.units, failed=statistic.failed)
-            self._count(self.pairs[pair_key].units)
-            self.paired[len(self.measures)] = statistic, self.pairs[pair_key]
-            read_at = self.pairs[pair_key].read_at(statistic)
+            pair_key = *key, statistic.counts_failures
+            if pair_key not in self.pair_rows_by_key:
+                self.pair_rows_by_key[pair_key] = build_pair_rows(
+                    evidence, self.units, counts_failures=statistic.counts_failures
+                )
+            self._count(self.pair_rows_by_key[pair_key].units)
+            self.pair_measures[len(self.measures)] = statistic, self.pair_rows_by_key[pair_key]
+            read_at = self.pair_rows_by_key[pair_key].operating_point(statistic)
         elif statistic is not None:
             columns = self._rows(statistic, evidence)
         self.measures.append((model, task, metric.name, label, read_at, metric, columns, None))
@@ -137,24 +144,24 @@ class _Layout:
     ) -> None:
         """Add the mean over classes and, where boxes have classes, each class."""
         detections = self._rank_once((model, str(metric.evidence)), evidence)
-        has_classes = isinstance(detections, OverlapRows) or detections.apart
+        has_classes = isinstance(detections, OverlapRows) or detections.has_class_measures
         classes = [(k, name) for k, name in enumerate(detections.labels) if name and has_classes]
         for k, name in ((None, None), *classes):
             class_rows = slice(None) if k is None else detections.person_class == k
             self._count(detections.person_unit[class_rows])
-            self.detected[len(self.measures)] = statistic, detections, k
+            self.detection_measures[len(self.measures)] = statistic, detections, k
             self.measures.append((model, task, metric.name, name, None, metric, None, None))
 
     def _rank_once(
         self, key: tuple[str, str], evidence: pl.DataFrame
     ) -> DetectionRows | OverlapRows:
         """Rank a model's detections once for all its metrics."""
-        if key not in self.drawn:
+        if key not in self.ranked_detections:
             detections = detection_rows(evidence, self.units)
-            if isinstance(detections, DetectionRows) and not detections.apart:
-                detections = replace(detections, sizes=tuple(self._sizes(*key)))
-            self.drawn[key] = detections
-        return self.drawn[key]
+            if isinstance(detections, DetectionRows) and not detections.has_class_measures:
+                detections = replace(detections, size_rows=tuple(self._sizes(*key)))
+            self.ranked_detections[key] = detections
+        return self.ranked_detections[key]
 
     def _sizes(self, model: str, name: str) -> Iterator[DetectionRows]:
         """Rank the detections matched to people of one size, where there are such tables."""
@@ -170,9 +177,11 @@ class _Layout:
 
     def _rows(
         self, statistic: SumStatistic | RankStatistic, evidence: pl.DataFrame
-    ) -> Columns | None:
+    ) -> StatisticColumns | None:
         """Add evidence with one row per unit."""
-        unit = places(evidence["unit_id"], self.units["unit_id"], block_starts(evidence))
+        unit = lookup_positions(
+            evidence["unit_id"], self.units["unit_id"], find_block_starts(evidence)
+        )
         block = statistic.columns(evidence)
         is_used = np.asarray(np.isfinite(block).all(axis=1))
         if isinstance(statistic, SumStatistic):  # rows that add nothing do not count
@@ -180,41 +189,41 @@ class _Layout:
         self.counts.append(self.builder.add(unit, is_used[:, None].astype(np.float64)))
         if isinstance(statistic, SumStatistic):
             start = self.builder.add(unit, np.where(is_used[:, None], block, 0.0))
-            return Columns(statistic, start, start + block.shape[1])
-        self.ranked[len(self.measures)] = RankedRows(statistic, block[is_used], unit[is_used])
+            return StatisticColumns(statistic, start, start + block.shape[1])
+        self.row_statistics[len(self.measures)] = UnitRows(statistic, block[is_used], unit[is_used])
         return None
 
-    def judged(self) -> Judged:
-        return Judged(
+    def build(self) -> ScoreMatrix:
+        return ScoreMatrix(
             self.units["unit_id"],
             self.units["cluster"].to_numpy().astype(np.int64),
             *self.builder.matrix(),
             self.measures,
             self.counts,
-            self.ranked,
-            self.paired,
-            self.detected,
+            self.row_statistics,
+            self.pair_measures,
+            self.detection_measures,
         )
 
 
-def _means(
-    scores: Scores, unit_of_row: IntArray, builder: AlikeRows
+def _lay_out_means(
+    scores: Scores, unit_of_row: IntArray, builder: DistinctRows
 ) -> Iterator[tuple[MeasureParts, int]]:
     """Add the metrics that are means of units' values, with their count columns."""
-    values, centres = about_centres(scores)
+    values, centres = centre_values(scores)
     value_frame = values.to_frame()
     declared = {m.name for m in scores.info.metrics}
-    for key, rows in _parted(scores.units):
+    for key, rows in _split_by_measure(scores.units):
         model, task, metric, label, threshold = key
         # Comparisons without failures: only for their units and reasons, not as a measure.
         if metric not in declared and not (values[rows] != 0).any():
             continue
-        mean = mean_about(centres.get(str(metric), 0.0))
+        mean = centred_mean(centres.get(str(metric), 0.0))
         block = mean.columns(
             value_frame[rows] if isinstance(rows, slice) else value_frame[pl.Series(rows)]
         )
         start = builder.add(unit_of_row[rows], block)
-        columns = Columns(mean, start, start + 2)
+        columns = StatisticColumns(mean, start, start + 2)
         yield (
             (
                 str(model),
@@ -230,16 +239,16 @@ def _means(
         )
 
 
-def _parted(rows: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], slice | IntArray]]:
+def _split_by_measure(rows: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], slice | IntArray]]:
     """Split the scores by measure, in the order of their first rows."""
-    starts = block_starts(rows)
+    starts = find_block_starts(rows)
     if starts is None:
-        yield from _grouped(rows)
+        yield from _group_by_measure(rows)
         return
     stops = np.append(starts[1:], rows.height)
     outer = rows.select("model", "task", "metric", "threshold")[pl.Series(starts)]
     if outer.is_duplicated().any():
-        yield from _grouped(rows)
+        yield from _group_by_measure(rows)
         return
     for (model, task, metric, threshold), start, stop in zip(
         outer.iter_rows(), starts.tolist(), stops.tolist(), strict=True
@@ -249,7 +258,7 @@ def _parted(rows: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], slice | In
         if len(distinct_labels) == 1:
             yield (model, task, metric, distinct_labels[0], threshold), slice(start, stop)
             continue
-        code = places(labels, distinct_labels.drop_nulls())
+        code = lookup_positions(labels, distinct_labels.drop_nulls())
         order = np.argsort(code, kind="stable") + start
         first = np.flatnonzero(np.diff(code[order - start], prepend=-2))
         rows_by_label = {
@@ -260,7 +269,7 @@ def _parted(rows: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], slice | In
             yield (model, task, metric, label, threshold), rows_by_label[label]
 
 
-def _grouped(rows: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], IntArray]]:
+def _group_by_measure(rows: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], IntArray]]:
     """Split the scores where a measure's rows are not contiguous."""
     numbered_rows = rows.select(_KEY).with_row_index("row")
     for key, measure_rows in numbered_rows.group_by(_KEY, maintain_order=True):
@@ -275,7 +284,7 @@ def _number(cell: object) -> float | None:
     return float(cell) if isinstance(cell, int | float) else None
 
 
-def _evidence(scores: Scores) -> list[tuple[str, str, Metric, pl.DataFrame]]:
+def _list_evidence(scores: Scores) -> list[tuple[str, str, Metric, pl.DataFrame]]:
     """List the metrics with evidence, one entry per model."""
     evidence_rows = []
     task = scores.task or str(scores.units["task"].first() or "")
@@ -305,14 +314,14 @@ class _NumberedUnits:
     """
 
     frame: pl.DataFrame
-    of_scores: IntArray
+    score_rows: IntArray
 
     @classmethod
-    def of(cls, scores: Scores) -> _NumberedUnits:
+    def from_scores(cls, scores: Scores) -> _NumberedUnits:
         """Assign numbers to units and clusters: a unit without a cluster is its own."""
-        tables = [scores.units, *(of_units(t) for t in scores.evidence.values())]
-        numbered_ids = scores.numbered
-        cluster = _clusters(tables, numbered_ids)
+        tables = [scores.units, *(drop_rows_without_unit(t) for t in scores.evidence.values())]
+        numbered_ids = scores.unit_index
+        cluster = _unit_clusters(tables, numbered_ids)
         known_numbers = cluster.rank("dense").cast(pl.Int64)
         lacks_cluster = cluster.is_null()
         own_numbers = numbered_ids.ids.filter(lacks_cluster).rank("dense").cast(pl.Int64) + (
@@ -328,7 +337,7 @@ class _NumberedUnits:
         return cls(pl.DataFrame(columns).with_row_index("unit"), numbered_ids.rows[0])
 
 
-def _clusters(tables: Sequence[pl.DataFrame], numbered_ids: Numbered) -> pl.Series:
+def _unit_clusters(tables: Sequence[pl.DataFrame], numbered_ids: UnitIndex) -> pl.Series:
     """Return each unit's cluster, null if no row has one; two clusters of a unit are refused."""
     if all(table["cluster_id"].null_count() == table.height for table in tables):
         return pl.repeat(None, len(numbered_ids.ids), dtype=pl.String, eager=True).alias(

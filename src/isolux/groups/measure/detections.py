@@ -27,9 +27,9 @@ class DetectionRows:
 
     ``unit [n]`` is -1 for a false positive; ``image [n]`` and ``person_image [m]`` number images;
     ``n_clusters`` includes those of images without people. ``labels [K]`` names the ranking's
-    classes, or is one empty name for boxes without classes. ``common`` is N of normalised precision
-    where it was given; ``apart``: each class is also a measure of its own. ``sizes``: the same
-    detections, matched to the people of one of COCO's sizes.
+    classes, or is one empty name for boxes without classes. ``common_count`` is N of normalised
+    precision where it was given; ``has_class_measures``: each class is also a measure of its own.
+    ``size_rows``: the same detections, matched to the people of one of COCO's sizes.
     """
 
     ranking: Ranking
@@ -40,16 +40,16 @@ class DetectionRows:
     n_images: int
     n_clusters: int
     labels: tuple[str, ...] = ("",)
-    common: float | None = None
-    apart: bool = True
-    sizes: tuple[DetectionRows, ...] = ()
+    common_count: float | None = None
+    has_class_measures: bool = True
+    size_rows: tuple[DetectionRows, ...] = ()
 
     @property
     def person_class(self) -> IntArray:
         """Class of each person."""
         return self.ranking.person_class
 
-    def within(self, inside: npt.NDArray[np.bool_] | None) -> Ranking:
+    def rank_group(self, inside: npt.NDArray[np.bool_] | None) -> Ranking:
         """Rank the detections that count for the people ``inside [n_units]``; default: overall."""
         if inside is None:
             return self.ranking
@@ -65,8 +65,8 @@ class DetectionRows:
         rows, overall_ranking = np.flatnonzero(is_counted), self.ranking
         return Ranking(
             overall_ranking.cluster[rows],
-            overall_ranking.right[rows],
-            overall_ranking.wrong[rows],
+            overall_ranking.true_positive[rows],
+            overall_ranking.false_positive[rows],
             np.searchsorted(rows, overall_ranking.starts).astype(np.int64),
             overall_ranking.person_cluster[people],
             overall_ranking.person_class[people],
@@ -84,8 +84,8 @@ class DetectionRows:
     ) -> Ranking | None:
         """Return the ranking of a size if the group is exactly its people."""
         group_units = np.unique(self.person_unit[people])
-        units = [np.unique(rows_of_size.person_unit) for rows_of_size in self.sizes]
-        for k, rows_of_size in enumerate(self.sizes):
+        units = [np.unique(rows_of_size.person_unit) for rows_of_size in self.size_rows]
+        for k, rows_of_size in enumerate(self.size_rows):
             other_units = np.concatenate([u for j, u in enumerate(units) if j != k])
             excluded_units = units[k][~inside[units[k]]]
             # COCO's size ranges share their limits: a person on one is in two sizes, but one group.
@@ -98,7 +98,7 @@ class DetectionRows:
         return None
 
 
-Detected = dict[int, tuple[DetectionStatistic, DetectionRows | OverlapRows, int | None]]
+DetectionMeasures = dict[int, tuple[DetectionStatistic, DetectionRows | OverlapRows, int | None]]
 """By measure: the statistic, its rows, and its class; None: the mean over classes."""
 
 
@@ -125,10 +125,10 @@ def detection_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> DetectionRows
     common_count = evidence["common"].drop_nulls().first() if "common" in evidence.columns else None
     people = evidence_rows.filter(pl.col("kind") == "person")
     return DetectionRows(
-        *_ranked(evidence_rows, people, len(labels)),
+        *_rank_detections(evidence_rows, people, len(labels)),
         people["unit"].cast(pl.Int64).to_numpy(),
         people["image"].to_numpy(),
-        _count(numbered_rows["image"]),
+        _count_numbers(numbered_rows["image"]),
         n_clusters,
         labels,
         None if common_count is None else float(common_count),  # type: ignore[arg-type]
@@ -136,7 +136,7 @@ def detection_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> DetectionRows
     )
 
 
-def _ranked(
+def _rank_detections(
     evidence_rows: pl.DataFrame, people: pl.DataFrame, n_labels: int
 ) -> tuple[Ranking, IntArray, IntArray]:
     """Rank true and false positives, and return their units and images."""
@@ -158,14 +158,14 @@ def _ranked(
     return ranking, unit, ranked_rows["image"].to_numpy()
 
 
-def _count(numbers: pl.Series) -> int:
+def _count_numbers(numbers: pl.Series) -> int:
     """Count numbers that run from 0 to the highest."""
     return int(numbers.to_numpy().max(initial=-1)) + 1
 
 
 def _assign_clusters(evidence_rows: pl.DataFrame, units: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """Assign clusters to rows without a unit: a unit's cluster of that name, else a new one."""
-    n_clusters = _count(units["cluster"])
+    n_clusters = _count_numbers(units["cluster"])
     known_clusters = units.select(
         "cluster_id", of_people=pl.col("cluster").cast(pl.Int64)
     ).drop_nulls()
@@ -187,7 +187,7 @@ def _assign_clusters(evidence_rows: pl.DataFrame, units: pl.DataFrame) -> tuple[
 
 
 def measure_detections(
-    detection_measures: Detected,
+    detection_measures: DetectionMeasures,
     groups: Sequence[str | None],
     entries: tuple[IntArray, IntArray],
     n_units: int,
@@ -210,13 +210,13 @@ def measure_detections(
         measures_by_rows.setdefault(id(rows), []).append(j)
     for measures in measures_by_rows.values():
         rows = detection_measures[measures[0]][1]
-        rankings = [rows.within(None)]
+        rankings = [rows.rank_group(None)]
         for g in range(1, len(estimates)):
             inside = np.zeros(n_units, dtype=np.bool_)
             inside[unit_index[group_index == g]] = True
-            rankings.append(rows.within(inside))
+            rankings.append(rows.rank_group(inside))
         statistics = [(detection_measures[j][0], detection_measures[j][2]) for j in measures]
         values_and_replicates = replicate_rankings(
-            statistics, rankings, peers, rows.n_clusters, spec, common=rows.common
+            statistics, rankings, peers, rows.n_clusters, spec, common_count=rows.common_count
         )
         estimates[:, measures], replicates[:, measures] = values_and_replicates

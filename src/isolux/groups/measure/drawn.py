@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from isolux.groups.measure.columns import Judged
-from isolux.stats.design import Design, build_design
-from isolux.stats.drawn_design import CENSUS, build_drawn, with_other_way
+from isolux.groups.measure.columns import ScoreMatrix
+from isolux.stats.design import ClusterSums, build_cluster_sums
+from isolux.stats.drawn_design import MAX_CENSUS_FRACTION, add_second_clustering, build_survey_sums
 from isolux.stats.raking import Margins
 from isolux.stats.sampling import Strata
 from isolux.stats.statistic import FloatArray, IntArray
@@ -24,12 +24,12 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import Statistics
 
 
-def counted(
-    cluster_sums: Design,
+def apply_multiplicity(
+    cluster_sums: ClusterSums,
     evidence: Mapping[str, pl.DataFrame],
     unit_ids: pl.Series,
     cluster_index: IntArray,
-) -> Design:
+) -> ClusterSums:
     """Set the multiplicity of each unit, which must be its own cluster.
 
     Shapes: ``cluster_index`` [n_units].
@@ -40,27 +40,27 @@ def counted(
     unit_counts = pl.DataFrame({"unit_id": unit_ids.cast(pl.String)}).join(
         counts, on="unit_id", how="left", maintain_order="left"
     )
-    cluster_multiplicity = np.zeros(len(cluster_sums.distinct_of), dtype=np.int64)
+    cluster_multiplicity = np.zeros(len(cluster_sums.distinct_index), dtype=np.int64)
     cluster_multiplicity[cluster_index] = unit_counts["times"].fill_null(1).to_numpy()
-    multiplicity = np.zeros(len(cluster_sums.copies), dtype=np.int64)
-    np.add.at(multiplicity, cluster_sums.distinct_of, cluster_multiplicity)
-    return replace(cluster_sums, copies=multiplicity)
+    multiplicity = np.zeros(len(cluster_sums.multiplicity), dtype=np.int64)
+    np.add.at(multiplicity, cluster_sums.distinct_index, cluster_multiplicity)
+    return replace(cluster_sums, multiplicity=multiplicity)
 
 
-def drawn(
-    cluster_sums: Design,
-    score_matrix: Judged,
+def apply_survey_weights(
+    cluster_sums: ClusterSums,
+    score_matrix: ScoreMatrix,
     entries: tuple[IntArray, IntArray],
     evidence: Mapping[str, pl.DataFrame],
     spec: Statistics,
-) -> Design:
+) -> ClusterSums:
     """Apply weights and strata to cluster sums; unchanged without a survey sample.
 
     Shapes: ``entries`` [n].
     """
     if SAMPLE not in evidence:
         return cluster_sums
-    _refuse(score_matrix, spec)
+    _refuse_unweightable(score_matrix, spec)
     table = evidence[SAMPLE].unique("unit_id", keep="first", maintain_order=True)
     unit_sample = pl.DataFrame({"unit_id": score_matrix.unit_ids.cast(pl.String)}).join(
         table, on="unit_id", how="left", maintain_order="left"
@@ -68,25 +68,30 @@ def drawn(
     weight = unit_sample["weight"].to_numpy().astype(np.float64)
     # With mean 1, weighted counts are comparable with numbers of units.
     scaled = weight / weight.mean() if len(weight) else weight
-    strata = strata_of_clusters(unit_sample, score_matrix.cluster_of)
-    rows = score_matrix.columns[score_matrix.row_of]
-    margins = _margins(unit_sample)
-    survey_sums = build_drawn(
-        rows, score_matrix.cluster_of, entries, cluster_sums, scaled, strata, margins
+    strata = number_strata(unit_sample, score_matrix.cluster_index)
+    rows = score_matrix.columns[score_matrix.row_index]
+    margins = _read_margins(unit_sample)
+    survey_sums = build_survey_sums(
+        rows, score_matrix.cluster_index, entries, cluster_sums, scaled, strata, margins
     )
     if "other_cluster" not in unit_sample.columns or unit_sample["other_cluster"].is_null().all():
         return survey_sums
     second_clusters = (unit_sample["other_cluster"].rank("dense") - 1).to_numpy().astype(np.int64)
     groups = cluster_sums.n_groups
-    unweighted = build_design(
-        score_matrix.columns, second_clusters, *entries, groups, score_matrix.row_of
+    unweighted = build_cluster_sums(
+        score_matrix.columns, second_clusters, *entries, groups, score_matrix.row_index
     )
-    return with_other_way(
-        survey_sums, rows, (score_matrix.cluster_of, second_clusters), entries, unweighted, margins
+    return add_second_clustering(
+        survey_sums,
+        rows,
+        (score_matrix.cluster_index, second_clusters),
+        entries,
+        unweighted,
+        margins,
     )
 
 
-def _margins(unit_sample: pl.DataFrame) -> Margins | None:
+def _read_margins(unit_sample: pl.DataFrame) -> Margins | None:
     """Read the population margins that weights are calibrated to; None: there are none."""
     codes = [
         unit_sample[name].to_numpy().astype(np.int64)
@@ -99,9 +104,9 @@ def _margins(unit_sample: pl.DataFrame) -> Margins | None:
     return Margins(tuple(codes), sizes, unit_sample["base_weight"].to_numpy().astype(np.float64))
 
 
-def _refuse(score_matrix: Judged, spec: Statistics) -> None:
+def _refuse_unweightable(score_matrix: ScoreMatrix, spec: Statistics) -> None:
     """Refuse metrics and settings that do not support weights."""
-    names = [str(score_matrix.measures[j][2]) for j in score_matrix.detected]
+    names = [str(score_matrix.measures[j][2]) for j in score_matrix.detection_measures]
     if names:
         weightable = [
             str(measure_parts[2])
@@ -124,7 +129,7 @@ def _refuse(score_matrix: Judged, spec: Statistics) -> None:
         )
 
 
-def strata_of_clusters(unit_sample: pl.DataFrame, cluster_index: IntArray) -> Strata | None:
+def number_strata(unit_sample: pl.DataFrame, cluster_index: IntArray) -> Strata | None:
     """Index strata, and clusters by stratum; None: the sample has no strata.
 
     Shapes: ``cluster_index`` [n].
@@ -139,14 +144,16 @@ def strata_of_clusters(unit_sample: pl.DataFrame, cluster_index: IntArray) -> St
     stratum_index[cluster_index] = code
     counts = np.zeros(int(code.max(initial=-1)) + 1, dtype=np.int64)
     counts[code] = unit_sample["stratum_clusters"].to_numpy()
-    return Strata(stratum_index, counts, _left(unit_sample, code, counts))
+    return Strata(stratum_index, counts, _unsampled_fraction(unit_sample, code, counts))
 
 
-def _left(unit_sample: pl.DataFrame, code: IntArray, n_sampled: IntArray) -> FloatArray | None:
+def _unsampled_fraction(
+    unit_sample: pl.DataFrame, code: IntArray, n_sampled: IntArray
+) -> FloatArray | None:
     """Return each stratum's fraction of clusters not sampled; None: sizes are unknown."""
     if "stratum_size" not in unit_sample.columns or unit_sample["stratum_size"].is_null().all():
         return None
     size = np.ones(len(n_sampled))
     size[code] = unit_sample["stratum_size"].to_numpy()
     # Above 0, as variances are divided by it.
-    return np.maximum(1.0 - n_sampled / size, CENSUS)
+    return np.maximum(1.0 - n_sampled / size, MAX_CENSUS_FRACTION)

@@ -11,38 +11,38 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from isolux.groups.estimates import EVERYONE, Group
-from isolux.groups.intersections import display
 from isolux.groups.membership import Membership
+from isolux.groups.estimates import OVERALL, Group
+from isolux.groups.intersections import group_name
 from isolux.stats.statistic import IntArray
-from isolux.vocabulary.places import places
+from isolux.vocabulary.places import lookup_positions
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class MembershipEntries:
     """Groups, of which the first is overall, and the memberships of the others.
 
     Parameters
     ----------
     groups : tuple of Group
         Overall, then the groups in the order of their first rows; some may be empty.
-    group_of, unit_of : [n] int
+    group_index, unit_index : [n] int
         Index in ``groups`` (from 1) and unit of each membership, in the order of the table.
     """
 
     groups: tuple[Group, ...]
-    group_of: IntArray
-    unit_of: IntArray
+    group_index: IntArray
+    unit_index: IntArray
 
 
-def entries_of(membership: pl.DataFrame | Membership, unit_ids: pl.Series) -> Entries:
+def number_entries(membership: pl.DataFrame | Membership, unit_ids: pl.Series) -> MembershipEntries:
     """Assign numbers to the groups and units of memberships.
 
     Examples
     --------
     >>> rows = {"attribute": ["light"] * 3, "group": ["day", "day", "night"],
     ...     "values": [["day"], ["day"], ["night"]], "unit_id": ["a", "b", "b"]}
-    >>> found = entries_of(pl.DataFrame(rows), pl.Series(["b", "a"]))
+    >>> found = number_entries(pl.DataFrame(rows), pl.Series(["b", "a"]))
     >>> [group.name for group in found.groups], found.group_of.tolist(), found.unit_of.tolist()
     (['everyone', 'day', 'night'], [1, 1, 2], [1, 0, 0])
     """
@@ -53,7 +53,7 @@ def entries_of(membership: pl.DataFrame | Membership, unit_ids: pl.Series) -> En
     distinct_groups = run_rows.unique(["attribute", "values"], keep="first", maintain_order=True)
     distinct_groups = distinct_groups.with_row_index("g", offset=1)
     groups = (
-        Group(None, EVERYONE, ()),
+        Group(None, OVERALL, ()),
         *(Group(a, n, tuple(v)) for _, a, n, v in distinct_groups.iter_rows()),
     )
     number = run_rows.join(
@@ -65,34 +65,34 @@ def entries_of(membership: pl.DataFrame | Membership, unit_ids: pl.Series) -> En
     )["g"]
     lengths = np.diff(first, append=membership.height)
     group_index = np.repeat(number.to_numpy().astype(np.int64), lengths)
-    unit_index = places(membership["unit_id"], unit_ids)
+    unit_index = lookup_positions(membership["unit_id"], unit_ids)
     is_known = unit_index >= 0
     if is_known.all():
-        return Entries(groups, group_index, unit_index)
-    return Entries(groups, group_index[is_known], unit_index[is_known])
+        return MembershipEntries(groups, group_index, unit_index)
+    return MembershipEntries(groups, group_index[is_known], unit_index[is_known])
 
 
-def _number_memberships(membership: Membership, unit_ids: pl.Series) -> Entries:
+def _number_memberships(membership: Membership, unit_ids: pl.Series) -> MembershipEntries:
     """Use the integers of a ``Membership``; equal attribute and values are one group."""
     number_by_group: dict[tuple[str, tuple[str, ...]], int] = {}
     group_numbers_list = [np.empty(0, np.int64)]
-    for attribute_membership in membership.crossings:
+    for attribute_membership in membership.intersections:
         group_numbers = [
             number_by_group.setdefault((attribute_membership.handle, c), len(number_by_group) + 1)
             for c in attribute_membership.cells
         ]
         group_numbers_list.append(np.array(group_numbers, np.int64)[attribute_membership.cell])
-    groups = (Group(None, EVERYONE, ()), *(Group(a, display(v), v) for a, v in number_by_group))
+    groups = (Group(None, OVERALL, ()), *(Group(a, group_name(v), v) for a, v in number_by_group))
     group_index = np.concatenate(group_numbers_list)
     unit_index = np.concatenate(
         [
             np.empty(0, np.int64),
-            *(attribute_membership.unit for attribute_membership in membership.crossings),
+            *(attribute_membership.unit for attribute_membership in membership.intersections),
         ]
     )
-    unit_index = places(membership.units, unit_ids)[unit_index]
+    unit_index = lookup_positions(membership.units, unit_ids)[unit_index]
     is_known = unit_index >= 0
-    return Entries(
+    return MembershipEntries(
         groups,
         *(
             (group_index, unit_index)

@@ -15,33 +15,35 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.groups.estimates import Others
-from isolux.stats.constants import MAX_SHARE_SUBTRACTED
-from isolux.stats.resampling.rows import ReplicatedRanks
-from isolux.stats.resampling.sums import Columns
+from isolux.groups.estimates import ComplementEstimates
+from isolux.stats.constants import MAX_SUBTRACTED_SHARE
+from isolux.stats.resampling.rows import EvaluatedRows
+from isolux.stats.resampling.sums import StatisticColumns
 from isolux.stats.statistic import FloatArray, IntArray
 
-_ROUNDING = 1e-9
+_RELATIVE_TOLERANCE = 1e-9
 """A difference below this fraction of a sum is rounding, and set to 0."""
 
 
 @dataclass(frozen=True, slots=True)
-class EveryoneByHalves(Columns):
+class FixedCompositionColumns(StatisticColumns):
     """Overall columns for each group, with the sizes of group and complement fixed.
 
     Parameters
     ----------
-    counts : int
+    count_column : int
         The column that counts the statistic's units.
-    share : [g] float
+    group_share : [g] float
         The share of all units that is in each group.
     """
 
-    counts: int
-    share: FloatArray
+    count_column: int
+    group_share: FloatArray
 
     @classmethod
-    def of(cls, columns: Columns, counts: int, totals: FloatArray) -> EveryoneByHalves:
+    def from_totals(
+        cls, columns: StatisticColumns, counts: int, totals: FloatArray
+    ) -> FixedCompositionColumns:
         """Build from the groups' observed sums ``totals [g, n_columns]``."""
         group_counts = totals[:, counts]
         share = np.divide(
@@ -52,11 +54,13 @@ class EveryoneByHalves(Columns):
         )
         return cls(columns.statistic, columns.start, columns.stop, counts, share)
 
-    def own(self, sums: FloatArray) -> FloatArray:
+    def select_columns(self, sums: FloatArray) -> FloatArray:
         """Select overall columns, with both parts at their observed sizes: ``[g, r, k]``."""
-        group_columns = Columns.own(self, sums)  # a dataclass with slots has no zero-argument super
-        inside, total = sums[:, self.counts], sums[:1, self.counts]
-        share = self.share[:, None]
+        group_columns = StatisticColumns.select_columns(
+            self, sums
+        )  # a dataclass with slots has no zero-argument super
+        inside, total = sums[:, self.count_column], sums[:1, self.count_column]
+        share = self.group_share[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             # Each replicate's group and complement are rescaled to the observed shares.
             inside_factor = share * total / inside
@@ -66,15 +70,17 @@ class EveryoneByHalves(Columns):
                 + (group_columns[:1] - group_columns) * outside_factor[..., None]
             )
 
-    def others(
+    def to_complement(
         self, totals: FloatArray, overall_replicates: FloatArray, replicates: FloatArray
-    ) -> Others:
+    ) -> ComplementEstimates:
         """Evaluate the complements, with overall replicates ``[g, r]`` of fixed composition."""
-        complement_value = np.round(EveryoneElse.like(self).value(totals[:, :, None])[:, 0], 9)
-        share = self.share[: len(totals)]
-        is_small_complement = share > MAX_SHARE_SUBTRACTED
+        complement_value = np.round(
+            ComplementColumns.from_columns(self).evaluate(totals[:, :, None])[:, 0], 9
+        )
+        share = self.group_share[: len(totals)]
+        is_small_complement = share > MAX_SUBTRACTED_SHARE
         measured_value = np.where(is_small_complement, complement_value, np.nan)
-        return Others(
+        return ComplementEstimates(
             share,
             complement_value,
             overall_replicates,
@@ -84,62 +90,64 @@ class EveryoneByHalves(Columns):
 
 
 @dataclass(frozen=True, slots=True)
-class EveryoneElse(Columns):
+class ComplementColumns(StatisticColumns):
     """Columns of each group's complement: overall minus group."""
 
     @classmethod
-    def like(cls, columns: Columns) -> EveryoneElse:
+    def from_columns(cls, columns: StatisticColumns) -> ComplementColumns:
         """Use the columns of another statistic."""
         return cls(columns.statistic, columns.start, columns.stop)
 
-    def own(self, sums: FloatArray) -> FloatArray:
+    def select_columns(self, sums: FloatArray) -> FloatArray:
         """Select overall columns minus each group's: ``[g, r, k]``."""
-        group_columns = Columns.own(self, sums)
+        group_columns = StatisticColumns.select_columns(self, sums)
         remaining = group_columns[:1] - group_columns
-        return np.where(np.abs(remaining) > _ROUNDING * np.abs(group_columns[:1]), remaining, 0.0)
+        return np.where(
+            np.abs(remaining) > _RELATIVE_TOLERANCE * np.abs(group_columns[:1]), remaining, 0.0
+        )
 
 
-def rows_of_few_others(rows_of_group: list[IntArray], n_rows: int) -> dict[int, IntArray]:
+def list_small_complement_rows(rows_of_group: list[IntArray], n_rows: int) -> dict[int, IntArray]:
     """List the complement's rows, for the groups with most of all rows.
 
     Examples
     --------
     >>> everyone, most, few = np.arange(4), np.array([0, 1, 3]), np.array([2])
-    >>> {g: rows.tolist() for g, rows in rows_of_few_others([everyone, most, few], 4).items()}
+    >>> {g: rows.tolist() for g, rows in list_small_complement_rows([everyone, most, few], 4).items()}
     {1: [2]}
     """
     rows_by_group = {}
     for g, group_rows in enumerate(rows_of_group):
-        if n_rows * MAX_SHARE_SUBTRACTED < len(group_rows) < n_rows:
+        if n_rows * MAX_SUBTRACTED_SHARE < len(group_rows) < n_rows:
             rows_by_group[g] = np.setdiff1d(np.arange(n_rows), group_rows, assume_unique=True)
     return rows_by_group
 
 
 @dataclass(frozen=True, slots=True)
-class OthersOfRows:
+class ComplementReplicates:
     """A statistic of single rows, evaluated for groups and for the small complements.
 
     Parameters
     ----------
-    found : ReplicatedRanks
-        Of n groups, then of the complements of the groups ``of``.
-    of : [k] int
+    evaluated : EvaluatedRows
+        Of n groups, then of the complements of the groups ``measured_groups``.
+    measured_groups : [k] int
     """
 
-    found: ReplicatedRanks
-    of: IntArray
+    evaluated: EvaluatedRows
+    measured_groups: IntArray
 
-    def groups(self) -> tuple[FloatArray, FloatArray]:
+    def split_groups(self) -> tuple[FloatArray, FloatArray]:
         """Return values ``[n]`` and replicates ``[n, r]`` of the groups."""
-        n = len(self.found.value) - len(self.of)
-        return self.found.value[:n], self.found.drawn[:n]
+        n = len(self.evaluated.value) - len(self.measured_groups)
+        return self.evaluated.value[:n], self.evaluated.replicates[:n]
 
-    def others(self) -> Others:
+    def to_complement(self) -> ComplementEstimates:
         """Treat the overall value as a mixture; small complements are measured directly."""
-        group_values, group_replicates = self.groups()
+        group_values, group_replicates = self.split_groups()
         n = len(group_values)
         with np.errstate(divide="ignore", invalid="ignore"):
-            inside_share = self.found.units[:n] / self.found.units[:1]
+            inside_share = self.evaluated.total_weights[:n] / self.evaluated.total_weights[:1]
             share, replicate_share = inside_share[:, 0], inside_share[:, 1:]
             # Overall = share x group + (1 - share) x complement, solved for the complement.
             complement_value = (group_values[0] - share * group_values) / (1.0 - share)
@@ -150,5 +158,10 @@ class OthersOfRows:
                 share[:, None] * group_replicates + (1.0 - share[:, None]) * complement_replicates
             )
         measured_value, replicates = np.full(n, np.nan), np.full(group_replicates.shape, np.nan)
-        measured_value[self.of], replicates[self.of] = self.found.value[n:], self.found.drawn[n:]
-        return Others(share, complement_value, overall_replicates, measured_value, replicates)
+        measured_value[self.measured_groups], replicates[self.measured_groups] = (
+            self.evaluated.value[n:],
+            self.evaluated.replicates[n:],
+        )
+        return ComplementEstimates(
+            share, complement_value, overall_replicates, measured_value, replicates
+        )

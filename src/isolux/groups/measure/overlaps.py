@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.geometry.matching import Detections, Pairs, Truths, match
+from isolux.geometry.matching import Detections, OverlapPairs, Truths, match
 from isolux.stats.statistic import IntArray, Ranking
 
 
@@ -26,19 +26,19 @@ class OverlapRows:
     detections by class and falling score.
     """
 
-    pairs: Pairs
+    pairs: OverlapPairs
     detections: Detections
     truths: Truths
     truth_unit: IntArray
     truth_cluster: IntArray
     truth_class: IntArray
     detection_cluster: IntArray
-    place: IntArray
+    rank: IntArray
     class_starts: IntArray
-    others: Literal["ignore", "remove"]
+    other_groups: Literal["ignore", "remove"]
     n_clusters: int
     labels: tuple[str, ...]
-    common: float | None = None
+    common_count: float | None = None
 
     @property
     def person_unit(self) -> IntArray:
@@ -50,7 +50,7 @@ class OverlapRows:
         """Class of each scored person."""
         return self.truth_class[self.truth_unit >= 0]
 
-    def within(self, inside: npt.NDArray[np.bool_] | None) -> Ranking:
+    def rank_group(self, inside: npt.NDArray[np.bool_] | None) -> Ranking:
         """Match and rank the people ``inside [n_units]`` separately; default: all people."""
         is_scored = self.truth_unit >= 0
         people, group, truths = is_scored, None, self.truths
@@ -70,7 +70,7 @@ class OverlapRows:
             truths,
             max_detections=None,
             group=group,
-            other_groups=self.others,
+            other_groups=self.other_groups,
         )
         bit = np.left_shift(1, np.arange(len(matches.thresholds)))
         false_bits = np.full(len(self.detections), int(bit.sum()), dtype=np.int64)
@@ -103,12 +103,12 @@ class OverlapRows:
         zeros = np.zeros(len(row), dtype=np.int64)
         is_right, is_wrong = zeros.copy(), zeros.copy()
         is_right[: len(bits)], is_wrong[len(bits) :] = bits, false_bits[false_rows]
-        order = np.argsort(self.place[row], kind="stable")
+        order = np.argsort(self.rank[row], kind="stable")
         return Ranking(
             cluster[order],
             is_right[order].astype(np.uint16),
             is_wrong[order].astype(np.uint16),
-            np.searchsorted(self.place[row][order], self.class_starts).astype(np.int64),
+            np.searchsorted(self.rank[row][order], self.class_starts).astype(np.int64),
             self.truth_cluster[people],
             self.truth_class[people],
         )
@@ -124,7 +124,7 @@ def overlap_rows(
     image, score = predicted["image"].to_numpy(), predicted["score"].to_numpy()
     label = predicted["label"].to_numpy()
     detection = overlapping["detection"].to_numpy()
-    pairs = Pairs(
+    pairs = OverlapPairs(
         image[detection],
         detection,
         overlapping["person"].to_numpy(),

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.statistic import IntArray, Pairs, PairStatistic
-from isolux.stats.verification import falling_order, threshold_at_far
+from isolux.stats.statistic import IntArray, PairStatistic, UnitPairs
+from isolux.stats.verification import sort_pairs, threshold_at_far
 
-Places = npt.NDArray[Any]
+PairIndices = npt.NDArray[Any]
 """Indices of units or clusters, int32: half the memory of numpy's default."""
 
 
@@ -26,32 +26,34 @@ Places = npt.NDArray[Any]
 class PairRows:
     """The pairs of one model, with ``first`` and ``second`` as units; ``units`` are all that occur.
 
-    If ``most`` is set, a group uses this many pairs of each type, those of lowest ``draw [m]``.
-    ``given``: the threshold was given, not chosen on these pairs. ``turned``: similarities are
-    negative distances.
+    If ``max_pairs`` is set, a group uses this many pairs of each type, those of lowest ``draw
+    [m]``. ``has_given_threshold``: the threshold was given, not chosen on these pairs.
+    ``is_distance``: similarities are negative distances.
     """
 
-    pairs: Pairs
-    cluster_of: Places
+    pairs: UnitPairs
+    cluster_index: PairIndices
     units: IntArray
     draw: npt.NDArray[np.uint32] | None = None
-    most: int | None = None
-    given: bool = False
-    turned: bool = False
+    max_pairs: int | None = None
+    has_given_threshold: bool = False
+    is_distance: bool = False
 
-    def resolves(self, statistic: PairStatistic) -> bool:
+    def needs_rare_impostors(self, statistic: PairStatistic) -> bool:
         """Check whether a value needs enough impostor pairs to resolve its false accept rate."""
-        return statistic.resolves_far and not (self.given and statistic.reads == "threshold")
+        return statistic.needs_rare_impostors and not (
+            self.has_given_threshold and statistic.operating_point == "threshold"
+        )
 
-    def read_at(self, statistic: PairStatistic) -> float | None:
+    def operating_point(self, statistic: PairStatistic) -> float | None:
         """Return the operating point: the FAR, the similarity or the distance, if any."""
-        if statistic.reads is None:
+        if statistic.operating_point is None:
             return None
-        threshold = -self.pairs.threshold if self.turned else self.pairs.threshold
-        point = self.pairs.far if statistic.reads == "far" else threshold
+        threshold = -self.pairs.threshold if self.is_distance else self.pairs.threshold
+        point = self.pairs.false_accept_rate if statistic.operating_point == "far" else threshold
         return point if math.isfinite(point) else None
 
-    def within(self, inside: npt.NDArray[np.bool_]) -> Pairs:
+    def select_pairs(self, inside: npt.NDArray[np.bool_]) -> UnitPairs:
         """Select the pairs whose units are both ``inside [n_units]``, indexed by clusters."""
         all_pairs = self.pairs
         rows = self._sample_pairs(
@@ -61,22 +63,26 @@ class PairRows:
         return replace(
             all_pairs,
             similarity=all_pairs.similarity[rows],
-            genuine=all_pairs.genuine[rows],
-            first=self.cluster_of[first],
-            second=self.cluster_of[second],
+            is_genuine=all_pairs.is_genuine[rows],
+            first=self.cluster_index[first],
+            second=self.cluster_index[second],
         )
 
     def _sample_pairs(self, rows: IntArray) -> IntArray:
-        if self.draw is None or self.most is None:
+        if self.draw is None or self.max_pairs is None:
             return rows
         sampled = []
         for is_genuine in (False, True):
-            type_rows = rows[self.pairs.genuine[rows] == is_genuine]
-            sampled.append(type_rows[np.argsort(self.draw[type_rows], kind="stable")[: self.most]])
+            type_rows = rows[self.pairs.is_genuine[rows] == is_genuine]
+            sampled.append(
+                type_rows[np.argsort(self.draw[type_rows], kind="stable")[: self.max_pairs]]
+            )
         return np.sort(np.concatenate(sampled))
 
 
-def pair_rows(evidence: pl.DataFrame, units: pl.DataFrame, *, failed: bool = False) -> PairRows:
+def build_pair_rows(
+    evidence: pl.DataFrame, units: pl.DataFrame, *, counts_failures: bool = False
+) -> PairRows:
     """Assign numbers to units and clusters of pairs, and sort by similarity."""
     false_accept_rate, threshold = (
         float("nan") if evidence[c].first() is None else float(evidence[c][0])
@@ -87,15 +93,15 @@ def pair_rows(evidence: pl.DataFrame, units: pl.DataFrame, *, failed: bool = Fal
     unit = _number_units(evidence["unit_id"], unit_numbers)
     second = _number_units(_flatten(evidence, "other_id"), unit_numbers)
     similarity = _flatten(evidence, "similarity").cast(pl.Float64)
-    if failed:
+    if counts_failures:
         # A failed comparison counts as rejected: its similarity is below all others.
-        similarity = similarity.fill_null(_below(similarity, threshold))
+        similarity = similarity.fill_null(_lowest_similarity(similarity, threshold))
     genuine = _flatten(evidence, "genuine").cast(pl.Boolean)
     is_known: slice | npt.NDArray[np.bool_] = slice(None)
     if (unit < 0).any() or (second < 0).any() or similarity.null_count() + genuine.null_count():
         is_compared = (similarity.is_not_null() & genuine.is_not_null()).to_numpy()
         is_known = is_compared & (second >= 0) & (_repeat_by_pair(evidence, unit) >= 0)
-    order, sorted_similarity, sorted_genuine = falling_order(
+    order, sorted_similarity, sorted_genuine = sort_pairs(
         similarity.to_numpy()[is_known], genuine.fill_null(value=False).to_numpy()[is_known]
     )
     del similarity, genuine
@@ -104,7 +110,9 @@ def pair_rows(evidence: pl.DataFrame, units: pl.DataFrame, *, failed: bool = Fal
     is_sampled = "draw" in evidence.columns and evidence.height > 0
     draw = _flatten(evidence, "draw").to_numpy()[is_known][order] if is_sampled else None
     max_pairs = int(evidence["most"][0]) if is_sampled else None
-    pairs = Pairs(sorted_similarity, sorted_genuine, first, second, false_accept_rate, threshold)
+    pairs = UnitPairs(
+        sorted_similarity, sorted_genuine, first, second, false_accept_rate, threshold
+    )
     cluster_index = units["cluster"].to_numpy().astype(np.int32)
     has_given_threshold, is_distance = (
         name in evidence.columns and bool(evidence[name].any()) for name in ("given", "turned")
@@ -115,7 +123,7 @@ def pair_rows(evidence: pl.DataFrame, units: pl.DataFrame, *, failed: bool = Fal
     )
 
 
-def _below(similarity: pl.Series, threshold: float) -> float:
+def _lowest_similarity(similarity: pl.Series, threshold: float) -> float:
     """Return a number below all similarities and the threshold, but close, for binning."""
     known_similarity = similarity.drop_nulls().to_numpy()
     lower_limits = [float(known_similarity.min())] if len(known_similarity) else []
@@ -124,7 +132,7 @@ def _below(similarity: pl.Series, threshold: float) -> float:
     return lowest - max(1.0, abs(lowest))
 
 
-def _number_units(ids: pl.Series, unit_numbers: pl.DataFrame) -> Places:
+def _number_units(ids: pl.Series, unit_numbers: pl.DataFrame) -> PairIndices:
     """Look up the numbers of units; −1: no such unit."""
     is_enum = isinstance(ids.dtype, pl.Enum)
     names = ids.dtype.categories if isinstance(ids.dtype, pl.Enum) else ids.cast(pl.String)
@@ -141,14 +149,14 @@ def _flatten(evidence: pl.DataFrame, name: str) -> pl.Series:
     return column.explode() if isinstance(column.dtype, pl.List) else column
 
 
-def _repeat_by_pair(evidence: pl.DataFrame, row_values: Places) -> Places:
+def _repeat_by_pair(evidence: pl.DataFrame, row_values: PairIndices) -> PairIndices:
     """Repeat a row's value for each of its pairs."""
     if not isinstance(evidence.schema["other_id"], pl.List):
         return row_values
     return np.repeat(row_values, evidence["other_id"].list.len().to_numpy())
 
 
-def _list_units(first: Places, second: Places, n_units: int) -> IntArray:
+def _list_units(first: PairIndices, second: PairIndices, n_units: int) -> IntArray:
     """List the units that occur in pairs."""
     occurs = np.zeros(n_units, dtype=np.bool_)
     occurs[first] = occurs[second] = True
@@ -160,7 +168,7 @@ PAIRS = "pairs"
 _LIST_COLUMNS = ("other_id", "similarity", "genuine")
 
 
-def with_weighted_thresholds(
+def reset_weighted_thresholds(
     pairs: pl.DataFrame, units: pl.DataFrame, sample: pl.DataFrame
 ) -> pl.DataFrame:
     """Choose each model's threshold with pairs weighted by the product of people's weights."""

@@ -15,28 +15,28 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.groups.measure.pair_rows import PairRows
-from isolux.groups.statuses import mark_rarer
-from isolux.stats.constants import IMPOSTORS_OF_INTERVAL
-from isolux.stats.design import Design
-from isolux.stats.drawn_design import DrawnDesign
+from isolux.groups.statuses import flag_rare_class
+from isolux.stats.constants import MIN_EXPECTED_IMPOSTORS
+from isolux.stats.design import ClusterSums
+from isolux.stats.drawn_design import SurveyClusterSums
 from isolux.stats.intervals import Interval
 from isolux.stats.resampling.rows import PairSample, replicate_pairs
-from isolux.stats.sampling import kish
-from isolux.stats.statistic import FloatArray, IntArray, Pairs, PairStatistic
-from isolux.stats.verification import tallied
+from isolux.stats.sampling import kish_effective_size
+from isolux.stats.statistic import FloatArray, IntArray, PairStatistic, UnitPairs
+from isolux.stats.verification import count_pairs_by_cluster
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
 
-_BYTES = 64 << 20
+_MAX_BYTES = 64 << 20
 """Bytes of memberships in memory at once."""
 
-_SAME = 1e-9
+_WEIGHT_TOLERANCE = 1e-9
 """Relative difference below which weights are equal."""
-_ROUNDING = 1e-9
+_ABSOLUTE_TOLERANCE = 1e-9
 
 
-Paired = dict[int, tuple[PairStatistic, PairRows]]
+PairMeasureRows = dict[int, tuple[PairStatistic, PairRows]]
 """By measure: the statistic, and its rows."""
 
 
@@ -57,11 +57,11 @@ class PairMeasures:
     replicates: dict[int, FloatArray]
     n_units: dict[int, IntArray]
     n_clusters: dict[int, IntArray]
-    impostors: dict[int, IntArray]
-    far: dict[int, float]
-    rarest: dict[int, IntArray]
-    rarest_clusters: dict[int, IntArray]
-    worth: dict[int, FloatArray]
+    n_impostors: dict[int, IntArray]
+    false_accept_rate: dict[int, float]
+    n_rarest: dict[int, IntArray]
+    n_rarest_clusters: dict[int, IntArray]
+    n_effective: dict[int, FloatArray]
 
     def fill(
         self, estimates: FloatArray, replicates: FloatArray, n_units: IntArray, n_clusters: IntArray
@@ -71,19 +71,19 @@ class PairMeasures:
             estimates[:, j], replicates[:, j] = measure_values, self.replicates[j]
             n_units[:, j], n_clusters[:, j] = self.n_units[j], self.n_clusters[j]
 
-    def fill_worth(self, units: FloatArray, clusters: FloatArray) -> None:
+    def fill_effective_sizes(self, units: FloatArray, clusters: FloatArray) -> None:
         """Write the effective numbers of pairs and clusters into arrays ``[g, m]``."""
-        for j, effective_sizes in self.worth.items():
+        for j, effective_sizes in self.n_effective.items():
             units[:, j], clusters[:, j] = effective_sizes
 
-    def without_unstable(self, interval: Interval) -> Interval:
+    def remove_unstable(self, interval: Interval) -> Interval:
         """Remove the intervals of groups with fewer than 30/FAR impostor pairs."""
         low, high = interval.low.copy(), interval.high.copy()
-        for j, has_few in self._has_few_impostors(IMPOSTORS_OF_INTERVAL).items():
+        for j, has_few in self._has_few_impostors(MIN_EXPECTED_IMPOSTORS).items():
             low[has_few, j] = high[has_few, j] = np.nan
         return Interval(low, high)
 
-    def mark(
+    def flag(
         self, status: npt.NDArray[np.object_], reason: npt.NDArray[np.object_], spec: Statistics
     ) -> None:
         """Flag the groups with too few pairs of a type, with the number that they need."""
@@ -91,48 +91,48 @@ class PairMeasures:
             reason_column = reason[:, j]
             start = f"fewer than {spec.min_units}"
             reason_column[reason_column == f"{start} units"] = f"{start} pairs"
-        for j, n_rarest in self.rarest.items():
-            mark_rarer(
+        for j, n_rarest in self.n_rarest.items():
+            flag_rare_class(
                 (status[:, j], reason[:, j]),
-                (n_rarest, self.rarest_clusters[j]),
+                (n_rarest, self.n_rarest_clusters[j]),
                 ("pairs of one kind", spec.min_units, spec.min_clusters),
             )
         readable = [Status.OK.value, Status.BOUNDARY.value]
         for min_accepted, flag in (
-            (IMPOSTORS_OF_INTERVAL, Status.BOUNDARY.value),
+            (MIN_EXPECTED_IMPOSTORS, Status.BOUNDARY.value),
             (1, Status.INSUFFICIENT_UNITS.value),
         ):
             for j, has_few in self._has_few_impostors(min_accepted).items():
-                false_accept_rate = self.far[j]
+                false_accept_rate = self.false_accept_rate[j]
                 for g in np.flatnonzero(has_few):
                     if status[g, j] not in (*readable, Status.UNDEFINED.value):
                         continue
                     goal = "an interval" if min_accepted > 1 else "a value"
                     unstable = "unstable: " if min_accepted > 1 else ""
                     status[g, j] = flag
-                    prefix = "impostor pairs worth " if self.worth else ""
-                    unit_text = "of one weight" if self.worth else "impostor pairs"
-                    n_required = needed(false_accept_rate, min_accepted)
+                    prefix = "impostor pairs worth " if self.n_effective else ""
+                    unit_text = "of one weight" if self.n_effective else "impostor pairs"
+                    n_required = required_impostors(false_accept_rate, min_accepted)
                     reason[g, j] = (
-                        f"{unstable}{prefix}{self.impostors[j][g]:,} {unit_text}; {goal} at a "
+                        f"{unstable}{prefix}{self.n_impostors[j][g]:,} {unit_text}; {goal} at a "
                         f"false accept rate of {false_accept_rate:g} needs {n_required:,}"
                     )
 
     def _has_few_impostors(self, min_accepted: int) -> dict[int, npt.NDArray[np.bool_]]:
         return {
-            j: self.impostors[j] < needed(false_accept_rate, min_accepted)
-            for j, false_accept_rate in self.far.items()
+            j: self.n_impostors[j] < required_impostors(false_accept_rate, min_accepted)
+            for j, false_accept_rate in self.false_accept_rate.items()
         }
 
 
-def needed(false_accept_rate: float, min_accepted: int = 1) -> int:
+def required_impostors(false_accept_rate: float, min_accepted: int = 1) -> int:
     """Count the impostor pairs of which ``min_accepted`` are accepted at a false accept rate."""
     # A quotient that is above an integer only by rounding counts as that integer.
     return math.ceil(min_accepted / false_accept_rate * (1.0 - 1e-12))
 
 
-def measure_pairs(
-    pair_measures: Paired,
+def measure_pair_statistics(
+    pair_measures: PairMeasureRows,
     entries: tuple[IntArray, IntArray],
     cluster_index: IntArray,
     n_groups: int,
@@ -151,7 +151,11 @@ def measure_pairs(
         {j: np.zeros(n_groups, dtype=np.int64) for j in pair_measures},
         {j: np.zeros(n_groups, dtype=np.int64) for j in pair_measures},
         {j: np.zeros(n_groups, dtype=np.int64) for j in pair_measures},
-        {j: rows.pairs.far for j, (s, rows) in pair_measures.items() if rows.resolves(s)},
+        {
+            j: rows.pairs.false_accept_rate
+            for j, (s, rows) in pair_measures.items()
+            if rows.needs_rare_impostors(s)
+        },
         {j: np.zeros(n_groups, dtype=np.int64) for j in pair_measures},
         {j: np.zeros(n_groups, dtype=np.int64) for j in pair_measures},
         {} if sample is None else {j: np.zeros((2, n_groups)) for j in pair_measures},
@@ -165,52 +169,59 @@ def measure_pairs(
         inside[unit_index[group_index == g]] = True
         for measures in measures_by_rows.values():
             rows = pair_measures[measures[0]][1]
-            group_pairs = rows.within(inside)
+            group_pairs = rows.select_pairs(inside)
             statistics = [pair_measures[j][0] for j in measures]
             values_and_replicates = replicate_pairs(
-                statistics, tallied(group_pairs), n_clusters, spec, sample
+                statistics, count_pairs_by_cluster(group_pairs), n_clusters, spec, sample
             )
-            counted_pairs = _Held(group_pairs, None if sample is None else sample.weight)
+            counted_pairs = _GroupPairs(group_pairs, None if sample is None else sample.weight)
             for j, estimate, replicates in zip(measures, *values_and_replicates, strict=True):
                 measures_out.value[j][g], measures_out.replicates[j][g] = estimate, replicates
-                is_counted = np.isin(group_pairs.genuine, pair_measures[j][0].over)
+                is_counted = np.isin(group_pairs.is_genuine, pair_measures[j][0].counted_kinds)
                 measures_out.n_units[j][g] = int(is_counted.sum())
-                measures_out.n_clusters[j][g] = len(counted_pairs.clusters(is_counted))
-                measures_out.impostors[j][g] = counted_pairs.pairs_worth(~group_pairs.genuine)
-                masks = [
-                    group_pairs.genuine == pair_kind for pair_kind in pair_measures[j][0].rests_on
-                ]
-                measures_out.rarest[j][g] = min(
-                    counted_pairs.pairs_worth(pair_kind) for pair_kind in masks
+                measures_out.n_clusters[j][g] = len(counted_pairs.list_clusters(is_counted))
+                measures_out.n_impostors[j][g] = counted_pairs.effective_pairs(
+                    ~group_pairs.is_genuine
                 )
-                measures_out.rarest_clusters[j][g] = min(
-                    counted_pairs.clusters_worth(pair_kind) for pair_kind in masks
+                masks = [
+                    group_pairs.is_genuine == pair_kind
+                    for pair_kind in pair_measures[j][0].required_kinds
+                ]
+                measures_out.n_rarest[j][g] = min(
+                    counted_pairs.effective_pairs(pair_kind) for pair_kind in masks
+                )
+                measures_out.n_rarest_clusters[j][g] = min(
+                    counted_pairs.effective_clusters(pair_kind) for pair_kind in masks
                 )
                 if sample is not None:
-                    measures_out.worth[j][:, g] = (
-                        counted_pairs.pairs_worth(is_counted),
-                        counted_pairs.clusters_worth(is_counted),
+                    measures_out.n_effective[j][:, g] = (
+                        counted_pairs.effective_pairs(is_counted),
+                        counted_pairs.effective_clusters(is_counted),
                     )
     return measures_out
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _GroupPairs:
     """One group's pairs, with effective numbers of selected pairs and clusters."""
 
-    pairs: Pairs
+    pairs: UnitPairs
     weight: FloatArray | None
 
-    def clusters(self, mask: npt.NDArray[np.bool_]) -> IntArray:
+    def list_clusters(self, mask: npt.NDArray[np.bool_]) -> IntArray:
         """List the clusters of selected pairs."""
         return np.unique(np.concatenate([self.pairs.first[mask], self.pairs.second[mask]]))
 
-    def clusters_worth(self, mask: npt.NDArray[np.bool_]) -> int:
+    def effective_clusters(self, mask: npt.NDArray[np.bool_]) -> int:
         """Count the clusters of selected pairs; with weights, Kish's effective number."""
-        clusters = self.clusters(mask)
-        return len(clusters) if self.weight is None else _whole(kish(self.weight[clusters]))
+        clusters = self.list_clusters(mask)
+        return (
+            len(clusters)
+            if self.weight is None
+            else _floor_size(kish_effective_size(self.weight[clusters]))
+        )
 
-    def pairs_worth(self, mask: npt.NDArray[np.bool_]) -> int:
+    def effective_pairs(self, mask: npt.NDArray[np.bool_]) -> int:
         """Count selected pairs; with weights, Kish's effective number of weight products."""
         if self.weight is None:
             return int(mask.sum())
@@ -218,23 +229,23 @@ class _Held:
         second_weights = np.where(
             first_clusters == second_clusters, 1.0, self.weight[second_clusters]
         )
-        return _whole(kish(self.weight[first_clusters] * second_weights))
+        return _floor_size(kish_effective_size(self.weight[first_clusters] * second_weights))
 
 
-def _whole(effective_size: float) -> int:
-    return math.floor(effective_size + _ROUNDING)
+def _floor_size(effective_size: float) -> int:
+    return math.floor(effective_size + _ABSOLUTE_TOLERANCE)
 
 
 def pair_sample(
-    cluster_sums: Design, paired: Paired, cluster_index: IntArray, clusters: pl.Series
+    cluster_sums: ClusterSums, paired: PairMeasureRows, cluster_index: IntArray, clusters: pl.Series
 ) -> PairSample | None:
     """Return the clusters' weights for pairs; None: no weights, or no pairs.
 
     Shapes: ``cluster_index`` [n_units], ``clusters`` [n_units].
     """
-    if not paired or not isinstance(cluster_sums, DrawnDesign):
+    if not paired or not isinstance(cluster_sums, SurveyClusterSums):
         return None
-    if cluster_sums.ways is not None:
+    if cluster_sums.other_clusterings is not None:
         raise SpecError(
             "pairs have clusters one way: a comparison of two photos by one photographer is alike "
             "with both people's others, and no variance is known for that",
@@ -245,7 +256,7 @@ def pair_sample(
     low, high = np.full(n, np.inf), np.zeros(n)
     np.minimum.at(low, cluster_index, cluster_sums.unit_weight)
     np.maximum.at(high, cluster_index, cluster_sums.unit_weight)
-    conflicting = np.flatnonzero(high > low * (1.0 + _SAME))
+    conflicting = np.flatnonzero(high > low * (1.0 + _WEIGHT_TOLERANCE))
     if len(conflicting):
         unit = int(np.flatnonzero(cluster_index == conflicting[0])[0])
         raise SpecError(
@@ -269,7 +280,7 @@ def group_rates(
 
     Shapes: ``members`` [n_units, g].
     """
-    n_per_batch = max(1, _BYTES // (8 * max(len(members), 1)))
+    n_per_batch = max(1, _MAX_BYTES // (8 * max(len(members), 1)))
     batches = [
         statistic(rows.pairs, members[:, start : start + n_per_batch].astype(np.float64))
         for start in range(0, members.shape[1], n_per_batch)

@@ -20,40 +20,40 @@ from typing import BinaryIO
 import polars as pl
 
 from isolux.io.atomic import write_text
-from isolux.io.consent.chain import FIRST, make_key, mark_of, read_key
+from isolux.io.consent.chain import FIRST_PREVIOUS_HASH, compute_keyed_hash, make_key, read_key
 from isolux.io.consent.rows import (
-    KINDS,
+    CONSENT_ROLES,
     SCOPES,
     Act,
-    Kind,
-    Row,
+    ConsentRole,
+    ConsentRow,
     Scope,
-    checked,
-    erased,
-    signed,
-    whole_lines,
+    erase_row,
+    sign_row,
+    split_complete_lines,
+    verify_rows,
 )
 from isolux.io.frames import refuse_unless_file
 from isolux.vocabulary.errors import FileError, OutputError, SpecError
 from isolux.vocabulary.notes import Caution
 
 __all__ = [
-    "KINDS",
+    "CONSENT_ROLES",
     "SCOPES",
-    "Kind",
+    "ConsentRole",
+    "ConsentRow",
     "Ledger",
-    "Row",
     "Scope",
-    "append",
-    "erase",
+    "append_consent",
+    "compute_current_consent",
+    "compute_keyed_hash",
+    "erase_people",
     "is_ledger",
-    "key_of",
     "key_path",
-    "mark_of",
+    "list_revoked",
     "read_ledger",
-    "revoke",
-    "revoked",
-    "standing",
+    "read_ledger_key",
+    "revoke_consent",
 ]
 
 
@@ -65,7 +65,7 @@ def key_path(path: str | Path, key: str | Path | None) -> Path:
     return Path(key).expanduser() if key is not None else Path(f"{Path(path).expanduser()}.key")
 
 
-def key_of(path: str | Path, key: str | Path | None = None) -> bytes:
+def read_ledger_key(path: str | Path, key: str | Path | None = None) -> bytes:
     """Read the key of a ledger."""
     key_file = key_path(path, key)
     if not key_file.exists():
@@ -85,13 +85,13 @@ _LEDGER_FIELDS = (b'"previous"', b'"signature"')
 class Ledger:
     """A ledger as it was read."""
 
-    rows: tuple[Row, ...]
-    signatures: bool
+    rows: tuple[ConsentRow, ...]
+    has_checked_signatures: bool
     notes: tuple[str, ...] = ()
-    unfinished: bool = False
+    has_unfinished_row: bool = False
     key: bytes | None = field(default=None, repr=False)
 
-    def allows(self, role: Kind, ids: pl.Series, scope: Scope) -> pl.Series:
+    def allows(self, role: ConsentRole, ids: pl.Series, scope: Scope) -> pl.Series:
         """Return whether each person consents to a scope; erased people are found by mark."""
         state: dict[str, bool] = {}
         names: dict[str, str] = {}
@@ -108,13 +108,13 @@ class Ledger:
         decisions = [state.get(marks.get(person_id, "")) for person_id in ids]
         return pl.Series(ids.name, decisions, dtype=pl.Boolean)
 
-    def has_grants(self, role: Kind) -> bool:
+    def has_grants(self, role: ConsentRole) -> bool:
         """Tell whether anyone of a kind ever granted anything here."""
         return any(row.kind == role and row.act == "grant" for row in self.rows)
 
     def _find_mark(self, role: str, name: str) -> str:
         if self.key is not None:
-            return mark_of(role, name, self.key)
+            return compute_keyed_hash(role, name, self.key)
         if any(row.who is None and row.kind == role for row in self.rows):
             raise FileError(
                 "people who withdrew were erased from this ledger, and are known by its key alone",
@@ -178,13 +178,15 @@ def read_ledger(path: str | Path, *, key: str | Path | None = None) -> Ledger:
 
 
 @lru_cache(maxsize=2)
-def _read_rows(content: bytes, secret: bytes | None, source: str) -> tuple[tuple[Row, ...], bool]:
+def _read_rows(
+    content: bytes, secret: bytes | None, source: str
+) -> tuple[tuple[ConsentRow, ...], bool]:
     """Check rows, and tell whether the last is unfinished; steps ask for the same bytes often."""
-    lines, unfinished = whole_lines(content)
-    return tuple(checked(lines, secret, source)), bool(unfinished)
+    lines, unfinished = split_complete_lines(content)
+    return tuple(verify_rows(lines, secret, source)), bool(unfinished)
 
 
-def standing(rows: Sequence[Row]) -> pl.DataFrame:
+def compute_current_consent(rows: Sequence[ConsentRow]) -> pl.DataFrame:
     """Compute the current consent of each person from all rows, in their order."""
     states: dict[tuple[str, str], dict[str, bool | None]] = {}
     names: dict[tuple[str, str], str | None] = {}
@@ -199,22 +201,22 @@ def standing(rows: Sequence[Row]) -> pl.DataFrame:
     return pl.DataFrame(records, schema=schema)
 
 
-def revoked(rows: Sequence[Row], scope: Scope = "evaluation") -> frozenset[str]:
+def list_revoked(rows: Sequence[ConsentRow], scope: Scope = "evaluation") -> frozenset[str]:
     """List subjects and copyright holders who revoked a scope and did not grant it again."""
-    state = standing(rows).filter(pl.col("kind") != "annotator", ~pl.col(scope))
+    state = compute_current_consent(rows).filter(pl.col("kind") != "annotator", ~pl.col(scope))
     return frozenset(state["who"].drop_nulls().to_list())
 
 
-def append(
+def append_consent(
     path: str | Path,
     act: Act,
-    role: Kind,
+    role: ConsentRole,
     person_ids: Sequence[str],
     scopes: Sequence[Scope],
     *,
     note: str = "",
     key: str | Path | None = None,
-) -> list[Row]:
+) -> list[ConsentRow]:
     """Add a row for each person; the file and its key are made where they are not there."""
     people = list(dict.fromkeys(person_id.strip() for person_id in person_ids if person_id.strip()))
     unique_scopes = tuple(dict.fromkeys(scopes))
@@ -226,23 +228,25 @@ def append(
         )
     file = Path(path).expanduser()
     with _open_exclusively(file) as stream:
-        lines, unfinished = whole_lines(stream.read())
+        lines, unfinished = split_complete_lines(stream.read())
         secret = _read_or_make_key(file, key_path(path, key), empty=not lines)
-        rows = checked(lines, secret, str(path))
+        rows = verify_rows(lines, secret, str(path))
         now = dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        new_rows: list[Row] = []
+        new_rows: list[ConsentRow] = []
         for person_id in people:
-            last = (rows + new_rows)[-1].hash if rows or new_rows else FIRST
+            last = (rows + new_rows)[-1].hash if rows or new_rows else FIRST_PREVIOUS_HASH
             n = len(rows) + len(new_rows) + 1
-            row = Row(n, now, act, role, person_id, unique_scopes, note, last)
-            new_rows.append(signed(row, secret))
-        _append_text(stream, len(unfinished), "".join(row.line() + "\n" for row in new_rows), file)
+            row = ConsentRow(n, now, act, role, person_id, unique_scopes, note, last)
+            new_rows.append(sign_row(row, secret))
+        _append_text(
+            stream, len(unfinished), "".join(row.to_json_line() + "\n" for row in new_rows), file
+        )
     return new_rows
 
 
-def revoke(
+def revoke_consent(
     path: Path,
-    role: Kind,
+    role: ConsentRole,
     person_ids: Sequence[str],
     scopes: Sequence[Scope],
     *,
@@ -259,21 +263,21 @@ def revoke(
         if any(state[k] is not False for state in allowed)
     ]
     if people:
-        append(path, "revoke", role, people, scopes, note=note, key=key)
+        append_consent(path, "revoke", role, people, scopes, note=note, key=key)
 
 
-def erase(path: str | Path, marks: Sequence[str], *, key: str | Path | None = None) -> int:
+def erase_people(path: str | Path, marks: Sequence[str], *, key: str | Path | None = None) -> int:
     """Erase ids and notes of people from their rows; hashes, signatures and marks stay valid."""
     file = Path(path).expanduser()
     erased_marks = frozenset(marks)
     with _open_exclusively(file) as stream:
-        lines, unfinished = whole_lines(stream.read())
+        lines, unfinished = split_complete_lines(stream.read())
         secret = _read_or_make_key(file, key_path(path, key), empty=not lines)
-        rows = checked(lines, secret, str(path))
+        rows = verify_rows(lines, secret, str(path))
         n = sum(row.mark in erased_marks and row.who is not None for row in rows)
         if n or unfinished:
-            remaining_rows = (erased(row) if row.mark in erased_marks else row for row in rows)
-            write_text(file, "".join(row.line() + "\n" for row in remaining_rows))
+            remaining_rows = (erase_row(row) if row.mark in erased_marks else row for row in rows)
+            write_text(file, "".join(row.to_json_line() + "\n" for row in remaining_rows))
             file.chmod(0o600)
     return n
 

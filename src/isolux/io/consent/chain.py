@@ -18,12 +18,12 @@ from typing import Any
 
 from isolux.vocabulary.errors import FileError
 
-FIRST = "0" * 64
+FIRST_PREVIOUS_HASH = "0" * 64
 """What the first row names as the hash of the row before it."""
 _KEY_BYTES = 32
 
 
-def digest_of(fields: Mapping[str, Any]) -> str:
+def hash_fields(fields: Mapping[str, Any]) -> str:
     """Compute the hash of a row's fields, whatever their order."""
     return hashlib.sha256(_serialise(fields)).hexdigest()
 
@@ -33,14 +33,14 @@ def _serialise(fields: Mapping[str, Any]) -> bytes:
     return text.encode()
 
 
-def signature_of(digest: str, key: bytes) -> str:
+def sign_digest(digest: str, key: bytes) -> str:
     """Sign a row's hash."""
     return hmac.new(key, digest.encode(), hashlib.sha256).hexdigest()
 
 
 def is_signed(digest: str, signature: str, key: bytes) -> bool:
     """Tell whether a signature is the key's."""
-    return hmac.compare_digest(signature_of(digest, key), signature)
+    return hmac.compare_digest(sign_digest(digest, key), signature)
 
 
 def new_salt() -> str:
@@ -48,12 +48,12 @@ def new_salt() -> str:
     return secrets.token_hex(16)
 
 
-def seal_of(salt: str, fields: Mapping[str, Any]) -> str:
+def compute_commitment(salt: str, fields: Mapping[str, Any]) -> str:
     """Compute the salted hash (commitment) of fields that may be erased later."""
     return hashlib.sha256(f"{salt}\n".encode() + _serialise(fields)).hexdigest()
 
 
-def mark_of(role: str, name: str, key: bytes) -> str:
+def compute_keyed_hash(role: str, name: str, key: bytes) -> str:
     """Compute the keyed hash (pseudonym) of a name, which does not reveal the name."""
     return hmac.digest(key, f"mark\n{role}\n{name}".encode(), "sha256").hex()
 

@@ -17,20 +17,20 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
 from isolux.io.consent.chain import (
-    FIRST,
-    digest_of,
+    FIRST_PREVIOUS_HASH,
+    compute_commitment,
+    compute_keyed_hash,
+    hash_fields,
     is_signed,
-    mark_of,
     new_salt,
-    seal_of,
-    signature_of,
+    sign_digest,
 )
-from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.errors import TableError, format_location
 
 Act = Literal["grant", "revoke"]
-Kind = Literal["subject", "copyright", "annotator"]
+ConsentRole = Literal["subject", "copyright", "annotator"]
 Scope = Literal["evaluation", "training", "publication"]
-KINDS, SCOPES = get_args(Kind), get_args(Scope)
+CONSENT_ROLES, SCOPES = get_args(ConsentRole), get_args(Scope)
 _ERASED_FIELDS = ("who", "note", "salt")
 """What a withdrawal takes out of a row; the three are there together or not at all."""
 _FIELDS = (
@@ -49,13 +49,13 @@ _FIELDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ConsentRow:
     """A row: at a time, a person of a kind granted or revoked the use for some scopes."""
 
     n: int
     at: str
     act: Act
-    kind: Kind
+    kind: ConsentRole
     who: str | None
     scopes: tuple[Scope, ...]
     note: str | None
@@ -66,13 +66,13 @@ class Row:
     hash: str = ""
     signature: str = ""
 
-    def line(self) -> str:
+    def to_json_line(self) -> str:
         """Write it as a line of JSON."""
         return json.dumps({name: getattr(self, name) for name in _FIELDS}, ensure_ascii=False)
 
-    def digest(self) -> str:
+    def compute_hash(self) -> str:
         """Compute the row's hash, over all fields except erasable ones, hash and signature."""
-        return digest_of(
+        return hash_fields(
             {
                 "n": self.n,
                 "at": self.at,
@@ -85,34 +85,36 @@ class Row:
             }
         )
 
-    def is_sealed(self) -> bool:
+    def has_valid_commitment(self) -> bool:
         """Return whether id and note match their commitment, or were erased together."""
         is_erased = [getattr(self, name) is None for name in _ERASED_FIELDS]
         if any(is_erased):
             return all(is_erased)
-        return self.seal == seal_of(str(self.salt), self._committed_fields())
+        return self.seal == compute_commitment(str(self.salt), self._committed_fields())
 
     def _committed_fields(self) -> dict[str, str | None]:
         return {"who": self.who, "note": self.note}
 
 
-def signed(row: Row, key: bytes) -> Row:
+def sign_row(row: ConsentRow, key: bytes) -> ConsentRow:
     """Return the row with its hash and its signature."""
     salt = row.salt or new_salt()
-    seal = seal_of(salt, {"who": row.who, "note": row.note})
-    completed = replace(row, salt=salt, seal=seal, mark=mark_of(row.kind, str(row.who), key))
-    digest = completed.digest()
-    return replace(completed, hash=digest, signature=signature_of(digest, key))
+    seal = compute_commitment(salt, {"who": row.who, "note": row.note})
+    completed = replace(
+        row, salt=salt, seal=seal, mark=compute_keyed_hash(row.kind, str(row.who), key)
+    )
+    digest = completed.compute_hash()
+    return replace(completed, hash=digest, signature=sign_digest(digest, key))
 
 
-def erased(row: Row) -> Row:
+def erase_row(row: ConsentRow) -> ConsentRow:
     """Return the row without person and note; its hash and signature stay valid."""
     return replace(row, who=None, note=None, salt=None)
 
 
-def parsed(line: str, number: int, source: str) -> Row:
+def parse_row(line: str, number: int, source: str) -> ConsentRow:
     """Read a line."""
-    location = place(source, number)
+    location = format_location(source, number)
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):
@@ -128,7 +130,7 @@ def parsed(line: str, number: int, source: str) -> Row:
     scopes = fields["scopes"] if isinstance(fields["scopes"], list) else []
     rules = {
         "act": fields["act"] in get_args(Act),
-        "kind": fields["kind"] in KINDS,
+        "kind": fields["kind"] in CONSENT_ROLES,
         "who": fields["who"] is None or _is_id(fields["who"]),
         "scopes": bool(scopes) and all(s in SCOPES for s in scopes),
         "n": isinstance(fields["n"], int),
@@ -144,14 +146,14 @@ def parsed(line: str, number: int, source: str) -> Row:
             f"the field {bad[0]!r} of this row is not what a ledger of consent holds",
             expected={
                 "act": "grant or revoke",
-                "kind": ", ".join(KINDS),
+                "kind": ", ".join(CONSENT_ROLES),
                 "who": "an id",
                 "scopes": "one or more of " + ", ".join(SCOPES),
             }.get(bad[0], "as written"),
             found=repr(fields[bad[0]])[:60],
             where=location,
         )
-    return Row(**{**cast("dict[str, Any]", fields), "scopes": tuple(scopes)})
+    return ConsentRow(**{**cast("dict[str, Any]", fields), "scopes": tuple(scopes)})
 
 
 def _is_id(value: object) -> bool:
@@ -166,7 +168,7 @@ def _is_hash_text(value: object) -> bool:
     return isinstance(value, str) and value.isascii()
 
 
-def whole_lines(content: bytes) -> tuple[list[str], bytes]:
+def split_complete_lines(content: bytes) -> tuple[list[str], bytes]:
     """Split bytes into complete lines and the bytes of an unfinished last line."""
     end = content.rfind(b"\n") + 1
     tail = content[end:]
@@ -184,23 +186,23 @@ def _is_json(text: bytes) -> bool:
     return True
 
 
-def checked(lines: Sequence[str], key: bytes | None, source: str) -> list[Row]:
+def verify_rows(lines: Sequence[str], key: bytes | None, source: str) -> list[ConsentRow]:
     """Parse rows and verify their hash chain, commitments and signatures."""
-    rows: list[Row] = []
-    previous = FIRST
+    rows: list[ConsentRow] = []
+    previous = FIRST_PREVIOUS_HASH
     for number, line in enumerate(lines, 1):
-        row = parsed(line, number, source)
-        location = place(source, number)
+        row = parse_row(line, number, source)
+        location = format_location(source, number)
         for is_wrong, problem, expected, description, hint in (
             (
-                row.line() != line,
+                row.to_json_line() != line,
                 "this row is not as it was written",
                 "the line that isolux writes",
                 "other spaces, line ends, spellings or duplicate fields",
                 _RESTORE_HINT,
             ),
             (
-                row.digest() != row.hash or not row.is_sealed(),
+                row.compute_hash() != row.hash or not row.has_valid_commitment(),
                 "this row was changed after it was written",
                 "what was hashed and sealed",
                 f"another content, hash {row.hash[:12]}…",

@@ -31,16 +31,16 @@ class PromptFile:
     name: str
     prompts: Mapping[str, tuple[str, ...]]
     sha256: str
-    reads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    read_rules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     title: str = ""
     source: str = ""
     language: str = ""
 
-    def reads_any(self) -> bool:
+    def has_read_rules(self) -> bool:
         """Say whether it is of questions whose answers are read by rules."""
-        return any(self.reads.values())
+        return any(self.read_rules.values())
 
-    def record(self) -> dict[str, str]:
+    def to_record(self) -> dict[str, str]:
         """Say which file it was, for a run's record."""
         return {
             "name": self.name,
@@ -50,7 +50,7 @@ class PromptFile:
         }
 
 
-def built_in_prompts() -> list[str]:
+def list_built_in_prompts() -> list[str]:
     """Name the files that come with isolux."""
     return sorted(path.stem for path in _PROMPT_DIR.glob("*.yaml"))
 
@@ -102,10 +102,10 @@ def read_prompt_file(name_or_path: str | Path) -> PromptFile:
 
 
 def _resolve_prompt_path(name: str) -> Path:
-    if name in built_in_prompts():
+    if name in list_built_in_prompts():
         return _PROMPT_DIR / f"{name}.yaml"
     if "." not in name and "/" not in name and not Path(name).exists():
-        raise UnknownNameError("file of prompts", name, built_in_prompts(), where="prompts")
+        raise UnknownNameError("file of prompts", name, list_built_in_prompts(), where="prompts")
     return Path(name).expanduser()
 
 

@@ -19,11 +19,11 @@ import polars as pl
 
 from isolux.datasets.fairface import AGES, GENDERS, RACES
 from isolux.models._classes import label_rows, probabilities, vector_rows
-from isolux.models._preprocessing import Prepared, Preprocessing, run_network
-from isolux.models._torch import fit_weights, on_device, read_weights, torch_for
+from isolux.models._preprocessing import ModelInput, Preprocessing, run_network
+from isolux.models._torch import fit_weights, import_torch_for, on_device, read_weights
 from isolux.vocabulary import works
 from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.extras import needed
+from isolux.vocabulary.extras import import_optional
 from isolux.vocabulary.info import ModelInfo
 
 _NOT_A_PRODUCT = (
@@ -34,7 +34,7 @@ _NOT_A_PRODUCT = (
 INFO = ModelInfo(
     title="FairFace's network",
     summary="Runs a ResNet-34 with heads for perceived race, gender and age: labels or embeddings.",
-    references=(works.FAIRFACE.at("section 4.2"),),
+    references=(works.FAIRFACE.with_location("section 4.2"),),
     licence="that of the data it was trained on; FairFace's own weights are CC BY 4.0",
     assumptions=(
         "faces are cut out as those that it was trained on",
@@ -62,7 +62,7 @@ class FaceModel:
     identity: dict[str, Any]
     notes: tuple[str, ...] = (_NOT_A_PRODUCT,)
 
-    def __call__(self, pictures: Sequence[Prepared]) -> pl.DataFrame:
+    def __call__(self, pictures: Sequence[ModelInput]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         run = features if self.predicts == "embeddings" else logits
         network = partial(run, self.torch, self.inner)
@@ -119,7 +119,7 @@ def load(
       where: nowhere
     """
     path = _file(spec)
-    torch = torch_for(f"the model fairface:{spec}", "train")
+    torch = import_torch_for(f"the model fairface:{spec}", "train")
     state, weight_hashes = read_weights(path)
     last = state.get("fc.weight")
     if last is None or len(last.shape) != 2:
@@ -129,18 +129,18 @@ def load(
             found=", ".join(list(state)[:3]) or "no weights",
             where=str(path),
         )
-    heads = heads_in(_metadata(path), len(last), path)
-    inner = resnet34(torch, len(last))
+    heads = read_heads(_metadata(path), len(last), path)
+    inner = build_resnet34(torch, len(last))
     fit_weights(inner, state, path)
     head = _choose_head(heads, answers, str(path))
     names = () if head == "embeddings" else heads.classes[head]
-    prepare = Preprocessing(heads.side, heads.side, mean=MEAN, std=STD)
+    prepare = Preprocessing(heads.input_size_px, heads.input_size_px, mean=MEAN, std=STD)
     n_labels = len(names) if top is None else top
     identity = {
         "weights": weight_hashes,
         "heads": {k: list(v) for k, v in heads.classes.items()},
         "answers": head,
-        "preprocessing": prepare.said(),
+        "preprocessing": prepare.to_json(),
         "top": n_labels,
         "device": device,
     }
@@ -184,7 +184,7 @@ def _file(spec: str) -> Path:
 
 
 def _metadata(path: Path) -> dict[str, str] | None:
-    library = needed(
+    library = import_optional(
         "safetensors", package="safetensors", extra="train", purpose="a file of weights"
     )
     with library.safe_open(str(path), framework="pt") as reader:
@@ -212,7 +212,7 @@ def _choose_head(heads: Heads, answers: str | None, source: str) -> str:
 FILE = "fairface.safetensors"
 """What a trained network's weights are called in its folder."""
 
-SIDE = 224  # pixels, as the authors' released code
+INPUT_SIZE_PX = 224  # pixels, as the authors' released code
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _KEY = "isolux"
 
@@ -225,12 +225,12 @@ class Heads:
     ----------
     classes : mapping of str to tuple of str
         Each head's classes.
-    side : int
+    input_size_px : int
         Height and width of its input in pixels.
     """
 
     classes: Mapping[str, tuple[str, ...]]
-    side: int = SIDE
+    input_size_px: int = INPUT_SIZE_PX
 
     @property
     def outputs(self) -> int:
@@ -256,17 +256,17 @@ FAIRFACE_HEADS: dict[str, tuple[str, ...]] = {"race": RACES, "gender": GENDERS, 
 """The paper's: 7, 2 and 9 classes, in the order of the authors' released weights."""
 
 
-def heads_text(heads: Heads, **extra_metadata: Any) -> dict[str, str]:
+def write_heads(heads: Heads, **extra_metadata: Any) -> dict[str, str]:
     """Write heads as a file's metadata holds them."""
     metadata = {
         "heads": {k: list(v) for k, v in heads.classes.items()},
-        "side": heads.side,
+        "side": heads.input_size_px,
         **extra_metadata,
     }
     return {_KEY: json.dumps(metadata, ensure_ascii=False)}
 
 
-def heads_in(metadata: Mapping[str, str] | None, outputs: int, source: str | Path) -> Heads:
+def read_heads(metadata: Mapping[str, str] | None, outputs: int, source: str | Path) -> Heads:
     """Read what a file's outputs are."""
     text = (metadata or {}).get(_KEY)
     if text is None:
@@ -306,8 +306,8 @@ def _names(classes: Sequence[Any]) -> tuple[str, ...]:
 # ResNet-34 in plain PyTorch, its parts named as torchvision names them.
 # He et al. (2016), Table 1: a 7 x 7 convolution, pooling, four stages of 3, 4, 6 and 3 blocks of
 # two 3 x 3 convolutions, and the mean over the picture. torchvision is not needed for it, and a
-# file of weights of torchvision's ``resnet34`` fits: FairFace's authors released theirs in that
-# form.
+# file of weights of torchvision's ``build_resnet34`` fits: FairFace's authors released theirs in
+# that form.
 
 FEATURES = 512
 """Numbers that the network makes of a picture before its last layer."""
@@ -315,7 +315,7 @@ FEATURES = 512
 _STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))  # channels, blocks, first stride
 
 
-def resnet34(torch: Any, outputs: int, *, seed: int = 0) -> Any:
+def build_resnet34(torch: Any, outputs: int, *, seed: int = 0) -> Any:
     """Make the network with random weights, as torchvision draws them."""
     nn = torch.nn
     with torch.random.fork_rng(devices=[]):
@@ -366,7 +366,7 @@ def logits(torch: Any, net: Any, pictures: Any) -> Any:
     return net.fc(features(torch, net, pictures))
 
 
-def start_from(net: Any, path: str | Path) -> str:
+def load_initial_weights(net: Any, path: str | Path) -> str:
     """Put a file's weights into a network, all but a last layer of other classes; give their hash.
 
     Raises

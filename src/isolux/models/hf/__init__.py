@@ -19,12 +19,18 @@ import polars as pl
 from isolux.io.images import Pixels
 from isolux.models._boxes import POSE_SCHEMA
 from isolux.models._classes import ClassMap, class_map
-from isolux.models._prompts import Several, read_prompts
-from isolux.models.hf.asking import Classifying, Describing, Embedding
-from isolux.models.hf.drawing import Detecting, Finding, Masking
-from isolux.models.hf.loading import Loaded, Task, open_checkpoint
+from isolux.models._prompts import PromptPooling, read_prompts
+from isolux.models.hf.asking import ImageClassifier, ImageEmbedder, ZeroShotClassifier
+from isolux.models.hf.drawing import InstanceSegmenter, ObjectDetector, ZeroShotDetector
+from isolux.models.hf.loading import LoadedCheckpoint, Task, open_checkpoint
 from isolux.models.hf.missing import refuse_random_weights
-from isolux.models.hf.telling import Choosing, Pointing, Questioning, Telling, Writing
+from isolux.models.hf.telling import (
+    AnswerClassifier,
+    GenerationSettings,
+    GroundingModel,
+    MultiQuestionModel,
+    TextGenerator,
+)
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import ModelInfo, Reference
 
@@ -35,7 +41,7 @@ _BATCH_SIZE = 64  # people: a picture may show a crowd
 
 
 @dataclass(frozen=True, slots=True)
-class Boxed:
+class PersonCrops:
     """A picture's people as the model takes them ``[n, 3, h, w]``, and their boxes x, y, w, h."""
 
     values: npt.NDArray[Any] | None
@@ -48,10 +54,10 @@ class Boxed:
 
 
 @dataclass(frozen=True)
-class Posing:
+class PoseEstimator:
     """A pose of each person whose box is given."""
 
-    loaded: Loaded
+    loaded: LoadedCheckpoint
     predicts: str = "keypoints"
     by_box: bool = True
 
@@ -65,16 +71,18 @@ class Posing:
         """Whose poses there are."""
         return (*self.loaded.notes, _BOXES_GIVEN)
 
-    def prepare(self, pixels: Pixels, boxes: Sequence[tuple[float, float, float, float]]) -> Boxed:
+    def prepare(
+        self, pixels: Pixels, boxes: Sequence[tuple[float, float, float, float]]
+    ) -> PersonCrops:
         """Prepare each person of one picture by the model's own processor."""
         valid_boxes = tuple(box for box in boxes if box[2] > 0 and box[3] > 0)
         if not valid_boxes:
-            return Boxed(None, ())
+            return PersonCrops(None, ())
         box_lists = [[list(box) for box in valid_boxes]]
         outputs = self.loaded.processor(pixels, boxes=box_lists, return_tensors="np")
-        return Boxed(np.asarray(outputs["pixel_values"]), valid_boxes)
+        return PersonCrops(np.asarray(outputs["pixel_values"]), valid_boxes)
 
-    def __call__(self, pictures: Sequence[Boxed]) -> pl.DataFrame:
+    def __call__(self, pictures: Sequence[PersonCrops]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         people = [(k, box) for k, picture in enumerate(pictures) for box in picture.boxes]
         if not people:
@@ -91,7 +99,9 @@ class Posing:
 
     def _rows(self, values: npt.NDArray[Any], people: Sequence[Any]) -> list[tuple[Any, ...]]:
         torch, model = self.loaded.torch, self.loaded.model
-        inputs = {"pixel_values": torch.from_numpy(values).to(self.loaded.device, model.dtype)}
+        inputs = {
+            "pixel_values": torch.from_numpy(values).end_colour(self.loaded.device, model.dtype)
+        }
         if getattr(model.config.backbone_config, "num_experts", 1) > 1:  # 0: COCO's people
             inputs["dataset_index"] = torch.zeros(len(people), dtype=torch.long)
         boxes = [np.array([box]) for _, box in people]
@@ -126,23 +136,26 @@ INFO = ModelInfo(
 )
 
 Predictor = (
-    Classifying
-    | Choosing
-    | Describing
-    | Detecting
-    | Embedding
-    | Finding
-    | Masking
-    | Pointing
-    | Posing
-    | Questioning
-    | Telling
+    ImageClassifier
+    | AnswerClassifier
+    | ZeroShotClassifier
+    | ObjectDetector
+    | ImageEmbedder
+    | ZeroShotDetector
+    | InstanceSegmenter
+    | GroundingModel
+    | PoseEstimator
+    | MultiQuestionModel
+    | TextGenerator
 )
 _Prompts = Mapping[str, tuple[str, ...]]
 _WRITES_BOXES = ("florence2", "kosmos-2")
 _BOX_TOKENS = 64  # a phrase and some boxes of four tokens each
 _PROMPTED = ("zero-shot", "zero-shot-detection", "grounding")
-_CLASS_BY_TASK: dict[str, type[Embedding | Posing]] = {"embeddings": Embedding, "pose": Posing}
+_CLASS_BY_TASK: dict[str, type[ImageEmbedder | PoseEstimator]] = {
+    "embeddings": ImageEmbedder,
+    "pose": PoseEstimator,
+}
 _FREE_TEXT_TASKS = ("captioning", "question")  # their classes are words of a text
 
 
@@ -153,7 +166,7 @@ def load(
     classes: str | None = None,
     prompts: str | None = None,
     question: str | None = None,
-    several: Several = "mean",
+    several: PromptPooling = "mean",
     words: int = 30,
     beams: int = 1,
     top_p: float | None = None,
@@ -243,11 +256,11 @@ def load(
     _refuse_unfit(checkpoint.task, spec, prompts=prompts, question=question, classes=classes)
     generation = _read_generation_settings(words, beams, top_p, seed, spec)
 
-    def make(checkpoint: Loaded) -> Predictor:
+    def make(checkpoint: LoadedCheckpoint) -> Predictor:
         if prompt_texts is not None and checkpoint.task == "zero-shot":
-            return Describing(checkpoint, prompt_texts, top=top, several=several)
+            return ZeroShotClassifier(checkpoint, prompt_texts, top=top, pooling=several)
         if prompt_texts is not None and checkpoint.task == "zero-shot-detection":
-            return Finding(checkpoint, prompt_texts, top=top, least_score=least_score)
+            return ZeroShotDetector(checkpoint, prompt_texts, top=top, least_score=least_score)
         if checkpoint.task in (*_FREE_TEXT_TASKS, "grounding"):
             return _build_text_model(
                 checkpoint, generation, prompt_texts, question, classes, places, top, spec
@@ -256,8 +269,8 @@ def load(
             return _CLASS_BY_TASK[checkpoint.task](checkpoint)
         names = _read_class_names(checkpoint)
         if checkpoint.task == "classification":
-            return Classifying(checkpoint, class_map(names, classes), top)
-        drawing = Detecting if checkpoint.task == "detection" else Masking
+            return ImageClassifier(checkpoint, class_map(names, classes), top)
+        drawing = ObjectDetector if checkpoint.task == "detection" else InstanceSegmenter
         return drawing(checkpoint, ClassMap(names), least_score)
 
     return make(refuse_random_weights(checkpoint, make, spec))
@@ -265,7 +278,7 @@ def load(
 
 def _read_generation_settings(
     words: int, beams: int, top_p: float | None, seed: int, spec: str
-) -> Writing:
+) -> GenerationSettings:
     if words < 1 or beams < 1 or (top_p is not None and not 0.0 < top_p <= 1.0):
         raise SpecError(
             "it cannot be written so",
@@ -273,19 +286,19 @@ def _read_generation_settings(
             found=f"words={words}, beams={beams}, top_p={top_p}",
             where=spec,
         )
-    return Writing(words, beams, top_p, seed)
+    return GenerationSettings(words, beams, top_p, seed)
 
 
 def _build_text_model(
-    checkpoint: Loaded,
-    generation: Writing,
+    checkpoint: LoadedCheckpoint,
+    generation: GenerationSettings,
     prompt_texts: _Prompts | None,
     question: str | None,
     classes: str | None,
     location_template: str | None,
     top: int,
     spec: str,
-) -> Pointing | Questioning | Telling | Choosing:
+) -> GroundingModel | MultiQuestionModel | TextGenerator | AnswerClassifier:
     """Make a model that answers in words: boxes, answers to several questions, or to one."""
     if prompt_texts is not None and checkpoint.task == "grounding":
         return _build_grounding_model(checkpoint, prompt_texts, generation, location_template, spec)
@@ -296,7 +309,7 @@ def _build_text_model(
         for texts in prompt_texts.values()
         for text in texts
     )
-    return Questioning(asking, prompt_texts)
+    return MultiQuestionModel(asking, prompt_texts)
 
 
 def _refuse_unfit(
@@ -330,12 +343,12 @@ def _refuse_unfit(
 
 
 def _build_grounding_model(
-    checkpoint: Loaded,
+    checkpoint: LoadedCheckpoint,
     prompt_texts: _Prompts,
-    generation: Writing,
+    generation: GenerationSettings,
     location_template: str | None,
     spec: str,
-) -> Pointing:
+) -> GroundingModel:
     model_type = str(checkpoint.model.config.model_type)
     if location_template is None and model_type not in _WRITES_BOXES:
         raise SpecError(
@@ -353,19 +366,19 @@ def _build_grounding_model(
             where=spec,
         )
     if location_template is not None:
-        return Pointing(checkpoint, prompt_texts, generation, location_template)
+        return GroundingModel(checkpoint, prompt_texts, generation, location_template)
     long = replace(generation, words=max(generation.words, _BOX_TOKENS))
-    return Pointing(checkpoint, prompt_texts, long)
+    return GroundingModel(checkpoint, prompt_texts, long)
 
 
 def _build_text_generator(
-    checkpoint: Loaded,
+    checkpoint: LoadedCheckpoint,
     question: str | None,
     classes: str | None,
-    generation: Writing,
+    generation: GenerationSettings,
     top: int,
     spec: str,
-) -> Telling | Choosing:
+) -> TextGenerator | AnswerClassifier:
     if question is not None and not hasattr(checkpoint.model, "generate"):
         if classes is not None:
             raise SpecError(
@@ -374,11 +387,11 @@ def _build_text_generator(
                 found=classes,
                 where=spec,
             )
-        return Choosing(checkpoint, question, _read_class_names(checkpoint), top)
+        return AnswerClassifier(checkpoint, question, _read_class_names(checkpoint), top)
     class_words = None if classes is None else read_prompts(classes)
-    return Telling(checkpoint, question, class_words, generation)
+    return TextGenerator(checkpoint, question, class_words, generation)
 
 
-def _read_class_names(checkpoint: Loaded) -> tuple[str, ...]:
+def _read_class_names(checkpoint: LoadedCheckpoint) -> tuple[str, ...]:
     names = dict(getattr(checkpoint.model.config, "id2label", {}) or {})
     return tuple(str(names[k]) for k in sorted(names, key=int))

@@ -17,16 +17,16 @@ import polars as pl
 
 from isolux.io.images import Pixels
 from isolux.models._classes import ClassMap, label_rows, probabilities, vector_rows
-from isolux.models._prompts import Several, described_rows, directions
-from isolux.models._torch import of_one_shape
-from isolux.models.hf.loading import Loaded
+from isolux.models._prompts import PromptPooling, build_prompt_rows, embed_prompts
+from isolux.models._torch import group_by_shape
+from isolux.models.hf.loading import LoadedCheckpoint
 from isolux.vocabulary.errors import SpecError
 
 _RELATIVE_TOLERANCE = 0.01  # of the largest number of a vector: more than a GPU's rounding
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ProcessedImage:
     """A picture as the model takes it ``[3, h, w]``, and its own height and width."""
 
     values: npt.NDArray[Any]
@@ -40,10 +40,10 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Asking:
+class HfImageModel:
     """What all of them share: the model, how a picture is prepared, batches of one shape."""
 
-    loaded: Loaded
+    loaded: LoadedCheckpoint
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -58,29 +58,31 @@ class Asking:
     def _extra_identity(self) -> dict[str, Any]:
         return {}
 
-    def prepare(self, pixels: Pixels) -> Shown:
+    def prepare(self, pixels: Pixels) -> ProcessedImage:
         """Prepare one picture by the model's own processor."""
         processor = getattr(self.loaded.processor, "image_processor", self.loaded.processor)
         outputs = processor(images=pixels, return_tensors="np")
         height, width = pixels.shape[:2]
-        return Shown(np.asarray(outputs["pixel_values"])[0], height, width)
+        return ProcessedImage(np.asarray(outputs["pixel_values"])[0], height, width)
 
-    def _batches(self, inputs: Sequence[Shown]) -> Iterator[tuple[int, Sequence[Shown], Any]]:
+    def _batches(
+        self, inputs: Sequence[ProcessedImage]
+    ) -> Iterator[tuple[int, Sequence[ProcessedImage], Any]]:
         """Yield batches of one shape: index of the first input, the inputs, their tensor."""
         torch, model = self.loaded.torch, self.loaded.model
-        for offset, batch in of_one_shape(inputs, lambda model_input: model_input.values.shape):
+        for offset, batch in group_by_shape(inputs, lambda model_input: model_input.values.shape):
             values = torch.from_numpy(np.stack([model_input.values for model_input in batch]))
-            yield offset, batch, values.to(self.loaded.device, model.dtype)
+            yield offset, batch, values.end_colour(self.loaded.device, model.dtype)
 
     def _numbers(self, tensor: Any) -> npt.NDArray[np.float64]:
         return np.asarray(tensor.float().cpu().numpy(), dtype=np.float64)
 
 
 @dataclass(frozen=True)
-class _RowModel(Asking, ABC):
+class _RowModel(HfImageModel, ABC):
     """What those share whose answers are a row of numbers for each picture."""
 
-    def numbers(self, inputs: Sequence[Shown]) -> npt.NDArray[np.float64]:
+    def numbers(self, inputs: Sequence[ProcessedImage]) -> npt.NDArray[np.float64]:
         """Compute the model's output rows, before they become labels."""
         with self.loaded.torch.inference_mode():
             rows = [self._numbers(self._run(values)) for _, _, values in self._batches(inputs)]
@@ -95,7 +97,7 @@ class _RowModel(Asking, ABC):
 
 
 @dataclass(frozen=True)
-class Classifying(_RowModel):
+class ImageClassifier(_RowModel):
     """A classifier: the labels of highest probability."""
 
     classes: ClassMap
@@ -110,7 +112,7 @@ class Classifying(_RowModel):
     def _extra_identity(self) -> dict[str, Any]:
         return {"classes": [list(self.classes.names), self.classes.members], "top": self.top}
 
-    def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
+    def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         scores = self.classes(probabilities(self.numbers(pictures), "softmax"))
         return label_rows(scores, self.classes.names, self.top)
@@ -123,7 +125,7 @@ class Classifying(_RowModel):
 
 
 @dataclass(frozen=True)
-class Embedding(_RowModel):
+class ImageEmbedder(_RowModel):
     """A vector of each picture: the pooled one that the model gives, else that of its class token.
 
     A model without a class token, and one whose authors set ``use_mean_pooling``, gives the mean of
@@ -156,7 +158,7 @@ class Embedding(_RowModel):
     def _extra_identity(self) -> dict[str, Any]:
         return {"vector": self.vector}
 
-    def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
+    def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         return vector_rows(self.numbers(pictures))
 
@@ -187,11 +189,13 @@ class Embedding(_RowModel):
 
     def features(self, values: Any) -> Any:
         """Compute the embeddings as a tensor for fine-tuning."""
-        return self._run(values.to(self.loaded.model.dtype))
+        return self._run(values.end_colour(self.loaded.model.dtype))
 
 
-def tokenised(loaded: Loaded, texts: Sequence[str], *, whole: bool) -> Any:
-    """Write prompts as tokens, padded to the longest or as far as the model reads (``whole``)."""
+def tokenise_prompts(
+    loaded: LoadedCheckpoint, texts: Sequence[str], *, pad_to_maximum: bool
+) -> Any:
+    """Write prompts as tokens, padded to the longest or as far as the model reads (``pad_to_maximum``)."""
     tokenizer, config = loaded.processor.tokenizer, loaded.model.config
     inner = getattr(config, "text_config", None) or config
     length_limits = (
@@ -208,8 +212,8 @@ def tokenised(loaded: Loaded, texts: Sequence[str], *, whole: bool) -> Any:
                 found=f"{n} in {text[:60]!r}",
                 hint="a shorter prompt",
             )
-    padding = "max_length" if whole else True
-    return tokenizer(list(texts), padding=padding, return_tensors="pt").to(loaded.device)
+    padding = "max_length" if pad_to_maximum else True
+    return tokenizer(list(texts), padding=padding, return_tensors="pt").end_colour(loaded.device)
 
 
 def _compute_vector(model: Any, values: Any) -> tuple[str, Any]:
@@ -232,12 +236,12 @@ def _compute_vector(model: Any, values: Any) -> tuple[str, Any]:
 
 
 @dataclass(frozen=True)
-class Describing(_RowModel):
+class ZeroShotClassifier(_RowModel):
     """Zero-shot classification: which class's prompts, or which prompt, a picture is nearest to."""
 
     prompts: Mapping[str, tuple[str, ...]]
     top: int
-    several: Several
+    pooling: PromptPooling
     predicts: str = "labels"
     words: Any = field(init=False)
 
@@ -245,12 +249,12 @@ class Describing(_RowModel):
         torch, model = self.loaded.torch, self.loaded.model
 
         def units(texts: Sequence[str]) -> Any:
-            tokens = tokenised(self.loaded, texts, whole=self._sigmoid)
+            tokens = tokenise_prompts(self.loaded, texts, pad_to_maximum=self._sigmoid)
             text_features = model.get_text_features(**tokens)
             text_features = getattr(text_features, "pooler_output", text_features)
             return text_features / text_features.norm(dim=-1, keepdim=True)
 
-        object.__setattr__(self, "words", directions(torch, units, self.prompts, self.several))
+        object.__setattr__(self, "words", embed_prompts(torch, units, self.prompts, self.pooling))
 
     @property
     def _sigmoid(self) -> bool:
@@ -258,14 +262,14 @@ class Describing(_RowModel):
 
     def _extra_identity(self) -> dict[str, Any]:
         prompt_lists = [[name, list(texts)] for name, texts in self.prompts.items()]
-        return {"prompts": prompt_lists, "top": self.top, "several": self.several}
+        return {"prompts": prompt_lists, "top": self.top, "several": self.pooling}
 
-    def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
+    def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
         """Answer for prepared pictures."""
-        return described_rows(
+        return build_prompt_rows(
             self.numbers(pictures),
             self.prompts,
-            several=self.several,
+            pooling=self.pooling,
             sigmoid=self._sigmoid,
             top=self.top,
         )

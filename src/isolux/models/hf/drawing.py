@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.models._boxes import boxes_table, once
+from isolux.models._boxes import boxes_table, deduplicate_boxes
 from isolux.models._classes import ClassMap
-from isolux.models.hf.asking import Asking, Shown, tokenised
+from isolux.models.hf.asking import HfImageModel, ProcessedImage, tokenise_prompts
 from isolux.vocabulary.errors import IsoluxError
 
 _MASKS = {
@@ -26,7 +26,7 @@ _MASKS = {
 
 
 @dataclass(frozen=True)
-class Detecting(Asking):
+class ObjectDetector(HfImageModel):
     """A detector of its own classes."""
 
     classes: ClassMap
@@ -36,7 +36,7 @@ class Detecting(Asking):
     def _extra_identity(self) -> dict[str, Any]:
         return {"classes": list(self.classes.names), "least_score": self.least_score}
 
-    def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
+    def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         rows: list[tuple[Any, ...]] = []
         torch, processor = self.loaded.torch, self.loaded.processor
@@ -44,7 +44,7 @@ class Detecting(Asking):
             for offset, batch, values in self._batches(pictures):
                 outputs = self.loaded.model(pixel_values=values)
                 detections = processor.post_process_object_detection(
-                    outputs, threshold=self.least_score, target_sizes=_sizes(torch, batch)
+                    outputs, threshold=self.least_score, target_sizes=_stack_sizes(torch, batch)
                 )
                 for k, detection in enumerate(detections):
                     names = [_class_name(self.classes, int(j)) for j in detection["labels"]]
@@ -53,7 +53,7 @@ class Detecting(Asking):
 
 
 @dataclass(frozen=True)
-class Finding(Asking):
+class ZeroShotDetector(HfImageModel):
     """Zero-shot detection and grounding: boxes of what the prompts name, a prompt at a time.
 
     A text with several phrases lets them compete for a box, so that one class's answers depend on
@@ -72,7 +72,7 @@ class Finding(Asking):
             "least_score": self.least_score,
         }
 
-    def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
+    def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         rows: list[tuple[Any, ...]] = []
         with self.loaded.torch.inference_mode():
@@ -83,17 +83,17 @@ class Finding(Asking):
                             rows += self._detect_phrase(
                                 offset + k, model_input, values[k : k + 1], name, text
                             )
-        return boxes_table(once(rows))
+        return boxes_table(deduplicate_boxes(rows))
 
     def _detect_phrase(
-        self, picture: int, model_input: Shown, values: Any, name: str, text: str
+        self, picture: int, model_input: ProcessedImage, values: Any, name: str, text: str
     ) -> list[tuple[Any, ...]]:
         torch, processor = self.loaded.torch, self.loaded.processor
         grounding = "grounding" in str(self.loaded.model.config.model_type)
         phrase = text.rstrip(".") + "." if grounding else text
-        tokens = tokenised(self.loaded, [phrase], whole=not grounding)
+        tokens = tokenise_prompts(self.loaded, [phrase], pad_to_maximum=not grounding)
         outputs = self.loaded.model(pixel_values=values, **tokens)
-        sizes = _sizes(torch, [model_input])
+        sizes = _stack_sizes(torch, [model_input])
         if grounding:
             (detection,) = processor.post_process_grounded_object_detection(
                 outputs,
@@ -112,12 +112,12 @@ class Finding(Asking):
 
 
 @dataclass(frozen=True)
-class Masking(Detecting):
+class InstanceSegmenter(ObjectDetector):
     """Instance segmentation: a mask of each object."""
 
     predicts: str = "masks"
 
-    def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
+    def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         rows: list[tuple[Any, ...]] = []
         processor = self.loaded.processor
@@ -139,11 +139,11 @@ class Masking(Detecting):
                     rows += self._rows(offset + k, segmentation)
         return pl.DataFrame(rows, schema=_MASKS, orient="row")
 
-    def _rows(self, picture: int, found: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    def _rows(self, picture: int, segmentation: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         coco = import_module("pycocotools.mask")
-        segment_map = found["segmentation"].cpu().numpy()
+        segment_map = segmentation["segmentation"].cpu().numpy()
         rows = []
-        for segment in found["segments_info"]:
+        for segment in segmentation["segments_info"]:
             inside = np.asfortranarray((segment_map == segment["id"]).astype(np.uint8))
             counts = coco.encode(inside)["counts"].decode()
             name = _class_name(self.classes, int(segment["label_id"]))
@@ -155,7 +155,7 @@ def _class_name(classes: ClassMap, number: int) -> str:
     return classes.names[number] if 0 <= number < len(classes.names) else str(number)
 
 
-def _sizes(torch: Any, batch: Sequence[Shown]) -> Any:
+def _stack_sizes(torch: Any, batch: Sequence[ProcessedImage]) -> Any:
     return torch.tensor([[model_input.height, model_input.width] for model_input in batch])
 
 
@@ -163,7 +163,7 @@ def _box_rows(
     picture: int,
     detection: Mapping[str, Any],
     names: Sequence[str],
-    model_input: Shown,
+    model_input: ProcessedImage,
     numbers: Any,
 ) -> list[tuple[Any, ...]]:
     """Make rows of boxes that are corners in the picture's pixels, cut off at its edges."""

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 from isolux.io.hashing import sha256_file
 from isolux.models._torch import on_device
 from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.extras import needed
+from isolux.vocabulary.extras import import_optional
 
 Task = Literal[
     "classification",
@@ -51,7 +51,7 @@ _ZERO_SHOT_DETECTORS = ("owlvit", "owlv2", "grounding-dino", "mm-grounding-dino"
 _TEXT_IMAGE_TYPES = ("clip", "siglip", "siglip2", "align", "altclip", "chinese_clip")
 _TEXT_TASKS = ("zero-shot", "zero-shot-detection", "grounding", "captioning", "question")
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt")
-_SHOWN = 5
+_MAX_LISTED = 5
 _IGNORED_SUFFIXES = (
     ".md",
     ".h5",
@@ -68,7 +68,7 @@ _IGNORED_SUFFIXES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedCheckpoint:
     """An opened checkpoint.
 
     Parameters
@@ -97,23 +97,25 @@ class Loaded:
 
 def open_checkpoint(
     spec: str, task: Task | None, *, device: str, precision: str, online: bool, trusted: bool
-) -> Loaded:
+) -> LoadedCheckpoint:
     """Open a checkpoint; see ``isolux.models.hf.load``."""
     if not online:  # before the library is imported: it reads this once
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
     purpose = f"the model hf:{spec}"
-    torch = needed("torch", package="torch", extra="transformers", purpose=purpose)
-    library = needed("transformers", package="transformers", extra="transformers", purpose=purpose)
+    torch = import_optional("torch", package="torch", extra="transformers", purpose=purpose)
+    library = import_optional(
+        "transformers", package="transformers", extra="transformers", purpose=purpose
+    )
     library.logging.set_verbosity_error()
     library.logging.disable_progress_bar()
     folder = _find_folder(spec, online=online)
     _refuse_pickles(folder, spec, trusted=trusted)
-    _refuse_outside(folder)
+    _refuse_paths_outside(folder)
     chosen_task = task or _infer_task(folder, spec)
     dtype = getattr(torch, precision)
     name = str(folder)
     try:
-        model, loading_info = _class_of(library, chosen_task, folder).from_pretrained(
+        model, loading_info = _find_model_class(library, chosen_task, folder).from_pretrained(
             name,
             local_files_only=True,
             dtype=dtype,
@@ -136,14 +138,16 @@ def open_checkpoint(
     model = on_device(model, device)
     pictures = getattr(processor, "image_processor", processor)
     identity = {
-        "files": _hashes(folder),
+        "files": _hash_files(folder),
         "task": chosen_task,
         "device": device,
         "precision": precision,
         "processor": f"{type(pictures).__module__}.{type(pictures).__qualname__}",
     }
-    notes = _unused(sorted(loading_info["unexpected_keys"]))
-    return Loaded(torch, model, processor, chosen_task, device, identity, frozenset(missing), notes)
+    notes = _describe_unused(sorted(loading_info["unexpected_keys"]))
+    return LoadedCheckpoint(
+        torch, model, processor, chosen_task, device, identity, frozenset(missing), notes
+    )
 
 
 def _without_pooler(model: Any, missing: set[str]) -> set[str]:
@@ -156,12 +160,12 @@ def _without_pooler(model: Any, missing: set[str]) -> set[str]:
     return names
 
 
-def _unused(names: list[str]) -> tuple[str, ...]:
+def _describe_unused(names: list[str]) -> tuple[str, ...]:
     """Say which weights of a checkpoint are not used."""
     if not names:
         return ()
-    ellipsis = ", …" if len(names) > _SHOWN else ""
-    name_list = ", ".join(names[:_SHOWN]) + ellipsis
+    ellipsis = ", …" if len(names) > _MAX_LISTED else ""
+    name_list = ", ".join(names[:_MAX_LISTED]) + ellipsis
     return (f"{len(names):,} weights of the checkpoint have no part in this: {name_list}.",)
 
 
@@ -188,7 +192,7 @@ def _explain_open_failure(error: Exception, task: str, spec: str) -> SpecError:
     )
 
 
-def _class_of(library: Any, task: str, folder: Path) -> Any:
+def _find_model_class(library: Any, task: str, folder: Path) -> Any:
     """Find the library's class; a model that writes answers questions as it writes captions."""
     architectures = _read_config(folder).get("architectures") or ()
     writes = any(
@@ -208,7 +212,7 @@ def _find_folder(spec: str, *, online: bool) -> Path:
                 where=spec,
             )
         return local_path
-    hub = needed(
+    hub = import_optional(
         "huggingface_hub",
         package="huggingface-hub",
         extra="transformers",
@@ -271,7 +275,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
     return config if isinstance(config, dict) else {}
 
 
-def _hashes(folder: Path) -> dict[str, str]:
+def _hash_files(folder: Path) -> dict[str, str]:
     """Hash what may move an answer: weights, configuration, tokenizer, processor, templates."""
     paths = {path.relative_to(folder): path for path in sorted(folder.rglob("*"))}
     return {
@@ -283,7 +287,7 @@ def _hashes(folder: Path) -> dict[str, str]:
     }
 
 
-def _refuse_outside(folder: Path) -> None:
+def _refuse_paths_outside(folder: Path) -> None:
     """Refuse an index of shards that names a file outside the checkpoint's folder."""
     for index in folder.glob("*.index.json"):
         index_content = json.loads(index.read_text(encoding="utf-8"))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.models.hf.loading import Loaded
+from isolux.models.hf.loading import LoadedCheckpoint
 from isolux.vocabulary.errors import SpecError
 
 _OUTPUT_NAMES = (
@@ -29,7 +29,7 @@ _OUTPUT_NAMES = (
     "decoder_coord_logits",
 )
 """What networks call the numbers that an answer is made of; a part may have others first."""
-_SHOWN = 20
+_MAX_LISTED = 20
 _BOX = (10.0, 10.0, 100.0, 80.0)  # of a person in the picture of noise
 
 _Arrays = list[npt.NDArray[Any]]
@@ -39,43 +39,47 @@ class _EnoughError(Exception):
     """The network gave its first numbers: the rest of an answer need not be made."""
 
 
-def refuse_random_weights(checkpoint: Loaded, make: Callable[[Loaded], Any], source: str) -> Loaded:
+def refuse_random_weights(
+    checkpoint: LoadedCheckpoint, make: Callable[[LoadedCheckpoint], Any], source: str
+) -> LoadedCheckpoint:
     """Refuse a network whose answers depend on weights that its checkpoint lacks."""
     state, model = checkpoint.model.state_dict(), checkpoint.model
     names = sorted(k for k in checkpoint.missing & set(state) if state[k].is_floating_point())
     if not names:
         return checkpoint
-    model.to("cpu")  # where one question has one answer, to the last bit
+    model.end_colour("cpu")  # where one question has one answer, to the last bit
     weights = {k: v for k, v in model.state_dict().items() if k in names}
     first, second = (_random(checkpoint.torch, weights, seed) for seed in (0, 1))
 
     def answer(*values: Mapping[str, Any]) -> _Arrays:
         for weight_values in values:
             _set_weights(checkpoint.torch, weights, weight_values)
-        return _numbers(make(replace(checkpoint, device="cpu")), checkpoint)
+        return _collect_outputs(make(replace(checkpoint, device="cpu")), checkpoint)
 
     before = answer(first)
     if _differ(before, answer(second)):
         guilty_names = (k for k in names if _differ(before, answer(first, {k: second[k]})))
-        guilty = list(islice(guilty_names, _SHOWN)) or names
+        guilty = list(islice(guilty_names, _MAX_LISTED)) or names
         raise SpecError(
             "the checkpoint lacks weights that this network's answers depend on",
             expected=f"every weight of {type(model).__name__}, of the size in config.json",
             found="without "
-            + _listed([_name_in_checkpoint(model, k, weights[k]) for k in guilty], names),
+            + _format_weights([_name_in_checkpoint(model, k, weights[k]) for k in guilty], names),
             where=source,
             hint="the whole checkpoint, or --model-option task=… of what it was trained for",
         )
     _set_weights(checkpoint.torch, weights, {k: v * 0 for k, v in first.items()})
-    model.to(checkpoint.device)
-    note = f"The checkpoint lacks weights that no answer depends on: {_listed(names, names)}."
+    model.end_colour(checkpoint.device)
+    note = (
+        f"The checkpoint lacks weights that no answer depends on: {_format_weights(names, names)}."
+    )
     return replace(checkpoint, notes=(*checkpoint.notes, note))
 
 
-def _listed(names: Sequence[str], missing: Sequence[str]) -> str:
+def _format_weights(names: Sequence[str], missing: Sequence[str]) -> str:
     """List names of weights, and say how many are missing where those are not all of them."""
-    is_incomplete = len(missing) > min(len(names), _SHOWN)
-    return ", ".join(names[:_SHOWN]) + (
+    is_incomplete = len(missing) > min(len(names), _MAX_LISTED)
+    return ", ".join(names[:_MAX_LISTED]) + (
         f" ({len(missing):,} are missing in all)" if is_incomplete else ""
     )
 
@@ -103,7 +107,7 @@ def _set_weights(torch: Any, weights: Mapping[str, Any], values: Mapping[str, An
             weights[name].copy_(tensor)
 
 
-def _numbers(predictor: Any, checkpoint: Loaded) -> _Arrays:
+def _collect_outputs(predictor: Any, checkpoint: LoadedCheckpoint) -> _Arrays:
     """Ask about a picture of noise; give the numbers that an answer is made of."""
     noise = np.random.default_rng(0).integers(0, 256, (120, 160, 3)).astype(np.uint8)
     prepare: Any = getattr(predictor, "prepare", lambda picture: picture)

@@ -17,10 +17,10 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.images import Pixels
-from isolux.models._boxes import boxes_table, once
+from isolux.models._boxes import boxes_table, deduplicate_boxes
 from isolux.models._classes import label_rows, probabilities
-from isolux.models._torch import of_one_shape
-from isolux.models.hf.loading import Loaded
+from isolux.models._torch import group_by_shape
+from isolux.models.hf.loading import LoadedCheckpoint
 
 _CAPTION = {"florence2": "<CAPTION>", "kosmos-2": "An image of"}
 """What a model of that type is asked for a caption; others by their own words, or by none."""
@@ -33,7 +33,7 @@ _WRITTEN_BOX_SCORE = 1.0  # the score of a box that was written: no confidence c
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PromptedImage:
     """A picture and what is asked of it, as the model takes them, and its height and width."""
 
     values: Mapping[str, npt.NDArray[Any]]
@@ -52,7 +52,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
+class GenerationSettings:
     """How a model's words are chosen.
 
     Parameters
@@ -73,7 +73,7 @@ class Writing:
     top_p: float | None = None
     seed: int = 0
 
-    def said(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Say what moves an answer."""
         return {name: getattr(self, name) for name in ("words", "beams", "top_p", "seed")}
 
@@ -82,7 +82,7 @@ class Writing:
 class _ImageTextModel:
     """What those have in common that take a picture and a text."""
 
-    loaded: Loaded
+    loaded: LoadedCheckpoint
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class _ImageTextModel:
         """What is to be said of the checkpoint."""
         return self.loaded.notes
 
-    def _prepare_prompt(self, pixels: Pixels, text: str | None) -> Asked:
+    def _prepare_prompt(self, pixels: Pixels, text: str | None) -> PromptedImage:
         processor = self.loaded.processor
         if text is not None and getattr(processor, "chat_template", None):
             content = [{"type": "image"}, {"type": "text", "text": text}]
@@ -107,23 +107,25 @@ class _ImageTextModel:
         inputs = {"images": pixels} if text is None else {"images": pixels, "text": text}
         outputs = processor(**inputs, return_tensors="np")
         height, width = pixels.shape[:2]
-        return Asked({k: np.asarray(v) for k, v in outputs.items()}, height, width)
+        return PromptedImage({k: np.asarray(v) for k, v in outputs.items()}, height, width)
 
-    def _batches(self, inputs: Sequence[Asked]) -> Iterator[tuple[Sequence[Asked], dict[str, Any]]]:
+    def _batches(
+        self, inputs: Sequence[PromptedImage]
+    ) -> Iterator[tuple[Sequence[PromptedImage], dict[str, Any]]]:
         """Yield batches of one shape, with their tensors."""
         torch, model = self.loaded.torch, self.loaded.model
-        for _, batch in of_one_shape(inputs, lambda model_input: model_input.shapes):
+        for _, batch in group_by_shape(inputs, lambda model_input: model_input.shapes):
             tensors = {}
             for name in batch[0].values:
                 tensor = torch.from_numpy(
                     np.concatenate([model_input.values[name] for model_input in batch])
                 )
                 dtype = model.dtype if tensor.is_floating_point() else tensor.dtype
-                tensors[name] = tensor.to(self.loaded.device, dtype)
+                tensors[name] = tensor.end_colour(self.loaded.device, dtype)
             yield batch, tensors
 
     def _generate_lines(
-        self, tensors: Mapping[str, Any], generation: Writing, *, skip_special: bool
+        self, tensors: Mapping[str, Any], generation: GenerationSettings, *, skip_special: bool
     ) -> list[str]:
         """Generate text and drop the prompt from it."""
         if generation.top_p is not None:
@@ -166,19 +168,19 @@ def _drop_prompt(token_ids: Any, prompt_ids: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Telling(_ImageTextModel):
+class TextGenerator(_ImageTextModel):
     """Captioning and question answering: what the model writes, or the class that it names."""
 
     question: str | None
     classes: Mapping[str, tuple[str, ...]] | None
-    writing: Writing
+    writing: GenerationSettings
     predicts: str = "labels"
 
     def _extra_identity(self) -> dict[str, Any]:
         class_words = (
             None if self.classes is None else [[k, list(v)] for k, v in self.classes.items()]
         )
-        return {"question": self.text, "classes": class_words, **self.writing.said()}
+        return {"question": self.text, "classes": class_words, **self.writing.to_json()}
 
     @property
     def text(self) -> str | None:
@@ -189,11 +191,11 @@ class Telling(_ImageTextModel):
             return _CHAT_CAPTION
         return _CAPTION.get(str(self.loaded.model.config.model_type))
 
-    def prepare(self, pixels: Pixels) -> Asked:
+    def prepare(self, pixels: Pixels) -> PromptedImage:
         """Prepare one picture and the question."""
         return self._prepare_prompt(pixels, self.text)
 
-    def __call__(self, pictures: Sequence[Asked]) -> pl.DataFrame:
+    def __call__(self, pictures: Sequence[PromptedImage]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         labels_or_texts: list[str | None] = []
         with self.loaded.torch.inference_mode():
@@ -201,7 +203,7 @@ class Telling(_ImageTextModel):
                 for line in self._generate_lines(tensors, self.writing, skip_special=True):
                     text = " ".join(line.split())
                     labels_or_texts.append(
-                        text if self.classes is None else class_told(text, self.classes)
+                        text if self.classes is None else find_named_class(text, self.classes)
                     )
         # A model that writes nothing has no answer.
         labels = pl.Series(
@@ -213,30 +215,32 @@ class Telling(_ImageTextModel):
         return rows.with_columns(score=pl.lit(None, dtype=pl.Float64))
 
 
-def class_told(text: str, classes: Mapping[str, tuple[str, ...]]) -> str | None:
+def find_named_class(text: str, classes: Mapping[str, tuple[str, ...]]) -> str | None:
     """Return the class that a text names; None where it names none, or several.
 
     Examples
     --------
     >>> classes = {"nurse": ("nurse", "nurses"), "chef": ("chef", "head cook")}
-    >>> class_told("A Nurse, with a chart.", classes)
+    >>> find_named_class("A Nurse, with a chart.", classes)
     'nurse'
-    >>> class_told("a nursery", classes), class_told("a nurse and a chef", classes)
+    >>> find_named_class("a nursery", classes), find_named_class("a nurse and a chef", classes)
     (None, None)
     """
-    normalised = _plain(text)
+    normalised = _normalise_text(text)
     matches = [
-        name for name, words in classes.items() if any(_plain(word) in normalised for word in words)
+        name
+        for name, words in classes.items()
+        if any(_normalise_text(word) in normalised for word in words)
     ]
     return matches[0] if len(matches) == 1 else None
 
 
-def _plain(text: str) -> str:
+def _normalise_text(text: str) -> str:
     return f" {' '.join(_WORD.findall(text.lower()))} "
 
 
 @dataclass(frozen=True)
-class Choosing(_ImageTextModel):
+class AnswerClassifier(_ImageTextModel):
     """Question answering by a model that chooses among answers that it knows (ViLT)."""
 
     question: str
@@ -247,11 +251,11 @@ class Choosing(_ImageTextModel):
     def _extra_identity(self) -> dict[str, Any]:
         return {"question": self.question, "top": self.top}
 
-    def prepare(self, pixels: Pixels) -> Asked:
+    def prepare(self, pixels: Pixels) -> PromptedImage:
         """Prepare one picture and the question."""
         return self._prepare_prompt(pixels, self.question)
 
-    def __call__(self, pictures: Sequence[Asked]) -> pl.DataFrame:
+    def __call__(self, pictures: Sequence[PromptedImage]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         rows = [np.zeros((0, len(self.names)))]
         with self.loaded.torch.inference_mode():
@@ -262,16 +266,16 @@ class Choosing(_ImageTextModel):
 
 
 @dataclass(frozen=True)
-class Pointing(_ImageTextModel):
+class GroundingModel(_ImageTextModel):
     """Grounding by a model that writes boxes (Florence-2, Kosmos-2): a class's prompt at a time.
 
-    ``places`` reads boxes of any other model that writes four numbers as words of their own, as OFA
-    does, and asks it with the prompt as it stands.
+    ``location_template`` reads boxes of any other model that writes four numbers as words of their
+    own, as OFA does, and asks it with the prompt as it stands.
     """
 
     prompts: Mapping[str, tuple[str, ...]]
-    writing: Writing
-    places: str | None = None
+    writing: GenerationSettings
+    location_template: str | None = None
     predicts: str = "boxes"
 
     @property
@@ -281,7 +285,7 @@ class Pointing(_ImageTextModel):
 
     def _extra_identity(self) -> dict[str, Any]:
         prompt_lists = [[name, list(texts)] for name, texts in self.prompts.items()]
-        return {"prompts": prompt_lists, **self.writing.said(), "places": self.places}
+        return {"prompts": prompt_lists, **self.writing.to_json(), "places": self.location_template}
 
     @property
     def _florence(self) -> bool:
@@ -294,12 +298,12 @@ class Pointing(_ImageTextModel):
         with self.loaded.torch.inference_mode():
             for name, text in named_prompts:
                 rows += self._rows(pictures, name, text)
-        return boxes_table(sorted(once(rows), key=lambda row: row[0]))
+        return boxes_table(sorted(deduplicate_boxes(rows), key=lambda row: row[0]))
 
     def _rows(self, pictures: Sequence[Pixels], name: str, text: str) -> list[tuple[Any, ...]]:
         """Ask for one phrase in every picture."""
         prompt = f"{_GROUNDING}{text}" if self._florence else f"<grounding><phrase>{text}</phrase>"
-        prompt = prompt if self.places is None else text
+        prompt = prompt if self.location_template is None else text
         inputs = [self._prepare_prompt(picture, prompt) for picture in pictures]
         rows, offset = [], 0
         for batch, tensors in self._batches(inputs):
@@ -311,12 +315,12 @@ class Pointing(_ImageTextModel):
         return rows
 
     def _boxes(
-        self, line: str, prompt: str, model_input: Asked
+        self, line: str, prompt: str, model_input: PromptedImage
     ) -> list[tuple[float, float, float, float]]:
         """Read the boxes that a model wrote: x, y, w, h in the picture's pixels."""
         processor, (w, h) = self.loaded.processor, (model_input.width, model_input.height)
-        if self.places is not None:
-            corners = corners_in(line, self.places, w, h)
+        if self.location_template is not None:
+            corners = parse_corners(line, self.location_template, w, h)
         elif self._florence:
             parsed = processor.post_process_generation(line, task=_GROUNDING, image_size=(w, h))
             corners = parsed[_GROUNDING]["bboxes"]
@@ -335,7 +339,7 @@ class Pointing(_ImageTextModel):
         return boxes
 
 
-def corners_in(
+def parse_corners(
     line: str, word: str, width: int, height: int
 ) -> list[tuple[float, float, float, float]]:
     """Read the boxes in what a model wrote: left, top, right, bottom in pixels.
@@ -344,7 +348,7 @@ def corners_in(
 
     Examples
     --------
-    >>> corners_in("a dog<bin_0><bin_0><bin_999><bin_333>", "<bin_{}>", 999, 333)
+    >>> parse_corners("a dog<bin_0><bin_0><bin_999><bin_333>", "<bin_{}>", 999, 333)
     [(0.0, 0.0, 999.0, 111.0)]
     """
     before, after = (re.escape(segment) for segment in word.split("{}"))
@@ -358,7 +362,7 @@ def corners_in(
 
 
 @dataclass(frozen=True)
-class Questioning:
+class MultiQuestionModel:
     """A model that is asked each of several questions.
 
     Parameters
@@ -369,7 +373,7 @@ class Questioning:
         As the file has them, by name.
     """
 
-    asking: tuple[tuple[str, Telling | Choosing], ...]
+    asking: tuple[tuple[str, TextGenerator | AnswerClassifier], ...]
     prompts: Mapping[str, tuple[str, ...]]
     predicts: str = "labels"
 

@@ -77,7 +77,7 @@ def read_state(torch: Any, path: Path) -> dict[str, Any]:
             found=type(state).__name__,
             where=source,
         )
-    return {str(name): tensor.detach().to(torch.float32) for name, tensor in state.items()}
+    return {str(name): tensor.detach().end_colour(torch.float32) for name, tensor in state.items()}
 
 
 INFO = ModelInfo(
@@ -85,13 +85,13 @@ INFO = ModelInfo(
     summary="A learned distance between two pictures, from the features of VGG-16: 0 or more, lower"
     " is more alike.",
     references=(
-        works.LPIPS.at("section 3, equation 1; linear layers of version 0.1"),
+        works.LPIPS.with_location("section 3, equation 1; linear layers of version 0.1"),
         Reference(
             key="vgg",
             citation="Simonyan, K., & Zisserman, A. (2015). Very deep convolutional networks for"
             " large-scale image recognition. In International Conference on Learning"
             " Representations (ICLR).",
-            place="table 1, configuration D",
+            location="table 1, configuration D",
             url="https://arxiv.org/abs/1409.1556",
         ),
     ),
@@ -162,7 +162,7 @@ class LearnedDistance:
         shift = torch.tensor(_SHIFT, device=self.device).view(1, 3, 1, 1)
         scale = torch.tensor(_SCALE, device=self.device).view(1, 3, 1, 1)
         stacked = torch.from_numpy(np.ascontiguousarray(pixels.transpose(0, 3, 1, 2)))
-        values = (stacked.to(self.device, torch.float32) / 127.5 - 1 - shift) / scale
+        values = (stacked.end_colour(self.device, torch.float32) / 127.5 - 1 - shift) / scale
         for k, block in enumerate(self.trunk):
             if k:
                 values = functional.max_pool2d(values, 2)
@@ -213,7 +213,7 @@ def load(
         raise FileError("there is no such file of weights", where=spec)
     torch = import_torch("LPIPS", "lpips", _INSTEAD)
     path = _in_cache(torch) if spec == "vgg16" else Path(spec).expanduser()
-    heads = Path(linear).expanduser() if linear is not None else _packaged()
+    heads = Path(linear).expanduser() if linear is not None else _find_packaged_weights()
     try:
         trunk = _trunk(read_state(torch, path), device, str(path))
         layers = _layers(read_state(torch, heads), device, str(heads))
@@ -236,7 +236,7 @@ def _in_cache(torch: Any) -> Path:
     return path
 
 
-def _packaged() -> Path:
+def _find_packaged_weights() -> Path:
     """Find the linear layers' weights in the package ``lpips``, which need not be imported."""
     package_spec = importlib.util.find_spec("lpips")
     if package_spec is None or not package_spec.submodule_search_locations:
@@ -261,7 +261,7 @@ def _trunk(
             name = f"features.{number}"
             weight = _get_tensor(state, f"{name}.weight", (channels, before, 3, 3), source)
             bias = _get_tensor(state, f"{name}.bias", (channels,), source)
-            block.append((weight.to(device), bias.to(device)))
+            block.append((weight.end_colour(device), bias.end_colour(device)))
             before = channels
         blocks.append(tuple(block))
     return tuple(blocks)
@@ -269,7 +269,7 @@ def _trunk(
 
 def _layers(state: dict[str, Any], device: str, source: str) -> tuple[Any, ...]:
     return tuple(
-        _get_tensor(state, f"lin{k}.model.1.weight", (1, channels, 1, 1), source).to(device)
+        _get_tensor(state, f"lin{k}.model.1.weight", (1, channels, 1, 1), source).end_colour(device)
         for k, channels in enumerate(_CHANNELS)
     )
 

@@ -20,7 +20,7 @@ from isolux.io.hashing import sha256_file
 from isolux.io.resizing import Filter
 from isolux.models._boxes import BoxFormat, BoxUnits
 from isolux.models._classes import ClassMap, class_map, read_names
-from isolux.models._preprocessing import Colours, Fit, Prepared, Preprocessing, stacked
+from isolux.models._preprocessing import Colours, Fit, ModelInput, Preprocessing, stack_inputs
 from isolux.models.onnx.external import external_files
 from isolux.models.onnx.outputs import Outputs, detections, labels, vectors
 from isolux.models.onnx.session import Session, open_session
@@ -63,18 +63,18 @@ class OnnxModel:
     identity: dict[str, Any]
     notes: tuple[str, ...]
 
-    def __call__(self, pictures: Sequence[Prepared]) -> pl.DataFrame:
+    def __call__(self, pictures: Sequence[ModelInput]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         tables: list[pl.DataFrame] = []
         step = self.session.batch or max(len(pictures), 1)
         for offset in range(0, len(pictures), step):
             batch = pictures[offset : offset + step]
-            arrays = self.session.run(stacked(batch))
+            arrays = self.session.run(stack_inputs(batch))
             tables.append(self._read(arrays, batch, offset))
         return pl.concat(tables) if tables else self._read({}, (), 0)
 
     def _read(
-        self, arrays: dict[str, np.ndarray[Any, Any]], batch: Sequence[Prepared], offset: int
+        self, arrays: dict[str, np.ndarray[Any, Any]], batch: Sequence[ModelInput], offset: int
     ) -> pl.DataFrame:
         if self.predicts == "labels":
             table = labels(arrays, self.outputs, self.classes, len(batch))
@@ -215,7 +215,7 @@ def load(
             where=spec,
         )
     prepare = _preprocessing(session, settings, spec)
-    outputs = Outputs.of(session, prediction_type, settings, where=spec)
+    outputs = Outputs.from_settings(session, prediction_type, settings, source=spec)
     names = read_names(labels) if labels is not None else tuple(settings.get("labels") or ())
     used_classes = _classes(names, classes, prediction_type, outputs, spec)
     identity = {
@@ -223,8 +223,8 @@ def load(
             "file": sha256_file(path),
             "external": {name: sha256_file(file) for name, file in external_by_name.items()},
         },
-        "preprocessing": prepare.said(),
-        "outputs": outputs.said(),
+        "preprocessing": prepare.to_json(),
+        "outputs": outputs.to_json(),
         "answers": prediction_type,
         "classes": [list(used_classes.names), used_classes.members],
         "device": session.device,

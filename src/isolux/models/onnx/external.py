@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
-from isolux.io.paths import inside
+from isolux.io.paths import resolve_inside
 from isolux.vocabulary.errors import FileError
 
 _MESSAGES: dict[str, dict[int, str]] = {
@@ -46,7 +46,7 @@ def external_files(path: Path) -> dict[str, Path]:
     files = {}
     for name in sorted(names):
         # A link is followed, as a hub's cache links a network and its weights to one folder.
-        files[name] = inside(path.resolve().parent, path.parent.resolve() / name)
+        files[name] = resolve_inside(path.resolve().parent, path.parent.resolve() / name)
         if not files[name].is_file():
             raise FileError(
                 "a file with weights of this network is not there",

@@ -12,7 +12,7 @@ import polars as pl
 
 from isolux.models._boxes import BoxFormat, BoxUnits, box_rows, boxes_table
 from isolux.models._classes import ClassMap, label_rows, probabilities, vector_rows
-from isolux.models._preprocessing import Prepared
+from isolux.models._preprocessing import ModelInput
 from isolux.models.onnx.session import Session
 from isolux.vocabulary.errors import SpecError
 
@@ -42,8 +42,8 @@ class Outputs:
     count: int | None = None
 
     @classmethod
-    def of(
-        cls, session: Session, prediction_type: str, settings: Mapping[str, Any], *, where: str
+    def from_settings(
+        cls, session: Session, prediction_type: str, settings: Mapping[str, Any], *, source: str
     ) -> Outputs:
         """Find the outputs by the settings, or by usual names."""
         scores = _find_output(
@@ -51,7 +51,7 @@ class Outputs:
             settings.get("scores_output"),
             _SCORES if prediction_type != "embeddings" else _VECTORS,
             "scores_output",
-            where,
+            source,
         )
         if prediction_type != "boxes":
             last = session.outputs[scores][-1] if len(session.outputs[scores]) == 2 else None
@@ -68,16 +68,16 @@ class Outputs:
                 expected="--model-option box_format=xyxy, xywh or cxcywh, and box_units=pixels"
                 " (of its input) or shares",
                 found="without " + " and ".join(missing),
-                where=where,
+                where=source,
             )
         labels_setting = settings.get("labels_output")
         labels_name = labels_setting or next((n for n in session.outputs if n in _LABELS), None)
         return cls(
             scores,
-            _find_output(session, settings.get("boxes_output"), _BOXES, "boxes_output", where),
+            _find_output(session, settings.get("boxes_output"), _BOXES, "boxes_output", source),
             None
             if labels_name is None
-            else _find_output(session, labels_name, (), "labels_output", where),
+            else _find_output(session, labels_name, (), "labels_output", source),
             settings.get("activation", "sigmoid" if labels_name is None else "none"),
             box_format=settings["box_format"],
             box_units=settings["box_units"],
@@ -85,7 +85,7 @@ class Outputs:
             least_score=float(settings.get("least_score", 0.05)),
         )
 
-    def said(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return all of it as JSON has it."""
         return asdict(self)
 
@@ -153,7 +153,7 @@ def detections(
     arrays: Arrays,
     outputs: Outputs,
     names: Sequence[str],
-    inputs: Sequence[Prepared],
+    inputs: Sequence[ModelInput],
     size: tuple[int, int],
 ) -> pl.DataFrame:
     """Read boxes ``[n, m, 4]``, or ``[m, 4]`` of one picture, with their scores and classes."""

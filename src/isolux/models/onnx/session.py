@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.io.cores import cores
+from isolux.io.cores import count_cores
 from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.extras import needed
+from isolux.vocabulary.extras import import_optional
 
 _TYPES = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(uint8)": "uint8"}
 
@@ -79,11 +79,11 @@ class Session:
 
 def open_session(path: Path, device: str, threads: int) -> Session:
     """Open a file."""
-    ort = needed(
+    ort = import_optional(
         "onnxruntime", package="onnxruntime", extra="onnx", purpose="the model family onnx"
     )
     settings = ort.SessionOptions()
-    settings.intra_op_num_threads = threads or cores()
+    settings.intra_op_num_threads = threads or count_cores()
     # Threads that spin while they wait take the cores from those that read pictures.
     settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
     settings.log_severity_level = 3

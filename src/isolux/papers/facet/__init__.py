@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.papers._layout import as_settings, cells
-from isolux.papers._protocols import Layout, laid_out, why_absent
+from isolux.papers._layout import format_merges, pivot_metrics
+from isolux.papers._protocols import Layout, explain_absence, lay_out_tables
 from isolux.papers.facet.disagreements import DISAGREEMENTS
 from isolux.papers.facet.recall import (
     recall_by_class_age,
@@ -28,13 +28,13 @@ from isolux.papers.facet.recall import (
 from isolux.papers.facet.words import AGES, DARKER, LIGHTER
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.info import Info
+from isolux.vocabulary.info import PluginInfo
 
 __all__ = ["DISAGREEMENTS"]
 
 # FACET's tables of classification: whose class was recognised, and for whom worse.
 
-_POINTS = 100.0
+_PERCENT = 100.0
 _GENDER, _AGE = "gender_presentation", "age_presentation"
 _GENDER_PAIR = ("masc", "fem")
 
@@ -107,10 +107,10 @@ def _pivot_classes(
     source: Run | pl.DataFrame, metric: str, attribute: str, groups: tuple[str, ...]
 ) -> pl.DataFrame:
     """Give every class its values in some groups: ``model, person_class, <group>, …``."""
-    values = cells(source, {"value": (metric, None)}, [attribute]).drop_nulls("label")
+    values = pivot_metrics(source, {"value": (metric, None)}, [attribute]).drop_nulls("label")
     key = ["model", "person_class"]
     named_values = values.select(
-        "model", pl.col("label").alias("person_class"), attribute, pl.col("value") * _POINTS
+        "model", pl.col("label").alias("person_class"), attribute, pl.col("value") * _PERCENT
     )
     wide = named_values.select(key).unique(maintain_order=True)
     for group in groups:
@@ -121,12 +121,14 @@ def _pivot_classes(
     return wide
 
 
-INFO = Info(
+INFO = PluginInfo(
     title="FACET",
     summary="Recall of people's classes, boxes and masks by perceived gender presentation, age "
     "group and skin tone, and the differences between groups.",
     references=(
-        works.FACET.at("sections 6.1 to 6.3, equation 1, appendix A.5, Tables 4 to 8 and 11 to 15"),
+        works.FACET.with_location(
+            "sections 6.1 to 6.3, equation 1, appendix A.5, Tables 4 to 8 and 11 to 15"
+        ),
     ),
     assumptions=(
         (
@@ -141,7 +143,7 @@ INFO = Info(
 
 # Table 5 has every tone, Table 6 unites three: a tone stays a group of its own as well.
 # The price: hair types are crossed with single tones too, and all of it is one family of tests.
-_TONES = as_settings(
+_TONE_GROUPS = format_merges(
     {tone: (tone,) for tone in (*LIGHTER, *DARKER)} | {"lighter": LIGHTER, "darker": DARKER},
     "skin_tone",
 )
@@ -183,7 +185,7 @@ PROTOCOLS: dict[str, dict[str, object]] = {
     | {
         "task": "detection",
         "by": ("skin_tone", "gender_presentation", "age_presentation", "hairtype*skin_tone"),
-        "group": _TONES,
+        "group": _TONE_GROUPS,
         "group_rest": "keep",
         "max_detections": None,
         "min_units": 50,
@@ -220,7 +222,7 @@ PROTOCOLS: dict[str, dict[str, object]] = {
 8's columns of OFA.
 """
 
-BESIDE = {"segmentation": "segmentation_boxes"}
+COMPANION_PROTOCOLS = {"segmentation": "segmentation_boxes"}
 """Table 7 lays masks and boxes of the same people side by side: one command makes both halves."""
 
 _DETECTION_TABLES: dict[str, Layout] = {
@@ -295,7 +297,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     >>> [(caption[:7], table["mAR"].drop_nulls().to_list()) for caption, table in found.items()]
     [('Table 5', [75.5, 72.6])]
     """
-    return laid_out("facet", PROTOCOLS, _TABLES.get(name, {}), name, run)
+    return lay_out_tables("facet", PROTOCOLS, _TABLES.get(name, {}), name, run)
 
 
 def absent(name: str, run: Run) -> dict[str, str]:
@@ -318,4 +320,4 @@ def absent(name: str, run: Run) -> dict[str, str]:
         No such protocol.
     """
     printed = tables(name, run)
-    return {caption: why_absent(run) for caption in _TABLES[name] if caption not in printed}
+    return {caption: explain_absence(run) for caption in _TABLES[name] if caption not in printed}

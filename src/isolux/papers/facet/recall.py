@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from isolux.papers._layout import cells
+from isolux.papers._layout import pivot_metrics
 from isolux.papers.facet.words import AGES, GENDERS, HAIR_TYPES, RECALLS, TONES
 from isolux.vocabulary.containers import Run
 
@@ -41,7 +41,7 @@ def recall_by_gender_age(source: Run | pl.DataFrame) -> pl.DataFrame:
 
 def recall_by_hair_tone(source: Run | pl.DataFrame) -> pl.DataFrame:
     """Lay recall by perceived hair type, lighter and darker skin, out as Table 6 does."""
-    recalls = _to_percent(cells(source, RECALLS, ["hairtype", "skin_tone"])).filter(
+    recalls = _to_percent(pivot_metrics(source, RECALLS, ["hairtype", "skin_tone"])).filter(
         pl.col("skin_tone").is_in(["lighter", "darker"])
     )
     wide = _pivot_recalls(recalls, ["model", "hairtype"], "skin_tone", ("lighter", "darker"))
@@ -77,14 +77,14 @@ def recall_of_boxes_masks(*sources: Run | pl.DataFrame) -> pl.DataFrame:
 def recall_by_class_age(source: Run | pl.DataFrame) -> pl.DataFrame:
     """Lay recall by class and perceived age group out as half of Table 15 does."""
     wide = _pivot_recalls(
-        _by_class(source), ["model", "person_class"], "age_presentation", tuple(AGES)
+        _recall_by_class(source), ["model", "person_class"], "age_presentation", tuple(AGES)
     )
     wide = wide.sort("model", "person_class")
-    classes_and_average = [wide.with_columns(_last=0), average(wide).with_columns(_last=1)]
+    classes_and_average = [wide.with_columns(_last=0), class_average(wide).with_columns(_last=1)]
     return pl.concat(classes_and_average).sort("model", "_last", maintain_order=True).drop("_last")
 
 
-def average(wide: pl.DataFrame) -> pl.DataFrame:
+def class_average(wide: pl.DataFrame) -> pl.DataFrame:
     """Give the row ``avg`` of Table 15: the mean over classes, those without a value left out.
 
     Examples
@@ -105,7 +105,7 @@ def recall_where_gaps_are_largest(source: Run | pl.DataFrame, *, classes: int = 
     for classification alone, Table 15's largest gaps are of the three classes that section 6.3.1
     names.
     """
-    recalls = _by_class(source).filter(pl.col("age_presentation").is_in(list(AGES)))
+    recalls = _recall_by_class(source).filter(pl.col("age_presentation").is_in(list(AGES)))
     key = ["model", "person_class"]
     gaps = (
         recalls.filter(pl.col("n_units") >= _MIN_PEOPLE, pl.col("mAR").is_not_null())
@@ -128,13 +128,15 @@ def _recall_by_group(
     source: Run | pl.DataFrame, attribute: str, words: Mapping[str, str]
 ) -> pl.DataFrame:
     """Give the groups of one attribute, for all classes together: ``model, group, mAR, …``."""
-    recalls = _to_percent(cells(source, RECALLS, [attribute])).filter(pl.col("label").is_null())
+    recalls = _to_percent(pivot_metrics(source, RECALLS, [attribute])).filter(
+        pl.col("label").is_null()
+    )
     named_groups = _order_and_name_groups(recalls, attribute, words).rename({attribute: "group"})
     return named_groups.select("model", "group", *RECALLS)
 
 
-def _by_class(source: Run | pl.DataFrame) -> pl.DataFrame:
-    recalls = _to_percent(cells(source, RECALLS, ["age_presentation"]))
+def _recall_by_class(source: Run | pl.DataFrame) -> pl.DataFrame:
+    recalls = _to_percent(pivot_metrics(source, RECALLS, ["age_presentation"]))
     return recalls.filter(pl.col("label").is_not_null()).rename({"label": "person_class"})
 
 

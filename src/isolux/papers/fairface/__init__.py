@@ -17,21 +17,27 @@ from contextlib import suppress
 
 import polars as pl
 
-from isolux.papers._layout import as_settings, group_values, groups_of, spread_over, wide
-from isolux.papers.fairface.across import across, laid_out
+from isolux.papers._layout import (
+    format_merges,
+    list_groups,
+    pivot_groups,
+    read_group_metrics,
+    summarise_groups,
+)
+from isolux.papers.fairface.across import compare_across_datasets, lay_out_values
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.info import Info
+from isolux.vocabulary.info import PluginInfo
 
-__all__ = ["across", "laid_out"]
+__all__ = ["compare_across_datasets", "lay_out_values"]
 
-INFO = Info(
+INFO = PluginInfo(
     title="FairFace",
     summary="Accuracy by race, perceived gender and age, the maximum accuracy disparity, and "
     "commercial services with and without the faces that they did not detect.",
     references=(
-        works.FAIRFACE.at(
+        works.FAIRFACE.with_location(
             "sections 4.3 and 4.4, equation 3, Tables 4, 5, 6 and 8",
             url="https://arxiv.org/abs/1908.04913",
         ),
@@ -83,7 +89,7 @@ _COMMON: dict[str, object] = {
     "target": "gender",
     "id_from": "basename",
     "by": ("race", "gender", "age", "race*gender"),
-    "group": as_settings(AGE_9_TO_4, "age"),
+    "group": format_merges(AGE_9_TO_4, "age"),
     "ddof": 1,
     "log_base": 10.0,
 }
@@ -189,9 +195,9 @@ def accuracy_by_race_gender(
     ((0.75, 0.375, 0.5625), 0.301)
     """
     columns = _race_gender_columns(races, GENDERS)
-    frame = wide(source, "accuracy", columns)
+    frame = pivot_groups(source, "accuracy", columns)
     names = {"mean": "avg", "sd": "stdv", "n": "n_groups"}
-    summary = spread_over(frame, list(columns)).items()
+    summary = summarise_groups(frame, list(columns)).items()
     return frame.with_columns(**{names.get(name, name): values for name, values in summary})
 
 
@@ -209,9 +215,9 @@ def mean_and_sd(source: Run | pl.DataFrame) -> pl.DataFrame:
     """
     summaries = []
     for attribute, plural in (("race", "races"), ("age", "ages")):
-        columns = groups_of(source, "accuracy", attribute)
-        frame = wide(source, "accuracy", columns)
-        summary = spread_over(frame, list(columns))
+        columns = list_groups(source, "accuracy", attribute)
+        frame = pivot_groups(source, "accuracy", columns)
+        summary = summarise_groups(frame, list(columns))
         means = {f"mean_across_{plural}": summary["mean"], f"sd_across_{plural}": summary["sd"]}
         summaries.append(frame.select("model").with_columns(**means))
     return summaries[0].join(summaries[1], on="model", how="left", maintain_order="left")
@@ -231,7 +237,7 @@ def service_accuracy(
         better. ``n_groups``: how many groups have a value.
     """
     table = _service_table(source, "accuracy", races)
-    if "accuracy_on_detected" not in group_values(source)["metric"]:
+    if "accuracy_on_detected" not in read_group_metrics(source)["metric"]:
         return table
     starred = _service_table(source, "accuracy_on_detected", races)
     return pl.concat([table, starred.with_columns(service=pl.format("*{}", "service"))])
@@ -256,8 +262,8 @@ def _service_table(
 ) -> pl.DataFrame:
     # Table 6 names women first, Table 4 men.
     columns = _race_gender_columns(races, dict(reversed(GENDERS.items())))
-    frame = wide(source, metric, columns)
-    summary = spread_over(frame, list(columns))
+    frame = pivot_groups(source, metric, columns)
+    summary = summarise_groups(frame, list(columns))
     return frame.rename({"model": "service"}).with_columns(
         mean=summary["mean"], std=summary["sd"], n_groups=summary["n"]
     )

@@ -21,14 +21,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from isolux.groups.membership import build_membership
 from isolux.groups.measure import measure_groups
-from isolux.groups.membership import membership
-from isolux.papers._layout import spread_over
+from isolux.papers._layout import summarise_groups
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import recorded_spec
+from isolux.vocabulary.spec import read_recorded_spec
 from isolux.vocabulary.tables import ATTRIBUTES, SCORES
 
 HEADS = ("race", "gender", "age")
@@ -108,7 +108,9 @@ class _DatasetAccuracy:
     run: Run
 
 
-def across(runs: Mapping[str, Sequence[Run]], average: Sequence[str] = ()) -> pl.DataFrame:
+def compare_across_datasets(
+    runs: Mapping[str, Sequence[Run]], average: Sequence[str] = ()
+) -> pl.DataFrame:
     """Measure models' accuracy over the paper's columns on each dataset, and on their average."""
     if unknown := [name for name in average if name not in runs]:
         raise SpecError(
@@ -119,7 +121,7 @@ def across(runs: Mapping[str, Sequence[Run]], average: Sequence[str] = ()) -> pl
     frames, seen_keys = [pl.DataFrame(schema=_VALUES_SCHEMA)], set()
     for dataset, dataset_runs in runs.items():
         for run in dataset_runs:
-            accuracy = _judged(run, dataset)
+            accuracy = _read_accuracy(run, dataset)
             key = (dataset, accuracy.head, accuracy.model)
             if key in seen_keys:
                 raise SpecError(
@@ -129,13 +131,13 @@ def across(runs: Mapping[str, Sequence[Run]], average: Sequence[str] = ()) -> pl
                     hint="--model-name tells models apart in their audits",
                 )
             seen_keys.add(key)
-            frames.append(_measured(accuracy, dataset))
+            frames.append(_measure_columns(accuracy, dataset))
     values = pl.concat(frames)
-    return pl.concat([values, averaged(values, tuple(average) or tuple(runs))])
+    return pl.concat([values, average_datasets(values, tuple(average) or tuple(runs))])
 
 
-def _judged(run: Run, dataset: str) -> _DatasetAccuracy:
-    spec = recorded_spec(run.record)
+def _read_accuracy(run: Run, dataset: str) -> _DatasetAccuracy:
+    spec = read_recorded_spec(run.record)
     answers = run.evidence.get("classification")
     head = str(spec.task.settings.get("target"))
     if answers is None or head not in HEADS:
@@ -217,7 +219,7 @@ def _list_groups_of_people(attributes: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _measured(accuracy: _DatasetAccuracy, dataset: str) -> pl.DataFrame:
+def _measure_columns(accuracy: _DatasetAccuracy, dataset: str) -> pl.DataFrame:
     """Measure one run's columns by the statistics of its own audit."""
     task_info = registry.task_info("classification")
     task_info = replace(
@@ -245,11 +247,11 @@ def _measured(accuracy: _DatasetAccuracy, dataset: str) -> pl.DataFrame:
     )  # people weigh what they do in the audit
     people = accuracy.people.join(units.select("unit_id").unique(), on="unit_id", how="semi")
     present_attributes = people["attribute"].unique(maintain_order=True).to_list()
-    members = membership(
-        ATTRIBUTES.conform(people), present_attributes, {}, units=scores.judged_units()
+    members = build_membership(
+        ATTRIBUTES.conform(people), present_attributes, {}, units=scores.evaluated_units()
     )
-    spec = recorded_spec(accuracy.run.record).statistics
-    table = measure_groups(scores, members, spec).table()
+    spec = read_recorded_spec(accuracy.run.record).statistics
+    table = measure_groups(scores, members, spec).to_table()
     return _select_columns(table, accuracy, dataset)
 
 
@@ -281,7 +283,7 @@ def _select_columns(table: pl.DataFrame, accuracy: _DatasetAccuracy, dataset: st
     return pl.DataFrame(rows, schema=_VALUES_SCHEMA, orient="row")
 
 
-def averaged(values: pl.DataFrame, datasets: Sequence[str]) -> pl.DataFrame:
+def average_datasets(values: pl.DataFrame, datasets: Sequence[str]) -> pl.DataFrame:
     """Average datasets, each counting once; intervals by MOVER, as datasets share no one.
 
     The ends lie as far from the mean as the root of the summed squares of the parts' (Zou & Donner
@@ -335,22 +337,22 @@ def averaged(values: pl.DataFrame, datasets: Sequence[str]) -> pl.DataFrame:
     ).cast(_VALUES_SCHEMA)  # type: ignore[arg-type]
 
 
-def laid_out(values: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def lay_out_values(values: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Lay values out as the paper's tables, by caption; accuracy, 0 to 1."""
     captions = {
         "Table 2: accuracy on White people, across datasets": "White",
         "Table 3: accuracy on people who are not White, across datasets": "Non-White",
     }
-    tables = {caption: _crossed(values, column) for caption, column in captions.items()}
-    tables["Table 7: accuracy by dataset and group"] = _by_group(values)
-    spread = _spread(values)
+    tables = {caption: _table_of_column(values, column) for caption, column in captions.items()}
+    tables["Table 7: accuracy by dataset and group"] = _table_by_group(values)
+    spread = _mean_and_sd_of_averages(values)
     if spread.height:
         caption = "Table 5: mean and SD of the averages, perceived gender"
         tables[caption] = spread
     return tables
 
 
-def _crossed(values: pl.DataFrame, column: str) -> pl.DataFrame:
+def _table_of_column(values: pl.DataFrame, column: str) -> pl.DataFrame:
     """Lay one column out by question and dataset."""
     single_datasets = values.filter(pl.col("dataset") != AVERAGE)
     table = (
@@ -378,7 +380,7 @@ def _list_headings(
             )
 
 
-def _by_group(values: pl.DataFrame) -> pl.DataFrame:
+def _table_by_group(values: pl.DataFrame) -> pl.DataFrame:
     paper_columns = values.filter(pl.col("column") != _NON_WHITE_FOUR_RACES)
     table = paper_columns.pivot(
         on="column", index=["head", "dataset", "model"], values="value", maintain_order=True
@@ -388,14 +390,14 @@ def _by_group(values: pl.DataFrame) -> pl.DataFrame:
     return table.sort(sorting, maintain_order=True).rename({"model": "trained_on"})
 
 
-def _spread(values: pl.DataFrame) -> pl.DataFrame:
+def _mean_and_sd_of_averages(values: pl.DataFrame) -> pl.DataFrame:
     """Give mean and SD of the averages over races and over ages, of the gender head."""
-    averages = _by_group(values.filter(head="gender", dataset=AVERAGE))
+    averages = _table_by_group(values.filter(head="gender", dataset=AVERAGE))
     if not averages.height:
         return pl.DataFrame()
     summary = averages.select(model="trained_on")
     for plural, columns in (("races", _RACES), ("ages", _RANGES)):
-        group_summary = spread_over(averages, list(columns))
+        group_summary = summarise_groups(averages, list(columns))
         has_all_groups = np.asarray(group_summary["n"].to_numpy() == len(columns))
         for name, key in (("mean", "mean"), ("sd", "sd")):
             cells = [

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.papers._layout import as_settings
-from isolux.papers._protocols import explained_table, require_protocol
+from isolux.papers._layout import format_merges
+from isolux.papers._protocols import read_analysis_table, require_protocol
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.info import Info
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.info import PluginInfo
+from isolux.vocabulary.spec import split_intersection
 
-INFO = Info(
+INFO = PluginInfo(
     title="Fairness Indicators",
     summary="Harmful labels of people, things in homes of all regions and incomes, and whether "
     "neighbours in a model's space share a person's gender.",
-    references=(works.FAIRNESS_INDICATORS.at("sections 3 to 5, appendices A to G"),),
+    references=(works.FAIRNESS_INDICATORS.with_location("sections 3 to 5, appendices A to G"),),
     assumptions=(
         "The datasets are for evaluation: no model was trained or adapted on them.",
         "A model without a head was given one by the same training for all models compared.",
@@ -30,7 +30,7 @@ INFO = Info(
     ),
 )
 
-_TONES = as_settings({"lighter": ("1", "2", "3"), "darker": ("4", "5", "6")}, "skin_type")
+_TONES = format_merges({"lighter": ("1", "2", "3"), "darker": ("4", "5", "6")}, "skin_type")
 _ANY_SIZE: dict[str, object] = {
     "min_units": 1,
     "min_clusters": 1,
@@ -130,7 +130,9 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     terms = dict(run.record.get("dataset", {}).get("terms", {}))
     entries = run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     words = {
-        entry_name: " × ".join(terms.get(attribute, attribute) for attribute in crossed(entry_name))
+        entry_name: " × ".join(
+            terms.get(attribute, attribute) for attribute in split_intersection(entry_name)
+        )
         for entry_name in entries
     }
     figure, measure_name, first = _HEADINGS[name]
@@ -223,13 +225,13 @@ def homes_by_bucket_and_region(run: Run) -> pl.DataFrame:
         (
             e
             for e in run.group_metrics["attribute"].drop_nulls().unique()
-            if sorted(crossed(e)) == ["income_bucket", "region"]
+            if sorted(split_intersection(e)) == ["income_bucket", "region"]
         ),
         None,
     )
     if entry is None:
         return pl.DataFrame()
-    order = crossed(entry)
+    order = split_intersection(entry)
     cells = (
         run.group_metrics.filter(attribute=entry)
         .select(
@@ -259,7 +261,7 @@ def rates_by_confidence(run: Run) -> pl.DataFrame:
         ``model, confidence, harmful, non-harmful`` (percent); without rows where labels had no
         confidence.
     """
-    curves = explained_table(run, "confidence_curves")
+    curves = read_analysis_table(run, "confidence_curves")
     if curves.is_empty():
         return curves
     overall = curves.filter(pl.col("attribute").is_null())

@@ -22,16 +22,16 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux.groups.membership import membership
-from isolux.groups.settings import groupings
+from isolux.groups.membership import build_membership
+from isolux.groups.settings import read_groupings
 from isolux.io.image_tables import FHIBE_API
 from isolux.papers._protocols import require_protocol
 from isolux.papers.fhibe.disagreements import DISAGREEMENTS
 from isolux.papers.fhibe.groups import ATTRIBUTES, DEMOGRAPHIC, FACE_ATTRIBUTES, NESTED
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.info import Info
-from isolux.vocabulary.spec import crossed, recorded_spec
+from isolux.vocabulary.info import PluginInfo
+from isolux.vocabulary.spec import read_recorded_spec, split_intersection
 from isolux.vocabulary.tables import Status
 
 __all__ = ["DISAGREEMENTS"]
@@ -45,7 +45,7 @@ _CLUSTER_COLUMNS = {"subject": "n_subjects", "image": "n_images"}
 
 def scores_by_group(run: Run) -> dict[str, pl.DataFrame]:
     """Lay scores out by the groups of each attribute."""
-    group_rows = _cells(run, run.scores["metric"].unique().to_list())
+    group_rows = _group_rows(run, run.scores["metric"].unique().to_list())
     if group_rows.is_empty():
         return {}
     with_medians = group_rows.join(
@@ -73,8 +73,8 @@ def verification_by_group(run: Run) -> dict[str, pl.DataFrame]:
     """Lay true accept rates out by the groups of each attribute."""
     of_group = ["model", "attribute", "values"]
     # The rate's own n are its genuine pairs; whether a face could be compared is told of each.
-    faces = _cells(run, ["failure_rate"]).select(*of_group, n_faces="n_scores")
-    accept_rates = _cells(run, ["tar_at_far"]).rename({"value": "tar"})
+    faces = _group_rows(run, ["failure_rate"]).select(*of_group, n_faces="n_scores")
+    accept_rates = _group_rows(run, ["tar_at_far"]).rename({"value": "tar"})
     accept_rates = accept_rates.join(faces, on=of_group, how="left", maintain_order="left")
     columns = ["model", "group", "n_faces", _cluster_column(run), "tar", "low", "high"]
     return _by_attribute(accept_rates, columns)
@@ -82,7 +82,7 @@ def verification_by_group(run: Run) -> dict[str, pl.DataFrame]:
 
 def answers_by_group(run: Run) -> dict[str, pl.DataFrame]:
     """Pivot the shares of a model's answers by the groups of each attribute, a column a group."""
-    group_rows = _cells(run, run.scores["metric"].unique().to_list())
+    group_rows = _group_rows(run, run.scores["metric"].unique().to_list())
     tables = {}
     for (attribute,), rows in group_rows.group_by("attribute", maintain_order=True):
         percentages = rows.with_columns((pl.col("value") * _PERCENT).round(_DIGITS))
@@ -92,7 +92,7 @@ def answers_by_group(run: Run) -> dict[str, pl.DataFrame]:
     return tables
 
 
-def _cells(run: Run, metrics: Sequence[str]) -> pl.DataFrame:
+def _group_rows(run: Run, metrics: Sequence[str]) -> pl.DataFrame:
     """Select the rows of groups of these metrics, without the overall rows."""
     rows = run.group_metrics.filter(
         pl.col("attribute").is_not_null(), pl.col("metric").is_in(metrics)
@@ -113,10 +113,10 @@ def _cluster_column(run: Run) -> str:
 def _median_scores(run: Run) -> pl.DataFrame:
     """Compute the median score of every group: the key, ``attribute, group, median``."""
     scored = run.scores.filter(pl.col("value").is_not_null())
-    settings = recorded_spec(run.record).groups
+    settings = read_recorded_spec(run.record).groups
     people = run.scores.select("unit_id").unique(maintain_order=True)
-    members = membership(
-        run.attributes, settings.by, groupings(settings, run.attributes), units=people
+    members = build_membership(
+        run.attributes, settings.by, read_groupings(settings, run.attributes), units=people
     ).frame.select("attribute", "group", "unit_id")
     return (
         scored.select(*_METRIC_KEY, "unit_id", "value")
@@ -131,16 +131,16 @@ def _by_attribute(group_rows: pl.DataFrame, columns: Sequence[str]) -> dict[str,
     return {name: group_rows.filter(pl.col("attribute") == name).select(columns) for name in names}
 
 
-INFO = Info(
+INFO = PluginInfo(
     title="FHIBE",
     summary="Eight tasks on photos of consenting people, by what they say of themselves and by "
     "what the photos show.",
     references=(
-        works.FHIBE.at(
+        works.FHIBE.with_location(
             "Methods: datasets, narrow models and their metrics, bias discovery in narrow models, "
             "bias discovery in foundation models"
         ),
-        replace(FHIBE_API, place="docs/task_specifics.md, datasets and metrics"),
+        replace(FHIBE_API, location="docs/task_specifics.md, datasets and metrics"),
     ),
     assumptions=(
         "People are independent of one another, photos of one person are not.",
@@ -354,7 +354,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
 def _caption_starts(entries: Sequence[str], terms: Mapping[str, str]) -> dict[str, str]:
     """Start a caption for each attribute or intersection in the dataset's terms for them."""
     terms_by_entry = {
-        e: " and ".join(terms.get(attribute, attribute) for attribute in crossed(e))
+        e: " and ".join(terms.get(attribute, attribute) for attribute in split_intersection(e))
         for e in entries
     }
     n_uses = Counter(terms_by_entry.values())

@@ -55,7 +55,7 @@ _GIVEN_BOXES = (
     "people in the order of the file. Here they are matched by similarity (OKS), people of an "
     "image together, and a person's area is that of their box, where the tool takes the mask's."
 )
-_POINTS = (
+_KEYPOINT_SET = (
     "FHIBE annotates 33 keypoints; the tool judges the 17 that COCO has too, which models of poses "
     "give (--data-option keypoint_set=fhibe: all 33, and --option sigmas=… then)."
 )
@@ -169,7 +169,7 @@ _COMPARISON_NOTES = (_SUPPLEMENT, _MIN_GROUP_SIZE, _MATCHING, _NO_SUBJECTS, _PER
 DISAGREEMENTS: dict[str, tuple[str, ...]] = {
     "detection": (*_GROUP_NOTES, _MATCHING, _ALL_PREDICTIONS),
     "segmentation": (*_GROUP_NOTES, _MATCHING, _ALL_PREDICTIONS, _OF_PARTS),
-    "keypoints": (*_GROUP_NOTES, _HEAD_LENGTH, _FRACTIONS, _GIVEN_BOXES, _POINTS),
+    "keypoints": (*_GROUP_NOTES, _HEAD_LENGTH, _FRACTIONS, _GIVEN_BOXES, _KEYPOINT_SET),
     "face_detection": (*_GROUP_NOTES, _MATCHING, _ALL_PREDICTIONS),
     "face_parsing": (*_GROUP_NOTES, _CATEGORIES, _BACKGROUND, _EARS),
     "face_verification": (

@@ -17,11 +17,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from isolux.papers._protocols import Layout, explained_table, laid_out
+from isolux.papers._protocols import Layout, lay_out_tables, read_analysis_table
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.info import PluginInfo, Reference
 
-INFO = Info(
+INFO = PluginInfo(
     title="ICON²",
     summary="Average precision of a detector by a sensitive attribute, what else could explain its "
     "dispersion, and what control for that leaves.",
@@ -103,7 +103,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
             precision_by_group
         ),
         "Tables 2 and 3: explanatory attributes by σ(ProxyAP), and the dispersion after control, "
-        "points": ranking,
+        "points": rank_explanatory_attributes,
         "Figures 2 and 3: average precision at each value, points, and its share of each group, "
         "percent": precision_by_value,
         "Figures 4 and 5: average precision of groups within each value, points": (
@@ -111,7 +111,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
         ),
         "Figure 6: instances of each class and group": instance_counts,
     }
-    return laid_out("icon2", PROTOCOLS, layouts, name, run)
+    return lay_out_tables("icon2", PROTOCOLS, layouts, name, run)
 
 
 def precision_by_group(run: Run) -> pl.DataFrame:
@@ -182,7 +182,7 @@ def precision_by_value(run: Run) -> pl.DataFrame:
     return _to_percent(shares, [c for c in shares.columns if c not in index or c == "AP"])
 
 
-def ranking(run: Run) -> pl.DataFrame:
+def rank_explanatory_attributes(run: Run) -> pl.DataFrame:
     """Lay the ranking and the control out as Tables 2 and 3: a row a class and attribute.
 
     Returns
@@ -219,7 +219,7 @@ def instance_counts(run: Run) -> pl.DataFrame:
 
 
 def _confounder_table(run: Run, caption: str) -> pl.DataFrame:
-    return explained_table(run, "confounders", caption).rename({"label": "class"}, strict=False)
+    return read_analysis_table(run, "confounders", caption).rename({"label": "class"}, strict=False)
 
 
 def _pivot_groups(

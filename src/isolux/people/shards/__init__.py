@@ -24,21 +24,21 @@ from typing import Any
 import polars as pl
 
 from isolux import derive
-from isolux.datasets import by_cluster
-from isolux.engine.pieces import Limits, Piece, PieceStore, run_pieces
+from isolux.datasets import apply_cluster
+from isolux.engine.pieces import Job, JobLimits, JobStore, run_jobs
 from isolux.io.frames import refuse_workbook_settings
 from isolux.io.hashing import sha256_file
 from isolux.io.ids import ID_COLUMNS
-from isolux.io.shard_files import ShardFiles, is_in_shards, read_shard, shard_files
-from isolux.io.stages import Stage, sweep
+from isolux.io.shard_files import ShardFiles, is_sharded_path, list_shard_files, read_shard
+from isolux.io.stages import StagingPath, remove_stale_staging
 from isolux.people.only import parse_conditions
 from isolux.people.shards import counting
-from isolux.people.shards.memory import cost_of
-from isolux.people.shards.merging import Counted, merged
+from isolux.people.shards.memory import check_memory_cost
+from isolux.people.shards.merging import PeopleCounts, merge_counts
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, UnknownNameError
-from isolux.vocabulary.progress import at
+from isolux.vocabulary.progress import report_step
 from isolux.vocabulary.spec import AuditSpec
 
 # Which columns of a table in shards an audit reads, and whether alike rows can be counted.
@@ -50,25 +50,25 @@ _IMAGE_QUANTILE_SUFFIX = ":images"
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class RequiredColumns:
     """The columns that an audit reads, and why full rows are needed, if they are.
 
     Parameters
     ----------
     columns : tuple of str
         In the table's order.
-    why : str
+    reason : str
         What needs every row; empty: rows that are alike can be counted.
-    resampled : bool
+    is_resampled : bool
         Whether scores or weights make every row be drawn again in replicates.
     """
 
     columns: tuple[str, ...]
-    why: str = ""
-    resampled: bool = False
+    reason: str = ""
+    is_resampled: bool = False
 
 
-def needed(spec: AuditSpec, schema: Sequence[str], source: str) -> Needed:
+def find_required_columns(spec: AuditSpec, schema: Sequence[str], source: str) -> RequiredColumns:
     """Find the columns that an audit reads from a table."""
     reason = _explain_full_rows(spec)
     settings, target = spec.predictions, spec.task.get("target")
@@ -89,17 +89,21 @@ def needed(spec: AuditSpec, schema: Sequence[str], source: str) -> Needed:
         people_columns if settings.file is not None else [*people_columns, *prediction_columns]
     )  # else that file's columns
     column_names = [str(name) for name in setting_columns if name is not None]
-    computed = [name for name in column_names if name not in schema and name in derive.names()]
+    computed = [
+        name
+        for name in column_names
+        if name not in schema and name in derive.list_derived_attributes()
+    ]
     if computed and not reason:
         reason = f"{computed[0]!r} is computed from pictures or boxes"
     for name in column_names:
         if name not in schema and name not in computed:
             raise UnknownNameError("column", name, schema, where=source)
     if not reason:
-        return Needed(_sort_by_schema(column_names, schema))
+        return RequiredColumns(_sort_by_schema(column_names, schema))
     is_resampled = bool(settings.score_column or spec.sample.weight or spec.sample.strata)
     if _needs_all_columns(spec) or computed:
-        return Needed(tuple(schema), reason, is_resampled)
+        return RequiredColumns(tuple(schema), reason, is_resampled)
     id_columns = [
         *ID_COLUMNS,
         "image",
@@ -108,7 +112,9 @@ def needed(spec: AuditSpec, schema: Sequence[str], source: str) -> Needed:
         "cluster_id",
         *_list_named_columns(spec),
     ]
-    return Needed(_sort_by_schema([*column_names, *id_columns], schema), reason, is_resampled)
+    return RequiredColumns(
+        _sort_by_schema([*column_names, *id_columns], schema), reason, is_resampled
+    )
 
 
 def _sort_by_schema(names: Iterable[str], schema: Sequence[str]) -> tuple[str, ...]:
@@ -168,29 +174,33 @@ _ROW, _CLUSTER = "isolux:row", "isolux:cluster"
 
 
 @dataclass(frozen=True, slots=True)
-class InShards:
+class ShardedTable:
     """A table in shards, and what an audit reads of it."""
 
     spec: AuditSpec
     files: ShardFiles
-    needed: Needed
+    required: RequiredColumns
 
     def load(self, cluster: str | None, options: Mapping[str, Any]) -> Dataset:
         """Read the people: counted where that is possible, else row by row."""
-        refuse_workbook_settings(self.files.said, options.get("sheet"), options.get("header_row"))
+        refuse_workbook_settings(
+            self.files.path_pattern, options.get("sheet"), options.get("header_row")
+        )
         with ThreadPoolExecutor() as threads:
             hashes = list(threads.map(sha256_file, self.files.paths))
         inputs = {str(path): sha for path, sha in zip(self.files.paths, hashes, strict=True)}
-        _refuse_identical_shards(inputs, self.files.said)
-        if self.needed.why:
-            return every_row(self.files, self.needed, inputs, cluster, options)
+        _refuse_identical_shards(inputs, self.files.path_pattern)
+        if self.required.reason:
+            return load_full_rows(self.files, self.required, inputs, cluster, options)
         return self._load_counted(inputs, cluster, dict(options))
 
     def _load_counted(
         self, inputs: dict[str, str], cluster: str | None, options: dict[str, Any]
     ) -> Dataset:
         if cluster is not None and cluster not in self.files.schema:
-            raise UnknownNameError("column", cluster, self.files.schema, where=self.files.said)
+            raise UnknownNameError(
+                "column", cluster, self.files.schema, where=self.files.path_pattern
+            )
         named_id = options.pop("id", None)
         ids = named_id or next((name for name in ID_COLUMNS if name in self.files.schema), None)
         pieces = [
@@ -199,19 +209,21 @@ class InShards:
         ]
         with _open_store(self.spec) as store:
             self._run_counting(pieces, store)
-            at("putting the shards together")
+            report_step("putting the shards together")
             shards = [
                 (piece.key, path, rows)
-                for piece, path, rows in zip(pieces, self.files.paths, self.files.rows, strict=True)
+                for piece, path, rows in zip(
+                    pieces, self.files.paths, self.files.n_rows, strict=True
+                )
             ]
-            counts = merged(
-                store, shards, self.needed.columns, ids=ids, clustered=cluster is not None
+            counts = merge_counts(
+                store, shards, self.required.columns, ids=ids, is_clustered=cluster is not None
             )
-        cost_of(
+        check_memory_cost(
             counts.rows.height,
-            len(self.needed.columns),
+            len(self.required.columns),
             "too many rows differ in what is read",
-            self.files.said,
+            self.files.path_pattern,
             "fewer attributes, or numbers in bins before they are written: memory follows how many "
             "rows, or clusters of rows, differ",
         )
@@ -219,36 +231,38 @@ class InShards:
 
     def _build_piece(
         self, path: str, sha: str, ids: str | None, cluster: str | None, *, is_id_named: bool
-    ) -> Piece:
+    ) -> Job:
         options: dict[str, Any] = {
-            "columns": list(self.needed.columns),
+            "columns": list(self.required.columns),
             "ids": ids,
             "cluster": cluster,
             "ids_named": is_id_named,
         }
         code = sha256_file(counting.__file__)
-        key_text = json.dumps([counting.CALL, sha, options, code, pl.__version__], sort_keys=True)
+        key_text = json.dumps([counting.COUNT_SHARD_CALL, sha, options, code, pl.__version__], sort_keys=True)
         key = hashlib.sha256(key_text.encode()).hexdigest()
-        return Piece(key, path, counting.CALL, {"path": str(Path(path).resolve()), **options})
+        return Job(key, path, counting.COUNT_SHARD_CALL, {"path": str(Path(path).resolve()), **options})
 
-    def _run_counting(self, pieces: list[Piece], store: PieceStore) -> None:
+    def _run_counting(self, pieces: list[Job], store: JobStore) -> None:
         engine = self.spec.engine
         engine.refuse_what_only_ray_takes()
         limited = "time_limit" in self.spec.model.model_fields_set
         workers = engine.workers or (1 if limited and engine.name == "local" else 0)
-        run_pieces(
+        run_jobs(
             pieces,
             store,
             engine=engine.name,
             workers=workers,
             address=engine.address,
-            limits=Limits(self.spec.model.time_limit, engine.retries),
-            tell=lambda n_done, n_pieces: at(f"counting shards: {n_done:,} of {n_pieces:,}"),
+            limits=JobLimits(self.spec.model.time_limit, engine.retries),
+            report=lambda n_done, n_pieces: report_step(
+                f"counting shards: {n_done:,} of {n_pieces:,}"
+            ),
         )
 
     def _build_dataset(
         self,
-        counts: Counted,
+        counts: PeopleCounts,
         inputs: dict[str, str],
         cluster: str | None,
         ids: str | None,
@@ -259,21 +273,23 @@ class InShards:
         frame = counts.rows.with_columns(numbers.alias(_ROW))
         if counts.cluster is not None:
             frame = frame.with_columns(counts.cluster.alias(_CLUSTER))
-        row_locations = self.files.table_rows(counts.first.to_numpy(), counts.times.to_numpy())
+        row_locations = self.files.to_table_rows(
+            counts.first_rows.to_numpy(), counts.multiplicity.to_numpy()
+        )
         table = registry.load("datasets", "table")
-        columns = list(self.needed.columns)
+        columns = list(self.required.columns)
         dataset = table.of_frame(frame, row_locations, inputs, id=_ROW, columns=columns, **options)
-        dataset = by_cluster(dataset, None if counts.cluster is None else _CLUSTER)
-        times = pl.DataFrame({"instance_id": numbers, "times": counts.times})
+        dataset = apply_cluster(dataset, None if counts.cluster is None else _CLUSTER)
+        times = pl.DataFrame({"instance_id": numbers, "times": counts.multiplicity})
         return replace(
             dataset,
             notes=(*self._build_notes(counts, cluster, ids), *dataset.notes),
-            ids_are_rows=not counts.identified,
+            ids_are_rows=not counts.has_ids,
             times=times,
             rows=row_locations,
         )
 
-    def _build_notes(self, counts: Counted, cluster: str | None, ids: str | None) -> list[str]:
+    def _build_notes(self, counts: PeopleCounts, cluster: str | None, ids: str | None) -> list[str]:
         n, rows = len(self.files.paths), self.files.height
         n_distinct = counts.rows.height
         first_note = (
@@ -281,16 +297,17 @@ class InShards:
             " read."
         )
         notes = [first_note]
-        if not counts.identified:
+        if not counts.has_ids:
             reason = (
                 f"no cell of {ids!r} may be empty or occur twice"
                 if ids
                 else f"it has no column {', '.join(ID_COLUMNS)}"
             )
             notes.append(f"The table's rows are identified by their number: {reason}.")
-        if cluster is not None and counts.alone:
+        if cluster is not None and counts.n_without_cluster:
             notes.append(
-                f"{counts.alone:,} row(s) have no {cluster!r}, and each is a cluster by itself."
+                f"{counts.n_without_cluster:,} row(s) have no {cluster!r}, and each is a cluster by"
+                " itself."
             )
         return notes
 
@@ -311,28 +328,28 @@ def _refuse_identical_shards(inputs: Mapping[str, str], source: str) -> None:
         first[sha] = path
 
 
-def in_shards(spec: AuditSpec) -> InShards | None:
+def open_sharded_table(spec: AuditSpec) -> ShardedTable | None:
     """Look whether an audit's people are a table in shards; None: they are not."""
     name, _, path = spec.people.data.partition(":")
-    if name != "table" or not is_in_shards(path):
+    if name != "table" or not is_sharded_path(path):
         return None
-    files = shard_files(path)
-    return InShards(spec, files, needed(spec, list(files.schema), path))
+    files = list_shard_files(path)
+    return ShardedTable(spec, files, find_required_columns(spec, list(files.schema), path))
 
 
 @contextmanager
-def _open_store(spec: AuditSpec) -> Iterator[PieceStore]:
+def _open_store(spec: AuditSpec) -> Iterator[JobStore]:
     """Open the folder that keeps sums, or one that goes with this command."""
     if spec.engine.sums is not None:
-        yield PieceStore(spec.engine.sums)
+        yield JobStore(spec.engine.sums)
         return
     out = spec.report.out
     cache_path = Path(f"{out}.sums") if out else Path(tempfile.gettempdir()) / "isolux.sums"
     target = cache_path.expanduser().resolve()
-    sweep(target)
-    stage = Stage(target, folder=True)
+    remove_stale_staging(target)
+    stage = StagingPath(target, is_folder=True)
     try:
-        yield PieceStore(stage.path)
+        yield JobStore(stage.path)
     finally:
         stage.discard()
 
@@ -340,28 +357,28 @@ def _open_store(spec: AuditSpec) -> Iterator[PieceStore]:
 # A table in shards of which every row is needed: its columns that are read, put together.
 
 
-def every_row(
+def load_full_rows(
     files: ShardFiles,
-    required: Needed,
+    required: RequiredColumns,
     inputs: Mapping[str, str],
     cluster: str | None,
     options: Mapping[str, Any],
 ) -> Dataset:
     """Load the required columns of all shards into memory."""
-    cost = cost_of(
+    cost = check_memory_cost(
         files.height,
         len(required.columns),
-        f"every row is needed: {required.why}",
-        files.said,
+        f"every row is needed: {required.reason}",
+        files.path_pattern,
         "audit answers alone (--prediction-column without --score-column), whose rows are counted; "
         "or some of the shards",
-        resampled=required.resampled,
+        is_resampled=required.is_resampled,
     )
-    at("reading the shards")
+    report_step("reading the shards")
     frame = pl.concat([read_shard(path, required.columns) for path in files.paths])
     table = registry.load("datasets", "table")
-    dataset: Dataset = table.of_frame(frame, files.table_rows(), inputs, **options)
-    note = f"Read from {len(files.paths):,} shard(s), and held whole ({cost}): {required.why}."
-    return by_cluster(
-        replace(dataset, notes=(note, *dataset.notes), rows=files.table_rows()), cluster
+    dataset: Dataset = table.of_frame(frame, files.to_table_rows(), inputs, **options)
+    note = f"Read from {len(files.paths):,} shard(s), and held whole ({cost}): {required.reason}."
+    return apply_cluster(
+        replace(dataset, notes=(note, *dataset.notes), rows=files.to_table_rows()), cluster
     )

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import polars as pl
 
 from isolux.engine.pieces import Tables
-from isolux.io.cells import as_text, is_plain
-from isolux.io.ids import ids_of
+from isolux.io.cells import as_text, is_readable_dtype
+from isolux.io.ids import read_ids
 from isolux.io.shard_files import read_shard
-from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.errors import TableError, format_location
 
-CALL = "isolux.people.shards.counting:count_shard"
+COUNT_SHARD_CALL = "isolux.people.shards.counting:count_shard"
 _FIRST, _TIMES, _ROWS = "isolux:first", "isolux:times", "isolux:rows"
 _SEEDS = 0, 0x9E3779B97F4A7C15  # two 64-bit hashes; the second seed is 2^64 over the golden ratio
 
@@ -50,7 +50,7 @@ def count_shard(
 
 def _count_cluster_rows(distinct_rows: pl.DataFrame, cluster: pl.Series) -> pl.DataFrame:
     """Count the rows of each cluster and each kind of identical rows."""
-    high, low = marks(cluster)
+    high, low = hash_cells(cluster)
     row_kinds = (
         distinct_rows.select(_ROWS).with_row_index("kind").explode(_ROWS).sort(_ROWS)["kind"]
     )
@@ -60,7 +60,7 @@ def _count_cluster_rows(distinct_rows: pl.DataFrame, cluster: pl.Series) -> pl.D
     )
 
 
-def marks(cells: pl.Series) -> tuple[pl.Series, pl.Series]:
+def hash_cells(cells: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Hash each cell to 128 bits, as two numbers; null where it is empty."""
     # A whole column decides how its floats are written as text, and a shard is not the whole.
     text = cells.fill_nan(None) if cells.dtype.is_float() else as_text(cells)
@@ -75,10 +75,10 @@ def _hash_ids(frame: pl.DataFrame, column: str, path: str, *, is_named: bool) ->
     no_hashes = pl.DataFrame(schema={"mark": pl.UInt64})
     cells = frame[column]
     if is_named:
-        ids_of(frame, column, path)  # names the row that has none
-    elif not is_plain(cells.dtype) or isinstance(cells.dtype, pl.List | pl.Array):
+        read_ids(frame, column, path)  # names the row that has none
+    elif not is_readable_dtype(cells.dtype) or isinstance(cells.dtype, pl.List | pl.Array):
         return no_hashes
-    mark, _ = marks(cells)
+    mark, _ = hash_cells(cells)
     if mark.null_count() or mark.n_unique() < len(mark):
         if is_named:
             _refuse_repeated_id(as_text(cells), column, path)
@@ -95,6 +95,6 @@ def _refuse_repeated_id(ids: pl.Series, column: str, path: str) -> None:
         "two rows of a shard have the same id",
         expected="one row for each person; every id once",
         found=f"{ids[first]!r} in rows {first + 1} and {second + 1}",
-        where=place(path, second + 1, column),
+        where=format_location(path, second + 1, column),
         hint="name a column with --id that tells the rows apart",
     )

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.engine.pieces import PieceStore
+from isolux.engine.pieces import JobStore
 from isolux.io.shard_files import read_shard
-from isolux.people.shards.counting import marks
+from isolux.people.shards.counting import hash_cells
 from isolux.vocabulary.errors import IsoluxError, TableError
 
 _FIRST, _TIMES = "isolux:first", "isolux:times"
@@ -28,41 +28,41 @@ _ID_BATCH_SIZE, _CLUSTER_BATCH_SIZE = 16_000_000, 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class PeopleCounts:
     """Distinct rows of all shards, with their multiplicity and clusters.
 
     Parameters
     ----------
     rows : polars.DataFrame
         The columns that rows were told apart by; the first of each kind comes in the table's order.
-    times : polars.Series
+    multiplicity : polars.Series
         How many people each row stands for: as many as there are clusters like its own.
     cluster : polars.Series or None
         Which rows are one cluster; None: each row of the table is its own.
-    first : polars.Series
+    first_rows : polars.Series
         Of each row, the number of the first person like that in the whole table, from 1.
-    alone : int
+    n_without_cluster : int
         Rows of the table whose cluster is not known.
-    identified : bool
+    has_ids : bool
         Whether the column of ids tells all rows apart.
     """
 
     rows: pl.DataFrame
-    times: pl.Series
+    multiplicity: pl.Series
     cluster: pl.Series | None
-    first: pl.Series
-    alone: int
-    identified: bool
+    first_rows: pl.Series
+    n_without_cluster: int
+    has_ids: bool
 
 
-def merged(
-    store: PieceStore,
+def merge_counts(
+    store: JobStore,
     shards: Sequence[tuple[str, Path, int]],
     columns: Sequence[str],
     *,
     ids: str | None,
-    clustered: bool,
-) -> Counted:
+    is_clustered: bool,
+) -> PeopleCounts:
     """Merge what was counted in each shard."""
     identified = ids is not None and _are_ids_unique(store, shards, str(ids))
     shard_rows = _stack_distinct_rows(store, shards)
@@ -72,9 +72,9 @@ def merged(
         .sort(_FIRST)
     )
     rows, first = distinct_rows.select(columns), (distinct_rows[_FIRST] + 1).alias("first")
-    if not clustered:
+    if not is_clustered:
         _check_row_total(int(distinct_rows[_TIMES].sum()), shards)
-        return Counted(rows, distinct_rows[_TIMES].alias("times"), None, first, 0, identified)
+        return PeopleCounts(rows, distinct_rows[_TIMES].alias("times"), None, first, 0, identified)
     number = _number_distinct_rows(distinct_rows, len(shards))
     cluster_kinds, n_without_cluster = _count_identical_clusters(store, shards, number)
     n_counted = cluster_kinds.select(n=(pl.col("n").list.sum() * pl.col("times")).sum()).item()
@@ -84,7 +84,7 @@ def merged(
     example_rows = example_rows.select(
         pl.exclude("n").repeat_by(pl.col("n").cast(pl.UInt32)).explode()
     )
-    return Counted(
+    return PeopleCounts(
         rows[example_rows["kind"]],
         example_rows["times"],
         example_rows["cluster"].cast(pl.String),
@@ -105,9 +105,7 @@ def _check_row_total(n_rows: int, shards: Sequence[tuple[str, Path, int]]) -> No
         )
 
 
-def _stack_distinct_rows(
-    store: PieceStore, shards: Sequence[tuple[str, Path, int]]
-) -> pl.DataFrame:
+def _stack_distinct_rows(store: JobStore, shards: Sequence[tuple[str, Path, int]]) -> pl.DataFrame:
     """Stack the distinct rows of all shards, with the shard and position of each."""
     tables, before = [], 0
     for k, (key, _, rows) in enumerate(shards):
@@ -136,7 +134,7 @@ def _number_distinct_rows(
 
 
 def _count_identical_clusters(
-    store: PieceStore,
+    store: JobStore,
     shards: Sequence[tuple[str, Path, int]],
     number: list[npt.NDArray[np.int64]],
 ) -> tuple[pl.DataFrame, int]:
@@ -175,7 +173,7 @@ def _count_identical_clusters(
 
 
 def _read_hash_range(
-    store: PieceStore,
+    store: JobStore,
     key: str,
     name: str,
     low: int | None,
@@ -185,7 +183,7 @@ def _read_hash_range(
     """Read the clusters of a shard with hashes in a range; without a range, the null ones."""
     mark = pl.col("high")
     is_selected = mark.is_null() if low is None or high is None else _is_in_range(mark, low, high)
-    selected = store.look(key, name, lambda table: table.filter(is_selected).collect())
+    selected = store.query(key, name, lambda table: table.filter(is_selected).collect())
     kind_numbers = pl.Series("kind", number[selected["kind"].to_numpy()], dtype=pl.Int64)
     return selected.with_columns(kind_numbers, pl.col("n").cast(pl.Int64))
 
@@ -202,15 +200,15 @@ def _split_hash_range(rows: int, batch_size: int) -> Iterator[tuple[int, int]]:
         yield low, high - 1
 
 
-def _are_ids_unique(store: PieceStore, shards: Sequence[tuple[str, Path, int]], ids: str) -> bool:
+def _are_ids_unique(store: JobStore, shards: Sequence[tuple[str, Path, int]], ids: str) -> bool:
     """Tell whether ids tell the rows of all shards apart; refuse one that is in two of them."""
     for key, _, _ in shards:
-        if not store.look(key, "ids", lambda table: table.select(pl.len()).collect()).item():
+        if not store.query(key, "ids", lambda table: table.select(pl.len()).collect()).item():
             return False
     for low, high in _split_hash_range(sum(rows for _, _, rows in shards), _ID_BATCH_SIZE):
         between = _is_in_range(pl.col("mark"), low, high)
         tables = [
-            store.look(key, "ids", lambda table: table.filter(between).collect()).with_columns(  # noqa: B023
+            store.query(key, "ids", lambda table: table.filter(between).collect()).with_columns(  # noqa: B023
                 part=pl.lit(k, dtype=pl.Int32)
             )
             for k, (key, _, _) in enumerate(shards)
@@ -231,7 +229,7 @@ def _refuse_shared_id(
         for k in shard_numbers:
             path = shards[k][1]
             cells = read_shard(path, [ids])[ids]
-            cell = cells.filter(marks(cells)[0] == mark)[0]
+            cell = cells.filter(hash_cells(cells)[0] == mark)[0]
             if cell in path_by_id:
                 raise TableError(
                     "the same id is in two shards",

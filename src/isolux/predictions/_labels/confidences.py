@@ -6,10 +6,10 @@ from typing import NoReturn
 
 import polars as pl
 
-from isolux.io.cells import as_text, row_of
+from isolux.io.cells import as_text, first_true_row
 from isolux.io.yes_no import NO, YES
-from isolux.vocabulary.errors import TableError, place
-from isolux.vocabulary.table_rows import people_where
+from isolux.vocabulary.errors import TableError, format_location
+from isolux.vocabulary.table_rows import count_people_where
 
 _SCORE_TOLERANCE = 1e-6  # what a softmax in single precision may exceed 1 by
 _DETECTED_WORDS = (*YES, "found", "detected")
@@ -18,32 +18,32 @@ _MAX_LISTED = 3
 _CERTAIN_RANGE = (0.5, 1.05)  # DeepFace writes 1.01, and 0 where it found no face
 
 
-def confidences(
+def to_confidences(
     numbers: pl.Series, rows: pl.Series, scale: float, source: str, column: str
 ) -> pl.Series:
     """Divide by ``scale`` and require 0 to 1; null stays null."""
     infinite = ~numbers.is_finite().fill_null(value=True)
     if infinite.any():
-        row = row_of(infinite)
+        row = first_true_row(infinite)
         raise TableError(
             f"{infinite.sum():,} score(s) are not finite numbers",
             expected="0 to 1, or nothing where the model gave no score",
             found=str(numbers[row]),
-            where=place(source, int(rows[row]) + 1, column),
+            where=format_location(source, int(rows[row]) + 1, column),
         )
     scaled = numbers / scale
     outside = ((scaled < -_SCORE_TOLERANCE) | (scaled > 1 + _SCORE_TOLERANCE)).fill_null(
         value=False
     )
     if outside.any():
-        row = row_of(outside)
+        row = first_true_row(outside)
         row_number = int(rows[row]) + 1
         n_scores = len(numbers) - numbers.null_count()
         raise TableError(
             f"{outside.sum():,} of {n_scores:,} scores are outside 0 to 1",
             expected="0 to 1" + (f" after division by {scale:g}" if scale != 1 else ""),
             found=f"{numbers[row]!r}",
-            where=place(source, row_number, column),
+            where=format_location(source, row_number, column),
             hint=_scale_hint(numbers, scale, row_number),
         )
     return scaled.clip(0.0, 1.0)
@@ -62,7 +62,7 @@ def _scale_hint(numbers: pl.Series, scale: float, row: int) -> str:
     return f"correct row {row}, or choose another column"
 
 
-def whether_detected(cells: pl.Series, source: str) -> pl.Series:
+def read_is_detected(cells: pl.Series, source: str) -> pl.Series:
     """Read a column that says yes or no, in one of a few words; an empty cell says no."""
     text = as_text(cells)
     if isinstance(text.dtype, pl.List):
@@ -85,7 +85,7 @@ def whether_detected(cells: pl.Series, source: str) -> pl.Series:
 def _refuse_undecided(
     text: pl.Series, numbers: pl.Series, is_undecided: pl.Series, source: str
 ) -> NoReturn:
-    row = row_of(is_undecided)
+    row = first_true_row(is_undecided)
     cell_texts = text.filter(is_undecided).unique(maintain_order=True)
     ellipsis = ", …" if len(cell_texts) > _MAX_LISTED else ""
     hint = "write 1 where the person was found and 0 where not, or name another column"
@@ -95,10 +95,11 @@ def _refuse_undecided(
             " from there on and 0 below"
         )
     raise TableError(
-        f"{people_where(is_undecided, source):,} cell(s) do not say whether a person was detected",
+        f"{count_people_where(is_undecided, source):,} cell(s) do not say whether a person was"
+        " detected",
         expected="1 or 0, yes or no, true or false, found or missed, detected or undetected; "
         "empty if nobody was found",
         found=", ".join(map(repr, cell_texts.head(_MAX_LISTED))) + ellipsis,
-        where=place(source, row + 1, text.name),
+        where=format_location(source, row + 1, text.name),
         hint=hint,
     )

@@ -12,14 +12,21 @@ from typing import TypedDict
 
 import polars as pl
 
-from isolux.io.cells import as_labels, as_lists, as_numbers, as_text, filled, row_of
+from isolux.io.cells import (
+    as_labels,
+    as_lists,
+    as_numbers,
+    as_text,
+    fill_empty_lists,
+    first_true_row,
+)
 from isolux.io.frames import read_table
-from isolux.io.ids import IdFrom, id_column, ids_of
+from isolux.io.ids import IdFrom, choose_id_column, read_ids
 from isolux.io.refusals import refuse_cells, require_columns
-from isolux.predictions._detections import model_name
-from isolux.predictions._id_parts import shortened
-from isolux.predictions._labels.confidences import confidences, whether_detected
-from isolux.vocabulary.errors import SpecError, TableError, columns_shown, place
+from isolux.predictions._detections import model_name_from_path
+from isolux.predictions._id_parts import shorten_ids
+from isolux.predictions._labels.confidences import read_is_detected, to_confidences
+from isolux.vocabulary.errors import SpecError, TableError, format_columns, format_location
 from isolux.vocabulary.places import is_unrepeated
 from isolux.vocabulary.tables import LABEL_PREDICTIONS
 
@@ -49,7 +56,7 @@ class LabelOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answers:
+class LabelColumns:
     """Which columns hold the answers, and how they are to be read."""
 
     column: str
@@ -61,12 +68,14 @@ class Answers:
     question: str | None = None
 
 
-def read_labels(path: str | Path, format_name: str, options: LabelOptions) -> pl.DataFrame:
+def read_label_file(path: str | Path, format_name: str, options: LabelOptions) -> pl.DataFrame:
     """Read a file of that format and give the table predictions."""
     source = str(path)
     frame = read_table(path, format=format_name, sheet=options.get("sheet"))
-    id_column_name = id_column(frame, options.get("id"), source, what="an answer")
-    ids = shortened(ids_of(frame, id_column_name, source), options.get("id_from", "column"), source)
+    id_column_name = choose_id_column(frame, options.get("id"), source, description="an answer")
+    ids = shorten_ids(
+        read_ids(frame, id_column_name, source), options.get("id_from", "column"), source
+    )
     column, score = options.get("column"), options.get("score")
     if column is None:
         column = _choose_answer_column(
@@ -74,21 +83,21 @@ def read_labels(path: str | Path, format_name: str, options: LabelOptions) -> pl
         )
         if score is None and column == "label" and "score" in frame.columns:
             score = "score"
-    label_columns = Answers(
+    label_columns = LabelColumns(
         column=column,
         score=score,
         scale=options.get("scale", 1.0),
         detected=options.get("detected"),
         separator=options.get("separator"),
-        model=options.get("model") or model_name(path),
+        model=options.get("model") or model_name_from_path(path),
         question=_choose_question_column(frame, ids, options, column, source),
     )
-    models = models_of_rows(frame, options.get("model_column"), options.get("model"), source)
+    models = read_row_models(frame, options.get("model_column"), options.get("model"), source)
     models = None if models is None else models.fill_null(label_columns.model)
-    return label_rows(frame, ids, label_columns, source, models=models)
+    return build_label_rows(frame, ids, label_columns, source, models=models)
 
 
-def models_of_rows(
+def read_row_models(
     frame: pl.DataFrame, column: str | None, model: str | None, source: str
 ) -> pl.Series | None:
     """Say which model each row is of, as text; None where the table does not say."""
@@ -110,10 +119,10 @@ def models_of_rows(
     return None
 
 
-def label_rows(
+def build_label_rows(
     frame: pl.DataFrame,
     ids: pl.Series,
-    label_columns: Answers,
+    label_columns: LabelColumns,
     source: str,
     *,
     models: pl.Series | None = None,
@@ -140,7 +149,7 @@ def label_rows(
             "instance_id": ids,
             "detected": pl.repeat(None, frame.height, dtype=pl.Boolean, eager=True)
             if label_columns.detected is None
-            else whether_detected(frame[label_columns.detected], source),
+            else read_is_detected(frame[label_columns.detected], source),
         }
     )
     if label_columns.question is not None:
@@ -161,7 +170,7 @@ def _choose_answer_column(
         raise SpecError(
             "no column is known to hold the model's answer",
             expected="one of " + ", ".join(names),
-            found=columns_shown(frame.columns),
+            found=format_columns(frame.columns),
             where=source,
             hint="name it with --prediction-column (column=…); scores alone, for --threshold or the"
             " area under the curve, with --score-column",
@@ -179,11 +188,11 @@ def _choose_question_column(
         (n for n in QUESTION_COLUMNS if n in frame.columns and n != column), None
     )
     if question_column is not None:
-        refuse_no_question(question_column, frame[question_column], ids, source)
+        refuse_unasked_question(question_column, frame[question_column], ids, source)
     return question_column
 
 
-def refuse_no_question(name: str, values: pl.Series, ids: pl.Series, source: str) -> None:
+def refuse_unasked_question(name: str, values: pl.Series, ids: pl.Series, source: str) -> None:
     """Refuse a column ``prompt`` that was found, and that need not be what a model was asked."""
     n_questions = values.drop_nulls().n_unique()
     if name == QUESTION or n_questions < _MIN_QUESTIONS or ids.is_duplicated().any():
@@ -200,7 +209,7 @@ def refuse_no_question(name: str, values: pl.Series, ids: pl.Series, source: str
 
 
 def _build_rows_with_questions(
-    frame: pl.DataFrame, people: pl.DataFrame, label_columns: Answers
+    frame: pl.DataFrame, people: pl.DataFrame, label_columns: LabelColumns
 ) -> pl.DataFrame:
     """One answer a row to the question of that row, ranked in the order of the rows."""
     rows = people.with_columns(
@@ -220,15 +229,15 @@ def _has_multiple_answers(cells: pl.Series, separator: str | None) -> bool:
 
 
 def _build_rows_from_cells(
-    frame: pl.DataFrame, people: pl.DataFrame, label_columns: Answers, source: str
+    frame: pl.DataFrame, people: pl.DataFrame, label_columns: LabelColumns, source: str
 ) -> pl.DataFrame:
     """One answer a row; several rows of one person are ranked by falling score."""
     if label_columns.score is None:
         score = pl.repeat(None, frame.height, dtype=pl.Float64, eager=True)
     else:
-        numbers = as_numbers(frame[label_columns.score], where=source, column=label_columns.score)
+        numbers = as_numbers(frame[label_columns.score], source=source, column=label_columns.score)
         rows = pl.int_range(frame.height, eager=True)
-        score = confidences(numbers, rows, label_columns.scale, source, label_columns.score)
+        score = to_confidences(numbers, rows, label_columns.scale, source, label_columns.score)
     table = people.with_columns(label=as_labels(frame[label_columns.column]), score=score)
     if is_unrepeated(table.select(_PERSON_KEY)):
         return table.with_columns(rank=pl.lit(1, dtype=pl.Int64))
@@ -245,7 +254,7 @@ def _refuse_unranked(
     unranked = is_repeated & table["score"].is_null()
     if not unranked.any():
         return
-    row = row_of(unranked)
+    row = first_true_row(unranked)
     is_same_person = (table["instance_id"] == table["instance_id"][row]) & (
         table["model"] == table["model"][row]
     )
@@ -255,13 +264,13 @@ def _refuse_unranked(
         expected="one row a person, or a score in each of their rows",
         found=f"{table['instance_id'][row]!r} in rows {rows[0]} and {rows[1]}"
         + (f", without a {score!r}" if score else ""),
-        where=place(source, rows[1]),
+        where=format_location(source, rows[1]),
         hint="name the column of scores with --score-column (score=…), or keep one row a person",
     )
 
 
 def _build_rows_from_lists(
-    frame: pl.DataFrame, people: pl.DataFrame, label_columns: Answers, source: str
+    frame: pl.DataFrame, people: pl.DataFrame, label_columns: LabelColumns, source: str
 ) -> pl.DataFrame:
     """Several answers a row, ranked as they stand; scores run in parallel."""
     is_repeated = people.select(_PERSON_KEY).is_duplicated()
@@ -271,9 +280,11 @@ def _build_rows_from_lists(
             "a person has several rows, and several answers in a row",
             expected="several answers in one row, or several rows of one answer",
             found=repr(people["instance_id"][row]),
-            where=place(source, row + 1),
+            where=format_location(source, row + 1),
         )
-    labels = filled(as_lists(frame[label_columns.column], label_columns.separator, keep_empty=True))
+    labels = fill_empty_lists(
+        as_lists(frame[label_columns.column], label_columns.separator, keep_empty=True)
+    )
     lengths = labels.list.len()
     lists = people.with_columns(label=labels, row=pl.int_range(frame.height, eager=True))
     lists = lists.with_columns(rank=pl.int_ranges(1, lengths.cast(pl.Int64) + 1, eager=True))
@@ -283,10 +294,12 @@ def _build_rows_from_lists(
     scores = _to_score_lists(frame[label_columns.score], label_columns.separator)
     _refuse_unequal(lengths, scores.list.len(), source, label_columns.score)
     table = lists.with_columns(score=scores).explode("label", "rank", "score")
-    numbers = as_numbers(table["score"], where=source, column=label_columns.score)
+    numbers = as_numbers(table["score"], source=source, column=label_columns.score)
     return table.with_columns(
         as_labels(table["label"]),
-        score=confidences(numbers, table["row"], label_columns.scale, source, label_columns.score),
+        score=to_confidences(
+            numbers, table["row"], label_columns.scale, source, label_columns.score
+        ),
     )
 
 
@@ -299,8 +312,8 @@ def _to_score_lists(cells: pl.Series, separator: str | None) -> pl.Series:
         wrapped = cells.cast(pl.Float64).to_frame("cell").select(pl.concat_list("cell"))
         return wrapped["cell"]
     if isinstance(dtype, pl.List) and dtype.inner.is_numeric():
-        return filled(cells.cast(pl.List(pl.Float64)))
-    return filled(as_lists(cells, separator, keep_empty=True))
+        return fill_empty_lists(cells.cast(pl.List(pl.Float64)))
+    return fill_empty_lists(as_lists(cells, separator, keep_empty=True))
 
 
 def _refuse_unequal(labels: pl.Series, scores: pl.Series, source: str, column: str) -> None:

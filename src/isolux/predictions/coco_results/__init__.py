@@ -15,12 +15,12 @@ import msgspec
 import polars as pl
 
 from isolux.io.frames import open_bytes
-from isolux.io.json_values import decode
+from isolux.io.json_values import decode_json
 from isolux.io.refusals import refuse_cells
-from isolux.predictions._detections import Kind, detections, model_name
+from isolux.predictions._detections import DetectionKind, build_detections, model_name_from_path
 from isolux.predictions._json_text import JsonText
-from isolux.predictions._seen import Seen
-from isolux.predictions.coco_results.rows import no_list, read_rows
+from isolux.predictions._seen import FileProbe
+from isolux.predictions.coco_results.rows import not_a_list_error, read_rows
 from isolux.vocabulary import works
 from isolux.vocabulary.errors import FileError as FileError
 from isolux.vocabulary.info import FormatInfo
@@ -29,7 +29,9 @@ INFO = FormatInfo(
     title="COCO results",
     summary="A JSON list (or one under annotations) of detections: image_id, category_id, score,"
     " and bbox, segmentation (run lengths) or keypoints.",
-    references=(works.COCO.at("the format of results: https://cocodataset.org/#format-results"),),
+    references=(
+        works.COCO.with_location("the format of results: https://cocodataset.org/#format-results"),
+    ),
     assumptions=(
         "bbox is x, y of the upper left corner, width and height, in pixels",
         "a detection is in the file as often as the model gave it",
@@ -56,7 +58,7 @@ def read(
     path: str | Path,
     *,
     model: str | None = None,
-    kind: Kind | None = None,
+    kind: DetectionKind | None = None,
     categories: str | Path | Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
     """Read detections.
@@ -111,16 +113,18 @@ def read(
         frame = _split_keypoints(frame, location)
     if "label" in frame.columns and categories is not None:
         frame = frame.with_columns(_name_categories(frame["label"], categories, location))
-    return detections(frame, location, detection_kind=kind, model=model or model_name(path))
+    return build_detections(
+        frame, location, detection_kind=kind, model=model or model_name_from_path(path)
+    )
 
 
 def _read_wrapped(path: str | Path, source: str) -> tuple[pl.DataFrame, Mapping[str, str] | None]:
     """Read results that stand in an object's ``annotations``, and its own names of categories."""
     with open_bytes(path) as stream:
         content = stream.read()
-    results = decode(content, _CocoResultFile, source)
+    results = decode_json(content, _CocoResultFile, source)
     if isinstance(results.annotations, msgspec.UnsetType):
-        raise no_list(
+        raise not_a_list_error(
             f"an object that begins with {content.strip()[:60].decode('utf-8', 'replace')!r}",
             source,
         )
@@ -166,11 +170,11 @@ def _name_categories(
 
 def _read_category_names(path: Path) -> dict[str, str]:
     with open_bytes(path) as stream:
-        category_file = decode(stream.read(), _CocoResultCategories, str(path))
+        category_file = decode_json(stream.read(), _CocoResultCategories, str(path))
     return {str(category.id): category.name for category in category_file.categories}
 
 
-def misfit(probe: Seen) -> str | None:
+def misfit(probe: FileProbe) -> str | None:
     """Say why these are no results of COCO; None: they are.
 
     Examples

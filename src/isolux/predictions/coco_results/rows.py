@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from isolux.predictions._json_text import JsonText
-from isolux.vocabulary.errors import FileError, TableError, place
+from isolux.vocabulary.errors import FileError, TableError, format_location
 
 _IdOrScore = int | float | str | None
 _BOX = ("box_x", "box_y", "box_w", "box_h")
@@ -43,20 +43,20 @@ _ROW_DECODER = msgspec.json.Decoder(list[_CocoResultRow])
 def read_rows(source: JsonText) -> pl.DataFrame:
     """Read a list of results into one column for each of their fields that is in the file."""
     if not source.text.startswith(b"["):
-        raise no_list(source.shown(), f"{source.where}, byte {source.offset}")
+        raise not_a_list_error(source.format_position(), f"{source.source}, byte {source.offset}")
     frames = [pl.DataFrame(schema={"image_id": pl.String, "score": pl.Float64})]
     n_rows = 0
     try:
-        for rows in source.objects(_ROW_DECODER):
-            frames.append(_build_columns(rows, _RowLocation(source.where, n_rows)))
+        for rows in source.iterate_objects(_ROW_DECODER):
+            frames.append(_build_columns(rows, _RowLocation(source.source, n_rows)))
             n_rows += len(rows)
     except msgspec.ValidationError as error:
-        raise _result_value_error(error, _RowLocation(source.where, n_rows)) from error
-    source.refuse_more()
+        raise _result_value_error(error, _RowLocation(source.source, n_rows)) from error
+    source.refuse_trailing()
     return pl.concat(frames, how="diagonal", rechunk=True)
 
 
-def no_list(description: str, source: str) -> FileError:
+def not_a_list_error(description: str, source: str) -> FileError:
     """Build the error for content that is not a list of results."""
     return FileError(
         "this is not a list of results",
@@ -73,17 +73,17 @@ def no_list(description: str, source: str) -> FileError:
 class _RowLocation:
     """The file, and the rows before these."""
 
-    where: str
+    source: str
     n_rows: int
 
-    def error(
+    def build_error(
         self, problem: str, row: int, field: str, expected: str, content: object
     ) -> TableError:
         return TableError(
             problem,
             expected=expected,
             found=str(content)[:80],
-            where=place(self.where, self.n_rows + row + 1, field),
+            where=format_location(self.source, self.n_rows + row + 1, field),
         )
 
 
@@ -96,12 +96,12 @@ def _build_columns(rows: list[_CocoResultRow], location: _RowLocation) -> pl.Dat
         for row, row_fields in enumerate(zip(boxes, masks, keypoints, strict=True)):
             if row_fields[:2] == (None, None) and not row_fields[2]:
                 expected = "bbox, segmentation or keypoints"
-                raise location.error(
+                raise location.build_error(
                     "a result says nothing of where", row, "", expected, "none of them"
                 )
     ids = [r.image_id for r in rows]
     if None in ids:
-        raise location.error(
+        raise location.build_error(
             "a result has no image_id",
             ids.index(None),
             "image_id",
@@ -124,7 +124,7 @@ def _result_value_error(error: Exception, location: _RowLocation) -> TableError:
     problem, _, path = str(error).partition(" - at ")
     path_match = re.match(r"`?\$\[(\d+)\]\.?([^`]*)", path)
     row, field = (int(path_match[1]), path_match[2]) if path_match else (0, "")
-    return location.error(
+    return location.build_error(
         "a result does not hold what it should",
         row,
         field,
@@ -150,7 +150,7 @@ def _format_id(raw_id: float | str) -> str:
 
 def _read_scores(values: list[_IdOrScore], location: _RowLocation) -> pl.Series:
     if None in values:
-        raise location.error(
+        raise location.build_error(
             "a result has no score",
             values.index(None),
             "score",
@@ -166,7 +166,9 @@ def _read_scores(values: list[_IdOrScore], location: _RowLocation) -> pl.Series:
     invalid_rows = numbers.is_null().arg_true()
     if len(invalid_rows):
         row = invalid_rows[0]
-        raise location.error("a score is not a number", row, "score", "a number", repr(text[row]))
+        raise location.build_error(
+            "a score is not a number", row, "score", "a number", repr(text[row])
+        )
     return numbers
 
 
@@ -181,7 +183,7 @@ def _read_boxes(
             return {name: pl.Series(numbers[:, k]) for k, name in enumerate(_BOX)}
     for row, box in enumerate(boxes):
         if box is not None and (len(box) != 4 or None in box):
-            raise location.error(
+            raise location.build_error(
                 "a box is not four numbers", row, "bbox", "[x, y, width, height]", box
             )
     edges = pl.Series(boxes, dtype=_FLOAT_LIST).list
@@ -195,7 +197,7 @@ def _read_masks(
         return {}
     for row, mask in enumerate(masks):
         if isinstance(mask, list):
-            raise location.error(
+            raise location.build_error(
                 "a mask is given as polygons",
                 row,
                 "segmentation",
@@ -203,7 +205,7 @@ def _read_masks(
                 mask,
             )
         if mask is not None and not _is_valid_mask(mask):
-            raise location.error(
+            raise location.build_error(
                 "a mask's run lengths cannot be used",
                 row,
                 "segmentation",

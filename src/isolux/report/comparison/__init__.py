@@ -13,15 +13,15 @@ from typing import Any, Literal
 
 import polars as pl
 
-from isolux.analyses.model_changes import ChangesAnswer, answer_of_changes, say_gaps
-from isolux.disparity.class_rankings import class_rankings
-from isolux.disparity.models import PLANNED
-from isolux.report._sections import Context, arranged_names
-from isolux.report.document import Audited, Summary
-from isolux.report.figures.svg import short_names
-from isolux.report.gaps import undetected_of_two
+from isolux.analyses.model_changes import ChangeSummary, describe_gaps, summarise_changes
+from isolux.disparity.class_rankings import rank_classes
+from isolux.disparity.models import PLANNED_FAMILY
+from isolux.report._sections import Context, arrange_names
+from isolux.report.document import AuditSubject, Summary
+from isolux.report.figures.svg import shorten_names
+from isolux.report.gaps import compare_undetected_people
 from isolux.report.summary import summarise_record
-from isolux.statements.lines import Line, LineKey, key_of, lines_of
+from isolux.statements.lines import Line, LineKey, line_key, read_lines
 from isolux.vocabulary.containers import Run
 
 # Classes ranked by their largest gap, two models side by side (FACET, Tables 11 and 12).
@@ -61,7 +61,7 @@ def class_tables(
     run: Run, models: tuple[str, str], lines: Mapping[LineKey, Line], context: Context
 ) -> tuple[ClassTable, ...]:
     """Rank the classes of each metric and attribute; gaps of single classes are not tested."""
-    ranked = class_rankings(run.group_metrics, models)
+    ranked = rank_classes(run.group_metrics, models)
     values = {
         (
             row["model"],
@@ -83,9 +83,9 @@ def class_tables(
         if class_rows.height < 2 or (metric, threshold) not in first_line:
             continue
         groups = list(dict.fromkeys(k[5] for k in values if k[1:4] == key))
-        across = tuple(arranged_names(groups) or groups) if len(groups) <= GROUPS_ACROSS else ()
+        across = tuple(arrange_names(groups) or groups) if len(groups) <= GROUPS_ACROSS else ()
         line = first_line[str(metric), threshold]
-        title = line.title.replace(line.whose, "", 1)
+        title = line.title.replace(line.class_suffix, "", 1)
         tables.append(
             ClassTable(
                 title=f"{title} by {context.title(str(attribute))}",
@@ -162,14 +162,14 @@ class ChangeTable:
     """One line of one attribute: everyone's change, each group's, and whether the gap changed."""
 
     line: Line
-    everyone: Change | None
+    overall_change: Change | None
     rows: tuple[Change, ...]
     gap: str | None
 
     @property
-    def places(self) -> int | None:
+    def n_decimals(self) -> int | None:
         """Digits of changes: one more where a change is not that of the printed values."""
-        rows = [*self.rows, *([self.everyone] if self.everyone else [])]
+        rows = [*self.rows, *([self.overall_change] if self.overall_change else [])]
         is_fraction = self.line.unit == "fraction"
         return 2 if is_fraction and any(row.is_rounded_apart for row in rows) else None
 
@@ -197,7 +197,7 @@ class ComparisonSummary:
     """A whole report of two models; ``base`` holds what it shares with an audit's."""
 
     title: str
-    answer: ChangesAnswer
+    answer: ChangeSummary
     models: tuple[str, str]
     heads: tuple[str, str]
     base: Summary
@@ -206,7 +206,7 @@ class ComparisonSummary:
     classes: tuple[ClassTable, ...]
 
     @property
-    def audited(self) -> Audited:
+    def audited(self) -> AuditSubject:
         """What was audited."""
         return self.base.audited
 
@@ -215,16 +215,16 @@ def summarise_comparison(run: Run) -> ComparisonSummary:
     """Arrange a comparison's tables as the document that its report prints."""
     first, second = models = _models(run)
     base, context = summarise_record(run, {"model": f"{first} and {second}"})
-    lines = lines_of(run.group_metrics.filter(pl.col("model") == first), run.record)
+    lines = read_lines(run.group_metrics.filter(pl.col("model") == first), run.record)
     indexed_rows = _IndexedRows.of(run, models, lines, base.audited.alpha)
     attributes = run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     sections = tuple(
         _section(attribute, context.title(attribute), f"attribute-{i}", indexed_rows)
         for i, attribute in enumerate(attributes, start=1)
     )
-    undetected = undetected_of_two(run, models, next(iter(lines.values()), None))
-    heads = short_names(models, _HEAD)
-    answer = answer_of_changes(run)
+    undetected = compare_undetected_people(run, models, next(iter(lines.values()), None))
+    heads = shorten_names(models, _HEAD)
+    answer = summarise_changes(run)
     stated_claims = {answer.first, *answer.further, *answer.gaps}
     base = replace(
         base,
@@ -234,7 +234,7 @@ def summarise_comparison(run: Run) -> ComparisonSummary:
     overall_tables = [indexed_rows.table(line, None) for line in lines]
     overall = tuple(
         sorted(
-            (table for table in overall_tables if table and table.everyone),
+            (table for table in overall_tables if table and table.overall_change),
             key=lambda table: table.line.label is not None,
         )
     )
@@ -298,12 +298,12 @@ class _IndexedRows:
         rows: dict[str, dict[tuple[Any, ...], Mapping[str, Any]]] = {m: {} for m in models}
         for row in run.group_metrics.iter_rows(named=True):
             if row["model"] in rows:
-                rows[row["model"]][(*key_of(row)[1:], row["attribute"], row["group"])] = row
+                rows[row["model"]][(*line_key(row)[1:], row["attribute"], row["group"])] = row
         groups: dict[tuple[Any, ...], list[str]] = {}
         for key in rows[models[0]]:
             groups.setdefault(key[:-1], []).append(key[-1])
         values = {key: (row, rows[models[1]].get(key)) for key, row in rows[models[0]].items()}
-        return cls(lines, alpha, values, groups, _by_group(run), say_gaps(run))
+        return cls(lines, alpha, values, groups, _index_changes(run), describe_gaps(run))
 
     def table(self, key: LineKey, attribute: str | None) -> ChangeTable | None:
         line, block_key = self.lines[key], (*key[1:], attribute)
@@ -315,7 +315,7 @@ class _IndexedRows:
         overall_key = (*key[1:], None, "everyone")
         return ChangeTable(
             line=line,
-            everyone=self._change(line, overall_key) if overall_key in self.values else None,
+            overall_change=self._change(line, overall_key) if overall_key in self.values else None,
             rows=tuple(_worst_first(changes.values(), line)) if attribute is not None else (),
             gap=self.gaps.get(block_key[1:]),
         )
@@ -334,14 +334,14 @@ class _IndexedRows:
             low=row.get("low"),
             high=row.get("high"),
             p_adjusted=row.get("p_adjusted"),
-            is_planned=row.get("family") == PLANNED,
+            is_planned=row.get("family") == PLANNED_FAMILY,
             status=row.get("status", unjudged["status"]),
             reason=row.get("reason", unjudged["reason"]),
             way=_way(line, change_row, self.alpha),
         )
 
 
-def _by_group(run: Run) -> dict[tuple[Any, ...], Mapping[str, Any]]:
+def _index_changes(run: Run) -> dict[tuple[Any, ...], Mapping[str, Any]]:
     rows = run.disparities.filter(pl.col("kind") == "model_difference")
     names = ("task", "metric", "label", "threshold", "attribute", "group_a")
     return {tuple(row[n] for n in names): row for row in rows.iter_rows(named=True)}

@@ -15,14 +15,14 @@ from typing import Any
 import polars as pl
 
 from isolux.io import write_text
-from isolux.io.ours import refuse_no_page
-from isolux.report.description.figures import figures_of
+from isolux.io.ours import refuse_foreign_page
+from isolux.report.description.figures import draw_table_figures
 from isolux.report.figures import Figure
 from isolux.report.html import page
 from isolux.report.summary import summarise
-from isolux.report.wording import listed
-from isolux.statements.numbers import count
-from isolux.vocabulary.containers import Run, printed
+from isolux.report.wording import join_names
+from isolux.statements.numbers import format_count
+from isolux.vocabulary.containers import Run, tables_to_json
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 
@@ -53,7 +53,7 @@ _LINES = 30
 """Folded tables with a line each; further ones are folded together."""
 
 
-def _in_sight(tables: Sequence[_DescriptionTable]) -> list[_DescriptionTable]:
+def _fold_tables(tables: Sequence[_DescriptionTable]) -> list[_DescriptionTable]:
     """Leave open the first tables that fit, but those that are long by themselves."""
     used_px, full, folded_tables = 0.0, False, []
     for table in tables:
@@ -70,18 +70,18 @@ def write_description(
     tables: Mapping[str, pl.DataFrame],
     datasets: Mapping[str, DatasetInfo],
     notes: Sequence[str] = (),
-    drawn: Mapping[str, Mapping[str, pl.DataFrame]] | None = None,
+    figure_data: Mapping[str, Mapping[str, pl.DataFrame]] | None = None,
 ) -> Path:
     """Write the page to ``path``, whole or not at all."""
-    refuse_no_page(path)
-    return write_text(path, render_description(tables, datasets, notes, drawn))
+    refuse_foreign_page(path)
+    return write_text(path, render_description(tables, datasets, notes, figure_data))
 
 
 def render_description(
     tables: Mapping[str, pl.DataFrame],
     datasets: Mapping[str, DatasetInfo],
     notes: Sequence[str] = (),
-    drawn: Mapping[str, Mapping[str, pl.DataFrame]] | None = None,
+    figure_data: Mapping[str, Mapping[str, pl.DataFrame]] | None = None,
 ) -> str:
     """Print tables as one self-contained HTML document.
 
@@ -100,14 +100,14 @@ def render_description(
         _DescriptionTable(
             f"table-{number}",
             {"caption": caption, **table},
-            figures_of(caption, tables[caption], (drawn or {}).get(caption)),
+            draw_table_figures(caption, tables[caption], (figure_data or {}).get(caption)),
         )
-        for number, (caption, table) in enumerate(printed(tables).items(), start=1)
+        for number, (caption, table) in enumerate(tables_to_json(tables).items(), start=1)
     ]
-    folded_tables = _in_sight(page_tables)
+    folded_tables = _fold_tables(page_tables)
     return page(
         "description.html.j2",
-        title=f"What {listed(list(datasets))} {'holds' if len(datasets) == 1 else 'hold'}",
+        title=f"What {join_names(list(datasets))} {'holds' if len(datasets) == 1 else 'hold'}",
         answer=describe_contents(tables, list(datasets)),
         summary=summarise(empty_run),
         open_parts=[page_table for page_table in folded_tables if not page_table.folded],
@@ -115,7 +115,7 @@ def render_description(
         others=[page_table for page_table in folded_tables if page_table.folded][_LINES:],
         datasets=datasets,
         notes=list(notes),
-        diverse=bool(drawn),
+        diverse=bool(figure_data),
         places=any("caption_" in caption for caption in tables),
         version=_version(),
     )
@@ -135,9 +135,9 @@ def describe_contents(tables: Mapping[str, pl.DataFrame], names: Sequence[str]) 
     sentences = []
     for dataset_index, row in enumerate(sizes.iter_rows(named=True)):
         dataset_prefix = f"{row.get('dataset', names[dataset_index])}: " if len(names) > 1 else ""
-        subjects = f" ({count(row['subjects'])} subjects)" if row["subjects"] else ""
-        people = f"{count(row['people'])} {'person' if row['people'] == 1 else 'people'}"
-        images = f"{count(row['images with people'])} image"
+        subjects = f" ({format_count(row['subjects'])} subjects)" if row["subjects"] else ""
+        people = f"{format_count(row['people'])} {'person' if row['people'] == 1 else 'people'}"
+        images = f"{format_count(row['images with people'])} image"
         plural = "" if row["images with people"] == 1 else "s"
         sentences.append(f"{dataset_prefix}{people}{subjects} in {images}{plural}.")
     return " ".join([*sentences, *_describe_least(tables)])

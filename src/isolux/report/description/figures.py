@@ -14,9 +14,9 @@ from typing import Any
 import polars as pl
 
 from isolux.report.figures import Figure
-from isolux.report.figures.svg import ACCENT, GREY, INK, Spec, field, short_names, to_svg
-from isolux.statements.numbers import count
-from isolux.vocabulary.printable import plain
+from isolux.report.figures.svg import ACCENT, GREY, INK, Spec, field, shorten_names, to_svg
+from isolux.statements.numbers import format_count
+from isolux.vocabulary.printable import clean_line
 
 MOST_BARS = 40
 """Rows of a table above which it gets no figure: it would be unreadable."""
@@ -32,7 +32,7 @@ _VENDI = "Vendi score of these"
 _QUANTILES = ("5th", "25th", "median", "75th", "95th")
 
 
-def figures_of(
+def draw_table_figures(
     caption: str, table: pl.DataFrame, figure_data: Mapping[str, pl.DataFrame] | None = None
 ) -> list[Figure]:
     """Draw one table, and what is drawn above it: curves and maps by the figure's title."""
@@ -59,7 +59,7 @@ def _draw_shares(caption: str, table: pl.DataFrame) -> Figure | None:
     if share is None or not 1 < table[share].count() <= MOST_BARS:
         return None
     if share == "% of known":
-        alt = f"{plain(caption)}. The table below has the numbers."
+        alt = f"{clean_line(caption)}. The table below has the numbers."
         return Figure(
             _draw_dots(table), alt, "Points are shares of those known; lines are intervals."
         )
@@ -70,7 +70,7 @@ def _draw_shares(caption: str, table: pl.DataFrame) -> Figure | None:
         " × ".join("–" if v is None else str(v) for v in row[:count_column_index])
         for row in table.rows()
     ]
-    alt = f"{plain(caption)}: {share} in bars. The table below has the numbers."
+    alt = f"{clean_line(caption)}: {share} in bars. The table below has the numbers."
     noun = share.removeprefix("% of ")
     return Figure(_draw_bars(names, table[share].to_list(), share), alt, f"Share of all {noun}.")
 
@@ -83,7 +83,10 @@ def _alone_figure(caption: str, table: pl.DataFrame) -> Figure | None:
     if not total or total == table["people"].sum():
         return None
     shares = (100.0 * table[_ALONE_COLUMN] / total).to_list()
-    alt = f"{plain(caption)}, of images with one person, in bars. The table below has the numbers."
+    alt = (
+        f"{clean_line(caption)}, of images with one person, in bars. The table below has the"
+        " numbers."
+    )
     svg = _draw_bars(table[table.columns[0]].to_list(), shares, "% of people alone in their image")
     return Figure(svg, alt, "Share of those who are alone in their image.")
 
@@ -94,7 +97,7 @@ def _axis(names: Sequence[str]) -> Spec:
 
 
 def _draw_bars(names: Sequence[str], shares: Sequence[float | None], title: str) -> str:
-    short_labels = short_names(names, _NAME)
+    short_labels = shorten_names(names, _NAME)
     rows = [
         {"name": name, "share": share, "text": f"{share:.1f}"}
         for name, share in zip(short_labels, shares, strict=True)
@@ -136,8 +139,8 @@ def _draw_dots(table: pl.DataFrame) -> str:
     """Draw each group's share in each dataset, one under the other, with its interval."""
     groups = table["group"].unique(maintain_order=True).to_list()
     names = table["dataset"].unique(maintain_order=True).to_list()
-    short = dict(zip(groups, short_names(groups, _NAME), strict=True))
-    short_datasets = dict(zip(names, short_names(names, _NAME), strict=True))
+    short = dict(zip(groups, shorten_names(groups, _NAME), strict=True))
+    short_datasets = dict(zip(names, shorten_names(names, _NAME), strict=True))
     rows = [
         {"name": short[g], "dataset": short_datasets[d], "share": share, "low": low, "high": high}
         for g, d, share, low, high in table.select(
@@ -188,14 +191,14 @@ def _draw_ranges(
             continue
         low, high = rows[lines[0][0]].min(), rows[lines[0][1]].max()
         x: Spec = {"scale": {"domain": [low, high], "zero": False, "nice": True}}
-        names = short_names(labels, _NAME)
+        names = shorten_names(labels, _NAME)
         cells = [{"name": n, **r} for n, r in zip(names, rows.to_dicts(), strict=True)]
         spec = _range_spec(cells, names, middle, lines, x)
-        alt = f"{plain(caption)} by {attribute}. The table below has the numbers."
+        alt = f"{clean_line(caption)} by {attribute}. The table below has the numbers."
         n_subjects = rows["subjects drawn"][0] if middle == _VENDI else None
-        caption_note = note.format(count(n_subjects)) if n_subjects else note
+        caption_note = note.format(format_count(n_subjects)) if n_subjects else note
         figures.append(
-            Figure(to_svg(spec, enlarged=1.2), alt, f"By {plain(attribute)}. {caption_note}")
+            Figure(to_svg(spec, enlarged=1.2), alt, f"By {clean_line(attribute)}. {caption_note}")
         )
     return figures
 
@@ -237,7 +240,7 @@ def _range_spec(
 def _draw_curves(caption: str, title: str, frame: pl.DataFrame) -> Figure:
     """Draw the share of pairs that lie nearer than each distance, a line a group."""
     groups = frame["group"].unique(maintain_order=True).to_list()
-    names = short_names(groups, _NAME)
+    names = shorten_names(groups, _NAME)
     short_by_group = dict(zip(groups, names, strict=True))
     rows = [
         {"name": short_by_group[g], "distance": d, "share": 100.0 * s}
@@ -274,9 +277,9 @@ def _draw_curves(caption: str, title: str, frame: pl.DataFrame) -> Figure:
     )
     return Figure(
         to_svg(spec, enlarged=1.2),
-        f"{plain(caption)}, {plain(title)}: half of the pairs are nearer than "
-        f"{plain(medians_text)}.",
-        f"By {plain(title)}: pairs that are nearer than each distance, in percent. A curve to "
+        f"{clean_line(caption)}, {clean_line(title)}: half of the pairs are nearer than "
+        f"{clean_line(medians_text)}.",
+        f"By {clean_line(title)}: pairs that are nearer than each distance, in percent. A curve to "
         "the left has people who look more alike to the model."
         if title != "everyone"
         else "Everyone: pairs that are nearer than each distance, in percent.",
@@ -288,7 +291,7 @@ def _draw_map(title: str, frame: pl.DataFrame) -> Figure:
     groups = frame["group"].unique().to_list()
     sizes = dict(frame["group"].value_counts().rows())
     groups.sort(key=lambda g: (-sizes[g], g))
-    names = short_names(groups, _NAME)
+    names = shorten_names(groups, _NAME)
     short_by_group = dict(zip(groups, names, strict=True))
     rows = [
         {"name": short_by_group[g], "x": round(x, 2), "y": round(y, 2)}
@@ -314,13 +317,13 @@ def _draw_map(title: str, frame: pl.DataFrame) -> Figure:
         "width": _WIDTH + 60,
         "height": _WIDTH,
     }
-    count_text = count(len(rows))
+    count_text = format_count(len(rows))
     return Figure(
         to_svg(spec, enlarged=1.2),
-        f"Map of {count_text} embeddings by {plain(title)}. The table below says how often "
+        f"Map of {count_text} embeddings by {clean_line(title)}. The table below says how often "
         f"the nearest "
         "neighbour is of the same group.",
-        f"{count_text} embeddings by {plain(title)}. Near means alike; distances between "
+        f"{count_text} embeddings by {clean_line(title)}. Near means alike; distances between "
         f"clouds, and "
         "their sizes, mean nothing.",
     )

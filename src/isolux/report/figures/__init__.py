@@ -14,17 +14,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from isolux.groups import natural_order
+from isolux.groups import sort_for_display
 from isolux.report._views import Curve
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable
-from isolux.report.figures.dot_plot import PairedPoint, Point, paired, panels
+from isolux.report.figures.dot_plot import PairedPoint, Point, draw_paired, panels
 from isolux.report.figures.heatmap import Cell, heat_map
-from isolux.report.figures.svg import ACCENT, GREY, Spec, field, short_names, to_svg
-from isolux.report.wording import listed
+from isolux.report.figures.svg import ACCENT, GREY, Spec, field, shorten_names, to_svg
+from isolux.report.wording import join_names
 from isolux.statements.lines import Line
-from isolux.statements.numbers import count, interval, value_text, with_unit
+from isolux.statements.numbers import format_count, format_interval, format_value, format_with_unit
 from isolux.vocabulary.info import Direction
-from isolux.vocabulary.printable import plain
+from isolux.vocabulary.printable import clean_line
 
 if TYPE_CHECKING:
     from isolux.report.comparison import Change, ChangeTable
@@ -53,7 +53,7 @@ class Figure:
         return view_box is not None and float(view_box[1]) > PHONE
 
 
-def figure_of(section: AttributeSection) -> Figure | None:
+def draw_intersection_figure(section: AttributeSection) -> Figure | None:
     """Draw an intersection's main metric as a heat map; None where no group can be judged."""
     table = section.main
     comparable_rows = _list_comparable_rows(table)
@@ -64,7 +64,7 @@ def figure_of(section: AttributeSection) -> Figure | None:
     )
 
 
-def more_figures_of(section: AttributeSection) -> list[Figure]:
+def draw_other_metrics(section: AttributeSection) -> list[Figure]:
     """Draw the other metrics of one attribute, small; classes by the dozen become a heat map."""
     order = [row.group for row in section.main.rows]
     small: list[LineTable] = []
@@ -72,12 +72,12 @@ def more_figures_of(section: AttributeSection) -> list[Figure]:
     for block in section.blocks:
         lines = [table for table in block.tables if table is not section.main]
         if len(lines) > PANELS_SHOWN:
-            figures += _classes(section, block)
+            figures += _draw_classes(section, block)
         else:
             small += lines
-    drawable = [t for t in small if any(row.estimate.judged for row in t.rows)]
+    drawable = [t for t in small if any(row.estimate.is_comparable for row in t.rows)]
     if drawable and len(order) <= GROUPS_IN_PANELS:
-        names = listed([t.line.title for t in drawable])
+        names = join_names([t.line.title for t in drawable])
         note = " ".join(
             _describe_table(section.title, t, _list_comparable_rows(t)) for t in drawable
         )
@@ -87,7 +87,7 @@ def more_figures_of(section: AttributeSection) -> list[Figure]:
 
 
 def _list_comparable_rows(table: LineTable) -> list[GroupRow]:
-    return [row for row in table.rows if row.estimate.judged]
+    return [row for row in table.rows if row.estimate.is_comparable]
 
 
 def _describe_table(title: str, table: LineTable, comparable_rows: Sequence[GroupRow]) -> str:
@@ -95,25 +95,27 @@ def _describe_table(title: str, table: LineTable, comparable_rows: Sequence[Grou
     sign = -1.0 if line.direction == "lower" else 1.0
     ranked = sorted(comparable_rows, key=lambda row: sign * (row.estimate.value or 0.0))
     first, last = ("lowest", "highest") if line.direction == "none" else ("worst", "best")
-    sentences = [f"{line.title} by {title}, {count(len(comparable_rows))} groups."]
-    sentences.append(f"{first.capitalize()}: {_spoken(ranked[0], line)}.")
+    sentences = [f"{line.title} by {title}, {format_count(len(comparable_rows))} groups."]
+    sentences.append(f"{first.capitalize()}: {_format_row(ranked[0], line)}.")
     if len(ranked) > 1:
-        sentences.append(f"{last.capitalize()}: {_spoken(ranked[-1], line)}.")
-    if table.overall and table.overall.judged:
-        sentences.append(f"Everyone: {with_unit(table.overall.value, line.unit)}.")
+        sentences.append(f"{last.capitalize()}: {_format_row(ranked[-1], line)}.")
+    if table.overall and table.overall.is_comparable:
+        sentences.append(f"Everyone: {format_with_unit(table.overall.value, line.unit)}.")
     missing = len(table.rows) - len(comparable_rows)
     if missing:
         have = "group has" if missing == 1 else "groups have"
-        sentences.append(f"{count(missing)} {have} too little data to judge.")
+        sentences.append(f"{format_count(missing)} {have} too little data to judge.")
     return " ".join(sentences)
 
 
-def _spoken(row: GroupRow, line: Line) -> str:
+def _format_row(row: GroupRow, line: Line) -> str:
     estimate = row.estimate
     interval_text = (
-        f" ({interval(estimate.low, estimate.high, line.unit)})" if estimate.low is not None else ""
+        f" ({format_interval(estimate.low, estimate.high, line.unit)})"
+        if estimate.low is not None
+        else ""
     )
-    return f"{row.group} {with_unit(estimate.value, line.unit)}{interval_text}"
+    return f"{row.group} {format_with_unit(estimate.value, line.unit)}{interval_text}"
 
 
 def _describe_shading(direction: Direction, comparable_rows: Sequence[GroupRow]) -> str:
@@ -127,9 +129,9 @@ def _draw_crossed(
     section: AttributeSection, table: LineTable, comparable_rows: Sequence[GroupRow]
 ) -> Figure:
     split = [(_join_values(row.values[:-1]), row.values[-1], row) for row in table.rows]
-    firsts = natural_order(dict.fromkeys(first for first, _, _ in split))
-    seconds = natural_order(dict.fromkeys(second for _, second, _ in split))
-    if len(seconds) > len(firsts) and len(section.parts) == 2:
+    firsts = sort_for_display(dict.fromkeys(first for first, _, _ in split))
+    seconds = sort_for_display(dict.fromkeys(second for _, second, _ in split))
+    if len(seconds) > len(firsts) and len(section.attributes) == 2:
         split = [(b, a, row) for a, b, row in split]
         firsts, seconds = seconds, firsts
     cells = [Cell(a, b, row.estimate) for a, b, row in split]
@@ -150,7 +152,7 @@ def _join_values(values: Sequence[str]) -> str:
     return " × ".join(values)
 
 
-def _classes(section: AttributeSection, block: Block) -> list[Figure]:
+def _draw_classes(section: AttributeSection, block: Block) -> list[Figure]:
     def value_range(table: LineTable) -> float:
         values = [row.estimate.value for row in table.rows if row.estimate.value is not None]
         return max(values) - min(values) if len(values) > 1 else -1.0
@@ -162,12 +164,14 @@ def _classes(section: AttributeSection, block: Block) -> list[Figure]:
         for row in table.rows
     ]
     groups = [row.group for row in section.main.rows]
-    if len(groups) > GROUPS_IN_PANELS or not any(cell.estimate.judged for cell in cells):
+    if len(groups) > GROUPS_IN_PANELS or not any(cell.estimate.is_comparable for cell in cells):
         return []
     line = tables[0].line
     rows = [str(table.line.label) for table in tables]
     comparable_rows = [row for table in tables for row in _list_comparable_rows(table)]
-    selection_text = f"the {len(rows)} of {count(len(block.tables))} classes with the widest range"
+    selection_text = (
+        f"the {len(rows)} of {format_count(len(block.tables))} classes with the widest range"
+    )
     return [
         Figure(
             svg=heat_map(cells, rows, groups, unit=line.unit, direction=line.direction),
@@ -183,7 +187,7 @@ def _classes(section: AttributeSection, block: Block) -> list[Figure]:
     ]
 
 
-def curves_figures_of(section: AttributeSection) -> tuple[Figure, ...]:
+def draw_curve_figures(section: AttributeSection) -> tuple[Figure, ...]:
     """Draw each group's share against overlap or confidence, a figure for each kind of share."""
     shares = dict.fromkeys(curve.share for curve in section.curves)
     figures = [_draw_curve_figure(section, share) for share in shares]
@@ -199,18 +203,18 @@ def _draw_curve_figure(section: AttributeSection, share: str) -> Figure | None:
     if not curves:
         return None
     summaries = [
-        f"{c.group} {with_unit(c.points[0].value)} at {c.points[0].at:g}, "
-        f"{with_unit(c.points[-1].value)} at {c.points[-1].at:g}"
+        f"{c.group} {format_with_unit(c.points[0].value)} at {c.points[0].position:g}, "
+        f"{format_with_unit(c.points[-1].value)} at {c.points[-1].position:g}"
         for c in curves
     ]
     n_omitted = len(section.main.rows) - len(curves)
     measure = curves[0].measure
     return Figure(
-        svg=curve_panels(overall_curve, curves),
+        svg=draw_curve_panels(overall_curve, curves),
         alt=f"People {share} at each {measure}, by {section.title}: {'; '.join(summaries)}.",
         caption=f"Share of people {share} at {_an(measure)} of at least the value on the axis, with"
         f" intervals for one {measure} at a time. Dashed: everyone."
-        + (f" {count(n_omitted)} more have no panel." if n_omitted > 0 else ""),
+        + (f" {format_count(n_omitted)} more have no panel." if n_omitted > 0 else ""),
     )
 
 
@@ -218,21 +222,21 @@ def _an(word: str) -> str:
     return f"an {word}" if word[:1] in "aeio" else f"a {word}"
 
 
-def change_figure_of(title: str, table: ChangeTable, models: tuple[str, str]) -> Figure | None:
+def draw_change_figure(title: str, table: ChangeTable, models: tuple[str, str]) -> Figure | None:
     """Draw each group's values by both models and its change; None where no group has one."""
     rows = [row for row in table.rows if row.difference is not None]
     if not rows:
         return None
-    unit, overall_change = table.line.unit, table.everyone
+    unit, overall_change = table.line.unit, table.overall_change
     points = [_change_point(row, table) for row in rows]
     if overall_change and overall_change.difference is not None:
         points.append(_change_point(overall_change, table))
-    description = f"Change of {table.line.phrase} by {title}, {count(len(rows))} groups. "
+    description = f"Change of {table.line.phrase} by {title}, {format_count(len(rows))} groups. "
     description += (
         f"First: {_format_change(rows[0], unit)}. Last: {_format_change(rows[-1], unit)}."
     )
     return Figure(
-        svg=paired(points, table.line.title, unit),
+        svg=draw_paired(points, table.line.title, unit),
         alt=description,
         caption=f"Left: each group by {models[0]} (hollow) and {models[1]} (filled). Right: the "
         "change with its interval, the worst first. Solid line: no change."
@@ -241,7 +245,7 @@ def change_figure_of(title: str, table: ChangeTable, models: tuple[str, str]) ->
 
 
 def _change_point(row: Change, table: ChangeTable) -> PairedPoint:
-    text = value_text(row.difference, table.line.unit, sign=True, places=table.places)
+    text = format_value(row.difference, table.line.unit, sign=True, places=table.n_decimals)
     return PairedPoint(
         Point(
             row.group,
@@ -250,7 +254,7 @@ def _change_point(row: Change, table: ChangeTable) -> PairedPoint:
             row.high,
             row.status != "ok",
             text,
-            count(row.n_units),
+            format_count(row.n_units),
         ),
         row.first or 0.0,
         row.second or 0.0,
@@ -258,8 +262,8 @@ def _change_point(row: Change, table: ChangeTable) -> PairedPoint:
 
 
 def _format_change(row: Change, unit: str) -> str:
-    interval_text = f" ({interval(row.low, row.high, unit)})" if row.low is not None else ""
-    return f"{row.group} {value_text(row.difference, unit, sign=True)}{interval_text}"
+    interval_text = f" ({format_interval(row.low, row.high, unit)})" if row.low is not None else ""
+    return f"{row.group} {format_value(row.difference, unit, sign=True)}{interval_text}"
 
 
 # A share against overlap or confidence, a small panel for each group: line, band, everyone.
@@ -270,18 +274,20 @@ _AXES = {"confidence": ([0.0, 1.0], [0.0, 0.5, 1.0])}
 """Where the axis of a measure begins and ends, and its ticks."""
 
 
-def curve_panels(overall_curve: Curve | None, curves: Sequence[Curve]) -> str:
+def draw_curve_panels(overall_curve: Curve | None, curves: Sequence[Curve]) -> str:
     """Draw the groups' curves in the order given, all panels on one scale."""
-    names = short_names([curve.group for curve in curves], 20)
-    base = {} if overall_curve is None else {p.at: 100.0 * p.value for p in overall_curve.points}
+    names = shorten_names([curve.group for curve in curves], 20)
+    base = (
+        {} if overall_curve is None else {p.position: 100.0 * p.value for p in overall_curve.points}
+    )
     values = [
         {
             "group": name,
-            "at": point.at,
+            "at": point.position,
             "share": 100.0 * point.value,
             "low": 100.0 * (point.value if point.low is None else point.low),
             "high": 100.0 * (point.value if point.high is None else point.high),
-            "everyone": base.get(point.at),
+            "everyone": base.get(point.position),
         }
         for name, curve in zip(names, curves, strict=True)
         for point in curve.points
@@ -299,7 +305,12 @@ def _choose_axis_maximum(values: list[dict[str, Any]], curve: Curve) -> int:
 
 def _spec(values: list[dict[str, Any]], names: list[str], curve: Curve) -> Spec:
     domain, tick_values = _AXES.get(curve.measure, _OVERLAPS)
-    ticks = {"title": plain(curve.measure), "values": tick_values, "format": ".1f", "grid": False}
+    ticks = {
+        "title": clean_line(curve.measure),
+        "values": tick_values,
+        "format": ".1f",
+        "grid": False,
+    }
     x = field("at", scale={"domain": domain, "nice": False}, axis=ticks)
     word, top = curve.share.split()[0], _choose_axis_maximum(values, curve)
 

@@ -15,11 +15,11 @@ from isolux.report.figures.svg import (
     Spec,
     field,
     headings,
-    short_names,
+    shorten_names,
     to_svg,
 )
-from isolux.statements.numbers import count, interval, value_text, with_unit
-from isolux.vocabulary.printable import plain
+from isolux.statements.numbers import format_count, format_interval, format_value, format_with_unit
+from isolux.vocabulary.printable import clean_line
 from isolux.vocabulary.tables import Status
 
 _NAME, _PANEL_NAME = 22, 30
@@ -43,10 +43,10 @@ class Point:
     n: str
 
 
-def point_of(name: str, estimate: Estimate, unit: str) -> Point:
+def to_point(name: str, estimate: Estimate, unit: str) -> Point:
     """Make a point of an estimate that has a value; hollow if its interval is in doubt."""
     hollow = estimate.status != Status.OK
-    text = value_text(estimate.value, unit)
+    text = format_value(estimate.value, unit)
     return Point(
         name,
         estimate.value or 0.0,
@@ -54,17 +54,17 @@ def point_of(name: str, estimate: Estimate, unit: str) -> Point:
         estimate.high,
         hollow,
         text,
-        count(estimate.n_units),
+        format_count(estimate.n_units),
     )
 
 
-def with_unit_of(title: str, unit: str, fraction: str = "%") -> str:
+def format_axis_title(title: str, unit: str, fraction: str = "%") -> str:
     """Name an axis with its unit."""
     unit_text = fraction if unit == "fraction" else unit
-    return plain(title) + (f" ({unit_text})" if unit_text else "")
+    return clean_line(title) + (f" ({unit_text})" if unit_text else "")
 
 
-def _drawn(point: Point, unit: str) -> dict[str, Any]:
+def _to_record(point: Point, unit: str) -> dict[str, Any]:
     return {
         "group": point.name,
         "fill": WHITE if point.hollow else ACCENT,
@@ -97,16 +97,16 @@ def _band(
     }
 
 
-def with_tooltips(table: LineTable) -> Spec:
+def chart_with_tooltips(table: LineTable) -> Spec:
     """Chart every group of one line for a notebook: a pointer on a group tells it whole."""
     unit, band = table.line.unit, _overall(table)
-    names = short_names([row.group for row in table.rows], _NAME)
+    names = shorten_names([row.group for row in table.rows], _NAME)
     rows = [
         _to_tooltip_record(row, name, unit) for row, name in zip(table.rows, names, strict=True)
     ]
     interval_values = [row[key] for row in rows for key in ("value", "low", "high")]
     domain = _domain([*interval_values, *band.values()], zero=False)
-    chart = _chart(rows, band, with_unit_of(table.line.title, unit), domain, zero=False)
+    chart = _chart(rows, band, format_axis_title(table.line.title, unit), domain, zero=False)
     tooltip = [field(name, "nominal") for name in ("name", "value and interval", "people")]
     for layer in chart["layer"]:
         if layer["data"]["values"] == rows:
@@ -122,16 +122,16 @@ def with_tooltips(table: LineTable) -> Spec:
 
 
 def _to_tooltip_record(row: GroupRow, name: str, unit: str) -> dict[str, Any]:
-    estimate, point = row.estimate, point_of(name, row.estimate, unit)
-    record = _drawn(point, unit) | {"name": row.group, "people": point.n}
-    if not estimate.judged:
+    estimate, point = row.estimate, to_point(name, row.estimate, unit)
+    record = _to_record(point, unit) | {"name": row.group, "people": point.n}
+    if not estimate.is_comparable:
         reason = estimate.reason or estimate.status
         empty = dict.fromkeys(("value", "low", "high")) | {"text": "–"}
         return record | empty | {"reason": reason, "value and interval": reason}
     interval_text = (
-        "" if estimate.low is None else f" ({interval(estimate.low, estimate.high, unit)})"
+        "" if estimate.low is None else f" ({format_interval(estimate.low, estimate.high, unit)})"
     )
-    return record | {"value and interval": with_unit(estimate.value, unit) + interval_text}
+    return record | {"value and interval": format_with_unit(estimate.value, unit) + interval_text}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +143,11 @@ class PairedPoint:
     second: float
 
 
-def paired(points: Sequence[PairedPoint], title: str, unit: str) -> str:
+def draw_paired(points: Sequence[PairedPoint], title: str, unit: str) -> str:
     """Draw each group's two values, joined, and beside them the change around a zero line."""
-    names = short_names([point.change.name for point in points], _NAME)
+    names = shorten_names([point.change.name for point in points], _NAME)
     rows = [
-        _drawn(replace(point.change, name=name), unit)
+        _to_record(replace(point.change, name=name), unit)
         | {
             "first": _scale_to_percent(point.first, unit),
             "second": _scale_to_percent(point.second, unit),
@@ -155,14 +155,14 @@ def paired(points: Sequence[PairedPoint], title: str, unit: str) -> str:
         for name, point in zip(names, points, strict=True)
     ]
     domain = _domain([row[key] for row in rows for key in ("value", "low", "high")], zero=True)
-    axis = with_unit_of("Change", unit, "points")
+    axis = format_axis_title("Change", unit, "points")
     change = _chart(rows, _NO_OVERALL, axis, domain, zero=True, has_names=False)
     values_domain = _domain([row[key] for row in rows for key in ("first", "second")], zero=False)
     y = _groups(names)
     x = field(
         "second",
         scale={"domain": values_domain, "nice": False, "zero": False},
-        axis={"title": with_unit_of(title, unit), "tickCount": 4, "titlePadding": 8},
+        axis={"title": format_axis_title(title, unit), "tickCount": 4, "titlePadding": 8},
     )
     segment_encoding = {"x": field("first"), "x2": {"field": "second"}, "y": y}
     values = {
@@ -264,16 +264,16 @@ def _groups(names: Sequence[str]) -> Spec:
 
 def panels(tables: Sequence[LineTable], order: Sequence[str]) -> str:
     """Draw several lines side by side, the groups in one order, each panel on its own scale."""
-    names = dict(zip(order, short_names(order, _PANEL_NAME), strict=True))
-    axes = [with_unit_of(table.line.title, table.line.unit) for table in tables]
+    names = dict(zip(order, shorten_names(order, _PANEL_NAME), strict=True))
+    axes = [format_axis_title(table.line.title, table.line.unit) for table in tables]
     titles = headings(axes, 20, 2)
     values = [
         {"line": title}
         | _overall(table)
-        | _drawn(point_of(names[row.group], row.estimate, table.line.unit), table.line.unit)
+        | _to_record(to_point(names[row.group], row.estimate, table.line.unit), table.line.unit)
         for title, table in zip(titles, tables, strict=True)
         for row in table.rows
-        if row.estimate.judged and row.group in names
+        if row.estimate.is_comparable and row.group in names
     ]
     return to_svg(_panels(values, titles, list(names.values())))
 

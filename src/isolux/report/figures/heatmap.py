@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from isolux.report.document import AttributeSection, Estimate, LineTable
-from isolux.report.figures.dot_plot import with_tooltips
+from isolux.report.figures.dot_plot import chart_with_tooltips
 from isolux.report.figures.svg import (
     CONFIG,
     FAINT,
@@ -19,11 +19,11 @@ from isolux.report.figures.svg import (
     Spec,
     field,
     headings,
-    short_names,
+    shorten_names,
     to_svg,
 )
 from isolux.report.summary import summarise
-from isolux.statements.numbers import count, value_text
+from isolux.statements.numbers import format_count, format_value
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Direction
@@ -54,7 +54,7 @@ def heat_map(
     direction: Direction,
 ) -> str:
     """Draw a heat map as SVG; combinations without a cell stay empty."""
-    row_names = dict(zip(rows, short_names(rows, 26), strict=True))
+    row_names = dict(zip(rows, shorten_names(rows, 26), strict=True))
     column_names = dict(zip(columns, headings(columns, 10), strict=True))
     values = [
         cell_record | {"row": row_names[cell.row], "column": column_names[cell.column]}
@@ -108,7 +108,11 @@ def _shade_cells(cells: Sequence[Cell], unit: str, direction: Direction) -> list
 
     def shade_cell(estimate: Estimate) -> dict[str, str]:
         if estimate.value is None:
-            return {"fill": f"url(#{HATCH})", "ink": INK, "text": f"n = {count(estimate.n_units)}"}
+            return {
+                "fill": f"url(#{HATCH})",
+                "ink": INK,
+                "text": f"n = {format_count(estimate.n_units)}",
+            }
         share = (estimate.value - low) / (high - low) if high > low else 0.0
         dark = 1.0 - share if direction == "higher" and high > low else share
         mark = " ○" if estimate.status == Status.BOUNDARY else ""
@@ -116,7 +120,7 @@ def _shade_cells(cells: Sequence[Cell], unit: str, direction: Direction) -> list
         return {
             "fill": "#" + "".join(f"{channel:02x}" for channel in fill),
             "ink": WHITE if contrast(fill, _WHITE) > contrast(fill, _BLACK) else "#000000",
-            "text": value_text(estimate.value, unit) + mark,
+            "text": format_value(estimate.value, unit) + mark,
         }
 
     return [shade_cell(cell.estimate) for cell in cells]
@@ -144,7 +148,7 @@ _WIDTH = 76
 _TAG = re.compile(r"<(?=[/!?a-zA-Z])")
 
 
-def chart_of(
+def chart_metric(
     run: Run,
     metric: str | None = None,
     attribute: str | None = None,
@@ -157,21 +161,21 @@ def chart_of(
     section = _section(summary.sections, attribute)
     table = _table(section, metric, label, threshold)
     notes = [f"WARNING: {text}" for text in summary.warnings]
-    n_small_groups = sum(not row.estimate.judged for row in table.rows)
+    n_small_groups = sum(not row.estimate.is_comparable for row in table.rows)
     notes += (
         [f"{n_small_groups} of {len(table.rows)} groups have too little data to judge."]
         if n_small_groups
         else []
     )
     legend_note = "Dashed line and band: everyone."
-    if any(row.estimate.judged and row.estimate.status != "ok" for row in table.rows):
+    if any(row.estimate.is_comparable and row.estimate.status != "ok" for row in table.rows):
         legend_note += " Hollow: the interval is in doubt."
     lines = [line for text in (*notes, legend_note) for line in textwrap.wrap(text, _WIDTH)]
     title = {"text": f"{table.line.title} by {section.title}", "subtitle": lines}
     config = {**CONFIG, "background": "white"}
     title_position = {"anchor": "start", "offset": 22}
     chart: Spec = _escape_tags(
-        {"title": title | title_position, **with_tooltips(table), "config": config}
+        {"title": title | title_position, **chart_with_tooltips(table), "config": config}
     )
     return chart
 

@@ -12,9 +12,9 @@ from html import unescape
 from importlib.util import find_spec
 from typing import Any
 
-from isolux.vocabulary.addresses import allowed_addresses
+from isolux.vocabulary.addresses import address_space_limit
 from isolux.vocabulary.errors import DrawingError
-from isolux.vocabulary.printable import plain
+from isolux.vocabulary.printable import clean_line
 
 Spec = dict[str, Any]
 """A chart or a part of one, in Vega-Lite's own words: altair's objects cost as much again as
@@ -80,7 +80,7 @@ def to_svg(spec: Mapping[str, Any], *, enlarged: float = 1.0) -> str:
     """Draw a chart as an ``<svg>`` element without ids, scripts, links or roles of its own."""
     if not drawable():
         return ""
-    svg = _slim(_drawn(spec))
+    svg = _slim(_draw_chart(spec))
     return _SIZE.sub(
         lambda size: (
             f'width="{float(size[1]) * enlarged:g}" height="{float(size[2]) * enlarged:g}"'
@@ -90,9 +90,9 @@ def to_svg(spec: Mapping[str, Any], *, enlarged: float = 1.0) -> str:
     )
 
 
-def _drawn(spec: Mapping[str, Any]) -> str:
+def _draw_chart(spec: Mapping[str, Any]) -> str:
     """Draw a chart with vl-convert, or say why that would end the process."""
-    limit = allowed_addresses()
+    limit = address_space_limit()
     if limit is not None and limit < _ADDRESSES:
         raise DrawingError(
             "the report's figures cannot be drawn",
@@ -115,7 +115,7 @@ def _slim(svg: str) -> str:
     while True:
         emptied = _EMPTY.sub("", svg)
         if emptied == svg:
-            return fit(svg)
+            return fit_texts(svg)
         svg = emptied
 
 
@@ -156,7 +156,7 @@ _TRANSLATION = re.compile(r"translate\((-?[\d.]+)")
 _FRAME = re.compile(r'width="([\d.]+)" height="([\d.]+)" viewBox="0 0 [\d.]+ [\d.]+"')
 
 
-def known(text: str) -> bool:
+def has_exact_width(text: str) -> bool:
     """Tell whether Helvetica has every letter of a text, so that its width is exact.
 
     Examples
@@ -164,7 +164,7 @@ def known(text: str) -> bool:
     >>> known("São Tomé"), known("東京")
     (True, False)
     """
-    return all(_plain(letter) in _EM for letter in text)
+    return all(_get_base_letter(letter) in _EM for letter in text)
 
 
 def width_em(text: str) -> float:
@@ -178,7 +178,7 @@ def width_em(text: str) -> float:
     return sum(_letter(letter) for letter in re.sub(" +", " ", text).strip(" "))
 
 
-def _plain(letter: str) -> str:
+def _get_base_letter(letter: str) -> str:
     return unicodedata.normalize("NFD", letter)[0]  # é is as wide as e
 
 
@@ -186,10 +186,10 @@ def _letter(letter: str) -> float:
     if unicodedata.combining(letter):
         return 0.0
     wide = unicodedata.east_asian_width(letter) in "WF"
-    return _EM.get(_plain(letter), _WIDE if wide else _OTHER_SCRIPT_EM)
+    return _EM.get(_get_base_letter(letter), _WIDE if wide else _OTHER_SCRIPT_EM)
 
 
-def fit(svg: str) -> str:
+def fit_texts(svg: str) -> str:
     """Tell every text of a drawing how long it is, and widen the drawing for what is not known.
 
     Examples
@@ -197,10 +197,10 @@ def fit(svg: str) -> str:
     >>> fit('<text font-size="20px">Black</text>')
     '<text font-size="20px" textLength="48.9" lengthAdjust="spacingAndGlyphs">Black</text>'
     """
-    return _TEXT.sub(_told, _widen_frame(svg))
+    return _TEXT.sub(_set_text_length, _widen_frame(svg))
 
 
-def _told(text_match: re.Match[str]) -> str:
+def _set_text_length(text_match: re.Match[str]) -> str:
     attributes, inner = text_match.groups()
     size = float(size[1]) if (size := _FONT_SIZE.search(attributes)) else 0.0
     if "<" not in inner:
@@ -212,7 +212,7 @@ def _told(text_match: re.Match[str]) -> str:
 def _length(escaped: str, size: float) -> str:
     text = unescape(escaped)
     long = size * width_em(text)
-    if not long or not known(text):
+    if not long or not has_exact_width(text):
         return ""
     return f' textLength="{long:.1f}" lengthAdjust="spacingAndGlyphs"'
 
@@ -220,7 +220,7 @@ def _length(escaped: str, size: float) -> str:
 def _widen_frame(svg: str) -> str:
     """Widen the frame where a text of an unknown script may pass its left or right edge."""
     frame = _FRAME.search(svg)
-    if frame is None or known(unescape(re.sub(r"<[^>]*>", "", svg))):
+    if frame is None or has_exact_width(unescape(re.sub(r"<[^>]*>", "", svg))):
         return svg
     wide = float(frame[1])
     text_bounds = list(_list_text_bounds(ET.fromstring(svg), 0.0))  # noqa: S314 - our own drawing
@@ -238,7 +238,7 @@ def _list_text_bounds(element: ET.Element, x: float) -> Iterator[tuple[float, fl
     x += float(translation[1]) if (translation := _TRANSLATION.search(transform)) else 0.0
     if element.tag.endswith("}text"):
         size = float(element.get("font-size", "0px").removesuffix("px"))
-        lines = [line for line in element.itertext() if not known(line)]
+        lines = [line for line in element.itertext() if not has_exact_width(line)]
         long = size * max(map(width_em, lines), default=0.0)
         before = {"end": 1.0, "middle": 0.5}.get(element.get("text-anchor", ""), 0.0)
         yield x - before * long, x + (1.0 - before) * long
@@ -247,20 +247,20 @@ def _list_text_bounds(element: ET.Element, x: float) -> Iterator[tuple[float, fl
         yield from _list_text_bounds(child, x)
 
 
-def short_names(names: Sequence[str], width: int) -> list[str]:
+def shorten_names(names: Sequence[str], width: int) -> list[str]:
     """Cut names to ``width`` characters; names that would become alike are numbered.
 
     Examples
     --------
-    >>> short_names(["Black", "a long name one", "a long name two"], 8)
+    >>> shorten_names(["Black", "a long name one", "a long name two"], 8)
     ['Black', 'a long …', 'a long … 2']
-    >>> short_names(["東京都の人々"], 8)
+    >>> shorten_names(["東京都の人々"], 8)
     ['東京都…']
     """
     shortened_names: list[str] = []
     counts: dict[str, int] = {}
     for name in names:
-        text = " ".join(plain(name).split()) or "(empty)"
+        text = " ".join(clean_line(name).split()) or "(empty)"
         room = _count_fitting_letters(text, width)
         cut = text if len(text) <= room else text[: room - 1] + "…"
         counts[cut] = counts.get(cut, 0) + 1
@@ -276,7 +276,7 @@ def headings(names: Sequence[str], width: int, lines: int = 3) -> list[str]:
     >>> headings(["Latino_Hispanic", "White"], 9)
     ['Latino_\nHispanic', '\nWhite']
     """
-    split = [_wrap_name(name, width, lines) for name in short_names(names, width * lines - 4)]
+    split = [_wrap_name(name, width, lines) for name in shorten_names(names, width * lines - 4)]
     max_lines = max((len(name_lines) for name_lines in split), default=1)
     return ["\n".join([""] * (max_lines - len(name_lines)) + name_lines) for name_lines in split]
 

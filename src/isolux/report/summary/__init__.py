@@ -13,11 +13,11 @@ from typing import Any
 
 import polars as pl
 
-from isolux.report._sections import Context, estimate_of, sections_of
-from isolux.report._views import breakdowns_of, curves_of
+from isolux.report._sections import Context, build_sections, to_estimate
+from isolux.report._views import read_breakdowns, read_curves
 from isolux.report.document import (
     AttributeSection,
-    Audited,
+    AuditSubject,
     DrawnGroups,
     Estimate,
     FindingRow,
@@ -25,28 +25,28 @@ from isolux.report.document import (
     InputFile,
     PairRow,
     ReferenceRow,
-    Setting,
+    SettingRow,
     Summary,
 )
-from isolux.report.gaps import undetected_of_audit
-from isolux.report.summary.analyses import IN_THE_ANSWER, analyses_of
+from isolux.report.gaps import caution_on_undetected_people
+from isolux.report.summary.analyses import IN_THE_ANSWER, build_analyses
 from isolux.report.summary.sentences import (
-    limits_of,
+    describe_unknown,
+    list_limits,
     planted_of,
-    protocol_of,
+    read_protocol,
     reading_order,
     synthetic,
-    unknown_text,
     verdict_text,
 )
 from isolux.report.wording import safe_url
-from isolux.statements.answer import MAX_FURTHER, leave_out_said, word_answer
+from isolux.statements.answer import MAX_FURTHER, drop_stated_findings, write_answer
 from isolux.statements.choice import Choice, choose_statements
-from isolux.statements.lines import Line, lines_of
+from isolux.statements.lines import Line, read_lines
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.drawn import is_census, is_drawn, is_weighted, words_of
-from isolux.vocabulary.spec import declared
-from isolux.vocabulary.words import target_of
+from isolux.vocabulary.drawn import describe_sample, is_census, is_survey_sample, is_weighted
+from isolux.vocabulary.spec import get_declaration
+from isolux.vocabulary.words import find_target_term
 
 __all__ = ["FINDINGS_LEAD", "SECTIONS_LEAD", "Context", "summarise", "summarise_record"]
 
@@ -74,16 +74,16 @@ def summarise(run: Run) -> Summary:
     """
     base, context = summarise_record(run)
     choice = choose_statements(run)
-    answer = word_answer(run, choice)
-    sections = sections_of(run.group_metrics, run.disparities, context, choice)
-    sections = _with_views(_placed(sections, answer.attributes), run.record)
-    bounded = not is_drawn(run.record)  # bounds count people, whatever they weigh
+    answer = write_answer(run, choice)
+    sections = build_sections(run.group_metrics, run.disparities, context, choice)
+    sections = _with_views(_rank_sections(sections, answer.attributes), run.record)
+    bounded = not is_survey_sample(run.record)  # bounds count people, whatever they weigh
     audited = base.audited
     accounts = (run.record.get("accounting") or {}).get("attributes") or {}
     sections = tuple(
         replace(
             s,
-            unknown=unknown_text(
+            unknown=describe_unknown(
                 s,
                 mean=bounded and _is_mean(s, run),
                 n_unannotated=accounts.get(s.attribute, {}).get("n_unannotated", 0),
@@ -92,9 +92,9 @@ def summarise(run: Run) -> Summary:
         )
         for s in sections
     )
-    sections = _drawn(_in_sight(sections), run)
-    unsaid = set(leave_out_said(run.findings, answer)["rank"])
-    undetected = undetected_of_audit(run, next(iter(context.lines.values()), None))
+    sections = _add_drawn_groups(_open_sections(sections), run)
+    unsaid = set(drop_stated_findings(run.findings, answer)["rank"])
+    undetected = caution_on_undetected_people(run, next(iter(context.lines.values()), None))
     return replace(
         base,
         answer=answer.first,
@@ -103,21 +103,21 @@ def summarise(run: Run) -> Summary:
         findings=tuple(row for row in base.findings if row.rank in unsaid),
         overall=_overall(run.group_metrics, context.lines),
         sections=sections,
-        planted=planted_of(run.record, run, context),
-        limits=limits_of(audited, sections),
+        injected_effects=planted_of(run.record, run, context),
+        limits=list_limits(audited, sections),
         leading=next(iter(reading_order(sections)), None),
         leading_groups=_leading_groups(choice),
         cautions=(*base.cautions, *filter(None, [undetected])),
     )
 
 
-def _placed(
+def _rank_sections(
     sections: tuple[AttributeSection, ...], attributes: Sequence[str]
 ) -> tuple[AttributeSection, ...]:
     """Set the rank of each section in reading order."""
     rank_by_attribute = {name: i for i, name in enumerate(attributes)}
     return tuple(
-        replace(s, place=rank_by_attribute.get(s.attribute, len(rank_by_attribute)))
+        replace(s, reading_rank=rank_by_attribute.get(s.attribute, len(rank_by_attribute)))
         for s in sections
     )
 
@@ -148,10 +148,10 @@ def summarise_record(run: Run, changed: Mapping[str, Any] | None = None) -> tupl
     spec = dict(record.get("spec") or {})
     audited = _audited(record, spec)
     context = Context(
-        lines=lines_of(run.group_metrics, record, run.disparities),
+        lines=read_lines(run.group_metrics, record, run.disparities),
         terms=_terms(record),
         alpha=audited.alpha,
-        target=target_of(record),
+        target=find_target_term(record),
         referenced=frozenset(str(r).partition("=")[0] for r in spec.get("reference") or ()),
     )
     findings = _findings(run.findings)
@@ -162,9 +162,9 @@ def summarise_record(run: Run, changed: Mapping[str, Any] | None = None) -> tupl
         overall=(),
         findings=tuple(row for row in findings if row.analysis in IN_THE_ANSWER),
         sections=(),
-        planted=(),
-        protocol=protocol_of(record),
-        analyses=analyses_of(record, findings),
+        injected_effects=(),
+        protocol=read_protocol(record),
+        analyses=build_analyses(record, findings),
         settings=_settings(spec),
         inputs=tuple(InputFile(p, h) for p, h in sorted(dict(record.get("inputs") or {}).items())),
         versions=tuple(sorted(dict(record.get("versions") or {}).items())),
@@ -172,7 +172,7 @@ def summarise_record(run: Run, changed: Mapping[str, Any] | None = None) -> tupl
         notes=tuple(record.get("notes") or ()),
         warnings=tuple(record.get("warnings") or ()),
         references=_references(record.get("references") or ()),
-        limits=limits_of(audited, ()),
+        limits=list_limits(audited, ()),
         cautions=tuple(filter(None, [synthetic(record)])),
     )
     return summary, context
@@ -185,14 +185,14 @@ def _with_views(
     if not sections:
         return ()
     model = sections[0].main.line.model
-    curves, breakdowns = curves_of(record, model), breakdowns_of(record, model)
+    curves, breakdowns = read_curves(record, model), read_breakdowns(record, model)
     return tuple(
         replace(s, curves=curves.get(s.attribute, ()), breakdowns=breakdowns.get(s.attribute, ()))
         for s in sections
     )
 
 
-def _in_sight(sections: tuple[AttributeSection, ...]) -> tuple[AttributeSection, ...]:
+def _open_sections(sections: tuple[AttributeSection, ...]) -> tuple[AttributeSection, ...]:
     """Leave open what is to be read first, so that a report is some eight screens long."""
     ordered = reading_order(sections)
     differing = [s for s in ordered if s.verdict.outcome == "differ" or s.verdict.also]
@@ -200,15 +200,18 @@ def _in_sight(sections: tuple[AttributeSection, ...]) -> tuple[AttributeSection,
     return tuple(replace(s, in_sight=s.anchor in first) for s in sections)
 
 
-def _drawn(sections: tuple[AttributeSection, ...], run: Run) -> tuple[AttributeSection, ...]:
+def _add_drawn_groups(
+    sections: tuple[AttributeSection, ...], run: Run
+) -> tuple[AttributeSection, ...]:
     """Choose the groups that are drawn, of the leading attribute the worst-served one first."""
     first = next((section.anchor for section in reading_order(sections)), None)
     return tuple(
-        replace(s, drawn=draw_groups(run, s, is_leading=s.anchor == first)) for s in sections
+        replace(s, drawn_groups=choose_drawn_groups(run, s, is_leading=s.anchor == first))
+        for s in sections
     )
 
 
-def _title(audited: Audited) -> str:
+def _title(audited: AuditSubject) -> str:
     return f"Audit of {audited.model}" + (f" on {audited.dataset}" if audited.dataset else "")
 
 
@@ -217,14 +220,14 @@ def _terms(record: Mapping[str, Any]) -> dict[str, str]:
     return dict((record.get("dataset") or {}).get("terms") or ())
 
 
-def _audited(record: Mapping[str, Any], spec: Mapping[str, Any]) -> Audited:
+def _audited(record: Mapping[str, Any], spec: Mapping[str, Any]) -> AuditSubject:
     dataset = record.get("dataset") or {}
     clusters = record.get("clusters") or {}
 
     def setting(name: str) -> Any:
-        return spec.get(name, declared(name).default)
+        return spec.get(name, get_declaration(name).default)
 
-    return Audited(
+    return AuditSubject(
         model=str(record.get("model") or "an unnamed model"),
         dataset=_data_name(dataset, str(spec.get("data") or "")),
         task=str(record.get("task") or ""),
@@ -247,7 +250,7 @@ def _audited(record: Mapping[str, Any], spec: Mapping[str, Any]) -> Audited:
         margin=setting("margin"),
         publish_min=int(record.get("publish_min") or 0),
         withheld=bool(record.get("withheld")),
-        drawn=words_of(record),
+        sampling_sentence=describe_sample(record),
         census=is_census(record),
         n_effective=record["sample"].get("n_effective") if is_weighted(record) else None,
     )
@@ -282,7 +285,7 @@ def _overall(
     # The main metric leads even where it is one class's; then metrics of all before those of one.
     other_lines = sorted(measured_lines[1:], key=lambda entry: entry[1].label is not None)
     return tuple(
-        (line, estimate_of(rows_by_line[key])) for key, line in [*measured_lines[:1], *other_lines]
+        (line, to_estimate(rows_by_line[key])) for key, line in [*measured_lines[:1], *other_lines]
     )
 
 
@@ -292,14 +295,15 @@ def _findings(findings: pl.DataFrame) -> tuple[FindingRow, ...]:
     return tuple(FindingRow(**row) for row in rows.iter_rows(named=True))
 
 
-def _settings(spec: Mapping[str, Any]) -> tuple[Setting, ...]:
+def _settings(spec: Mapping[str, Any]) -> tuple[SettingRow, ...]:
     task = str(spec.get("task") or "")
     return tuple(
-        Setting(
+        SettingRow(
             name=name,
             value=_format_setting(setting_value),
-            meaning=declared(name, task).description,
-            changed=_format_setting(setting_value) != _format_setting(declared(name, task).default),
+            meaning=get_declaration(name, task).description,
+            changed=_format_setting(setting_value)
+            != _format_setting(get_declaration(name, task).default),
         )
         for name, setting_value in spec.items()
     )
@@ -324,7 +328,7 @@ def _references(references: Sequence[Mapping[str, Any]]) -> tuple[ReferenceRow, 
         ReferenceRow(
             key=str(row.get("key") or ""),
             citation=str(row.get("citation") or ""),
-            place=str(row.get("place") or ""),
+            location=str(row.get("place") or ""),
             url=safe_url(str(row.get("url") or "")),
         )
         for row in references
@@ -337,13 +341,13 @@ _WORST, _BEST = 12, 3
 """Groups drawn of an attribute that has more than both together: so many fit on a screen."""
 
 
-def draw_groups(run: Run, section: AttributeSection, *, is_leading: bool) -> DrawnGroups:
+def choose_drawn_groups(run: Run, section: AttributeSection, *, is_leading: bool) -> DrawnGroups:
     """Choose the groups that are drawn: of the leading attribute the worst-served one first."""
     rows: Sequence[GroupRow] = section.main.rows
     if is_leading or len(rows) > _WORST + _BEST:
         rows = _worst_first(section)
     chosen_rows = rows[: _WORST + _BEST]
-    comparable_rows = [row for row in rows if row.estimate.judged]
+    comparable_rows = [row for row in rows if row.estimate.is_comparable]
     if len(comparable_rows) > len(chosen_rows):
         chosen_rows = [*comparable_rows[:_WORST], *comparable_rows[-_BEST:]]
     return DrawnGroups(
@@ -359,7 +363,7 @@ def _worst_first(section: AttributeSection) -> Sequence[GroupRow]:
     def order(row: GroupRow) -> tuple[bool, bool, float, int]:
         estimate = row.estimate
         return (
-            not estimate.judged,
+            not estimate.is_comparable,
             row.is_unknown,
             sign * (estimate.value or 0.0),
             -estimate.n_units,

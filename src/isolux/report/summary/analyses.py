@@ -6,18 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from isolux.report._views import BESIDE
+from isolux.report._views import INLINE_ANALYSES
 from isolux.report.document import Analysis, FindingRow, PaperTable
-from isolux.report.summary.sentences import tables_of
+from isolux.report.summary.sentences import read_paper_tables
 
 IN_THE_ANSWER = ("group_gaps", "model_changes")
 
 
-def analyses_of(record: Mapping[str, Any], findings: Sequence[FindingRow]) -> tuple[Analysis, ...]:
+def build_analyses(
+    record: Mapping[str, Any], findings: Sequence[FindingRow]
+) -> tuple[Analysis, ...]:
     """List the analyses in the order in which they ran, but for those that are shown elsewhere."""
-    excluded_names = (*IN_THE_ANSWER, *BESIDE)
+    excluded_names = (*IN_THE_ANSWER, *INLINE_ANALYSES)
     entries = [e for e in record.get("analyses") or () if e.get("name") not in excluded_names]
-    tables, fractions = dict(record.get("explained") or {}), all_fractions(record)
+    tables, fractions = dict(record.get("explained") or {}), has_only_fractions(record)
     return tuple(
         Analysis(
             name=str(entry["name"]),
@@ -26,7 +28,7 @@ def analyses_of(record: Mapping[str, Any], findings: Sequence[FindingRow]) -> tu
             findings=tuple(row for row in findings if row.analysis == entry["name"]),
             tables=tuple(
                 in_percent(table, fractions=fractions)
-                for table in tables_of(tables.get(entry["name"]))
+                for table in read_paper_tables(tables.get(entry["name"]))
             ),
             assumptions=tuple(str(text) for text in entry.get("assumptions") or ()),
         )
@@ -106,7 +108,7 @@ GAPS = frozenset(
 """Columns that are differences in the metric's unit, or spreads."""
 
 
-def all_fractions(record: Mapping[str, Any]) -> bool:
+def has_only_fractions(record: Mapping[str, Any]) -> bool:
     """Say whether every metric of a run is a fraction of 1; False where a run does not say."""
     measures = dict(record.get("measures") or {}).values()
     return bool(measures) and all(measure.get("unit") == "fraction" for measure in measures)

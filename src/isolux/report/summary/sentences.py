@@ -15,23 +15,23 @@ from isolux import derive
 from isolux.report._sections import Context
 from isolux.report.document import (
     AttributeSection,
-    Audited,
-    Caution,
+    AuditSubject,
+    CautionParagraph,
     GroupRow,
+    InjectedRow,
     PairRow,
     PaperTable,
-    PlantedRow,
-    Protocol,
+    ProtocolSection,
     Verdict,
 )
-from isolux.report.wording import listed
+from isolux.report.wording import join_names
 from isolux.statements.choice import Choice
-from isolux.statements.lines import metric_of
-from isolux.statements.numbers import count, value_text, with_unit
+from isolux.statements.lines import find_metric
+from isolux.statements.numbers import format_count, format_value, format_with_unit
 from isolux.statements.text import describe_finding, describe_null
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.words import brief, class_name
+from isolux.vocabulary.words import format_class_name, shorten_name
 
 MEASURES = (
     "It measures the disparities it was asked to look at, on these people, with these labels. "
@@ -41,7 +41,7 @@ NOT_FOUND = (
     "“No difference found” means that this much data did not show one. It is not evidence that "
     "there is none; the intervals say which differences cannot be ruled out."
 )
-WHOLE = (
+WHOLE_POPULATION = (
     "The whole population was drawn, so its values are known and not estimated. They say nothing "
     "about other people, or about this population at another time."
 )
@@ -60,9 +60,9 @@ _JUDGEMENT_SENTENCES = {
 _TITLE = 100  # characters of an attribute's title in a sentence
 
 
-def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[str, ...]:
+def list_limits(audited: AuditSubject, sections: Sequence[AttributeSection]) -> tuple[str, ...]:
     """List what the audit cannot say, for this run in particular."""
-    attribute_list = listed([brief(s.title, _TITLE) for s in sections])
+    attribute_list = join_names([shorten_name(s.title, _TITLE) for s in sections])
     scope_sentence = (
         "A model may work differently for people along lines that were not recorded."
         if not sections
@@ -70,7 +70,7 @@ def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[s
         f"work differently "
         "for people along lines that were not recorded."
     )
-    no_difference_sentence = WHOLE if audited.census else NOT_FOUND
+    no_difference_sentence = WHOLE_POPULATION if audited.census else NOT_FOUND
     sentences = [
         MEASURES,
         scope_sentence,
@@ -82,7 +82,8 @@ def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[s
     small = sum(s.verdict.n_groups - s.verdict.n_judged for s in sections)
     if small:
         sentences.append(
-            f"{count(small)} group{'s' if small > 1 else ''} had too little data to judge. These "
+            f"{format_count(small)} group{'s' if small > 1 else ''} had too little data to judge."
+            " These "
             "may be the people for whom the model does worst; their absence here is not good news."
         )
     if audited.cluster is None:
@@ -102,7 +103,7 @@ def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[s
     return tuple(sentences)
 
 
-def _whose_labels(audited: Audited, sections: Sequence[AttributeSection]) -> str:
+def _whose_labels(audited: AuditSubject, sections: Sequence[AttributeSection]) -> str:
     """Say who judged the groups; what is computed from boxes and pictures nobody judged."""
     judgement = audited.judgement.strip()
     text = _JUDGEMENT_SENTENCES.get(judgement)
@@ -111,15 +112,19 @@ def _whose_labels(audited: Audited, sections: Sequence[AttributeSection]) -> str
             f"Who assigned the groups: {judgement or 'not recorded'}. If others judged how people "
             "look, that may differ from how they describe themselves."
         )
-    computed = [s.title for s in sections if s.title.replace(" ", "_") in derive.names()]
+    computed = [
+        s.title for s in sections if s.title.replace(" ", "_") in derive.list_derived_attributes()
+    ]
     if not computed:
         return text
     if len(computed) == len([s for s in sections if not s.is_intersection]):
-        return f"Nobody judged the groups: {listed(computed)} was computed from boxes or pictures."
-    return f"{text} Not so {listed(computed)}, computed from boxes or pictures."
+        return (
+            f"Nobody judged the groups: {join_names(computed)} was computed from boxes or pictures."
+        )
+    return f"{text} Not so {join_names(computed)}, computed from boxes or pictures."
 
 
-def independence_text(audited: Audited) -> str:
+def independence_text(audited: AuditSubject) -> str:
     """Say why rows were taken as independent, and what would tell which belong together."""
     if audited.task == "counts":
         return (
@@ -138,35 +143,41 @@ def independence_text(audited: Audited) -> str:
     )
 
 
-def unknown_text(section: AttributeSection, *, mean: bool, n_unannotated: int = 0) -> str:
+def describe_unknown(section: AttributeSection, *, mean: bool, n_unannotated: int = 0) -> str:
     """Say how many people's value is unknown, and how far they could move the first difference."""
     table, line = section.main, section.main.line
     unknown = [row for row in table.rows if row.is_unknown and row.estimate.n_units]
     if not unknown:
         return ""
     n = sum(row.estimate.n_units for row in unknown)
-    unknown_people = f"{count(n)} unit{'' if n == 1 else 's'} of unknown {brief(section.title)}"
+    unknown_people = (
+        f"{format_count(n)} unit{'' if n == 1 else 's'} of unknown {shorten_name(section.title)}"
+    )
     if len(unknown) == 1 and unknown[0].estimate.value is not None:
-        unknown_people += f" ({line.phrase} {with_unit(unknown[0].estimate.value, line.unit)})"
+        unknown_people += (
+            f" ({line.phrase} {format_with_unit(unknown[0].estimate.value, line.unit)})"
+        )
     if n_unannotated:
         unknown_people += " that were not annotated" if n_unannotated >= n else ""
-        unknown_people += f", {count(n_unannotated)} of them not annotated," * (n_unannotated < n)
+        unknown_people += f", {format_count(n_unannotated)} of them not annotated," * (
+            n_unannotated < n
+        )
     sentence = f"{unknown_people} {'is' if n == 1 else 'are'} in none of the groups compared."
     pair = section.lead
     if pair is None or section.is_intersection or len(unknown) != 1 or not mean:
         return sentence
-    difference_bounds = bounds(pair, table.rows, unknown[0])
+    difference_bounds = bound_difference(pair, table.rows, unknown[0])
     if difference_bounds is None:
         return sentence
-    low, high = (value_text(end, line.unit) for end in difference_bounds)
+    low, high = (format_value(end, line.unit) for end in difference_bounds)
     return (
-        f"{sentence} However they were divided between {brief(pair.group_a)} and "
-        f"{brief(pair.group_b)}, the difference between these two would be between {low} and "
-        f"{high} points."
+        f"{sentence} However they were divided between {shorten_name(pair.group_a)} and "
+        f"{shorten_name(pair.group_b)}, the difference between these two would be between {low} and"
+        f" {high} points."
     )
 
 
-def bounds(
+def bound_difference(
     pair: PairRow, rows: tuple[GroupRow, ...], unknown: GroupRow
 ) -> tuple[float, float] | None:
     """Return the least and the largest difference, if the unknown belong to the pair's groups."""
@@ -199,7 +210,7 @@ def _compute_pooled_mean(mean: float, n: int, added_sum: float, n_added: float) 
     return (n * mean + added_sum) / (n + n_added)
 
 
-def synthetic(record: Mapping[str, Any]) -> Caution | None:
+def synthetic(record: Mapping[str, Any]) -> CautionParagraph | None:
     """Say that the people are synthetic, where the data or planted truths show it.
 
     Examples
@@ -211,7 +222,7 @@ def synthetic(record: Mapping[str, Any]) -> Caution | None:
     """
     if not (record.get("planted") or (record.get("dataset") or {}).get("synthetic")):
         return None
-    return Caution(
+    return CautionParagraph(
         "These people are synthetic.",
         "A program drew them and, where there are pictures, painted them. The numbers show what "
         "an audit finds in such data, and nothing about real people.",
@@ -220,13 +231,13 @@ def synthetic(record: Mapping[str, Any]) -> Caution | None:
 
 def reading_order(sections: Sequence[AttributeSection]) -> list[AttributeSection]:
     """Put the leading attribute first, then others that differ, as the answer names them."""
-    return sorted(sections, key=lambda s: s.place)
+    return sorted(sections, key=lambda s: s.reading_rank)
 
 
-def verdict_text(section: AttributeSection, choice: Choice, audited: Audited) -> str:
+def verdict_text(section: AttributeSection, choice: Choice, audited: AuditSubject) -> str:
     """Say of one attribute what is established on the main line, or cannot be ruled out."""
     line, verdict = section.main.line, section.verdict
-    leader = choice.leader_of(line, section.attribute)
+    leader = choice.find_leader(line, section.attribute)
     if leader is not None:
         return describe_finding(leader, choice.names)
     if verdict.outcome == "no difference found":
@@ -240,20 +251,20 @@ def _explain_no_verdict(verdict: Verdict) -> str:
     if verdict.spread.reason:
         return verdict.spread.reason
     if verdict.n_judged < 2:
-        comparable_count, n = count(verdict.n_judged), count(verdict.n_groups)
+        comparable_count, n = format_count(verdict.n_judged), format_count(verdict.n_groups)
         return f"{comparable_count} of {n} groups are large enough to judge"
     return "no test was made"
 
 
-def protocol_of(record: Mapping[str, Any]) -> Protocol | None:
+def read_protocol(record: Mapping[str, Any]) -> ProtocolSection | None:
     """Take the protocol out of a run's record; None where the audit followed none."""
     protocol_record = record.get("protocol")
     if not isinstance(protocol_record, Mapping):
         return None
-    return Protocol(
+    return ProtocolSection(
         name=str(protocol_record.get("name") or ""),
         title=str(protocol_record.get("title") or ""),
-        tables=tables_of(protocol_record.get("tables")),
+        tables=read_paper_tables(protocol_record.get("tables")),
         absent=tuple(
             (str(k), str(v)) for k, v in dict(protocol_record.get("absent") or {}).items()
         ),
@@ -261,7 +272,7 @@ def protocol_of(record: Mapping[str, Any]) -> Protocol | None:
     )
 
 
-def tables_of(tables_record: object) -> tuple[PaperTable, ...]:
+def read_paper_tables(tables_record: object) -> tuple[PaperTable, ...]:
     """Take tables as a record has them: ``columns`` and ``rows`` by caption."""
     return tuple(
         PaperTable(
@@ -273,26 +284,30 @@ def tables_of(tables_record: object) -> tuple[PaperTable, ...]:
     )
 
 
-def planted_of(record: Mapping[str, Any], run: Run, context: Context) -> tuple[PlantedRow, ...]:
+def planted_of(record: Mapping[str, Any], run: Run, context: Context) -> tuple[InjectedRow, ...]:
     """Look up every planted truth in the run's tables."""
-    return tuple(_row(dict(truth), run, context) for truth in record.get("planted") or ())
+    return tuple(
+        _build_injected_row(dict(truth), run, context) for truth in record.get("planted") or ()
+    )
 
 
-def _row(truth: Mapping[str, Any], run: Run, context: Context) -> PlantedRow:
+def _build_injected_row(truth: Mapping[str, Any], run: Run, context: Context) -> InjectedRow:
     estimate_row = _find_estimate_row(truth, run)
     true_value = truth.get("value")
     disparity_kind = str(truth.get("kind") or "value")
     task = str(run.record.get("task") or "")
-    metric = metric_of(task, str(truth.get("metric") or ""))
+    metric = find_metric(task, str(truth.get("metric") or ""))
     low, high = (estimate_row or {}).get("low"), (estimate_row or {}).get("high")
-    return PlantedRow(
-        what=str(truth.get("what") or _describe_effect(truth, disparity_kind, metric, context)),
+    return InjectedRow(
+        description=str(
+            truth.get("what") or _describe_effect(truth, disparity_kind, metric, context)
+        ),
         unit=""
         if disparity_kind in {"ratio", "ratio_min_max", "log_ratio", "epsilon"}
         else metric.unit,
         signed=disparity_kind != "value",
-        planted=true_value,
-        found=(estimate_row or {}).get("value"),
+        true_value=true_value,
+        estimate=(estimate_row or {}).get("value"),
         low=low,
         high=high,
         covered=None
@@ -305,15 +320,15 @@ def _row(truth: Mapping[str, Any], run: Run, context: Context) -> PlantedRow:
 def _describe_effect(
     truth: Mapping[str, Any], disparity_kind: str, metric_info: Metric, context: Context
 ) -> str:
-    title = metric_info.titled(truth.get("threshold"))
+    title = metric_info.format_title(truth.get("threshold"))
     metric = title if title[1:2].isupper() else title[:1].lower() + title[1:]
     if truth.get("label"):
-        metric += f" of {class_name(truth['label'], context.target)}"
+        metric += f" of {format_class_name(truth['label'], context.target)}"
     attribute = truth.get("attribute")
     attribute_prefix = f"{context.title(str(attribute))}: " if attribute else ""
     groups = [str(truth[n]) for n in ("group", "group_a", "group_b") if truth.get(n) is not None]
     kind_text = "" if disparity_kind == "value" else disparity_kind.replace("_", " ") + " in "
-    return f"{attribute_prefix}{kind_text}{metric}" + (f", {listed(groups)}" if groups else "")
+    return f"{attribute_prefix}{kind_text}{metric}" + (f", {join_names(groups)}" if groups else "")
 
 
 def _find_estimate_row(truth: Mapping[str, Any], run: Run) -> Mapping[str, Any] | None:

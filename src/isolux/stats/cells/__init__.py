@@ -31,7 +31,7 @@ IntArray = npt.NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcomes:
+class DetectionOutcomes:
     """True and false positives, one row each.
 
     Parameters
@@ -40,37 +40,37 @@ class Outcomes:
         Row of the detections, in COCO's order of equal scores.
     person : [p] int
         Row of the detected person; -1: a false positive.
-    at : [p] uint16
+    iou_bits : [p] uint16
         Bit t: at the t-th IoU threshold.
     """
 
     detection: npt.NDArray[np.int64]
     person: npt.NDArray[np.int64]
-    at: npt.NDArray[np.uint16]
+    iou_bits: npt.NDArray[np.uint16]
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class DetectionIndex:
     """Areas of detections and people, as integers from 0, and their clusters.
 
     Parameters
     ----------
-    detection, person : [n], [m] int
+    detection_area, person_area : [n], [m] int
         The area of each.
     detection_cluster, person_cluster : [n], [m] int
         The row of the weights of each.
     """
 
-    detection: IntArray
-    person: IntArray
+    detection_area: IntArray
+    person_area: IntArray
     detection_cluster: IntArray
     person_cluster: IntArray
 
 
-def rank_cells(
-    outcomes: Outcomes,
+def rank_detection_cells(
+    outcomes: DetectionOutcomes,
     score: FloatArray,
-    detection_index: Places,
+    detection_index: DetectionIndex,
     cell_person: IntArray,
     cell: IntArray,
     n_cells: int,
@@ -79,7 +79,7 @@ def rank_cells(
 
     Shapes: ``score`` [n], ``cell_person, cell`` [e].
     """
-    from isolux.stats.cells.kernels import by_falling, distinct_by_key, rows_of_cells
+    from isolux.stats.cells.kernels import distinct_by_key, distribute_rows, sort_descending
 
     people, cells = cell_person.astype(np.int64), cell.astype(np.int64)
     invalid_cells = cells[(cells < 0) | (cells >= n_cells)]
@@ -96,15 +96,16 @@ def rank_cells(
             found=str(score[~np.isfinite(score)][0]),
         )
     # One table of cells for both kinds of groups: people, and then areas.
-    n_people = len(detection_index.person)
+    n_people = len(detection_index.person_area)
     n_areas = 1 + max(
-        int(area.max(initial=-1)) for area in (detection_index.detection, detection_index.person)
+        int(area.max(initial=-1))
+        for area in (detection_index.detection_area, detection_index.person_area)
     )
     person_starts, person_cells = distinct_by_key(people, cells, n_people, n_cells)
-    person_area = detection_index.person.astype(np.int64, copy=False)[people]
+    person_area = detection_index.person_area.astype(np.int64, copy=False)[people]
     area_starts, area_cells = distinct_by_key(person_area, cells, n_areas, n_cells)
     starts = np.concatenate([person_starts, person_starts[-1] + area_starts[1:]])
-    area_group = n_people + detection_index.detection[outcomes.detection]
+    area_group = n_people + detection_index.detection_area[outcomes.detection]
     has_person = outcomes.person >= 0
     group = np.where(has_person, outcomes.person, area_group)
     rows = np.flatnonzero(starts[group + 1] > starts[group])
@@ -116,10 +117,10 @@ def rank_cells(
         detection_index.detection_cluster[detection],
     )
     packed = cluster.astype(np.uint64) << np.uint64(17)
-    packed |= outcomes.at[rows].astype(np.uint64) << np.uint64(1)
+    packed |= outcomes.iou_bits[rows].astype(np.uint64) << np.uint64(1)
     packed |= is_true_positive.astype(np.uint64)
-    ranking_columns = rows_of_cells(
-        by_falling(score[detection]),
+    ranking_columns = distribute_rows(
+        sort_descending(score[detection]),
         packed,
         group.astype(np.int32),
         starts,

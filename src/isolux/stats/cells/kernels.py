@@ -14,7 +14,7 @@ _F = types.Array(types.float64, 1, "A", readonly=True)
 _W = types.Array(types.uint64, 1, "A", readonly=True)
 
 _BUCKETS = 1 << 16  # of scores: few scores in each, and all fit in the cache
-_FEW = 64  # rows up to which insertion sort is faster than merge sort
+_MAX_INSERTION_SORT = 64  # rows up to which insertion sort is faster than merge sort
 
 _Ints = npt.NDArray[np.int64]
 _Short = npt.NDArray[np.int32]
@@ -47,7 +47,7 @@ def distinct_by_key(key: _Ints, values: _Ints, n_keys: int, n_values: int) -> tu
 
 
 @njit((_F,), nogil=True)
-def by_falling(score: npt.NDArray[np.float64]) -> _Ints:
+def sort_descending(score: npt.NDArray[np.float64]) -> _Ints:
     """Sort rows by descending score, stably, in about linear time (bucket sort)."""
     n = len(score)
     order = np.arange(n)
@@ -68,7 +68,7 @@ def by_falling(score: npt.NDArray[np.float64]) -> _Ints:
     first = 0
     for bucket in range(_BUCKETS + 1):
         last = positions[bucket]
-        if last - first > _FEW:
+        if last - first > _MAX_INSERTION_SORT:
             bucket_rows = order[first:last].copy()
             order[first:last] = bucket_rows[np.argsort(-score[bucket_rows], kind="mergesort")]
         else:
@@ -83,7 +83,7 @@ def by_falling(score: npt.NDArray[np.float64]) -> _Ints:
 
 
 @njit((_I, _W, _S, _I, _S, types.int64), nogil=True)
-def rows_of_cells(
+def distribute_rows(
     order: _Ints,
     packed: npt.NDArray[np.uint64],
     group: _Short,

@@ -46,7 +46,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.constants import MIN_SUBJECTS_DRAWN
+from isolux.stats.constants import MIN_SAMPLED_SUBJECTS
 from isolux.vocabulary.errors import InputError, SpecError
 
 _Floats = npt.NDArray[np.float64]
@@ -60,7 +60,7 @@ _N_PROBES, _N_BASIS_VECTORS, _LANCZOS_STEPS = (
 _BREAKDOWN_TOLERANCE = 1e-12  # norm of a Lanczos vector below which the Krylov space is exhausted
 
 
-def estimated_trace(
+def estimate_trace(
     multiply: _Function, d: int, function: _Function, *, seed: int = 0
 ) -> tuple[float, float]:
     """Estimate tr f(A), and the standard error of its random part.
@@ -68,7 +68,7 @@ def estimated_trace(
     Examples
     --------
     >>> diagonal = np.arange(1.0, 201.0)[:, None]
-    >>> trace, error = estimated_trace(lambda v: diagonal * v, 200, np.sqrt)
+    >>> trace, error = estimate_trace(lambda v: diagonal * v, 200, np.sqrt)
     >>> bool(abs(trace - np.sqrt(diagonal).sum()) < 4 * error + 1e-6 * trace)
     True
     """
@@ -119,7 +119,7 @@ def _gauss_quadrature(alpha: _Floats, beta: _Floats, function: _Function) -> flo
     return float(vectors[0] ** 2 @ function(positive))
 
 
-EXACT = 20_000
+MAX_EXACT_SIZE = 20_000
 """The smaller of n and d up to which eigenvalues are computed exactly."""
 
 _N_DRAWS = 50
@@ -127,7 +127,7 @@ _ROWS_PER_BLOCK = 2_048  # rows normalised in double precision at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Vendi:
+class VendiScore:
     """A Vendi score and how it was computed.
 
     Parameters
@@ -167,7 +167,7 @@ class RarefiedVendi:
     reason: str | None = None
 
 
-def vendi_score(vectors: npt.NDArray[Any], *, order: float = 1.0, seed: int = 0) -> Vendi:
+def vendi_score(vectors: npt.NDArray[Any], *, order: float = 1.0, seed: int = 0) -> VendiScore:
     """Compute the Vendi score of vectors under cosine similarity.
 
     Shapes: ``vectors`` [n, d].
@@ -176,16 +176,16 @@ def vendi_score(vectors: npt.NDArray[Any], *, order: float = 1.0, seed: int = 0)
     _check_order(order)
     n, d = _check_vectors(vectors)
     if not n:
-        return Vendi(None, 0, d, order, "gram")
-    if min(n, d) > EXACT:
+        return VendiScore(None, 0, d, order, "gram")
+    if min(n, d) > MAX_EXACT_SIZE:
         score, error = _estimate_score(vectors, order, seed)
-        return Vendi(score, n, d, order, "lanczos", error)
+        return VendiScore(score, n, d, order, "lanczos", error)
     if n <= d:
         unit_vectors = _normalise_rows(vectors)
-        return Vendi(
+        return VendiScore(
             _effective_number(unit_vectors @ unit_vectors.T / n, order), n, d, order, "gram"
         )
-    return Vendi(_effective_number(_moments(vectors) / n, order), n, d, order, "dual")
+    return VendiScore(_effective_number(_moments(vectors) / n, order), n, d, order, "dual")
 
 
 def vendi_of_subjects(
@@ -202,8 +202,8 @@ def vendi_of_subjects(
     """
     names, first_rows, counts = np.unique(subject, return_index=True, return_counts=True)
     n = len(names)
-    if size < MIN_SUBJECTS_DRAWN or n < 2 * size:
-        need = 2 * max(size, MIN_SUBJECTS_DRAWN)
+    if size < MIN_SAMPLED_SUBJECTS or n < 2 * size:
+        need = 2 * max(size, MIN_SAMPLED_SUBJECTS)
         return RarefiedVendi(None, None, None, size, f"{n:,} subjects of the {need:,} needed")
     by_subject = np.argsort(subject, kind="stable")
     starts = np.concatenate([[0], np.cumsum(counts)])[:-1]
@@ -314,7 +314,7 @@ def _estimate_score(vectors: npt.NDArray[Any], order: float, seed: int) -> tuple
     def function(x: _Floats) -> _Floats:
         return -x * np.log(x) if order == 1.0 else x**order
 
-    trace, error = estimated_trace(times, d, function, seed=seed)
+    trace, error = estimate_trace(times, d, function, seed=seed)
     if order == 1.0:
         score = math.exp(trace)
         return score, score * error

@@ -13,14 +13,14 @@ from isolux.stats.statistic import (
     FloatArray,
     RankStatistic,
     SumStatistic,
-    Weighted,
-    at_weights,
-    of_known,
+    WeightedValue,
+    evaluate_at_weights,
     ratio_of_sums,
+    skip_missing_rows,
 )
 
 
-def _build_quantile(numbers: FloatArray, quantile_level: float) -> Weighted:
+def _build_quantile(numbers: FloatArray, quantile_level: float) -> WeightedValue:
     order = np.argsort(numbers, kind="stable")
     rising = np.ascontiguousarray(numbers[order])
 
@@ -39,8 +39,8 @@ def quantile(quantile_level: float, column: str = "value") -> RankStatistic:
     """Make a quantile a statistic of one column of an evidence table; null rows are excluded."""
     return RankStatistic(
         lambda evidence: _numbers(evidence, column),
-        of_known(lambda rows: _build_quantile(rows[:, 0], quantile_level)),
-        share=quantile_level,
+        skip_missing_rows(lambda rows: _build_quantile(rows[:, 0], quantile_level)),
+        quantile_level=quantile_level,
     )
 
 
@@ -61,10 +61,10 @@ def spearman_of(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray
     >>> float(spearman_of(x, x**2, np.ones(4))), float(spearman_of(x, -x, np.ones(4)))
     (1.0, -1.0)
     """
-    return at_weights(_build_spearman(x, y), weights)
+    return evaluate_at_weights(_build_spearman(x, y), weights)
 
 
-def _build_spearman(x: FloatArray, y: FloatArray) -> Weighted:
+def _build_spearman(x: FloatArray, y: FloatArray) -> WeightedValue:
     levels = [np.unique(v, return_inverse=True) for v in (x, y)]
     sizes = np.array([len(values) for values, _ in levels], dtype=np.int64)
     first, second = (code.astype(np.int64) for _, code in levels)
@@ -89,7 +89,7 @@ def spearman(first: str, second: str) -> RankStatistic:
     """
     return RankStatistic(
         lambda evidence: _numbers(evidence, first, second),
-        of_known(lambda rows: _build_spearman(rows[:, 0], rows[:, 1])),
+        skip_missing_rows(lambda rows: _build_spearman(rows[:, 0], rows[:, 1])),
     )
 
 
@@ -104,4 +104,4 @@ def root_mean_square(column: str) -> SumStatistic:
     def of_sums(sums: FloatArray) -> FloatArray:
         return np.sqrt(ratio_of_sums(sums))
 
-    return SumStatistic(columns, of_sums, of_squares=True)
+    return SumStatistic(columns, of_sums, is_root_mean=True)

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.vocabulary.errors import InputError
-from isolux.vocabulary.extras import needed
+from isolux.vocabulary.extras import import_optional
 
 METRICS = ("L1", "L2", "cosine")
 """Sum of absolute differences; length of the difference; 1 − cosine of the angle."""
 
-PAIRS = 400_000
+MAX_PAIRS = 400_000
 """Up to this many pairs, all are measured; of more, this many are sampled."""
 
 _PERPLEXITY = 30.0
@@ -37,18 +37,18 @@ class Distances:
         ``METRICS`` in rows; columns are pairs.
     pairs : int
         How many pairs there are.
-    drawn : bool
+    is_sampled : bool
         Whether the measured ones are a sample with replacement: a share estimated from it has a
         standard error of at most ½ / √measured: 0.08 % at 400,000.
-    within : float or None
+    same_subject_share : float or None
         Share of the measured pairs that are two photos of one subject; None: no subjects were
         given, or there is no pair.
     """
 
     values: npt.NDArray[np.float64]
     pairs: int
-    drawn: bool
-    within: float | None = None
+    is_sampled: bool
+    same_subject_share: float | None = None
 
     def quantiles(self, metric: str, shares: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return the quantiles of one metric (linear between order statistics); NaN: no pair."""
@@ -80,11 +80,11 @@ def pairwise_distances(
         )
     n = len(rows)
     total = n * (n - 1) // 2
-    is_sampled = total > PAIRS
+    is_sampled = total > MAX_PAIRS
     if is_sampled:
         rng = np.random.default_rng(seed)
-        first = rng.integers(n, size=PAIRS)
-        second = rng.integers(n - 1, size=PAIRS)
+        first = rng.integers(n, size=MAX_PAIRS)
+        second = rng.integers(n - 1, size=MAX_PAIRS)
         second += second >= first  # uniform over all other vectors
     else:
         first, second = np.triu_indices(n, 1)
@@ -105,8 +105,8 @@ def map_vectors(vectors: npt.NDArray[Any], *, seed: int = 0) -> npt.NDArray[np.f
     if len(vectors) < _MIN_MAP_POINTS:
         return None
     extra = {"package": "scikit-learn", "extra": "learn", "purpose": "a map of vectors (t-SNE)"}
-    pca = needed("sklearn.decomposition", **extra).PCA
-    tsne = needed("sklearn.manifold", **extra).TSNE
+    pca = import_optional("sklearn.decomposition", **extra).PCA
+    tsne = import_optional("sklearn.manifold", **extra).TSNE
     directions = np.asarray(vectors, dtype=np.float64)
     directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
     width = min(50, *directions.shape)

@@ -36,7 +36,7 @@ import numpy as np
 from isolux.stats.statistic import DetectionStatistic, FloatArray, Ranking
 from isolux.vocabulary.errors import SpecError
 
-OVERLAPS = 10
+N_IOU_THRESHOLDS = 10
 """Number of COCO's IoU thresholds: 0.50 to 0.95 by 0.05, bits 0 to 9 of a ranking."""
 RECALL_POINTS = np.linspace(0.0, 1.0, 101)
 """COCO's recall points (``recThrs``); PASCAL VOC had 11."""
@@ -51,10 +51,10 @@ at COCO's 101 recalls; the area under it, over every recall that is reached (PAS
 def precision_table(
     ranking: Ranking,
     weights: FloatArray,
-    iou_indices: Sequence[int] = range(OVERLAPS),
+    iou_indices: Sequence[int] = range(N_IOU_THRESHOLDS),
     *,
     reading: Reading = "101 points",
-    common: float | FloatArray | None = None,
+    common_count: float | FloatArray | None = None,
     n_threads: int = 1,
 ) -> FloatArray:
     """Compute average precision of each class at each IoU threshold: ``[r, K, T]``.
@@ -67,18 +67,18 @@ def precision_table(
         raise SpecError("reading is not known", expected=" or ".join(READINGS), found=repr(reading))
     by_replicate = _by_replicate(weights)
     people = _people(ranking, by_replicate)
-    scale = _scale(common, people)
-    entries = kernels.entries_of(
+    scale = _scale(common_count, people)
+    entries = kernels.build_entries(
         ranking.cluster,
-        ranking.right,
-        ranking.wrong,
+        ranking.true_positive,
+        ranking.false_positive,
         ranking.starts,
         np.asarray(iou_indices, dtype=np.int64),
     )
 
     def evaluate_batch(first: int, last: int) -> FloatArray:
         rows = slice(first, last)
-        return kernels.values_of(
+        return kernels.evaluate_curves(
             entries.alarm_cluster,
             entries.alarm_starts,
             entries.row_cluster,
@@ -106,7 +106,7 @@ def precision_table(
     return table / len(RECALL_POINTS) if reading == "101 points" else table
 
 
-def people_of_classes(ranking: Ranking, weights: FloatArray) -> FloatArray:
+def class_weights(ranking: Ranking, weights: FloatArray) -> FloatArray:
     """Weight of the people of each class: ``[r, K]``; their mean over groups is ICON²'s N.
 
     Examples
@@ -114,20 +114,20 @@ def people_of_classes(ranking: Ranking, weights: FloatArray) -> FloatArray:
     >>> nobody, none = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint16)
     >>> two = np.array([0, 1])
     >>> ranking = Ranking(nobody, none, none, np.zeros(2, dtype=np.int64), two, two * 0)
-    >>> people_of_classes(ranking, np.array([[1.0, 2.0], [1.0, 0.0]])).tolist()
+    >>> class_weights(ranking, np.array([[1.0, 2.0], [1.0, 0.0]])).tolist()
     [[2.0], [2.0]]
     """
     return _people(ranking, _by_replicate(weights))
 
 
 def average_precision_at(
-    iou_indices: Sequence[int] = range(OVERLAPS),
+    iou_indices: Sequence[int] = range(N_IOU_THRESHOLDS),
     *,
     reading: Reading = "101 points",
-    normalised: bool = False,
+    is_normalised: bool = False,
 ) -> DetectionStatistic:
     """Make average precision at some of the ten IoU thresholds a statistic of a ranking."""
-    return DetectionStatistic(_TABLES[reading], tuple(iou_indices), normalised=normalised)
+    return DetectionStatistic(_TABLES[reading], tuple(iou_indices), is_normalised=is_normalised)
 
 
 def _table(
@@ -139,7 +139,12 @@ def _table(
     reading: Reading,
 ) -> FloatArray:
     return precision_table(
-        ranking, weights, iou_indices, reading=reading, common=common_count, n_threads=_threads()
+        ranking,
+        weights,
+        iou_indices,
+        reading=reading,
+        common_count=common_count,
+        n_threads=_threads(),
     )
 
 
@@ -160,10 +165,10 @@ def _by_replicate(weights: FloatArray) -> FloatArray:
 
 
 def _people(ranking: Ranking, by_replicate: FloatArray) -> FloatArray:
-    from isolux.stats.precision_recall.kernels import people_weight
+    from isolux.stats.precision_recall.kernels import weigh_people
 
     n_classes = len(ranking.starts) - 1
-    return people_weight(ranking.person_cluster, ranking.person_class, n_classes, by_replicate)
+    return weigh_people(ranking.person_cluster, ranking.person_class, n_classes, by_replicate)
 
 
 def _scale(common_count: float | FloatArray | None, people: FloatArray) -> FloatArray:

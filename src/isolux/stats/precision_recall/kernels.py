@@ -34,7 +34,7 @@ _Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class RankingEntries:
     """A preprocessed ranking: alarms, rows that count somewhere, and where each row counts.
 
     ``alarm_starts [M + 1]``: before row i of class k come the alarms up to ``alarm_starts[i + 1]``;
@@ -135,9 +135,9 @@ def _list_entries(
     return row, hit, starts
 
 
-def entries_of(
+def build_entries(
     cluster: _Ints, true_positive: _Bits, false_positive: _Bits, starts: _Ints, bits: _Ints
-) -> Entries:
+) -> RankingEntries:
     """Preprocess a ranking, in linear time."""
     last, n_rows = _last_true_positives(true_positive, false_positive, starts, bits)
     row_starts = np.cumsum(n_rows)
@@ -145,11 +145,11 @@ def entries_of(
         cluster, true_positive, false_positive, starts, bits, last, row_starts[-1]
     )
     entries = _list_entries(row_true_positive, row_false_positive, row_starts, bits)
-    return Entries(alarm, alarm_starts, row_cluster, row_starts, *entries)
+    return RankingEntries(alarm, alarm_starts, row_cluster, row_starts, *entries)
 
 
 @njit((_I, _I, types.int64, _M), nogil=True)
-def people_weight(
+def weigh_people(
     person_cluster: _Ints, person_class: _Ints, k: int, by_replicate: FloatArray
 ) -> FloatArray:
     """Sum the weights of the people of each class: ``[r, k]``."""
@@ -220,7 +220,7 @@ def _sum_at_recall_points(
 
 
 @njit(nogil=True, error_model="numpy")
-def _area(
+def _area_under_curve(
     row: _Short,
     hit: _Bools,
     weight: FloatArray,
@@ -255,7 +255,7 @@ def _recall(row: _Short, hit: _Bools, weight: FloatArray, people: float) -> floa
 
 
 @njit(nogil=True)
-def _weigh(
+def _fill_weights(
     first: int,
     last: int,
     alarm_cluster: _Short,
@@ -285,7 +285,7 @@ def _longest(starts: _Ints) -> int:
     (_S, _I, _S, _I, _S, _B, _I, _M, _M, _M, _F, types.int64),
     nogil=True,
 )  # fmt: skip
-def values_of(
+def evaluate_curves(
     alarm_cluster: _Short,
     alarm_starts: _Ints,
     row_cluster: _Short,
@@ -312,7 +312,7 @@ def values_of(
             n, s = people[r, k], scale[r, k]
             if not n > 0.0:
                 continue
-            _weigh(
+            _fill_weights(
                 row_starts[k],
                 row_starts[k + 1],
                 alarm_cluster,
@@ -331,7 +331,7 @@ def values_of(
                         row, hit, weight, alarm, s, weight_at_point, best
                     )
                 elif reading == AREA:
-                    reading_value = _area(row, hit, weight, alarm, s, n, precision)
+                    reading_value = _area_under_curve(row, hit, weight, alarm, s, n, precision)
                 else:
                     reading_value = _recall(row, hit, weight, n)
                 out[r, k, t - k * n_bits] = reading_value

@@ -67,7 +67,7 @@ from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.errors import InputError
 
 BoolArray = npt.NDArray[np.bool_]
-_Places = npt.NDArray[np.uint32]
+_Indices = npt.NDArray[np.uint32]
 _MIN_SKEWNESS = 1e-4
 """Skewness below which the normal distribution is used: the gamma's shape would exceed 10⁸."""
 
@@ -82,16 +82,16 @@ class SortedScores:
         Units by rising score.
     value : [v, n] float
         Their scores; NaN (no score) stands last.
-    scored : [v] int
+    n_scored : [v] int
         Number of units with a score.
-    alike : [v] bool
+    has_ties : [v] bool
         Whether there are ties.
     """
 
-    order: _Places
+    order: _Indices
     value: FloatArray
-    scored: IntArray
-    alike: BoolArray
+    n_scored: IntArray
+    has_ties: BoolArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,21 +100,22 @@ class GroupCells:
 
     Parameters
     ----------
-    first : [n + 1] uint32, cell : [e] uint32
+    first_cell : [n + 1] uint32, cell : [e] uint32
         Unit u is in the cells ``cell[first[u]:first[u + 1]]``.
-    cells : [c + 1] int, of : [q] uint32
-        Cluster c's cells are ``cells[c]`` to ``cells[c + 1]``, by group; ``of`` is a cell's group.
+    cluster_starts : [c + 1] int, of : [q] uint32
+        Cluster c's cells are ``cells[c]`` to ``cells[c + 1]``, by group; ``cell_group`` is a cell's
+        group.
     n_groups : int
-    alone : bool
+    is_unclustered : bool
         Whether every unit is its own cluster and in at most one group: then a cell is a group.
     """
 
-    first: _Places
-    cell: _Places
-    cells: IntArray
-    of: _Places
+    first_cell: _Indices
+    cell: _Indices
+    cluster_starts: IntArray
+    cell_group: _Indices
     n_groups: int
-    alone: bool
+    is_unclustered: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ def sort_scores(values: npt.ArrayLike) -> SortedScores:
     return SortedScores(order.astype(np.uint32), ranked, n_scored, has_ties)
 
 
-def cells_of(
+def build_group_cells(
     unit: npt.ArrayLike, group: npt.ArrayLike, cluster: npt.ArrayLike, n_groups: int
 ) -> GroupCells:
     """Index one attribute's groups by cluster.
@@ -236,17 +237,17 @@ def compare_groups(scores: SortedScores, cells: GroupCells) -> RankTests:
     n, clusters, median, total, superiority, naive, z, skew, shared = walk_scores(
         scores.order,
         scores.value,
-        scores.scored,
-        scores.alike,
-        cells.first,
+        scores.n_scored,
+        scores.has_ties,
+        cells.first_cell,
         cells.cell,
-        cells.cells,
-        cells.of,
+        cells.cluster_starts,
+        cells.cell_group,
         k,
     )
-    clustered = naive if cells.alone else _two_sided(z, skew)
+    clustered = naive if cells.is_unclustered else _two_sided(z, skew)
     n, total = n[:, :k], total[:, :k]
-    if cells.alone:
+    if cells.is_unclustered:
         clusters = n
     with np.errstate(invalid="ignore"):
         mean = total / n

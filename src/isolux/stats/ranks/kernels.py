@@ -15,28 +15,28 @@ import numpy.typing as npt
 
 from isolux.io.kernels import njit
 from isolux.stats.ranks.walk import (
+    add_ranks,
     add_ties,
-    allocating_nothing,
     find_levels,
-    line_up,
-    one_each,
-    pack,
-    sum_up,
-    unpack,
-    walk,
+    is_one_cell_per_unit,
+    list_cells,
+    njit_without_refcounts,
+    pack_counters,
+    sum_scores,
+    unpack_counters,
 )
 
 _Ints = npt.NDArray[np.int64]
-_Places = npt.NDArray[np.uint32]  # unsigned: no check for negative indices
+_Indices = npt.NDArray[np.uint32]  # unsigned: no check for negative indices
 _Words = npt.NDArray[np.uint64]
 _Floats = npt.NDArray[np.float64]
 
 
-@allocating_nothing
+@njit_without_refcounts
 def _count_cells(
-    cell_sequence: _Places,
+    cell_sequence: _Indices,
     m: int,
-    cell_group: _Places,
+    cell_group: _Indices,
     size: _Floats,
     n_units: _Floats,
     clusters: _Floats,
@@ -53,7 +53,7 @@ def _count_cells(
 
 
 @njit(nogil=True)
-def _max_rank_sum(cell: _Places, cell_group: _Places, size: _Floats, n_units: _Floats) -> int:
+def _max_rank_sum(cell: _Indices, cell_group: _Indices, size: _Floats, n_units: _Floats) -> int:
     """Bound the rank sum of a cell in one group, in halves."""
     for q in cell:
         size[q] += 1.0
@@ -62,20 +62,20 @@ def _max_rank_sum(cell: _Places, cell_group: _Places, size: _Floats, n_units: _F
 
 
 @njit(nogil=True)
-def _counters(k: int, largest: int, width: int) -> tuple[int, _Places, _Words, _Words]:
+def _counters(k: int, largest: int, width: int) -> tuple[int, _Indices, _Words, _Words]:
     """Pack one counter of each group in 64-bit words: bits, word, shift, and step by one."""
     word, shift = np.zeros(width, np.uint32), np.zeros(width, np.uint64)
-    words, bits = pack(k, largest, word, shift)
+    words, bits = pack_counters(k, largest, word, shift)
     steps = np.zeros((words, width), np.uint64)
     for g in range(k):
         steps[word[g], g] = np.uint64(1) << shift[g]
     return bits, word, shift, steps
 
 
-@allocating_nothing
+@njit_without_refcounts
 def _add_clusters(
     cells: _Ints,
-    cell_group: _Places,
+    cell_group: _Indices,
     k: int,
     n: _Floats,
     size: _Floats,
@@ -109,7 +109,7 @@ def _add_clusters(
                     shared[b, a] += 1.0
 
 
-@allocating_nothing
+@njit_without_refcounts
 def _has_disjoint_groups(k: int, n: _Floats, shared: _Floats) -> bool:
     """Check whether two groups share no cluster: only then skewness is needed."""
     for a in range(k):
@@ -119,8 +119,10 @@ def _has_disjoint_groups(k: int, n: _Floats, shared: _Floats) -> bool:
     return False
 
 
-@allocating_nothing
-def _add_cubes(cell_group: _Places, k: int, size: _Floats, centred: _Floats, cube: _Floats) -> None:
+@njit_without_refcounts
+def _add_cubes(
+    cell_group: _Indices, k: int, size: _Floats, centred: _Floats, cube: _Floats
+) -> None:
     """Sum the cubes of centred rank sums, for skewness."""
     for q in range(len(cell_group)):
         if size[q] > 0.0:
@@ -130,14 +132,14 @@ def _add_cubes(cell_group: _Places, k: int, size: _Floats, centred: _Floats, cub
 
 @njit(nogil=True)
 def walk_scores(
-    order: _Places,
+    order: _Indices,
     sorted_scores: _Floats,
     n_scored: _Ints,
     has_ties: npt.NDArray[np.bool_],
-    first_cell: _Places,
-    cell: _Places,
+    first_cell: _Indices,
+    cell: _Indices,
     cluster_starts: _Ints,
-    cell_group: _Places,
+    cell_group: _Indices,
     k: int,
 ) -> tuple[_Floats, _Floats, _Floats, _Floats, _Floats, _Floats, _Floats, _Floats, _Floats]:
     """Compare all pairs of groups of one attribute on every score vector.
@@ -165,11 +167,11 @@ def walk_scores(
         k, _max_rank_sum(cell, cell_group, size, level_counts), width
     )
     packed = np.zeros((len(steps), len(cell_group)), np.uint64)
-    is_one_to_one = len(cell) == units and one_each(first_cell)
+    is_one_to_one = len(cell) == units and is_one_cell_per_unit(first_cell)
     repeated_scores = np.empty(0 if is_one_to_one else len(cell))
     for v in range(vectors):
         row[:2], row[3], table[:], packed[:] = 0.0, 0.0, 0.0, 0
-        m = line_up(
+        m = list_cells(
             order[v],
             n_scored[v],
             sorted_scores[v],
@@ -192,12 +194,12 @@ def walk_scores(
         if has_ties[v] or not is_one_to_one:
             n_levels = find_levels(score, m, levels)
             add_ties(group_sequence, levels, n_levels, level_counts, touched_groups, cubes, tied)
-            sum_up(group_sequence, score, m, n[v], total[v], total[v], count, median[v])
+            sum_scores(group_sequence, score, m, n[v], total[v], total[v], count, median[v])
         else:  # without ties the sums do not depend on the order of rows
-            sum_up(group_sequence, score, m, n[v], total[v], second_total, count, median[v])
+            sum_scores(group_sequence, score, m, n[v], total[v], second_total, count, median[v])
             total[v] += second_total
-        walk(cell_sequence, group_sequence, m, levels, n_levels, steps, packed)
-        unpack(k, bits, word, shift, packed, rank_sums)
+        add_ranks(cell_sequence, group_sequence, m, levels, n_levels, steps, packed)
+        unpack_counters(k, bits, word, shift, packed, rank_sums)
         _add_clusters(
             cluster_starts, cell_group, k, n[v], size, rank_sums, wins, square, cross, shared[v]
         )
@@ -245,7 +247,7 @@ def medians_by_replicate(scores: _Floats, cluster: _Ints, weights: _Floats) -> _
     return out
 
 
-@allocating_nothing
+@njit_without_refcounts
 def _z_of(won: float, pairs: float, variance: float) -> float:
     """Standardise U, with the continuity correction of half a pair; 0 where nothing varies."""
     if math.isnan(variance):
@@ -256,7 +258,7 @@ def _z_of(won: float, pairs: float, variance: float) -> float:
     return (distance - math.copysign(0.5, distance)) / math.sqrt(variance)
 
 
-@allocating_nothing
+@njit_without_refcounts
 def _skewness(clusters_a: float, clusters_b: float, square: float, cube: float) -> float:
     """Skewness of a group's sum when whole clusters are permuted (Mielke and Berry 2007)."""
     total = clusters_a + clusters_b
@@ -268,7 +270,7 @@ def _skewness(clusters_a: float, clusters_b: float, square: float, cube: float) 
     return float(third / (share * square) ** 1.5)
 
 
-@allocating_nothing
+@njit_without_refcounts
 def _rank_square(a: int, b: int, n: _Floats, cubes: _Floats, tied: _Floats) -> float:
     """Sum of squares of the centred mid-ranks among two groups: ``(N³ - Σ t³) / 12``."""
     total = n[a] + n[b]
@@ -276,7 +278,7 @@ def _rank_square(a: int, b: int, n: _Floats, cubes: _Floats, tied: _Floats) -> f
     return float((total * total * total - ties) / 12.0)
 
 
-@allocating_nothing
+@njit_without_refcounts
 def _variance_between(
     a: int, b: int, n: _Floats, squared: _Floats, ranks: float, square: _Floats
 ) -> float:
@@ -296,7 +298,7 @@ def _variance_between(
     return float((term_a + term_b) / remaining_fraction * scale * scale)
 
 
-@allocating_nothing
+@njit_without_refcounts
 def _variance_within(
     a: int, b: int, n: _Floats, clusters: float, square: _Floats, cross: _Floats
 ) -> float:

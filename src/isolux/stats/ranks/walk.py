@@ -12,19 +12,19 @@ import numpy.typing as npt
 from isolux.io.kernels import njit
 
 _Ints = npt.NDArray[np.int64]
-_Places = npt.NDArray[np.uint32]  # unsigned: no check for negative indices
+_Indices = npt.NDArray[np.uint32]  # unsigned: no check for negative indices
 _Floats = npt.NDArray[np.float64]
 _Words = npt.NDArray[np.uint64]
 
 _BLOCK = 128  # units between two stored counts, from which the median is searched
 
 
-allocating_nothing = njit(nogil=True, _nrt=False)
+njit_without_refcounts = njit(nogil=True, _nrt=False)
 """Compile without counting references, which makes small functions several times faster."""
 
 
-@allocating_nothing
-def one_each(first: _Places) -> bool:
+@njit_without_refcounts
+def is_one_cell_per_unit(first: _Indices) -> bool:
     """Check whether every unit is in one cell: unit u in ``cell[u]``."""
     for u in range(len(first)):  # noqa: SIM110 - numba compiles no generators
         if first[u] != u:
@@ -32,16 +32,16 @@ def one_each(first: _Places) -> bool:
     return True
 
 
-@allocating_nothing
-def line_up(
-    order: _Places,
+@njit_without_refcounts
+def list_cells(
+    order: _Indices,
     n_scored: int,
     sorted_scores: _Floats,
-    first_cell: _Places,
-    cell: _Places,
-    cell_group: _Places,
-    cell_sequence: _Places,
-    group_sequence: _Places,
+    first_cell: _Indices,
+    cell: _Indices,
+    cell_group: _Indices,
+    cell_sequence: _Indices,
+    group_sequence: _Indices,
     score: _Floats,
     has_one_cell_each: bool,
 ) -> int:
@@ -63,9 +63,9 @@ def line_up(
     return m
 
 
-@allocating_nothing
-def sum_up(
-    group: _Places,
+@njit_without_refcounts
+def sum_scores(
+    group: _Indices,
     score: _Floats,
     m: int,
     n: _Floats,
@@ -97,9 +97,9 @@ def sum_up(
             count[2, g] = n_after
 
 
-@allocating_nothing
+@njit_without_refcounts
 def _add_middle(
-    group: _Places,
+    group: _Indices,
     score: _Floats,
     start: int,
     stop: int,
@@ -119,7 +119,7 @@ def _add_middle(
                 median[g] = 0.5 * (median[g] + score[i])
 
 
-@allocating_nothing
+@njit_without_refcounts
 def find_levels(score: _Floats, m: int, levels: _Ints) -> int:
     """Write the start of each run of equal scores, and the end; return the number of runs."""
     n_levels = 0
@@ -131,13 +131,13 @@ def find_levels(score: _Floats, m: int, levels: _Ints) -> int:
     return n_levels
 
 
-@allocating_nothing
+@njit_without_refcounts
 def add_ties(
-    group: _Places,
+    group: _Indices,
     levels: _Ints,
     n_levels: int,
     level_counts: _Floats,
-    touched_groups: _Places,
+    touched_groups: _Indices,
     cubes: _Floats,
     tied: _Floats,
 ) -> None:
@@ -164,8 +164,8 @@ def add_ties(
             level_counts[touched_groups[t]] = 0.0
 
 
-@allocating_nothing
-def pack(k: int, bound: int, word: _Places, shift: _Words) -> tuple[int, int]:
+@njit_without_refcounts
+def pack_counters(k: int, bound: int, word: _Indices, shift: _Words) -> tuple[int, int]:
     """Assign groups to fields of 64-bit words; return the number of words, and bits per group."""
     bits = 1
     while (1 << bits) <= bound:
@@ -177,10 +177,10 @@ def pack(k: int, bound: int, word: _Places, shift: _Words) -> tuple[int, int]:
     return (k + fields - 1) // fields, bits
 
 
-@allocating_nothing
-def walk(
-    cell_sequence: _Places,
-    group: _Places,
+@njit_without_refcounts
+def add_ranks(
+    cell_sequence: _Indices,
+    group: _Indices,
     m: int,
     levels: _Ints,
     n_levels: int,
@@ -215,9 +215,9 @@ def walk(
             _add_ranks_one_word(cell_sequence, group, m, steps[last_word], packed[last_word])
 
 
-@allocating_nothing
+@njit_without_refcounts
 def _add_ranks_one_word(
-    cell_sequence: _Places, group: _Places, m: int, steps: _Words, packed: _Words
+    cell_sequence: _Indices, group: _Indices, m: int, steps: _Words, packed: _Words
 ) -> None:
     cumulative = np.uint64(0)
     for i in range(m):
@@ -226,10 +226,10 @@ def _add_ranks_one_word(
         cumulative += step + step
 
 
-@allocating_nothing
+@njit_without_refcounts
 def _add_ranks_two_words(
-    cell_sequence: _Places,
-    group: _Places,
+    cell_sequence: _Indices,
+    group: _Indices,
     m: int,
     steps: _Words,
     second_steps: _Words,
@@ -245,10 +245,10 @@ def _add_ranks_two_words(
         second_cumulative += second_steps[g] + second_steps[g]
 
 
-@allocating_nothing
+@njit_without_refcounts
 def _add_tied_ranks_one_word(
-    cell_sequence: _Places,
-    group: _Places,
+    cell_sequence: _Indices,
+    group: _Indices,
     levels: _Ints,
     n_levels: int,
     steps: _Words,
@@ -265,10 +265,10 @@ def _add_tied_ranks_one_word(
         cumulative += level_sum + level_sum
 
 
-@allocating_nothing
+@njit_without_refcounts
 def _add_tied_ranks_two_words(
-    cell_sequence: _Places,
-    group: _Places,
+    cell_sequence: _Indices,
+    group: _Indices,
     levels: _Ints,
     n_levels: int,
     steps: _Words,
@@ -289,9 +289,9 @@ def _add_tied_ranks_two_words(
         second_cumulative += second_level_sum + second_level_sum
 
 
-@allocating_nothing
-def unpack(
-    k: int, bits: int, word: _Places, shift: _Words, packed: _Words, rank_sums: _Floats
+@njit_without_refcounts
+def unpack_counters(
+    k: int, bits: int, word: _Indices, shift: _Words, packed: _Words, rank_sums: _Floats
 ) -> None:
     """Unpack the words into doubled rank sums ``[q, g]``."""
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolux.stats.deviates import Difference
-from isolux.stats.differences import of_means
-from isolux.stats.sampling import Strata, inner
+from isolux.stats.differences import mean_difference
+from isolux.stats.sampling import Strata, stratified_row_products
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.weighted_means import weighted_means
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class RankWeights:
     """The sampling design of units.
 
     ``weight [n]`` above 0, ``cluster [n]`` from 0, ``strata`` of the clusters, or None.
@@ -47,7 +47,7 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedPair:
+class WeightedRankTest:
     """``superiority``: how often a person of the first scores higher, ties half; ``p`` two-sided.
 
     ``p`` is 1 where all scores are equal, and NaN where both groups are one cluster.
@@ -73,8 +73,8 @@ def weighted_median(scores: FloatArray, weight: FloatArray) -> float:
 
 
 def compare_weighted(
-    scores: FloatArray, groups: tuple[IntArray, IntArray], weights: Weights
-) -> WeightedPair:
+    scores: FloatArray, groups: tuple[IntArray, IntArray], weights: RankWeights
+) -> WeightedRankTest:
     """Compare the ranks of two groups.
 
     Shapes: ``scores`` [n], ``groups`` [a].
@@ -86,11 +86,13 @@ def compare_weighted(
     codes, cluster = np.unique(weights.cluster[unit], return_inverse=True)
     strata = weights.strata
     if strata is not None:
-        strata = replace(strata, of=strata.of[codes])
+        strata = replace(strata, stratum_index=strata.stratum_index[codes])
     entries = _PairEntries(group, cluster, len(codes))
     sums = entries.sums(weight * rank), entries.sums(weight), entries.sums(weight**2)
-    stratum_index = np.zeros(len(unit), dtype=np.int64) if strata is None else strata.of[cluster]
-    rank_means = weighted_means(sums, strata, 0.0, shares=False)
+    stratum_index = (
+        np.zeros(len(unit), dtype=np.int64) if strata is None else strata.stratum_index[cluster]
+    )
+    rank_means = weighted_means(sums, strata, 0.0, is_proportion=False)
     weighted_residuals = rank - _stratum_means(stratum_index, rank, weight)
     intracluster_correlation = _intracluster_correlation(
         entries, rank - _stratum_means(stratum_index, rank, np.ones(len(rank)))
@@ -98,18 +100,18 @@ def compare_weighted(
     means = _floor_at_pooled_variance(
         rank_means, weight, weighted_residuals, intracluster_correlation
     )
-    a, b = (means.at(np.array([k])) for k in (0, 1))
+    a, b = (means.take(np.array([k])) for k in (0, 1))
     superiority = 0.5 + float((a.value - b.value).item())
     if np.ptp(score) == 0:
-        return WeightedPair(0.5, 1.0)
+        return WeightedRankTest(0.5, 1.0)
     if len(codes) < 2:
-        return WeightedPair(superiority, float("nan"))
+        return WeightedRankTest(superiority, float("nan"))
     residual_rows = [
         (sums[0][[k]] - sums[1][[k]] * means.value[k]) / sums[1][[k]].sum() for k in (0, 1)
     ]
-    covariance = inner(residual_rows[0], residual_rows[1], strata)
-    difference = of_means(a, b, covariance, np.zeros(1), alike=False)
-    return WeightedPair(superiority, _student_p(superiority - 0.5, difference))
+    covariance = stratified_row_products(residual_rows[0], residual_rows[1], strata)
+    difference = mean_difference(a, b, covariance, np.zeros(1), floor_variances=False)
+    return WeightedRankTest(superiority, _student_p(superiority - 0.5, difference))
 
 
 def _student_p(offset: float, difference: Difference) -> float:
@@ -119,7 +121,7 @@ def _student_p(offset: float, difference: Difference) -> float:
     standard_error = float(difference.standard_error.item())
     if standard_error <= 0.0:
         return float("nan")
-    return float(2.0 * stdtr(float(difference.freedom.item()), -abs(offset) / standard_error))
+    return float(2.0 * stdtr(float(difference.dof.item()), -abs(offset) / standard_error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +130,14 @@ class _PairEntries:
 
     group: IntArray
     cluster: IntArray
-    clusters: int
+    n_clusters: int
 
     def sums(self, x: FloatArray) -> csr_array:
         """Sum entries by group and cluster: ``[2, c]``."""
         from scipy.sparse import coo_array, csr_array
 
         coordinates = self.group, self.cluster
-        sums = csr_array(coo_array((x, coordinates), shape=(2, self.clusters)))
+        sums = csr_array(coo_array((x, coordinates), shape=(2, self.n_clusters)))
         sums.sum_duplicates()
         return sums
 
@@ -158,8 +160,10 @@ def _stratum_means(stratum_index: IntArray, rank: FloatArray, weight: FloatArray
 
 def _intracluster_correlation(entries: _PairEntries, residuals: FloatArray) -> float:
     """Estimate the intracluster correlation of unweighted ranks: 0 to 1."""
-    n = np.bincount(entries.cluster, minlength=entries.clusters).astype(np.float64)
-    squared_sums = np.bincount(entries.cluster, weights=residuals, minlength=entries.clusters) ** 2
+    n = np.bincount(entries.cluster, minlength=entries.n_clusters).astype(np.float64)
+    squared_sums = (
+        np.bincount(entries.cluster, weights=residuals, minlength=entries.n_clusters) ** 2
+    )
     products = float(squared_sums.sum() - (residuals**2).sum())
     pairs = float((n * (n - 1.0)).sum()) * float((residuals**2).mean())
     return float(np.clip(products / pairs, 0.0, 1.0)) if pairs > 0 else 0.0
@@ -171,6 +175,8 @@ def _floor_at_pooled_variance(
     """Raise variances to those by the pooled rank variance and intracluster correlation."""
     row_variance = float((weight**2 * residuals**2).sum() / (weight**2).sum())
     pooled_variance = (
-        row_variance / means.units * (1.0 + intracluster_correlation * (means.size - 1.0))
+        row_variance
+        / means.n_units
+        * (1.0 + intracluster_correlation * (means.kish_cluster_size - 1.0))
     )
     return replace(means, variance=np.maximum(means.variance, pooled_variance))

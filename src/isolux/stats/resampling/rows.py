@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.drawn_design import DrawnDesign
+from isolux.stats.drawn_design import SurveyClusterSums
 from isolux.stats.statistic import (
     DetectionStatistic,
     FloatArray,
     IntArray,
-    Pairs,
     PairStatistic,
     Ranking,
     RankStatistic,
-    Weighted,
+    UnitPairs,
+    WeightedValue,
 )
-from isolux.stats.weighted_means import HALF
-from isolux.stats.weights import blocks, in_parts
+from isolux.stats.weighted_means import TWO_WAY_WEIGHT
+from isolux.stats.weights import draw_weight_batches, seeded_blocks
 from isolux.vocabulary.spec import Bootstrap
 
 
@@ -35,29 +35,29 @@ class PairSample:
 
     Parameters
     ----------
-    design : DrawnDesign
+    survey_sums : SurveyClusterSums
     weight : [c] float
-    unit_of : [c] int
+    unit_index : [c] int
         One unit of each cluster.
     """
 
-    design: DrawnDesign
+    survey_sums: SurveyClusterSums
     weight: FloatArray
-    unit_of: IntArray
+    unit_index: IntArray
 
-    def drawn(self, rng: np.random.Generator, replicates: int) -> Iterator[FloatArray]:
+    def draw_weights(self, rng: np.random.Generator, replicates: int) -> Iterator[FloatArray]:
         """Draw replicate weights of clusters, ``[c, batch]``."""
-        if self.design.calibration is not None:
-            for unit_weights in self.design.replicates_of_units(rng, replicates):
-                yield unit_weights[self.unit_of]
+        if self.survey_sums.calibration is not None:
+            for unit_weights in self.survey_sums.draw_unit_weights(rng, replicates):
+                yield unit_weights[self.unit_index]
             return
-        for cluster_weights in self.design.times(rng, replicates):
+        for cluster_weights in self.survey_sums.draw_cluster_weights(rng, replicates):
             yield self.weight[:, None] * cluster_weights
 
 
 def replicate_pairs(
     statistics: list[PairStatistic],
-    pairs: Pairs,
+    pairs: UnitPairs,
     n_clusters: int,
     bootstrap: Bootstrap,
     sample: PairSample | None = None,
@@ -68,13 +68,13 @@ def replicate_pairs(
     """
     estimates = np.full(len(statistics), np.nan)
     replicates = np.full((len(statistics), bootstrap.replicates), np.nan)
-    if not len(pairs.genuine):
+    if not len(pairs.is_genuine):
         return estimates, replicates
     observed_weights = np.ones(n_clusters) if sample is None else sample.weight
     estimates[:] = [float(statistic(pairs, observed_weights)) for statistic in statistics]
     start = 0
-    for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
-        for weights in _of_clusters(rng, size, n_clusters, bootstrap, sample):
+    for rng, size in seeded_blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
+        for weights in _draw_pair_weights(rng, size, n_clusters, bootstrap, sample):
             columns = slice(start, start + weights.shape[1])
             for s, statistic in enumerate(statistics):
                 replicates[s, columns] = statistic(pairs, weights)
@@ -82,7 +82,7 @@ def replicate_pairs(
     return estimates, replicates
 
 
-def _of_clusters(
+def _draw_pair_weights(
     rng: np.random.Generator,
     n_replicates: int,
     n_clusters: int,
@@ -91,13 +91,15 @@ def _of_clusters(
 ) -> Iterator[FloatArray]:
     """Draw replicate weights of clusters for pairs, ``[c, batch]``."""
     if sample is not None:
-        yield from sample.drawn(rng, n_replicates)
+        yield from sample.draw_weights(rng, n_replicates)
         return
-    yield from in_parts(bootstrap.weights, rng, np.ones(n_clusters, dtype=np.int64), n_replicates)
+    yield from draw_weight_batches(
+        bootstrap.weights, rng, np.ones(n_clusters, dtype=np.int64), n_replicates
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RowStatistic:
     """A statistic of single rows, its rows, and their clusters and groups.
 
     Parameters
@@ -106,7 +108,7 @@ class Ranked:
     rows : [n, k] float
         ``statistic.columns(evidence)``.
     cluster_of_row : [n] int
-    rows_of_group : list of [m] int
+    rows_by_group : list of [m] int
         The rows of each group.
     unit_of_row : [n] int, optional
         Of a survey sample.
@@ -115,138 +117,142 @@ class Ranked:
     statistic: RankStatistic
     rows: FloatArray
     cluster_of_row: IntArray
-    rows_of_group: list[IntArray]
+    rows_by_group: list[IntArray]
     unit_of_row: IntArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicatedRanks:
+class EvaluatedRows:
     """Estimates and replicates of a statistic of single rows.
 
     Parameters
     ----------
     value : [g] float
-    drawn : [g, r] float
+    replicates : [g, r] float
         Replicates.
-    units : [g, r + 1] float
+    total_weights : [g, r + 1] float
         Total weight of each group's rows, observed and then in each replicate.
     """
 
     value: FloatArray
-    drawn: FloatArray
-    units: FloatArray
+    replicates: FloatArray
+    total_weights: FloatArray
 
-    def halved(self) -> ReplicatedRanks:
+    def halve_deviations(self) -> EvaluatedRows:
         """Rescale replicates of two-way clustering, whose weights have half of each deviation."""
-        estimates, observed_weights = self.value[:, None], self.units[:, :1]
-        replicates = estimates + (self.drawn - estimates) / HALF
-        return ReplicatedRanks(
-            self.value, replicates, observed_weights + (self.units - observed_weights) / HALF
+        estimates, observed_weights = self.value[:, None], self.total_weights[:, :1]
+        replicates = estimates + (self.replicates - estimates) / TWO_WAY_WEIGHT
+        return EvaluatedRows(
+            self.value,
+            replicates,
+            observed_weights + (self.total_weights - observed_weights) / TWO_WAY_WEIGHT,
         )
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _GroupRows:
     """One statistic of one group: the indices and factors of its rows' weights."""
 
-    value: Weighted
-    at: IntArray
+    evaluate_rows: WeightedValue
+    weight_rows: IntArray
     factor: FloatArray | None
     mean: float
 
-    def sizes(self, n: int) -> FloatArray:
+    def row_multipliers(self, n: int) -> FloatArray:
         """Return the factor of each of n weights in the total weight of the group's rows."""
-        return np.bincount(self.at, weights=self.factor, minlength=n).astype(np.float64)
+        return np.bincount(self.weight_rows, weights=self.factor, minlength=n).astype(np.float64)
 
-    def of(self, weights: FloatArray) -> FloatArray:
+    def evaluate(self, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [c, r]``."""
         if self.factor is None and self.mean == 1.0:
-            return self.value(weights, self.at)
-        row_weights = weights[self.at]
+            return self.evaluate_rows(weights, self.weight_rows)
+        row_weights = weights[self.weight_rows]
         if self.factor is not None:
             row_weights *= self.factor[:, None]
         row_weights /= self.mean
-        return self.value(row_weights, None)
+        return self.evaluate_rows(row_weights, None)
 
 
 def replicate_ranks(
-    row_statistics: Sequence[Ranked],
+    row_statistics: Sequence[RowStatistic],
     n_clusters: int,
     bootstrap: Bootstrap,
-    sample: DrawnDesign | None = None,
-) -> list[ReplicatedRanks]:
+    sample: SurveyClusterSums | None = None,
+) -> list[EvaluatedRows]:
     """Evaluate statistics of single rows on the data and on resampled clusters."""
     evaluations = [
-        _nothing(len(row_statistic.rows_of_group), bootstrap.replicates)
+        _empty_result(len(row_statistic.rows_by_group), bootstrap.replicates)
         for row_statistic in row_statistics
     ]
-    group_rows: list[tuple[int, int, _Held]] = []
+    group_rows: list[tuple[int, int, _GroupRows]] = []
     for k, row_statistic in enumerate(row_statistics):
         unit_weights = np.ones(len(row_statistic.rows))
         if sample is not None:
             unit_weights = sample.unit_weight[row_statistic.unit_of_row]
-        for group_index, members in enumerate(row_statistic.rows_of_group):
+        for group_index, members in enumerate(row_statistic.rows_by_group):
             if len(members):
                 # A group's weights sum to its number of rows, as quantiles count rows.
                 mean = 1.0 if sample is None else float(unit_weights[members].mean())
-                group = _held(row_statistic, members, sample, mean)
-                evaluations[k].value[group_index] = group.value(
+                group = _select_group_rows(row_statistic, members, sample, mean)
+                evaluations[k].value[group_index] = group.evaluate_rows(
                     unit_weights[members][:, None] / mean, None
                 )[0]
-                evaluations[k].units[group_index, 0] = unit_weights[members].sum()
+                evaluations[k].total_weights[group_index, 0] = unit_weights[members].sum()
                 group_rows.append((k, group_index, group))
     start = 0
-    for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
-        for weights in _weights(rng, size, n_clusters, bootstrap, sample):
+    for rng, size in seeded_blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
+        for weights in _draw_row_weights(rng, size, n_clusters, bootstrap, sample):
             columns = slice(start, start + weights.shape[1])
             for k, group_index, group in group_rows:
-                evaluations[k].drawn[group_index, columns] = group.of(weights)
-                evaluations[k].units[group_index, 1:][columns] = group.sizes(len(weights)) @ weights
+                evaluations[k].replicates[group_index, columns] = group.evaluate(weights)
+                evaluations[k].total_weights[group_index, 1:][columns] = (
+                    group.row_multipliers(len(weights)) @ weights
+                )
             start += weights.shape[1]
-    if sample is not None and sample.ways is not None:
-        return [row_statistic.halved() for row_statistic in evaluations]
+    if sample is not None and sample.other_clusterings is not None:
+        return [row_statistic.halve_deviations() for row_statistic in evaluations]
     return evaluations
 
 
-def _nothing(groups: int, replicates: int) -> ReplicatedRanks:
-    return ReplicatedRanks(
+def _empty_result(groups: int, replicates: int) -> EvaluatedRows:
+    return EvaluatedRows(
         np.full(groups, np.nan),
         np.full((groups, replicates), np.nan),
         np.zeros((groups, replicates + 1)),
     )
 
 
-def _held(
-    row_statistic: Ranked, members: IntArray, sample: DrawnDesign | None, mean: float
-) -> _Held:
-    evaluate = row_statistic.statistic.of(row_statistic.rows[members])
+def _select_group_rows(
+    row_statistic: RowStatistic, members: IntArray, sample: SurveyClusterSums | None, mean: float
+) -> _GroupRows:
+    evaluate = row_statistic.statistic.build_value(row_statistic.rows[members])
     if sample is None or row_statistic.unit_of_row is None:
-        return _Held(evaluate, row_statistic.cluster_of_row[members], None, mean)
+        return _GroupRows(evaluate, row_statistic.cluster_of_row[members], None, mean)
     unit_rows = row_statistic.unit_of_row[members]
     if sample.calibration is not None:  # units have weights of their own
-        return _Held(evaluate, unit_rows, None, mean)
+        return _GroupRows(evaluate, unit_rows, None, mean)
     weight_rows = (
         row_statistic.cluster_of_row[members]
-        if sample.ways is None
-        else sample.cell_of_unit[unit_rows]
+        if sample.other_clusterings is None
+        else sample.unit_cell_index[unit_rows]
     )
-    return _Held(evaluate, weight_rows, sample.unit_weight[unit_rows], mean)
+    return _GroupRows(evaluate, weight_rows, sample.unit_weight[unit_rows], mean)
 
 
-def _weights(
+def _draw_row_weights(
     rng: np.random.Generator,
     n_replicates: int,
     n_clusters: int,
     bootstrap: Bootstrap,
-    sample: DrawnDesign | None,
+    sample: SurveyClusterSums | None,
 ) -> Iterator[FloatArray]:
     """Draw weights of clusters, of two-way cells or, calibrated, of units: ``[c, batch]``."""
     if sample is None:
         multiplicity = np.ones(n_clusters, dtype=np.int64)
-        return in_parts(bootstrap.weights, rng, multiplicity, n_replicates)
+        return draw_weight_batches(bootstrap.weights, rng, multiplicity, n_replicates)
     if sample.calibration is not None:
-        return sample.replicates_of_units(rng, n_replicates)
-    return sample.times(rng, n_replicates)
+        return sample.draw_unit_weights(rng, n_replicates)
+    return sample.draw_cluster_weights(rng, n_replicates)
 
 
 def replicate_rankings(
@@ -256,24 +262,24 @@ def replicate_rankings(
     n_clusters: int,
     bootstrap: Bootstrap,
     *,
-    common: float | None = None,
+    common_count: float | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Evaluate statistics of each group's detections on the data and on resampled clusters.
 
     Shapes: ``peers`` [p]; returns ``value`` [g, s], ``replicates`` [g, s, r].
     """
     unit_weights = np.ones((n_clusters, 1))
-    n_normalised = sum(statistic.normalised for statistic, _ in statistics)
-    has_people = _counts(rankings, unit_weights, n_normalised)[:, 0] > 0
-    estimates = _evaluate_rankings(statistics, rankings, (peers, has_people, common), unit_weights)[
-        ..., 0
-    ]
+    n_normalised = sum(statistic.is_normalised for statistic, _ in statistics)
+    has_people = _class_counts(rankings, unit_weights, n_normalised)[:, 0] > 0
+    estimates = _evaluate_rankings(
+        statistics, rankings, (peers, has_people, common_count), unit_weights
+    )[..., 0]
     replicates = np.full((*estimates.shape, bootstrap.replicates), np.nan)
     start = 0
     for cluster_weights in _draw_all_weights(n_clusters, bootstrap):
         weights = np.ascontiguousarray(cluster_weights.T).T  # weights of a replicate are contiguous
         batch_values = _evaluate_rankings(
-            statistics, rankings, (peers, has_people, common), weights
+            statistics, rankings, (peers, has_people, common_count), weights
         )
         replicates[..., start : start + weights.shape[1]] = batch_values
         start += weights.shape[1]
@@ -283,15 +289,15 @@ def replicate_rankings(
 def _draw_all_weights(n_clusters: int, bootstrap: Bootstrap) -> Iterator[FloatArray]:
     """Draw the weights of all replicates in batches: ``[n_clusters, batch]``."""
     multiplicity = np.ones(n_clusters, dtype=np.int64)
-    for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
-        yield from in_parts(bootstrap.weights, rng, multiplicity, size)
+    for rng, size in seeded_blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
+        yield from draw_weight_batches(bootstrap.weights, rng, multiplicity, size)
 
 
-def _counts(rankings: list[Ranking], weights: FloatArray, n_normalised: int) -> FloatArray:
+def _class_counts(rankings: list[Ranking], weights: FloatArray, n_normalised: int) -> FloatArray:
     """Weight of each group's people by class: ``[g, r, K]``; empty if no statistic needs it."""
-    from isolux.stats.precision_recall import people_of_classes
+    from isolux.stats.precision_recall import class_weights
 
-    counts = [people_of_classes(ranking, weights) for ranking in rankings if n_normalised]
+    counts = [class_weights(ranking, weights) for ranking in rankings if n_normalised]
     return np.stack(counts) if counts else np.zeros((len(rankings), weights.shape[1], 0))
 
 
@@ -306,12 +312,14 @@ def _evaluate_rankings(
     out = np.full((len(rankings), len(statistics), weights.shape[1]), np.nan)
     statistics_by_table: dict[tuple[Any, bool], list[int]] = {}  # statistics with a common table
     for s, (statistic, _) in enumerate(statistics):
-        statistics_by_table.setdefault((statistic.table, statistic.normalised), []).append(s)
-    n_normalised = sum(statistic.normalised for statistic, _ in statistics)
-    counts = _counts(rankings, weights, 0 if common_count is not None else n_normalised)
+        statistics_by_table.setdefault(
+            (statistic.class_values, statistic.is_normalised), []
+        ).append(s)
+    n_normalised = sum(statistic.is_normalised for statistic, _ in statistics)
+    counts = _class_counts(rankings, weights, 0 if common_count is not None else n_normalised)
     for g, ranking in enumerate(rankings):
         for (build_table, normalised), statistic_indices in statistics_by_table.items():
-            overlaps = sorted({t for s in statistic_indices for t in statistics[s][0].overlaps})
+            overlaps = sorted({t for s in statistic_indices for t in statistics[s][0].iou_indices})
             class_counts = None
             if normalised and common_count is not None:
                 class_counts = np.full(
@@ -322,8 +330,10 @@ def _evaluate_rankings(
             table = build_table(ranking, weights, overlaps, class_counts)
             for s in statistic_indices:
                 statistic, k = statistics[s]
-                selected = table[:, :, [overlaps.index(t) for t in statistic.overlaps]]
-                out[g, s] = statistic.mean(selected if k is None else selected[:, k : k + 1])
+                selected = table[:, :, [overlaps.index(t) for t in statistic.iou_indices]]
+                out[g, s] = statistic.average_classes(
+                    selected if k is None else selected[:, k : k + 1]
+                )
     return out
 
 

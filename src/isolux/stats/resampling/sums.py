@@ -8,55 +8,55 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.design import Design, by_columns
-from isolux.stats.drawn_design import DrawnDesign
-from isolux.stats.joint_law import correlated_normals, products
-from isolux.stats.sampling import variance_of_sums
+from isolux.stats.design import ClusterSums, sort_by_column
+from isolux.stats.drawn_design import SurveyClusterSums
+from isolux.stats.joint_law import correlated_normals, cross_products
+from isolux.stats.sampling import covariance_of_sums
 from isolux.stats.statistic import FloatArray, IntArray, SumStatistic
-from isolux.stats.weighted_means import HALF
-from isolux.stats.weights import blocks, in_parts
+from isolux.stats.weighted_means import TWO_WAY_WEIGHT
+from isolux.stats.weights import draw_weight_batches, seeded_blocks
 from isolux.vocabulary.spec import Bootstrap
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-_LONG = 2e9
+_MAX_DRAWN_ENTRIES = 2e9
 """Entries times replicates above which sums are drawn from a normal approximation instead."""
-_SMALL = 500_000
+_MAX_BLOCK_NUMBERS = 500_000
 """Numbers up to which a block of replicates is evaluated at once: batches would cost more."""
 _MAX_COVARIANCE_ROWS = 1000
 """Rows up to which their covariance is cheap compared with the draws that it saves."""
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class StatisticColumns:
     """A statistic of sums, and its columns of the cluster sums."""
 
     statistic: SumStatistic
     start: int
     stop: int
 
-    def value(self, sums: FloatArray) -> FloatArray:
+    def evaluate(self, sums: FloatArray) -> FloatArray:
         """Compute values ``[g, r]`` from sums ``[g, n_columns, r]``."""
-        return self.statistic.finish(self.own(sums))
+        return self.statistic.finish(self.select_columns(sums))
 
-    def replicated(self, sums: FloatArray, first: int) -> FloatArray:
+    def evaluate_replicates(self, sums: FloatArray, first: int) -> FloatArray:
         """Compute values from resampled sums; ``first`` is the number of the first replicate."""
-        finish_replicates = self.statistic.drawn
+        finish_replicates = self.statistic.finish_replicates
         return (
-            self.value(sums)
+            self.evaluate(sums)
             if finish_replicates is None
-            else finish_replicates(self.own(sums), first)
+            else finish_replicates(self.select_columns(sums), first)
         )
 
-    def own(self, sums: FloatArray) -> FloatArray:
+    def select_columns(self, sums: FloatArray) -> FloatArray:
         """Select the statistic's columns of sums ``[g, n_columns, r]``: ``[g, r, k]``."""
         return np.ascontiguousarray(np.moveaxis(sums[:, self.start : self.stop], 1, -1))
 
 
 def replicate_sums(
-    cluster_sums: Design, measures: list[Columns], bootstrap: Bootstrap
+    cluster_sums: ClusterSums, measures: list[StatisticColumns], bootstrap: Bootstrap
 ) -> FloatArray:
     """Evaluate statistics of sums on resampled clusters.
 
@@ -66,61 +66,67 @@ def replicate_sums(
     if _needs_normal_approximation(cluster_sums, measures, bootstrap.replicates):
         sums = _normal_sums(cluster_sums, bootstrap)
         for j, measure in enumerate(measures):
-            replicates[:, j] = measure.value(sums)
+            replicates[:, j] = measure.evaluate(sums)
         return replicates
     start = 0
     residual_rows = _calibration_residuals(cluster_sums)
     resampled_sums = cluster_sums
-    if isinstance(cluster_sums, DrawnDesign) and cluster_sums.ways is not None:
-        resampled_sums = cluster_sums.ways[1]
-    resampled_sums = by_columns(resampled_sums)  # once for all batches
-    for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
-        weight_batches = _drawn(rng, cluster_sums, size, bootstrap)
-        if max(resampled_sums.matrix.shape) * size <= _SMALL:
+    if isinstance(cluster_sums, SurveyClusterSums) and cluster_sums.other_clusterings is not None:
+        resampled_sums = cluster_sums.other_clusterings[1]
+    resampled_sums = sort_by_column(resampled_sums)  # once for all batches
+    for rng, size in seeded_blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
+        weight_batches = _draw_cluster_weights(rng, cluster_sums, size, bootstrap)
+        if max(resampled_sums.matrix.shape) * size <= _MAX_BLOCK_NUMBERS:
             weight_batches = iter([np.hstack(list(weight_batches))])
         for cluster_weights in weight_batches:
             if residual_rows is not None:
                 sums = _calibrated_sums(cluster_sums, residual_rows, cluster_weights)
             else:
-                sums = resampled_sums.sums(cluster_weights)
+                sums = resampled_sums.weighted_sums(cluster_weights)
             for j, measure in enumerate(measures):
-                replicates[:, j, start : start + cluster_weights.shape[1]] = measure.replicated(
-                    sums, start
+                replicates[:, j, start : start + cluster_weights.shape[1]] = (
+                    measure.evaluate_replicates(sums, start)
                 )
             start += cluster_weights.shape[1]
-    if isinstance(cluster_sums, DrawnDesign) and cluster_sums.ways is not None:
+    if isinstance(cluster_sums, SurveyClusterSums) and cluster_sums.other_clusterings is not None:
         observed_sums = cluster_sums.totals()[:, :, None]
-        estimates = np.stack([measure.value(observed_sums) for measure in measures], axis=1)
+        estimates = np.stack([measure.evaluate(observed_sums) for measure in measures], axis=1)
         replicates = (
-            estimates + (replicates - estimates) / HALF
+            estimates + (replicates - estimates) / TWO_WAY_WEIGHT
         )  # replicates have half of each clustering's deviation
     return replicates
 
 
-def _drawn(
-    rng: np.random.Generator, cluster_sums: Design, n_replicates: int, bootstrap: Bootstrap
+def _draw_cluster_weights(
+    rng: np.random.Generator, cluster_sums: ClusterSums, n_replicates: int, bootstrap: Bootstrap
 ) -> Iterator[FloatArray]:
     """Draw replicate weights of distinct clusters, ``[n_distinct, batch]``."""
-    if isinstance(cluster_sums, DrawnDesign):
-        return cluster_sums.times(rng, n_replicates)
-    return in_parts(bootstrap.weights, rng, cluster_sums.copies, n_replicates)
+    if isinstance(cluster_sums, SurveyClusterSums):
+        return cluster_sums.draw_cluster_weights(rng, n_replicates)
+    return draw_weight_batches(bootstrap.weights, rng, cluster_sums.multiplicity, n_replicates)
 
 
-def _calibration_residuals(cluster_sums: Design) -> csr_array | None:
+def _calibration_residuals(cluster_sums: ClusterSums) -> csr_array | None:
     """Return residual contributions of clusters after calibration; None: not calibrated."""
-    if not isinstance(cluster_sums, DrawnDesign) or cluster_sums.calibration is None:
+    if not isinstance(cluster_sums, SurveyClusterSums) or cluster_sums.calibration is None:
         return None
     # With two-way clustering, of its cells.
-    return _left(cluster_sums if cluster_sums.ways is None else cluster_sums.ways[1])
+    return _residuals(
+        cluster_sums
+        if cluster_sums.other_clusterings is None
+        else cluster_sums.other_clusterings[1]
+    )
 
 
-def _left(survey_sums: DrawnDesign) -> csr_array:
+def _residuals(survey_sums: SurveyClusterSums) -> csr_array:
     assert survey_sums.calibration is not None  # noqa: S101 - callers ask of calibrated designs
-    return survey_sums.calibration.left(survey_sums.matrix, np.arange(survey_sums.matrix.shape[0]))
+    return survey_sums.calibration.residuals(
+        survey_sums.matrix, np.arange(survey_sums.matrix.shape[0])
+    )
 
 
 def _calibrated_sums(
-    cluster_sums: Design, residual_rows: csr_array, cluster_weights: FloatArray
+    cluster_sums: ClusterSums, residual_rows: csr_array, cluster_weights: FloatArray
 ) -> FloatArray:
     """Return sums ``[g, columns, r]`` of replicates with calibrated weights, linearised."""
     deviations = np.asarray(residual_rows @ (cluster_weights - 1.0)).reshape(
@@ -132,14 +138,14 @@ def _calibrated_sums(
     return np.asarray(np.maximum(cluster_sums.totals()[:, :, None] + deviations, lower_bounds))
 
 
-def _lower_bounds(cluster_sums: Design) -> FloatArray:
+def _lower_bounds(cluster_sums: ClusterSums) -> FloatArray:
     """Return the lower bound of each sum: 0 without negative contributions, ``[rows]``."""
     smallest_entries = np.asarray(cluster_sums.matrix.min(axis=1).toarray()).ravel()
     return np.where(smallest_entries < 0.0, -np.inf, 0.0)
 
 
 def _needs_normal_approximation(
-    cluster_sums: Design, measures: list[Columns], replicates: int
+    cluster_sums: ClusterSums, measures: list[StatisticColumns], replicates: int
 ) -> bool:
     """Check whether resampling would take too long, and all statistics are means."""
     rows = cluster_sums.matrix.shape[0]
@@ -147,21 +153,21 @@ def _needs_normal_approximation(
     return (
         are_all_means
         and rows <= _MAX_COVARIANCE_ROWS
-        and cluster_sums.matrix.nnz * replicates > _LONG
+        and cluster_sums.matrix.nnz * replicates > _MAX_DRAWN_ENTRIES
     )
 
 
-def _normal_sums(cluster_sums: Design, bootstrap: Bootstrap) -> FloatArray:
+def _normal_sums(cluster_sums: ClusterSums, bootstrap: Bootstrap) -> FloatArray:
     """Draw sums ``[g, columns, r]`` from the normal approximation of resampled clusters."""
     totals = cluster_sums.totals()
     flat_totals = totals.ravel()
-    if isinstance(cluster_sums, DrawnDesign):
+    if isinstance(cluster_sums, SurveyClusterSums):
         covariance = np.zeros((cluster_sums.matrix.shape[0],) * 2)
-        for clustering in (cluster_sums, *(cluster_sums.ways or ())[:1]):
-            rows = clustering.matrix if clustering.calibration is None else _left(clustering)
-            covariance = covariance + variance_of_sums(rows, clustering.strata)
+        for clustering in (cluster_sums, *(cluster_sums.other_clusterings or ())[:1]):
+            rows = clustering.matrix if clustering.calibration is None else _residuals(clustering)
+            covariance = covariance + covariance_of_sums(rows, clustering.strata)
     else:
-        covariance = products(cluster_sums.matrix, cluster_sums.copies)
+        covariance = cross_products(cluster_sums.matrix, cluster_sums.multiplicity)
         # Multinomial weights have a fixed sum: minus the outer product of totals over C.
         covariance -= np.outer(flat_totals, flat_totals) / max(cluster_sums.n_clusters, 1)
     deviations = correlated_normals(covariance, bootstrap.replicates, bootstrap.seed)
@@ -169,7 +175,9 @@ def _normal_sums(cluster_sums: Design, bootstrap: Bootstrap) -> FloatArray:
     return np.maximum(sums, _lower_bounds(cluster_sums)[:, None]).reshape(*totals.shape, -1)
 
 
-def jackknife_acceleration(cluster_sums: Design, measure: Columns, groups: IntArray) -> FloatArray:
+def jackknife_acceleration(
+    cluster_sums: ClusterSums, measure: StatisticColumns, groups: IntArray
+) -> FloatArray:
     """Acceleration of BCa intervals by the jackknife over clusters, for each group ``[g]``.
 
     ``sum(d³) / (6 sum(d²)^1.5)`` with d the mean leave-one-out value less each of them (Efron &
@@ -185,7 +193,9 @@ def jackknife_acceleration(cluster_sums: Design, measure: Columns, groups: IntAr
         contributions = np.asarray(group_columns[:, clusters].todense())
         leave_one_out_sums = totals[g, measure.start : measure.stop][:, None] - contributions
         values = measure.statistic.finish(np.ascontiguousarray(leave_one_out_sums.T))
-        multiplicity = np.where(np.isfinite(values), cluster_sums.copies[clusters], 0).astype(float)
+        multiplicity = np.where(np.isfinite(values), cluster_sums.multiplicity[clusters], 0).astype(
+            float
+        )
         if multiplicity.sum() < 2:
             continue
         values = np.nan_to_num(values)

@@ -19,7 +19,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.statistic import FloatArray, RankStatistic, Weighted, at_weights, of_known
+from isolux.stats.statistic import (
+    FloatArray,
+    RankStatistic,
+    WeightedValue,
+    evaluate_at_weights,
+    skip_missing_rows,
+)
 
 _MIN_COMPILED_REPLICATES = 32  # replicates; fewer take less time than importing numba
 
@@ -30,10 +36,10 @@ def auc(scores: FloatArray, positive: npt.NDArray[np.bool_], weights: FloatArray
     Shapes: ``scores`` [m], ``positive`` [m], ``weights`` [m, r]; returns [r].
     """
     area = _build_area(np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=np.bool_))
-    return at_weights(area, weights)
+    return evaluate_at_weights(area, weights)
 
 
-def _build_area(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> Weighted:
+def _build_area(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> WeightedValue:
     order, starts, middles = _levels(scores, positive)
     is_positive = positive[order]
 
@@ -86,8 +92,8 @@ def _area_numpy(
 
 def roc_auc() -> RankStatistic:
     """Make the area under the ROC curve a statistic of two columns of an evidence table."""
-    build_value = of_known(lambda rows: _build_area(rows[:, 0], rows[:, 1] > 0))
-    return RankStatistic(_two_columns, build_value, two_classes=1)
+    build_value = skip_missing_rows(lambda rows: _build_area(rows[:, 0], rows[:, 1] > 0))
+    return RankStatistic(_two_columns, build_value, positive_column=1)
 
 
 def _two_columns(evidence: pl.DataFrame) -> FloatArray:
@@ -96,7 +102,7 @@ def _two_columns(evidence: pl.DataFrame) -> FloatArray:
     return np.column_stack([scores, evidence["is_positive"].cast(pl.Float64).to_numpy() * 2 - 1])
 
 
-def _build_precision(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> Weighted:
+def _build_precision(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> WeightedValue:
     order = np.argsort(-scores, kind="stable")
     falling, is_positive = scores[order], positive[order]
     level_ends = np.append(np.flatnonzero(falling[1:] != falling[:-1]) + 1, len(falling))
@@ -117,5 +123,5 @@ def _build_precision(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> Wei
 
 def average_precision() -> RankStatistic:
     """Make the average precision a statistic of two columns of an evidence table."""
-    build_value = of_known(lambda rows: _build_precision(rows[:, 0], rows[:, 1] > 0))
-    return RankStatistic(_two_columns, build_value, two_classes=1)
+    build_value = skip_missing_rows(lambda rows: _build_precision(rows[:, 0], rows[:, 1] > 0))
+    return RankStatistic(_two_columns, build_value, positive_column=1)

@@ -37,7 +37,7 @@ import numpy.typing as npt
 
 from isolux.stats.statistic import FloatArray, IntArray
 
-STEP = 0.005
+GRID_STEP = 0.005
 """Grid step of the tested gaps: half a percentage point, finer than most gaps are reported."""
 _STARTS_PER_DOUBLING = 16
 """Late starts within each doubling of snapshots: more cost time and hardly gain capital."""
@@ -48,11 +48,11 @@ _MIN_REMAINING_GAPS = 8  # remaining gaps with which the grid is fine enough
 _MIN_GRID_STEP = 1e-9
 _MAX_REFINEMENTS = 12
 _COARSE_STRIDE = 3  # every third grid point where bets have many starts
-_GRID = np.round(np.arange(-1.0 + STEP, 1.0 - STEP / 2, STEP), 10)
+_GRID = np.round(np.arange(-1.0 + GRID_STEP, 1.0 - GRID_STEP / 2, GRID_STEP), 10)
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class SequentialResult:
     """Results of the bets on one gap after every snapshot.
 
     Parameters
@@ -62,15 +62,15 @@ class Watched:
     low, high : [looks] float
         Bounds of the confidence sequence of a constant gap: gaps against which the capital never
         reached the threshold so far. NaN: none remains.
-    change : [looks] float
+    change_e_value : [looks] float
         Smallest capital over all constant gaps: an e-value against "the gap never changed".
     start : int
         The snapshot (from 0) at which the gap most likely began, by the share of the capital.
-    share : float
+    start_share : float
         That start's share of the e-value's capital, 0 to 1.
-    began : (int, int)
+    start_range : (int, int)
         Snapshots between which the gap began, and
-    since : (float, float)
+    gap_range : (float, float)
         its size since then: together a confidence set of "no gap at first, then a constant one". If
         the gap may have begun at the last snapshots, its size is unbounded. Without an alarm, and
         where no such gap remains, NaN and no snapshot (-1).
@@ -79,14 +79,14 @@ class Watched:
     e_value: FloatArray
     low: FloatArray
     high: FloatArray
-    change: FloatArray
+    change_e_value: FloatArray
     start: int
-    share: float
-    began: tuple[int, int]
-    since: tuple[float, float]
+    start_share: float
+    start_range: tuple[int, int]
+    gap_range: tuple[float, float]
 
 
-def differences(first: FloatArray, second: FloatArray) -> FloatArray:
+def pair_cluster_differences(first: FloatArray, second: FloatArray) -> FloatArray:
     """Pair the clusters of one snapshot, so that each difference has the gap as its mean.
 
     Shapes: ``first, second`` [a].
@@ -103,7 +103,7 @@ def differences(first: FloatArray, second: FloatArray) -> FloatArray:
     return np.asarray(block_means[0] - block_means[1])
 
 
-def thinned(
+def thin_by_weight(
     rng: np.random.Generator, weight: FloatArray, max_weight: float
 ) -> npt.NDArray[np.bool_]:
     """Select clusters with probability weight / largest weight, so that all have equal weights.
@@ -119,7 +119,7 @@ def thinned(
     return np.asarray(rng.random(len(weight)) * max_weight < weight)
 
 
-def schedule(n_looks: int) -> tuple[IntArray, FloatArray]:
+def schedule_starts(n_looks: int) -> tuple[IntArray, FloatArray]:
     """List the snapshots (from 0) at which bets start, with weights that do not depend on n."""
     position = np.arange(1, n_looks + 1)
     octave = np.floor(np.log2(position)).astype(np.int64)
@@ -132,9 +132,9 @@ def schedule(n_looks: int) -> tuple[IntArray, FloatArray]:
     return (position[is_start] - 1).astype(np.int64), weight[is_start]
 
 
-def watched(
+def run_sequential_test(
     difference: FloatArray, snapshot_index: IntArray, n_snapshots: int, threshold: float
-) -> Watched:
+) -> SequentialResult:
     """Run the sequential test on the differences of all snapshots.
 
     Shapes: ``difference`` [n], ``snapshot_index`` [n].
@@ -143,7 +143,7 @@ def watched(
         np.int64
     )
     values = np.ascontiguousarray(difference, dtype=np.float64)
-    starts, weights = schedule(n_snapshots)
+    starts, weights = schedule_starts(n_snapshots)
     gaps, max_capital = _search_gaps(values, snapshot_ends, 0, _GRID, threshold)
     capital, final_capital = _run_bets(values, snapshot_ends, starts, weights, np.zeros(1))
     start_capital = weights * final_capital[:, 0]
@@ -152,7 +152,7 @@ def watched(
     start_range, gap_range = (-1, -1), (float("nan"), float("nan"))
     if capital.max() >= threshold:
         start_range, gap_range = _locate_change(values, snapshot_ends, capital[:, 0], threshold)
-    return Watched(
+    return SequentialResult(
         capital[:, 0],
         low,
         high,
@@ -180,7 +180,7 @@ def _locate_change(
     values: FloatArray, snapshot_ends: IntArray, capital: FloatArray, threshold: float
 ) -> tuple[tuple[int, int], tuple[float, float]]:
     """Estimate when a gap began, and its size since then: ranges of a confidence set."""
-    starts, _ = schedule(len(snapshot_ends))
+    starts, _ = schedule_starts(len(snapshot_ends))
     max_capital_so_far = np.maximum.accumulate(capital)
     # The earliest snapshot that a start represents, and the largest capital before it.
     earliest_snapshot = np.concatenate([[0], starts[:-1] + 1])
@@ -262,7 +262,9 @@ def _change_e_value(
     low = gaps[open_gaps[0] - 1] if open_gaps[0] > 0 else -1.0
     high = gaps[open_gaps[-1] + 1] if open_gaps[-1] + 1 < len(gaps) else 1.0
     refined_gaps = np.clip(np.linspace(low, high, _N_REFINED_POINTS), -1.0 + 1e-6, 1.0 - 1e-6)
-    capital, _ = _run_bets(values, snapshot_ends, *schedule(len(snapshot_ends)), refined_gaps)
+    capital, _ = _run_bets(
+        values, snapshot_ends, *schedule_starts(len(snapshot_ends)), refined_gaps
+    )
     inside_capital = np.maximum.accumulate(capital, axis=0).min(axis=1)
     is_outside = np.ones(len(gaps), dtype=np.bool_)
     is_outside[open_gaps] = False

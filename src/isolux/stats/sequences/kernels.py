@@ -14,7 +14,7 @@ from isolux.io.kernels import njit
 
 _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
-_MIN_CAPITAL, _MOST = 1e-280, 1e280
+_MIN_CAPITAL, _MAX_CAPITAL = 1e-280, 1e280
 _MAX_BET_FRACTION = 0.9  # of the largest bet without ruin
 _PRIOR_VARIANCE = 0.25  # of one pseudo-observation of 0 before the first
 
@@ -56,7 +56,7 @@ def capitals(
                     low = -_MAX_BET_FRACTION / (1.0 - gaps[m])
                     bet = min(max(bet, low), high)
                     new_capital = capital[m] * (1.0 + bet * (x - gaps[m]))
-                    capital[m] = min(max(new_capital, _MIN_CAPITAL), _MOST)
+                    capital[m] = min(max(new_capital, _MIN_CAPITAL), _MAX_CAPITAL)
                 count += 1.0
                 deviation = x - mean
                 mean += deviation / count

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.errors import InputError, SpecError
 
-LONGEST = 3
+MAX_SLICE_LENGTH = 3
 """Largest number of attributes of a slice."""
 
 
@@ -51,7 +51,7 @@ class Slices:
     n_rows : int
     mean_error : float
         Of all rows; NaN without rows.
-    looked_into : int
+    n_evaluated : int
         Number of slices evaluated; the bound excluded the others.
     """
 
@@ -62,7 +62,7 @@ class Slices:
     score: FloatArray
     n_rows: int
     mean_error: float
-    looked_into: int
+    n_evaluated: int
 
 
 def worst_slices(
@@ -71,22 +71,22 @@ def worst_slices(
     error: FloatArray,
     cluster: IntArray,
     *,
-    most: int = 4,
+    max_slices: int = 4,
     alpha: float = 0.95,
     min_size: int = 1,
     min_clusters: int = 1,
-    max_length: int = LONGEST,
+    max_length: int = MAX_SLICE_LENGTH,
 ) -> Slices:
     """Find the slices with the highest score among all of up to three attributes.
 
     Shapes: ``rows`` [n, p], ``attribute`` [p], ``error`` [n], ``cluster`` [n].
     """
-    _refuse_settings(most, alpha, max_length)
+    _refuse_settings(max_slices, alpha, max_length)
     has_value, attribute_index, row_errors, cluster = _check_inputs(rows, attribute, error, cluster)
     n, p = has_value.shape
     total = float(row_errors.sum())
-    members = np.full((most, LONGEST), -1, np.int32)
-    ranked_slices = np.zeros((most, 4))
+    members = np.full((max_slices, MAX_SLICE_LENGTH), -1, np.int32)
+    ranked_slices = np.zeros((max_slices, 4))
     counts = np.zeros(2, np.int64)
     if n and p and total > 0:
         from isolux.stats._itemset_kernels import pack_bits
@@ -124,14 +124,16 @@ def worst_slices(
     )
 
 
-def rows_of(rows: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+def slice_membership(
+    rows: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]
+) -> npt.NDArray[np.bool_]:
     """Return the membership of rows in each slice: ``[n, k]``."""
     # Column -1 is true for every row.
     with_all = np.column_stack([rows, np.ones(len(rows), np.bool_)])
     return np.asarray(with_all[:, members].all(axis=2), dtype=np.bool_)
 
 
-def apart(inside: npt.NDArray[np.bool_], max_jaccard: float) -> IntArray:
+def select_distinct_slices(inside: npt.NDArray[np.bool_], max_jaccard: float) -> IntArray:
     """Select slices whose overlap with earlier ones is small: indices ``[m]``, in order.
 
     Shapes: ``inside`` [n, k].
@@ -155,9 +157,11 @@ def _refuse_settings(max_slices: int, alpha: float, max_length: int) -> None:
         raise SpecError(
             "errors have no such weight", expected="alpha above 0, at most 1", found=str(alpha)
         )
-    if not 1 <= max_length <= LONGEST:
+    if not 1 <= max_length <= MAX_SLICE_LENGTH:
         raise SpecError(
-            "no slice has that many attributes", expected=f"1 to {LONGEST}", found=str(max_length)
+            "no slice has that many attributes",
+            expected=f"1 to {MAX_SLICE_LENGTH}",
+            found=str(max_length),
         )
 
 

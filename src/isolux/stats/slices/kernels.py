@@ -22,7 +22,7 @@ _Short = npt.NDArray[np.int32]
 _Floats = npt.NDArray[np.float64]
 
 _SIZE, _ERROR, _LARGEST, _CLUSTERS = 0, 1, 2, 3  # indices of a slice's summary
-_ROUNDING = 1e-9  # tolerance of the bound, against rounding
+_RELATIVE_TOLERANCE = 1e-9  # tolerance of the bound, against rounding
 _MIN_SCORE = 1e-12  # a score below this is 0 up to rounding
 
 
@@ -121,7 +121,7 @@ def _could_enter(
 ) -> bool:
     """Check whether a slice within these bounds could enter the list."""
     lowest_score = ranked_slices[counts[0] - 1, 0] if counts[0] == len(ranked_slices) else 0.0
-    return _bound(size, error, largest, search_terms) > lowest_score - _ROUNDING * max(
+    return _bound(size, error, largest, search_terms) > lowest_score - _RELATIVE_TOLERANCE * max(
         1.0, lowest_score
     )
 

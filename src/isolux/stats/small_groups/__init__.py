@@ -41,10 +41,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.stats.constants import MAYBE_ODD_SD, MAYBE_ODD_SHARE, ODD_SD, ODD_SD_OF_MEANS, ODD_SHARE
+from isolux.stats.constants import (
+    INTERVAL_OUTLIER_SD,
+    INTERVAL_OUTLIER_SHARE,
+    OUTLIER_SD,
+    OUTLIER_SD_OF_MEANS,
+    OUTLIER_SHARE,
+)
 from isolux.stats.small_groups.laplace import (
-    Averaged,
-    Cells,
+    IntersectionCells,
+    PosteriorMixture,
     average_over_variances,
     effect_covariances,
 )
@@ -61,12 +67,12 @@ class CellEstimates:
     high: FloatArray
 
 
-def cell_estimates(
+def estimate_cells(
     means: FloatArray,
     noise_covariance: FloatArray,
     levels: IntArray,
     *,
-    shares: bool = True,
+    is_proportion: bool = True,
     unit_variance: float = 1.0,
     level: float = 0.95,
 ) -> CellEstimates:
@@ -85,10 +91,12 @@ def cell_estimates(
     nan = np.full(n_cells, np.nan)
     if has_value.sum() < 2:
         return CellEstimates(nan, nan, nan)
-    scale = 1.0 if shares else float(np.sqrt(unit_variance))
-    cells = Cells.of(means / scale, noise_covariance, has_value, shares=shares)
+    scale = 1.0 if is_proportion else float(np.sqrt(unit_variance))
+    cells = IntersectionCells.from_estimates(
+        means / scale, noise_covariance, has_value, is_proportion=is_proportion
+    )
     mixture = average_over_variances(cells, *effect_covariances(levels))
-    low, middle, high = cell_marginals(cells, mixture, level)
+    low, middle, high = cell_posterior_summaries(cells, mixture, level)
     return CellEstimates(middle * scale, low * scale, high * scale)
 
 
@@ -96,15 +104,15 @@ _N_GRID_POINTS = 241
 _GRID_STANDARD_DEVIATIONS = 5.0
 
 
-def cell_marginals(
-    cells: Cells, mixture: Averaged, level: float
+def cell_posterior_summaries(
+    cells: IntersectionCells, mixture: PosteriorMixture, level: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return lower bound, estimate and upper bound of every cell, ``[d]`` each."""
     from scipy.special import expit
 
     predicted = _leave_one_cell_out(cells, mixture)
-    unit = 1.0 if cells.shares else ODD_SD_OF_MEANS
-    grid = _posterior_grids(mixture, predicted, 3.0 * unit * MAYBE_ODD_SD)
+    unit = 1.0 if cells.is_proportion else OUTLIER_SD_OF_MEANS
+    grid = _posterior_grids(mixture, predicted, 3.0 * unit * INTERVAL_OUTLIER_SD)
     step = np.gradient(grid, axis=1)
     likelihood = _likelihood(cells, grid)
     posteriors = [
@@ -117,11 +125,11 @@ def cell_marginals(
             (unit * outlier_sd) ** 2,
         )
         for outlier_probability, outlier_sd in (
-            (ODD_SHARE, ODD_SD),
-            (MAYBE_ODD_SHARE, MAYBE_ODD_SD),
+            (OUTLIER_SHARE, OUTLIER_SD),
+            (INTERVAL_OUTLIER_SHARE, INTERVAL_OUTLIER_SD),
         )
     ]
-    values_on_grid = expit(grid) if cells.shares else grid
+    values_on_grid = expit(grid) if cells.is_proportion else grid
     estimate = (posteriors[0] * values_on_grid).sum(axis=1)
     cumulative = np.cumsum(posteriors[1], axis=1) - 0.5 * posteriors[1]
     tail_probabilities = (1.0 - level) / 2.0, (1.0 + level) / 2.0
@@ -135,26 +143,30 @@ def cell_marginals(
     return np.minimum(low, estimate), estimate, np.maximum(high, estimate)
 
 
-def _leave_one_cell_out(cells: Cells, mixture: Averaged) -> tuple[FloatArray, FloatArray]:
+def _leave_one_cell_out(
+    cells: IntersectionCells, mixture: PosteriorMixture
+) -> tuple[FloatArray, FloatArray]:
     """Predict each cell from the other cells: mean and variance ``[h, d]``."""
     from scipy.special import expit
 
-    posteriors, has_value = mixture.laws, cells.held
+    posteriors, has_value = mixture.posteriors, cells.has_value
     own_precision, score = np.zeros_like(posteriors.mean), np.zeros_like(posteriors.mean)
     own_precision[:, has_value] = posteriors.weight
     means = posteriors.mean[:, has_value]
     # The slope of the cell's own log-likelihood at the mode of the joint fit.
-    score[:, has_value] = cells.size * (cells.value - (expit(means) if cells.shares else means))
+    score[:, has_value] = cells.n_effective * (
+        cells.value - (expit(means) if cells.is_proportion else means)
+    )
     # Without a cell's own data the precision stays positive; rounding must not make it 0.
     precision = np.maximum(1.0 / posteriors.variance - own_precision, 1e-3 / posteriors.variance)
     return posteriors.mean - score / precision, 1.0 / precision
 
 
 def _posterior_grids(
-    mixture: Averaged, predicted: tuple[FloatArray, FloatArray], outlier_distance: float
+    mixture: PosteriorMixture, predicted: tuple[FloatArray, FloatArray], outlier_distance: float
 ) -> FloatArray:
     """Return a grid of log-odds (or values) of each cell ``[d, x]``, dense near its mode."""
-    weight, posteriors = mixture.weight, mixture.laws
+    weight, posteriors = mixture.weight, mixture.posteriors
     middle = weight @ posteriors.mean
     posterior_sd = np.sqrt(
         np.maximum(weight @ (posteriors.variance + posteriors.mean**2) - middle**2, 1e-12)
@@ -173,14 +185,14 @@ def _posterior_grids(
     )
 
 
-def _likelihood(cells: Cells, grid: FloatArray) -> FloatArray:
+def _likelihood(cells: IntersectionCells, grid: FloatArray) -> FloatArray:
     """Return the likelihood of each cell's data on the grid, scaled to at most 1: ``[d, x]``."""
     grid_points, cell_means, n_effective = (
-        grid[cells.held],
+        grid[cells.has_value],
         cells.value[:, None],
-        cells.size[:, None],
+        cells.n_effective[:, None],
     )
-    if cells.shares:
+    if cells.is_proportion:
         log_likelihood = -n_effective * (
             cell_means * np.logaddexp(0.0, -grid_points)
             + (1.0 - cell_means) * np.logaddexp(0.0, grid_points)
@@ -188,7 +200,7 @@ def _likelihood(cells: Cells, grid: FloatArray) -> FloatArray:
     else:
         log_likelihood = -0.5 * n_effective * (cell_means - grid_points) ** 2
     likelihood = np.ones_like(grid)
-    likelihood[cells.held] = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    likelihood[cells.has_value] = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
     return likelihood
 
 

@@ -30,16 +30,16 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.constants import (
-    CENTRE_VARIANCE,
-    LARGEST_SD,
-    LONGEST_STEP,
-    MAX_ATTRIBUTES_OF_ALL_SETS,
-    MAX_SURPRISE,
+    DESIGN_POINT_RADIUS,
+    INTERCEPT_VARIANCE,
+    MAX_ATTRIBUTES_WITH_ALL_SETS,
+    MAX_EFFECT_SD,
+    MAX_LOG_LIKELIHOOD_EXCESS,
+    MAX_STEP_LOG_ODDS,
+    MIN_EFFECT_SD,
     NOISE_RIDGE,
-    POINTS_OUT,
-    SMALLEST_SD,
     TYPICAL_MEAN_SD,
-    TYPICAL_SHARE_SD,
+    TYPICAL_PROPORTION_SD,
 )
 from isolux.stats.statistic import FloatArray, IntArray
 
@@ -49,20 +49,20 @@ _MAX_STACKED_NUMBERS = 8_000_000  # numbers in one stack of matrices
 
 
 @dataclass(frozen=True, slots=True)
-class Modes:
+class PosteriorModes:
     """The marginal likelihood of each of h sets of variances, and the modes of the cells.
 
     ``evidence [h]``: log marginal likelihood. ``eta [h, o]``: log-odds (or means) of the cells
-    with data, ``pull [h, o]``: the dual vector that the prior covariance maps to them.
+    with data, ``dual [h, o]``: the dual vector that the prior covariance maps to them.
     """
 
     evidence: FloatArray
     eta: FloatArray
-    pull: FloatArray
+    dual: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
-class Laws:
+class NormalPosteriors:
     """Each cell's normal posterior under each of h sets of variances.
 
     ``mean, variance [h, d]`` of the cell's log-odds (or mean); ``weight [h, o]``: the precision of
@@ -74,24 +74,34 @@ class Laws:
     weight: FloatArray
 
 
-def modes(
-    cells: Cells, covariances: FloatArray, log_sd: FloatArray, start: FloatArray | None = None
-) -> Modes:
+def find_modes(
+    cells: IntersectionCells,
+    covariances: FloatArray,
+    log_sd: FloatArray,
+    start: FloatArray | None = None,
+) -> PosteriorModes:
     """Find the posterior modes under each set of standard deviations.
 
     Shapes: ``covariances`` [k, d, d], ``log_sd`` [h, k], ``start`` [o].
     """
-    measured_covariances = covariances[:, cells.held][:, :, cells.held]
-    initial = np.full(measured_covariances.shape[1], cells.centre) if start is None else start
+    measured_covariances = covariances[:, cells.has_value][:, :, cells.has_value]
+    initial = np.full(measured_covariances.shape[1], cells.overall_mean) if start is None else start
     batches = [
         _find_batch_modes(cells, measured_covariances, batch, initial)
         for batch in _batch_log_sds(log_sd, measured_covariances)
     ]
-    names = ("evidence", "eta", "pull")
-    return Modes(*(np.concatenate([getattr(batch, name) for batch in batches]) for name in names))
+    names = ("evidence", "eta", "dual")
+    return PosteriorModes(
+        *(np.concatenate([getattr(batch, name) for batch in batches]) for name in names)
+    )
 
 
-def laws(cells: Cells, covariances: FloatArray, log_sd: FloatArray, found_modes: Modes) -> Laws:
+def cell_posteriors(
+    cells: IntersectionCells,
+    covariances: FloatArray,
+    log_sd: FloatArray,
+    found_modes: PosteriorModes,
+) -> NormalPosteriors:
     """Return the normal posterior of every cell, also of empty ones, around the modes."""
     means, variances = [], []
     _, sds = _means_and_sds(cells, found_modes.eta)
@@ -99,39 +109,43 @@ def laws(cells: Cells, covariances: FloatArray, log_sd: FloatArray, found_modes:
     for batch in _batch_log_sds(log_sd, covariances):
         batch_rows = slice(n_done, n_done := n_done + len(batch))
         prior = _prior_covariance(covariances, batch)
-        cross_covariance = prior[:, :, cells.held]  # [h, d, o]
+        cross_covariance = prior[:, :, cells.has_value]  # [h, d, o]
         means.append(
-            cells.centre + (cross_covariance @ found_modes.pull[batch_rows][:, :, None])[:, :, 0]
+            cells.overall_mean
+            + (cross_covariance @ found_modes.dual[batch_rows][:, :, None])[:, :, 0]
         )
         marginal_covariance = (
             sds[batch_rows][:, :, None]
-            * cross_covariance[:, cells.held]
+            * cross_covariance[:, cells.has_value]
             * sds[batch_rows][:, None, :]
-            + cells.noise
+            + cells.noise_covariance
         )
         inverse = np.linalg.inv(marginal_covariance)
         cross_covariance *= sds[batch_rows][:, None, :]
         explained_variance = np.einsum("hdo,hdo->hd", cross_covariance @ inverse, cross_covariance)
         variances.append(np.einsum("hdd->hd", prior) - explained_variance)
     variance = np.maximum(np.concatenate(variances), 1e-12)
-    return Laws(np.concatenate(means), variance, sds**2 * cells.size)
+    return NormalPosteriors(np.concatenate(means), variance, sds**2 * cells.n_effective)
 
 
 def slope_and_information(
-    cells: Cells, covariances: FloatArray, log_sd: FloatArray, found_modes: Modes
+    cells: IntersectionCells,
+    covariances: FloatArray,
+    log_sd: FloatArray,
+    found_modes: PosteriorModes,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the gradient of the evidence in log standard deviations, and the average information.
 
     Shapes: ``covariances`` [s, d, d], ``log_sd`` [s]; returns [s], [s, s].
     """
-    measured_covariances = covariances[:, cells.held][:, :, cells.held]
+    measured_covariances = covariances[:, cells.has_value][:, :, cells.has_value]
     _, sds = _means_and_sds(cells, found_modes.eta)
     marginal_covariance = (
         sds[0][:, None] * _prior_covariance(measured_covariances, log_sd[None])[0] * sds[0]
-        + cells.noise
+        + cells.noise_covariance
     )
     weights = sds[0][:, None] * np.linalg.inv(marginal_covariance) * sds[0]
-    dual, variances = found_modes.pull[0], np.exp(2.0 * log_sd)
+    dual, variances = found_modes.dual[0], np.exp(2.0 * log_sd)
     projected = measured_covariances @ dual  # [s, o]
     # Gradient and average information in log standard deviations (Gilmour et al. 1995).
     slope = variances * (projected @ dual - np.einsum("soq,oq->s", measured_covariances, weights))
@@ -147,55 +161,57 @@ def _batch_log_sds(log_sd: FloatArray, covariances: FloatArray) -> Iterator[Floa
 
 
 def _prior_covariance(covariances: FloatArray, log_sd: FloatArray) -> FloatArray:
-    return np.asarray(np.tensordot(np.exp(2.0 * log_sd), covariances, axes=1) + CENTRE_VARIANCE)
+    return np.asarray(np.tensordot(np.exp(2.0 * log_sd), covariances, axes=1) + INTERCEPT_VARIANCE)
 
 
 def _find_batch_modes(
-    cells: Cells, covariances: FloatArray, log_sd: FloatArray, start: FloatArray
-) -> Modes:
-    centre, prior = cells.centre, _prior_covariance(covariances, log_sd)
+    cells: IntersectionCells, covariances: FloatArray, log_sd: FloatArray, start: FloatArray
+) -> PosteriorModes:
+    centre, prior = cells.overall_mean, _prior_covariance(covariances, log_sd)
     eta = np.tile(start, (len(log_sd), 1))
-    for _ in range(_MAX_STEPS if cells.shares else 1):
+    for _ in range(_MAX_STEPS if cells.is_proportion else 1):
         means, sds = _means_and_sds(cells, eta)
         # In units of the noise: (root K root + R) x = root (z - centre)
-        marginal_covariance = sds[:, :, None] * prior * sds[:, None, :] + cells.noise
+        marginal_covariance = sds[:, :, None] * prior * sds[:, None, :] + cells.noise_covariance
         target = sds * (eta - centre) + (cells.value - means) / sds
         dual = sds * np.linalg.solve(marginal_covariance, target[:, :, None])[:, :, 0]
         step = centre + (prior @ dual[:, :, None])[:, :, 0] - eta
         step_size = np.abs(step).max(axis=1, keepdims=True)
         # For normal means one full step is exact.
         damping = (
-            np.minimum(1.0, LONGEST_STEP / np.maximum(step_size, 1e-12)) if cells.shares else 1.0
+            np.minimum(1.0, MAX_STEP_LOG_ODDS / np.maximum(step_size, 1e-12))
+            if cells.is_proportion
+            else 1.0
         )
         eta = eta + step * damping
         if step_size.max() < _LOG_ODDS_TOLERANCE:
             break
     means, sds = _means_and_sds(cells, eta)
-    marginal_covariance = sds[:, :, None] * prior * sds[:, None, :] + cells.noise
+    marginal_covariance = sds[:, :, None] * prior * sds[:, None, :] + cells.noise_covariance
     cholesky = np.linalg.cholesky(marginal_covariance)
     log_det = 2.0 * np.log(np.einsum("hoo->ho", cholesky)).sum(axis=1)
     residuals = _deviance(cells, eta, means)
     fit = ((residuals @ cells.precision) * residuals).sum(axis=1)
     evidence = -0.5 * (fit + (dual * (eta - centre)).sum(axis=1) + log_det)
-    return Modes(evidence, eta, dual)
+    return PosteriorModes(evidence, eta, dual)
 
 
-def _means_and_sds(cells: Cells, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _means_and_sds(cells: IntersectionCells, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the expected means, and the root of one score's variance there."""
     from scipy.special import expit
 
-    if not cells.shares:
+    if not cells.is_proportion:
         return eta, np.ones_like(eta)
     share = expit(eta)
     return share, np.sqrt(np.maximum(share * (1.0 - share), 1e-8))
 
 
-def _deviance(cells: Cells, eta: FloatArray, share: FloatArray) -> FloatArray:
+def _deviance(cells: IntersectionCells, eta: FloatArray, share: FloatArray) -> FloatArray:
     """Return signed roots of one score's deviance."""
     from scipy.special import xlogy
 
     y = cells.value
-    if not cells.shares:
+    if not cells.is_proportion:
         return y - eta
     at_best = xlogy(y, y) + xlogy(1.0 - y, 1.0 - y)
     log_likelihood = -(y * np.logaddexp(0.0, -eta) + (1.0 - y) * np.logaddexp(0.0, eta))
@@ -205,38 +221,38 @@ def _deviance(cells: Cells, eta: FloatArray, share: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class IntersectionCells:
     """The data of cells with someone in them, and the prior mean of all cells.
 
     Parameters
     ----------
-    held : [d] bool
+    has_value : [d] bool
         Cells with anyone in them.
     value : [o] float
         Means of those: proportions, or in units of one score's standard deviation.
-    noise, precision : [o, o] float
+    noise_covariance, precision : [o, o] float
         Covariance of the means in units of one score's variance, and its inverse.
-    centre : float
+    overall_mean : float
         Overall mean (of proportions: log-odds), weighted by precision.
-    shares : bool
+    is_proportion : bool
     """
 
-    held: npt.NDArray[np.bool_]
+    has_value: npt.NDArray[np.bool_]
     value: FloatArray
-    noise: FloatArray
+    noise_covariance: FloatArray
     precision: FloatArray
-    centre: float
-    shares: bool
+    overall_mean: float
+    is_proportion: bool
 
     @classmethod
-    def of(
+    def from_estimates(
         cls,
         means: FloatArray,
         noise_covariance: FloatArray,
         has_value: npt.NDArray[np.bool_],
         *,
-        shares: bool,
-    ) -> Cells:
+        is_proportion: bool,
+    ) -> IntersectionCells:
         """Select the cells with data, and estimate the overall mean."""
         noise_of_measured = noise_covariance[np.ix_(has_value, has_value)]
         noise_of_measured = noise_of_measured + np.diag(
@@ -245,7 +261,7 @@ class Cells:
         measured_means = means[has_value]
         precisions = 1.0 / np.diag(noise_of_measured)
         overall_mean = float((precisions * measured_means).sum() / precisions.sum())
-        if shares:  # half a person of each outcome: no infinite log-odds
+        if is_proportion:  # half a person of each outcome: no infinite log-odds
             total_precision = precisions.sum()
             overall_mean = float(
                 np.log(
@@ -259,13 +275,13 @@ class Cells:
             noise_of_measured,
             np.asarray(np.linalg.inv(noise_of_measured), dtype=np.float64),
             overall_mean,
-            shares,
+            is_proportion,
         )
 
     @property
-    def size(self) -> FloatArray:
+    def n_effective(self) -> FloatArray:
         """Effective number of independent people of each mean, ``[o]``."""
-        return np.asarray(1.0 / np.diag(self.noise))
+        return np.asarray(1.0 / np.diag(self.noise_covariance))
 
 
 def effect_covariances(levels: IntArray) -> tuple[FloatArray, IntArray]:
@@ -275,7 +291,7 @@ def effect_covariances(levels: IntArray) -> tuple[FloatArray, IntArray]:
     """
     has_same_value = levels[:, None, :] == levels[None, :, :]
     n_levels = levels.shape[1]
-    sizes = range(1, n_levels + 1) if n_levels <= MAX_ATTRIBUTES_OF_ALL_SETS else (1, 2, n_levels)
+    sizes = range(1, n_levels + 1) if n_levels <= MAX_ATTRIBUTES_WITH_ALL_SETS else (1, 2, n_levels)
     attribute_sets = [
         attributes
         for n_attributes in sizes
@@ -293,50 +309,58 @@ _LOG_SD_TOLERANCE = 0.03
 
 
 @dataclass(frozen=True, slots=True)
-class Averaged:
+class PosteriorMixture:
     """Sets of variances with their weights ``[h]``, and the cells' posteriors under each."""
 
     weight: FloatArray
-    laws: Laws
+    posteriors: NormalPosteriors
 
 
-def average_over_variances(cells: Cells, covariances: FloatArray, set_sizes: IntArray) -> Averaged:
+def average_over_variances(
+    cells: IntersectionCells, covariances: FloatArray, set_sizes: IntArray
+) -> PosteriorMixture:
     """Average cell posteriors over design points of the standard deviations (Rue et al. 2009)."""
-    typical_sd = np.array(TYPICAL_SHARE_SD if cells.shares else TYPICAL_MEAN_SD)
+    typical_sd = np.array(TYPICAL_PROPORTION_SD if cells.is_proportion else TYPICAL_MEAN_SD)
     typical_sd = typical_sd[np.minimum(set_sizes, len(typical_sd)) - 1]
     mode, precision, start = _maximise_evidence(cells, covariances, typical_sd)
     eigenvalues, eigenvectors = np.linalg.eigh(np.linalg.inv(precision))
-    radius = POINTS_OUT * np.sqrt(len(eigenvalues))
+    radius = DESIGN_POINT_RADIUS * np.sqrt(len(eigenvalues))
     design_points = radius * (eigenvectors * np.sqrt(np.maximum(eigenvalues, 0.0))).T
-    low, high = np.log(SMALLEST_SD * typical_sd), np.log(LARGEST_SD * typical_sd)
+    low, high = (
+        np.log(MIN_EFFECT_SD * typical_sd),
+        np.log(MAX_EFFECT_SD * typical_sd),
+    )
     log_sd = np.clip(
         mode + np.concatenate([np.zeros((1, len(eigenvalues))), design_points, -design_points]),
         low,
         high,
     )
-    found_modes = modes(cells, covariances, log_sd, start)
+    found_modes = find_modes(cells, covariances, log_sd, start)
     log_posterior = found_modes.evidence + _log_prior(log_sd, typical_sd)
     # Log ratio of the posterior to its normal approximation at each design point.
     log_excess = log_posterior - log_posterior[0] + 0.5 * radius**2
     log_excess[0] = 0.0
     # With these weights the points keep a normal distribution's covariance.
-    weights = np.full(len(log_sd), 1.0 / POINTS_OUT**2 / (2 * len(eigenvalues)))
-    weights[0] = 1.0 - 1.0 / POINTS_OUT**2
-    weights *= np.exp(np.minimum(log_excess, MAX_SURPRISE))
+    weights = np.full(len(log_sd), 1.0 / DESIGN_POINT_RADIUS**2 / (2 * len(eigenvalues)))
+    weights[0] = 1.0 - 1.0 / DESIGN_POINT_RADIUS**2
+    weights *= np.exp(np.minimum(log_excess, MAX_LOG_LIKELIHOOD_EXCESS))
     weights /= weights.sum()
-    return Averaged(weights, laws(cells, covariances, log_sd, found_modes))
+    return PosteriorMixture(weights, cell_posteriors(cells, covariances, log_sd, found_modes))
 
 
 def _maximise_evidence(
-    cells: Cells, covariances: FloatArray, typical_sd: FloatArray
+    cells: IntersectionCells, covariances: FloatArray, typical_sd: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Find the mode of the log standard deviations ``[s]``, its precision, and the cell modes."""
     log_sd = np.log(typical_sd)
-    low, high = np.log(SMALLEST_SD * typical_sd), np.log(LARGEST_SD * typical_sd)
+    low, high = (
+        np.log(MIN_EFFECT_SD * typical_sd),
+        np.log(MAX_EFFECT_SD * typical_sd),
+    )
     start: FloatArray | None = None
     precision = np.eye(len(typical_sd))
     for _ in range(_MAX_ROUNDS):
-        found_modes = modes(cells, covariances, log_sd[None], start)
+        found_modes = find_modes(cells, covariances, log_sd[None], start)
         start = found_modes.eta[0]
         slope, information = slope_and_information(cells, covariances, log_sd, found_modes)
         squared_ratio = np.exp(2.0 * log_sd) / typical_sd**2

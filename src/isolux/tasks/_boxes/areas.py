@@ -11,15 +11,15 @@ import polars as pl
 from isolux.geometry.masks import masks_from_counts
 from isolux.geometry.matching import AREA_RANGES_PX, outside_range
 from isolux.stats.statistic import FloatArray
-from isolux.tasks._boxes.table import BOX, Found, People
+from isolux.tasks._boxes.table import BOX, AnnotatedInstances, ModelDetections
 
 SIZES = ("small", "medium", "large")
 """COCO's area ranges, without the one of all sizes."""
 
 
-def people_within(people: People, size: str) -> People:
+def restrict_to_size(people: AnnotatedInstances, size: str) -> AnnotatedInstances:
     """Ignore, and do not score, people whose area is outside the range or unknown."""
-    area = areas_of_people(people)
+    area = person_areas_px(people)
     outside = outside_range(area, *AREA_RANGES_PX[size])
     unknown = np.isnan(area)
     truths = people.truths
@@ -37,12 +37,12 @@ def people_within(people: People, size: str) -> People:
     return replace(people, rows=rows, truths=replace(truths, ignore=ignore))
 
 
-def detections_outside(predictions: Found, size: str) -> npt.NDArray[np.bool_]:
+def is_outside_size(predictions: ModelDetections, size: str) -> npt.NDArray[np.bool_]:
     """Return whether each detection's area is outside the range: ``[n]``."""
     return outside_range(_detection_areas_px(predictions.rows), *AREA_RANGES_PX[size])
 
 
-def areas_of_people(people: People) -> FloatArray:
+def person_areas_px(people: AnnotatedInstances) -> FloatArray:
     """Return each person's area in square pixels, NaN where it is unknown: ``[m]``."""
     rows = people.rows
     area = np.full(rows.height, np.nan)

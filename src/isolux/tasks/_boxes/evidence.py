@@ -18,10 +18,10 @@ from isolux.geometry.matching import (
     ranks_in_image,
 )
 from isolux.stats.precision_recall import average_precision_at
-from isolux.tasks._boxes.areas import SIZES, areas_of_people, detections_outside, people_within
-from isolux.tasks._boxes.matching import Asked
+from isolux.tasks._boxes.areas import SIZES, is_outside_size, person_areas_px, restrict_to_size
+from isolux.tasks._boxes.matching import ModelMatches
 from isolux.tasks._boxes.metrics import AREAS, COCO, HOIEM
-from isolux.tasks._boxes.table import OF_DETECTIONS
+from isolux.tasks._boxes.table import DETECTION_COLUMNS
 from isolux.vocabulary.info import Metric
 
 # The evidence `overlaps`: all pairs that overlap, for matching within one group's people.
@@ -29,7 +29,7 @@ from isolux.vocabulary.info import Metric
 OVERLAPS = "overlaps"
 """Name of the evidence table."""
 _SCHEMA_OVERLAPS = {
-    **OF_DETECTIONS,
+    **DETECTION_COLUMNS,
     "detection": pl.Int64(),  # its position in COCO's order
     "person": pl.Int64(),  # a row of people, scored or not
     "overlap": pl.Float64(),
@@ -40,11 +40,11 @@ _SCHEMA_OVERLAPS = {
 }
 
 
-def overlaps_of(model_matches: Asked) -> pl.DataFrame:
+def build_overlap_rows(model_matches: ModelMatches) -> pl.DataFrame:
     """Build one model's rows of the table ``overlaps``."""
     people, predictions, settings = (
         model_matches.people,
-        model_matches.found,
+        model_matches.predictions,
         model_matches.settings,
     )
     pairs, ranks = model_matches.pairs, ranks_in_image(predictions.detections)
@@ -53,7 +53,7 @@ def overlaps_of(model_matches: Asked) -> pl.DataFrame:
         pairs = limit_detections(pairs, predictions.detections, settings.max_detections)
         kept_rows = np.flatnonzero(ranks < settings.max_detections)
     # Lower overlaps match at no threshold of COCO.
-    pairs = pairs.where(pairs.iou >= IOU_THRESHOLDS[0])
+    pairs = pairs.select(pairs.iou >= IOU_THRESHOLDS[0])
     # COCO's order: by image, then by falling score within it.
     order = kept_rows[np.lexsort((ranks[kept_rows], predictions.detections.image[kept_rows]))]
     position = np.full(len(ranks), -1, np.int64)
@@ -95,29 +95,33 @@ def overlaps_of(model_matches: Asked) -> pl.DataFrame:
     return rows.select(pl.col(name).cast(dtype) for name, dtype in _SCHEMA_OVERLAPS.items())
 
 
-FOUND_AT = "found_at"
+RECALL_BY_IOU = "found_at"
 """Name of the evidence table."""
 
 
-def found_at(models: Sequence[Asked], names: Sequence[str]) -> dict[str, pl.DataFrame]:
+def build_recall_tables(
+    models: Sequence[ModelMatches], names: Sequence[str]
+) -> dict[str, pl.DataFrame]:
     """Build the table of all models where average recall is measured; else none."""
     if "average_recall" not in names:
         return {}
-    return {FOUND_AT: pl.concat([_recall_rows(model_matches) for model_matches in models])}
+    return {RECALL_BY_IOU: pl.concat([_recall_rows(model_matches) for model_matches in models])}
 
 
-def _recall_rows(model_matches: Asked) -> pl.DataFrame:
-    """Build one model's rows of the table ``found_at``: a bit for each IoU threshold."""
+def _recall_rows(model_matches: ModelMatches) -> pl.DataFrame:
+    """Build one model's rows of the table ``build_recall_tables``: a bit for each IoU threshold."""
     rows = model_matches.people.rows
     # One bit for each of the ten thresholds, so that a group's recall at each can be counted.
-    bits = model_matches.found_at(IOU_THRESHOLDS) @ np.left_shift(1, np.arange(len(IOU_THRESHOLDS)))
+    bits = model_matches.is_detected(IOU_THRESHOLDS) @ np.left_shift(
+        1, np.arange(len(IOU_THRESHOLDS))
+    )
     return rows.select(
-        pl.lit(model_matches.found.model).alias("model"),
+        pl.lit(model_matches.predictions.model).alias("model"),
         "unit_id",
         "cluster_id",
         model_matches.people.label,
         pl.Series("at", bits, dtype=pl.UInt16),
-        pl.Series("area_px", areas_of_people(model_matches.people), dtype=pl.Float64).fill_nan(
+        pl.Series("area_px", person_areas_px(model_matches.people), dtype=pl.Float64).fill_nan(
             None
         ),
     ).filter(model_matches.people.scored)
@@ -126,7 +130,7 @@ def _recall_rows(model_matches: Asked) -> pl.DataFrame:
 EVIDENCE = "detections"
 """Name of the evidence table."""
 _SCHEMA = {
-    **OF_DETECTIONS,
+    **DETECTION_COLUMNS,
     "at": pl.UInt16(),  # bit t: at the t-th of the ten IoU thresholds
     "common": pl.Float64(),  # N of normalised precision, where set; the same in every row
     "apart": pl.Boolean(),  # whether each class has scores of its own; the same in every row
@@ -157,7 +161,7 @@ AVERAGE_PRECISION = (
         "attribute's groups (for everyone, their own: plain average precision)"
         + _FALSE_POSITIVE_RULE,
         evidence=EVIDENCE,
-        statistic=average_precision_at(normalised=True),
+        statistic=average_precision_at(is_normalised=True),
         reference=HOIEM,
     ),
 )
@@ -203,14 +207,14 @@ RECALL_OVER_CLASSES = tuple(
     )
 )
 """COCO's AR, AR1, AR10, ARs, ARm and ARl."""
-OFFICIAL = (
+COCO_METRIC_NAMES = (
     "average_precision",
     "average_precision_50",
     "average_precision_75",
     "average_recall_over_classes",
 )
 """The default metrics of boxes and masks that are matched class by class."""
-IN_GROUP = (
+IN_GROUP_METRICS = (
     _precision_metric(
         name="average_recall_in_group",
         title="Average recall, each group matched alone",
@@ -232,38 +236,40 @@ IN_GROUP = (
 """Metrics of matching within one group's people; never the default."""
 
 
-def evidence_tables(models: Sequence[Asked], names: Sequence[str]) -> dict[str, pl.DataFrame]:
+def build_evidence_tables(
+    models: Sequence[ModelMatches], names: Sequence[str]
+) -> dict[str, pl.DataFrame]:
     """Build the evidence tables of all models that these metrics need."""
-    metrics = (*AVERAGE_PRECISION, *PRECISION_BY_SIZE, *RECALL_OVER_CLASSES, *IN_GROUP)
+    metrics = (*AVERAGE_PRECISION, *PRECISION_BY_SIZE, *RECALL_OVER_CLASSES, *IN_GROUP_METRICS)
     table_names = {metric.evidence for metric in metrics if metric.name in names}
-    if table_names and any(not model_matches.people.apart for model_matches in models):
+    if table_names and any(not model_matches.people.has_class_scores for model_matches in models):
         # COCO's numbers of a size, where people are grouped by it: see groups.measure.detections.
         table_names |= {f"{EVIDENCE}_{size}" for size in SIZES}
-    builders: dict[str, Callable[[Asked], pl.DataFrame]] = {
-        EVIDENCE: evidence_of,
-        **{f"{EVIDENCE}_{size}": partial(evidence_of, size=size) for size in SIZES},
-        **{f"{EVIDENCE}_first_{k}": partial(evidence_of, first=k) for k in _TOP_K},
-        OVERLAPS: overlaps_of,
+    builders: dict[str, Callable[[ModelMatches], pl.DataFrame]] = {
+        EVIDENCE: build_detection_rows,
+        **{f"{EVIDENCE}_{size}": partial(build_detection_rows, size=size) for size in SIZES},
+        **{f"{EVIDENCE}_first_{k}": partial(build_detection_rows, first=k) for k in _TOP_K},
+        OVERLAPS: build_overlap_rows,
     }
     tables = {
         name: pl.concat([build(model_matches) for model_matches in models])
         for name, build in builders.items()
         if name in table_names
     }
-    return tables | found_at(models, names)
+    return tables | build_recall_tables(models, names)
 
 
-def evidence_of(
-    model_matches: Asked, size: str | None = None, first: int | None = None
+def build_detection_rows(
+    model_matches: ModelMatches, size: str | None = None, first: int | None = None
 ) -> pl.DataFrame:
     """Build one model's rows of ``detections``, or of the table of one size or of the top K."""
     if size is not None:
-        model_matches = replace(model_matches, people=people_within(model_matches.people, size))
-    people, predictions = model_matches.people, model_matches.found
+        model_matches = replace(model_matches, people=restrict_to_size(model_matches.people, size))
+    people, predictions = model_matches.people, model_matches.predictions
     limit = min(
         (n for n in (first, model_matches.settings.max_detections) if n is not None), default=None
     )
-    outside = None if size is None else detections_outside(predictions, size)
+    outside = None if size is None else is_outside_size(predictions, size)
     matches = match(
         model_matches.pairs, predictions.detections, people.truths, max_detections=limit
     )
@@ -278,13 +284,13 @@ def evidence_of(
     rows = pl.concat(frames, how="diagonal").with_columns(
         model=pl.lit(predictions.model),
         common=pl.lit(model_matches.settings.common_count),
-        apart=pl.lit(people.apart),
+        apart=pl.lit(people.has_class_scores),
     )
     return rows.select(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items())
 
 
 def _list_true_and_false_positives(
-    model_matches: Asked,
+    model_matches: ModelMatches,
     matches: Matches,
     ranks: tuple[npt.NDArray[np.int64], int | None],
     outside: npt.NDArray[np.bool_] | None,
@@ -325,7 +331,7 @@ def _list_true_and_false_positives(
 
 
 def _add_image_and_rank(
-    model_matches: Asked, rows: pl.DataFrame, rank: npt.NDArray[np.int64]
+    model_matches: ModelMatches, rows: pl.DataFrame, rank: npt.NDArray[np.int64]
 ) -> pl.DataFrame:
     """Add image, class, score and COCO's order; false positives get their image's cluster."""
     detection_rows = rows["row"].to_numpy()
@@ -334,7 +340,7 @@ def _add_image_and_rank(
         if model_matches.people.classes is not None
         else pl.lit(None, pl.String).alias("label")
     )
-    image_and_score = model_matches.found.rows[detection_rows].select(
+    image_and_score = model_matches.predictions.rows[detection_rows].select(
         "image_id", "image", "score", label
     )
     ranked_rows = rows.hstack(image_and_score).with_columns(

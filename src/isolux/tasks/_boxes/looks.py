@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.geometry.boxes import BoxColumns, box_pairing_xywh
-from isolux.geometry.matching import Detections, Pairs, Truths
-from isolux.tasks._boxes.table import BOX, Found, People, columns_of
+from isolux.geometry.boxes import BoxColumns, build_pair_finder_xywh
+from isolux.geometry.matching import Detections, OverlapPairs, Truths
+from isolux.tasks._boxes.table import BOX, AnnotatedInstances, ModelDetections, box_columns
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.notes import Caution
 
@@ -23,32 +23,40 @@ _MAX_IMAGES = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class PreviewImages:
     """The first images with people, those people, and the detections there."""
 
-    found: Found
-    pictures: npt.NDArray[np.int64]
-    people: npt.NDArray[np.bool_]
+    predictions: ModelDetections
+    image_numbers: npt.NDArray[np.int64]
+    person_mask: npt.NDArray[np.bool_]
 
-    def moved(self, offset: int) -> Found:
+    def shift_images(self, offset: int) -> ModelDetections:
         """Assign each image's detections to another image of the preview."""
-        position = np.searchsorted(self.pictures, self.found.detections.image)
-        image = self.pictures[(position + offset) % len(self.pictures)]
-        detections = self.found.detections
-        return replace(self.found, detections=Detections(image, detections.score, detections.label))
+        position = np.searchsorted(self.image_numbers, self.predictions.detections.image)
+        image = self.image_numbers[(position + offset) % len(self.image_numbers)]
+        detections = self.predictions.detections
+        return replace(
+            self.predictions, detections=Detections(image, detections.score, detections.label)
+        )
 
-    def only(self, rows: npt.NDArray[np.bool_]) -> Look:
+    def take(self, rows: npt.NDArray[np.bool_]) -> PreviewImages:
         """Select detections by a mask: ``rows`` [n]."""
-        detections = self.found.detections
+        detections = self.predictions.detections
         label = None if detections.label is None else detections.label[rows]
         kept_detections = Detections(detections.image[rows], detections.score[rows], label)
         return replace(
             self,
-            found=Found(self.found.model, self.found.rows.filter(pl.Series(rows)), kept_detections),
+            predictions=ModelDetections(
+                self.predictions.model,
+                self.predictions.rows.filter(pl.Series(rows)),
+                kept_detections,
+            ),
         )
 
 
-def look_at(predictions: Found, people: People) -> Look | None:
+def select_preview(
+    predictions: ModelDetections, people: AnnotatedInstances
+) -> PreviewImages | None:
     """Select the first images in which someone is scored; None where there are too few."""
     if predictions.rows.height < _MIN_DETECTIONS:
         return None
@@ -58,36 +66,40 @@ def look_at(predictions: Found, people: People) -> Look | None:
     detection_mask = np.isin(predictions.detections.image, image_numbers)
     if person_mask.sum() < _MIN_PEOPLE or not detection_mask.any():
         return None
-    return Look(predictions, image_numbers.astype(np.int64), person_mask).only(detection_mask)
+    return PreviewImages(predictions, image_numbers.astype(np.int64), person_mask).take(
+        detection_mask
+    )
 
 
-def overlap_of(pairs: Pairs, preview: Look) -> float:
+def preview_mean_iou(pairs: OverlapPairs, preview: PreviewImages) -> float:
     """Average over people the best IoU that any detection has with them."""
-    return _mean_best_iou(pairs, preview.people)
+    return _mean_best_iou(pairs, preview.person_mask)
 
 
-def overlapping(preview: Look, people: People) -> Callable[[BoxColumns], float]:
+def build_mean_iou(
+    preview: PreviewImages, people: AnnotatedInstances
+) -> Callable[[BoxColumns], float]:
     """Build the function that averages people's best IoU with the preview's detections.
 
     It takes the boxes of those detections, so that other readings of them can be compared.
     """
-    person_rows = np.flatnonzero(np.isin(people.truths.image, preview.pictures))
+    person_rows = np.flatnonzero(np.isin(people.truths.image, preview.image_numbers))
     is_scored, detections, truths = (
-        preview.people[person_rows],
-        preview.found.detections,
+        preview.person_mask[person_rows],
+        preview.predictions.detections,
         people.truths,
     )
     preview_truths = Truths(
-        np.searchsorted(preview.pictures, truths.image[person_rows]),
+        np.searchsorted(preview.image_numbers, truths.image[person_rows]),
         np.asarray(truths.ignore)[person_rows],
         np.asarray(truths.crowd)[person_rows],
         None if truths.label is None else truths.label[person_rows],
     )
     preview_detections = Detections(
-        np.searchsorted(preview.pictures, detections.image), detections.score, detections.label
+        np.searchsorted(preview.image_numbers, detections.image), detections.score, detections.label
     )
-    find_pairs = box_pairing_xywh(
-        preview_detections, preview_truths, columns_of(people.rows[person_rows]), lowest_iou=0.1
+    find_pairs = build_pair_finder_xywh(
+        preview_detections, preview_truths, box_columns(people.rows[person_rows]), lowest_iou=0.1
     )
 
     def mean_iou(columns: BoxColumns) -> float:
@@ -99,7 +111,7 @@ def overlapping(preview: Look, people: People) -> Callable[[BoxColumns], float]:
     return mean_iou
 
 
-def _mean_best_iou(pairs: Pairs, person_mask: npt.NDArray[np.bool_]) -> float:
+def _mean_best_iou(pairs: OverlapPairs, person_mask: npt.NDArray[np.bool_]) -> float:
     """Average the best IoU of each person in the mask; 0 where nothing overlaps them."""
     best = np.zeros(len(person_mask))
     # Unbuffered: a person may be in several pairs.
@@ -107,7 +119,9 @@ def _mean_best_iou(pairs: Pairs, person_mask: npt.NDArray[np.bool_]) -> float:
     return float(best[person_mask].mean())
 
 
-def sides_of(image_ids: pl.Series, images: pl.DataFrame) -> tuple[FloatArray, FloatArray] | None:
+def image_sizes_px(
+    image_ids: pl.Series, images: pl.DataFrame
+) -> tuple[FloatArray, FloatArray] | None:
     """Return the width and height of each row's image, NaN where unknown; None if all are."""
     if not {"width", "height"} <= set(images.columns):
         return None
@@ -127,7 +141,7 @@ def sides_of(image_ids: pl.Series, images: pl.DataFrame) -> tuple[FloatArray, Fl
 _MAX_DUPLICATE_SHARE = 0.5
 
 
-def on_repeats(predictions: Found) -> list[Caution]:
+def check_duplicates(predictions: ModelDetections) -> list[Caution]:
     """Caution where rows repeat another exactly; refuse where at least half of all do."""
     n = predictions.rows.height
     columns = [name for name in predictions.rows.columns if name != "model"]

@@ -17,20 +17,20 @@ import polars as pl
 
 from isolux.geometry.matching import (
     IOU_THRESHOLDS,
-    Pairs,
+    OverlapPairs,
     limit_detections,
     match,
     match_best_overlap,
 )
 from isolux.stats.statistic import FloatArray
-from isolux.tasks._boxes.areas import SIZES, people_within
+from isolux.tasks._boxes.areas import SIZES, restrict_to_size
 from isolux.tasks._boxes.settings import BoxSettings, Matching, OtherGroups
-from isolux.tasks._boxes.table import Found, People
-from isolux.tasks._scores import measured_info, read_metrics
+from isolux.tasks._boxes.table import AnnotatedInstances, ModelDetections
+from isolux.tasks._scores import read_metrics, restrict_task_info
 from isolux.tasks._scores import score_rows as write_rows
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.plugin_options import with_defaults
+from isolux.vocabulary.plugin_options import fill_defaults
 
 _REQUIRED_SETTINGS = {
     "found_at_score": ("score_threshold", "score_threshold, a score of the model's own scale"),
@@ -58,7 +58,7 @@ def _is_valid_count(value: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class MatchingSettings:
     """Validated ``BoxSettings``: each number once, in rising order."""
 
     iou_thresholds: tuple[float, ...]
@@ -95,14 +95,14 @@ class Settings:
                 )
 
     @property
-    def lowest_iou(self) -> float:
+    def min_iou(self) -> float:
         """The lowest IoU threshold of any metric."""
         return min((*self.iou_thresholds, self.score_iou, IOU_THRESHOLDS[0]))
 
 
-def settings_of(**options: Unpack[BoxSettings]) -> Settings:
+def parse_box_settings(**options: Unpack[BoxSettings]) -> MatchingSettings:
     """Parse a task's settings; those that were not set have their defaults."""
-    settings = with_defaults(BoxSettings, options)
+    settings = fill_defaults(BoxSettings, options)
     score_threshold = settings["score_threshold"]
     scores = (
         (score_threshold,) if isinstance(score_threshold, int | float) else score_threshold or ()
@@ -112,19 +112,19 @@ def settings_of(**options: Unpack[BoxSettings]) -> Settings:
         "score_threshold": tuple(sorted({float(score) for score in scores})),
         "top_k": tuple(sorted(set(settings["top_k"]))),
     }
-    return Settings(**{**settings, **sorted_settings})  # type: ignore[arg-type]
+    return MatchingSettings(**{**settings, **sorted_settings})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ModelMatches:
     """One model's overlapping pairs, and who is detected under any limits."""
 
-    people: People
-    found: Found
-    pairs: Pairs
-    settings: Settings
+    people: AnnotatedInstances
+    predictions: ModelDetections
+    pairs: OverlapPairs
+    settings: MatchingSettings
 
-    def found_at(
+    def is_detected(
         self,
         thresholds: Sequence[float],
         *,
@@ -132,22 +132,24 @@ class Asked:
         max_detections: int | None = None,
     ) -> npt.NDArray[np.bool_]:
         """Return whether each person is detected at each IoU threshold: ``[m, T]``."""
-        pairs, detections = self.pairs, self.found.detections
+        pairs, detections = self.pairs, self.predictions.detections
         limits = [n for n in (max_detections, self.settings.max_detections) if n is not None]
         if limits:
             # The limit counts all detections of an image, also those that overlap no one.
             pairs = limit_detections(pairs, detections, min(limits))
         if min_score is not None:
-            pairs = pairs.where(detections.score[pairs.detection] >= min_score)
+            pairs = pairs.select(detections.score[pairs.detection] >= min_score)
         iou_thresholds = np.asarray(thresholds, dtype=np.float64)
         if self.settings.matching == "best-overlap":
-            return match_best_overlap(pairs).truth_found(iou_thresholds)
+            return match_best_overlap(pairs).is_truth_detected(iou_thresholds)
         return match(
             pairs, detections, self.people.truths, max_detections=None, thresholds=iou_thresholds
-        ).truth_found
+        ).is_truth_detected
 
 
-def chosen(task_info: TaskInfo, requested: Sequence[str], settings: Settings) -> tuple[str, ...]:
+def select_metrics(
+    task_info: TaskInfo, requested: Sequence[str], settings: MatchingSettings
+) -> tuple[str, ...]:
     """List the metrics to measure: those requested, or the defaults and those of set settings."""
     declared_names = [m.name for m in task_info.metrics]
     default_names: Sequence[str] = task_info.defaults
@@ -196,17 +198,17 @@ def _check_matching_rule(names: Sequence[str], matching: Matching) -> None:
             )
 
 
-def measured(task_info: TaskInfo, names: Sequence[str]) -> TaskInfo:
+def measured_task_info(task_info: TaskInfo, names: Sequence[str]) -> TaskInfo:
     """Restrict the task's declaration to the measured metrics and their references."""
     metrics = tuple(task_info.metric(name) for name in names)
-    return measured_info(replace(task_info, metrics=metrics), names, cites=True)
+    return restrict_task_info(replace(task_info, metrics=metrics), names, cites=True)
 
 
-Columns = list[tuple[float | None, FloatArray]]
+ScoreColumns = list[tuple[float | None, FloatArray]]
 """Threshold and values ``[m]`` of each column of a metric."""
 
 
-def _score_columns(model_matches: Asked, metric: str) -> Columns:
+def _score_columns(model_matches: ModelMatches, metric: str) -> ScoreColumns:
     """Compute a metric's scores of people, a column for each of its thresholds."""
     settings, iou = model_matches.settings, (model_matches.settings.score_iou,)
     scores = settings.score_threshold or (None,)
@@ -216,7 +218,7 @@ def _score_columns(model_matches: Asked, metric: str) -> Columns:
             list(
                 zip(
                     iou_thresholds,
-                    model_matches.found_at(iou_thresholds).T.astype(np.float64),
+                    model_matches.is_detected(iou_thresholds).T.astype(np.float64),
                     strict=True,
                 )
             )
@@ -225,14 +227,14 @@ def _score_columns(model_matches: Asked, metric: str) -> Columns:
         )
     if metric == "average_recall_at_k":
         return [
-            (float(k), model_matches.found_at(IOU_THRESHOLDS, max_detections=k).mean(axis=1))
+            (float(k), model_matches.is_detected(IOU_THRESHOLDS, max_detections=k).mean(axis=1))
             for k in settings.top_k
         ]
     if metric in ("found_at_score", "miss_rate"):
-        columns = [(s, model_matches.found_at(iou, min_score=s)[:, 0]) for s in scores]
+        columns = [(s, model_matches.is_detected(iou, min_score=s)[:, 0]) for s in scores]
         is_miss_rate = metric == "miss_rate"
         return [(s, (is_detected != is_miss_rate).astype(np.float64)) for s, is_detected in columns]
-    return [(None, model_matches.found_at(IOU_THRESHOLDS).mean(axis=1))]
+    return [(None, model_matches.is_detected(IOU_THRESHOLDS).mean(axis=1))]
 
 
 _PERSON_METRICS = (
@@ -246,10 +248,12 @@ _PERSON_METRICS = (
 )
 
 
-def score_rows(task: str, model_matches: Asked, names: Sequence[str]) -> list[pl.DataFrame]:
+def score_rows(task: str, model_matches: ModelMatches, names: Sequence[str]) -> list[pl.DataFrame]:
     """Build the table ``scores`` of one model, a frame for each metric and threshold."""
     return [
-        rows_of(task, sized_matches.people, model_matches.found.model, name, threshold, values)
+        person_score_rows(
+            task, sized_matches.people, model_matches.predictions.model, name, threshold, values
+        )
         for name in names
         if name in _PERSON_METRICS
         for sized_matches in (_restrict_to_metric_size(model_matches, name),)
@@ -257,25 +261,25 @@ def score_rows(task: str, model_matches: Asked, names: Sequence[str]) -> list[pl
     ]
 
 
-def _restrict_to_metric_size(model_matches: Asked, metric: str) -> Asked:
+def _restrict_to_metric_size(model_matches: ModelMatches, metric: str) -> ModelMatches:
     """Restrict people to the size that a metric's name ends with, if it does."""
     size = metric.rpartition("_")[2]
     return (
-        replace(model_matches, people=people_within(model_matches.people, size))
+        replace(model_matches, people=restrict_to_size(model_matches.people, size))
         if size in SIZES
         else model_matches
     )
 
 
-def rows_of(
+def person_score_rows(
     task: str,
-    people: People,
+    people: AnnotatedInstances,
     model: str,
     metric: str,
     threshold: float | None,
-    value: FloatArray,
+    values: FloatArray,
 ) -> pl.DataFrame:
     """Build the rows of one metric: null, with the reason, for people who are not scored."""
     return write_rows(
-        people.rows, task, metric, value, model=model, label=people.label, threshold=threshold
+        people.rows, task, metric, values, model=model, label=people.label, threshold=threshold
     )

@@ -8,11 +8,11 @@ from functools import partial
 from isolux.vocabulary import works
 from isolux.vocabulary.info import Metric, Reference
 
-FACET = works.FACET.at("section 6.2 and appendix A.5.4")
-COCO = works.COCO.at("detection evaluation: https://cocodataset.org/#detection-eval")
-WIDER = works.WIDER_FACE.at("section 5")
-HOIEM = works.HOIEM.at("normalised precision; ICON², section 3.1, equation 3")
-FHIBE = works.FHIBE.at("Methods, narrow model evaluation metrics")
+FACET = works.FACET.with_location("section 6.2 and appendix A.5.4")
+COCO = works.COCO.with_location("detection evaluation: https://cocodataset.org/#detection-eval")
+WIDER = works.WIDER_FACE.with_location("section 5")
+HOIEM = works.HOIEM.with_location("normalised precision; ICON², section 3.1, equation 3")
+FHIBE = works.FHIBE.with_location("Methods, narrow model evaluation metrics")
 PCK = Reference(
     "mpii",
     "Andriluka, M., Pishchulin, L., Gehler, P., & Schiele, B. (2014). 2D human pose estimation: New"
@@ -23,7 +23,7 @@ PCK = Reference(
 )
 
 
-_person_metric = partial(Metric, direction="higher", at="of")
+_person_metric = partial(Metric, direction="higher", threshold_words="of")
 
 
 DETECTION: tuple[Metric, ...] = (
@@ -55,7 +55,7 @@ DETECTION: tuple[Metric, ...] = (
         definition="Average recall when only the K highest-scoring detections of each image take "
         "part (AR1, AR10, AR100).",
         reference=COCO,
-        at="=",
+        threshold_words="=",
     ),
 )
 AREAS = {
@@ -81,7 +81,7 @@ MISS_RATE = _person_metric(
     "detection, or by any whose score is at least the threshold.",
     reference=WIDER,
     direction="lower",
-    at="at a score of",
+    threshold_words="at a score of",
     in_people="Of {people} the model misses {n}",
 )
 KEYPOINTS: tuple[Metric, ...] = (
@@ -106,7 +106,7 @@ KEYPOINTS: tuple[Metric, ...] = (
         definition="Mean similarity of people's poses to those they were given; 0 for who was "
         "given none.",
         reference=replace(
-            COCO, place="keypoint evaluation: https://cocodataset.org/#keypoints-eval"
+            COCO, location="keypoint evaluation: https://cocodataset.org/#keypoints-eval"
         ),
     ),
     _person_metric(
@@ -115,7 +115,7 @@ KEYPOINTS: tuple[Metric, ...] = (
         definition="Share of a person's labelled keypoints that are within a fraction of the scale "
         "of their annotation, mean over people.",
         reference=FHIBE,
-        at="at",
+        threshold_words="at",
     ),
     _person_metric(
         name="pck_by_keypoint",
@@ -123,6 +123,6 @@ KEYPOINTS: tuple[Metric, ...] = (
         definition="Share of people whose keypoint, if labelled, is within a fraction of the scale "
         "of its annotation.",
         reference=PCK,
-        at="at",
+        threshold_words="at",
     ),
 )

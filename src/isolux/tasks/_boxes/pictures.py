@@ -12,7 +12,7 @@ from isolux.vocabulary.notes import Caution
 _MIN_MEAN_RUN_LENGTH = 4
 
 
-def distinct(frame: pl.DataFrame, name: str) -> list[str]:
+def distinct_values(frame: pl.DataFrame, name: str) -> list[str]:
     """List the distinct values of a column, sorted, without null.
 
     Examples
@@ -72,7 +72,7 @@ _MAX_UNEXPECTED_EMPTY_SHARE = 0.02
 _MAX_LISTED_IDS = 3
 
 
-def in_pictures(
+def keep_known_images(
     frame: pl.DataFrame, images: pl.DataFrame, withdrawn: frozenset[str] = frozenset()
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Keep the predictions in images of the dataset that have a box, if they need one.
@@ -80,7 +80,7 @@ def in_pictures(
     Examples
     --------
     >>> images = pl.DataFrame({"image_id": ["1", "2"], "image": [0, 1]})
-    >>> kept, notes = in_pictures(pl.DataFrame({"image_id": ["1", "9"]}), images)
+    >>> kept, notes = keep_known_images(pl.DataFrame({"image_id": ["1", "9"]}), images)
     >>> kept.rows(), notes[0][:72]
     ([('1', 0)], "The dataset has no truth for 1 of 2 pictures that have predictions ('9')")
     """
@@ -95,7 +95,7 @@ def in_pictures(
             images["image_id"],
             n_matched=rows.height,
             expected="image ids such as ",
-            where=None,
+            source=None,
         )
         notes += _describe_unmatched(unmatched, rows, withdrawn)
     kept_rows, box_notes = _drop_rows_without_box(rows)
@@ -141,12 +141,14 @@ def _drop_rows_without_box(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]
     return rows.drop_nulls("box_x"), [Caution(note)] if boxless_rows.height else []
 
 
-def on_silent(person_images: np.ndarray, detection_images: np.ndarray, model: str) -> list[str]:
+def caution_on_empty_images(
+    person_images: np.ndarray, detection_images: np.ndarray, model: str
+) -> list[str]:
     """Count images with people and no prediction; a caution where predictions look lost.
 
     Examples
     --------
-    >>> on_silent(np.arange(40), np.repeat(np.arange(1, 40), 5), "net")[0][:34]
+    >>> caution_on_empty_images(np.arange(40), np.repeat(np.arange(1, 40), 5), "net")[0][:34]
     '1 of 40 pictures with people have '
     """
     # Number of detections in each image with people.

@@ -15,15 +15,22 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.geometry.boxes import BoxColumns
-from isolux.geometry.matching import Pairs
-from isolux.tasks._boxes.looks import Look, look_at, on_repeats, overlap_of, overlapping, sides_of
-from isolux.tasks._boxes.pictures import on_silent
-from isolux.tasks._boxes.scales import (
-    on_margins,
-    refuse_other_scale,
-    refuse_other_scale_of_points,
+from isolux.geometry.matching import OverlapPairs
+from isolux.tasks._boxes.looks import (
+    PreviewImages,
+    build_mean_iou,
+    check_duplicates,
+    image_sizes_px,
+    preview_mean_iou,
+    select_preview,
 )
-from isolux.tasks._boxes.table import BOX, Found, People, columns_of
+from isolux.tasks._boxes.pictures import caution_on_empty_images
+from isolux.tasks._boxes.scales import (
+    caution_on_box_margins,
+    check_image_scale,
+    check_keypoint_scale,
+)
+from isolux.tasks._boxes.table import BOX, AnnotatedInstances, ModelDetections, box_columns
 from isolux.vocabulary.errors import IsoluxError, JoinError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
 
@@ -53,21 +60,21 @@ _XYWH_CONVERSIONS: Mapping[str, Callable[..., BoxColumns]] = {
 }
 
 
-def as_xywh(frame: pl.DataFrame, box_format: BoxFormat, images: pl.DataFrame) -> pl.DataFrame:
+def to_xywh(frame: pl.DataFrame, box_format: BoxFormat, images: pl.DataFrame) -> pl.DataFrame:
     """Convert the four columns of boxes from ``box_format`` to left, top, width, height.
 
     Examples
     --------
     >>> corners = pl.DataFrame({"image_id": ["1"], "box_x": [10.0], "box_y": [20.0],
     ...     "box_w": [30.0], "box_h": [60.0]})
-    >>> as_xywh(corners, "xyxy", pl.DataFrame()).row(0)
+    >>> to_xywh(corners, "xyxy", pl.DataFrame()).row(0)
     ('1', 10.0, 20.0, 20.0, 40.0)
     """
     if box_format == "xywh" or not frame.height:
         return frame
     coordinates = [frame[name].cast(pl.Float64).to_numpy() for name in BOX]
     if box_format.endswith("n"):
-        sizes = sides_of(frame["image_id"], images)
+        sizes = image_sizes_px(frame["image_id"], images)
         if sizes is None:
             raise SpecError(
                 f"box_format={box_format} needs the sizes of the pictures",
@@ -93,13 +100,15 @@ def as_xywh(frame: pl.DataFrame, box_format: BoxFormat, images: pl.DataFrame) ->
     )
 
 
-def examined(
-    predictions: Found, people: People, find_pairs: Callable[[Found, People], Pairs]
+def check_predictions(
+    predictions: ModelDetections,
+    people: AnnotatedInstances,
+    find_pairs: Callable[[ModelDetections, AnnotatedInstances], OverlapPairs],
 ) -> list[str]:
     """Check that predictions fit their images and their format; return notes."""
-    duplicate_notes = on_repeats(predictions)
+    duplicate_notes = check_duplicates(predictions)
     person_images = np.unique(people.truths.image[people.scored.to_numpy()])
-    empty_image_notes = on_silent(
+    empty_image_notes = caution_on_empty_images(
         person_images, np.asarray(predictions.detections.image), predictions.model
     )
     notes = [
@@ -108,7 +117,7 @@ def examined(
         *_caution_on_boxes_outside(predictions, people),
         *empty_image_notes,
     ]
-    preview = look_at(predictions, people)
+    preview = select_preview(predictions, people)
     if preview is None:
         return notes
     has_boxes = (
@@ -116,25 +125,25 @@ def examined(
     )
     if has_boxes and people.rows["box_x"].is_not_null().any():
         _check_box_format(preview, people)
-        notes += on_margins(preview, people)
+        notes += caution_on_box_margins(preview, people)
     if {"keypoints_x"} <= set(predictions.rows.columns) & set(people.rows.columns):
-        refuse_other_scale_of_points(preview, people)
-    mean_iou = overlap_of(find_pairs(preview.found, people), preview)
+        check_keypoint_scale(preview, people)
+    mean_iou = preview_mean_iou(find_pairs(preview.predictions, people), preview)
     return notes + _check_image_ids(preview, people, find_pairs, mean_iou)
 
 
-def _check_box_format(preview: Look, people: People) -> None:
+def _check_box_format(preview: PreviewImages, people: AnnotatedInstances) -> None:
     """Refuse boxes that overlap people far better in another format or at another scale."""
-    boxes = columns_of(preview.found.rows)
+    boxes = box_columns(preview.predictions.rows)
     coordinates = (boxes.x, boxes.y, boxes.width, boxes.height)
-    mean_iou = overlapping(preview, people)
+    mean_iou = build_mean_iou(preview, people)
     xywh_iou = mean_iou(boxes)
     iou_by_format = {
         name: mean_iou(convert(*coordinates))
         for name, convert in _XYWH_CONVERSIONS.items()
         if name != "xywh"
     }
-    sizes = sides_of(preview.found.rows["image_id"], people.images)
+    sizes = image_sizes_px(preview.predictions.rows["image_id"], people.images)
     # Coordinates of at most 2 may be shares of the image's sides.
     if sizes is not None and all(np.nanmax(np.abs(c), initial=0) <= 2 for c in coordinates):
         scaled_coordinates = [
@@ -150,14 +159,14 @@ def _check_box_format(preview: Look, people: People) -> None:
         and iou_by_format[best] > xywh_iou + _MIN_IOU_GAIN
     ):
         raise _build_format_error(preview, people, best, (iou_by_format[best], xywh_iou))
-    refuse_other_scale(preview, people, xywh_iou)
+    check_image_scale(preview, people, xywh_iou)
 
 
 def _build_format_error(
-    preview: Look, people: People, best: str, ious: tuple[float, float]
+    preview: PreviewImages, people: AnnotatedInstances, best: str, ious: tuple[float, float]
 ) -> TableError:
     """Build the error of boxes in another format, with what to do."""
-    boxes, model = columns_of(preview.found.rows), preview.found.model
+    boxes, model = box_columns(preview.predictions.rows), preview.predictions.model
     row = [round(float(c[0]), 2) for c in (boxes.x, boxes.y, boxes.width, boxes.height)]
     expected = "left, top, width, height in pixels"
     observed = (
@@ -167,9 +176,11 @@ def _build_format_error(
     hint = f"--option box_format={best} (box_format={best!r})"
     problem = f"the boxes of {model!r} are {best}, and were read as xywh"
     if best == "yxhw":  # then the dataset's boxes, read so, overlap the predictions as well
-        predicted_outside = _share_outside_image(boxes, preview.found.rows["image_id"], people)
+        predicted_outside = _share_outside_image(
+            boxes, preview.predictions.rows["image_id"], people
+        )
         annotated_outside = _share_outside_image(
-            columns_of(people.rows), people.rows["image_id"], people
+            box_columns(people.rows), people.rows["image_id"], people
         )
         turn = "and width and height) in the annotations"
         if annotated_outside > predicted_outside + _MIN_OUTSIDE_DIFFERENCE:
@@ -189,9 +200,11 @@ def _build_format_error(
     return TableError(problem, expected=expected, found=observed, hint=hint)
 
 
-def _share_outside_image(box: BoxColumns, image_ids: pl.Series, people: People) -> float:
+def _share_outside_image(
+    box: BoxColumns, image_ids: pl.Series, people: AnnotatedInstances
+) -> float:
     """Return the share of boxes that leave their images by more than rounding."""
-    sizes = sides_of(image_ids, people.images)
+    sizes = image_sizes_px(image_ids, people.images)
     if sizes is None:
         return 0.0
     is_outside = (box.x + box.width > 1.01 * sizes[0] + 1) | (
@@ -201,16 +214,19 @@ def _share_outside_image(box: BoxColumns, image_ids: pl.Series, people: People) 
 
 
 def _check_image_ids(
-    preview: Look, people: People, find_pairs: Callable[[Found, People], Pairs], own_iou: float
+    preview: PreviewImages,
+    people: AnnotatedInstances,
+    find_pairs: Callable[[ModelDetections, AnnotatedInstances], OverlapPairs],
+    own_iou: float,
 ) -> list[Caution]:
     """Refuse predictions shifted by one image; caution where they fit no better than others'."""
-    n = len(preview.pictures)
+    n = len(preview.image_numbers)
     if n < 10:
         return []
 
     def mean_iou_shifted(offset: int) -> float:
         try:
-            return overlap_of(find_pairs(preview.moved(offset), people), preview)
+            return preview_mean_iou(find_pairs(preview.shift_images(offset), people), preview)
         except IsoluxError:
             return 0.0  # masks of pictures of unequal sizes cannot be exchanged
 
@@ -219,7 +235,7 @@ def _check_image_ids(
         shifted_iou = mean_iou_shifted(offset)
         if shifted_iou >= _MIN_CONVINCING_IOU and shifted_iou > own_iou + 4 * _MIN_IOU_GAIN:
             raise JoinError(
-                f"the predictions of {preview.found.model!r} belong to other pictures",
+                f"the predictions of {preview.predictions.model!r} belong to other pictures",
                 expected="each prediction under the picture that it is about",
                 found=f"overlap of {own_iou:.2f} with people in their own picture, and of"
                 f" {shifted_iou:.2f} with those of the {neighbour} one",
@@ -231,14 +247,14 @@ def _check_image_ids(
         return []
     return [
         Caution(
-            f"The predictions of {preview.found.model!r} overlap the people of their pictures no"
-            f" better than those of other pictures ({own_iou:.2f} and {distant_iou:.2f} on"
+            f"The predictions of {preview.predictions.model!r} overlap the people of their pictures"
+            f" no better than those of other pictures ({own_iou:.2f} and {distant_iou:.2f} on"
             " average). Are they of these pictures, and in pixels of them at this size?"
         )
     ]
 
 
-def _caution_on_score_range(predictions: Found) -> list[Caution]:
+def _caution_on_score_range(predictions: ModelDetections) -> list[Caution]:
     """Caution where scores are not within 0 to 1."""
     score = predictions.detections.score
     if not len(score) or (score.min() >= 0 and score.max() <= 1 + 1e-6):
@@ -252,13 +268,15 @@ def _caution_on_score_range(predictions: Found) -> list[Caution]:
     ]
 
 
-def _caution_on_boxes_outside(predictions: Found, people: People) -> list[Caution]:
+def _caution_on_boxes_outside(
+    predictions: ModelDetections, people: AnnotatedInstances
+) -> list[Caution]:
     """Caution where many boxes leave their image by more than a tenth of its side."""
     images, n = people.images.sort("image"), predictions.rows.height
-    sizes = sides_of(images["image_id"], images)
+    sizes = image_sizes_px(images["image_id"], images)
     if not set(BOX) <= set(predictions.rows.columns) or not n or sizes is None:
         return []
-    box, n_outside = columns_of(predictions.rows), 0
+    box, n_outside = box_columns(predictions.rows), 0
     # In blocks that stay in the cache: whole columns would pass through memory a dozen times.
     for start in range(0, n, _BLOCK_ROWS):
         block = slice(start, start + _BLOCK_ROWS)

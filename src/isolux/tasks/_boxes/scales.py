@@ -15,8 +15,8 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.geometry.boxes import BoxColumns, box_pairs_xywh
-from isolux.tasks._boxes.looks import Look, overlapping, sides_of
-from isolux.tasks._boxes.table import BOX, People, columns_of
+from isolux.tasks._boxes.looks import PreviewImages, build_mean_iou, image_sizes_px
+from isolux.tasks._boxes.table import BOX, AnnotatedInstances, box_columns
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.notes import Caution
 
@@ -39,13 +39,17 @@ _MIN_RELATIVE_MARGIN = 0.1
 _BoxScaling = Callable[[float], BoxColumns]
 
 
-def refuse_other_scale(
-    preview: Look, people: People, baseline_iou: float, *, min_iou: float = _MIN_CONVINCING_IOU
+def check_image_scale(
+    preview: PreviewImages,
+    people: AnnotatedInstances,
+    baseline_iou: float,
+    *,
+    min_iou: float = _MIN_CONVINCING_IOU,
 ) -> None:
     """Refuse boxes that overlap people far better in pixels of another image size."""
     top_preview = _keep_highest_scores(preview, people)
-    mean_iou = overlapping(top_preview, people)
-    unscaled_iou = mean_iou(columns_of(top_preview.found.rows))
+    mean_iou = build_mean_iou(top_preview, people)
+    unscaled_iou = mean_iou(box_columns(top_preview.predictions.rows))
     # A margin around people is no other scale: then smaller boxes at the same centres fit as well.
     centred_iou, _ = _fit_scale(mean_iou, 1.0, _scaling_about_centres(top_preview))
     best_iou, best_scale, best_name = baseline_iou, 1.0, ""
@@ -60,15 +64,13 @@ def refuse_other_scale(
         raise _build_scale_error(preview, best_name, best_scale, (best_iou, baseline_iou))
 
 
-def refuse_other_scale_of_points(preview: Look, people: People) -> None:
+def check_keypoint_scale(preview: PreviewImages, people: AnnotatedInstances) -> None:
     """Refuse keypoints in pixels of another image size, by the boxes around them."""
     boxed_people = replace(people, rows=_add_keypoint_boxes(people.rows))
-    predictions = replace(preview.found, rows=_add_keypoint_boxes(preview.found.rows))
-    boxed_preview = replace(preview, found=predictions)
-    baseline_iou = overlapping(boxed_preview, boxed_people)(columns_of(predictions.rows))
-    refuse_other_scale(
-        boxed_preview, boxed_people, baseline_iou, min_iou=_MIN_CONVINCING_IOU_POINTS
-    )
+    predictions = replace(preview.predictions, rows=_add_keypoint_boxes(preview.predictions.rows))
+    boxed_preview = replace(preview, predictions=predictions)
+    baseline_iou = build_mean_iou(boxed_preview, boxed_people)(box_columns(predictions.rows))
+    check_image_scale(boxed_preview, boxed_people, baseline_iou, min_iou=_MIN_CONVINCING_IOU_POINTS)
 
 
 def _add_keypoint_boxes(rows: pl.DataFrame) -> pl.DataFrame:
@@ -83,21 +85,23 @@ def _add_keypoint_boxes(rows: pl.DataFrame) -> pl.DataFrame:
     return indexed_rows.join(boxes, on="_row", how="left", maintain_order="left").drop("_row")
 
 
-def _keep_highest_scores(preview: Look, people: People) -> Look:
+def _keep_highest_scores(preview: PreviewImages, people: AnnotatedInstances) -> PreviewImages:
     """Keep the highest-scoring detections, twice as many in each image as it has people."""
-    detections = preview.found.detections
+    detections = preview.predictions.detections
     n_people = np.bincount(
-        people.truths.image[preview.people], minlength=int(detections.image.max()) + 1
+        people.truths.image[preview.person_mask], minlength=int(detections.image.max()) + 1
     )
     rank = pl.DataFrame({"image": detections.image, "score": detections.score}).select(
         pl.col("score").rank("ordinal", descending=True).over("image")
     )
-    return preview.only(rank.to_series().to_numpy() <= 2 * n_people[detections.image])
+    return preview.take(rank.to_series().to_numpy() <= 2 * n_people[detections.image])
 
 
-def _candidate_scalings(preview: Look, people: People) -> Iterator[tuple[str, float, _BoxScaling]]:
+def _candidate_scalings(
+    preview: PreviewImages, people: AnnotatedInstances
+) -> Iterator[tuple[str, float, _BoxScaling]]:
     """Yield each kind of scaling: its name, a starting value, and the boxes at a value."""
-    boxes = columns_of(preview.found.rows)
+    boxes = box_columns(preview.predictions.rows)
     ratio_x, ratio_y = _median_centre_ratios(preview, people)
     if not np.isfinite([ratio_x, ratio_y]).all():
         return
@@ -113,7 +117,7 @@ def _candidate_scalings(preview: Look, people: People) -> Iterator[tuple[str, fl
         )
 
     yield "factor", ratio, build_scaling(1, 1)
-    sizes = sides_of(preview.found.rows["image_id"], people.images)
+    sizes = image_sizes_px(preview.predictions.rows["image_id"], people.images)
     if sizes is None:
         return
     width, height = (np.nan_to_num(size, nan=float(np.nanmedian(size))) for size in sizes)
@@ -126,9 +130,9 @@ def _candidate_scalings(preview: Look, people: People) -> Iterator[tuple[str, fl
     yield "shorter", ratio * float(np.median(shorter)), build_scaling(shorter, shorter)
 
 
-def _scaling_about_centres(preview: Look) -> _BoxScaling:
+def _scaling_about_centres(preview: PreviewImages) -> _BoxScaling:
     """Build the scaling of boxes about their own centres."""
-    boxes = columns_of(preview.found.rows)
+    boxes = box_columns(preview.predictions.rows)
     x, y = boxes.x + boxes.width / 2, boxes.y + boxes.height / 2
     return lambda scale: BoxColumns(
         x - boxes.width / scale / 2,
@@ -138,17 +142,22 @@ def _scaling_about_centres(preview: Look) -> _BoxScaling:
     )
 
 
-def _median_centre_ratios(preview: Look, people: People) -> tuple[float, float]:
+def _median_centre_ratios(
+    preview: PreviewImages, people: AnnotatedInstances
+) -> tuple[float, float]:
     """Return the median ratio of the centres of boxes to those of people, in x and y.
 
     Mean centres of each image are compared, so that no detection needs to be matched first.
     """
     centres = []
     for image, rows in (
-        (preview.found.detections.image, preview.found.rows),
-        (people.truths.image[preview.people], people.rows.filter(pl.Series(preview.people))),
+        (preview.predictions.detections.image, preview.predictions.rows),
+        (
+            people.truths.image[preview.person_mask],
+            people.rows.filter(pl.Series(preview.person_mask)),
+        ),
     ):
-        box = columns_of(rows)
+        box = box_columns(rows)
         centre_columns = {"image": image, "x": box.x + box.width / 2, "y": box.y + box.height / 2}
         centres.append(pl.DataFrame(centre_columns).group_by("image").agg(pl.col("x", "y").mean()))
     centre_pairs = centres[0].join(centres[1], on="image", suffix="_truth")
@@ -171,11 +180,11 @@ def _fit_scale(
 
 
 def _build_scale_error(
-    preview: Look, name: str, scale: float, ious: tuple[float, float]
+    preview: PreviewImages, name: str, scale: float, ious: tuple[float, float]
 ) -> TableError:
     """Build the error of boxes or keypoints at another scale, with the factor to multiply by."""
-    row = [round(float(v), 1) for v in preview.found.rows.select(BOX).row(0)]
-    of_points = "keypoints_x" in preview.found.rows.columns
+    row = [round(float(v), 1) for v in preview.predictions.rows.select(BOX).row(0)]
+    of_points = "keypoints_x" in preview.predictions.rows.columns
     subject, numbers = ("keypoints", "x and y") if of_points else ("boxes", "four numbers")
     side_name = f"{name} side"
     description, factor = {
@@ -193,7 +202,7 @@ def _build_scale_error(
     )
     columns = "x and width" if name == "square" else f"the {numbers}"
     return TableError(
-        f"the {subject} of {preview.found.model!r} are {description}",
+        f"the {subject} of {preview.predictions.model!r} are {description}",
         expected="pixels of the pictures that the dataset describes",
         found=f"{row}; taken so, boxes overlap people by {ious[0]:.2f} on average, as they are"
         f" by {ious[1]:.2f}",
@@ -202,17 +211,17 @@ def _build_scale_error(
     )
 
 
-def on_margins(preview: Look, people: People) -> list[Caution]:
+def caution_on_box_margins(preview: PreviewImages, people: AnnotatedInstances) -> list[Caution]:
     """Caution where nearly all boxes are larger, or smaller, than the people whom they match."""
-    predicted_boxes, true_boxes = columns_of(preview.found.rows), columns_of(people.rows)
+    predicted_boxes, true_boxes = box_columns(preview.predictions.rows), box_columns(people.rows)
     pairs = box_pairs_xywh(
-        preview.found.detections,
+        preview.predictions.detections,
         people.truths,
         predicted_boxes,
         true_boxes,
         lowest_iou=_MIN_MATCH_IOU,
     )
-    in_preview = preview.people[pairs.truth]
+    in_preview = preview.person_mask[pairs.truth]
     rows = pl.DataFrame(
         {
             "truth": pairs.truth[in_preview],
@@ -237,8 +246,8 @@ def on_margins(preview: Look, people: People) -> list[Caution]:
         return []
     return [
         Caution(
-            f"Boxes of {preview.found.model!r} have {median:.2f} times the side of the people whom"
-            f" they find (middle of {len(ratio):,}; nine in ten are"
+            f"Boxes of {preview.predictions.model!r} have {median:.2f} times the side of the people"
+            f" whom they find (middle of {len(ratio):,}; nine in ten are"
             f" {'larger' if median > 1 else 'smaller'}): overlaps tell how boxes are drawn as much"
             " as who is found. Are they in pixels of these pictures?"
         )

@@ -8,12 +8,25 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from isolux.geometry.boxes import box_pairs_xywh
-from isolux.geometry.matching import Pairs
-from isolux.tasks._boxes.evidence import OFFICIAL, evidence_tables
-from isolux.tasks._boxes.matching import Asked, Settings, chosen, measured, score_rows
-from isolux.tasks._boxes.pictures import distinct
-from isolux.tasks._boxes.readings import BoxFormat, as_xywh, examined
-from isolux.tasks._boxes.table import BOX, Found, People, columns_of, read_found, read_people
+from isolux.geometry.matching import OverlapPairs
+from isolux.tasks._boxes.evidence import COCO_METRIC_NAMES, build_evidence_tables
+from isolux.tasks._boxes.matching import (
+    MatchingSettings,
+    ModelMatches,
+    measured_task_info,
+    score_rows,
+    select_metrics,
+)
+from isolux.tasks._boxes.pictures import distinct_values
+from isolux.tasks._boxes.readings import BoxFormat, check_predictions, to_xywh
+from isolux.tasks._boxes.table import (
+    BOX,
+    AnnotatedInstances,
+    ModelDetections,
+    box_columns,
+    read_detections,
+    read_people,
+)
 from isolux.tasks._scores import stack_scores
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
@@ -29,7 +42,7 @@ _OTHER_GROUPS_TEXTS = {
     "ignore": "what finds a person of another group is neither right nor wrong",
     "remove": "what finds a person of another group is a false alarm",
 }
-PairsOf = Callable[[Found, People], Pairs]
+PairFinder = Callable[[ModelDetections, AnnotatedInstances], OverlapPairs]
 """Computes the pairs of detections and people that overlap."""
 
 
@@ -37,11 +50,11 @@ def score_shapes(
     task: tuple[str, TaskInfo, Table],
     dataset: Dataset,
     predictions: object,
-    settings: Settings,
-    find_pairs: PairsOf,
+    settings: MatchingSettings,
+    find_pairs: PairFinder,
     *,
     metrics: Sequence[str],
-    lacking: Mapping[str, pl.Expr],
+    missing_by_reason: Mapping[str, pl.Expr],
     person_class: str | Sequence[str] | None = None,
     by_class: bool | None = False,
     box_format: BoxFormat = "xywh",
@@ -49,8 +62,8 @@ def score_shapes(
     """Match the boxes or masks of each model and score all people; see ``detection.score``."""
     name, task_info, table = task
     frame, label = to_polars(predictions), settings.person_label
-    named_predictions, person_label, class_notes = named(frame, dataset.categories, label)
-    class_matching = judging_of(
+    named_predictions, person_label, class_notes = name_classes(frame, dataset.categories, label)
+    class_matching = decide_class_matching(
         dataset,
         named_predictions,
         by_class=by_class,
@@ -58,84 +71,101 @@ def score_shapes(
         person_label=person_label,
     )
     # COCO's rule: means over classes, of at most 100 detections in an image and class.
-    if not class_matching.apart:
+    if not class_matching.has_class_scores:
         if settings.max_detections is None:
-            settings = replace(settings, max_detections=COCO_LIMIT)
+            settings = replace(settings, max_detections=COCO_MAX_DETECTIONS)
         if settings.matching == "one-to-one":
-            task_info = replace(task_info, defaults=(*task_info.defaults[:1], *OFFICIAL))
-    names = chosen(task_info, metrics, settings)
+            task_info = replace(task_info, defaults=(*task_info.defaults[:1], *COCO_METRIC_NAMES))
+    names = select_metrics(task_info, metrics, settings)
     people = read_people(
-        dataset, person_class=person_class, by_class=class_matching.by_class, lacking=lacking
+        dataset,
+        person_class=person_class,
+        by_class=class_matching.by_class,
+        missing_by_reason=missing_by_reason,
     )
-    people = replace(people, apart=class_matching.apart)
-    named_predictions = predictions_as_xywh(named_predictions, box_format, people)
+    people = replace(people, has_class_scores=class_matching.has_class_scores)
+    named_predictions = to_xywh_predictions(named_predictions, box_format, people)
     settings = replace(settings, person_label=person_label)
-    models, cautions, notes = ask_models(named_predictions, table, people, settings, find_pairs)
-    if not class_matching.apart:
+    models, cautions, notes = match_models(named_predictions, table, people, settings, find_pairs)
+    if not class_matching.has_class_scores:
         notes = (
-            *on_few_classes(distinct(named_predictions, "label"), people.classes or ()),
+            *caution_on_few_classes(
+                distinct_values(named_predictions, "label"), people.classes or ()
+            ),
             *class_notes,
             *notes,
         )
     frames = [rows for model_matches in models for rows in score_rows(name, model_matches, names)]
     return Scores(
         units=stack_scores(frames),
-        info=measured(task_info, names),
-        evidence=evidence_tables(models, names),
+        info=measured_task_info(task_info, names),
+        evidence=build_evidence_tables(models, names),
         task=name,
-        notes=(*cautions, *notes, *notes_of(people, settings, names)),
+        notes=(*cautions, *notes, *build_matching_notes(people, settings, names)),
     )
 
 
-def ask_models(
-    predictions: object, table: Table, people: People, settings: Settings, find_pairs: PairsOf
-) -> tuple[list[Asked], list[str], tuple[str, ...]]:
+def match_models(
+    predictions: object,
+    table: Table,
+    people: AnnotatedInstances,
+    settings: MatchingSettings,
+    find_pairs: PairFinder,
+) -> tuple[list[ModelMatches], list[str], tuple[str, ...]]:
     """Read each model's detections and pair them with people; with cautions and notes."""
-    models, notes = read_found(
+    models, notes = read_detections(
         predictions, table, people, person_label=settings.person_label, model=settings.model
     )
     cautions = [
         note
         for model_predictions in models
-        for note in examined(model_predictions, people, find_pairs)
+        for note in check_predictions(model_predictions, people, find_pairs)
     ]
     matches = [
-        Asked(people, model_predictions, find_pairs(model_predictions, people), settings)
+        ModelMatches(people, model_predictions, find_pairs(model_predictions, people), settings)
         for model_predictions in models
     ]
     return matches, cautions, notes
 
 
-def predictions_as_xywh(predictions: object, box_format: BoxFormat, people: People) -> pl.DataFrame:
+def to_xywh_predictions(
+    predictions: object, box_format: BoxFormat, people: AnnotatedInstances
+) -> pl.DataFrame:
     """Convert predicted boxes, if there are any, from their format."""
     frame = to_polars(predictions)
-    return as_xywh(frame, box_format, people.images) if set(BOX) <= set(frame.columns) else frame
+    return to_xywh(frame, box_format, people.images) if set(BOX) <= set(frame.columns) else frame
 
 
-def box_pairs(settings: Settings, *, pixel_inclusive: bool) -> PairsOf:
+def build_box_pairing(settings: MatchingSettings, *, pixel_inclusive: bool) -> PairFinder:
     """Build the function that pairs boxes that overlap enough for any metric."""
 
-    def find_pairs(predictions: Found, people: People) -> Pairs:
+    def find_pairs(predictions: ModelDetections, people: AnnotatedInstances) -> OverlapPairs:
         return box_pairs_xywh(
             predictions.detections,
             people.truths,
-            columns_of(predictions.rows),
-            columns_of(people.rows),
-            lowest_iou=settings.lowest_iou,
+            box_columns(predictions.rows),
+            box_columns(people.rows),
+            lowest_iou=settings.min_iou,
             pixel_inclusive=pixel_inclusive,
         )
 
     return find_pairs
 
 
-def notes_of(people: People, settings: Settings, names: Sequence[str] = ()) -> tuple[str, ...]:
+def build_matching_notes(
+    people: AnnotatedInstances, settings: MatchingSettings, names: Sequence[str] = ()
+) -> tuple[str, ...]:
     """Describe how people were matched, and who is not scored."""
     limit, common = settings.max_detections, settings.common_count
     limit_text = (
         "All detections take part" if limit is None else f"{limit:,} detections an image at most"
     )
     class_text = ", class by class" if people.classes is not None else ""
-    class_text += "" if people.apart else "; averages are over classes; --by-class gives each class"
+    class_text += (
+        ""
+        if people.has_class_scores
+        else "; averages are over classes; --by-class gives each class"
+    )
     mean = "is the mean count of people over the groups of an attribute that hold anyone (of the"
     common_count_text = (
         f"{mean} class), on each replicate its own"
@@ -153,7 +183,7 @@ def notes_of(people: People, settings: Settings, names: Sequence[str] = ()) -> t
     )
     texts = (
         (True, f"{limit_text}, matched {_MATCHING_TEXTS[settings.matching]}{class_text}."),
-        (not people.apart, classes),
+        (not people.has_class_scores, classes),
         (settings.score_threshold, f"Found at a score: at an overlap of {settings.score_iou:g}."),
         (any(name.endswith("_in_group") for name in names), in_group),
         (
@@ -161,10 +191,10 @@ def notes_of(people: People, settings: Settings, names: Sequence[str] = ()) -> t
             f"Normalised average precision: N {common_count_text}.",
         ),
     )
-    return (*(text for is_shown, text in texts if is_shown), *notes_on_unscored(people))
+    return (*(text for is_shown, text in texts if is_shown), *count_unscored(people))
 
 
-def notes_on_unscored(people: People) -> list[str]:
+def count_unscored(people: AnnotatedInstances) -> list[str]:
     """Count the people who are not scored, for each reason."""
     counts = people.rows["reason"].drop_nulls().value_counts().sort("reason")
     total = people.rows.height
@@ -176,21 +206,21 @@ def notes_on_unscored(people: People) -> list[str]:
 
 # Classes: names for a detector's category numbers, and whether matching is class by class.
 
-COCO_LIMIT = 100
+COCO_MAX_DETECTIONS = 100
 """Detections of an image and class that COCO's AP and AR count at most."""
 # A model that knows a smaller share of the dataset's classes gets a caution if scored on all.
 _MIN_CLASS_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Judging:
+class ClassMatching:
     """Whether a detection matches only people of its class, and whether each class is reported."""
 
     by_class: bool
-    apart: bool = True
+    has_class_scores: bool = True
 
 
-def named(
+def name_classes(
     frame: pl.DataFrame, numbers: Mapping[str, str], person_label: str | Sequence[str] | None
 ) -> tuple[pl.DataFrame, str | Sequence[str] | None, tuple[str, ...]]:
     """Replace the dataset's category numbers in predictions by the names of classes.
@@ -202,7 +232,7 @@ def named(
     >>> frame["label"].to_list(), label
     (['person', 'person', '44'], 'person')
     """
-    labels = distinct(frame, "label") if numbers and "label" in frame.columns else []
+    labels = distinct_values(frame, "label") if numbers and "label" in frame.columns else []
     names = set(numbers.values())
     if not set(labels) & set(numbers) or set(labels) & names:
         return frame, person_label, ()
@@ -215,22 +245,22 @@ def named(
     return frame, person_label, (note,)
 
 
-def judging_of(
+def decide_class_matching(
     dataset: Dataset,
     frame: pl.DataFrame,
     *,
     by_class: bool | None,
     person_class: str | Sequence[str] | None,
     person_label: str | Sequence[str] | None,
-) -> Judging:
+) -> ClassMatching:
     """Decide whether to match class by class; by default where both files share classes."""
     if by_class is not None or person_label is not None or "label" not in frame.columns:
-        return Judging(bool(by_class))
-    classes, labels = _dataset_classes(dataset, person_class), set(distinct(frame, "label"))
+        return ClassMatching(bool(by_class))
+    classes, labels = _dataset_classes(dataset, person_class), set(distinct_values(frame, "label"))
     has_shared_classes = (
         classes is not None and classes & labels and max(len(classes), len(labels)) > 1
     )
-    return Judging(by_class=bool(has_shared_classes), apart=not has_shared_classes)
+    return ClassMatching(by_class=bool(has_shared_classes), has_class_scores=not has_shared_classes)
 
 
 def _dataset_classes(
@@ -247,7 +277,7 @@ def _dataset_classes(
     return all_classes & frozenset(requested)
 
 
-def on_few_classes(labels: Sequence[str], classes: Sequence[str]) -> tuple[str, ...]:
+def caution_on_few_classes(labels: Sequence[str], classes: Sequence[str]) -> tuple[str, ...]:
     """Caution where a model that knows few of the classes is scored on all of them."""
     shared_classes = sorted(set(labels) & set(classes))
     class_list = ", ".join(map(repr, shared_classes[:3])) + (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal, TypedDict
 
-from isolux.vocabulary.plugin_options import Shared
+from isolux.vocabulary.plugin_options import SharedOption
 
 Matching = Literal["one-to-one", "best-overlap", "per-group"]
 OtherGroups = Literal["ignore", "remove"]
@@ -20,7 +20,7 @@ class MatchSettings(TypedDict, total=False):
 
     person_label: Annotated[
         str | Sequence[str] | None,
-        Shared(
+        SharedOption(
             None,
             'The labels of predictions that mean a person (``"person"``; of COCO results read'
             ' without their categories ``"1"``); others are left out. Must be named where there'
@@ -29,7 +29,7 @@ class MatchSettings(TypedDict, total=False):
     ]
     max_detections: Annotated[
         int | None,
-        Shared(
+        SharedOption(
             None,
             "Only this many of each image's highest-scoring detections take part. Default: all"
             " (FACET's person detection uses all predicted boxes); COCO's is 100.",
@@ -37,7 +37,7 @@ class MatchSettings(TypedDict, total=False):
     ]
     matching: Annotated[
         Matching,
-        Shared(
+        SharedOption(
             "one-to-one",
             "COCO's rule, or that of FHIBE's released tool: each person has the detection that"
             " overlaps them most, however often it is used. The second can only find more."
@@ -48,7 +48,7 @@ class MatchSettings(TypedDict, total=False):
     ]
     common_count: Annotated[
         float | None,
-        Shared(
+        SharedOption(
             None,
             "The count N of ``normalised_average_precision``. Default: for each attribute (and"
             " class) the mean count of people over its groups, as in ICON².",
@@ -56,7 +56,7 @@ class MatchSettings(TypedDict, total=False):
     ]
     other_groups: Annotated[
         OtherGroups,
-        Shared(
+        SharedOption(
             "ignore",
             "Where each group is matched alone, what finds another group's person is neither"
             " right nor wrong, or is a false alarm.",
@@ -64,7 +64,7 @@ class MatchSettings(TypedDict, total=False):
     ]
     model: Annotated[
         str | None,
-        Shared(None, "What to call the model if there is not one prediction to say so."),
+        SharedOption(None, "What to call the model if there is not one prediction to say so."),
     ]
 
 
@@ -73,23 +73,25 @@ class BoxSettings(MatchSettings, total=False):
 
     iou_thresholds: Annotated[
         Sequence[float],
-        Shared(
+        SharedOption(
             (0.5, 0.75),
             "Of ``recall_at_iou``, in column ``threshold``: AR@.50 and AR@.75 where not said.",
         ),
     ]
     score_threshold: Annotated[
         float | Sequence[float] | None,
-        Shared(
+        SharedOption(
             None,
             "Adds ``found_at_score``, in column ``threshold``. Of the model's own scale. Other"
             " metrics go by all detections.",
         ),
     ]
-    score_iou: Annotated[float, Shared(0.5, "The overlap at which ``found_at_score`` is read.")]
+    score_iou: Annotated[
+        float, SharedOption(0.5, "The overlap at which ``found_at_score`` is read.")
+    ]
     top_k: Annotated[
         Sequence[int],
-        Shared(
+        SharedOption(
             (),
             "Adds ``average_recall_at_k`` for each k: (1, 10, 100) gives COCO's AR1, AR10, AR100.",
         ),

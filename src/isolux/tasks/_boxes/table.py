@@ -14,7 +14,7 @@ import polars as pl
 
 from isolux.geometry.boxes import BoxColumns, check_boxes_xywh
 from isolux.geometry.matching import Detections, Truths
-from isolux.tasks._boxes.pictures import distinct, in_pictures
+from isolux.tasks._boxes.pictures import distinct_values, keep_known_images
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.tables import IMAGES, INSTANCES, Table, check, to_polars
@@ -24,7 +24,7 @@ NO_BOX = {"no box": pl.any_horizontal(pl.col(c).is_null() for c in BOX)}
 NO_MASK = {
     "no mask": pl.all_horizontal(pl.col(c).is_null() for c in ("mask_counts", "mask_polygons"))
 }
-OF_DETECTIONS = {
+DETECTION_COLUMNS = {
     "model": pl.String(),
     "unit_id": pl.String(),
     "cluster_id": pl.String(),
@@ -38,7 +38,7 @@ _FLAG_DEFAULTS = {"is_crowd": False, "ignore": False, "judged": True}
 
 
 @dataclass(frozen=True, slots=True)
-class People:
+class AnnotatedInstances:
     """The instances of a dataset, whether they are scored or only take part in matching.
 
     Parameters
@@ -52,7 +52,7 @@ class People:
         are null where the dataset does not know them.
     classes : tuple of str or None
         Class by class: their names, sorted; None: a detection may find a person of any class.
-    apart : bool
+    has_class_scores : bool
         Class by class: whether each class has scores too, besides the means over classes.
     withdrawn : frozenset of str
         The dataset's: images of people who withdrew are not missing.
@@ -62,13 +62,13 @@ class People:
     truths: Truths
     images: pl.DataFrame
     classes: tuple[str, ...] | None
-    apart: bool = True
+    has_class_scores: bool = True
     withdrawn: frozenset[str] = frozenset()
 
     @property
     def label(self) -> pl.Expr:
         """The class under which a person's scores are reported; null where classes are not."""
-        label_expr = pl.col("class") if self.apart else pl.lit(None, dtype=pl.String)
+        label_expr = pl.col("class") if self.has_class_scores else pl.lit(None, dtype=pl.String)
         return label_expr.alias("label")
 
     @property
@@ -78,7 +78,7 @@ class People:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ModelDetections:
     """One model's detections in the images of the dataset, in the order of the file."""
 
     model: str
@@ -86,7 +86,7 @@ class Found:
     detections: Detections
 
 
-def columns_of(rows: pl.DataFrame) -> BoxColumns:
+def box_columns(rows: pl.DataFrame) -> BoxColumns:
     """Return the boxes of people or predictions; NaN where there is none."""
     x, y, w, h = (rows[name].cast(pl.Float64).to_numpy() for name in BOX)
     return BoxColumns(x, y, w, h)
@@ -97,13 +97,13 @@ def read_people(
     *,
     person_class: str | Sequence[str] | None,
     by_class: bool,
-    lacking: Mapping[str, pl.Expr],
-) -> People:
+    missing_by_reason: Mapping[str, pl.Expr],
+) -> AnnotatedInstances:
     """Assign numbers to images and people, and find who is not scored and why."""
     instances = INSTANCES.conform(dataset.instances)
-    required_columns = {c for expr in lacking.values() for c in expr.meta.root_names()} | set(
-        _FLAG_DEFAULTS
-    )
+    required_columns = {
+        c for expr in missing_by_reason.values() for c in expr.meta.root_names()
+    } | set(_FLAG_DEFAULTS)
     null_columns = [
         pl.lit(None).alias(c) for c in sorted(required_columns - set(instances.columns))
     ]
@@ -115,7 +115,7 @@ def read_people(
         images.select("image_id", "image"), on="image_id", how="left", maintain_order="left"
     )
     rows = rows.with_columns(_class_expr(rows, by_class=by_class), unit_id="instance_id")
-    for reason, is_missing in lacking.items():
+    for reason, is_missing in missing_by_reason.items():
         if rows.height and rows.select(is_missing.all()).item():
             raise SpecError(
                 f"nobody in the dataset can be found: {reason}",
@@ -123,29 +123,29 @@ def read_people(
                 found="nothing but nulls",
                 where=dataset.name,
             )
-    rows = rows.with_columns(_reason_expr(lacking, by_class=by_class))
+    rows = rows.with_columns(_reason_expr(missing_by_reason, by_class=by_class))
     classes = tuple(rows["class"].drop_nulls().unique().sort()) if by_class else None
-    truths = _build_truths(rows, lacking, classes)
-    return People(rows, truths, images, classes, withdrawn=dataset.withdrawn)
+    truths = _build_truths(rows, missing_by_reason, classes)
+    return AnnotatedInstances(rows, truths, images, classes, withdrawn=dataset.withdrawn_ids)
 
 
-def read_found(
+def read_detections(
     predictions: object,
     table: Table,
-    people: People,
+    people: AnnotatedInstances,
     *,
     person_label: str | Sequence[str] | None,
     model: str | None,
-) -> tuple[tuple[Found, ...], tuple[str, ...]]:
+) -> tuple[tuple[ModelDetections, ...], tuple[str, ...]]:
     """Keep detections of people in images of the dataset, by model; with notes."""
-    frame, classes = check(to_polars(predictions), table, where="predictions"), people.classes
+    frame, classes = check(to_polars(predictions), table, source="predictions"), people.classes
     _check_box_sizes(frame)
-    rows, notes = in_pictures(frame, people.images, people.withdrawn)
+    rows, notes = keep_known_images(frame, people.images, people.withdrawn)
     if classes is None:
         rows, label_notes = _keep_labels(rows, frame, person_label)
     else:
         rows, label_notes = _keep_known_classes(rows, classes, person_label)
-    models = distinct(frame, "model") or [model or "model"]
+    models = distinct_values(frame, "model") or [model or "model"]
     detections = []
     for name in models:
         model_rows = rows.filter(pl.col("model") == name) if len(models) > 1 else rows
@@ -153,7 +153,7 @@ def read_found(
         model_detections = Detections(
             model_rows["image"].to_numpy(), model_rows["score"].to_numpy(), label
         )
-        detections.append(Found(name, model_rows, model_detections))
+        detections.append(ModelDetections(name, model_rows, model_detections))
     return tuple(detections), (*notes, *label_notes)
 
 
@@ -256,7 +256,7 @@ def _keep_labels(
     rows: pl.DataFrame, predictions: pl.DataFrame, person_label: str | Sequence[str] | None
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Keep predictions that mean a person: all of them where there is one label or none."""
-    labels = distinct(predictions, "label")
+    labels = distinct_values(predictions, "label")
     label_list = ", ".join(map(repr, labels[:12])) + (", …" if len(labels) > 12 else "")
     if person_label is None:
         if len(labels) > 1:

@@ -1,8 +1,8 @@
 """Compiled loops of exact nearest-neighbour search, imported only by the function that runs them.
 
-Single-precision products select what could be among the k nearest; ``inner`` computes those few
-again in double precision, always in the same order of addition, so that equal vectors have equal
-products at every position of the database.
+Single-precision products select what could be among the k nearest; ``inner_products`` computes
+those few again in double precision, always in the same order of addition, so that equal vectors
+have equal products at every position of the database.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _dot(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> float:
 
 
 @njit(nogil=True)
-def inner(
+def inner_products(
     first: npt.NDArray[Any], second: npt.NDArray[Any], i: _Ints, j: _Ints
 ) -> npt.NDArray[np.float64]:
     """Inner products of rows ``left[i]`` and ``right[j]``, in double precision: ``[len(i)]``."""
@@ -51,7 +51,7 @@ def inner(
 
 
 @njit(nogil=True)
-def inner_lists(
+def inner_products_of_lists(
     vectors: npt.NDArray[Any], starts: _Ints, second: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.float64]:
     """Inner products of row i with rows ``second[starts[i]:starts[i + 1]]``, in rising order."""

@@ -11,17 +11,17 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.tasks._ids import refuse_no_match, require_columns
-from isolux.vocabulary.errors import SpecError, TableError, place
+from isolux.vocabulary.errors import SpecError, TableError, format_location
 from isolux.vocabulary.schema import to_polars
 
 NO_PREDICTION = "no prediction"
 NO_VECTOR = "no embedding"
-NO_LENGTH = "embedding of length zero"
+ZERO_LENGTH = "embedding of length zero"
 _REQUIRED_COLUMNS = ("model", "instance_id", "embedding")
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class ModelEmbeddings:
     """One model's embeddings of the units of a dataset.
 
     Parameters
@@ -29,7 +29,7 @@ class Embedded:
     model : str
     vectors : [n, d] float32 or float64
         Of unit length, in the order of the units that have one.
-    row : [n_units] int
+    row_index : [n_units] int
         Each unit's row of ``vectors``; −1: none.
     reason : polars.Series
         String, ``[n_units]``: why a unit has none; null where it has one.
@@ -37,20 +37,20 @@ class Embedded:
 
     model: str
     vectors: npt.NDArray[Any]
-    row: npt.NDArray[np.int64]
+    row_index: npt.NDArray[np.int64]
     reason: pl.Series
 
     @property
-    def width(self) -> int:
+    def n_dimensions(self) -> int:
         """The number of dimensions."""
         return int(self.vectors.shape[1])
 
 
 def read_embeddings(
-    predictions: object, instance_ids: pl.Series, *, model: str | None, where: str = "predictions"
-) -> tuple[tuple[Embedded, ...], tuple[str, ...]]:
+    predictions: object, instance_ids: pl.Series, *, model: str | None, source: str = "predictions"
+) -> tuple[tuple[ModelEmbeddings, ...], tuple[str, ...]]:
     """Read every model's embeddings of the dataset's units, scaled to unit length; with notes."""
-    frame = _check_embeddings(to_polars(predictions), where)
+    frame = _check_embeddings(to_polars(predictions), source)
     units = pl.DataFrame({"instance_id": instance_ids.cast(pl.String)})
     matched = frame.join(
         units.with_row_index("unit"), on="instance_id", how="inner", maintain_order="left"
@@ -60,11 +60,11 @@ def read_embeddings(
         frame["instance_id"],
         units["instance_id"],
         n_matched=matched.height,
-        where=where,
+        source=source,
     )
     names = sorted(frame["model"].unique()) or [model or "model"]
     embeddings = tuple(
-        _normalise_model(name, matched.filter(pl.col("model") == name), units.height, where)
+        _normalise_model(name, matched.filter(pl.col("model") == name), units.height, source)
         for name in names
     )
     n_unmatched = frame.height - matched.height
@@ -73,8 +73,8 @@ def read_embeddings(
 
 
 def pair_models(
-    queries: Sequence[Embedded], entries: Sequence[Embedded], missing_phrase: str
-) -> list[tuple[Embedded, Embedded]]:
+    queries: Sequence[ModelEmbeddings], entries: Sequence[ModelEmbeddings], missing_phrase: str
+) -> list[tuple[ModelEmbeddings, ModelEmbeddings]]:
     """Pair each model's queries with its own entries; two single models always form a pair."""
     entries_by_model = {embeddings.model: embeddings for embeddings in entries}
     # Two single models may have different names: they are paired.
@@ -90,11 +90,11 @@ def pair_models(
                 where=source,
             )
         entry = entries_by_model[query.model]
-        if len(query.vectors) and len(entry.vectors) and query.width != entry.width:
+        if len(query.vectors) and len(entry.vectors) and query.n_dimensions != entry.n_dimensions:
             raise SpecError(
                 f"embeddings of {query.model!r} and of the database differ in length",
-                expected=f"{query.width} numbers",
-                found=f"{entry.width} numbers",
+                expected=f"{query.n_dimensions} numbers",
+                found=f"{entry.n_dimensions} numbers",
                 where=source,
             )
     return [(query, entries_by_model[query.model]) for query in queries]
@@ -110,7 +110,7 @@ def _check_embeddings(frame: pl.DataFrame, source: str) -> pl.DataFrame:
             "an embedding is a list of numbers",
             expected="a column of lists or arrays of floats",
             found=str(dtype),
-            where=place(source, column="embedding"),
+            where=format_location(source, column="embedding"),
         )
     rows = frame.select(
         pl.col("model").cast(pl.String), pl.col("instance_id").cast(pl.String), "embedding"
@@ -122,7 +122,7 @@ def _check_embeddings(frame: pl.DataFrame, source: str) -> pl.DataFrame:
         raise TableError(
             "an embedding has no model or no id",
             expected="a model and an instance_id in every row",
-            where=place(source, int(incomplete.item(0, 0)) + 1),
+            where=format_location(source, int(incomplete.item(0, 0)) + 1),
         )
     duplicates = rows.select(
         pl.struct("model", "instance_id").is_first_distinct().not_().arg_true()
@@ -133,12 +133,12 @@ def _check_embeddings(frame: pl.DataFrame, source: str) -> pl.DataFrame:
             "a unit has two embeddings of one model",
             expected="every model and instance_id once",
             found=repr(rows["instance_id"][row]),
-            where=place(source, row + 1),
+            where=format_location(source, row + 1),
         )
     return rows.with_row_index("place", offset=1)
 
 
-def _normalise_model(name: str, rows: pl.DataFrame, n_units: int, source: str) -> Embedded:
+def _normalise_model(name: str, rows: pl.DataFrame, n_units: int, source: str) -> ModelEmbeddings:
     """Scale one model's embeddings to unit length, with a reason for units without one."""
     row_index = np.full(n_units, -1, dtype=np.int64)
     reason = np.full(n_units, NO_PREDICTION, dtype=object)
@@ -157,10 +157,10 @@ def _normalise_model(name: str, rows: pl.DataFrame, n_units: int, source: str) -
             expected="finite numbers",
             found=f"{invalid_numbers[0] if len(invalid_numbers) else 'too large a number'} for "
             f"{embedded_rows['instance_id'][first]!r}",
-            where=place(source, int(embedded_rows["place"][first]), "embedding"),
+            where=format_location(source, int(embedded_rows["place"][first]), "embedding"),
         )
     unit = embedded_rows["unit"].to_numpy().astype(np.int64)
-    reason[unit] = NO_LENGTH
+    reason[unit] = ZERO_LENGTH
     is_nonzero = length > 0.0
     reason[unit[is_nonzero]] = None
     row_index[unit[is_nonzero]] = np.arange(int(is_nonzero.sum()))
@@ -168,7 +168,7 @@ def _normalise_model(name: str, rows: pl.DataFrame, n_units: int, source: str) -
     vectors = (raw_vectors[is_nonzero] / length[is_nonzero, None]).astype(
         raw_vectors.dtype, copy=False
     )
-    return Embedded(name, vectors, row_index, pl.Series(reason.tolist(), dtype=pl.String))
+    return ModelEmbeddings(name, vectors, row_index, pl.Series(reason.tolist(), dtype=pl.String))
 
 
 def _stack_vectors(rows: pl.DataFrame, source: str) -> npt.NDArray[Any]:
@@ -183,7 +183,7 @@ def _stack_vectors(rows: pl.DataFrame, source: str) -> npt.NDArray[Any]:
             "embeddings of one model differ in length",
             expected=f"{max(int(sizes[0]), 1)} numbers, as in the first",
             found=f"{sizes[odd_row]} numbers for {rows['instance_id'][odd_row]!r}",
-            where=place(source, int(rows["place"][odd_row]), "embedding"),
+            where=format_location(source, int(rows["place"][odd_row]), "embedding"),
         )
     dtype = column.dtype
     inner_dtype = dtype.inner if isinstance(dtype, pl.List | pl.Array) else None
@@ -198,7 +198,7 @@ _UNIT_ROUNDOFF = 2.0**-24  # unit roundoff of single precision
 IntArray = npt.NDArray[np.int64]
 
 
-def nearest(
+def find_nearest(
     queries: npt.NDArray[Any],
     database: npt.NDArray[Any],
     k: int,
@@ -224,7 +224,7 @@ def nearest(
     neighbours = np.full((len(queries), k), -1, dtype=np.int64)
     if not len(database) or not len(queries):
         return neighbours
-    from isolux.tasks._embeddings.kernels import inner
+    from isolux.tasks._embeddings.kernels import inner_products
 
     single_database = np.ascontiguousarray(database, dtype=np.float32)
     # |error| of one product of unit vectors: d u for the sum (Higham 2002, section 3.1), a few u
@@ -256,7 +256,7 @@ def nearest(
             else chunk_maxima.min(axis=1)
         )
         row, entry = np.nonzero((products >= cutoff[:, None] - tolerance) & (products > -np.inf))
-        exact = inner(block, database, row, entry)
+        exact = inner_products(block, database, row, entry)
         # By query, then falling product; equal products in the order of the database.
         order = np.lexsort((entry, -exact, row))
         row, entry = row[order], entry[order]

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from isolux.io.image_tables import ARCHIVED
+from isolux.io.image_tables import ARCHIVE_SEPARATOR
 from isolux.io.images import Pixels, decode_image, read_image, resize_image
-from isolux.io.tar import tar_files
+from isolux.io.tar import read_tar_files
 from isolux.stats.statistic import FloatArray
-from isolux.tasks._images.settings import PictureSettings
+from isolux.tasks._images.settings import ImageComparisonSettings
 from isolux.vocabulary.errors import FileError
 
 # Wang et al. (2004), section III-B: a Gaussian window; K1 and K2 keep 0 / 0 away.
@@ -99,7 +99,7 @@ _N_WORKERS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ImagePair:
     """An original, a model's output, and the box to compare in (x, y, w, h; pixels)."""
 
     original: Path
@@ -108,23 +108,24 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ImageMetricValues:
     """One metric of each pair or unit: values ``[n]`` (NaN: none), and the reasons for NaN."""
 
-    value: FloatArray
+    values: FloatArray
     reason: npt.NDArray[np.object_]
 
 
-def compare(
-    pairs: Sequence[Pair],
-    settings: PictureSettings,
+def compare_images(
+    pairs: Sequence[ImagePair],
+    settings: ImageComparisonSettings,
     metrics: Sequence[str],
     distance: Distance | None,
-) -> dict[str, Measured]:
+) -> dict[str, ImageMetricValues]:
     """Measure pairs of images, in memory that does not grow with their number."""
     n = len(pairs)
     values_by_metric = {
-        name: Measured(np.full(n, np.nan), np.full(n, None, dtype=object)) for name in metrics
+        name: ImageMetricValues(np.full(n, np.nan), np.full(n, None, dtype=object))
+        for name in metrics
     }
     is_compared = np.zeros(n, dtype=bool)
     with closing(_iterate_outputs(pairs)) as sources, ThreadPoolExecutor(_N_WORKERS) as pool:
@@ -147,24 +148,24 @@ def compare(
     return values_by_metric
 
 
-def _iterate_outputs(pairs: Sequence[Pair]) -> Generator[tuple[int, bytes | str]]:
+def _iterate_outputs(pairs: Sequence[ImagePair]) -> Generator[tuple[int, bytes | str]]:
     """Yield each pair's output: a path, or the bytes of a file in an archive."""
     archived: dict[str, dict[str, list[int]]] = {}
     for number, pair in enumerate(pairs):
-        archive, separator, member = pair.output.partition(ARCHIVED)
+        archive, separator, member = pair.output.partition(ARCHIVE_SEPARATOR)
         if separator:
             archived.setdefault(archive, {}).setdefault(member, []).append(number)
         else:
             yield number, pair.output
     # Each archive is read once from start to end: its files cannot be reached directly.
     for archive, members in archived.items():
-        with closing(tar_files(archive)) as files:
+        with closing(read_tar_files(archive)) as files:
             for name, contents in files:
                 yield from ((number, contents) for number in members.pop(name, ()))
 
 
 def _prepare_pair(
-    source: tuple[int, bytes | str], pairs: Sequence[Pair], settings: PictureSettings
+    source: tuple[int, bytes | str], pairs: Sequence[ImagePair], settings: ImageComparisonSettings
 ) -> tuple[int, tuple[Pixels, Pixels] | str]:
     """Read a pair and bring it to one size, or return the reason why not; runs in threads."""
     number, output_source = source
@@ -215,7 +216,7 @@ def _crop(
 
 def _fill_metric(
     name: str,
-    metric_values: Measured,
+    metric_values: ImageMetricValues,
     prepared_pairs: Sequence[_PreparedPair],
     distance: Distance | None,
     pool: ThreadPoolExecutor,
@@ -236,11 +237,11 @@ def _fill_metric(
         return
     measure = peak_signal_to_noise_db if name == "psnr" else structural_similarity
     values = pool.map(lambda pair_images: measure(pair_images[1], pair_images[2]), usable)
-    metric_values.value[[pair for pair, _, _ in usable]] = list(values)
+    metric_values.values[[pair for pair, _, _ in usable]] = list(values)
 
 
 def _fill_distances(
-    metric_values: Measured, usable: Sequence[_PreparedPair], distance: Distance
+    metric_values: ImageMetricValues, usable: Sequence[_PreparedPair], distance: Distance
 ) -> None:
     """Run the network on all pairs of one size as a batch."""
     shapes: dict[tuple[int, ...], list[_PreparedPair]] = {}
@@ -248,4 +249,4 @@ def _fill_distances(
         shapes.setdefault(pair[1].shape, []).append(pair)
     for pairs in shapes.values():
         numbers, originals, outputs = zip(*pairs, strict=True)
-        metric_values.value[list(numbers)] = distance(np.stack(originals), np.stack(outputs))
+        metric_values.values[list(numbers)] = distance(np.stack(originals), np.stack(outputs))

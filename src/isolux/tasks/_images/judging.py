@@ -15,17 +15,23 @@ import numpy as np
 import polars as pl
 
 from isolux.io.image_tables import IMAGE_FILES, UNIT_VALUES
-from isolux.tasks._images.compare import Measured, Pair, compare
-from isolux.tasks._images.metrics import FHIBE, OF_PIXELS
-from isolux.tasks._images.originals import NO_ORIGINAL, identity_cosines, originals_of
-from isolux.tasks._images.settings import PictureSettings
-from isolux.tasks._images.values import MOST_DB, NO_PREDICTION, match_units, units_of, values_of
-from isolux.tasks._scores import measured_info, read_metrics, score_rows, stack_scores
+from isolux.tasks._images.compare import ImageMetricValues, ImagePair, compare_images
+from isolux.tasks._images.metrics import FHIBE, PIXEL_METRICS
+from isolux.tasks._images.originals import NO_ORIGINAL, find_originals, identity_cosines
+from isolux.tasks._images.settings import ImageComparisonSettings
+from isolux.tasks._images.values import (
+    MOST_DB,
+    NO_PREDICTION,
+    list_units,
+    match_units,
+    read_unit_values,
+)
+from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows, stack_scores
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.plugin_options import with_defaults
+from isolux.vocabulary.plugin_options import fill_defaults
 from isolux.vocabulary.schema import check, to_polars
 
 _BOXES = {"face": "face_box", "box": "box"}
@@ -37,23 +43,23 @@ _UNRELATED_LIMITS = {"psnr": 12.0, "ssim": 0.1, "identity_cosine": 0.1, "lpips":
 """What two unrelated photographs reach: about 8 to 12 dB, and no common structure."""
 
 
-_ValuesByModel = dict[str, dict[str, Measured]]
+_ValuesByModel = dict[str, dict[str, ImageMetricValues]]
 """Each metric of each model, in the order of the units."""
 
 
-def score_pictures(
+def score_images(
     task: str,
     task_info: TaskInfo,
     dataset: Dataset,
     predictions: object,
     metrics: Sequence[str],
-    **options: Unpack[PictureSettings],
+    **options: Unpack[ImageComparisonSettings],
 ) -> Scores:
     """Score images, embeddings or values, whichever the columns contain."""
-    settings = with_defaults(PictureSettings, options)
+    settings = fill_defaults(ImageComparisonSettings, options)
     _check_size(settings)
     requested_names = read_metrics(task_info, metrics)
-    frame, units = to_polars(predictions), units_of(dataset)
+    frame, units = to_polars(predictions), list_units(dataset)
     if "uri" in frame.columns:
         values_by_model, notes = _measure_images(
             task_info, dataset, units, frame, requested_names, settings
@@ -76,7 +82,7 @@ def score_pictures(
         values_by_model, notes = _read_values(task_info, units, frame, requested_names, settings)
     else:
         raise UnknownNameError("column", "uri", frame.columns, where="predictions")
-    reported_info = measured_info(task_info, next(iter(values_by_model.values())), cites=True)
+    reported_info = restrict_task_info(task_info, next(iter(values_by_model.values())), cites=True)
     people = units.select("cluster_id", unit_id="instance_id")
     scores = stack_scores(
         [
@@ -86,7 +92,7 @@ def score_pictures(
                 ),
                 task,
                 name,
-                model_values[name].value,
+                model_values[name].values,
                 model=model,
             )
             for model, model_values in values_by_model.items()
@@ -101,7 +107,7 @@ def score_pictures(
     )
 
 
-def _check_size(settings: PictureSettings) -> None:
+def _check_size(settings: ImageComparisonSettings) -> None:
     """Refuse a negative size."""
     if settings["size_px"] < 0 or isinstance(settings["size_px"], bool):
         raise SpecError(
@@ -133,11 +139,11 @@ def _measure_images(
     units: pl.DataFrame,
     frame: pl.DataFrame,
     requested: Sequence[str],
-    settings: PictureSettings,
+    settings: ImageComparisonSettings,
 ) -> tuple[_ValuesByModel, list[str]]:
     """Compare all models' images with their originals; with notes."""
-    names = _select_metrics(task_info, requested, OF_PIXELS, "pictures")
-    files = check(frame, IMAGE_FILES, where="predictions")
+    names = _select_metrics(task_info, requested, PIXEL_METRICS, "pictures")
+    files = check(frame, IMAGE_FILES, source="predictions")
     models = sorted(files["model"].unique()) or [settings["model"] or "model"]
     matched, match_notes = match_units(files["instance_id"], units)
     if matched.is_empty():
@@ -153,15 +159,15 @@ def _measure_images(
     rows = files.join(matched, on="instance_id").join(
         _crop_boxes(units, settings["crop"]), on="unit", maintain_order="left"
     )
-    originals, original_notes = originals_of(dataset, rows["uri_right"], settings["originals"])
+    originals, original_notes = find_originals(dataset, rows["uri_right"], settings["originals"])
     rows = rows.filter(pl.col("uri_right").is_in(list(originals)))
     # Units may share an image: each distinct pair is measured once.
     keys = rows.select("uri_right", "uri", "box").unique(maintain_order=True)
     pairs = [
-        Pair(originals[uri], output, None if box is None else (box[0], box[1], box[2], box[3]))
+        ImagePair(originals[uri], output, None if box is None else (box[0], box[1], box[2], box[3]))
         for uri, output, box in keys.iter_rows()
     ]
-    values_by_metric = compare(pairs, settings, names, distance)
+    values_by_metric = compare_images(pairs, settings, names, distance)
     numbered_rows = rows.join(
         keys.with_row_index("pair"), on=["uri_right", "uri", "box"], nulls_equal=True
     )
@@ -203,24 +209,26 @@ def _crop_boxes(units: pl.DataFrame, crop: str) -> pl.DataFrame:
     return uris.with_columns(units.select(box=box)["box"])
 
 
-def _null_values(n_units: int) -> Measured:
+def _null_values(n_units: int) -> ImageMetricValues:
     """Build values of units that are all missing: "no prediction"."""
-    return Measured(np.full(n_units, np.nan), np.full(n_units, NO_PREDICTION, dtype=object))
+    return ImageMetricValues(
+        np.full(n_units, np.nan), np.full(n_units, NO_PREDICTION, dtype=object)
+    )
 
 
 def _values_by_unit(
-    pair_values: Measured, model_rows: pl.DataFrame, output_units: pl.Series, n_units: int
-) -> Measured:
+    pair_values: ImageMetricValues, model_rows: pl.DataFrame, output_units: pl.Series, n_units: int
+) -> ImageMetricValues:
     """Assign the values of pairs to their units."""
     unit_values = _null_values(n_units)
     unit_values.reason[output_units.to_numpy()] = NO_ORIGINAL
     unit_index, pair_index = model_rows["unit"].to_numpy(), model_rows["pair"].to_numpy()
-    unit_values.value[unit_index] = pair_values.value[pair_index]
+    unit_values.values[unit_index] = pair_values.values[pair_index]
     unit_values.reason[unit_index] = pair_values.reason[pair_index]
     return unit_values
 
 
-def _describe_preparation(settings: PictureSettings, names: Sequence[str]) -> list[str]:
+def _describe_preparation(settings: ImageComparisonSettings, names: Sequence[str]) -> list[str]:
     """Describe how images were prepared before they were compared."""
     px, crop = settings["size_px"], settings["crop"]
     size_text = f"brought to {px} × {px} pixels" if px else "left in size"
@@ -238,10 +246,10 @@ def _read_values(
     units: pl.DataFrame,
     frame: pl.DataFrame,
     requested: Sequence[str],
-    settings: PictureSettings,
+    settings: ImageComparisonSettings,
 ) -> tuple[_ValuesByModel, list[str]]:
     """Read values that were computed elsewhere, of the requested metrics; with notes."""
-    table = check(frame, UNIT_VALUES, where="predictions")
+    table = check(frame, UNIT_VALUES, source="predictions")
     metric_names = [m.name for m in task_info.metrics]
     present_names = [name for name in metric_names if name in set(table["metric"])]
     if table.is_empty():
@@ -254,7 +262,7 @@ def _read_values(
             raise UnknownNameError("metric", name, present_names, where="predictions")
     matched, match_notes = match_units(table["instance_id"], units)
     metrics = [task_info.metric(name) for name in names]
-    values_by_model, notes = values_of(
+    values_by_model, notes = read_unit_values(
         table, matched, metrics, units.height, settings["model"] or "model"
     )
     return values_by_model, [*match_notes, *notes]

@@ -9,15 +9,15 @@ from __future__ import annotations
 from isolux.vocabulary import works
 from isolux.vocabulary.info import Metric, Reference
 
-SAME_PLACE = (
+ALIGNMENT_ASSUMPTION = (
     "A model's picture shows what the original shows, in the same place: neither is aligned."
 )
-OF_NETWORKS = (
+NETWORK_ASSUMPTION = (
     "LPIPS and embeddings come from networks that may themselves work unequally well for groups."
 )
 
-FHIBE = works.FHIBE.at("Methods, narrow model evaluation metrics")
-LPIPS = works.LPIPS.at("section 3, equation 1")
+FHIBE = works.FHIBE.with_location("Methods, narrow model evaluation metrics")
+LPIPS = works.LPIPS.with_location("section 3, equation 1")
 PIQ = Reference(
     "piq",
     "Kastryulin, S., Zakirov, J., Prokopenko, D., & Dylov, D. V. (2022). PyTorch Image Quality:"
@@ -43,7 +43,7 @@ CURRICULAR_FACE = Reference(
     "https://arxiv.org/abs/2004.00288",
 )
 
-PICTURES = (
+IMAGE_METRICS = (
     Metric(
         name="lpips",
         title="Perceptual distance",
@@ -90,5 +90,5 @@ PICTURES = (
     ),
 )
 
-OF_PIXELS = ("lpips", "psnr", "ssim")
+PIXEL_METRICS = ("lpips", "psnr", "ssim")
 """Metrics that are computed from the pixels of two images."""

@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 
 from isolux.io.hashing import sha256_file
-from isolux.io.paths import inside
+from isolux.io.paths import resolve_inside
 from isolux.predictions import read_outputs
-from isolux.tasks._embeddings.vectors import Embedded, read_embeddings
-from isolux.tasks._images.compare import Measured
+from isolux.tasks._embeddings.vectors import ModelEmbeddings, read_embeddings
+from isolux.tasks._images.compare import ImageMetricValues
 from isolux.tasks._images.values import match_units
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError
@@ -26,7 +26,7 @@ _MAX_TRIED_URIS = 5
 _HINT = "name their folder: --option originals=DIR (originals=…)"
 
 
-def originals_of(
+def find_originals(
     dataset: Dataset, uris: pl.Series, root: str | None
 ) -> tuple[dict[str, Path], tuple[str, ...]]:
     """Find the files of original images, by their ``uri``; with notes."""
@@ -44,7 +44,7 @@ def originals_of(
         raise FileError("there is no such folder of original pictures", where=str(base), hint=_HINT)
     base = base.resolve()
     # Refuses paths that lead out of the folder.
-    files = {uri: inside(base, uri) for uri in local_uris.to_list()}
+    files = {uri: resolve_inside(base, uri) for uri in local_uris.to_list()}
     existing_files = {uri: path for uri, path in files.items() if path.is_file()}
     if not existing_files:
         raise SpecError(
@@ -66,7 +66,7 @@ def _find_base_dir(dataset: Dataset, uris: pl.Series) -> Path:
     for base in _candidate_dirs(dataset):
         for uri in uris[:_MAX_TRIED_URIS]:
             with suppress(FileError, OSError):
-                if inside(base, uri).is_file():
+                if resolve_inside(base, uri).is_file():
                     return base
     raise SpecError(
         "the original pictures were not found",
@@ -91,7 +91,7 @@ _ORIGINAL_MODEL = "original_embeddings"
 
 def identity_cosines(
     predictions: pl.DataFrame, units: pl.DataFrame, original_embeddings: str, model: str | None
-) -> tuple[dict[str, Measured], list[str]]:
+) -> tuple[dict[str, ImageMetricValues], list[str]]:
     """Compute the cosine of each unit's embedding and that of its original."""
     original_frame = read_outputs(original_embeddings, model=_ORIGINAL_MODEL)
     if "embedding" not in original_frame.columns:
@@ -113,7 +113,7 @@ def identity_cosines(
 
 def _match_embeddings(
     frame: pl.DataFrame, units: pl.DataFrame, model: str | None, source: str
-) -> tuple[tuple[Embedded, ...], tuple[str, ...]]:
+) -> tuple[tuple[ModelEmbeddings, ...], tuple[str, ...]]:
     """Match embeddings to units by their ids, and scale them to unit length."""
     matched, match_notes = match_units(frame["instance_id"].cast(pl.String), units)
     matched_frame = frame.join(matched, on="instance_id", maintain_order="left").drop("instance_id")
@@ -121,26 +121,26 @@ def _match_embeddings(
         units.select("unit", "instance_id"), on="unit", maintain_order="left"
     )
     embeddings, notes = read_embeddings(
-        matched_frame, units["instance_id"], model=model, where=source
+        matched_frame, units["instance_id"], model=model, source=source
     )
     return embeddings, (*match_notes, *notes)
 
 
-def _cosine_similarity(output: Embedded, original: Embedded) -> Measured:
+def _cosine_similarity(output: ModelEmbeddings, original: ModelEmbeddings) -> ImageMetricValues:
     """Compute the cosine of each unit's output and original; NaN, with a reason, without both."""
-    has_output, has_original = output.row >= 0, original.row >= 0
+    has_output, has_original = output.row_index >= 0, original.row_index >= 0
     has_both = has_output & has_original
-    if has_both.any() and output.width != original.width:
+    if has_both.any() and output.n_dimensions != original.n_dimensions:
         raise SpecError(
             "embeddings of the model's pictures and of the originals differ in length",
-            expected=f"{original.width} numbers, as the originals have",
-            found=f"{output.width} numbers of {output.model!r}",
+            expected=f"{original.n_dimensions} numbers, as the originals have",
+            found=f"{output.n_dimensions} numbers of {output.model!r}",
         )
     cosines = np.full(len(has_both), np.nan)
-    first = output.vectors[output.row[has_both]].astype(np.float64)
-    second = original.vectors[original.row[has_both]].astype(np.float64)
+    first = output.vectors[output.row_index[has_both]].astype(np.float64)
+    second = original.vectors[original.row_index[has_both]].astype(np.float64)
     if has_both.any():
         cosines[has_both] = np.clip(np.einsum("nd,nd->n", first, second), -1.0, 1.0)
     # The output's reason goes first, then the original's.
     reason = output.reason.fill_null("original: " + original.reason)
-    return Measured(cosines, reason.to_numpy().astype(object))
+    return ImageMetricValues(cosines, reason.to_numpy().astype(object))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypedDict
 
-from isolux.vocabulary.plugin_options import Shared
+from isolux.vocabulary.plugin_options import SharedOption
 
 Crop = Literal["none", "face", "box"]
 
 
-class PictureSettings(TypedDict, total=False):
+class ImageComparisonSettings(TypedDict, total=False):
     """Where the originals are, and how two images are prepared and measured."""
 
     originals: Annotated[
         str | None,
-        Shared(
+        SharedOption(
             None,
             "The folder that the dataset's paths begin in. Not given: that of the file that its"
             " loader read, or one of three above it.",
@@ -22,14 +22,14 @@ class PictureSettings(TypedDict, total=False):
     ]
     original_embeddings: Annotated[
         str | None,
-        Shared(
+        SharedOption(
             None,
             "A file of the originals' embeddings, by the network that made ``predictions``.",
         ),
     ]
     size_px: Annotated[
         int,
-        Shared(
+        SharedOption(
             256,
             "Both pictures are resized to squares with this side by a bilinear filter, as in "
             "FHIBE's code. 0: they are not resized and must have the same size.",
@@ -37,7 +37,7 @@ class PictureSettings(TypedDict, total=False):
     ]
     crop: Annotated[
         Crop,
-        Shared(
+        SharedOption(
             "none",
             "Compare only what is inside the instance's ``face_box_x, …`` or ``box_x, …``, in "
             "pixels of the original. FHIBE's face table holds aligned crops, which need none.",
@@ -45,14 +45,14 @@ class PictureSettings(TypedDict, total=False):
     ]
     lpips_weights: Annotated[
         str,
-        Shared(
+        SharedOption(
             "vgg16",
             'torchvision\'s weights of VGG-16, a file; ``"vgg16"``: where PyTorch keeps what'
             " torchvision fetched. Nothing is downloaded.",
         ),
     ]
-    device: Annotated[str, Shared("cpu", "Where PyTorch runs LPIPS: ``cpu``, ``cuda``.")]
+    device: Annotated[str, SharedOption("cpu", "Where PyTorch runs LPIPS: ``cpu``, ``cuda``.")]
     model: Annotated[
         str | None,
-        Shared(None, "What to call the model if there is not one prediction to say so."),
+        SharedOption(None, "What to call the model if there is not one prediction to say so."),
     ]

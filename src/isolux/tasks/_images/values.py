@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from isolux.tasks._images.compare import ERROR_FLOOR, Measured
+from isolux.tasks._images.compare import ERROR_FLOOR, ImageMetricValues
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, TableError
 from isolux.vocabulary.info import Metric
@@ -23,7 +23,7 @@ _ID_REDUCTIONS = {
 _ID_COLUMNS = {"instance_id": "people", "image_id": "images", "uri": "images' files"}
 
 
-def units_of(dataset: Dataset) -> pl.DataFrame:
+def list_units(dataset: Dataset) -> pl.DataFrame:
     """List the instances in their order, with ``unit`` (the row) and their image's ``uri``."""
     instances = INSTANCES.conform(dataset.instances).with_row_index("unit")
     images = IMAGES.conform(dataset.images).select("image_id", "uri").unique("image_id")
@@ -105,13 +105,13 @@ MOST_DB = -10 * math.log10(ERROR_FLOOR)
 _RANGE_TOLERANCE = 1e-4
 
 
-def values_of(
+def read_unit_values(
     table: pl.DataFrame,
     matched: pl.DataFrame,
     metrics: Sequence[Metric],
     n_units: int,
     model: str,
-) -> tuple[dict[str, dict[str, Measured]], list[str]]:
+) -> tuple[dict[str, dict[str, ImageMetricValues]], list[str]]:
     """Assign values to units, by model and metric."""
     matched_rows = table.join(matched, on="instance_id", maintain_order="left")
     notes = []
@@ -133,7 +133,7 @@ def values_of(
     }, notes
 
 
-def _metric_values(model_rows: pl.DataFrame, metric: Metric, n_units: int) -> Measured:
+def _metric_values(model_rows: pl.DataFrame, metric: Metric, n_units: int) -> ImageMetricValues:
     """Assign one metric's values to units, and check that they are in its range."""
     rows = model_rows.filter(pl.col("metric") == metric.name)
     unit, numbers = rows["unit"].to_numpy(), rows["value"].cast(pl.Float64).to_numpy()
@@ -156,4 +156,4 @@ def _metric_values(model_rows: pl.DataFrame, metric: Metric, n_units: int) -> Me
     reason[~np.isnan(values)] = None
     # The PSNR of identical images without the error floor is infinite.
     values[np.isposinf(values)] = MOST_DB
-    return Measured(np.clip(values, low, high), reason)
+    return ImageMetricValues(np.clip(values, low, high), reason)

@@ -11,12 +11,12 @@ import polars as pl
 from isolux.stats.numbers import spearman_of
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._numbers.reading import (
-    BY_WORD,
-    codes_of_missing,
-    codes_of_models,
-    measured_name,
-    number_of,
-    numbers_of_units,
+    UNKNOWN_VALUES_ADVICE,
+    caution_on_model_sentinels,
+    caution_on_sentinels,
+    read_metric_name,
+    read_numeric_attribute,
+    read_unit_numbers,
 )
 from isolux.tasks._scores import score_rows, stack_scores
 from isolux.vocabulary.containers import Dataset
@@ -44,7 +44,7 @@ _MIN_ROWS, _MIN_Z, _SHIFT_Z = 30, 3.0, 6.0
 _MAX_MEDIAN_RATIO = 5.0
 
 
-def errors_of(units: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:
+def compute_errors(units: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:
     """Compute each model's errors: prediction minus truth."""
     rows = units.join(truth, on="unit_id", how="left", maintain_order="left")
     difference = pl.col("value") - pl.col("truth")
@@ -79,18 +79,20 @@ def read_errors(
 ) -> tuple[pl.DataFrame, list[str], list[str]]:
     """Read predictions and truth, and compute errors; with cautions about codes, and notes."""
     frame = to_polars(predictions)
-    measured_name(frame)
-    units, notes = numbers_of_units(dataset, frame, model)
+    read_metric_name(frame)
+    units, notes = read_unit_numbers(dataset, frame, model)
     truth = pl.DataFrame(schema={"unit_id": pl.String, "truth": pl.Float64})
     if dataset.instances.height:
-        truth = number_of(dataset, target, unknown_values).rename({"number": "truth"})
-    errors = errors_of(units, truth)
+        truth = read_numeric_attribute(dataset, target, unknown_values).rename({"number": "truth"})
+    errors = compute_errors(units, truth)
     unknown = int(errors.unique("unit_id")["truth"].null_count())
     if unknown:
         notes.append(f"{unknown:,} people have no known {target!r} and count in no metric.")
     true_values = truth["truth"].cast(pl.Float64).to_numpy()
-    code_cautions = codes_of_missing(true_values, what=f"the true {target!r}", cure=BY_WORD)
-    return errors, [*code_cautions, *codes_of_models(units)], notes
+    code_cautions = caution_on_sentinels(
+        true_values, subject=f"the true {target!r}", advice=UNKNOWN_VALUES_ADVICE
+    )
+    return errors, [*code_cautions, *caution_on_model_sentinels(units)], notes
 
 
 def error_rows(
@@ -124,7 +126,7 @@ def error_rows(
     )
 
 
-def suspicious(errors: pl.DataFrame) -> list[str]:
+def caution_on_mismatch(errors: pl.DataFrame) -> list[str]:
     """Caution where predictions do not rise with the truth, or have another unit of measurement."""
     notes: list[str] = []
     for (model,), model_rows in errors.group_by(["model"], maintain_order=True):

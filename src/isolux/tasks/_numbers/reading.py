@@ -10,12 +10,12 @@ import polars as pl
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._ids import refuse_no_match, require_columns
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, place
+from isolux.vocabulary.errors import SpecError, TableError, format_location
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES, to_polars
 
-BY_WORD = "--option unknown_values={} leaves it out."
-EMPTIED = "empty those cells."
+UNKNOWN_VALUES_ADVICE = "--option unknown_values={} leaves it out."
+EMPTY_CELLS_ADVICE = "empty those cells."
 _SENTINELS = (
     -1.0,
     -9.0,
@@ -35,7 +35,7 @@ _MINUS_ONE = -1.0
 _MIN_OTHER_VALUES = 3
 
 
-def codes_of_missing(values: FloatArray, *, what: str, cure: str) -> list[Caution]:
+def caution_on_sentinels(values: FloatArray, *, subject: str, advice: str) -> list[Caution]:
     """Caution where a common code for a missing value is far outside all other numbers.
 
     Shapes: ``values`` [m].
@@ -43,7 +43,7 @@ def codes_of_missing(values: FloatArray, *, what: str, cure: str) -> list[Cautio
     Examples
     --------
     >>> ages = np.array([20.0, 35.0, 61.0, 999.0, 999.0])
-    >>> (said,) = codes_of_missing(ages, what="the true 'age'", cure=BY_WORD)
+    >>> (said,) = caution_on_sentinels(ages, what="the true 'age'", cure=UNKNOWN_VALUES_ADVICE)
     >>> print(said.partition(". ")[0])
     2 of 5 values of the true 'age' are 999, and all others 20 to 61
     """
@@ -61,9 +61,9 @@ def codes_of_missing(values: FloatArray, *, what: str, cure: str) -> list[Cautio
     is_scale = low < 0.0 or len(other_values) < _MIN_OTHER_VALUES
     return [
         Caution(
-            f"{code_counts[code]:,} of {len(valid_values):,} values of {what} are {code:.0f}, and"
-            f" all others {low:g} to {high:g}. If that is a code for a missing value:"
-            f" {cure.format(f'{code:.0f}')}"
+            f"{code_counts[code]:,} of {len(valid_values):,} values of {subject} are {code:.0f},"
+            f" and all others {low:g} to {high:g}. If that is a code for a missing value:"
+            f" {advice.format(f'{code:.0f}')}"
         )
         for code in suspects
         # A code is farther from all other values than these are from each other.
@@ -71,24 +71,24 @@ def codes_of_missing(values: FloatArray, *, what: str, cure: str) -> list[Cautio
     ]
 
 
-def codes_of_models(units: pl.DataFrame) -> list[Caution]:
+def caution_on_model_sentinels(units: pl.DataFrame) -> list[Caution]:
     """Caution about sentinel values in each model's numbers."""
     return [
         note
         for (model,), model_rows in units.group_by(["model"], maintain_order=True)
-        for note in codes_of_missing(
-            model_rows["value"].to_numpy(), what=f"{model!r}", cure=EMPTIED
+        for note in caution_on_sentinels(
+            model_rows["value"].to_numpy(), subject=f"{model!r}", advice=EMPTY_CELLS_ADVICE
         )
     ]
 
 
-LARGEST = 1e30
+MAX_ABSOLUTE_VALUE = 1e30
 """Far above this, moments of squared errors are infinite; no measurement is that large."""
 # A caution from this many people, where this share of them has no number.
 _MIN_PEOPLE, _MAX_MISSING_SHARE = 20, 0.1
 
 
-def measured_name(predictions: pl.DataFrame) -> str | None:
+def read_metric_name(predictions: pl.DataFrame) -> str | None:
     """Return the name of the number, where the table has it in a column ``metric``."""
     if "metric" not in predictions.columns:
         return None
@@ -102,7 +102,7 @@ def measured_name(predictions: pl.DataFrame) -> str | None:
     return names[0] if names else None
 
 
-def numbers_of_units(
+def read_unit_numbers(
     dataset: Dataset, predictions: object, model: str | None
 ) -> tuple[pl.DataFrame, list[str]]:
     """Match each model's numbers to the units; with notes."""
@@ -154,7 +154,7 @@ def _check_numbers(frame: pl.DataFrame) -> pl.DataFrame:
             "a model's answer is not a number",
             expected="numbers",
             found=str(frame.schema[column]),
-            where=place(source, column=column),
+            where=format_location(source, column=column),
         )
     number_expr = pl.col(column).cast(pl.Float64).fill_nan(None)
     table = frame.select(pl.col("model", "instance_id").cast(pl.String), value=number_expr)
@@ -173,9 +173,9 @@ def _check_numbers(frame: pl.DataFrame) -> pl.DataFrame:
             "{value} of {id!r}",
         ),
         (
-            magnitude > LARGEST,
+            magnitude > MAX_ABSOLUTE_VALUE,
             "{n:,} number(s) are too large to be measured",
-            f"numbers up to {LARGEST:g}: their squares are summed",
+            f"numbers up to {MAX_ABSOLUTE_VALUE:g}: their squares are summed",
             "{value:g} of {id!r}",
         ),
     ):
@@ -188,7 +188,9 @@ def _check_numbers(frame: pl.DataFrame) -> pl.DataFrame:
     return table
 
 
-def number_of(dataset: Dataset, attribute: str, unknown_values: Collection[str]) -> pl.DataFrame:
+def read_numeric_attribute(
+    dataset: Dataset, attribute: str, unknown_values: Collection[str]
+) -> pl.DataFrame:
     """Return ``unit_id`` and ``number`` (null: unknown) of a numeric attribute."""
     dataset.values_of(attribute)  # refuses an unknown attribute, and lists the others
     rows = dataset.instance_attributes().filter(pl.col("attribute") == attribute)
@@ -206,13 +208,14 @@ def number_of(dataset: Dataset, attribute: str, unknown_values: Collection[str])
     rows = rows.filter(pl.col("value").is_not_null() & ~is_unknown).with_columns(
         number=pl.coalesce(*number_columns, parsed)
     )
-    is_usable = pl.col("number").is_finite() & (pl.col("number").abs() <= LARGEST)
+    is_usable = pl.col("number").is_finite() & (pl.col("number").abs() <= MAX_ABSOLUTE_VALUE)
     unusable_rows = rows.filter(~is_usable.fill_null(value=False))
     if unusable_rows.height:
         raise TableError(
             f"{unusable_rows.height:,} value(s) of {attribute!r} are not numbers that can be"
             " measured",
-            expected=f"one number a unit, up to {LARGEST:g}, or a word of unknown_values",
+            expected=f"one number a unit, up to {MAX_ABSOLUTE_VALUE:g}, or a word of"
+            " unknown_values",
             found=f"{unusable_rows['value'][0]!r} of {unusable_rows['unit_id'][0]!r}",
             where=dataset.name,
         )

@@ -17,7 +17,7 @@ import polars as pl
 from isolux.geometry.matching import IOU_THRESHOLDS
 from isolux.stats.statistic import FloatArray, SumStatistic
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
-from isolux.tasks._boxes.matching import Asked
+from isolux.tasks._boxes.matching import ModelMatches
 from isolux.tasks._scores import score_rows, stack_scores
 from isolux.vocabulary.info import Metric, Reference
 
@@ -78,8 +78,8 @@ def class_metrics(detection_phrase: str, reference: Reference) -> tuple[Metric, 
     )
 
 
-def class_recalls(
-    task: str, models: Sequence[Asked], names: Sequence[str]
+def score_class_recalls(
+    task: str, models: Sequence[ModelMatches], names: Sequence[str]
 ) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
     """Build the table ``scores`` of all models, and the evidence if a metric needs it."""
     units = [frame for model_matches in models for frame in _score_rows(task, model_matches, names)]
@@ -126,10 +126,12 @@ def _build_class_sums(column: str) -> Callable[[pl.DataFrame], FloatArray]:
     return class_sums
 
 
-def _score_rows(task: str, model_matches: Asked, names: Sequence[str]) -> list[pl.DataFrame]:
+def _score_rows(task: str, model_matches: ModelMatches, names: Sequence[str]) -> list[pl.DataFrame]:
     """Build the rows of one model, a frame for each metric and threshold."""
     thresholds = [None, *model_matches.settings.iou_thresholds]
-    is_detected = model_matches.found_at([*IOU_THRESHOLDS, *model_matches.settings.iou_thresholds])
+    is_detected = model_matches.is_detected(
+        [*IOU_THRESHOLDS, *model_matches.settings.iou_thresholds]
+    )
     n_overlaps = len(IOU_THRESHOLDS)
     values = [
         is_detected[:, :n_overlaps].mean(axis=1),
@@ -153,7 +155,7 @@ def _score_rows(task: str, model_matches: Asked, names: Sequence[str]) -> list[p
                 task,
                 name,
                 pl.col("value"),
-                model=model_matches.found.model,
+                model=model_matches.predictions.model,
                 label=pl.col("label"),
                 threshold=threshold,
             )
@@ -163,7 +165,7 @@ def _score_rows(task: str, model_matches: Asked, names: Sequence[str]) -> list[p
     return frames
 
 
-def _person_class_scores(model_matches: Asked, values: FloatArray) -> pl.DataFrame:
+def _person_class_scores(model_matches: ModelMatches, values: FloatArray) -> pl.DataFrame:
     """List one value for each person and class: null where there is a reason."""
     return model_matches.people.rows.select(
         "unit_id",
@@ -187,9 +189,9 @@ def _average_over_classes(class_scores: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _build_evidence(model_matches: Asked) -> pl.DataFrame:
+def _build_evidence(model_matches: ModelMatches) -> pl.DataFrame:
     """List the people who are scored, with the recalls of each of their classes."""
-    is_detected = model_matches.found_at(IOU_THRESHOLDS)
+    is_detected = model_matches.is_detected(IOU_THRESHOLDS)
     columns = {
         column: is_detected[:, list(indices)].mean(axis=1)
         for column, indices in _CLASS_MEAN_METRICS.values()
@@ -201,5 +203,5 @@ def _build_evidence(model_matches: Asked) -> pl.DataFrame:
     person_rows = scored.group_by("unit_id", maintain_order=True).agg(
         pl.col("cluster_id").first(), pl.col("label", *columns).sort_by("label")
     )
-    model_rows = person_rows.with_columns(model=pl.lit(model_matches.found.model))
+    model_rows = person_rows.with_columns(model=pl.lit(model_matches.predictions.model))
     return model_rows.select(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items())

@@ -12,10 +12,10 @@ from dataclasses import replace
 import polars as pl
 
 from isolux.geometry.matching import Detections, ranks_in_image
-from isolux.tasks._boxes.matching import Asked, Settings, measured
-from isolux.tasks._boxes.scoring import ask_models, box_pairs
-from isolux.tasks._boxes.table import NO_BOX, People, read_people
-from isolux.tasks._phrases.class_recalls import class_recalls
+from isolux.tasks._boxes.matching import MatchingSettings, ModelMatches, measured_task_info
+from isolux.tasks._boxes.scoring import build_box_pairing, match_models
+from isolux.tasks._boxes.table import NO_BOX, AnnotatedInstances, read_people
+from isolux.tasks._phrases.class_recalls import score_class_recalls
 from isolux.tasks._phrases.prompts import PhraseSettings, labels_to_classes
 from isolux.tasks._truth import instances_with_truth
 from isolux.vocabulary.containers import Dataset, Scores
@@ -23,9 +23,9 @@ from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.tables import BOX_PREDICTIONS, INSTANCES
 
 
-def people_by_class(
+def repeat_people_by_class(
     dataset: Dataset, target: str | None, unknown_values: Collection[str]
-) -> People:
+) -> AnnotatedInstances:
     """Repeat each person for each of their classes; people without a class have one row."""
     truth = instances_with_truth(dataset, target, {}, unknown_values)
     instances = INSTANCES.conform(dataset.instances).drop("classes")
@@ -39,10 +39,12 @@ def people_by_class(
     single_class_dataset = replace(
         dataset, instances=class_rows.with_columns(classes=class_list).drop("truth")
     )
-    return read_people(single_class_dataset, person_class=None, by_class=True, lacking=NO_BOX)
+    return read_people(
+        single_class_dataset, person_class=None, by_class=True, missing_by_reason=NO_BOX
+    )
 
 
-def first_of_image(predictions: pl.DataFrame, limit: int | None) -> tuple[pl.DataFrame, int]:
+def keep_top_per_image(predictions: pl.DataFrame, limit: int | None) -> tuple[pl.DataFrame, int]:
     """Keep the highest-scoring predictions of each image, and count the others."""
     if limit is None or not predictions.height:
         return predictions, 0
@@ -59,11 +61,11 @@ def score_phrases(
     task_info: TaskInfo,
     names: Sequence[str],
     predictions: pl.DataFrame,
-    people: People,
-    settings: Settings,
+    people: AnnotatedInstances,
+    settings: MatchingSettings,
     templates: Sequence[str],
     phrase_settings: PhraseSettings,
-) -> tuple[Scores, list[Asked]]:
+) -> tuple[Scores, list[ModelMatches]]:
     """Match the boxes of each class with its people, and score each class and person."""
     labelled_predictions = labels_to_classes(
         predictions,
@@ -72,19 +74,19 @@ def score_phrases(
         prediction_map=phrase_settings["prediction_map"],
     )
     settings = replace(settings, model=phrase_settings["model"])
-    find_pairs = box_pairs(settings, pixel_inclusive=False)
-    matches, cautions, notes = ask_models(
+    find_pairs = build_box_pairing(settings, pixel_inclusive=False)
+    matches, cautions, notes = match_models(
         labelled_predictions.rows, BOX_PREDICTIONS, people, settings, find_pairs
     )
-    units, evidence = class_recalls(task, matches, names)
+    units, evidence = score_class_recalls(task, matches, names)
     all_notes = (*cautions, *labelled_predictions.notes, *notes)
     scores = Scores(
-        units=units, info=measured(task_info, names), evidence=evidence, notes=all_notes
+        units=units, info=measured_task_info(task_info, names), evidence=evidence, notes=all_notes
     )
     return scores, matches
 
 
-def notes_on_people(people: People) -> tuple[str, ...]:
+def describe_people(people: AnnotatedInstances) -> tuple[str, ...]:
     """Describe how many people have several classes, and who is not scored."""
     rows, total = people.rows, people.rows["unit_id"].n_unique()
     n_multi_class = rows.group_by("unit_id").len().filter(pl.col("len") > 1).height

@@ -12,7 +12,7 @@ import polars as pl
 from isolux.tasks._boxes.readings import BoxFormat
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.plugin_options import Shared
+from isolux.vocabulary.plugin_options import SharedOption
 
 _SLOT = "{}"
 # A longer list of labels would hide the sentence of its message.
@@ -20,19 +20,19 @@ _MAX_LISTED_LABELS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelledPredictions:
     """Predictions whose label is a class where it matches one, and notes."""
 
     rows: pl.DataFrame
     notes: tuple[str, ...]
 
 
-def templates_of(prompt: str | Sequence[str]) -> tuple[str, ...]:
+def read_templates(prompt: str | Sequence[str]) -> tuple[str, ...]:
     """Read the templates of prompts, each with one slot for the class.
 
     Examples
     --------
-    >>> templates_of("a person who is a {}")
+    >>> read_templates("a person who is a {}")
     ('a person who is a {}',)
     """
     templates = (prompt,) if isinstance(prompt, str) else tuple(prompt)
@@ -53,7 +53,7 @@ def labels_to_classes(
     *,
     templates: Sequence[str],
     prediction_map: Mapping[str, str] | None,
-) -> Labelled:
+) -> LabelledPredictions:
     """Replace each label that names a class by that class; other labels stay.
 
     Examples
@@ -89,7 +89,9 @@ def labels_to_classes(
     if predictions.height and classes and not class_by_label:
         raise _build_no_class_error(labels, classes, templates)
     rows = predictions.with_columns(pl.col("label").replace(class_by_label))
-    return Labelled(rows, _build_notes(class_by_label, classes, any_rows=bool(predictions.height)))
+    return LabelledPredictions(
+        rows, _build_notes(class_by_label, classes, any_rows=bool(predictions.height))
+    )
 
 
 def _normalise_spelling(text: str) -> str:
@@ -162,29 +164,29 @@ class PhraseSettings(TypedDict, total=False):
 
     target: Annotated[
         str | None,
-        Shared(None, "The attribute with the classes. Default: the instances' ``classes``."),
+        SharedOption(None, "The attribute with the classes. Default: the instances' ``classes``."),
     ]
     prediction_map: Annotated[
         Mapping[str, str] | None,
-        Shared(
+        SharedOption(
             None,
             'The model\'s labels to classes (``{"1": "nurse"}``); goes before names and prompts.',
         ),
     ]
     iou_thresholds: Annotated[
         Sequence[float],
-        Shared(
+        SharedOption(
             (0.5, 0.75),
             "Of ``recall_at_iou``, in column ``threshold``: AR@.50 and AR@.75 where not said.",
         ),
     ]
     unknown_values: Annotated[
         Sequence[str],
-        Shared(UNKNOWN_VALUES, 'Classes that mean "not known", compared without case.'),
+        SharedOption(UNKNOWN_VALUES, 'Classes that mean "not known", compared without case.'),
     ]
     box_format: Annotated[
         BoxFormat,
-        Shared(
+        SharedOption(
             "xywh",
             "What the four numbers of a predicted box are: left, top, width, height; two"
             " corners; the centre and the sides; ``y`` first; with ``n`` as shares of the"
@@ -193,5 +195,5 @@ class PhraseSettings(TypedDict, total=False):
     ]
     model: Annotated[
         str | None,
-        Shared(None, "What to call the model if there is not one prediction to say so."),
+        SharedOption(None, "What to call the model if there is not one prediction to say so."),
     ]

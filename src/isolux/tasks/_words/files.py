@@ -10,7 +10,7 @@ from isolux.io.settings_files import read_mapping
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
 
-def find_words(file_kind: str, name: str, folder: Path, error_source: str) -> Path:
+def find_word_file(file_kind: str, name: str, folder: Path, error_source: str) -> Path:
     """Find a shipped file by its name, or a user's by its path."""
     shipped_names = sorted(path.stem for path in folder.glob("*.yaml"))
     if name in shipped_names:
@@ -20,7 +20,7 @@ def find_words(file_kind: str, name: str, folder: Path, error_source: str) -> Pa
     return Path(name).expanduser()
 
 
-def read_words(
+def read_word_file(
     file_kind: str, path: Path, keys: Collection[str], error_source: str
 ) -> dict[str, Any]:
     """Read a file, check its keys and its source, and complete its title and language."""

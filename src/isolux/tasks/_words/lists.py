@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 
 from isolux.io.hashing import sha256_file
-from isolux.tasks._truth import instances_with_truth, values_of_truth
-from isolux.tasks._words.files import find_words, read_words
+from isolux.tasks._truth import instances_with_truth, list_truth_values
+from isolux.tasks._words.files import find_word_file, read_word_file
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 
@@ -60,8 +60,8 @@ def read_word_list(name_or_path: str | Path) -> WordList:
     'feminine'
     """
     source = str(name_or_path)
-    path = find_words("word list", source, Path(__file__).parent, "words")
-    mapping = read_words("word list", path, _KEYS, source)
+    path = find_word_file("word list", source, Path(__file__).parent, "words")
+    mapping = read_word_file("word list", path, _KEYS, source)
     groups, values = _read_groups(mapping.get("groups"), source)
     neutral = _read_group_words(mapping.get("neutral") or [], "neutral", source)
     group_by_word: dict[str, str] = {}
@@ -135,7 +135,7 @@ def _read_group_words(entries: Sequence[Any], group: str, source: str) -> frozen
     return frozenset(words)
 
 
-def people_by_group(
+def assign_word_groups(
     dataset: Dataset,
     target: str | None,
     words: WordList,
@@ -158,7 +158,7 @@ def people_by_group(
         )
     # The user's map overrides the list.
     group_by_value = {**words.values, **user_map}
-    values = values_of_truth(dataset, target).to_list()
+    values = list_truth_values(dataset, target).to_list()
     if values and not any(str(value).strip().lower() in group_by_value for value in values):
         raise SpecError(
             f"no value of {target or 'classes'!r} is one that the word list knows",

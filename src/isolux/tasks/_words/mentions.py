@@ -12,7 +12,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.schema import to_polars
 
-NEUTRAL, BOTH, NO_WORD = "neutral", "several groups", "no word for a person"
+NEUTRAL, SEVERAL_GROUPS, NO_WORD = "neutral", "several groups", "no word for a person"
 _WORD = r"[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*"
 # Without this, the word pattern would read "(s)he" as "he", which is masculine.
 _SHE_OR_HE = r"\bs/he\b|\(s\)he\b"
@@ -20,12 +20,12 @@ _SHE_OR_HE = r"\bs/he\b|\(s\)he\b"
 _MAX_UNMATCHED_SHARE = 0.5
 
 
-def words_of(texts: pl.Series) -> pl.Series:
+def split_words(texts: pl.Series) -> pl.Series:
     """Split texts into words in lower case, without ``'s``; null stays null. "s/he" is two words.
 
     Examples
     --------
-    >>> words_of(pl.Series(["The WOMAN's bag.", None])).to_list()
+    >>> split_words(pl.Series(["The WOMAN's bag.", None])).to_list()
     [['the', 'woman', 'bag'], None]
     """
     lower_texts = texts.cast(pl.String).str.to_lowercase().str.replace_all(_SHE_OR_HE, "she he")
@@ -33,7 +33,7 @@ def words_of(texts: pl.Series) -> pl.Series:
     return words.list.eval(pl.element().str.replace(r"['’]s$", ""))
 
 
-def mentioned(texts: pl.Series, words: WordList) -> pl.Series:
+def classify_mentions(texts: pl.Series, words: WordList) -> pl.Series:
     """Return the group that each text mentions, or why it mentions none.
 
     Examples
@@ -43,7 +43,7 @@ def mentioned(texts: pl.Series, words: WordList) -> pl.Series:
     >>> mentioned(said, read_word_list("english_people")).to_list()
     ['masculine', 'several groups', 'neutral', 'no word for a person', None, None]
     """
-    text_words = words_of(texts)
+    text_words = split_words(texts)
     frame = pl.DataFrame(
         {name: _contains_any(text_words, group_words) for name, group_words in words.groups.items()}
         | {" neutral": _contains_any(text_words, words.neutral)}
@@ -58,7 +58,7 @@ def mentioned(texts: pl.Series, words: WordList) -> pl.Series:
         pl.when(n == 1)
         .then(only_group)
         .when(n > 1)
-        .then(pl.lit(BOTH))
+        .then(pl.lit(SEVERAL_GROUPS))
         .when(pl.col(" neutral"))
         .then(pl.lit(NEUTRAL))
         .otherwise(pl.lit(NO_WORD))
@@ -86,13 +86,15 @@ def _describe_word_list(mentions: pl.Series, words: WordList, text_kind: str) ->
     return (caution, source) if share > _MAX_UNMATCHED_SHARE else (source,)
 
 
-NO_ANSWER = "no prediction"
+NO_PREDICTION = "no prediction"
 _REQUIRED_COLUMNS = ("model", "instance_id", "label")
 # Agreement is compared with chance from this many texts; a smaller excess counts as chance.
 _MIN_TEXTS, _MIN_EXCESS = 30, 0.02
 
 
-def first_texts(people: pl.DataFrame, predictions: object, model: str | None) -> pl.DataFrame:
+def select_first_texts(
+    people: pl.DataFrame, predictions: object, model: str | None
+) -> pl.DataFrame:
     """Select every model's first text for each person."""
     frame = to_polars(predictions)
     require_columns(frame, _REQUIRED_COLUMNS)
@@ -119,7 +121,7 @@ def first_texts(people: pl.DataFrame, predictions: object, model: str | None) ->
     return first_rows.sort("model", maintain_order=True)
 
 
-def judge_texts(
+def classify_texts(
     people: pl.DataFrame,
     predictions: object,
     model: str | None,
@@ -129,8 +131,8 @@ def judge_texts(
     empty: str | None = None,
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Classify whom the first text of each person mentions, or why that is unknown; with notes."""
-    rows = first_texts(people, predictions, model)
-    mentions = mentioned(rows["text"], words)
+    rows = select_first_texts(people, predictions, model)
+    mentions = classify_mentions(rows["text"], words)
     valid_mentions = mentions.drop_nulls()
     if len(valid_mentions) and (valid_mentions == NO_WORD).all():
         raise SpecError(
@@ -145,14 +147,16 @@ def judge_texts(
         mentions,
         reason=pl.coalesce(
             pl.col("reason"),
-            pl.when(pl.col("text").is_null()).then(pl.lit(NO_ANSWER)),
+            pl.when(pl.col("text").is_null()).then(pl.lit(NO_PREDICTION)),
             pl.when(mentions.is_null()).then(pl.lit(empty or f"no {text_kind}")),
         ),
     )
     return classified, _describe_word_list(mentions, words, text_kind)
 
 
-def told_of_chance(classified: pl.DataFrame, groups: Collection[str]) -> tuple[Caution, ...]:
+def caution_on_chance_agreement(
+    classified: pl.DataFrame, groups: Collection[str]
+) -> tuple[Caution, ...]:
     """Caution where texts name the true group no more often than expected by chance."""
     notes = []
     valid_rows = classified.filter(

@@ -14,9 +14,20 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from isolux.tasks._numbers.errors import EVIDENCE, GENG, error_rows, read_errors, suspicious
-from isolux.tasks._scores import measured_info, read_metrics
-from isolux.tasks.age_estimation.mix import Mix, read_mix, standardised_error, with_cells
+from isolux.tasks._numbers.errors import (
+    EVIDENCE,
+    GENG,
+    caution_on_mismatch,
+    error_rows,
+    read_errors,
+)
+from isolux.tasks._scores import read_metrics, restrict_task_info
+from isolux.tasks.age_estimation.mix import (
+    AgeComposition,
+    assign_cells,
+    read_age_composition,
+    standardised_error,
+)
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
@@ -61,7 +72,7 @@ METRICS = (
         "cumulative score.",
         direction="higher",
         reference=GENG,
-        at="a distance of",
+        threshold_words="a distance of",
     ),
     _years_metric(
         name=_STANDARDISED_ERROR,
@@ -81,7 +92,7 @@ METRICS = (
         in_people="Of {people} under the legal age {n} pass without a proof of age",
         direction="lower",
         reference=NIST,
-        at="a challenge age of",
+        threshold_words="a challenge age of",
         opposite=_FNR,
         meaning="underage people who pass",
     ),
@@ -93,7 +104,7 @@ METRICS = (
         in_people="Of {people} of legal age {n} are asked for a proof of age",
         direction="lower",
         reference=NIST,
-        at="a challenge age of",
+        threshold_words="a challenge age of",
         opposite=_FPR,
         meaning="people of legal age who do not pass",
     ),
@@ -194,12 +205,12 @@ def score(
     >>> found.filter(metric="challenge_false_positive_rate").select("unit_id", "value").rows()
     [('a', 1.0)]
     """
-    composition = read_mix(age_mix, sex)
+    composition = read_age_composition(age_mix, sex)
     _check_settings(within, legal_age, challenge_age, youngest)
     requested = read_metrics(INFO, metrics)
     errors, cautions, notes = read_errors(dataset, predictions, target, unknown_values, model)
     if composition is not None:
-        errors, mix_notes = with_cells(errors, composition, dataset, unknown_values)
+        errors, mix_notes = assign_cells(errors, composition, dataset, unknown_values)
         notes += mix_notes
     names = _select_metrics(requested, errors, composition, (legal_age, youngest))
     mix_text = "" if composition is None else composition.words
@@ -208,17 +219,17 @@ def score(
     }
     return Scores(
         units=_build_score_rows(errors, names, within, legal_age, challenge_age, youngest),
-        info=measured_info(INFO, names),
+        info=restrict_task_info(INFO, names),
         evidence={EVIDENCE: errors},
         notes=(
             *cautions,
             *_caution_on_implausible_ages(errors, target),
-            *suspicious(errors),
+            *caution_on_mismatch(errors),
             *notes,
             *_count_by_legal_age(errors, legal_age, youngest),
         ),
         task="age_estimation",
-        chosen=fitted_settings if _STANDARDISED_ERROR in names else {},
+        task_choices=fitted_settings if _STANDARDISED_ERROR in names else {},
     )
 
 
@@ -253,7 +264,7 @@ def _check_settings(
 def _select_metrics(
     requested: Sequence[str],
     errors: pl.DataFrame,
-    composition: Mix | None,
+    composition: AgeComposition | None,
     ages: tuple[float, float],
 ) -> set[str]:
     """Select the metrics: those requested, or all that can be measured."""

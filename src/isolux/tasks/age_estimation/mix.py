@@ -33,7 +33,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Mix:
+class AgeComposition:
     """Ages from ``low[b]`` to ``high[b]`` (whole years, inclusive) have the weight ``weight[b]``.
 
     Weights sum to 1 and are divided equally over the values of ``sex``, where that is set.
@@ -46,14 +46,14 @@ class Mix:
     words: str
 
 
-def read_mix(texts: Sequence[str], sex: str | None) -> Mix | None:
+def read_age_composition(texts: Sequence[str], sex: str | None) -> AgeComposition | None:
     """Read ``"18-30"`` (equal weights), or ``"0-17=20", "18-64=60"`` with weights; None: none set.
 
     Examples
     --------
-    >>> read_mix(["18-20"], None).low.tolist(), read_mix(["18-20"], None).high.tolist()
+    >>> read_age_composition(["18-20"], None).low.tolist(), read_age_composition(["18-20"], None).high.tolist()
     ([18.0, 19.0, 20.0], [18.0, 19.0, 20.0])
-    >>> read_mix(["0-17=1", "18-64=3"], None).weight.tolist()
+    >>> read_age_composition(["0-17=1", "18-64=3"], None).weight.tolist()
     [0.25, 0.75]
     """
     entries = [entry for text in texts for entry in text.split(",") if entry.strip()]
@@ -97,7 +97,9 @@ def read_mix(texts: Sequence[str], sex: str | None) -> Mix | None:
     if not any(has_weight):
         years = "each year of age alike" if len(ranges) == 1 else "each of these alike"
     words = f"at ages {', '.join(p.strip() for p in entries)}, {years}"
-    return Mix(low, high, weight / weight.sum(), sex, words + (f", by {sex}" if sex else ""))
+    return AgeComposition(
+        low, high, weight / weight.sum(), sex, words + (f", by {sex}" if sex else "")
+    )
 
 
 def _build_error(problem: str, expected: str, observed: str) -> SpecError:
@@ -106,8 +108,11 @@ def _build_error(problem: str, expected: str, observed: str) -> SpecError:
     )
 
 
-def with_cells(
-    errors: pl.DataFrame, composition: Mix, dataset: Dataset, unknown_values: Sequence[str] = ()
+def assign_cells(
+    errors: pl.DataFrame,
+    composition: AgeComposition,
+    dataset: Dataset,
+    unknown_values: Sequence[str] = (),
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Assign people to the cells of a composition, with the cell's weight; and notes."""
     year = errors["truth"].floor().to_numpy()  # 17.9 is 17 years of age
@@ -170,7 +175,7 @@ def _describe_cells(counts: IntArray, n_rows: int) -> list[str]:
 
 
 def _count_unknown_sex(
-    units: pl.Series, of_age: BoolArray, is_in_cell: BoolArray, composition: Mix
+    units: pl.Series, of_age: BoolArray, is_in_cell: BoolArray, composition: AgeComposition
 ) -> list[str]:
     """Count people of the composition's ages without a known sex; a caution where many."""
     n_people, n_known = (units.filter(pl.Series(mask)).n_unique() for mask in (of_age, is_in_cell))
@@ -182,7 +187,7 @@ def _count_unknown_sex(
     return [note] if n_people > n_known else []
 
 
-def _caution_on_similar_values(values: Sequence[str], composition: Mix) -> list[Caution]:
+def _caution_on_similar_values(values: Sequence[str], composition: AgeComposition) -> list[Caution]:
     """Caution where two values differ only in spelling: each would get the same weight."""
     values_by_spelling: dict[str, list[str]] = {}
     for label in values:
@@ -200,7 +205,10 @@ def _caution_on_similar_values(values: Sequence[str], composition: Mix) -> list[
 
 
 def _read_sex(
-    errors: pl.DataFrame, composition: Mix, dataset: Dataset, unknown_values: Sequence[str]
+    errors: pl.DataFrame,
+    composition: AgeComposition,
+    dataset: Dataset,
+    unknown_values: Sequence[str],
 ) -> tuple[list[str], IntArray]:
     """Read each row's value of the composition's attribute: names, and codes [n], −1 unknown."""
     if composition.sex is None:

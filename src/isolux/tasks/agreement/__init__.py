@@ -14,17 +14,22 @@ import numpy as np
 import polars as pl
 
 from isolux.stats.agreement import (
-    MOST_ORDERED,
-    MOST_VALUES,
+    MAX_ORDINAL_VALUES,
+    MAX_VALUES,
     Scale,
     alpha,
     cohen_kappa,
+    count_labels,
     fleiss_kappa,
-    tallies,
 )
 from isolux.stats.statistic import FloatArray
-from isolux.tasks._scores import measured_info, read_metrics, score_rows, stack_scores
-from isolux.tasks.agreement.answers import answers_of, by_item, in_circles, refuse_several
+from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows, stack_scores
+from isolux.tasks.agreement.answers import (
+    check_single_answers,
+    collect_by_item,
+    group_annotators,
+    read_answers,
+)
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
@@ -145,7 +150,7 @@ INFO = TaskInfo(
     metrics=METRICS,
     defaults=("alpha_nominal", "pairwise_agreement"),
     predictions="outputs",
-    worse="annotators agree less about {0} than about {1}",
+    worse_phrase="annotators agree less about {0} than about {1}",
 )
 # Where this share of the answers is one of several by an annotator for an item, answers are sets.
 _MIN_SET_SHARE = 0.5
@@ -212,13 +217,13 @@ def score(
     """
     item_ids = dataset.instances["instance_id"].cast(pl.String)
     ignored_words = (ignored,) if isinstance(ignored, str) else tuple(ignored)
-    rows, notes = answers_of(to_polars(predictions), item_ids, ignored_words)
+    rows, notes = read_answers(to_polars(predictions), item_ids, ignored_words)
     requested = read_metrics(INFO, metrics)
     names = _select_metrics(rows, scale, requested)
     if set(names) - {"mean_jaccard"}:
-        refuse_several(rows)
-    grouped_rows, group_notes = in_circles(rows, annotators_by)
-    items, values = by_item(grouped_rows, dataset, scale)
+        check_single_answers(rows)
+    grouped_rows, group_notes = group_annotators(rows, annotators_by)
+    items, values = collect_by_item(grouped_rows, dataset, scale)
     _check_kappas(items, names)
     _check_value_count(values, names)
     notes += [
@@ -233,7 +238,7 @@ def score(
                 " (mean_jaccard), and agreement beyond chance is not measured."
             )
         )
-    task_info = measured_info(INFO, names)
+    task_info = restrict_task_info(INFO, names)
     reported_metrics = tuple(
         m if m.evidence is None else replace(m, unit="") for m in task_info.metrics
     )
@@ -296,7 +301,7 @@ def _check_value_count(values: pl.Series, names: Sequence[str]) -> None:
     counting_metrics = {"alpha_nominal", "alpha_ordinal", "fleiss_kappa", "cohen_kappa"} & set(
         names
     )
-    max_values = MOST_ORDERED if ordinal else MOST_VALUES
+    max_values = MAX_ORDINAL_VALUES if ordinal else MAX_VALUES
     if counting_metrics and len(values) > max_values:
         raise SpecError(
             f"there are {len(values):,} different answers",
@@ -347,7 +352,7 @@ def _unit_scores(items: pl.DataFrame, metric: str) -> pl.DataFrame:
     if metric == "mean_jaccard":
         scores, n_answers = _mean_jaccard(items)
     else:
-        counts = tallies(items)
+        counts = count_labels(items)
         n_answers = counts.sum(axis=1)
         # Ordered pairs of different annotators who agree: sum of c (c - 1) over answers (Fleiss).
         pairs = n_answers * (n_answers - 1)

@@ -7,13 +7,13 @@ from collections.abc import Collection
 import polars as pl
 
 from isolux.tasks._ids import refuse_no_match, require_columns
-from isolux.vocabulary.blanks import on_blanks
+from isolux.vocabulary.blanks import caution_on_blank_words
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, format_location
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
 
-EVERYONE = "all annotators"
+ALL_ANNOTATORS = "all annotators"
 """The value of the column ``model`` for agreement among all annotators."""
 _REQUIRED_COLUMNS = ("instance_id", "annotator", "label")
 _SOURCE = "the annotators' answers"
@@ -21,7 +21,7 @@ _MAX_ABSOLUTE_NUMBER = 1e100
 """Its square, summed over any number of answers, does not overflow."""
 
 
-def answers_of(
+def read_answers(
     frame: pl.DataFrame, item_ids: pl.Series, ignored: Collection[str]
 ) -> tuple[pl.DataFrame, list[str]]:
     """Check the answers, and exclude empty and ignored ones and those of other items."""
@@ -34,7 +34,7 @@ def answers_of(
                 f"{int(is_empty.sum()):,} answer(s) have no {name}",
                 expected="an item and an annotator for each answer",
                 found="an empty cell",
-                where=place(_SOURCE, int(is_empty.arg_true()[0]) + 1, name),
+                where=format_location(_SOURCE, int(is_empty.arg_true()[0]) + 1, name),
             )
     word = pl.col("label").str.strip_chars()
     ignored_words = pl.Series([w.strip().lower() for w in ignored], dtype=pl.String)
@@ -47,17 +47,17 @@ def answers_of(
         item_ids,
         n_matched=matched.height,
         expected="items such as ",
-        where=_SOURCE,
+        source=_SOURCE,
     )
     n_unmatched = answers.height - matched.height
     note = f"{n_unmatched:,} answers are about items that the dataset has not; they were left out."
-    blanks = on_blanks(matched["label"], "--option ignored=")
+    blanks = caution_on_blank_words(matched["label"], "--option ignored=")
     return matched, [*([note] if n_unmatched else []), *blanks]
 
 
-def in_circles(rows: pl.DataFrame, by: str | None) -> tuple[pl.DataFrame, list[str]]:
+def group_annotators(rows: pl.DataFrame, by: str | None) -> tuple[pl.DataFrame, list[str]]:
     """Repeat the answers for all annotators and for each group of them; with notes."""
-    overall_rows = rows.with_columns(model=pl.lit(EVERYONE))
+    overall_rows = rows.with_columns(model=pl.lit(ALL_ANNOTATORS))
     if by is None:
         return overall_rows, []
     if by not in rows.columns:
@@ -71,7 +71,7 @@ def in_circles(rows: pl.DataFrame, by: str | None) -> tuple[pl.DataFrame, list[s
             expected=f"one value of {by!r} for each annotator",
             found=f"{duplicates['annotator'][0]!r}: {duplicates['group'][0]!r} and"
             f" {duplicates['group'][1]!r}",
-            where=place(_SOURCE, column=by),
+            where=format_location(_SOURCE, column=by),
         )
     sizes = groups.drop_nulls().group_by("group").len().sort("group")
     # Agreement within a group needs two annotators.
@@ -89,7 +89,9 @@ def in_circles(rows: pl.DataFrame, by: str | None) -> tuple[pl.DataFrame, list[s
     return pl.concat([overall_rows, named_rows]), notes
 
 
-def by_item(rows: pl.DataFrame, dataset: Dataset, scale: str) -> tuple[pl.DataFrame, pl.Series]:
+def collect_by_item(
+    rows: pl.DataFrame, dataset: Dataset, scale: str
+) -> tuple[pl.DataFrame, pl.Series]:
     """Collect each annotator group's answers by item, as lists; also return distinct answers."""
     rows = rows.with_columns(number=pl.col("label").cast(pl.Float64, strict=False))
     if scale != "nominal":
@@ -113,7 +115,7 @@ def by_item(rows: pl.DataFrame, dataset: Dataset, scale: str) -> tuple[pl.DataFr
         .rename({"instance_id": "unit_id"})
     )
     units = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
-    group_names = rows["model"].unique(maintain_order=True) if rows.height else [EVERYONE]
+    group_names = rows["model"].unique(maintain_order=True) if rows.height else [ALL_ANNOTATORS]
     item_rows = pl.concat(
         [units.with_columns(model=pl.lit(c, dtype=pl.String)) for c in group_names]
     )
@@ -132,7 +134,7 @@ def _refuse_any_row(bad_rows: pl.DataFrame, problem: str, expected: str) -> None
         )
 
 
-def refuse_several(rows: pl.DataFrame) -> None:
+def check_single_answers(rows: pl.DataFrame) -> None:
     """Refuse two answers of one annotator about one item, which only sets of answers allow."""
     duplicates = rows.filter(pl.struct("instance_id", "annotator").is_duplicated())
     if not duplicates.height:

@@ -16,20 +16,26 @@ from typing import Any, Literal
 import polars as pl
 
 from isolux.io.prompts import PromptFile, read_prompt_file
-from isolux.tasks._scores import measured_info, read_metrics
+from isolux.tasks._scores import read_metrics, restrict_task_info
 from isolux.tasks._words.lists import WordList, read_word_list
-from isolux.tasks._words.mentions import mentioned
-from isolux.tasks.answers.asked import CHOSE, answered_rows, choose, refuse_share, rules_of
-from isolux.tasks.answers.reading import Rule, read_rule, value_of
+from isolux.tasks._words.mentions import classify_mentions
+from isolux.tasks.answers.asked import (
+    CHOSE,
+    check_share,
+    read_question_answers,
+    select_prompts,
+    select_rules,
+)
+from isolux.tasks.answers.reading import AnswerRule, read_rule, read_values
 from isolux.tasks.answers.shares import (
     OutOf,
-    label_of,
-    of_state,
-    of_values,
-    on_language,
-    on_lexicon,
-    on_states,
-    on_values,
+    caution_on_language,
+    caution_on_missing_answers,
+    caution_on_unmatched_lexicon,
+    caution_on_values,
+    format_label,
+    score_state,
+    score_values,
 )
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset, Scores
@@ -48,10 +54,10 @@ class _AnswerFiles:
     """The files of rules and words that answers are read with."""
 
     prompts: PromptFile | None
-    declined: Rule
-    lexicon: Rule
+    declined: AnswerRule
+    lexicon: AnswerRule
     words: WordList
-    rules: dict[str, Rule | None]
+    rules: dict[str, AnswerRule | None]
 
     def record(self, rule_names: Sequence[str]) -> dict[str, Any]:
         records = {"declined": self.declined.record()}
@@ -60,7 +66,7 @@ class _AnswerFiles:
         }
         records |= {"lexicon": self.lexicon.record()} if _TOXICITY in rule_names else {}
         records |= {"words": self.words.record()} if _PRONOUN in rule_names else {}
-        return records | ({"prompts": self.prompts.record()} if self.prompts else {})
+        return records | ({"prompts": self.prompts.to_record()} if self.prompts else {})
 
 
 def score(
@@ -150,7 +156,7 @@ def score(
     >>> found.filter(metric="answer_rate", label="nurse").select("value", "reason").rows()
     [(1.0, None), (0.0, None), (None, 'declined to answer')]
     """
-    refuse_share(choose_on)
+    check_share(choose_on)
     if least_answers < 1 or most_answers < 1:
         raise SpecError(
             "answers are counted from 1",
@@ -159,14 +165,14 @@ def score(
         )
     people = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
     prompt_file = read_prompt_file(prompts) if prompts is not None else None
-    decline_rule = read_rule(declined, holds="patterns")
-    answers = answered_rows(people["unit_id"], predictions, prompt_file, decline_rule)
-    rules_by_question = rules_of(answers, prompt_file, read)
+    decline_rule = read_rule(declined, required_key="patterns")
+    answers = read_question_answers(people["unit_id"], predictions, prompt_file, decline_rule)
+    rules_by_question = select_rules(answers, prompt_file, read)
     files = _read_files(rules_by_question, prompt_file, decline_rule, lexicon, words)
     # Without a file of prompts nothing says which texts are wordings of one question.
     keeps_best_prompt = choose_prompts == "highest-response" and prompt_file is not None
-    selection = choose(answers, people, choose_on, is_asked=keeps_best_prompt)
-    people_by_model = _repeat_by_model(people, answers.rows, selection.by, model)
+    selection = select_prompts(answers, people, choose_on, is_requested=keeps_best_prompt)
+    people_by_model = _repeat_by_model(people, answers.rows, selection.selector_ids, model)
     metric_names = _select_metrics(metrics, rules_by_question)
     frames: list[pl.DataFrame] = []
     read_frames: list[pl.DataFrame] = []
@@ -177,7 +183,7 @@ def score(
             question, len(answers.questions) > 1, rows, people_by_model, files, out_of
         )
         frames += question_scorer.states(metric_names)
-        notes += on_states(rows, question)
+        notes += caution_on_missing_answers(rows, question)
         for name in rules_by_question[question]:
             units, read_rows, rule_notes = question_scorer.read(
                 name, metric_names, least_answers, most_answers
@@ -188,17 +194,17 @@ def score(
                 [*notes, *rule_notes],
             )
     return Scores(
-        units=SCORES.stacked(frames) if frames else SCORES.empty(),
-        info=replace(measured_info(INFO, metric_names), defaults=metric_names),
+        units=SCORES.stack(frames) if frames else SCORES.empty(),
+        info=replace(restrict_task_info(INFO, metric_names), defaults=metric_names),
         evidence={"answers": _build_evidence(read_frames, people)},
         notes=(*notes, *answers.notes, *selection.notes, *_describe_sources(files)),
-        chosen={
+        task_choices={
             "files": files.record(
                 [r for rule_names in rules_by_question.values() for r in rule_names]
             ),
             "prompts": {
                 model: dict(prompts_by_question)
-                for model, prompts_by_question in selection.asked.items()
+                for model, prompts_by_question in selection.prompts_by_model.items()
             },
         },
     )
@@ -207,7 +213,7 @@ def score(
 def _read_files(
     rules_by_question: dict[str, tuple[str, ...]],
     prompts: PromptFile | None,
-    declined: Rule,
+    declined: AnswerRule,
     lexicon: str,
     words: str,
 ) -> _AnswerFiles:
@@ -220,7 +226,7 @@ def _read_files(
         for rule_name in rule_names
         if rule_name not in (_PRONOUN, _TOXICITY)
     }
-    lexicon_rule = read_rule(lexicon, holds="terms")
+    lexicon_rule = read_rule(lexicon, required_key="terms")
     return _AnswerFiles(prompts, declined, lexicon_rule, read_word_list(words), rules)
 
 
@@ -276,7 +282,7 @@ class _QuestionScorer:
         """Score how often the question is answered and declined."""
         label = self.name if self.several else None
         return [
-            of_state(self.every, self.rows, metric, label)
+            score_state(self.every, self.rows, metric, label)
             for metric in ("response_rate", "refusal_rate")
             if metric in metric_names
         ]
@@ -286,23 +292,23 @@ class _QuestionScorer:
     ) -> tuple[list[pl.DataFrame], pl.DataFrame, list[str]]:
         """Read answers by one rule: scores, the answers with their values, and notes."""
         if rule == _PRONOUN:
-            values = mentioned(self.rows["said"], self.files.words)
+            values = classify_mentions(self.rows["said"], self.files.words)
             metric, answer_rule = "pronoun_rate", None
         else:
             answer_rule = self.files.lexicon if rule == _TOXICITY else self.files.rules[rule]
-            values = value_of(self.rows["said"], answer_rule)
+            values = read_values(self.rows["said"], answer_rule)
             metric = "toxic_rate" if rule == _TOXICITY else "answer_rate"
         rows = self.rows.with_columns(values.alias("value"), read=pl.lit(rule or "as it stands"))
         measured_values, notes = self._select_values(rows, metric, min_people, max_values)
-        notes += on_language(
+        notes += caution_on_language(
             rows, self.name, [self.files.declined, *([answer_rule] if answer_rule else [])]
         )
         if metric == "toxic_rate" and answer_rule:
-            notes += on_lexicon(rows, self.name, answer_rule)
+            notes += caution_on_unmatched_lexicon(rows, self.name, answer_rule)
         elif metric == "answer_rate":
-            notes += on_values(rows, self.name, answer_rule)
+            notes += caution_on_values(rows, self.name, answer_rule)
         units = (
-            of_values(self.every, rows, metric, measured_values, self.out_of)
+            score_values(self.every, rows, metric, measured_values, self.out_of)
             if metric in metric_names
             else []
         )
@@ -338,7 +344,9 @@ class _QuestionScorer:
             )
             has_no_values = counts.height and not values
             notes.append(Caution(text) if has_no_values else text)
-        return [(v, label_of(self.name, v, several=self.several)) for v in values], notes
+        return [
+            (v, format_label(self.name, v, has_several_questions=self.several)) for v in values
+        ], notes
 
 
 def _build_evidence(frames: Sequence[pl.DataFrame], people: pl.DataFrame) -> pl.DataFrame:
@@ -368,7 +376,7 @@ def _describe_sources(files: _AnswerFiles) -> list[str]:
 
 # Metrics of answers: definition, direction and reference.
 
-_FHIBE = works.FHIBE.at("Methods: bias discovery in foundation models")
+_FHIBE = works.FHIBE.with_location("Methods: bias discovery in foundation models")
 
 
 def _share_metric(

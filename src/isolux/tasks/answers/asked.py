@@ -14,7 +14,7 @@ import polars as pl
 
 from isolux.io.prompts import PromptFile
 from isolux.tasks._ids import refuse_no_match, require_columns
-from isolux.tasks.answers.reading import Rule, found_in, plain
+from isolux.tasks.answers.reading import AnswerRule, matches_rule, normalise_texts
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.schema import to_polars
@@ -31,7 +31,7 @@ _MAX_LISTED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionAnswers:
     """Answers to questions, one per row.
 
     Parameters
@@ -43,7 +43,7 @@ class Asked:
     questions : tuple of str
         Their names, in the order of the file, else of the alphabet.
     notes : tuple of str
-    ways : bool
+    has_wordings : bool
         Whether prompts are ways to ask, of which everyone has an answer to each. Of a zero-shot
         label the prompt is the description that decided: another one for another person.
     """
@@ -51,12 +51,12 @@ class Asked:
     rows: pl.DataFrame
     questions: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    ways: bool = True
+    has_wordings: bool = True
 
 
-def answered_rows(
-    people: pl.Series, predictions: object, prompts: PromptFile | None, declined: Rule
-) -> Asked:
+def read_question_answers(
+    people: pl.Series, predictions: object, prompts: PromptFile | None, declined: AnswerRule
+) -> QuestionAnswers:
     """Read answers, name the question of each, and find those that are empty or decline."""
     frame = to_polars(predictions)
     require_columns(frame, _REQUIRED_COLUMNS)
@@ -76,12 +76,12 @@ def answered_rows(
     named_rows, questions, notes = (_name_questions if has_wordings else _take_first_answers)(
         matched, prompts
     )
-    plain_texts = plain(named_rows["label"])
+    plain_texts = normalise_texts(named_rows["label"])
     # The first that applies.
     state = (
         pl.when(plain_texts.is_null())
         .then(pl.lit("empty"))
-        .when(found_in(plain_texts, declined))
+        .when(matches_rule(plain_texts, declined))
         .then(pl.lit("declined"))
         .otherwise(pl.lit("answered"))
     )
@@ -95,14 +95,16 @@ def answered_rows(
             where="predictions",
             hint="is the column of answers the right one (--prediction-column)?",
         )
-    return Asked(answers, questions, tuple(notes), has_wordings)
+    return QuestionAnswers(answers, questions, tuple(notes), has_wordings)
 
 
 def _take_first_answers(
     answers: pl.DataFrame, prompts: PromptFile | None
 ) -> tuple[pl.DataFrame, tuple[str, ...], list[str]]:
     """Keep each person's first answer, where the table does not name the question."""
-    question_names = list(prompts.prompts) if prompts is not None and prompts.reads_any() else []
+    question_names = (
+        list(prompts.prompts) if prompts is not None and prompts.has_read_rules() else []
+    )
     if len(question_names) > 1:
         raise SpecError(
             "the answers do not say which question they belong to",
@@ -186,22 +188,27 @@ def _normalise_question(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SelectedPrompts:
     """The answers to the selected prompts, the people used to select them, and the prompts."""
 
     rows: pl.DataFrame
-    by: pl.Series
-    asked: Mapping[str, Mapping[str, str]]
+    selector_ids: pl.Series
+    prompts_by_model: Mapping[str, Mapping[str, str]]
     notes: tuple[str, ...]
 
 
-def choose(
-    answers: Asked, clusters: pl.DataFrame, share: float, *, is_asked: bool, seed: int = 0
-) -> Chosen:
+def select_prompts(
+    answers: QuestionAnswers,
+    clusters: pl.DataFrame,
+    share: float,
+    *,
+    is_requested: bool,
+    seed: int = 0,
+) -> SelectedPrompts:
     """Keep the prompt of each question that is answered most often, for each model."""
     prompt_counts = answers.rows.select("question", "prompt").unique().group_by("question").len()
-    if not (is_asked and answers.ways and (prompt_counts["len"] > 1).any()):
-        return Chosen(answers.rows, pl.Series("unit_id", [], dtype=pl.String), {}, ())
+    if not (is_requested and answers.has_wordings and (prompt_counts["len"] > 1).any()):
+        return SelectedPrompts(answers.rows, pl.Series("unit_id", [], dtype=pl.String), {}, ())
     selector_ids = _sample_selectors(clusters, share, seed)
     selection_rows = (
         answers.rows.filter(pl.col("unit_id").is_in(selector_ids.implode()))
@@ -218,7 +225,7 @@ def choose(
     prompts_by_model: dict[str, dict[str, str]] = {}
     for model, question, prompt in best_prompts.select("model", "question", "prompt").iter_rows():
         prompts_by_model.setdefault(model, {})[question] = prompt
-    return Chosen(
+    return SelectedPrompts(
         kept_rows,
         selector_ids,
         prompts_by_model,
@@ -262,7 +269,7 @@ def _describe_selection(rates: pl.DataFrame, share: float, n_selectors: int) -> 
     return (*notes, explanation) if notes else ()
 
 
-def refuse_share(share: float) -> None:
+def check_share(share: float) -> None:
     """Refuse a share of clusters that leaves no one to report on."""
     if not 0.0 <= share < 1.0:
         raise SpecError(
@@ -273,8 +280,8 @@ def refuse_share(share: float) -> None:
         )
 
 
-def rules_of(
-    answers: Asked, prompts: PromptFile | None, read: Sequence[str]
+def select_rules(
+    answers: QuestionAnswers, prompts: PromptFile | None, read: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
     """Select the rules for the answers to each question; an empty name: the literal answer."""
     requested = (read,) if isinstance(read, str) else tuple(read)
@@ -291,7 +298,7 @@ def rules_of(
             )
         else:
             raise UnknownNameError("question", question, answers.questions, where="--read")
-    file_rules = {} if prompts is None else prompts.reads
+    file_rules = {} if prompts is None else prompts.read_rules
     return {
         name: tuple(rules_by_question.get(name, ()))
         or tuple(shared_rules)
@@ -301,7 +308,7 @@ def rules_of(
     }
 
 
-def _guess_rules(answers: Asked, question: str) -> tuple[str, ...]:
+def _guess_rules(answers: QuestionAnswers, question: str) -> tuple[str, ...]:
     """Guess a rule: yes or no where nearly all answers begin with one; else the literal answer."""
     answered = answers.rows.filter(
         (pl.col("question") == question) & (pl.col("state") == "answered")

@@ -15,7 +15,7 @@ import polars as pl
 
 from isolux.io.frames import refuse_unless_file
 from isolux.io.hashing import sha256_file
-from isolux.tasks._words.files import find_words, read_words
+from isolux.tasks._words.files import find_word_file, read_word_file
 from isolux.vocabulary.errors import FileError, SpecError
 
 NOTHING_READ = "nothing read"
@@ -28,7 +28,7 @@ _MAX_LITERAL_LETTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AnswerRule:
     """One file of rules.
 
     Parameters
@@ -36,15 +36,15 @@ class Rule:
     name, title, language, source, sha256 : str
     patterns : tuple of str
         The first that matches counts, and its group is the value.
-    words : mapping of str to tuple of str
+    words_by_value : mapping of str to tuple of str
         Value to words: the value that is the only one with words in the text.
     terms : tuple of str
         A lexicon: a text matches with any of these words.
-    same : mapping of str to str
+    value_by_spelling : mapping of str to str
         Other spellings, and the value of each.
-    never : frozenset of str
+    empty_values : frozenset of str
         Matches that count as no value.
-    unless : tuple of str
+    exclusion_patterns : tuple of str
         Patterns of texts that match nothing, whatever else they contain.
     """
 
@@ -54,11 +54,11 @@ class Rule:
     source: str
     sha256: str
     patterns: tuple[str, ...] = ()
-    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    words_by_value: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     terms: tuple[str, ...] = ()
-    same: Mapping[str, str] = field(default_factory=dict)
-    never: frozenset[str] = frozenset()
-    unless: tuple[str, ...] = ()
+    value_by_spelling: Mapping[str, str] = field(default_factory=dict)
+    empty_values: frozenset[str] = frozenset()
+    exclusion_patterns: tuple[str, ...] = ()
 
     def record(self) -> dict[str, str]:
         """Return name, title, source and hash for a run's record."""
@@ -70,38 +70,40 @@ class Rule:
         }
 
 
-def read_rule(name_or_path: str, *, holds: str | None = None) -> Rule:
+def read_rule(name_or_path: str, *, required_key: str | None = None) -> AnswerRule:
     """Read a rule from a user's file, or one that comes with isolux.
 
     Examples
     --------
     >>> said = pl.Series(["She's a Teacher.", "teacher", "I like tea, and so on."])
-    >>> value_of(plain(said), read_rule("occupation")).to_list()
+    >>> read_values(plain(said), read_rule("occupation")).to_list()
     ['teacher', 'teacher', 'nothing read']
     """
-    path = find_words("rule", name_or_path, _RULES_DIR, "--read")
+    path = find_word_file("rule", name_or_path, _RULES_DIR, "--read")
     refuse_unless_file(path)
     digest = sha256_file(path)
     if path.suffix.lower() == ".txt":
         terms, source = _read_terms(_read_lines(path), name_or_path), f"the user's file {path.name}"
-        return Rule(name_or_path, path.stem, "language not said", source, digest, terms=terms)
-    mapping = read_words("rule", path, _KEYS, name_or_path)
+        return AnswerRule(name_or_path, path.stem, "language not said", source, digest, terms=terms)
+    mapping = read_word_file("rule", path, _KEYS, name_or_path)
     present_keys = [key for key in ("patterns", "values", "terms") if mapping.get(key)]
-    if len(present_keys) != 1 or (holds is not None and present_keys != [holds]):
+    if len(present_keys) != 1 or (required_key is not None and present_keys != [required_key]):
         raise SpecError(
             "it is not clear what this file reads by",
-            expected=f"{holds}: [...]" if holds else "one of patterns, values, terms",
+            expected=f"{required_key}: [...]" if required_key else "one of patterns, values, terms",
             found=", ".join(present_keys) or "none",
             where=name_or_path,
         )
     values, spellings = mapping.get("values") or {}, mapping.get("same") or {}
-    return Rule(
+    return AnswerRule(
         name_or_path,
         mapping["title"],
         mapping["language"],
         mapping["source"],
         digest,
-        _check_patterns(mapping.get("patterns") or [], name_or_path, must_capture=holds is None),
+        _check_patterns(
+            mapping.get("patterns") or [], name_or_path, must_capture=required_key is None
+        ),
         {
             _to_text(value): _read_terms(words or [""], name_or_path)
             for value, words in values.items()
@@ -174,7 +176,7 @@ def _to_text(word: object) -> str:
     return ("yes" if word else "no") if isinstance(word, bool) else str(word)
 
 
-def plain(texts: pl.Series) -> pl.Series:
+def normalise_texts(texts: pl.Series) -> pl.Series:
     r"""Normalise texts: lower case, straight quotes, single blanks; null without letter or digit.
 
     Examples
@@ -189,20 +191,20 @@ def plain(texts: pl.Series) -> pl.Series:
     return pl.select(pl.when(has_letters).then(text).alias(texts.name)).to_series()
 
 
-def found_in(texts: pl.Series, rule: Rule) -> pl.Series:
+def matches_rule(texts: pl.Series, rule: AnswerRule) -> pl.Series:
     """Return whether each normalised text matches a pattern or term of the rule; null: no text.
 
     Examples
     --------
     >>> said = plain(pl.Series(["I'm sorry, but no.", "I cannot help but smile", "a nurse"]))
-    >>> found_in(said, read_rule("declined", holds="patterns")).to_list()
+    >>> matches_rule(said, read_rule("declined", holds="patterns")).to_list()
     [True, False, False]
     """
     is_match = pl.lit(value=False)
     for pattern in rule.patterns or _whole_word_patterns(rule.terms):
         is_match = is_match | pl.col("text").str.contains(pattern)
     # Exceptions override matches ("I cannot help but smile" is no refusal).
-    for pattern in rule.unless:
+    for pattern in rule.exclusion_patterns:
         is_match = is_match & ~pl.col("text").str.contains(pattern)
     return texts.alias("text").to_frame().select(is_match).to_series()
 
@@ -213,26 +215,26 @@ def _whole_word_patterns(words: Sequence[str]) -> tuple[str, ...]:
     return (rf"(?:^|[^\p{{L}}\p{{N}}])(?:{escaped})(?:$|[^\p{{L}}\p{{N}}])",) if words else ()
 
 
-def value_of(texts: pl.Series, rule: Rule | None) -> pl.Series:
+def read_values(texts: pl.Series, rule: AnswerRule | None) -> pl.Series:
     """Extract a value from each normalised text; without a rule, the text itself.
 
     Examples
     --------
-    >>> value_of(plain(pl.Series(["A nurse.", None])), None).to_list()
+    >>> read_values(plain(pl.Series(["A nurse.", None])), None).to_list()
     ['a nurse', None]
     """
     if rule is None:
         literals = texts.str.strip_chars(" .!?,;:\"'()").str.slice(0, _MAX_LITERAL_LETTERS)
         return literals.replace("", NOTHING_READ)
-    if rule.words or rule.terms:
+    if rule.words_by_value or rule.terms:
         return _read_named_values(texts, rule)
     frame = texts.alias("text").to_frame()
     first_match = pl.coalesce(
         *(pl.col("text").str.extract(pattern, 1) for pattern in rule.patterns)
     )
     values = frame.select(first_match.str.strip_chars(" -'\"")).to_series()
-    values = values.replace(dict(rule.same))
-    is_empty = values.is_null() | values.is_in(list(rule.never)) | (values == "")
+    values = values.replace(dict(rule.value_by_spelling))
+    is_empty = values.is_null() | values.is_in(list(rule.empty_values)) | (values == "")
     return pl.select(
         pl.when(texts.is_null())
         .then(None)
@@ -242,9 +244,9 @@ def value_of(texts: pl.Series, rule: Rule | None) -> pl.Series:
     ).to_series()
 
 
-def _read_named_values(texts: pl.Series, rule: Rule) -> pl.Series:
+def _read_named_values(texts: pl.Series, rule: AnswerRule) -> pl.Series:
     """Return the value whose words are in a text; nothing read where none or several are."""
-    words = rule.words or {"yes": rule.terms}
+    words = rule.words_by_value or {"yes": rule.terms}
     frame = texts.alias("text").to_frame()
     contains_words = frame.select(
         pl.col("text").str.contains(_whole_word_patterns(value_words)[0]).alias(name)

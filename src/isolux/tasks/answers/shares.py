@@ -8,29 +8,29 @@ from typing import Literal
 import polars as pl
 
 from isolux.tasks._scores import score_rows
-from isolux.tasks.answers.reading import NOTHING_READ, Rule
+from isolux.tasks.answers.reading import NOTHING_READ, AnswerRule
 from isolux.vocabulary.notes import Caution
 
 OutOf = Literal["answers", "everyone"]
 _JOIN_COLUMNS = ["model", "unit_id"]
 
 
-def label_of(question: str, answer: str, *, several: bool) -> str:
+def format_label(question: str, answer: str, *, has_several_questions: bool) -> str:
     """Format a value as a label, with its question where there are several.
 
     Examples
     --------
-    >>> label_of("neutral", "nurse", several=True), label_of("What work?", "nurse", several=True)
+    >>> format_label("neutral", "nurse", several=True), format_label("What work?", "nurse", several=True)
     ('nurse (neutral)', 'nurse (What work?)')
-    >>> label_of("neutral", "nurse", several=False)
+    >>> format_label("neutral", "nurse", several=False)
     'nurse'
     """
-    if not several:
+    if not has_several_questions:
         return answer
     return f"{answer} ({question})"
 
 
-def of_state(
+def score_state(
     people: pl.DataFrame, rows: pl.DataFrame, metric: str, label: str | None
 ) -> pl.DataFrame:
     """Score the share of a person's answers that are answers, or that decline."""
@@ -39,7 +39,7 @@ def of_state(
     return _build_scores(people, shares, metric, label)
 
 
-def of_values(
+def score_values(
     people: pl.DataFrame,
     rows: pl.DataFrame,
     metric: str,
@@ -135,7 +135,7 @@ def _format_question(question: str) -> str:
     return f" to {question!r}" if question else ""
 
 
-def on_states(rows: pl.DataFrame, question: str) -> list[Caution]:
+def caution_on_missing_answers(rows: pl.DataFrame, question: str) -> list[Caution]:
     """Caution where many answers are empty or decline: rates are about the others."""
     notes = []
     for (model,), model_rows in rows.group_by("model", maintain_order=True):
@@ -157,7 +157,7 @@ def on_states(rows: pl.DataFrame, question: str) -> list[Caution]:
     return notes
 
 
-def on_values(rows: pl.DataFrame, question: str, rule: Rule | None) -> list[Caution]:
+def caution_on_values(rows: pl.DataFrame, question: str, rule: AnswerRule | None) -> list[Caution]:
     """Caution where all answers are the same, or the rule does not match most of them."""
     notes = []
     answered = rows.filter(pl.col("state") == "answered")
@@ -197,7 +197,9 @@ def _are_sentences(texts: pl.Series) -> bool:
     return float((words >= _MIN_WORDS).mean() or 0.0) > _MAJORITY and texts.n_unique() > 1  # type: ignore[arg-type]
 
 
-def on_language(rows: pl.DataFrame, question: str, rules: Collection[Rule]) -> list[Caution]:
+def caution_on_language(
+    rows: pl.DataFrame, question: str, rules: Collection[AnswerRule]
+) -> list[Caution]:
     """Caution where longer answers have no common English word, but the rules are English."""
     english_rules = [rule.title for rule in rules if rule.language.lower() == "english"]
     if not english_rules:
@@ -225,7 +227,9 @@ def on_language(rows: pl.DataFrame, question: str, rules: Collection[Rule]) -> l
     return notes
 
 
-def on_lexicon(rows: pl.DataFrame, question: str, lexicon: Rule) -> list[Caution]:
+def caution_on_unmatched_lexicon(
+    rows: pl.DataFrame, question: str, lexicon: AnswerRule
+) -> list[Caution]:
     """Caution where no answer has a word of the lexicon."""
     answered = rows.filter(pl.col("state") == "answered")
     return [

@@ -16,13 +16,19 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray, SumStatistic
 from isolux.tasks._scores import read_metrics, score_rows, stack_scores
-from isolux.tasks._words.lists import WordList, people_by_group, read_word_list
-from isolux.tasks._words.mentions import BOTH, NEUTRAL, NO_WORD, judge_texts, told_of_chance
+from isolux.tasks._words.lists import WordList, assign_word_groups, read_word_list
+from isolux.tasks._words.mentions import (
+    NEUTRAL,
+    NO_WORD,
+    SEVERAL_GROUPS,
+    caution_on_chance_agreement,
+    classify_texts,
+)
 from isolux.tasks.caption_gender.objects import (
-    doubts,
+    add_named_objects,
+    caution_on_objects,
     read_object_words,
-    true_objects,
-    with_said_objects,
+    read_true_objects,
 )
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
@@ -104,16 +110,16 @@ def score(
     """
     metric_names = _select_metrics(metrics, objects)
     word_list = read_word_list(words)
-    people = people_by_group(dataset, target, word_list, label_map, unknown_values)
-    captions, word_notes = judge_texts(people, predictions, model, word_list, "caption")
+    people = assign_word_groups(dataset, target, word_list, label_map, unknown_values)
+    captions, word_notes = classify_texts(people, predictions, model, word_list, "caption")
     notes: list[str] = []
     if objects is not None:
-        image_objects = true_objects(dataset, objects, unknown_values)
+        image_objects = read_true_objects(dataset, objects, unknown_values)
         captions = captions.join(image_objects, on="unit_id", how="left", maintain_order="left")
         words_by_object = read_object_words(object_words, image_objects)
-        captions = with_said_objects(captions, words_by_object)
+        captions = add_named_objects(captions, words_by_object)
         if set(metric_names) & set(AMPLIFICATION):
-            notes += doubts(captions, words_by_object, word_list)
+            notes += caution_on_objects(captions, words_by_object, word_list)
     reported_metrics = tuple(metric for metric in INFO.metrics if metric.name in metric_names)
     return Scores(
         units=stack_scores(
@@ -125,8 +131,8 @@ def score(
         ),
         info=replace(INFO, metrics=reported_metrics),
         evidence={"captions": _build_evidence(captions, word_list)},
-        notes=(*told_of_chance(captions, word_list.groups), *word_notes, *notes),
-        chosen={"words": word_list.record()},
+        notes=(*caution_on_chance_agreement(captions, word_list.groups), *word_notes, *notes),
+        task_choices={"words": word_list.record()},
     )
 
 
@@ -158,7 +164,7 @@ def _build_score_rows(name: str, captions: pl.DataFrame, words: WordList) -> lis
         "wrong_gender": [(is_gendered & ~is_correct, reason, None)],
         "right_gender": [(is_correct, reason, None)],
         "neutral": [(mention == NEUTRAL, reason, None)],
-        "both_genders": [(mention == BOTH, reason, None)],
+        "both_genders": [(mention == SEVERAL_GROUPS, reason, None)],
         "no_person": [(mention == NO_WORD, reason, None)],
     }
     return [

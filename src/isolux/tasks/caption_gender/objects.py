@@ -10,13 +10,15 @@ import polars as pl
 from isolux.io.settings_files import read_mapping
 from isolux.tasks._truth import instances_with_truth
 from isolux.tasks._words.lists import WordList
-from isolux.tasks._words.mentions import words_of
+from isolux.tasks._words.mentions import split_words
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 
 
-def true_objects(dataset: Dataset, objects: str, unknown_values: Sequence[str]) -> pl.DataFrame:
+def read_true_objects(
+    dataset: Dataset, objects: str, unknown_values: Sequence[str]
+) -> pl.DataFrame:
     """List the objects in each person's image: ``unit_id, objects``; empty where unknown."""
     truth = instances_with_truth(dataset, objects, {}, unknown_values)
     return truth.select(
@@ -45,20 +47,20 @@ def read_object_words(file: str | None, image_objects: pl.DataFrame) -> dict[str
     return {name: known_words.get(name, (name, f"{name}s")) for name in names}
 
 
-def with_said_objects(captions: pl.DataFrame, words: Mapping[str, Sequence[str]]) -> pl.DataFrame:
+def add_named_objects(captions: pl.DataFrame, words: Mapping[str, Sequence[str]]) -> pl.DataFrame:
     """Add ``said_objects``, the objects that each text names; words must be adjacent."""
     text = pl.format(" {} ", pl.col("_words").list.join(" "))
     name_exprs = [
         pl.when(
             pl.any_horizontal(
-                text.str.contains(f" {' '.join(words_of(pl.Series([word]))[0])} ", literal=True)
+                text.str.contains(f" {' '.join(split_words(pl.Series([word]))[0])} ", literal=True)
                 for word in synonyms
             )
         ).then(pl.lit(name))
         for name, synonyms in words.items()
     ]
     word_rows = captions.with_columns(
-        words_of(captions["text"]).fill_null(pl.Series([[]])).alias("_words")
+        split_words(captions["text"]).fill_null(pl.Series([[]])).alias("_words")
     )
     empty_list = pl.lit([], dtype=pl.List(pl.String))
     named_objects = pl.concat_list(name_exprs).list.drop_nulls() if name_exprs else empty_list
@@ -74,7 +76,7 @@ _MAX_LISTED_NAMES = 4
 _WORD_SEPARATORS = re.compile(r"[\W_]+")
 
 
-def doubts(
+def caution_on_objects(
     captions: pl.DataFrame, words: Mapping[str, Sequence[str]], word_list: WordList
 ) -> list[str]:
     """Caution about objects that no caption names, and images that list none."""
@@ -115,7 +117,7 @@ def _caution_on_names(
     person_names = [
         name
         for name in image_counts
-        if any(set(words_of(pl.Series([word]))[0]) & people for word in words.get(name, (name,)))
+        if any(set(split_words(pl.Series([word]))[0]) & people for word in words.get(name, (name,)))
     ]
     names_by_spelling: dict[str, list[str]] = {}
     for name in image_counts:

@@ -16,20 +16,25 @@ from typing import Literal
 import polars as pl
 import polars.selectors as cs
 
-from isolux.tasks._scores import measured_info, read_metrics
-from isolux.tasks._truth import instances_with_truth, values_of_truth
-from isolux.tasks.classification.answers import Confidence, ScoreOf, read_answers, read_confidence
-from isolux.tasks.classification.choice import (
-    choose,
-    missing_inputs,
-    refuse_of_answers,
-    refuse_of_scores,
-    refuse_positive,
-    refuse_ranks,
+from isolux.tasks._scores import read_metrics, restrict_task_info
+from isolux.tasks._truth import instances_with_truth, list_truth_values
+from isolux.tasks.classification.answers import (
+    Confidence,
+    ScoreOf,
+    read_confidence,
+    read_predictions,
 )
-from isolux.tasks.classification.counts import silent_people, tallies
+from isolux.tasks.classification.choice import (
+    check_positive,
+    check_ranks,
+    missing_inputs,
+    refuse_answer_settings,
+    refuse_score_settings,
+    select_metrics,
+)
+from isolux.tasks.classification.counts import describe_counts, describe_missing_answers
 from isolux.tasks.classification.cutoff import read_cutoff
-from isolux.tasks.classification.doubts import agreement_with_truth, confidences_of_answers
+from isolux.tasks.classification.doubts import caution_on_chance_agreement, caution_on_confidences
 from isolux.tasks.classification.metrics import (
     EVIDENCE,
     FACET,
@@ -37,27 +42,31 @@ from isolux.tasks.classification.metrics import (
     REFERENCES,
     names_that_need,
 )
-from isolux.tasks.classification.rates import Judged, judge, rows_of_metrics
+from isolux.tasks.classification.rates import (
+    ClassificationOutcomes,
+    build_metric_rows,
+    join_outcomes,
+)
 from isolux.tasks.classification.scores_alone import (
-    Alone,
-    Smaller,
+    LowerScoreMeaning,
+    ScoreOnlyInput,
+    binarise_truth,
     default_positive,
-    read_alone,
-    two_classes,
+    read_score_only,
 )
 from isolux.tasks.classification.vocabulary import (
     LabelMap,
-    Words,
-    foreign_answers,
-    old_to_new,
-    read_words,
-    refuse_twins,
-    refuse_unmatched,
+    LabelMatching,
+    check_foreign_answers,
+    check_merge,
+    check_similar_classes,
+    invert_label_map,
+    match_labels,
 )
 from isolux.tasks.classification.without_truth import (
-    detected_alone,
-    is_of_selection,
-    selected_alone,
+    is_selection_only,
+    score_detection_only,
+    score_selection_only,
 )
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.counts import TIMES
@@ -95,7 +104,7 @@ def score(
     score_of: ScoreOf | None = None,
     threshold: float | str | None = None,
     threshold_on: float | str | None = None,
-    smaller: Smaller = "other",
+    smaller: LowerScoreMeaning = "other",
     seed: int = 0,
     model: str | None = None,
 ) -> Scores:
@@ -231,89 +240,103 @@ def score(
     """
     requested = read_metrics(INFO, metrics)
     ks = sorted(set(top_k))
-    refuse_ranks(ks)
+    check_ranks(ks)
     table = to_polars(predictions)
     if "detected" in table.columns and not {"label", "score"} & set(table.columns):
-        return detected_alone(dataset, table, INFO, requested)
+        return score_detection_only(dataset, table, INFO, requested)
     label_matching = _match_labels(
-        dataset, target, table, prediction_map, old_to_new(label_map), unknown_values, positive
+        dataset,
+        target,
+        table,
+        prediction_map,
+        invert_label_map(label_map),
+        unknown_values,
+        positive,
     )
-    positive = label_matching.known_as(positive)
-    if is_of_selection(target, requested, table) and not one_vs_rest:
-        return selected_alone(
+    positive = label_matching.canonical(positive)
+    if is_selection_only(target, requested, table) and not one_vs_rest:
+        return score_selection_only(
             dataset,
             table,
             INFO,
             positive,
-            words=label_matching,
+            label_matching=label_matching,
             model=model,
             prediction_map=prediction_map,
             undetected=undetected,
         )
     instances = _read_instances(dataset, target, label_matching, unknown_values)
     if "label" not in table.columns and "score" in table.columns:
-        refuse_of_answers(
+        refuse_answer_settings(
             one_vs_rest=one_vs_rest,
             prediction_map=prediction_map,
             score_of=score_of,
             top_k=ks,
             undetected=undetected,
         )
-        refuse_unmatched(label_matching, values_of_truth(dataset, target))
+        check_merge(label_matching, list_truth_values(dataset, target))
         positive = default_positive(instances["truth"], positive)
-        refuse_positive(instances["truth"], positive, one_vs_rest=False)
-        truth, other_class = two_classes(instances["truth"], positive)
+        check_positive(instances["truth"], positive, one_vs_rest=False)
+        truth, other_class = binarise_truth(instances["truth"], positive)
         instances = instances.with_columns(truth=truth)
         cutoff = read_cutoff(threshold, threshold_on, dataset, instances, seed)
-        score_input = read_alone(
+        score_input = read_score_only(
             table, instances, (positive, other_class), cutoff, smaller=smaller, model=model
         )
         return _evaluate_scores_only(score_input, positive, requested)
-    refuse_of_scores(threshold=threshold, threshold_on=threshold_on, smaller=smaller)
-    answers = read_answers(
+    refuse_score_settings(threshold=threshold, threshold_on=threshold_on, smaller=smaller)
+    answers = read_predictions(
         table,
         instances.select("unit_id", cs.by_name(TIMES, require_all=False)),
         prediction_map=prediction_map,
-        words=label_matching,
+        label_matching=label_matching,
         model=model,
     )
-    refuse_positive(instances["truth"], positive, one_vs_rest=one_vs_rest)
-    units = judge(instances, answers)
+    check_positive(instances["truth"], positive, one_vs_rest=one_vs_rest)
+    units = join_outcomes(instances, answers)
     cautions = [
-        *silent_people(units, undetected),
-        *foreign_answers(units, answers.ranked),
-        *agreement_with_truth(units),
+        *describe_missing_answers(units, undetected),
+        *check_foreign_answers(units, answers.ranked),
+        *caution_on_chance_agreement(units),
     ]
     confidence = read_confidence(units, answers, positive, score_of)
-    cautions += confidences_of_answers(units, confidence.columns["confidence"])
+    cautions += caution_on_confidences(units, confidence.columns["confidence"])
     missing = confidence.missing | missing_inputs(answers, positive, ks)
     if one_vs_rest:
         rates = names_that_need("answers", "positive")
         missing = {name: requirement for name, requirement in missing.items() if name not in rates}
-    names = choose(INFO, requested, missing, undetected=undetected, top_k=ks)
+    names = select_metrics(INFO, requested, missing, undetected=undetected, top_k=ks)
     leave_out = undetected == "leave-out"
-    outcomes = Judged(units, answers, positive, ks, leave_out=leave_out, one_vs_rest=one_vs_rest)
+    outcomes = ClassificationOutcomes(
+        units, answers, positive, ks, leave_out=leave_out, one_vs_rest=one_vs_rest
+    )
     return Scores(
-        units=rows_of_metrics(outcomes, names),
+        units=build_metric_rows(outcomes, names),
         info=_build_info(names, has_prediction_map=prediction_map is not None),
         evidence={EVIDENCE: _build_evidence(outcomes, confidence)},
         notes=(*cautions, *_build_notes(outcomes, confidence, missing, undetected)),
     )
 
 
-def _evaluate_scores_only(score_input: Alone, positive: str, requested: Sequence[str]) -> Scores:
+def _evaluate_scores_only(
+    score_input: ScoreOnlyInput, positive: str, requested: Sequence[str]
+) -> Scores:
     """Evaluate scores without predicted labels."""
-    units = judge(score_input.instances, score_input.answers)
+    units = join_outcomes(score_input.instances, score_input.answers)
     confidence = score_input.confidence(units)
     missing = missing_inputs(score_input.answers, positive, ()) | score_input.missing
-    names = choose(INFO, requested, missing, undetected="mistake", top_k=(), alone=True)
-    outcomes = Judged(score_input.judged(units), score_input.answers, positive, (), leave_out=False)
+    names = select_metrics(
+        INFO, requested, missing, undetected="mistake", top_k=(), scores_only=True
+    )
+    outcomes = ClassificationOutcomes(
+        score_input.drop_answers(units), score_input.answers, positive, (), leave_out=False
+    )
     return Scores(
-        units=rows_of_metrics(outcomes, names),
+        units=build_metric_rows(outcomes, names),
         info=_build_info(names, has_prediction_map=False),
         evidence={EVIDENCE: _build_evidence(outcomes, confidence)},
-        notes=(*score_input.notes, *score_input.unmeasured(units, INFO)),
-        chosen=score_input.chosen,
+        notes=(*score_input.notes, *score_input.describe_unmeasured(units, INFO)),
+        task_choices=score_input.fitted_settings,
     )
 
 
@@ -325,9 +348,9 @@ def _match_labels(
     merge: Mapping[str, str],
     unknown_values: Sequence[str],
     positive: str | None,
-) -> Words:
+) -> LabelMatching:
     """Match the spellings of true and predicted classes; refuse a merge that matches nothing."""
-    truth = values_of_truth(dataset, target).to_list()
+    truth = list_truth_values(dataset, target).to_list()
     labels = predictions["label"].cast(pl.String) if "label" in predictions.columns else pl.Series()
     answer_labels = (
         sorted(set(prediction_map.values()))
@@ -335,38 +358,43 @@ def _match_labels(
         else labels.unique().drop_nulls().to_list()
     )
     extra_labels = () if positive is None else (positive,)
-    label_matching = read_words(truth, answer_labels, merge, unknown_values, extra_labels)
+    label_matching = match_labels(truth, answer_labels, merge, unknown_values, extra_labels)
     if truth and answer_labels:
-        refuse_unmatched(label_matching, [*truth, *answer_labels])
+        check_merge(label_matching, [*truth, *answer_labels])
     return label_matching
 
 
 def _read_instances(
-    dataset: Dataset, target: str | None, label_matching: Words, unknown_values: Sequence[str]
+    dataset: Dataset,
+    target: str | None,
+    label_matching: LabelMatching,
+    unknown_values: Sequence[str],
 ) -> pl.DataFrame:
     """Read instances with their truth, spelt as the matching of labels has it."""
-    unknown_words = (*unknown_values, *label_matching.unknown)
+    unknown_words = (*unknown_values, *label_matching.unknown_spellings)
     instances = instances_with_truth(dataset, target, label_matching.merge, unknown_words)
-    if label_matching.same:
+    if label_matching.canonical_spellings:
         merged_truth = (
-            pl.col("truth").list.eval(pl.element().replace(label_matching.same)).list.unique()
+            pl.col("truth")
+            .list.eval(pl.element().replace(label_matching.canonical_spellings))
+            .list.unique()
         )
         instances = instances.with_columns(truth=merged_truth)
-    refuse_twins(instances)
+    check_similar_classes(instances)
     return instances
 
 
 def _build_info(names: Sequence[str], *, has_prediction_map: bool) -> TaskInfo:
     """Restrict the task's declaration to the measured metrics and their references."""
-    task_info = measured_info(INFO, names, cites=True)
+    task_info = restrict_task_info(INFO, names, cites=True)
     references = [
         *task_info.references,
-        *([replace(FACET, place="appendix A.5.3")] if has_prediction_map else []),
+        *([replace(FACET, location="appendix A.5.3")] if has_prediction_map else []),
     ]
     return replace(task_info, references=tuple(dict.fromkeys(references)))
 
 
-def _build_evidence(outcomes: Judged, confidence: Confidence) -> pl.DataFrame:
+def _build_evidence(outcomes: ClassificationOutcomes, confidence: Confidence) -> pl.DataFrame:
     """Build the evidence: one row per model and unit, with ``correct`` under the policy.
 
     ``reason`` is that of a null ``correct``; where ``correct`` has a value, that of a null score.
@@ -394,10 +422,17 @@ def _build_evidence(outcomes: Judged, confidence: Confidence) -> pl.DataFrame:
 
 
 def _build_notes(
-    outcomes: Judged, confidence: Confidence, missing: Mapping[str, str], undetected: str
+    outcomes: ClassificationOutcomes,
+    confidence: Confidence,
+    missing: Mapping[str, str],
+    undetected: str,
 ) -> tuple[str, ...]:
     """Describe what was excluded, and the metrics that were not measured."""
-    notes = [*outcomes.answers.notes, *tallies(outcomes.units, undetected), *confidence.notes]
+    notes = [
+        *outcomes.answers.notes,
+        *describe_counts(outcomes.units, undetected),
+        *confidence.notes,
+    ]
     if outcomes.units["score"].is_not_null().any():
         notes += [
             f"{INFO.metric(name).title} was not measured: it needs {missing[name]}."

@@ -11,11 +11,11 @@ import polars as pl
 
 from isolux.stats.roc import auc
 from isolux.tasks._ids import refuse_no_match
-from isolux.tasks.classification.vocabulary import Words
-from isolux.vocabulary.counts import TIMES, people_at
+from isolux.tasks.classification.vocabulary import LabelMatching
+from isolux.vocabulary.counts import TIMES, count_people_of_units
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.places import places
+from isolux.vocabulary.places import lookup_positions
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check, to_polars
 
 # Looking for a duplicate key in the raw table takes longer than the rest of the task; in sorted
@@ -24,51 +24,51 @@ _UNKEYED = replace(LABEL_PREDICTIONS, key=())
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class ClassPredictions:
     """The predictions of one or several models.
 
     Parameters
     ----------
     models : tuple of str
         Their names, sorted.
-    asked : polars.DataFrame
+    detection_flags : polars.DataFrame
         ``unit``, ``detected``, ``silent`` (no label, and not stated whether it was detected): one
         row for every unit with a prediction.
     ranked : polars.DataFrame
         ``unit``, ``label``, ``score``: the distinct labels of each unit, best first.
-    tells_detection : bool
+    has_detection : bool
         Whether the predictions show who was not detected: by a flag or by an empty label.
     notes : tuple of str
     """
 
     models: tuple[str, ...]
-    asked: pl.DataFrame
+    detection_flags: pl.DataFrame
     ranked: pl.DataFrame
-    tells_detection: bool
+    has_detection: bool
     notes: tuple[str, ...]
 
     @property
-    def several(self) -> bool:
+    def has_several(self) -> bool:
         """Whether any unit has more than one label."""
-        return first_of_unit(self.ranked).height < self.ranked.height
+        return keep_first_of_unit(self.ranked).height < self.ranked.height
 
 
-def read_answers(
+def read_predictions(
     predictions: object,
     units: pl.DataFrame,
     *,
     prediction_map: Mapping[str, str] | None,
-    words: Words,
+    label_matching: LabelMatching,
     model: str | None,
-) -> Answers:
+) -> ClassPredictions:
     """Read predictions: labels become classes, and units get numbers."""
-    table = check(to_polars(predictions), _UNKEYED, where="predictions")
+    table = check(to_polars(predictions), _UNKEYED, source="predictions")
     models = tuple(sorted(table["model"].unique())) or (model or "model",)
     rows, notes = _number_units(table, units["unit_id"], models)
     multiplicity = units[TIMES] if TIMES in units.columns else None
-    rows, extra_notes = _empty_unknown_answers(rows, words, multiplicity)
+    rows, extra_notes = _empty_unknown_answers(rows, label_matching, multiplicity)
     notes += extra_notes
-    detection_flags = first_of_unit(rows).select(
+    detection_flags = keep_first_of_unit(rows).select(
         "unit",
         detected=pl.coalesce("detected", pl.col("label").is_not_null()),
         silent=pl.col("detected").is_null() & pl.col("label").is_null(),
@@ -78,10 +78,14 @@ def read_answers(
     if prediction_map is not None:
         ranked, extra_notes = _map_labels(ranked, prediction_map, multiplicity)
         notes += extra_notes
-    if words.merge or words.same:
-        merged_labels = pl.col("label").replace(words.merge).replace(words.same)
+    if label_matching.merge or label_matching.canonical_spellings:
+        merged_labels = (
+            pl.col("label")
+            .replace(label_matching.merge)
+            .replace(label_matching.canonical_spellings)
+        )
         ranked = ranked.with_columns(merged_labels)
-    return Answers(
+    return ClassPredictions(
         models,
         detection_flags,
         _keep_distinct_labels(ranked.drop_nulls("label")),
@@ -96,27 +100,29 @@ def _dataset_row(rows: pl.DataFrame, multiplicity: pl.Series | None) -> pl.Serie
 
 
 def _empty_unknown_answers(
-    rows: pl.DataFrame, label_matching: Words, multiplicity: pl.Series | None
+    rows: pl.DataFrame, label_matching: LabelMatching, multiplicity: pl.Series | None
 ) -> tuple[pl.DataFrame, list[str]]:
     """Set labels that mean "not known" to null; null and NaN are empty already."""
-    is_unknown = rows["label"].is_in(list(label_matching.unknown)).fill_null(value=False)
+    is_unknown = rows["label"].is_in(list(label_matching.unknown_spellings)).fill_null(value=False)
     if not is_unknown.any():
         return rows, []
     spelled = ", ".join(repr(w) for w in rows["label"].filter(is_unknown).unique().sort())
-    n_people = people_at(_dataset_row(rows.filter(is_unknown), multiplicity), multiplicity)
+    n_people = count_people_of_units(
+        _dataset_row(rows.filter(is_unknown), multiplicity), multiplicity
+    )
     note = f"{n_people:,} answers mean unknown ({spelled}) and are read as empty ones."
     label_expr = pl.when(~is_unknown).then(pl.col("label"))
     return rows.with_columns(label=label_expr), [note]
 
 
-def first_of_unit(ranked: pl.DataFrame) -> pl.DataFrame:
+def keep_first_of_unit(ranked: pl.DataFrame) -> pl.DataFrame:
     """Keep the first row of each unit of a frame that is sorted by ``unit``."""
     return ranked.filter(pl.col("unit").ne_missing(pl.col("unit").shift()))
 
 
 def _keep_distinct_labels(ranked: pl.DataFrame) -> pl.DataFrame:
     """Keep the first of each unit's equal labels."""
-    if first_of_unit(ranked).height == ranked.height:
+    if keep_first_of_unit(ranked).height == ranked.height:
         return ranked
     # One integer for unit and label: several times quicker than a key of two columns.
     code = pl.col("label").cast(pl.Categorical).to_physical().cast(pl.Int64)
@@ -128,14 +134,14 @@ def _number_units(
     table: pl.DataFrame, instance_ids: pl.Series, models: tuple[str, ...]
 ) -> tuple[pl.DataFrame, list[str]]:
     """Assign numbers to the units of predictions, by model, and sort by unit and rank."""
-    row = places(table["instance_id"], instance_ids.cast(pl.String))
+    row = lookup_positions(table["instance_id"], instance_ids.cast(pl.String))
     matched = table.with_columns(row=row).filter(pl.col("row") >= 0)
     refuse_no_match(
         "no prediction is for a unit of the dataset",
         table["instance_id"],
         instance_ids,
         n_matched=matched.height,
-        where=None,
+        source=None,
     )
     unit_number = pl.col("row").cast(pl.Int64)
     if len(models) > 1:
@@ -144,7 +150,7 @@ def _number_units(
     rows = matched.with_columns(unit=unit_number).sort("unit", "rank")
     is_repeated = pl.struct("unit", "rank") == pl.struct("unit", "rank").shift()
     if rows.select(is_repeated.any()).item():
-        check(table, LABEL_PREDICTIONS, where="predictions")
+        check(table, LABEL_PREDICTIONS, source="predictions")
     n_unmatched = table.height - matched.height
     note = (
         f"{n_unmatched:,} predictions are for units that the dataset has not; they were left out."
@@ -166,7 +172,7 @@ def _map_labels(
     )
     unmapped_units = dropped_rows.select("unit").unique().join(kept_rows, on="unit", how="anti")
     n_dropped, n_without_answer = (
-        people_at(_dataset_row(rows, multiplicity), multiplicity)
+        count_people_of_units(_dataset_row(rows, multiplicity), multiplicity)
         for rows in (dropped_rows, unmapped_units)
     )
     note = (
@@ -211,7 +217,7 @@ class Confidence:
 
 
 def read_confidence(
-    units: pl.DataFrame, answers: Answers, positive: str | None, score_of: ScoreOf | None
+    units: pl.DataFrame, answers: ClassPredictions, positive: str | None, score_of: ScoreOf | None
 ) -> Confidence:
     """Derive confidence and the positive class's score, or the reason why there are none."""
     confidence = _derive_confidence(units, answers, positive, score_of)
@@ -224,10 +230,10 @@ def read_confidence(
 
 
 def _derive_confidence(
-    units: pl.DataFrame, answers: Answers, positive: str | None, score_of: ScoreOf | None
+    units: pl.DataFrame, answers: ClassPredictions, positive: str | None, score_of: ScoreOf | None
 ) -> Confidence:
     """Derive confidence and positive scores by what the scores measure."""
-    _check_score_of(score_of, positive, has_several=answers.several)
+    _check_score_of(score_of, positive, has_several=answers.has_several)
     metric_names = ("roc_auc", "calibration_error")
     null_score = pl.lit(None, dtype=pl.Float64)
     if not units["score"].is_not_null().any():
@@ -235,7 +241,7 @@ def _derive_confidence(
         null_rows = units.with_columns(confidence=null_score, positive_score=null_score)
         columns = null_rows.select("confidence", "positive_score")
         return Confidence(columns, dict.fromkeys(metric_names, requirement))
-    if positive is None or answers.several or score_of == "answer":
+    if positive is None or answers.has_several or score_of == "answer":
         return _confidence_in_answer(units, answers, positive)
     area = _score_auc(units, positive)
     if (
@@ -273,11 +279,11 @@ def _score_auc(units: pl.DataFrame, positive: str) -> float:
 
 
 def _confidence_in_answer(
-    units: pl.DataFrame, answers: Answers, positive: str | None
+    units: pl.DataFrame, answers: ClassPredictions, positive: str | None
 ) -> Confidence:
     """Take scores as confidence in the label; derive those of the positive class."""
     columns = units.select(confidence="score", positive_score=pl.lit(None, dtype=pl.Float64))
-    range_problem = outside_of_shares(answers.ranked["score"])
+    range_problem = describe_out_of_range(answers.ranked["score"])
     missing = {"calibration_error": range_problem} if range_problem else {}
     if positive is None:
         return Confidence(columns, missing)
@@ -302,13 +308,13 @@ def _confidence_in_answer(
         )
     columns = columns.with_columns(score_columns["positive_score"])
     return Confidence(
-        columns, missing, () if answers.several else (_describe_reading("the answer"),)
+        columns, missing, () if answers.has_several else (_describe_reading("the answer"),)
     )
 
 
 def _confidence_in_positive(units: pl.DataFrame, positive: str, area: float) -> Confidence:
     """Take scores as those of the positive class; derive the confidence in the label."""
-    range_problem = outside_of_shares(units["score"])
+    range_problem = describe_out_of_range(units["score"])
     is_binary = _has_two_classes(units, units["prediction"], positive)
     complement = (1 - pl.col("score")) if is_binary else pl.lit(None, dtype=pl.Float64)
     confidence = pl.when(pl.col("prediction") == positive).then("score").otherwise(complement)
@@ -337,7 +343,7 @@ def _has_two_classes(units: pl.DataFrame, labels: pl.Series, positive: str) -> b
     return len(classes - {None}) == 2
 
 
-def outside_of_shares(scores: pl.Series) -> str | None:
+def describe_out_of_range(scores: pl.Series) -> str | None:
     """Describe scores outside 0 to 1; None where all are inside."""
     values = scores.drop_nulls().to_numpy()
     low, high = values.min(), values.max()

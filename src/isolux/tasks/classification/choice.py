@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from isolux.tasks.classification.answers import Answers
+from isolux.tasks.classification.answers import ClassPredictions
 from isolux.tasks.classification.metrics import ON_DETECTED, names_that_need
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
 
-OF_SCORES = names_that_need("score", "positive")
+SCORE_METRICS = names_that_need("score", "positive")
 """Metrics of the positive class's score."""
-_OPTIONAL_SCORE_METRICS = OF_SCORES[1:]
+_OPTIONAL_SCORE_METRICS = SCORE_METRICS[1:]
 """Measured on request where there are labels, and always where there are only scores."""
 _SCORE_ONLY_EXCLUDED = ("recall", "recall_on_detected")
 """Measured only on request where there are only scores: the rates of a class tell the same."""
 
 
-def refuse_ranks(top_k: Sequence[int]) -> None:
+def check_ranks(top_k: Sequence[int]) -> None:
     """Refuse a k that is not a rank."""
     invalid = [k for k in top_k if isinstance(k, bool) or not isinstance(k, int) or k < 1]
     if invalid:
@@ -28,7 +28,7 @@ def refuse_ranks(top_k: Sequence[int]) -> None:
         )
 
 
-def refuse_of_answers(**settings: object) -> None:
+def refuse_answer_settings(**settings: object) -> None:
     """Refuse settings of predicted labels where there are only scores."""
     for name, setting in settings.items():
         if setting not in (None, (), [], False, "mistake"):
@@ -40,7 +40,7 @@ def refuse_of_answers(**settings: object) -> None:
             )
 
 
-def refuse_of_scores(**settings: object) -> None:
+def refuse_score_settings(**settings: object) -> None:
     """Refuse settings of scores without labels where the model has labels."""
     for name, setting in settings.items():
         if setting not in (None, "other"):
@@ -52,10 +52,12 @@ def refuse_of_scores(**settings: object) -> None:
             )
 
 
-def missing_inputs(answers: Answers, positive: str | None, top_k: Sequence[int]) -> dict[str, str]:
+def missing_inputs(
+    answers: ClassPredictions, positive: str | None, top_k: Sequence[int]
+) -> dict[str, str]:
     """List the metrics that the input does not allow, and what each of them needs."""
     missing: dict[str, str] = {}
-    if not answers.tells_detection:
+    if not answers.has_detection:
         requirement = "a column `detected`, or empty answers, in the predictions"
         missing |= dict.fromkeys(names_that_need("detection"), requirement)
     if positive is None:
@@ -73,21 +75,21 @@ def missing_inputs(answers: Answers, positive: str | None, top_k: Sequence[int])
     return missing
 
 
-def choose(
+def select_metrics(
     task_info: TaskInfo,
     requested: Sequence[str],
     missing: Mapping[str, str],
     *,
     undetected: str,
     top_k: Sequence[int],
-    alone: bool = False,
+    scores_only: bool = False,
 ) -> tuple[str, ...]:
     """List the metrics to measure, in the order in which the task declares them."""
     detected_names = set(ON_DETECTED.values())
     names = (
         {m.name for m in task_info.metrics}
         - detected_names
-        - set(_SCORE_ONLY_EXCLUDED if alone else _OPTIONAL_SCORE_METRICS)
+        - set(_SCORE_ONLY_EXCLUDED if scores_only else _OPTIONAL_SCORE_METRICS)
     )
     if requested:
         names = set(requested)
@@ -102,7 +104,7 @@ def choose(
     return tuple(m.name for m in task_info.metrics if m.name in names and m.name not in missing)
 
 
-def refuse_positive(truth: pl.Series, positive: str | None, *, one_vs_rest: bool) -> None:
+def check_positive(truth: pl.Series, positive: str | None, *, one_vs_rest: bool) -> None:
     """Refuse a positive class that is never true, or one set together with ``one_vs_rest``."""
     if one_vs_rest and positive is not None:
         raise SpecError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.tasks.classification.vocabulary import list_classes
-from isolux.vocabulary.counts import how_often, people_in
+from isolux.vocabulary.counts import count_people, count_people_by_value
 from isolux.vocabulary.notes import Caution
 
 # A longer list of classes would hide the sentence of its note.
@@ -20,14 +20,14 @@ _CAUTION_SHARE = 0.02
 """From this share of people without a predicted label, the note is a caution."""
 
 
-def silent_people(
+def describe_missing_answers(
     units: pl.DataFrame, undetected: str, *, counted_as: str = "mistakes"
 ) -> list[str]:
     """Count people without a label for whom the file does not state whether they were detected."""
     scored = units.filter(pl.col("unjudged").is_null())
     notes: list[str] = []
     for (model,), model_rows in scored.group_by(["model"], maintain_order=True):
-        n_missing, n_people = people_in(model_rows.filter("silent")), people_in(model_rows)
+        n_missing, n_people = count_people(model_rows.filter("silent")), count_people(model_rows)
         count_text = f"{n_missing:,} of {n_people:,} people have no answer of {str(model)!r}"
         text = (
             f"{count_text} (an empty cell, or a word for unknown). They count as not detected, so"
@@ -42,7 +42,7 @@ def silent_people(
     return notes
 
 
-def tallies(units: pl.DataFrame, undetected: str, *, has_truth: bool = True) -> list[str]:
+def describe_counts(units: pl.DataFrame, undetected: str, *, has_truth: bool = True) -> list[str]:
     """Count, for each model, the unscored people and the classes that only one side has."""
     notes: list[str] = []
     models = units["model"].unique(maintain_order=True).to_list()
@@ -72,15 +72,17 @@ def _describe_unscored(units: pl.DataFrame, undetected: str) -> list[str]:
         ),
         (has_no_score, "have an answer without a score; metrics of scores leave them out"),
     )
-    counts = [(people_in(units.filter(mask)), description) for mask, description in conditions]
-    return [f"{n:,} of {people_in(units):,} units {description}." for n, description in counts if n]
+    counts = [(count_people(units.filter(mask)), description) for mask, description in conditions]
+    return [
+        f"{n:,} of {count_people(units):,} units {description}." for n, description in counts if n
+    ]
 
 
 def _describe_unmatched_classes(units: pl.DataFrame) -> list[str]:
     """List classes that only the truth, or only the predictions have."""
     scored = units.filter(pl.col("unjudged").is_null())
     truth_counts, answer_counts = (
-        how_often(scored, pl.col(column)) for column in ("truth", "prediction")
+        count_people_by_value(scored, pl.col(column)) for column in ("truth", "prediction")
     )
     counts_by_title = {
         "Answers never seen as truth": answer_counts.join(truth_counts, on="label", how="anti"),

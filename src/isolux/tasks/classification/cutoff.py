@@ -14,11 +14,11 @@ import polars as pl
 from isolux.stats.statistic import FloatArray
 from isolux.stats.verification import threshold_at_far
 from isolux.tasks._threshold import (
-    other_rates,
-    out_of_reach,
+    caution_on_constant_outcome,
+    caution_on_leakage,
+    caution_on_rate_difference,
     parse_number,
-    part_to_set_on,
-    shared_between,
+    select_threshold_sample,
 )
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -28,18 +28,18 @@ _VALID_FORMS = "a number, fpr=SHARE, fnr=SHARE or best-accuracy"
 _RELATIVE_TOLERANCE = 1e-12
 """Relative; so that a rate of .01 of 100 people is one of them, in binary arithmetic too."""
 _NO_THRESHOLD_QUESTION = "Do scores tie, or does none tell the classes apart?"
-Kind = Literal["value", "fpr", "fnr", "best-accuracy"]
+RuleKind = Literal["value", "fpr", "fnr", "best-accuracy"]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ThresholdRule:
     """How a threshold is set: a given ``value``, a rate not to exceed, or the best accuracy."""
 
-    kind: Kind
+    kind: RuleKind
     number: float = math.nan
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The rule in words."""
         return {
             "value": "as given",
@@ -48,7 +48,7 @@ class Rule:
             "best-accuracy": "best accuracy",
         }[self.kind]
 
-    def found(self, scores: FloatArray, positive: npt.NDArray[np.bool_]) -> float:
+    def find_threshold(self, scores: FloatArray, positive: npt.NDArray[np.bool_]) -> float:
         """Find the threshold: units with at least this score get the positive class.
 
         Shapes: ``scores`` [m], ``positive`` [m].
@@ -75,7 +75,7 @@ class Rule:
             if int(mask.sum()) < min_people:
                 raise SpecError(
                     f"too few people {membership} the positive class to set the threshold by",
-                    expected=f"{min_people:,} or more with a score ({self.words})",
+                    expected=f"{min_people:,} or more with a score ({self.description})",
                     found=f"{int(mask.sum()):,}",
                     where="threshold",
                 )
@@ -111,13 +111,13 @@ def _most_accurate_threshold(scores: FloatArray, positive: npt.NDArray[np.bool_]
 class Cutoff:
     """The rule, and the mask ``[n]`` of units that the threshold is set on, or None for all.
 
-    ``shared`` cautions about people who are in the sample and evaluated.
+    ``leakage_cautions`` cautions about people who are in the sample and evaluated.
     """
 
-    rule: Rule
-    on: npt.NDArray[np.bool_] | None = None
-    where: str = ""
-    shared: tuple[Caution, ...] = ()
+    rule: ThresholdRule
+    sample_mask: npt.NDArray[np.bool_] | None = None
+    sample_description: str = ""
+    leakage_cautions: tuple[Caution, ...] = ()
 
 
 def read_cutoff(
@@ -143,16 +143,16 @@ def read_cutoff(
             expected="threshold_on with fpr=SHARE, fnr=SHARE or best-accuracy",
             found=f"threshold={rule.number:g} and threshold_on={threshold_on!r}",
         )
-    in_sample, description = part_to_set_on(threshold_on, dataset, instances, seed)
+    in_sample, description = select_threshold_sample(threshold_on, dataset, instances, seed)
     return Cutoff(
         rule,
         in_sample,
         description,
-        tuple(shared_between(dataset, instances, in_sample, description)),
+        tuple(caution_on_leakage(dataset, instances, in_sample, description)),
     )
 
 
-def _parse_rule(threshold: float | str | None) -> Rule | None:
+def _parse_rule(threshold: float | str | None) -> ThresholdRule | None:
     """Parse the setting ``threshold``; None where it is not set."""
     if threshold is None:
         return None
@@ -160,11 +160,11 @@ def _parse_rule(threshold: float | str | None) -> Rule | None:
     name = name.strip().lower().replace("_", "-")
     share, number = parse_number(text), parse_number(name)
     if name == "best-accuracy" and not equals:
-        return Rule("best-accuracy")
+        return ThresholdRule("best-accuracy")
     if name in ("fpr", "fnr") and 0.0 < share < 1.0:
-        return Rule("fpr" if name == "fpr" else "fnr", share)
+        return ThresholdRule("fpr" if name == "fpr" else "fnr", share)
     if not equals and math.isfinite(number) and not isinstance(threshold, bool):
-        return Rule("value", number)
+        return ThresholdRule("value", number)
     raise SpecError(
         "the threshold cannot be used",
         expected=_VALID_FORMS,
@@ -173,18 +173,18 @@ def _parse_rule(threshold: float | str | None) -> Rule | None:
     )
 
 
-def set_on(
+def threshold_for_model(
     cutoff: Cutoff,
     scores: FloatArray,
     positive: npt.NDArray[np.bool_],
     is_valid: npt.NDArray[np.bool_],
 ) -> float:
     """Find one model's threshold on the sample's units that have a score and a truth."""
-    rows = is_valid if cutoff.on is None else is_valid & cutoff.on
-    return cutoff.rule.found(scores[rows], positive[rows])
+    rows = is_valid if cutoff.sample_mask is None else is_valid & cutoff.sample_mask
+    return cutoff.rule.find_threshold(scores[rows], positive[rows])
 
 
-def on_reach(
+def caution_on_threshold(
     cutoff: Cutoff,
     model: str,
     scores: FloatArray,
@@ -198,30 +198,30 @@ def on_reach(
 
     Shapes: ``scores`` [n], ``positive`` [n].
     """
-    in_sample, has_score = cutoff.on, ~np.isnan(scores)
+    in_sample, has_score = cutoff.sample_mask, ~np.isnan(scores)
     sample_mask = np.zeros(len(scores), np.bool_) if in_sample is None else in_sample
     for class_mask, class_name in (
         ((~positive, classes[1]), (positive, classes[0])) if in_sample is not None else ()
     ):
         is_in_class = has_score & class_mask
-        cautions = other_rates(
+        cautions = caution_on_rate_difference(
             scores[is_in_class] >= threshold,
             sample_mask[is_in_class],
-            what=f"people of class {class_name!r}",
-            where=cutoff.where,
+            subject=f"people of class {class_name!r}",
+            source=cutoff.sample_description,
             model=model,
         )
         if cautions:
             return cautions
     evaluated_scores = scores if in_sample is None else scores[~in_sample]
     options = {} if cutoff.rule.kind == "value" else {"question": _NO_THRESHOLD_QUESTION}
-    return out_of_reach(
+    return caution_on_constant_outcome(
         model,
         sign * evaluated_scores,
         sign * threshold,
-        falling=sign < 0,
-        none=f"no answer is {classes[0]!r}",
-        every=f"every answer is {classes[0]!r}",
+        passes_below=sign < 0,
+        none_phrase=f"no answer is {classes[0]!r}",
+        all_phrase=f"every answer is {classes[0]!r}",
         **options,
     )
 
@@ -230,7 +230,9 @@ def on_reach(
 _MIN_DIGITS, _MAX_DIGITS = 6, 17
 
 
-def parting(threshold: float, scores: npt.NDArray[np.float64], *, falling: bool = False) -> str:
+def format_threshold(
+    threshold: float, scores: npt.NDArray[np.float64], *, passes_below: bool = False
+) -> str:
     """Format a threshold in the fewest digits that divide these scores as it does.
 
     Shapes: ``scores`` [n].
@@ -246,17 +248,19 @@ def parting(threshold: float, scores: npt.NDArray[np.float64], *, falling: bool 
         return f"{threshold:g}"
     finite_scores = scores[np.isfinite(scores)]
     n_passing = np.count_nonzero(
-        finite_scores <= threshold if falling else finite_scores >= threshold
+        finite_scores <= threshold if passes_below else finite_scores >= threshold
     )
     exact = Decimal(threshold)
     for digits in range(_MIN_DIGITS, _MAX_DIGITS):
         unit = Decimal(1).scaleb(exact.adjusted() - digits + 1)
         # Rounded to the side on which every score that reaches the threshold still does.
-        rounded = exact.quantize(unit, ROUND_CEILING if falling else ROUND_FLOOR)
+        rounded = exact.quantize(unit, ROUND_CEILING if passes_below else ROUND_FLOOR)
         for text in (f"{threshold:.{digits}g}", f"{float(rounded):.{digits}g}"):
             parsed = float(text)
             if (
-                np.count_nonzero(finite_scores <= parsed if falling else finite_scores >= parsed)
+                np.count_nonzero(
+                    finite_scores <= parsed if passes_below else finite_scores >= parsed
+                )
                 == n_passing
             ):
                 return text

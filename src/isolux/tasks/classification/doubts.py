@@ -9,8 +9,8 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.stats.statistic import FloatArray
-from isolux.tasks._threshold import area_beyond_chance
-from isolux.vocabulary.counts import TIMES, people_in
+from isolux.tasks._threshold import auc_with_null_se
+from isolux.vocabulary.counts import TIMES, count_people
 from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.notes import Caution
 
@@ -27,7 +27,7 @@ _MAX_CLASSES = 2_000
 _MIN_BLOCK_ROWS = 50
 
 
-def agreement_with_truth(units: pl.DataFrame) -> list[Caution]:
+def caution_on_chance_agreement(units: pl.DataFrame) -> list[Caution]:
     """Caution where a model's predictions agree with the truth no better than chance."""
     cautions: list[Caution] = []
     for (model,), model_rows in units.group_by(["model"], maintain_order=True):
@@ -36,7 +36,7 @@ def agreement_with_truth(units: pl.DataFrame) -> list[Caution]:
             & pl.col("prediction").is_not_null()
             & (pl.col("truth").list.len() == 1)
         )
-        if people_in(valid_rows) < _MIN_PEOPLE:
+        if count_people(valid_rows) < _MIN_PEOPLE:
             continue
         truth = valid_rows["truth"].list.first()
         labels = pl.concat([truth.unique(), valid_rows["prediction"].unique()]).unique().sort()
@@ -57,14 +57,14 @@ def agreement_with_truth(units: pl.DataFrame) -> list[Caution]:
     return cautions
 
 
-def beyond_chance(
+def agreement_statistics(
     truth: Codes, answers: Codes, multiplicity: Codes | None = None
 ) -> tuple[float, float]:
     """Compute agreement: standard deviations above chance, and Cohen's kappa; NaN if undefined.
 
     Examples
     --------
-    >>> z, kappa = beyond_chance(np.array([0, 1] * 50), np.array([0, 1] * 50))
+    >>> z, kappa = agreement_statistics(np.array([0, 1] * 50), np.array([0, 1] * 50))
     >>> round(z, 2), kappa
     (9.95, 1.0)
     """
@@ -104,7 +104,7 @@ def _build_cautions(
         return [Caution(f"Every answer of {model!r} is {answer!r}: one answer for everyone.")]
     counts = np.ones(len(truth), np.int64) if multiplicity is None else multiplicity
     n, n_agreeing = int(counts.sum()), int(counts[truth == answers].sum())
-    z, kappa = beyond_chance(truth, answers, multiplicity)
+    z, kappa = agreement_statistics(truth, answers, multiplicity)
     statement, share = (
         f"The answers of {model!r} agree with the truth",
         f"{100 * (n_agreeing / n):.1f} %",
@@ -131,11 +131,11 @@ def _check_row_shift(model: str, truth: Codes, answers: Codes) -> None:
     """Refuse predictions that agree with the truth of neighbouring rows, not of their own."""
     for start, stop in _row_blocks(len(truth)):
         t, p = truth[start:stop], answers[start:stop]
-        own_z, _ = beyond_chance(t, p)
+        own_z, _ = agreement_statistics(t, p)
         if not own_z < _MIN_Z:
             continue
         for description, truth_slice, answer_slice in _row_shifts(len(t)):
-            z, _ = beyond_chance(t[truth_slice], p[answer_slice])
+            z, _ = agreement_statistics(t[truth_slice], p[answer_slice])
             if (
                 z > _SHIFT_Z
                 and _shifted_agreement_z(t[truth_slice], p[answer_slice], t[answer_slice])
@@ -188,14 +188,14 @@ _MIN_AREA_Z, _SHIFT_AREA_Z = 2.0, 6.0
 _MAX_AREA_SE = 0.04
 
 
-def confidences_of_answers(units: pl.DataFrame, confidence: pl.Series) -> list[Caution]:
+def caution_on_confidences(units: pl.DataFrame, confidence: pl.Series) -> list[Caution]:
     """Caution where a model is no more confident when it is correct than when it is not.
 
     Examples
     --------
     >>> sure = pl.Series([0.9, 0.5] * 400)
     >>> people = pl.DataFrame({"model": "m", "correct": [True, True, False, False] * 200})
-    >>> print(confidences_of_answers(people, sure)[0][:85])
+    >>> print(caution_on_confidences(people, sure)[0][:85])
     'm' is no more confident when it is right than when it is wrong (area under the curve
     """
     rows = units.select("model", "correct", sure=confidence)
@@ -207,7 +207,7 @@ def confidences_of_answers(units: pl.DataFrame, confidence: pl.Series) -> list[C
         n_rarer = min(int(is_correct.sum()), int((~is_correct).sum()))
         if n_rarer < _MIN_PER_OUTCOME or valid_rows["sure"].n_unique() == 1:
             continue
-        area, null_se = area_beyond_chance(confidences, is_correct)
+        area, null_se = auc_with_null_se(confidences, is_correct)
         if area > 0.5 + _MIN_AREA_Z * null_se:
             continue
         _check_confidence_shift(str(model), confidences, is_correct)
@@ -227,7 +227,7 @@ def _check_confidence_shift(
 ) -> None:
     """Refuse confidences that separate the outcomes of neighbouring rows, not of their own."""
     for description, outcome_slice, confidence_slice in _row_shifts(len(confidences)):
-        area, null_se = area_beyond_chance(confidences[confidence_slice], is_correct[outcome_slice])
+        area, null_se = auc_with_null_se(confidences[confidence_slice], is_correct[outcome_slice])
         is_shifted = area > 0.5 + _SHIFT_AREA_Z * null_se
         if is_shifted and _separates_within_outcome(
             confidences[confidence_slice], is_correct[outcome_slice], is_correct[confidence_slice]
@@ -252,7 +252,7 @@ def _separates_within_outcome(
             min(int(shifted_outcomes[mask].sum()), int((~shifted_outcomes[mask]).sum()))
             >= _MIN_PER_OUTCOME
         ):
-            area, null_se = area_beyond_chance(confidences[mask], shifted_outcomes[mask])
+            area, null_se = auc_with_null_se(confidences[mask], shifted_outcomes[mask])
             if area > 0.5 + _MIN_AREA_Z * null_se:
                 return True
     return False

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from isolux.stats.calibration import BINS, calibration_error
+from isolux.stats.calibration import N_BINS, calibration_error
 from isolux.stats.roc import average_precision, roc_auc
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.vocabulary import works
@@ -17,8 +17,10 @@ from isolux.vocabulary.info import Direction, Metric, Reference
 EVIDENCE = "classification"
 """Name of the evidence table."""
 
-FACET = works.FACET.at("section 6.1 and appendix A.5.2")
-FAIRFACE = works.FAIRFACE.at("section 4.3.2, equation 2", url="https://arxiv.org/abs/1908.04913")
+FACET = works.FACET.with_location("section 6.1 and appendix A.5.2")
+FAIRFACE = works.FAIRFACE.with_location(
+    "section 4.3.2, equation 2", url="https://arxiv.org/abs/1908.04913"
+)
 IMAGENET = Reference(
     "imagenet-challenge",
     "Russakovsky, O., et al. (2015). ImageNet large scale visual recognition challenge. "
@@ -85,7 +87,7 @@ Need = Literal["answers", "detection", "positive", "score", "top_k"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class MetricEntry:
     """One metric: its inputs, the units it is a mean over, and the value of each unit.
 
     ``population`` and ``unit_value`` are evaluated on the scored units and, where the metric needs
@@ -114,7 +116,7 @@ def _rate_entry(
     meaning: str = "",
     in_people: str = "",
     **entry: Any,
-) -> Entry:
+) -> MetricEntry:
     """Declare a metric that is a mean of unit values."""
     metric = Metric(
         name=name,
@@ -126,18 +128,18 @@ def _rate_entry(
         meaning=meaning,
         in_people=f"Of {{people}} {in_people}" if in_people else "",
     )
-    return Entry(metric=metric, **entry)
+    return MetricEntry(metric=metric, **entry)
 
 
-def _evidence_entry(needs: tuple[Need, ...], **metric: Any) -> Entry:
+def _evidence_entry(needs: tuple[Need, ...], **metric: Any) -> MetricEntry:
     """Declare a metric that is a statistic of the evidence."""
-    return Entry(metric=Metric(evidence=EVIDENCE, **metric), needs=needs)
+    return MetricEntry(metric=Metric(evidence=EVIDENCE, **metric), needs=needs)
 
 
 _CORRECT, _IS_GIVEN, _IS_POSITIVE = pl.col("correct"), pl.col("is_given"), pl.col("is_positive")
 _class_rate_entry = partial(_rate_entry, needs=("answers", "positive"))
 _class_evidence_entry = partial(_evidence_entry, ("score", "positive"))
-ENTRIES = (
+METRIC_ENTRIES = (
     _rate_entry(
         "accuracy",
         "Share of units whose answer is one of their valid classes.",
@@ -150,7 +152,7 @@ ENTRIES = (
     _rate_entry(
         "accuracy_on_detected",
         "Accuracy among the units that were detected, the others left out.",
-        replace(FAIRFACE, place="Table 6, the rows with an asterisk"),
+        replace(FAIRFACE, location="Table 6, the rows with an asterisk"),
         needs=("detection",),
         unit_value=_CORRECT,
         reason="left_out",
@@ -186,7 +188,7 @@ ENTRIES = (
     _rate_entry(
         "detection_rate",
         "Share of units that the model found at all.",
-        replace(FAIRFACE, place="Table 8"),
+        replace(FAIRFACE, location="Table 8"),
         in_people="the model detects {n}",
         needs=("detection",),
         # An unknown truth is left out: then accuracy = accuracy_on_detected * detection_rate.
@@ -276,10 +278,10 @@ ENTRIES = (
     _evidence_entry(
         name="calibration_error",
         title="Expected calibration error",
-        definition=f"Mean gap between confidence and accuracy over {BINS} bins of equal width, "
+        definition=f"Mean gap between confidence and accuracy over {N_BINS} bins of equal width, "
         "weighted by their units; noise alone makes it larger in a small group.",
         direction="lower",
-        statistic=calibration_error(BINS),
+        statistic=calibration_error(N_BINS),
         reference=GUO,
         pooled=False,
         needs=("score",),
@@ -288,22 +290,22 @@ ENTRIES = (
         name="class_calibration_error",
         title="Calibration error of the positive class",
         definition="Mean gap between the score of the positive class and the share of units "
-        f"that are of it, over {BINS} bins of equal width, weighted by their units; noise "
+        f"that are of it, over {N_BINS} bins of equal width, weighted by their units; noise "
         "alone makes it larger in a small group.",
         direction="lower",
-        statistic=calibration_error(BINS, confidence="positive_score", correct="is_positive"),
+        statistic=calibration_error(N_BINS, confidence="positive_score", correct="is_positive"),
         reference=NAEINI,
         pooled=False,
     ),
 )
 """All metrics of classification; the lists below and the task's metrics are made from these."""
-METRICS = tuple(entry.metric for entry in ENTRIES)
+METRICS = tuple(entry.metric for entry in METRIC_ENTRIES)
 
 
 def names_that_need(*needs: Need) -> tuple[str, ...]:
     """List the metrics that need all of these inputs."""
-    return tuple(entry.metric.name for entry in ENTRIES if set(needs) <= set(entry.needs))
+    return tuple(entry.metric.name for entry in METRIC_ENTRIES if set(needs) <= set(entry.needs))
 
 
-ON_DETECTED = {e.metric.name: e.on_detected for e in ENTRIES if e.on_detected is not None}
+ON_DETECTED = {e.metric.name: e.on_detected for e in METRIC_ENTRIES if e.on_detected is not None}
 """Metrics, and the same metrics among detected units only."""

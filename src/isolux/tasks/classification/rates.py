@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import polars as pl
 
 from isolux.tasks._scores import score_rows
-from isolux.tasks.classification.answers import Answers, first_of_unit
-from isolux.tasks.classification.metrics import ENTRIES, Entry
+from isolux.tasks.classification.answers import ClassPredictions, keep_first_of_unit
+from isolux.tasks.classification.metrics import METRIC_ENTRIES, MetricEntry
 from isolux.vocabulary.tables import SCORES
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ClassificationOutcomes:
     """Units with truth and prediction, and the settings that make metrics of them.
 
     ``units`` has one row per model and unit: ``unit, model, unit_id, cluster_id, truth,
@@ -28,14 +28,14 @@ class Judged:
     """
 
     units: pl.DataFrame
-    answers: Answers
+    answers: ClassPredictions
     positive: str | None
     top_k: Sequence[int]
     leave_out: bool
     one_vs_rest: bool = False
 
     @property
-    def positives(self) -> tuple[str | None, ...]:
+    def positive_classes(self) -> tuple[str | None, ...]:
         """The classes that are the positive one in turn."""
         if not self.one_vs_rest:
             return (self.positive,)
@@ -47,9 +47,9 @@ class Judged:
         return "left_out" if self.leave_out else "unjudged"
 
 
-def judge(instances: pl.DataFrame, answers: Answers) -> pl.DataFrame:
+def join_outcomes(instances: pl.DataFrame, answers: ClassPredictions) -> pl.DataFrame:
     """Join each model's best label to each instance's truth: the ``units`` of the outcomes."""
-    best = first_of_unit(answers.ranked)
+    best = keep_first_of_unit(answers.ranked)
     model_units = pl.concat(
         [
             instances.select(pl.lit(m, dtype=pl.String).alias("model"), pl.all())
@@ -59,7 +59,7 @@ def judge(instances: pl.DataFrame, answers: Answers) -> pl.DataFrame:
     is_detected = pl.col("detected")
     return (
         model_units.with_columns(unit=pl.int_range(pl.len(), dtype=pl.Int64))
-        .join(answers.asked, on="unit", how="left", maintain_order="left")
+        .join(answers.detection_flags, on="unit", how="left", maintain_order="left")
         .join(best, on="unit", how="left", maintain_order="left")
         .with_columns(
             prediction=pl.when(is_detected).then("label"),
@@ -80,18 +80,18 @@ def judge(instances: pl.DataFrame, answers: Answers) -> pl.DataFrame:
     )
 
 
-def rows_of_metrics(outcomes: Judged, names: Sequence[str]) -> pl.DataFrame:
+def build_metric_rows(outcomes: ClassificationOutcomes, names: Sequence[str]) -> pl.DataFrame:
     """Build the rows of those metrics in ``names`` that are means of unit values."""
-    entries = [e for e in ENTRIES if e.metric.name in names and e.unit_value is not None]
+    entries = [e for e in METRIC_ENTRIES if e.metric.name in names and e.unit_value is not None]
     frames = [frame for entry in entries for frame in _metric_frames(outcomes, entry)]
-    return SCORES.stacked(frames) if frames else SCORES.empty()
+    return SCORES.stack(frames) if frames else SCORES.empty()
 
 
-def _add_valid_rank(outcomes: Judged) -> pl.LazyFrame:
+def _add_valid_rank(outcomes: ClassificationOutcomes) -> pl.LazyFrame:
     """Add the rank of each unit's first valid class among its labels, or a rank beyond all."""
     ranked = outcomes.answers.ranked.with_columns(
         place=pl.int_range(1, pl.len() + 1).over("unit", mapping_strategy="group_to_rows")
-        if outcomes.answers.several
+        if outcomes.answers.has_several
         else pl.lit(1, dtype=pl.Int64)
     )
     valid_classes = outcomes.units.filter(pl.col("left_out").is_null()).select(
@@ -107,7 +107,7 @@ def _add_valid_rank(outcomes: Judged) -> pl.LazyFrame:
     return units.with_columns(pl.col("place").fill_null(2**62)).lazy()
 
 
-def _metric_frames(outcomes: Judged, entry: Entry) -> Iterator[pl.DataFrame]:
+def _metric_frames(outcomes: ClassificationOutcomes, entry: MetricEntry) -> Iterator[pl.DataFrame]:
     """Yield the rows of one metric: for each positive class in turn, or for each k."""
     units = outcomes.units.lazy()
     if "top_k" in entry.needs:
@@ -116,7 +116,7 @@ def _metric_frames(outcomes: Judged, entry: Entry) -> Iterator[pl.DataFrame]:
                 outcomes, entry, _add_valid_rank(outcomes).with_columns(k=pl.lit(k)), None, float(k)
             )
     elif "positive" in entry.needs:
-        for name in outcomes.positives:
+        for name in outcomes.positive_classes:
             positive = pl.lit(name, dtype=pl.String)
             class_units = units.with_columns(
                 is_positive=pl.col("truth").list.contains(positive),
@@ -133,8 +133,8 @@ def _metric_frames(outcomes: Judged, entry: Entry) -> Iterator[pl.DataFrame]:
 
 
 def _score_frame(
-    outcomes: Judged,
-    entry: Entry,
+    outcomes: ClassificationOutcomes,
+    entry: MetricEntry,
     units: pl.LazyFrame,
     label: pl.Expr | None = None,
     threshold: float | None = None,

@@ -16,19 +16,24 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._ids import refuse_no_match, require_columns
-from isolux.tasks._numbers.reading import EMPTIED, codes_of_missing
-from isolux.tasks._threshold import area_beyond_chance, same_scores
-from isolux.tasks.classification.answers import Answers, Confidence, outside_of_shares
-from isolux.tasks.classification.choice import OF_SCORES
-from isolux.tasks.classification.cutoff import Cutoff, on_reach, parting, set_on
+from isolux.tasks._numbers.reading import EMPTY_CELLS_ADVICE, caution_on_sentinels
+from isolux.tasks._threshold import auc_with_null_se, caution_on_repeated_scores
+from isolux.tasks.classification.answers import ClassPredictions, Confidence, describe_out_of_range
+from isolux.tasks.classification.choice import SCORE_METRICS
+from isolux.tasks.classification.cutoff import (
+    Cutoff,
+    caution_on_threshold,
+    format_threshold,
+    threshold_for_model,
+)
 from isolux.tasks.classification.metrics import names_that_need
-from isolux.vocabulary.errors import SpecError, TableError, place
+from isolux.vocabulary.errors import SpecError, TableError, format_location
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.notes import Caution
 
-Smaller = Literal["other", "positive"]
+LowerScoreMeaning = Literal["other", "positive"]
 _POSITIVE_WORDS = ({"0", "1"}, {"0.0", "1.0"}, {"false", "true"}, {"no", "yes"})
-OF_ANSWERS = names_that_need("answers")
+ANSWER_METRICS = names_that_need("answers")
 """Metrics that need a label, and so a threshold."""
 # Ranking is tested from this many people of each class; below this z it counts as chance.
 _MIN_PEOPLE_PER_CLASS, _MIN_Z = 30, 3.0
@@ -41,7 +46,7 @@ _THRESHOLD_REQUIREMENT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
+class ScoreOnlyInput:
     """Scores without labels, in the form that the task evaluates.
 
     Parameters
@@ -54,16 +59,16 @@ class Alone:
         Metric that cannot be computed, to what it needs.
     thresholds : dict of str to float
         Each model's; empty without one.
-    chosen : mapping
+    fitted_settings : mapping
         For the record: rule, sample, thresholds.
     notes : tuple of str
     """
 
     instances: pl.DataFrame
-    answers: Answers
+    answers: ClassPredictions
     missing: dict[str, str]
     thresholds: dict[str, float]
-    chosen: Mapping[str, Any]
+    fitted_settings: Mapping[str, Any]
     notes: tuple[str, ...]
 
     def confidence(self, units: pl.DataFrame) -> Confidence:
@@ -71,12 +76,12 @@ class Alone:
         columns = units.select(confidence=pl.lit(None, dtype=pl.Float64), positive_score="score")
         return Confidence(columns, self.missing)
 
-    def judged(self, units: pl.DataFrame) -> pl.DataFrame:
+    def drop_answers(self, units: pl.DataFrame) -> pl.DataFrame:
         """Set labels to null where no threshold decided them."""
         null_columns = {"prediction": pl.lit(None, pl.String), "correct": pl.lit(None, pl.Boolean)}
         return units if self.thresholds else units.with_columns(**null_columns)
 
-    def unmeasured(self, units: pl.DataFrame, task_info: TaskInfo) -> list[str]:
+    def describe_unmeasured(self, units: pl.DataFrame, task_info: TaskInfo) -> list[str]:
         """Count units of unknown truth, and name the metrics that scores do not allow."""
         notes = []
         unknown = units.filter(pl.col("unjudged") == "unknown truth")["unit_id"].n_unique()
@@ -111,7 +116,7 @@ def default_positive(truth: pl.Series, positive: str | None) -> str:
     )
 
 
-def two_classes(truth: pl.Series, positive: str) -> tuple[pl.Series, str]:
+def binarise_truth(truth: pl.Series, positive: str) -> tuple[pl.Series, str]:
     """Reduce the truth to the positive class and all others; also return the others' name."""
     other_classes = [c for c in truth.explode().drop_nulls().unique() if c != positive]
     other_name = other_classes[0] if len(other_classes) == 1 else f"not {positive}"
@@ -126,27 +131,27 @@ def two_classes(truth: pl.Series, positive: str) -> tuple[pl.Series, str]:
     return frame.select(truth=binary_truth)["truth"], other_name
 
 
-def read_alone(
+def read_score_only(
     predictions: pl.DataFrame,
     instances: pl.DataFrame,
     classes: tuple[str, str],
     cutoff: Cutoff | None,
     *,
-    smaller: Smaller,
+    smaller: LowerScoreMeaning,
     model: str | None,
-) -> Alone:
+) -> ScoreOnlyInput:
     """Read ``model, instance_id, score``, and decide labels where a threshold is set."""
     table = _check_scores(predictions)
     models = tuple(table["model"].unique().sort()) or (model or "model",)
     positive = instances["truth"].list.first().eq_missing(classes[0]).to_numpy()
     truth_known = instances["truth"].is_not_null().to_numpy()
-    in_sample = None if cutoff is None else cutoff.on
+    in_sample = None if cutoff is None else cutoff.sample_mask
     is_evaluated = np.ones(len(positive), dtype=np.bool_) if in_sample is None else ~in_sample
     evaluated = instances.filter(is_evaluated)
     # Distances are negated, so that a higher score always means the positive class.
     sign = -1.0 if smaller == "positive" else 1.0
     rows, thresholds, texts, notes = [], {}, {}, []
-    leakage_cautions = [] if cutoff is None else [*cutoff.shared]
+    leakage_cautions = [] if cutoff is None else [*cutoff.leakage_cautions]
     for k, name in enumerate(models):
         scores = sign * _scores_by_unit(table.filter(model=name), instances["unit_id"], name)
         is_valid = truth_known & np.isfinite(scores)
@@ -155,16 +160,20 @@ def read_alone(
             name, scores[is_evaluated], positive[is_evaluated], is_valid[is_evaluated], smaller
         )
         if cutoff is not None:
-            threshold = set_on(cutoff, scores, positive, is_valid)
+            threshold = threshold_for_model(cutoff, scores, positive, is_valid)
             # A given threshold is on the user's scale; a fitted one on that of the signed scores.
             threshold = sign * threshold if cutoff.rule.kind == "value" else threshold
             thresholds[name] = sign * threshold
-            texts[name] = parting(sign * threshold, sign * valid_scores, falling=sign < 0)
-            notes += on_reach(
+            texts[name] = format_threshold(
+                sign * threshold, sign * valid_scores, passes_below=sign < 0
+            )
+            notes += caution_on_threshold(
                 cutoff, name, valid_scores, positive, threshold, classes=classes, sign=sign
             )
-            if in_sample is not None and not cutoff.shared:
-                leakage_cautions += same_scores(valid_scores, positive, in_sample, name)
+            if in_sample is not None and not cutoff.leakage_cautions:
+                leakage_cautions += caution_on_repeated_scores(
+                    valid_scores, positive, in_sample, name
+                )
         rows.append(_build_rows(scores[is_evaluated], threshold, classes, k * len(evaluated)))
     ranked = pl.concat(rows)
     detection_flags = ranked.select("unit", detected=pl.lit(value=True))
@@ -174,9 +183,9 @@ def read_alone(
     threshold_notes = _describe_thresholds(
         cutoff, texts, classes[0], smaller, has_leakage=bool(leakage_cautions)
     )
-    return Alone(
+    return ScoreOnlyInput(
         evaluated,
-        Answers(models, detection_flags, ranked, tells_detection=False, notes=()),
+        ClassPredictions(models, detection_flags, ranked, has_detection=False, notes=()),
         _find_unmeasurable(ranked["score"], cutoff, smaller),
         thresholds,
         _record_threshold(cutoff, thresholds, texts, smaller),
@@ -192,7 +201,7 @@ def _check_scores(frame: pl.DataFrame) -> pl.DataFrame:
             "a score is a number",
             expected="numbers on any scale",
             found=str(frame.schema["score"]),
-            where=place("predictions", column="score"),
+            where=format_location("predictions", column="score"),
         )
     text = pl.col("model", "instance_id").cast(pl.String)
     return frame.select(text, pl.col("score").cast(pl.Float64).fill_nan(None))
@@ -219,7 +228,7 @@ def _scores_by_unit(rows: pl.DataFrame, unit_ids: pl.Series, model: str) -> Floa
         rows["instance_id"],
         unit_ids,
         n_matched=matched["here"].count(),
-        where=None,
+        source=None,
     )
     return np.asarray(matched["score"].fill_null(np.nan).to_numpy(), dtype=np.float64)
 
@@ -241,21 +250,25 @@ def _build_rows(
 
 
 def _find_unmeasurable(
-    scores: pl.Series, cutoff: Cutoff | None, smaller: Smaller
+    scores: pl.Series, cutoff: Cutoff | None, smaller: LowerScoreMeaning
 ) -> dict[str, str]:
     """List the metrics that these scores do not allow, and what each needs."""
     requirement = "answers with a confidence; scores alone have class_calibration_error"
     missing = {"calibration_error": requirement}
     if not len(scores):
-        return missing | dict.fromkeys(OF_SCORES, "scores; there are none")
+        return missing | dict.fromkeys(SCORE_METRICS, "scores; there are none")
     direction_requirement = "scores that rise with the class"
-    range_problem = direction_requirement if smaller == "positive" else outside_of_shares(scores)
+    range_problem = (
+        direction_requirement if smaller == "positive" else describe_out_of_range(scores)
+    )
     if range_problem:
         high = float(str(scores.abs().max()))
         is_percent = smaller == "other" and bool((scores >= 0).all()) and 2 < high <= 100
         hint = "; if these are percents, say --option score_scale=100" if is_percent else ""
         missing["class_calibration_error"] = range_problem + hint
-    return missing | (dict.fromkeys(OF_ANSWERS, _THRESHOLD_REQUIREMENT) if cutoff is None else {})
+    return missing | (
+        dict.fromkeys(ANSWER_METRICS, _THRESHOLD_REQUIREMENT) if cutoff is None else {}
+    )
 
 
 def _describe_scores(
@@ -263,12 +276,14 @@ def _describe_scores(
     scores: FloatArray,
     positive: npt.NDArray[np.bool_],
     is_valid: npt.NDArray[np.bool_],
-    smaller: Smaller,
+    smaller: LowerScoreMeaning,
 ) -> list[str]:
     """Count people without a score; cautions on codes and on scores that do not rank classes."""
     n, n_missing = len(scores), int(np.isnan(scores).sum())
     original_scores = scores if smaller == "other" else -scores
-    notes: list[str] = [*codes_of_missing(original_scores, what=f"{model!r}", cure=EMPTIED)]
+    notes: list[str] = [
+        *caution_on_sentinels(original_scores, subject=f"{model!r}", advice=EMPTY_CELLS_ADVICE)
+    ]
     if n_missing:
         summary = f"{n_missing:,} of {n:,} people have no score of {model!r}"
         text = f"{summary}: every number is about the others alone. Is the file whole?"
@@ -279,7 +294,7 @@ def _describe_scores(
         < _MIN_PEOPLE_PER_CLASS
     ):
         return notes
-    area, null_se = area_beyond_chance(scores[is_valid], positive[is_valid])
+    area, null_se = auc_with_null_se(scores[is_valid], positive[is_valid])
     subject, curve = f"The scores of {model!r}", f"(area under the curve {area:.2f})"
     direction_question = (
         "Is a smaller score more likely the class? --smaller positive (smaller='positive')."
@@ -300,7 +315,7 @@ def _record_threshold(
     cutoff: Cutoff | None,
     thresholds: Mapping[str, float],
     texts: Mapping[str, str],
-    smaller: Smaller,
+    smaller: LowerScoreMeaning,
 ) -> dict[str, Any]:
     """Build the record of the rule, its sample and the thresholds."""
     if cutoff is None:
@@ -310,10 +325,12 @@ def _record_threshold(
         "threshold": {
             "rule": cutoff.rule.kind,
             "rate": None if cutoff.rule.kind in ("value", "best-accuracy") else cutoff.rule.number,
-            "chosen_on": None if is_given else cutoff.where or "the people who are judged",
-            "n_chosen_on": None if cutoff.on is None else int(cutoff.on.sum()),
+            "chosen_on": None
+            if is_given
+            else cutoff.sample_description or "the people who are judged",
+            "n_chosen_on": None if cutoff.sample_mask is None else int(cutoff.sample_mask.sum()),
             "smaller": smaller,
-            "metrics": list(OF_ANSWERS),
+            "metrics": list(ANSWER_METRICS),
             "words": "at its threshold"
             if len(set(thresholds.values())) > 1
             else f"at a score of {next(iter(texts.values()))}",
@@ -328,7 +345,7 @@ def _describe_thresholds(
     cutoff: Cutoff | None,
     texts: Mapping[str, str],
     positive: str,
-    smaller: Smaller,
+    smaller: LowerScoreMeaning,
     *,
     has_leakage: bool,
 ) -> list[str]:
@@ -340,10 +357,10 @@ def _describe_thresholds(
     for name, threshold_text in texts.items():
         model_text = f" of {name!r}" if len(texts) > 1 else ""
         statement = f"Scores{model_text} of {relation} {threshold_text} are answers {positive!r}"
-        set_by = f"{statement}: that threshold ({cutoff.rule.words}) was"
+        set_by = f"{statement}: that threshold ({cutoff.rule.description}) was"
         if cutoff.rule.kind == "value":
             notes.append(f"{statement} (the threshold as given).")
-        elif cutoff.on is None:
+        elif cutoff.sample_mask is None:
             text = (
                 f"{set_by} chosen on the same people that it is judged on, so rates look better"
                 " than on others. --threshold-on split=val, or a share such as 0.3, sets it on"
@@ -352,6 +369,8 @@ def _describe_thresholds(
             notes.append(Caution(text))
         else:
             subject = "rows that are" if has_leakage else "people who are"
-            n = int(cutoff.on.sum())
-            notes.append(f"{set_by} set on {cutoff.where}, {n:,} {subject} not judged.")
+            n = int(cutoff.sample_mask.sum())
+            notes.append(
+                f"{set_by} set on {cutoff.sample_description}, {n:,} {subject} not judged."
+            )
     return notes

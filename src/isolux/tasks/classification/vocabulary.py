@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.vocabulary.counts import how_often, people_in
+from isolux.vocabulary.counts import count_people, count_people_by_value
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
 
@@ -27,43 +27,43 @@ _MAX_LISTED_CLASSES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class LabelMatching:
     """How labels are matched: the class of each spelling.
 
     Parameters
     ----------
-    unknown : frozenset of str
+    unknown_spellings : frozenset of str
         Spellings, among those that occur, that mean "not known".
     merge : dict of str to str
         Spelling to the class it is merged into.
-    same : dict of str to str
+    canonical_spellings : dict of str to str
         Spelling of a number to the one that is used for it: ``1.0`` to ``1``.
     unmatched : tuple of str
         Old classes of a merge that neither truth nor predictions have.
     """
 
-    unknown: frozenset[str]
+    unknown_spellings: frozenset[str]
     merge: dict[str, str]
-    same: dict[str, str]
+    canonical_spellings: dict[str, str]
     unmatched: tuple[str, ...] = ()
 
-    def known_as(self, label: str | None) -> str | None:
+    def canonical(self, label: str | None) -> str | None:
         """Return the spelling that is used for a label of a setting."""
-        return label if label is None else self.same.get(label, label)
+        return label if label is None else self.canonical_spellings.get(label, label)
 
 
-def read_words(
+def match_labels(
     truth: Iterable[str],
     answers: Iterable[str],
     merge: Mapping[str, str],
     unknown_values: Collection[str],
     extra_labels: Iterable[str] = (),
-) -> Words:
+) -> LabelMatching:
     """Match all spellings that occur; equal numbers are equal labels.
 
     Examples
     --------
-    >>> words = read_words(["0", "1"], ["1.0", "-1"], {}, ["-1"])
+    >>> words = match_labels(["0", "1"], ["1.0", "-1"], {}, ["-1"])
     >>> words.same, sorted(words.unknown)
     ({'1.0': '1'}, ['-1'])
     """
@@ -94,12 +94,12 @@ def read_words(
             unmatched.append(old)
     canonical = {label: group[0] for group in labels_by_number.values() for label in group[1:]}
     canonical = {label: word for label, word in canonical.items() if label != word}
-    return Words(frozenset(unknown_spellings), new_by_old, canonical, tuple(unmatched))
+    return LabelMatching(frozenset(unknown_spellings), new_by_old, canonical, tuple(unmatched))
 
 
-def refuse_twins(units: pl.DataFrame) -> None:
+def check_similar_classes(units: pl.DataFrame) -> None:
     """Refuse classes that differ only in case or blanks: ``Male`` and ``male``."""
-    counts = how_often(units, pl.col("truth"))
+    counts = count_people_by_value(units, pl.col("truth"))
     folded = counts.with_columns(folded=pl.col("label").map_elements(_fold_spelling, pl.String))
     duplicates = folded.filter(pl.col("folded").is_duplicated()).sort("folded", "label")
     if duplicates.height:
@@ -114,16 +114,16 @@ def refuse_twins(units: pl.DataFrame) -> None:
         )
 
 
-def foreign_answers(units: pl.DataFrame, ranked: pl.DataFrame) -> list[Caution]:
+def check_foreign_answers(units: pl.DataFrame, ranked: pl.DataFrame) -> list[Caution]:
     """Refuse a model whose labels are not the truth's classes; caution where some are not."""
     notes = []
     scored = units.filter(pl.col("unjudged").is_null() & pl.col("prediction").is_not_null())
     for (model,), model_rows in scored.group_by(["model"], maintain_order=True):
         truth_counts, answer_counts = (
-            how_often(model_rows, pl.col(column)) for column in ("truth", "prediction")
+            count_people_by_value(model_rows, pl.col(column)) for column in ("truth", "prediction")
         )
         foreign = answer_counts.join(truth_counts, on="label", how="anti")
-        n_foreign, n_people, text = int(foreign["count"].sum()), people_in(model_rows), ""
+        n_foreign, n_people, text = int(foreign["count"].sum()), count_people(model_rows), ""
         if n_foreign:
             # Lower ranks may hold the truth's classes where the first answers do not.
             lower_ranks = ranked.join(model_rows.select("unit", "prediction"), on="unit")
@@ -270,7 +270,7 @@ def list_classes(
     return ", ".join(entries) + (f" and {n_more:,} more" if n_more else "")
 
 
-def refuse_unmatched(label_matching: Words, labels: Iterable[str]) -> None:
+def check_merge(label_matching: LabelMatching, labels: Iterable[str]) -> None:
     """Refuse a merge of a class that neither truth nor predictions have."""
     if label_matching.unmatched:
         examples = sorted(set(labels))[:30]
@@ -285,12 +285,12 @@ def refuse_unmatched(label_matching: Words, labels: Iterable[str]) -> None:
 LabelMap = Mapping[str, Sequence[str]]
 
 
-def old_to_new(label_map: LabelMap | None) -> dict[str, str]:
+def invert_label_map(label_map: LabelMap | None) -> dict[str, str]:
     """Invert a map of new classes to old ones; classes that it does not name stay.
 
     Examples
     --------
-    >>> old_to_new({"Asian": ("East Asian", "Southeast Asian")})
+    >>> invert_label_map({"Asian": ("East Asian", "Southeast Asian")})
     {'East Asian': 'Asian', 'Southeast Asian': 'Asian'}
     """
     new_by_old: dict[str, str] = {}

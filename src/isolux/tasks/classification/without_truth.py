@@ -7,13 +7,17 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from isolux.tasks._ids import refuse_no_match
-from isolux.tasks._scores import measured_info, score_rows, stack_scores
+from isolux.tasks._scores import restrict_task_info, score_rows, stack_scores
 from isolux.tasks._truth import instances_without_truth
-from isolux.tasks.classification.answers import read_answers
-from isolux.tasks.classification.choice import choose, missing_inputs
-from isolux.tasks.classification.counts import silent_people, tallies
-from isolux.tasks.classification.rates import Judged, judge, rows_of_metrics
-from isolux.tasks.classification.vocabulary import Words
+from isolux.tasks.classification.answers import read_predictions
+from isolux.tasks.classification.choice import missing_inputs, select_metrics
+from isolux.tasks.classification.counts import describe_counts, describe_missing_answers
+from isolux.tasks.classification.rates import (
+    ClassificationOutcomes,
+    build_metric_rows,
+    join_outcomes,
+)
+from isolux.tasks.classification.vocabulary import LabelMatching
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
@@ -22,7 +26,7 @@ from isolux.vocabulary.tables import INSTANCES
 _METRIC = "detection_rate"
 
 
-def detected_alone(
+def score_detection_only(
     dataset: Dataset, predictions: pl.DataFrame, task_info: TaskInfo, metrics: Sequence[str]
 ) -> Scores:
     """Score each person 1 if a model detected them, and 0 if not."""
@@ -45,7 +49,7 @@ def detected_alone(
             people["unit_id"][:1],
             n_matched=matched["detected"].count(),
             expected="ids such as ",
-            where=None,
+            source=None,
         )
         score_expr = pl.col("detected")
         frames.append(
@@ -55,7 +59,7 @@ def detected_alone(
         )
     return Scores(
         units=stack_scores(frames),
-        info=measured_info(task_info, (_METRIC,)),
+        info=restrict_task_info(task_info, (_METRIC,)),
         notes=("There are no answers, so only whether people were found was judged.",),
     )
 
@@ -63,32 +67,34 @@ def detected_alone(
 _SELECTION = "selection_rate"
 
 
-def is_of_selection(target: str | None, metrics: Sequence[str], predictions: pl.DataFrame) -> bool:
+def is_selection_only(
+    target: str | None, metrics: Sequence[str], predictions: pl.DataFrame
+) -> bool:
     """Return whether only the selection rate is requested, and no truth is set."""
     return target is None and set(metrics) == {_SELECTION} and "label" in predictions.columns
 
 
-def selected_alone(
+def score_selection_only(
     dataset: Dataset,
     predictions: pl.DataFrame,
     task_info: TaskInfo,
     positive: str | None,
     *,
-    words: Words,
+    label_matching: LabelMatching,
     prediction_map: Mapping[str, str] | None,
     undetected: str,
     model: str | None,
 ) -> Scores:
     """Score each person 1 if they were given the positive class, and 0 if not."""
     instances = instances_without_truth(dataset)
-    answers = read_answers(
+    answers = read_predictions(
         predictions,
         instances.drop("cluster_id", "truth"),
         prediction_map=prediction_map,
-        words=words,
+        label_matching=label_matching,
         model=model,
     )
-    names = choose(
+    names = select_metrics(
         task_info,
         (_SELECTION,),
         missing_inputs(answers, positive, ()),
@@ -102,12 +108,14 @@ def selected_alone(
             expected="one of the answers: " + ", ".join(labels.head(30)),
             where="positive",
         )
-    units = judge(instances, answers)
-    outcomes = Judged(units, answers, positive, (), leave_out=undetected == "leave-out")
-    notes = silent_people(units, undetected, counted_as="not selected")
-    notes += [*answers.notes, *tallies(units, undetected, has_truth=False)]
+    units = join_outcomes(instances, answers)
+    outcomes = ClassificationOutcomes(
+        units, answers, positive, (), leave_out=undetected == "leave-out"
+    )
+    notes = describe_missing_answers(units, undetected, counted_as="not selected")
+    notes += [*answers.notes, *describe_counts(units, undetected, has_truth=False)]
     return Scores(
-        units=rows_of_metrics(outcomes, names),
-        info=measured_info(task_info, names),
+        units=build_metric_rows(outcomes, names),
+        info=restrict_task_info(task_info, names),
         notes=tuple(notes),
     )

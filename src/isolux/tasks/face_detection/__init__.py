@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Unpack
 
-from isolux.tasks._boxes.evidence import AVERAGE_PRECISION, IN_GROUP, PRECISION_BY_SIZE
-from isolux.tasks._boxes.matching import settings_of
+from isolux.tasks._boxes.evidence import AVERAGE_PRECISION, IN_GROUP_METRICS, PRECISION_BY_SIZE
+from isolux.tasks._boxes.matching import parse_box_settings
 from isolux.tasks._boxes.metrics import (
     COCO,
     DETECTION,
@@ -22,7 +22,7 @@ from isolux.tasks._boxes.metrics import (
     WIDER,
 )
 from isolux.tasks._boxes.readings import BoxFormat
-from isolux.tasks._boxes.scoring import box_pairs, score_shapes
+from isolux.tasks._boxes.scoring import build_box_pairing, score_shapes
 from isolux.tasks._boxes.settings import BoxSettings
 from isolux.tasks._boxes.table import NO_BOX
 from isolux.tasks._scores import read_metrics
@@ -49,7 +49,7 @@ INFO = TaskInfo(
         *RECALL_BY_SIZE,
         *AVERAGE_PRECISION,
         *PRECISION_BY_SIZE,
-        *IN_GROUP,
+        *IN_GROUP_METRICS,
         *WIDER_METRICS,
     ),
     defaults=("average_recall", "recall_at_iou", "miss_rate"),
@@ -141,7 +141,7 @@ def score(
     [0.0]
     [1.0]
     """
-    settings, requested = settings_of(**box), read_metrics(INFO, metrics)
+    settings, requested = parse_box_settings(**box), read_metrics(INFO, metrics)
     if protocol == "wider":
         is_changed = {
             "iou_thresholds": settings.iou_thresholds != (0.5, 0.75),
@@ -164,7 +164,7 @@ def score(
                 expected="protocol='wider'",
                 found="protocol='coco'",
             )
-    pairs_of = box_pairs(settings, pixel_inclusive=pixel_inclusive)
+    pairs_of = build_box_pairing(settings, pixel_inclusive=pixel_inclusive)
     return score_shapes(
         ("face_detection", INFO, BOX_PREDICTIONS),
         dataset,
@@ -172,6 +172,6 @@ def score(
         settings,
         pairs_of,
         metrics=requested,
-        lacking=NO_BOX,
+        missing_by_reason=NO_BOX,
         box_format=box_format,
     )

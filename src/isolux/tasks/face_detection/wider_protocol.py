@@ -25,19 +25,26 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.geometry.boxes import box_pairs_xywh
-from isolux.geometry.matching import Pairs, ranks_in_image
+from isolux.geometry.matching import OverlapPairs, ranks_in_image
 from isolux.stats.precision_recall import average_precision_at
 from isolux.stats.statistic import FloatArray
-from isolux.tasks._boxes.matching import Settings, measured, rows_of
+from isolux.tasks._boxes.matching import MatchingSettings, measured_task_info, person_score_rows
 from isolux.tasks._boxes.metrics import WIDER
 from isolux.tasks._boxes.readings import BoxFormat
 from isolux.tasks._boxes.scoring import (
-    ask_models,
-    box_pairs,
-    notes_on_unscored,
-    predictions_as_xywh,
+    build_box_pairing,
+    count_unscored,
+    match_models,
+    to_xywh_predictions,
 )
-from isolux.tasks._boxes.table import NO_BOX, OF_DETECTIONS, Found, People, columns_of, read_people
+from isolux.tasks._boxes.table import (
+    DETECTION_COLUMNS,
+    NO_BOX,
+    AnnotatedInstances,
+    ModelDetections,
+    box_columns,
+    read_people,
+)
 from isolux.tasks._scores import stack_scores
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
@@ -48,10 +55,10 @@ LEVELS = ("easy", "medium", "hard")
 """WIDER FACE's lists of faces: easy is part of medium, medium of hard."""
 
 _STEPS = 1000  # score thresholds, as in WIDER FACE's evaluation code
-_REFERENCE = replace(WIDER, place="section 5, and the evaluation code (wider_eval.m)")
+_REFERENCE = replace(WIDER, location="section 5, and the evaluation code (wider_eval.m)")
 _AREA = average_precision_at((0,), reading="area")
 _PRECISION, _RECALL = "wider_average_precision", "wider_recall"
-_SCHEMA = {**OF_DETECTIONS, "at": pl.UInt16()}
+_SCHEMA = {**DETECTION_COLUMNS, "at": pl.UInt16()}
 
 
 def _level_metrics(level: str | None) -> tuple[Metric, Metric]:
@@ -96,8 +103,8 @@ class _WiderMatches:
     ``step [n]``: the first of the 1,000 thresholds, from the highest, that its score reaches.
     """
 
-    people: People
-    predictions: Found
+    people: AnnotatedInstances
+    predictions: ModelDetections
     face: npt.NDArray[np.int64]
     rank: npt.NDArray[np.int64]
     step: npt.NDArray[np.int64]
@@ -107,18 +114,20 @@ def score_by_wider(
     task_info: TaskInfo,
     dataset: Dataset,
     predictions: object,
-    settings: Settings,
+    settings: MatchingSettings,
     metrics: Sequence[str],
     box_format: BoxFormat,
 ) -> Scores:
     """Score faces by WIDER FACE's protocol; see ``face_detection.score``."""
-    people = read_people(dataset, person_class=None, by_class=False, lacking=NO_BOX)
+    people = read_people(dataset, person_class=None, by_class=False, missing_by_reason=NO_BOX)
     names = _select_metrics(metrics, people.rows)
-    boxes = predictions_as_xywh(predictions, box_format, people)
-    pairs_of = box_pairs(settings, pixel_inclusive=True)
-    model_matches, cautions, notes = ask_models(boxes, BOX_PREDICTIONS, people, settings, pairs_of)
+    boxes = to_xywh_predictions(predictions, box_format, people)
+    pairs_of = build_box_pairing(settings, pixel_inclusive=True)
+    model_matches, cautions, notes = match_models(
+        boxes, BOX_PREDICTIONS, people, settings, pairs_of
+    )
     wider_matches = [
-        _match_faces(people, matches.found, settings.score_iou) for matches in model_matches
+        _match_faces(people, matches.predictions, settings.score_iou) for matches in model_matches
     ]
     tables = [rows for matches in wider_matches for rows in _recall_rows(matches, names, settings)]
     evidence = {
@@ -130,7 +139,7 @@ def score_by_wider(
     }
     return Scores(
         units=stack_scores(tables),
-        info=measured(task_info, names),
+        info=measured_task_info(task_info, names),
         evidence=evidence,
         notes=(*cautions, *notes, *_notes(people, settings)),
     )
@@ -172,13 +181,15 @@ def _select_metrics(requested: Sequence[str], rows: pl.DataFrame) -> tuple[str, 
     )
 
 
-def _match_faces(people: People, predictions: Found, lowest_iou: float) -> _WiderMatches:
+def _match_faces(
+    people: AnnotatedInstances, predictions: ModelDetections, lowest_iou: float
+) -> _WiderMatches:
     """Match one model's detections by WIDER FACE's rule."""
     pairs = box_pairs_xywh(
         predictions.detections,
         people.truths,
-        columns_of(predictions.rows),
-        columns_of(people.rows),
+        box_columns(predictions.rows),
+        box_columns(people.rows),
         lowest_iou=lowest_iou,
         pixel_inclusive=True,
     )
@@ -192,7 +203,7 @@ def _match_faces(people: People, predictions: Found, lowest_iou: float) -> _Wide
     )
 
 
-def _best_faces(pairs: Pairs) -> npt.NDArray[np.int64]:
+def _best_faces(pairs: OverlapPairs) -> npt.NDArray[np.int64]:
     """Match each detection to the face that it overlaps most, of ties the first; -1: none."""
     order = np.lexsort((pairs.truth, -pairs.iou, pairs.detection))
     detection, first = np.unique(pairs.detection[order], return_index=True)
@@ -215,7 +226,7 @@ def _threshold_steps(score: FloatArray) -> npt.NDArray[np.int64]:
     return np.asarray(_STEPS - n_reached, dtype=np.int64)
 
 
-def _is_in_level(people: People, level: str | None) -> npt.NDArray[np.bool_]:
+def _is_in_level(people: AnnotatedInstances, level: str | None) -> npt.NDArray[np.bool_]:
     """Return a mask of the faces that belong to the level; the others are ignored."""
     is_included = ~people.truths.is_ignored
     if level is not None and level in people.rows.columns:
@@ -293,7 +304,7 @@ def _take_flags(flags: npt.NDArray[np.bool_], face: npt.NDArray[np.int64]) -> np
 
 
 def _recall_rows(
-    matches: _WiderMatches, names: Sequence[str], settings: Settings
+    matches: _WiderMatches, names: Sequence[str], settings: MatchingSettings
 ) -> list[pl.DataFrame]:
     """Build the scores of the recalls: one row for each face, level and threshold."""
     rows = []
@@ -313,7 +324,9 @@ def _recall_rows(
                 _is_detected(matches, min_score).astype(np.float64),
                 matches.predictions.model,
             )
-            rows.append(rows_of("face_detection", people, model, metric.name, min_score, values))
+            rows.append(
+                person_score_rows("face_detection", people, model, metric.name, min_score, values)
+            )
     return rows
 
 
@@ -327,7 +340,7 @@ def _is_detected(matches: _WiderMatches, lowest_score: float | None) -> npt.NDAr
     return is_detected
 
 
-def _notes(people: People, settings: Settings) -> tuple[str, ...]:
+def _notes(people: AnnotatedInstances, settings: MatchingSettings) -> tuple[str, ...]:
     rule = (
         "Matched as WIDER FACE does: a detection stands for the face that it overlaps most, at an"
         f" overlap of {settings.score_iou:g} or more, boxes one pixel longer either way; faces of"
@@ -335,4 +348,4 @@ def _notes(people: People, settings: Settings) -> tuple[str, ...]:
     )
     n_empty = people.images.height - people.rows["image_id"].n_unique()
     empty_note = f"{n_empty:,} images without a face are not looked at, as in the released code."
-    return (rule, *([empty_note] if n_empty else []), *notes_on_unscored(people))
+    return (rule, *([empty_note] if n_empty else []), *count_unscored(people))

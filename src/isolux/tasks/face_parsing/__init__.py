@@ -17,19 +17,24 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.metrics import FHIBE
-from isolux.tasks._scores import measured_info, read_metrics, score_rows
-from isolux.tasks.face_parsing.agreement import other_faces
+from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows
+from isolux.tasks.face_parsing.agreement import check_face_match
 from isolux.tasks.face_parsing.faces import (
-    Counts,
+    PartAnnotations,
+    PartPixelCounts,
     Source,
-    Truth,
+    add_face_reasons,
     count_pixels,
-    files_by_face,
-    joined_files,
-    judged_faces,
-    truth_of,
+    find_part_annotations,
+    group_files_by_face,
+    join_files_to_faces,
 )
-from isolux.tasks.face_parsing.part_names import BACKGROUND, LABELS, Vocabulary, vocabulary_of
+from isolux.tasks.face_parsing.part_names import (
+    BACKGROUND,
+    LABELS,
+    PartVocabulary,
+    match_part_names,
+)
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
@@ -40,7 +45,7 @@ Overlaps = Literal["keep", "last"]
 _NO_ANNOTATED_PART, _NO_SELECTED_PART = "no annotated part", "none of these parts"
 _Flags = npt.NDArray[np.bool_]
 
-PARSING = replace(FHIBE, place="Methods, narrow model evaluation metrics: face segmentation")
+PARSING = replace(FHIBE, location="Methods, narrow model evaluation metrics: face segmentation")
 DICE = Reference(
     "dice",
     "Dice, L. R. (1945). Measures of the amount of ecologic association between species. Ecology,"
@@ -188,28 +193,30 @@ def score(
     [0.333, 0.667]
     """
     names = set(read_metrics(INFO, metrics) or INFO.defaults)
-    rows = judged_faces(dataset)
-    annotations = truth_of(dataset, rows, truth, root)
-    files, notes = joined_files(predictions, rows)
+    rows = add_face_reasons(dataset)
+    annotations = find_part_annotations(dataset, rows, truth, root)
+    files, notes = join_files_to_faces(predictions, rows)
     models = tuple(files["model"].unique().sort()) or (model or "model",)
-    vocabulary = vocabulary_of(
-        annotations.parts, files["part"].unique().sort().to_list(), labels, mapping or {}
+    vocabulary = match_part_names(
+        annotations.part_names, files["part"].unique().sort().to_list(), labels, mapping or {}
     )
     selected_parts = _select_parts(
         vocabulary, (parts,) if isinstance(parts, str) else parts, background=background
     )
-    files_by_model = files_by_face(files, models)
+    files_by_model = group_files_by_face(files, models)
     counts_by_model = count_pixels(
         annotations, files_by_model, vocabulary, last_wins=overlaps == "last"
     )
     cautions = [
         note
         for name in models
-        for note in other_faces(annotations, name, files_by_model[name], vocabulary, selected_parts)
+        for note in check_face_match(
+            annotations, name, files_by_model[name], vocabulary, selected_parts
+        )
     ]
     tables = []
     for name in models:
-        f1, is_counted = f1_of(
+        f1, is_counted = compute_f1(
             counts_by_model[name], selected_parts, classes=classes, absent=absent
         )
         tables += _model_rows(
@@ -222,7 +229,7 @@ def score(
         )
     return Scores(
         units=pl.concat(tables),
-        info=measured_info(INFO, names),
+        info=restrict_task_info(INFO, names),
         notes=(
             *cautions,
             *notes,
@@ -231,14 +238,18 @@ def score(
     )
 
 
-def f1_of(
-    pixel_counts: Counts, selected_parts: Mapping[int, str], *, classes: Classes, absent: Absent
+def compute_f1(
+    pixel_counts: PartPixelCounts,
+    selected_parts: Mapping[int, str],
+    *,
+    classes: Classes,
+    absent: Absent,
 ) -> tuple[FloatArray, _Flags]:
     """Compute F1 of the selected parts of each face, and which of them count: ``[n, c]`` each."""
     part_indices = list(selected_parts)
     truth, predicted, common = (
         pixels[:, part_indices]
-        for pixels in (pixel_counts.truth, pixel_counts.drawn, pixel_counts.common)
+        for pixels in (pixel_counts.truth_px, pixel_counts.predicted_px, pixel_counts.common_px)
     )
     area_sum = truth + predicted
     # Dice 1945: twice the common pixels over the sum of both areas.
@@ -247,12 +258,12 @@ def f1_of(
         return f1, truth > 0
     if absent == "right":
         # A face without any mask scores 0, whatever ``absent`` is.
-        f1 = np.where((area_sum == 0) & ~pixel_counts.missed[:, None], 1.0, f1)
+        f1 = np.where((area_sum == 0) & ~pixel_counts.is_missed[:, None], 1.0, f1)
     return f1, (area_sum > 0) | np.full(area_sum.shape, absent != "leave-out")
 
 
 def _select_parts(
-    vocabulary: Vocabulary, part_names: Sequence[str], *, background: bool
+    vocabulary: PartVocabulary, part_names: Sequence[str], *, background: bool
 ) -> dict[int, str]:
     """Select the parts that count: name by index, 0 for the background."""
     for part_name in part_names if vocabulary.names else ():
@@ -266,9 +277,11 @@ def _select_parts(
     }
 
 
-def _find_face_reasons(truth: Truth, pixel_counts: Counts, is_counted: _Flags) -> pl.DataFrame:
+def _find_face_reasons(
+    truth: PartAnnotations, pixel_counts: PartPixelCounts, is_counted: _Flags
+) -> pl.DataFrame:
     """Find the reason of each face that has no mean F1."""
-    is_annotated = pl.Series(pixel_counts.truth[:, 1:].any(axis=1), dtype=pl.Boolean)
+    is_annotated = pl.Series(pixel_counts.truth_px[:, 1:].any(axis=1), dtype=pl.Boolean)
     has_counted_part = pl.Series(is_counted.any(axis=1), dtype=pl.Boolean)
     reason = pl.coalesce(
         "reason",
@@ -312,8 +325,8 @@ def _model_rows(
 
 
 def _build_notes(
-    truth: Truth,
-    counts_by_model: Mapping[str, Counts],
+    truth: PartAnnotations,
+    counts_by_model: Mapping[str, PartPixelCounts],
     selected_parts: Mapping[int, str],
     classes: Classes,
     absent: Absent,
@@ -330,8 +343,8 @@ def _build_notes(
     has_several_models = len(counts_by_model) > 1
     for name, counts in counts_by_model.items():
         prefix = f"{name}: " if has_several_models else ""
-        is_annotated = counts.truth[:, 1:].any(axis=1)
-        n_missed = int((is_annotated & counts.missed).sum())
+        is_annotated = counts.truth_px[:, 1:].any(axis=1)
+        n_missed = int((is_annotated & counts.is_missed).sum())
         n_unannotated = int((~is_annotated & truth.rows["reason"].is_null().to_numpy()).sum())
         if n_missed:
             notes.append(
@@ -342,10 +355,10 @@ def _build_notes(
                 f"{prefix}{n_unannotated:,} of {truth.rows.height:,} are not scored:"
                 f" {_NO_ANNOTATED_PART}."
             )
-        is_undrawn = (counts.truth.sum(axis=0) > 0) & (counts.drawn.sum(axis=0) == 0)
+        is_undrawn = (counts.truth_px.sum(axis=0) > 0) & (counts.predicted_px.sum(axis=0) == 0)
         undrawn_parts = [
             part_name for k, part_name in selected_parts.items() if k and is_undrawn[k]
         ]
-        if undrawn_parts and not counts.missed.all():
+        if undrawn_parts and not counts.is_missed.all():
             notes.append(f"{prefix}Parts never drawn: {', '.join(undrawn_parts)}.")
     return notes

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from isolux.stats.statistic import FloatArray
-from isolux.tasks.face_parsing.faces import Truth, count_pixels
-from isolux.tasks.face_parsing.part_names import Vocabulary
+from isolux.tasks.face_parsing.faces import PartAnnotations, count_pixels
+from isolux.tasks.face_parsing.part_names import PartVocabulary
 from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.notes import Caution
 
@@ -26,11 +26,11 @@ _MIN_EXCESS, _MIN_Z = (
 _CAUTION_EMPTY_SHARE = 0.25  # of the faces, without any mask
 
 
-def other_faces(
-    truth: Truth,
+def check_face_match(
+    truth: PartAnnotations,
     model: str,
     model_files: Mapping[int, Files],
-    vocabulary: Vocabulary,
+    vocabulary: PartVocabulary,
     selected_parts: Mapping[int, str],
 ) -> list[Caution]:
     """Caution where a model's masks fit other faces as well as their own."""
@@ -54,8 +54,10 @@ def other_faces(
         except IsoluxError:
             return np.zeros(len(rows))  # masks of faces of unequal sizes cannot be exchanged
         part_indices = list(selected_parts)
-        area_sum = (counts.truth[:, part_indices] + counts.drawn[:, part_indices]).sum(axis=1)
-        common = 2.0 * counts.common[:, part_indices].sum(axis=1)
+        area_sum = (counts.truth_px[:, part_indices] + counts.predicted_px[:, part_indices]).sum(
+            axis=1
+        )
+        common = 2.0 * counts.common_px[:, part_indices].sum(axis=1)
         f1: FloatArray = np.divide(
             common, area_sum, out=np.zeros(len(area_sum)), where=area_sum > 0
         )

@@ -12,24 +12,24 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.geometry.masks import Masks
-from isolux.io.paths import inside
+from isolux.io.paths import resolve_inside
 from isolux.tasks._ids import refuse_no_match
 from isolux.tasks._parts import (
-    Parts,
+    PersonParts,
+    check_image_size,
     image_sizes,
-    known_size,
-    parts_named,
-    parts_of_cell,
-    parts_of_list,
+    list_part_names,
+    read_part_masks,
+    read_part_polygons,
 )
-from isolux.tasks.face_parsing.part_names import BACKGROUND, COMBINED, LABELS, Vocabulary
-from isolux.tasks.face_parsing.part_pictures import Size, read_labels, read_part
+from isolux.tasks.face_parsing.part_names import BACKGROUND, COMBINED, LABELS, PartVocabulary
+from isolux.tasks.face_parsing.part_pictures import Size, read_label_image, read_part_image
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, JoinError, SpecError, TableError, place
+from isolux.vocabulary.errors import FileError, JoinError, SpecError, TableError, format_location
 from isolux.vocabulary.tables import INSTANCES, PART_MASK_FILES, check, to_polars
 
 Source = Literal["picture", "masks", "polygons", "files"]
-Drawn = dict[str, dict[int, list[tuple[str, str, int]]]]
+FilesByModel = dict[str, dict[int, list[tuple[str, str, int]]]]
 IntArray = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint64]
 COLUMNS: dict[Source, str] = {
@@ -41,7 +41,7 @@ COLUMNS: dict[Source, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class PartAnnotations:
     """The annotated parts of faces: which column, and where its files are.
 
     Parameters
@@ -67,34 +67,34 @@ class Truth:
         return COLUMNS[self.source]
 
     @property
-    def parts(self) -> list[str] | None:
+    def part_names(self) -> list[str] | None:
         """Names of the annotated parts; None for label pictures, which have numbers."""
         if not self.rows.height:
             return []
         if self.source == "picture":
             return None
-        names = parts_named(self.rows[self.column])
+        names = list_part_names(self.rows[self.column])
         # CelebAMask-HQ has no file of a part that a face lacks: its full list of parts applies.
         is_celeba = self.source == "files" and set(names) <= set(LABELS)
         return sorted({*names, *LABELS[1:]}) if is_celeba else names
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """Pixels of each part: ``truth [n, K + 1]``; ``drawn`` and ``common`` of one model likewise.
+class PartPixelCounts:
+    """Pixels of each part: ``truth [n, K + 1]``; ``predicted_px`` and ``common_px`` of one model likewise.
 
     ``missed [n]``: the model has no mask of this face.
     """
 
-    truth: IntArray
-    drawn: IntArray
-    common: IntArray
-    missed: npt.NDArray[np.bool_]
+    truth_px: IntArray
+    predicted_px: IntArray
+    common_px: IntArray
+    is_missed: npt.NDArray[np.bool_]
 
 
-def truth_of(
+def find_part_annotations(
     dataset: Dataset, rows: pl.DataFrame, source: Source | None, root: str | Path | None
-) -> Truth:
+) -> PartAnnotations:
     """Find the annotated parts: in the requested column, else in the first that has any."""
     requested: Sequence[Source] = [source] if source else list(COLUMNS)
     available_sources = [
@@ -118,7 +118,9 @@ def truth_of(
         root_dir = _find_root(
             dataset, rows[COLUMNS[selected_source]], root, COLUMNS[selected_source]
         )
-    return Truth(sized_rows.with_columns(null_columns), selected_source, root_dir, dataset.name)
+    return PartAnnotations(
+        sized_rows.with_columns(null_columns), selected_source, root_dir, dataset.name
+    )
 
 
 def _find_root(dataset: Dataset, cells: pl.Series, root: str | Path | None, column: str) -> Path:
@@ -137,11 +139,11 @@ def _find_root(dataset: Dataset, cells: pl.Series, root: str | Path | None, colu
         "the pictures of the annotated parts are nowhere",
         expected="root, the folder that their paths start from",
         found=repr(first_path),
-        where=place(dataset.name, None, column),
+        where=format_location(dataset.name, None, column),
     )
 
 
-def judged_faces(dataset: Dataset) -> pl.DataFrame:
+def add_face_reasons(dataset: Dataset) -> pl.DataFrame:
     """Return the instances with the reason of those that are not scored."""
     rows = INSTANCES.conform(dataset.instances)
     reason_by_flag = {
@@ -157,9 +159,11 @@ def judged_faces(dataset: Dataset) -> pl.DataFrame:
     return rows.with_columns(reason=pl.coalesce(*reason, pl.lit(None, dtype=pl.String)))
 
 
-def joined_files(predictions: object, rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def join_files_to_faces(
+    predictions: object, rows: pl.DataFrame
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Join each file to its face: by instance id, else by the id of an image with one face."""
-    file_rows = check(to_polars(predictions), PART_MASK_FILES, where="predictions")
+    file_rows = check(to_polars(predictions), PART_MASK_FILES, source="predictions")
     file_rows = file_rows.select("model", "image_id", "part", "uri").with_row_index("file_row")
     faces = rows.select("image_id", "instance_id", row=pl.int_range(pl.len(), dtype=pl.Int64))
     by_instance = faces.select("row", image_id="instance_id")
@@ -182,16 +186,16 @@ def joined_files(predictions: object, rows: pl.DataFrame) -> tuple[pl.DataFrame,
         rows["image_id"],
         n_matched=matched_files.height,
         expected="image ids such as ",
-        where=None,
+        source=None,
     )
     n_excluded = file_rows.height - matched_files.height
     note = f"{n_excluded:,} part masks are of images that the dataset has not; they were left out."
     return matched_files, (note,) if n_excluded else ()
 
 
-def files_by_face(files: pl.DataFrame, models: Sequence[str]) -> Drawn:
+def group_files_by_face(files: pl.DataFrame, models: Sequence[str]) -> FilesByModel:
     """Group files by model and face: part, path, and row of the predictions."""
-    files_by_model: Drawn = {name: {} for name in models}
+    files_by_model: FilesByModel = {name: {} for name in models}
     columns = files.select("model", "row", "part", "uri", "file_row")
     for name, row, part_name, uri, row_number in columns.iter_rows():
         files_by_model[name].setdefault(row, []).append(
@@ -201,19 +205,19 @@ def files_by_face(files: pl.DataFrame, models: Sequence[str]) -> Drawn:
 
 
 def count_pixels(
-    truth: Truth,
-    files_by_model: Drawn,
-    vocabulary: Vocabulary,
+    truth: PartAnnotations,
+    files_by_model: FilesByModel,
+    vocabulary: PartVocabulary,
     *,
     last_wins: bool,
-) -> dict[str, Counts]:
+) -> dict[str, PartPixelCounts]:
     """Count the pixels of each part in the annotation and in every model's masks, face by face."""
-    from isolux.tasks.face_parsing.part_kernels import finish, tally
+    from isolux.tasks.face_parsing.part_kernels import count_part_pixels, finalise_bits
 
     shape = truth.rows.height, len(vocabulary.names) + 1
     pixels = np.zeros(shape, np.int64)
     counts_by_model = {
-        model: Counts(
+        model: PartPixelCounts(
             pixels,
             np.zeros(shape, np.int64),
             np.zeros(shape, np.int64),
@@ -227,43 +231,47 @@ def count_pixels(
         if not face[truth.column] or face["reason"] is not None:
             continue
         bits, size = _paint_annotation(truth, row, face, vocabulary)
-        finish(bits, last_wins)
-        tally(bits, bits, pixels[row], *unused)
+        finalise_bits(bits, last_wins)
+        count_part_pixels(bits, bits, pixels[row], *unused)
         for model, model_files in files_by_model.items():
             files = model_files.get(row)
             if not files:
                 continue
             predicted_bits = _paint_predictions(files, vocabulary, size)
-            finish(predicted_bits, last_wins)
+            finalise_bits(predicted_bits, last_wins)
             counts = counts_by_model[model]
-            counts.missed[row] = False
+            counts.is_missed[row] = False
             repeated_area = np.zeros(shape[1], np.int64)
-            tally(bits, predicted_bits, repeated_area, counts.drawn[row], counts.common[row])
+            count_part_pixels(
+                bits, predicted_bits, repeated_area, counts.predicted_px[row], counts.common_px[row]
+            )
     return counts_by_model
 
 
 def _paint_annotation(
-    truth: Truth, row: int, face: Mapping[str, Any], vocabulary: Vocabulary
+    truth: PartAnnotations, row: int, face: Mapping[str, Any], vocabulary: PartVocabulary
 ) -> tuple[Bits, Size]:
     """Paint the annotation of one face, in the size of the image or else of its masks."""
-    source = place(f"{truth.name}, instance {face['instance_id']!r}", row + 1, truth.column)
+    source = format_location(
+        f"{truth.name}, instance {face['instance_id']!r}", row + 1, truth.column
+    )
     image_size = (
         None if None in (face["height"], face["width"]) else (face["height"], face["width"])
     )
     cell = face[truth.column]
     if truth.source == "picture":
-        path = inside(truth.root or Path(), cell)
-        numbers = read_labels(path, image_size, f"{path}, of {source}")
+        path = resolve_inside(truth.root or Path(), cell)
+        numbers = read_label_image(path, image_size, f"{path}, of {source}")
         bits = np.zeros(numbers.size, np.uint64)
         _paint_labels(bits, numbers, vocabulary.of_truth, f"{path}, of {source}")
         return bits, (numbers.shape[0], numbers.shape[1])
     if truth.source == "files":
         return _paint_files(cell, truth.root or Path(), image_size, vocabulary, source)
     if truth.source == "masks":
-        part_masks = parts_of_list(cell, source)
+        part_masks = read_part_masks(cell, source)
     else:
-        height, width = known_size(face["height"], face["width"], face["image_id"], source)
-        part_masks = parts_of_cell(cell, height, width, source)
+        height, width = check_image_size(face["height"], face["width"], face["image_id"], source)
+        part_masks = read_part_polygons(cell, height, width, source)
     return _paint_parts(part_masks, image_size, vocabulary, source)
 
 
@@ -271,7 +279,7 @@ def _paint_files(
     cell: Sequence[Mapping[str, str]],
     root: Path,
     image_size: Size | None,
-    vocabulary: Vocabulary,
+    vocabulary: PartVocabulary,
     source: str | None,
 ) -> tuple[Bits, Size]:
     """Paint the picture of each part; an unknown size is that of the first picture."""
@@ -280,8 +288,8 @@ def _paint_files(
     index_by_name = {name: k for k, name in enumerate(vocabulary.names, start=1)}
     size, bits = image_size, np.zeros(0, np.uint64)
     for part_file in cell:
-        path = inside(root, part_file["uri"])
-        picture = np.ascontiguousarray(read_part(path, size, f"{path}, of {source}"))
+        path = resolve_inside(root, part_file["uri"])
+        picture = np.ascontiguousarray(read_part_image(path, size, f"{path}, of {source}"))
         if not bits.size:
             size = (picture.shape[0], picture.shape[1])
             bits = np.zeros(picture.size, np.uint64)
@@ -291,7 +299,7 @@ def _paint_files(
 
 
 def _paint_parts(
-    part_masks: Parts, image_size: Size | None, vocabulary: Vocabulary, source: str | None
+    part_masks: PersonParts, image_size: Size | None, vocabulary: PartVocabulary, source: str | None
 ) -> tuple[Bits, Size]:
     from isolux.tasks.face_parsing.part_kernels import paint_runs
 
@@ -320,7 +328,7 @@ def _check_mask_sizes(masks: Masks, size: Size, source: str | None) -> None:
 
 
 def _paint_predictions(
-    files: Sequence[tuple[str, str, int]], vocabulary: Vocabulary, size: Size
+    files: Sequence[tuple[str, str, int]], vocabulary: PartVocabulary, size: Size
 ) -> Bits:
     """Paint one model's masks of one face; a label picture takes precedence over part pictures."""
     from isolux.tasks.face_parsing.part_kernels import paint
@@ -328,11 +336,11 @@ def _paint_predictions(
     bits = np.zeros(size[0] * size[1], np.uint64)
     label_pictures = [file for file in files if file[0] == COMBINED]
     for part_name, path, row in label_pictures or files:
-        source = place(path, row + 1, "uri")
+        source = format_location(path, row + 1, "uri")
         if part_name == COMBINED:
-            _paint_labels(bits, read_labels(path, size, source), vocabulary.of_labels, source)
+            _paint_labels(bits, read_label_image(path, size, source), vocabulary.of_labels, source)
         elif vocabulary.number_of[part_name]:  # the background is what no part covers
-            picture = np.ascontiguousarray(read_part(path, size, source)).ravel()
+            picture = np.ascontiguousarray(read_part_image(path, size, source)).ravel()
             paint(bits, picture, 1 << vocabulary.number_of[part_name])
     return bits
 

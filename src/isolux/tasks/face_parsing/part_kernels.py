@@ -56,7 +56,7 @@ def paint_runs(
 
 
 @njit((_BITS, types.boolean), **_FLAGS)
-def finish(bits: _Bits, last_wins: bool) -> None:
+def finalise_bits(bits: _Bits, last_wins: bool) -> None:
     """Set bit 0 exactly where no part is; with ``last_wins`` keep only each pixel's last part."""
     background_bit = np.uint64(1)
     for i in range(len(bits)):
@@ -74,7 +74,7 @@ def finish(bits: _Bits, last_wins: bool) -> None:
     (_READ, _READ, types.int64[::1], types.int64[::1], types.int64[::1]),
     **_FLAGS,
 )
-def tally(
+def count_part_pixels(
     truth: _Bits,
     predicted: _Bits,
     area_truth: npt.NDArray[np.int64],

@@ -36,7 +36,7 @@ _MAX_LISTED = 40  # names in a message
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary:
+class PartVocabulary:
     """The names of parts, and what the model's names and the numbers of label pictures mean.
 
     ``names`` are the dataset's, without the background: part k is ``names[k - 1]``, 0 the
@@ -50,12 +50,12 @@ class Vocabulary:
     of_truth: tuple[int, ...]
 
 
-def vocabulary_of(
+def match_part_names(
     dataset_parts: Sequence[str] | None,
     model_parts: Sequence[str],
     labels: Sequence[str],
     mapping: Mapping[str, str],
-) -> Vocabulary:
+) -> PartVocabulary:
     """Map the model's names of parts to the dataset's; refuse unknown ones."""
     if not labels or len(set(labels)) != len(labels) or len(labels) > 256:
         raise SpecError(
@@ -92,7 +92,7 @@ def vocabulary_of(
         name: index_by_name.get(mapping.get(name, name), 0) for name in (*all_names, *labels)
     }
     of_truth = tuple(index_by_name.get(name, 0) for name in labels)
-    return Vocabulary(
+    return PartVocabulary(
         names, index_by_model_name, tuple(index_by_model_name[name] for name in labels), of_truth
     )
 

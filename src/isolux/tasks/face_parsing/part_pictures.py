@@ -40,7 +40,7 @@ _DAMAGED_FILE_ERRORS = (
 )
 
 
-def read_part(path: str | Path, size: Size | None, source: str | None) -> Picture:
+def read_part_image(path: str | Path, size: Size | None, source: str | None) -> Picture:
     """Read a part's picture: ``[height, width]``, not 0 where any colour is."""
     image = _open_png(path, size, source)
     if image.mode in ("1", "L"):
@@ -51,13 +51,13 @@ def read_part(path: str | Path, size: Size | None, source: str | None) -> Pictur
     return np.array(((red | green | blue) != 0) & (alpha != 0), dtype=np.uint8)
 
 
-def read_labels(path: str | Path, size: Size | None, source: str | None) -> Picture:
+def read_label_image(path: str | Path, size: Size | None, source: str | None) -> Picture:
     """Read a label picture: ``[height, width]``, the number or palette index of each pixel.
 
     Raises
     ------
     FileError
-        As ``read_part``; in colour; a number above 255.
+        As ``read_part_image``; in colour; a number above 255.
     """
     image = _open_png(path, size, source)
     if image.mode in ("1", "L", "P"):

@@ -17,13 +17,13 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.stats.verification import threshold_at_far
-from isolux.tasks._scores import measured_info, read_metrics, score_rows
-from isolux.tasks._threshold import out_of_reach
+from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows
+from isolux.tasks._threshold import caution_on_constant_outcome
 from isolux.tasks._truth import units_with_identity
 from isolux.tasks.face_verification.embedded import (
-    hard_rule,
-    pairs_of_embeddings,
-    pairs_table,
+    build_hard_rule,
+    build_pairs_table,
+    compare_all_models,
 )
 from isolux.tasks.face_verification.metrics import (
     AT_THRESHOLD,
@@ -36,12 +36,12 @@ from isolux.tasks.face_verification.metrics import (
     SUMMARIES,
 )
 from isolux.tasks.face_verification.pairs import (
-    Compared,
-    agreement_of_pairs,
+    ComparedPairs,
+    check_pair_agreement,
+    note_excluded_pairs,
     read_pairs,
-    told_by_share,
 )
-from isolux.tasks.face_verification.roles import with_roles
+from isolux.tasks.face_verification.roles import add_enrolment_failures
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
@@ -49,7 +49,7 @@ from isolux.vocabulary.schema import to_polars
 
 INFO = TaskInfo(
     predictions="outputs",
-    one_by_one=False,
+    has_independent_scores=False,
     title="Face verification",
     summary="Whether two images of the same person are told apart from images of two people.",
     references=REFERENCES,
@@ -191,12 +191,12 @@ def score(
             expected="smaller='alike' for pairs with distances",
             found="embeddings",
         )
-    people = units_with_identity(dataset, identity, told=has_genuine)
+    people = units_with_identity(dataset, identity, subject_ids_only=has_genuine)
     units = people.sort("unit_id")  # draws must not depend on the order of rows
     if has_embeddings:
         hard_attributes = (same, near) if impostors == "hard" else (None, None)
-        hard_impostors = hard_rule(dataset, units["unit_id"], *hard_attributes, within)
-        comparisons = pairs_of_embeddings(frame, units, hard_impostors, model)
+        hard_impostors = build_hard_rule(dataset, units["unit_id"], *hard_attributes, within)
+        comparisons = compare_all_models(frame, units, hard_impostors, model)
     else:
         pairs = _as_similarities(frame) if smaller == "alike" else frame
         comparisons = read_pairs(pairs, units, model=model)
@@ -210,9 +210,9 @@ def score(
         read_metrics(INFO, metrics), threshold, thresholds, unset_notes, enrolled, has_failures
     )
     if enrolled is not None:
-        failures = with_roles(failures, dataset, enrolled, has_embeddings)
+        failures = add_enrolment_failures(failures, dataset, enrolled, has_embeddings)
     pair_orders = _draw_pair_order(comparisons, len(units), seed) if max_per_group else []
-    pairs = pairs_table(
+    pairs = build_pairs_table(
         comparisons.pairs, units, far, thresholds, pair_orders, max_per_group
     ).with_columns(given=pl.lit(threshold is not None), turned=pl.lit(is_turned))
     return Scores(
@@ -259,21 +259,23 @@ def _select_metrics(
 
 
 def _build_cautions(
-    comparisons: Compared, threshold: float | None, *, is_turned: bool
+    comparisons: ComparedPairs, threshold: float | None, *, is_turned: bool
 ) -> list[str]:
     """Caution where scores do not fit the pairs' truth, or a threshold is out of their range."""
     sign = -1.0 if is_turned else 1.0
     cautions: list[str] = [
-        note for pairs in comparisons.pairs for note in agreement_of_pairs(pairs, turned=is_turned)
+        note
+        for pairs in comparisons.pairs
+        for note in check_pair_agreement(pairs, is_distance=is_turned)
     ]
     for pairs in comparisons.pairs if threshold is not None else ():
-        cautions += out_of_reach(
+        cautions += caution_on_constant_outcome(
             pairs.model,
             sign * pairs.similarity,
             sign * (threshold or 0.0),
-            falling=is_turned,
-            none="no pair is accepted",
-            every="every pair is accepted",
+            passes_below=is_turned,
+            none_phrase="no pair is accepted",
+            all_phrase="every pair is accepted",
         )
     return cautions
 
@@ -310,7 +312,7 @@ def _check_settings(
 
 
 def _set_thresholds(
-    comparisons: Compared, false_accept_rate: float, threshold: float | None
+    comparisons: ComparedPairs, false_accept_rate: float, threshold: float | None
 ) -> tuple[tuple[float | None, ...], tuple[str, ...]]:
     """Set each model's common threshold; note models with too few impostor pairs."""
     if threshold is not None:
@@ -320,7 +322,7 @@ def _set_thresholds(
     # A rate of 1 in N needs N impostor pairs. 1 / .001 may exceed 1000 in binary, hence the factor.
     n_required = math.ceil(1.0 / false_accept_rate * (1.0 - 1e-12))
     for pair_list in comparisons.pairs:
-        impostors = pair_list.impostors()
+        impostors = pair_list.impostor_similarities()
         n = len(impostors)
         thresholds.append(
             threshold_at_far(impostors, false_accept_rate) if n >= n_required else None
@@ -335,7 +337,7 @@ def _set_thresholds(
 
 
 def _draw_pair_order(
-    comparisons: Compared, n_units: int, seed: int
+    comparisons: ComparedPairs, n_units: int, seed: int
 ) -> list[npt.NDArray[np.uint32]]:
     """Draw a random order of pairs, the same for every model; each group takes its first pairs."""
     keys = [
@@ -347,20 +349,20 @@ def _draw_pair_order(
     return [order[np.searchsorted(all_keys, key)] for key in keys]
 
 
-def _failure_rows(comparisons: Compared, units: pl.DataFrame) -> pl.DataFrame:
+def _failure_rows(comparisons: ComparedPairs, units: pl.DataFrame) -> pl.DataFrame:
     all_units = pl.concat(
         [units.select(pl.lit(name).alias("model"), pl.all()) for name in comparisons.models]
     )
     rows = all_units.join(
         comparisons.failures, on=["model", "unit_id"], how="left", maintain_order="left"
     )
-    reason = pl.when(pl.col("value").is_null()).then(pl.lit(comparisons.missing))
+    reason = pl.when(pl.col("value").is_null()).then(pl.lit(comparisons.missing_reason))
     return score_rows(rows, "face_verification", FAILURE, pl.col("value"), reason=reason)
 
 
 def _build_task_info(metric_names: set[str]) -> TaskInfo:
     """Declare the measured metrics with their references."""
-    task_info = measured_info(INFO, metric_names, cites=True)
+    task_info = restrict_task_info(INFO, metric_names, cites=True)
     has_both_rates = {"false_match_rate", "false_non_match_rate"} <= set(task_info.defaults)
     return replace(
         task_info, references=(*task_info.references, *(SUMMARIES if has_both_rates else ()))
@@ -368,7 +370,7 @@ def _build_task_info(metric_names: set[str]) -> TaskInfo:
 
 
 def _note_pair_counts(
-    comparisons: Compared, units: pl.DataFrame, *, has_genuine: bool
+    comparisons: ComparedPairs, units: pl.DataFrame, *, has_genuine: bool
 ) -> list[str]:
     """Count genuine and impostor pairs, and those that are excluded."""
     notes = []
@@ -377,9 +379,10 @@ def _note_pair_counts(
         if not n_pairs:
             continue
         prefix = f"{pair_list.model}: " if len(comparisons.pairs) > 1 else ""
-        n_unknown, n_failed = pair_list.count(-1), int(np.isnan(pair_list.similarity).sum())
+        n_unknown, n_failed = pair_list.count_pairs(-1), int(np.isnan(pair_list.similarity).sum())
         notes.append(
-            f"{prefix}{pair_list.count(1):,} genuine and {pair_list.count(0):,} impostor pairs."
+            f"{prefix}{pair_list.count_pairs(1):,} genuine and {pair_list.count_pairs(0):,}"
+            " impostor pairs."
         )
         reason = (
             "nothing says whether they are of one person"
@@ -391,12 +394,12 @@ def _note_pair_counts(
             (n_failed, "comparisons failed and are left out of rates."),
         ):
             text = f"{prefix}{n_excluded:,} of {n_pairs:,} {exclusion}"
-            notes += [told_by_share(text, n_excluded, n_pairs)] * bool(n_excluded)
+            notes += [note_excluded_pairs(text, n_excluded, n_pairs)] * bool(n_excluded)
     n_unidentified = units["identity"].null_count()
     if (
         n_unidentified
         and not has_genuine
-        and any(pair_list.count(-1) for pair_list in comparisons.pairs)
+        and any(pair_list.count_pairs(-1) for pair_list in comparisons.pairs)
     ):
         notes.append(f"{n_unidentified:,} of {units.height:,} units have no known identity.")
     return notes

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.tasks._embeddings.vectors import NO_PREDICTION, Embedded, read_embeddings
-from isolux.tasks.face_verification.pairs import Compared, PairList
+from isolux.tasks._embeddings.vectors import NO_PREDICTION, ModelEmbeddings, read_embeddings
+from isolux.tasks.face_verification.pairs import ComparedPairs, PairList
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
@@ -19,7 +19,7 @@ _CHUNK_PAIRS = 1 << 20
 """Pairs that are aggregated to lists at once, rounded up to whole units."""
 
 
-def pairs_table(
+def build_pairs_table(
     lists: Sequence[PairList],
     units: pl.DataFrame,
     false_accept_rate: float,
@@ -88,7 +88,7 @@ LevelArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class HardRule:
+class HardImpostorRule:
     """Which impostor pairs are compared: a bit in common, at most ``width`` levels apart.
 
     ``bits [n_units]`` is 0, and ``level [n_units]`` far from any, where unknown.
@@ -99,18 +99,18 @@ class HardRule:
     width: int
 
 
-def hard_rule(
+def build_hard_rule(
     dataset: Dataset,
     unit_ids: pl.Series,
     shared_attribute: str | None,
     level_attribute: str | None,
     width: int,
-) -> HardRule:
+) -> HardImpostorRule:
     """Encode what two units must share to be compared: value bits and levels, by unit."""
     bits = np.ones(len(unit_ids), dtype=np.uint64)
     level = np.zeros(len(unit_ids), dtype=np.int64)
     if not len(unit_ids):
-        return HardRule(bits, level, width)
+        return HardImpostorRule(bits, level, width)
     if shared_attribute is not None:
         rows = _attribute_rows(dataset, unit_ids, shared_attribute).drop_nulls("value")
         names = rows["value"].unique().sort()
@@ -131,7 +131,7 @@ def hard_rule(
             level_attribute,
             width,
         )
-    return HardRule(bits, level, width)
+    return HardImpostorRule(bits, level, width)
 
 
 def _unit_levels(rows: pl.DataFrame, n_units: int, level_attribute: str, width: int) -> LevelArray:
@@ -171,9 +171,11 @@ def _attribute_rows(dataset: Dataset, unit_ids: pl.Series, attribute: str) -> pl
     return pl.concat(tables)
 
 
-def compare(embedded: Embedded, units: pl.DataFrame, hard_impostors: HardRule) -> PairList:
+def compare_embeddings(
+    embedded: ModelEmbeddings, units: pl.DataFrame, hard_impostors: HardImpostorRule
+) -> PairList:
     """List the pairs of one model's embeddings with their similarities."""
-    from isolux.tasks._embeddings.kernels import inner_lists
+    from isolux.tasks._embeddings.kernels import inner_products_of_lists
     from isolux.tasks.face_verification.kernels import count_pairs, list_pairs
 
     is_identified = units["identity"].is_not_null().to_numpy()
@@ -189,11 +191,11 @@ def compare(embedded: Embedded, units: pl.DataFrame, hard_impostors: HardRule) -
         hard_impostors.width,
     )
     first, second, genuine = list_pairs(*usable_units, sum(count_pairs(*usable_units)))
-    is_failed = embedded.row[usable_rows] < 0
-    vectors = np.zeros((len(usable_rows), embedded.width), dtype=embedded.vectors.dtype)
-    vectors[~is_failed] = embedded.vectors[embedded.row[usable_rows[~is_failed]]]
+    is_failed = embedded.row_index[usable_rows] < 0
+    vectors = np.zeros((len(usable_rows), embedded.n_dimensions), dtype=embedded.vectors.dtype)
+    vectors[~is_failed] = embedded.vectors[embedded.row_index[usable_rows[~is_failed]]]
     starts = np.searchsorted(first, np.arange(len(usable_rows) + 1, dtype=np.int32))
-    similarity = inner_lists(vectors, starts, second)
+    similarity = inner_products_of_lists(vectors, starts, second)
     if is_failed.any():
         similarity[is_failed[first] | is_failed[second]] = np.nan
     unit_index = usable_rows.astype(np.int32)
@@ -202,9 +204,9 @@ def compare(embedded: Embedded, units: pl.DataFrame, hard_impostors: HardRule) -
     return PairList(embedded.model, first, second, similarity, genuine)
 
 
-def pairs_of_embeddings(
-    frame: pl.DataFrame, units: pl.DataFrame, hard_impostors: HardRule, model: str | None
-) -> Compared:
+def compare_all_models(
+    frame: pl.DataFrame, units: pl.DataFrame, hard_impostors: HardImpostorRule, model: str | None
+) -> ComparedPairs:
     """Compare every model's embeddings, and record failures to make a template."""
     embeddings, notes = read_embeddings(frame, units["unit_id"], model=model)
     failures, all_notes = [], list(notes)
@@ -224,7 +226,8 @@ def pairs_of_embeddings(
             )
             all_notes.append(Caution(text) if n >= 20 and n_failed >= 0.1 * n else text)
     pairs = tuple(
-        compare(model_embeddings, units, hard_impostors) for model_embeddings in embeddings
+        compare_embeddings(model_embeddings, units, hard_impostors)
+        for model_embeddings in embeddings
     )
     models = tuple(model_embeddings.model for model_embeddings in embeddings)
-    return Compared(models, pairs, pl.concat(failures), NO_PREDICTION, tuple(all_notes))
+    return ComparedPairs(models, pairs, pl.concat(failures), NO_PREDICTION, tuple(all_notes))

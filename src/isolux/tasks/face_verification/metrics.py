@@ -32,7 +32,7 @@ AT_THRESHOLD = (
 _ACCEPTED = "strangers accepted as the same person"
 _REFUSED = "people refused as somebody else"
 
-FHIBE = works.FHIBE.at("Methods, narrow model evaluation metrics")
+FHIBE = works.FHIBE.with_location("Methods, narrow model evaluation metrics")
 ISO = Reference(
     "biometric-testing",
     "ISO/IEC 19795-1:2021. Information technology: Biometric performance testing and reporting. "
@@ -83,7 +83,7 @@ METRICS = (
         direction="higher",
         statistic=tar_at_far(),
         reference=FHIBE,
-        at="of",
+        threshold_words="of",
     ),
     _of_pairs(
         name="true_match_rate",

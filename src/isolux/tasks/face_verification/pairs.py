@@ -10,8 +10,8 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.tasks._ids import refuse_no_match, require_columns
-from isolux.tasks._threshold import area_beyond_chance
-from isolux.vocabulary.errors import TableError, place
+from isolux.tasks._threshold import auc_with_null_se
+from isolux.vocabulary.errors import TableError, format_location
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.schema import to_polars
 
@@ -45,20 +45,20 @@ class PairList:
     similarity: npt.NDArray[np.float64]
     genuine: npt.NDArray[np.int8]
 
-    def impostors(self) -> npt.NDArray[np.float64]:
+    def impostor_similarities(self) -> npt.NDArray[np.float64]:
         """Similarities of impostor pairs that did not fail."""
         similarities: npt.NDArray[np.float64] = self.similarity[
             (self.genuine == 0) & ~np.isnan(self.similarity)
         ]
         return similarities
 
-    def count(self, genuine_code: int) -> int:
+    def count_pairs(self, genuine_code: int) -> int:
         """Count the pairs of one kind: 1, 0 or −1, as in ``genuine``."""
         return int(np.count_nonzero(self.genuine == genuine_code))
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedPairs:
     """The comparisons of all models.
 
     Parameters
@@ -70,7 +70,7 @@ class Compared:
     failures : polars.DataFrame
         ``model, unit_id, value``: the share of a unit's comparisons that failed, for units that
         were compared.
-    missing : str
+    missing_reason : str
         Why a unit has no row there.
     notes : tuple of str
     """
@@ -78,11 +78,11 @@ class Compared:
     models: tuple[str, ...]
     pairs: tuple[PairList, ...]
     failures: pl.DataFrame
-    missing: str
+    missing_reason: str
     notes: tuple[str, ...]
 
 
-def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -> Compared:
+def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -> ComparedPairs:
     """Check a table of pairs, and keep each pair once."""
     frame, unit_ids = _check_pairs_table(to_polars(predictions)), units["unit_id"]
     unit_index = frame.select(
@@ -114,15 +114,15 @@ def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -
         (coded_rows.height - n_kept, "repeat another, in the same or the other order: left out"),
     )
     notes = tuple(
-        told_by_share(f"{n:,} of {frame.height:,} pairs {problem}.", n, frame.height)
+        note_excluded_pairs(f"{n:,} of {frame.height:,} pairs {problem}.", n, frame.height)
         for n, problem in counts
         if n
     )
     lists, failures = zip(*unique_lists, strict=True)
-    return Compared(models, lists, pl.concat(failures), "in no pair", notes)
+    return ComparedPairs(models, lists, pl.concat(failures), "in no pair", notes)
 
 
-def told_by_share(text: str, n: int, total: int) -> str:
+def note_excluded_pairs(text: str, n: int, total: int) -> str:
     """Return a note, or a caution where at least a tenth of the pairs are excluded."""
     return Caution(text) if n >= _CAUTION_SHARE * total else text
 
@@ -233,7 +233,7 @@ def _check_pairs_table(frame: pl.DataFrame) -> pl.DataFrame:
             "a similarity is a number",
             expected="numbers; higher is more alike",
             found=str(frame.schema["score"]),
-            where=place(source, column="score"),
+            where=format_location(source, column="score"),
         )
     text = pl.col("model", "instance_id", "other_id").cast(pl.String)
     has_genuine = "genuine" in frame.columns
@@ -249,7 +249,7 @@ def _check_pairs_table(frame: pl.DataFrame) -> pl.DataFrame:
                 f"{len(rows)} pair(s) cannot be used",
                 expected=expected,
                 found=repr(frame.row(int(rows[0]))),
-                where=place(source, int(rows[0]) + 1),
+                where=format_location(source, int(rows[0]) + 1),
             )
     return frame
 
@@ -259,7 +259,7 @@ _MAX_IMPOSTORS = 200_000  # impostor pairs that the check uses, evenly spaced
 _MIN_Z = 3.0
 
 
-def agreement_of_pairs(pairs: PairList, *, turned: bool) -> list[Caution]:
+def check_pair_agreement(pairs: PairList, *, is_distance: bool) -> list[Caution]:
     """Caution where genuine pairs are no more similar than impostor pairs.
 
     If scores are unrelated to identity, the area under the curve has mean 1/2 and variance
@@ -275,7 +275,7 @@ def agreement_of_pairs(pairs: PairList, *, turned: bool) -> list[Caution]:
     similarity, genuine = similarity[sample], genuine[sample]
     if min(int(genuine.sum()), int((~genuine).sum())) < _MIN_PAIRS:
         return []
-    area, area_sd = area_beyond_chance(similarity, genuine)
+    area, area_sd = auc_with_null_se(similarity, genuine)
     z, area_text = (area - 0.5) / area_sd, f"(area under the curve {area:.2f})"
     if z >= _MIN_Z:
         return []
@@ -286,7 +286,7 @@ def agreement_of_pairs(pairs: PairList, *, turned: bool) -> list[Caution]:
     if z < -_MIN_Z:
         ask = (
             "Is larger more alike? Leave --smaller alike out, or is the truth turned round?"
-            if turned
+            if is_distance
             else "Is smaller more alike? --smaller alike (smaller='alike')."
         )
         text = (

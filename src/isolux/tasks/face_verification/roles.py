@@ -5,13 +5,13 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.tasks._scores import score_rows
-from isolux.tasks._threshold import having
+from isolux.tasks._threshold import select_by_value
 from isolux.tasks.face_verification.metrics import FTA, FTE
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 
 
-def with_roles(
+def add_enrolment_failures(
     failures: pl.DataFrame, dataset: Dataset, enrolled: str, has_embeddings: bool
 ) -> pl.DataFrame:
     """Add a row of ``failure_to_enrol_rate`` and of ``failure_to_acquire_rate`` for each failure.
@@ -39,7 +39,7 @@ def with_roles(
         )
     if failures.is_empty():
         return failures
-    is_enrolled, _ = having(
+    is_enrolled, _ = select_by_value(
         enrolled,
         dataset,
         failures["unit_id"],

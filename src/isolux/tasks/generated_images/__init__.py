@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from isolux.stats.confusion import Matrix, doubts_of, read_matrix
+from isolux.stats.confusion import ConfusionMatrix, caution_on_swapped_labels, read_confusion_matrix
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._scores import read_metrics, score_rows, stack_scores
-from isolux.tasks._words.mentions import NO_ANSWER, first_texts
-from isolux.tasks.generated_images.shares import DISTANCE, ENTROPY, GAP, SHARE, constants
+from isolux.tasks._words.mentions import NO_PREDICTION, select_first_texts
+from isolux.tasks.generated_images.shares import DISTANCE, ENTROPY, GAP, SHARE, row_constants
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
@@ -35,7 +35,7 @@ class _TargetShares:
     """The values, the confusion matrix, the target shares and the metrics to measure."""
 
     values: tuple[str, ...]
-    matrix: Matrix | None
+    matrix: ConfusionMatrix | None
     target_shares: FloatArray
     metric_names: tuple[str, ...]
 
@@ -109,13 +109,13 @@ def score(
         unit_id="instance_id", cluster_id="cluster_id"
     )
     unknown = [judgement.strip().lower() for judgement in unknown_values]
-    rows = first_texts(people, predictions, model)
+    rows = select_first_texts(people, predictions, model)
     judgement = pl.col("text").str.strip_chars()
     is_unknown = judgement.str.to_lowercase().is_in(unknown) | (judgement == "")
     rows = rows.with_columns(
         said=pl.when(~is_unknown).then(judgement),
         reason=pl.when(pl.col("text").is_null())
-        .then(pl.lit(NO_ANSWER))
+        .then(pl.lit(NO_PREDICTION))
         .when(is_unknown)
         .then(pl.lit("not judged")),
     )
@@ -150,8 +150,11 @@ def _read_target_shares(
     judged_values = sorted(judgements.unique().to_list())
     confusion = None
     if matrix is not None:
-        confusion = read_matrix(
-            matrix, None, None, without="without a matrix the shares are those of the judgements"
+        confusion = read_confusion_matrix(
+            matrix,
+            None,
+            None,
+            alternative="without a matrix the shares are those of the judgements",
         )
         unmatched_values = [
             judged_value for judged_value in judged_values if judged_value not in confusion.groups
@@ -233,7 +236,7 @@ def _build_evidence(rows: pl.DataFrame, targets: _TargetShares) -> dict[str, pl.
     base_rows = rows.select("model", "unit_id", "cluster_id", "reason", "said", judged=code)
 
     def constants_column(value_index: int) -> pl.Expr:
-        row_values = constants(value_index, counts, targets.target_shares, exact=is_exact)
+        row_values = row_constants(value_index, counts, targets.target_shares, exact=is_exact)
         return pl.lit(row_values, dtype=pl.List(pl.Float64)).alias("constants")
 
     of_value = [
@@ -254,7 +257,7 @@ def _build_warnings(rows: pl.DataFrame, targets: _TargetShares, *, by_people: bo
             "--matrix FILE (true, labelled, count), or say --by-people if people judged."
         )
         return [] if by_people or not targets.values else [Caution(text)]
-    notes: list[str] = [*doubts_of(targets.matrix)]
+    notes: list[str] = [*caution_on_swapped_labels(targets.matrix)]
     for (model,), model_rows in rows.drop_nulls("said").group_by("model", maintain_order=True):
         share = np.array(
             [(model_rows["said"] == v).mean() for v in targets.values], dtype=np.float64
@@ -379,5 +382,5 @@ INFO = TaskInfo(
         ),
     ),
     defaults=("judged_share", "entropy", "distance"),
-    worse="the pictures for {0} are farther from the aim than those for {1}",
+    worse_phrase="the pictures for {0} are farther from the aim than those for {1}",
 )

@@ -24,9 +24,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from isolux.io.threads import quietly
-from isolux.stats.calibration import chance_of_gaps
-from isolux.stats.statistic import Chance, FloatArray, SumStatistic
+from isolux.io.threads import ignore_runtime_warnings
+from isolux.stats.calibration import noise_bias_of_gaps
+from isolux.stats.statistic import FloatArray, NoiseBias, SumStatistic
 
 _SEED, _REPLICATE_BLOCK = 7, 256
 _MIN_DETERMINANT = 1e-9
@@ -60,13 +60,15 @@ class _ShareSums:
         )
 
 
-def constants(value_index: int, counts: FloatArray, aim: FloatArray, *, exact: bool) -> list[float]:
+def row_constants(
+    value_index: int, counts: FloatArray, aim: FloatArray, *, exact: bool
+) -> list[float]:
     """List the constants of every row: 1, exact, the value's index, T's counts, the target."""
     return [1.0, float(exact), float(value_index), *counts.ravel().tolist(), *aim.tolist()]
 
 
 def _sum_columns(evidence: pl.DataFrame) -> FloatArray:
-    """Convert ``judged`` (index of the value, null: not judged) and ``constants`` to rows."""
+    """Convert ``judged`` (index of the value, null: not judged) and ``row_constants`` to rows."""
     if not evidence.height:
         return np.zeros((0, 6))
     row_values = np.array(evidence["constants"][0].to_list(), dtype=np.float64)
@@ -183,7 +185,7 @@ def _without_gaps(sums: FloatArray) -> FloatArray:
     return sums[..., : sums.shape[-1] - values]
 
 
-def _estimate_noise_bias(sums: FloatArray, squared_sums: FloatArray) -> Chance:
+def _estimate_noise_bias(sums: FloatArray, squared_sums: FloatArray) -> NoiseBias:
     """Estimate the upward bias of the distance from noise: of the pictures and of the matrix."""
     components, shares = _true_shares(_without_gaps(sums))
     a = shares.shape[-1]
@@ -194,10 +196,10 @@ def _estimate_noise_bias(sums: FloatArray, squared_sums: FloatArray) -> Chance:
     )[1]
     # The distance is half the sum of absolute gaps: gaps by 2, their variances by 4.
     gaps = np.abs(shares - components.aim) / 2.0
-    with quietly():
+    with ignore_runtime_warnings():
         shared_variance = np.nan_to_num(np.nanvar(replicate_shares, axis=1))
-    noise_bias = chance_of_gaps(gaps, noise / 4.0, np.ones(len(gaps)), shared_variance / 4.0)
-    return replace(noise_bias, skew=_skew(shares, np.sign(shares - components.aim)))
+    noise_bias = noise_bias_of_gaps(gaps, noise / 4.0, np.ones(len(gaps)), shared_variance / 4.0)
+    return replace(noise_bias, unit_skewness=_skew(shares, np.sign(shares - components.aim)))
 
 
 def _skew(shares: FloatArray, values: FloatArray) -> FloatArray:
@@ -228,7 +230,7 @@ def _build_statistic(function: Callable[[_ShareSums, FloatArray], FloatArray]) -
     return SumStatistic(
         _sum_columns,
         lambda sums: function(*_true_shares(sums)),
-        drawn=lambda sums, first: function(*_replicate_shares(sums, first)),
+        finish_replicates=lambda sums, first: function(*_replicate_shares(sums, first)),
     )
 
 
@@ -238,6 +240,6 @@ ENTROPY = _build_statistic(_entropy)
 DISTANCE = SumStatistic(
     _columns_with_gaps,
     lambda sums: _distance(*_true_shares(_without_gaps(sums))),
-    drawn=lambda sums, first: _distance(*_replicate_shares(_without_gaps(sums), first)),
-    chance=_estimate_noise_bias,
+    finish_replicates=lambda sums, first: _distance(*_replicate_shares(_without_gaps(sums), first)),
+    estimate_noise_bias=_estimate_noise_bias,
 )

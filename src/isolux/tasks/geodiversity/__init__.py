@@ -14,17 +14,17 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.statistic import FloatArray, RankStatistic, Weighted
-from isolux.tasks._scores import measured_info, read_metrics, score_rows, stack_scores
-from isolux.tasks._truth import values_of_truth
+from isolux.stats.statistic import FloatArray, RankStatistic, WeightedValue
+from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows, stack_scores
+from isolux.tasks._truth import list_truth_values
 from isolux.tasks.geodiversity.photos import (
-    doubts,
-    hits,
-    homes_told,
-    labels_of,
-    missing_told,
-    odd_incomes,
-    photos_at_home,
+    build_warnings,
+    caution_on_invalid_incomes,
+    caution_on_missing_predictions,
+    join_labels,
+    note_homes,
+    read_photos,
+    score_photos,
 )
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset, Scores
@@ -35,7 +35,7 @@ from isolux.vocabulary.tables import LABEL_PREDICTIONS, check, to_polars
 
 EVIDENCE = "geodiversity"
 """Name of the evidence table."""
-_PAPER = works.FAIRNESS_INDICATORS.at("section 3.2, metrics")
+_PAPER = works.FAIRNESS_INDICATORS.with_location("section 3.2, metrics")
 _VRIES = Reference(
     "dollarstreet-recognition",
     "De Vries, T., Misra, I., Wang, C., & van der Maaten, L. (2019). Does object recognition work "
@@ -52,7 +52,7 @@ def _household_columns(evidence: pl.DataFrame) -> FloatArray:
     return np.column_stack([home, evidence["hit"].to_numpy()])
 
 
-def _mean_over_homes(rows: FloatArray) -> Weighted:
+def _mean_over_homes(rows: FloatArray) -> WeightedValue:
     """Average hits within each home, then over homes: ``[m, 2] -> ([m, r] -> [r])``."""
     _, home, n = np.unique(rows[:, 0], return_inverse=True, return_counts=True)
     # A photo's weight is one over the number of its home's photos, so that each home counts once
@@ -181,27 +181,27 @@ def score(
             found=repr(top_k),
         )
     names = read_metrics(INFO, metrics) or INFO.defaults
-    photos = photos_at_home(dataset, target, unknown_values, household)
-    table = check(to_polars(predictions), LABEL_PREDICTIONS, where="predictions")
-    label_rows = labels_of(table, photos)
+    photos = read_photos(dataset, target, unknown_values, household)
+    table = check(to_polars(predictions), LABEL_PREDICTIONS, source="predictions")
+    label_rows = join_labels(table, photos)
     if prediction_map is not None:
         mapped_label = pl.col("label").replace_strict(
             dict(prediction_map), default=None, return_dtype=pl.String
         )
         label_rows = label_rows.with_columns(label=mapped_label)
-    _refuse_unmatched_labels(label_rows["label"], values_of_truth(dataset, target))
+    _refuse_unmatched_labels(label_rows["label"], list_truth_values(dataset, target))
     models = sorted(table["model"].unique()) or [model or "model"]
-    outcomes = hits(photos, label_rows, models, top_k)
+    outcomes = score_photos(photos, label_rows, models, top_k)
     rows = score_rows(outcomes, "geodiversity", "hit_rate", pl.col("hit"))
     return Scores(
         units=stack_scores([rows] if "hit_rate" in names else []),
-        info=measured_info(INFO, names),
+        info=restrict_task_info(INFO, names),
         evidence={EVIDENCE: outcomes},
         notes=(
-            *odd_incomes(dataset),
-            *doubts(outcomes, photos, label_rows, top_k),
-            *(() if "hit_rate" in names else missing_told(outcomes)),
-            *homes_told(outcomes),
+            *caution_on_invalid_incomes(dataset),
+            *build_warnings(outcomes, photos, label_rows, top_k),
+            *(() if "hit_rate" in names else caution_on_missing_predictions(outcomes)),
+            *note_homes(outcomes),
         ),
         task="geodiversity",
     )

@@ -20,7 +20,7 @@ _CAUTION_SHARE = 0.1  # of the photos, with fewer than top_k labels, or none
 _MIN_PHOTOS, _MIN_Z = 30, 3.0  # photos for the check, and standard deviations above chance
 
 
-def photos_at_home(
+def read_photos(
     dataset: Dataset, target: str | None, unknown_values: Collection[str], household: str | None
 ) -> pl.DataFrame:
     """Read the photos with their true labels and households, merging rows of one image."""
@@ -75,7 +75,7 @@ def _read_households(dataset: Dataset, household: str | None) -> pl.Series:
     return clusters
 
 
-def labels_of(table: pl.DataFrame, photos: pl.DataFrame) -> pl.DataFrame:
+def join_labels(table: pl.DataFrame, photos: pl.DataFrame) -> pl.DataFrame:
     """Join the predicted labels to the photos, under the row that represents each."""
     photo_by_instance = photos.select("photo", instance_id="unit_id")
     label_rows = table.join(photo_by_instance, on="instance_id", how="inner", maintain_order="left")
@@ -85,12 +85,12 @@ def labels_of(table: pl.DataFrame, photos: pl.DataFrame) -> pl.DataFrame:
         photos["unit_id"],
         n_matched=label_rows.height,
         expected="ids such as ",
-        where=None,
+        source=None,
     )
     return label_rows
 
 
-def hits(
+def score_photos(
     photos: pl.DataFrame, label_rows: pl.DataFrame, models: Sequence[str], top_k: int
 ) -> pl.DataFrame:
     """Score every photo for every model: 1 if one of the first labels is true of it."""
@@ -137,7 +137,7 @@ def hits(
     )
 
 
-def odd_incomes(dataset: Dataset) -> list[Caution]:
+def caution_on_invalid_incomes(dataset: Dataset) -> list[Caution]:
     """Caution where homes have an income of 0 or less, which bins treat as the lowest."""
     incomes = dataset.attributes.filter(pl.col("attribute") == "income")
     n_invalid = int((incomes["number"] <= 0).sum()) if "number" in incomes.columns else 0
@@ -149,7 +149,7 @@ def odd_incomes(dataset: Dataset) -> list[Caution]:
     return [Caution(text)] if n_invalid else []
 
 
-def missing_told(outcomes: pl.DataFrame) -> list[Caution]:
+def caution_on_missing_predictions(outcomes: pl.DataFrame) -> list[Caution]:
     """Caution where many photos have no prediction, if ``scores`` has no rows that say so."""
     notes = []
     for (model,), model_rows in outcomes.sort("model").group_by(["model"], maintain_order=True):
@@ -168,7 +168,7 @@ def missing_told(outcomes: pl.DataFrame) -> list[Caution]:
     return notes
 
 
-def doubts(
+def build_warnings(
     outcomes: pl.DataFrame, photos: pl.DataFrame, label_rows: pl.DataFrame, top_k: int
 ) -> list[Caution]:
     """Caution where labels are few, or no better than random ones."""
@@ -219,7 +219,7 @@ def _caution_on_chance_hits(
     return [Caution(text)] if is_chance else []
 
 
-def homes_told(outcomes: pl.DataFrame) -> list[str]:
+def note_homes(outcomes: pl.DataFrame) -> list[str]:
     """Note the number of homes and photos, and rows of one photo."""
     notes: list[str] = []
     first_model_rows = outcomes.filter(pl.col("model") == pl.col("model").first())

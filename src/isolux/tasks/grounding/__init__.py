@@ -15,19 +15,23 @@ from typing import Literal, Unpack
 
 import polars as pl
 
-from isolux.tasks._boxes.matching import Asked, chosen, settings_of
+from isolux.tasks._boxes.matching import ModelMatches, parse_box_settings, select_metrics
 from isolux.tasks._boxes.metrics import FACET
-from isolux.tasks._boxes.scoring import predictions_as_xywh
-from isolux.tasks._boxes.table import People
+from isolux.tasks._boxes.scoring import to_xywh_predictions
+from isolux.tasks._boxes.table import AnnotatedInstances
 from isolux.tasks._phrases.class_recalls import DEFAULTS, class_metrics
-from isolux.tasks._phrases.person_classes import notes_on_people, people_by_class, score_phrases
-from isolux.tasks._phrases.prompts import PhraseSettings, templates_of
+from isolux.tasks._phrases.person_classes import (
+    describe_people,
+    repeat_people_by_class,
+    score_phrases,
+)
+from isolux.tasks._phrases.prompts import PhraseSettings, read_templates
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.plugin_options import with_defaults
+from isolux.vocabulary.plugin_options import fill_defaults
 from isolux.vocabulary.tables import BOX_PREDICTIONS, check
 
-_FACET = replace(FACET, place="section 6.3.2, appendices A.4.2, A.5.1 and A.5.7, Table 15b")
+_FACET = replace(FACET, location="section 6.3.2, appendices A.4.2, A.5.1 and A.5.7, Table 15b")
 INFO = TaskInfo(
     predictions="outputs",
     title="Visual grounding",
@@ -48,7 +52,7 @@ def score(
     predictions: object,
     *,
     metrics: Sequence[str] = (),
-    images: Images = "one-of-every-class",
+    images: ImageSelection = "one-of-every-class",
     prompt: str | Sequence[str] = "Which region does the text {} describe?",
     **phrases: Unpack[PhraseSettings],
 ) -> Scores:
@@ -129,17 +133,17 @@ def score(
      ('b', None, 'several people of one class in the image'),
      ('c', 0.3, None)]
     """
-    options = with_defaults(PhraseSettings, phrases)
+    options = fill_defaults(PhraseSettings, phrases)
     # A phrase has one box: the highest-scoring one.
-    settings = settings_of(iou_thresholds=options["iou_thresholds"], max_detections=1)
-    names, templates = chosen(INFO, metrics, settings), templates_of(prompt)
-    people, exclusion_notes = leave_out(
-        people_by_class(dataset, options["target"], options["unknown_values"]), images
+    settings = parse_box_settings(iou_thresholds=options["iou_thresholds"], max_detections=1)
+    names, templates = select_metrics(INFO, metrics, settings), read_templates(prompt)
+    people, exclusion_notes = exclude_ambiguous_people(
+        repeat_people_by_class(dataset, options["target"], options["unknown_values"]), images
     )
-    frame = predictions_as_xywh(predictions, options["box_format"], people)
+    frame = to_xywh_predictions(predictions, options["box_format"], people)
     if "score" not in frame.columns:
         frame = frame.with_columns(score=pl.lit(1.0))
-    boxes = check(frame, BOX_PREDICTIONS, where="predictions")
+    boxes = check(frame, BOX_PREDICTIONS, source="predictions")
     scores, model_matches = score_phrases(
         "grounding", INFO, names, boxes, people, settings, templates, options
     )
@@ -147,19 +151,19 @@ def score(
         *exclusion_notes,
         *scores.notes,
         *_note_box_counts(model_matches),
-        *notes_on_people(people),
+        *describe_people(people),
     )
     return replace(scores, notes=notes)
 
 
-def _note_box_counts(model_matches: Sequence[Asked]) -> tuple[str, ...]:
+def _note_box_counts(model_matches: Sequence[ModelMatches]) -> tuple[str, ...]:
     """Count boxes beyond the highest-scoring one of a phrase, and phrases without a box."""
     notes = []
     for matches in model_matches:
-        model_phrase = f" of {matches.found.model}" if len(model_matches) > 1 else ""
+        model_phrase = f" of {matches.predictions.model}" if len(model_matches) > 1 else ""
         required_phrases = matches.people.rows.filter(pl.col("reason").is_null())
         required_phrases = required_phrases.select("image_id", label="class")
-        box_labels = matches.found.rows.select("image_id", "label").join(
+        box_labels = matches.predictions.rows.select("image_id", "label").join(
             required_phrases, on=["image_id", "label"], how="semi"
         )
         phrases = box_labels.unique()
@@ -180,15 +184,17 @@ def _note_box_counts(model_matches: Sequence[Asked]) -> tuple[str, ...]:
 
 # Where a phrase speaks of one person: which images grounding is judged in.
 
-Images = Literal["one-of-every-class", "one-of-class", "one-person"]
-_REASONS: dict[Images, str] = {
+ImageSelection = Literal["one-of-every-class", "one-of-class", "one-person"]
+_REASONS: dict[ImageSelection, str] = {
     "one-of-every-class": "several people of one class in the image",
     "one-of-class": "several people of the class in the image",
     "one-person": "several people in the image",
 }
 
 
-def leave_out(people: People, images: Images) -> tuple[People, tuple[str, ...]]:
+def exclude_ambiguous_people(
+    people: AnnotatedInstances, images: ImageSelection
+) -> tuple[AnnotatedInstances, tuple[str, ...]]:
     """Add the reason of people whose phrase is ambiguous, and count the images excluded."""
     rows = people.rows.with_columns(several=_is_ambiguous(images))
     reason = pl.coalesce(
@@ -198,7 +204,7 @@ def leave_out(people: People, images: Images) -> tuple[People, tuple[str, ...]]:
     return selected_people, _note_exclusions(rows, images)
 
 
-def _is_ambiguous(images: Images) -> pl.Expr:
+def _is_ambiguous(images: ImageSelection) -> pl.Expr:
     """Expression: whether a row's phrase may mean several people of its image."""
     if images == "one-person":
         return pl.col("unit_id").n_unique().over("image_id") > 1
@@ -206,7 +212,7 @@ def _is_ambiguous(images: Images) -> pl.Expr:
     return of_class if images == "one-of-class" else of_class.any().over("image_id")
 
 
-def _note_exclusions(rows: pl.DataFrame, images: Images) -> tuple[str, ...]:
+def _note_exclusions(rows: pl.DataFrame, images: ImageSelection) -> tuple[str, ...]:
     excluded_rows = rows.filter("several")
     total = rows["image_id"].n_unique()
     n_images, n_people = excluded_rows["image_id"].n_unique(), excluded_rows["unit_id"].n_unique()

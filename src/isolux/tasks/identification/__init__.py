@@ -15,10 +15,20 @@ from typing import Literal
 import polars as pl
 
 from isolux.tasks._embeddings.vectors import read_embeddings
-from isolux.tasks._scores import measured_info, read_metrics
-from isolux.tasks.identification.candidates import Candidates, Roles, roles_of, searched_by
-from isolux.tasks.identification.judging import Judged, agreement, judge, threshold_at_fpir
-from isolux.tasks.identification.listed import read_lists
+from isolux.tasks._scores import read_metrics, restrict_task_info
+from isolux.tasks.identification.candidates import (
+    Candidates,
+    SearchRoles,
+    read_roles,
+    search_gallery,
+)
+from isolux.tasks.identification.judging import (
+    SearchOutcomes,
+    check_agreement,
+    evaluate_searches,
+    threshold_at_fpir,
+)
+from isolux.tasks.identification.listed import read_candidate_lists
 from isolux.tasks.identification.metrics import (
     CANDIDATES,
     FNIR,
@@ -31,13 +41,13 @@ from isolux.tasks.identification.metrics import (
     REFERENCES,
 )
 from isolux.tasks.identification.rows import (
-    At,
-    Every,
-    candidates_table,
-    gallery_table,
-    notes_on,
-    rows_of_model,
-    thresholds_chosen,
+    ModelResults,
+    OperatingPoint,
+    build_candidates_table,
+    build_gallery_table,
+    build_notes,
+    build_score_rows,
+    describe_thresholds,
 )
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
@@ -46,7 +56,7 @@ from isolux.vocabulary.schema import to_polars
 
 INFO = TaskInfo(
     predictions="outputs",
-    one_by_one=False,
+    has_independent_scores=False,
     title="Identification",
     summary="Whether a person is found in a gallery of many, and who is found wrongly.",
     references=REFERENCES,
@@ -166,7 +176,7 @@ def score(
     ks = tuple(sorted(set(top_k)))
     _check_settings(fpir, threshold, threshold_on, (*ks, rank_limit or 1, candidates))
     requested = read_metrics(INFO, metrics)
-    roles = roles_of(
+    roles = read_roles(
         dataset, enrolled=enrolled, threshold_on=threshold_on, identity=identity, seed=seed
     )
     is_distance = smaller == "alike"
@@ -176,7 +186,7 @@ def score(
     similarity_threshold = -threshold if is_distance and threshold is not None else threshold
     model_results = []
     for model_candidates in lists:
-        outcomes = judge(model_candidates, roles)
+        outcomes = evaluate_searches(model_candidates, roles)
         operating_point = _build_operating_point(
             model_candidates, outcomes, roles, similarity_threshold, fpir, (ks, rank_limit)
         )
@@ -185,26 +195,28 @@ def score(
     agreement_notes = [
         note
         for model_result in model_results
-        for note in agreement(*model_result[:2], roles, turned=is_distance)
+        for note in check_agreement(*model_result[:2], roles, is_distance=is_distance)
     ]
     return Scores(
         units=pl.concat(
-            [rows_of_model(*model_result, roles, names) for model_result in model_results]
+            [build_score_rows(*model_result, roles, names) for model_result in model_results]
         ),
-        info=measured_info(INFO, names, cites=True),
+        info=restrict_task_info(INFO, names, cites=True),
         evidence={
             CANDIDATES: pl.concat(
-                [candidates_table(*model_result, roles) for model_result in model_results]
+                [build_candidates_table(*model_result, roles) for model_result in model_results]
             ),
-            GALLERY: pl.concat([gallery_table(model_result, roles) for model_result in lists]),
+            GALLERY: pl.concat(
+                [build_gallery_table(model_result, roles) for model_result in lists]
+            ),
         },
         notes=(
             *agreement_notes,
             *notes,
-            *notes_on(model_results, roles, fpir, similarity_threshold, turned=is_distance),
+            *build_notes(model_results, roles, fpir, similarity_threshold, is_distance=is_distance),
         ),
         task="identification",
-        chosen=thresholds_chosen(model_results, names, turned=is_distance),
+        task_choices=describe_thresholds(model_results, names, is_distance=is_distance),
     )
 
 
@@ -242,11 +254,11 @@ def _check_settings(
 
 
 def _read_candidates(
-    frame: pl.DataFrame, roles: Roles, length: int, model: str | None, *, is_distance: bool
+    frame: pl.DataFrame, roles: SearchRoles, length: int, model: str | None, *, is_distance: bool
 ) -> tuple[tuple[Candidates, ...], tuple[str, ...]]:
     """Search the gallery by embeddings, or read an engine's candidate lists."""
     if "embedding" not in frame.columns:
-        return read_lists(frame, roles, turned=is_distance, model=model), ()
+        return read_candidate_lists(frame, roles, is_distance=is_distance, model=model), ()
     if is_distance:
         raise SpecError(
             "embeddings are compared by their cosine, which is higher for who is more alike",
@@ -255,26 +267,28 @@ def _read_candidates(
         )
     embeddings, notes = read_embeddings(frame, roles.units["unit_id"], model=model)
     return tuple(
-        searched_by(model_embeddings, roles, length) for model_embeddings in embeddings
+        search_gallery(model_embeddings, roles, length) for model_embeddings in embeddings
     ), notes
 
 
 def _build_operating_point(
     candidates: Candidates,
-    outcomes: Judged,
-    roles: Roles,
+    outcomes: SearchOutcomes,
+    roles: SearchRoles,
     threshold: float | None,
     fpir: float,
     ranks: tuple[tuple[int, ...], int | None],
-) -> At:
+) -> OperatingPoint:
     """Set the ranks and the threshold at which one model is evaluated."""
     ks, requested_limit = ranks
     limit = max(candidates.length, 1) if requested_limit is None else requested_limit
-    n_enrolled = int(roles.enrolled.sum())
+    n_enrolled = int(roles.is_enrolled.sum())
     # A list cannot show ranks beyond its length, unless the gallery is smaller. In an all-to-all
     # search the gallery has the image itself, which its list never contains.
     for name, k in (("top_k", max(ks)), ("rank_limit", limit)):
-        if candidates.rows.height and min(k, n_enrolled) > candidates.length + int(roles.everyone):
+        if candidates.rows.height and min(k, n_enrolled) > candidates.length + int(
+            roles.is_all_to_all
+        ):
             raise SpecError(
                 f"{name} is beyond the candidate lists of {candidates.model!r}",
                 expected=f"a rank up to {candidates.length}, the length of the lists (of"
@@ -282,25 +296,32 @@ def _build_operating_point(
                 " --candidates)",
                 found=str(k),
             )
-    if not candidates.scored:
-        return At(ks, limit, math.nan, 0)
+    if not candidates.has_scores:
+        return OperatingPoint(ks, limit, math.nan, 0)
     if threshold is not None:
-        return At(ks, limit, threshold, 0)
-    return At(ks, limit, *threshold_at_fpir(outcomes, candidates, roles.setting, fpir))
+        return OperatingPoint(ks, limit, threshold, 0)
+    return OperatingPoint(
+        ks, limit, *threshold_at_fpir(outcomes, candidates, roles.is_threshold_sample, fpir)
+    )
 
 
 def _select_metrics(
-    requested: Sequence[str], model_results: Every, roles: Roles
+    requested: Sequence[str], model_results: ModelResults, roles: SearchRoles
 ) -> tuple[str, ...]:
     """Select the metrics that were requested, or all that can be measured."""
-    has_mated = any((outcomes.mated & ~roles.setting).any() for _, outcomes, _ in model_results)
-    has_nonmated = any((outcomes.other & ~roles.setting).any() for _, outcomes, _ in model_results)
+    has_mated = any(
+        (outcomes.is_mated & ~roles.is_threshold_sample).any() for _, outcomes, _ in model_results
+    )
+    has_nonmated = any(
+        (outcomes.is_nonmated & ~roles.is_threshold_sample).any()
+        for _, outcomes, _ in model_results
+    )
     has_threshold = not all(
         math.isnan(operating_point.threshold) for *_, operating_point in model_results
     )
     # Candidate lists do not show which enrolled images have no template.
-    has_templates = not roles.everyone and any(
-        candidates.of_embeddings for candidates, *_ in model_results
+    has_templates = not roles.is_all_to_all and any(
+        candidates.is_from_embeddings for candidates, *_ in model_results
     )
     none_enrolled = "no search is for a person who is enrolled"
     none_other = "no search is for a person who is not enrolled"

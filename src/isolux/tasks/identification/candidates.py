@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.tasks._embeddings.vectors import NO_PREDICTION, Embedded, nearest
-from isolux.tasks._threshold import having, part_to_set_on, shared_between
+from isolux.tasks._embeddings.vectors import NO_PREDICTION, ModelEmbeddings, find_nearest
+from isolux.tasks._threshold import caution_on_leakage, select_by_value, select_threshold_sample
 from isolux.tasks._truth import units_with_identity
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -20,31 +20,31 @@ Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Roles:
+class SearchRoles:
     """Units in the order of their ids, with the role of each.
 
     Parameters
     ----------
     units : polars.DataFrame
         ``unit_id, cluster_id, identity`` (null: unknown).
-    enrolled, searched : [n] bool
+    is_enrolled, is_searched : [n] bool
         Whose images are in the gallery, and whose are searched for in it.
-    setting : [n] bool
+    is_threshold_sample : [n] bool
         Those on whose searches the threshold is set and who are then not judged.
-    everyone : bool
+    is_all_to_all : bool
         Every image is searched for among all others, so that both parts are everyone's.
-    where : str
-        What ``setting`` are called.
+    sample_description : str
+        What ``is_threshold_sample`` are called.
     cautions : tuple of Caution
-        Of people on both sides of ``setting``.
+        Of people on both sides of ``is_threshold_sample``.
     """
 
     units: pl.DataFrame
-    enrolled: Flags
-    searched: Flags
-    setting: Flags
-    everyone: bool
-    where: str = ""
+    is_enrolled: Flags
+    is_searched: Flags
+    is_threshold_sample: Flags
+    is_all_to_all: bool
+    sample_description: str = ""
     cautions: tuple[Caution, ...] = ()
 
     @property
@@ -54,21 +54,21 @@ class Roles:
         return code.to_numpy().astype(np.int64)
 
 
-def roles_of(
+def read_roles(
     dataset: Dataset,
     *,
     enrolled: str | None,
     threshold_on: float | str | None,
     identity: str | None,
     seed: int,
-) -> Roles:
+) -> SearchRoles:
     """Read which units are enrolled, searched for, and used to set the threshold."""
     units = units_with_identity(dataset, identity).sort("unit_id")
     n = units.height
     all_units = np.ones(n, dtype=np.bool_)
     is_enrolled, is_searched = all_units, all_units
     if enrolled is not None and n:
-        is_enrolled, description = having(
+        is_enrolled, description = select_by_value(
             enrolled,
             dataset,
             units["unit_id"],
@@ -85,13 +85,15 @@ def roles_of(
                 where="enrolled",
             )
     if threshold_on is None or not n:
-        return Roles(units, is_enrolled, is_searched, np.zeros(n, dtype=np.bool_), enrolled is None)
+        return SearchRoles(
+            units, is_enrolled, is_searched, np.zeros(n, dtype=np.bool_), enrolled is None
+        )
     searched_units = units.filter(pl.Series(is_searched))
-    is_sample, description = part_to_set_on(threshold_on, dataset, searched_units, seed)
+    is_sample, description = select_threshold_sample(threshold_on, dataset, searched_units, seed)
     is_threshold_sample = np.zeros(n, dtype=np.bool_)
     is_threshold_sample[is_searched] = is_sample
-    shared = shared_between(dataset, searched_units, is_sample, description)
-    return Roles(
+    shared = caution_on_leakage(dataset, searched_units, is_sample, description)
+    return SearchRoles(
         units,
         is_enrolled,
         is_searched,
@@ -116,47 +118,49 @@ class Candidates:
     rows : polars.DataFrame
         ``probe, entry`` (row numbers of units), ``order`` (lower comes first; equal: a tie) and
         ``score`` (higher is more alike; null: the list has ranks alone).
-    state : polars.Series
+    search_failure : polars.Series
         String, ``[n]``: of each unit to be searched for, null where it was, else ``FAILED`` or
         ``MISSING`` (the file says nothing of it).
-    held : polars.Series
+    enrolment_failure : polars.Series
         The same of each unit to be enrolled; all null where nothing says it (a table of lists).
     length : int
         The most entries that a list holds.
-    of_embeddings : bool
+    is_from_embeddings : bool
         Whether lists were made of embeddings, which say of which images there is a template.
     notes : tuple of str
     """
 
     model: str
     rows: pl.DataFrame
-    state: pl.Series
-    held: pl.Series
+    search_failure: pl.Series
+    enrolment_failure: pl.Series
     length: int
-    of_embeddings: bool = False
+    is_from_embeddings: bool = False
     notes: tuple[str, ...] = ()
 
     @property
-    def scored(self) -> bool:
+    def has_scores(self) -> bool:
         """Whether candidates have scores, and not ranks alone."""
         return bool(self.rows["score"].null_count() == 0)
 
 
-def searched_by(embedded: Embedded, roles: Roles, length: int) -> Candidates:
+def search_gallery(embedded: ModelEmbeddings, roles: SearchRoles, length: int) -> Candidates:
     """Search the gallery for each image by the cosine of embeddings."""
-    from isolux.tasks._embeddings.kernels import inner
+    from isolux.tasks._embeddings.kernels import inner_products
 
-    is_known, has_vector = roles.person > 0, embedded.row >= 0
-    probes = np.flatnonzero(roles.searched & is_known & has_vector)
-    entries = np.flatnonzero(roles.enrolled & is_known & has_vector)
+    is_known, has_vector = roles.person > 0, embedded.row_index >= 0
+    probes = np.flatnonzero(roles.is_searched & is_known & has_vector)
+    entries = np.flatnonzero(roles.is_enrolled & is_known & has_vector)
     query_vectors, entry_vectors = (
         _take_vectors(embedded, unit_rows) for unit_rows in (probes, entries)
     )
     length = min(length, max(len(entries), 1))
-    neighbours = nearest(query_vectors, entry_vectors, length, query_key=probes, entry_key=entries)
+    neighbours = find_nearest(
+        query_vectors, entry_vectors, length, query_key=probes, entry_key=entries
+    )
     row, rank_index = np.nonzero(neighbours >= 0)
     entry = neighbours[row, rank_index]
-    score = inner(query_vectors, entry_vectors, row, entry) if len(row) else np.zeros(0)
+    score = inner_products(query_vectors, entry_vectors, row, entry) if len(row) else np.zeros(0)
     rows = pl.DataFrame(
         {
             "probe": probes[row].astype(np.uint32),
@@ -172,8 +176,10 @@ def searched_by(embedded: Embedded, roles: Roles, length: int) -> Candidates:
         .when(reason.is_not_null())
         .then(pl.lit(FAILED))
     ).to_series()
-    return Candidates(embedded.model, rows, state, state, length, of_embeddings=True)
+    return Candidates(embedded.model, rows, state, state, length, is_from_embeddings=True)
 
 
-def _take_vectors(embedded: Embedded, unit_rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return np.ascontiguousarray(embedded.vectors[embedded.row[unit_rows]])
+def _take_vectors(
+    embedded: ModelEmbeddings, unit_rows: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
+    return np.ascontiguousarray(embedded.vectors[embedded.row_index[unit_rows]])

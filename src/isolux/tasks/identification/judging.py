@@ -11,14 +11,14 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray
 from isolux.stats.verification import threshold_at_far
-from isolux.tasks.identification.candidates import FAILED, MISSING, Candidates, Roles
+from isolux.tasks.identification.candidates import FAILED, MISSING, Candidates, SearchRoles
 from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.notes import Caution
 
 Flags = npt.NDArray[np.bool_]
 
 
-class Why(Enum):
+class NullReason(Enum):
     """Why a score is null, in the words of the table ``scores``; ``code`` is its place from 1."""
 
     MATES_MISSING = "the person's enrolled images are not in the file"
@@ -34,39 +34,39 @@ class Why(Enum):
     @property
     def code(self) -> int:
         """Number of the reason, from 1; 0 means no reason."""
-        return list(Why).index(self) + 1
+        return list(NullReason).index(self) + 1
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class SearchOutcomes:
     """One row a unit; what does not apply to it is False, or infinite.
 
     Parameters
     ----------
-    mated, other : [n] bool
+    is_mated, is_nonmated : [n] bool
         Searches that count and whose person is enrolled, or is not; also those that a threshold
         is set on.
     rank : [n] float
         Place of the person among the people of the list, from 1; infinite: not in it.
-    own, best : [n] float
+    mate_score, best_other_score : [n] float
         Score of the person's best entry, and of the best of all other people; −infinite: none in
         the list.
-    failed : [n] bool
+    has_failed : [n] bool
         Searches of which no template could be made.
-    why : [n] int8
-        Why a search counts in neither kind, as a code of ``Why``; 0 where it does.
+    reason_code : [n] int8
+        Why a search counts in neither kind, as a code of ``NullReason``; 0 where it does.
     """
 
-    mated: Flags
-    other: Flags
+    is_mated: Flags
+    is_nonmated: Flags
     rank: FloatArray
-    own: FloatArray
-    best: FloatArray
-    failed: Flags
-    why: npt.NDArray[np.int8]
+    mate_score: FloatArray
+    best_other_score: FloatArray
+    has_failed: Flags
+    reason_code: npt.NDArray[np.int8]
 
 
-def judge(candidates: Candidates, roles: Roles) -> Judged:
+def evaluate_searches(candidates: Candidates, roles: SearchRoles) -> SearchOutcomes:
     """Evaluate the searches of one model."""
     n, person = roles.units.height, roles.person
     rank, mate_score, best_other_score = (
@@ -110,49 +110,56 @@ def _deduplicate_people(candidates: Candidates, person: npt.NDArray[np.int64]) -
 
 
 def _classify_searches(
-    candidates: Candidates, roles: Roles, values: tuple[FloatArray, FloatArray, FloatArray]
-) -> Judged:
+    candidates: Candidates, roles: SearchRoles, values: tuple[FloatArray, FloatArray, FloatArray]
+) -> SearchOutcomes:
     """Classify searches as mated, nonmated or not counted, with the reason."""
     n, person = roles.units.height, roles.person
-    is_absent = (candidates.held == MISSING).fill_null(value=False).to_numpy()
+    is_absent = (candidates.enrolment_failure == MISSING).fill_null(value=False).to_numpy()
     count = int(person.max(initial=0)) + 1
-    n_enrolled = np.bincount(person[roles.enrolled], minlength=count)
-    n_present = np.bincount(person[roles.enrolled & ~is_absent], minlength=count)
+    n_enrolled = np.bincount(person[roles.is_enrolled], minlength=count)
+    n_present = np.bincount(person[roles.is_enrolled & ~is_absent], minlength=count)
     # Where everyone is searched for among all others, an image is no mate of itself.
-    is_self_enrolled = (roles.enrolled & roles.searched).astype(np.int64)
+    is_self_enrolled = (roles.is_enrolled & roles.is_searched).astype(np.int64)
     self_present = is_self_enrolled * ~is_absent
     n_mates, n_present = n_enrolled[person] - is_self_enrolled, n_present[person] - self_present
     reason_code = np.zeros(n, dtype=np.int8)
     for mask, reason in (
-        ((n_mates > 0) & (n_present == 0), Why.MATES_MISSING),
-        (person == 0, Why.UNKNOWN),
-        ((candidates.state == MISSING).fill_null(value=False).to_numpy(), Why.MISSING),
-        (~roles.searched, Why.NOT_SEARCHED),
+        ((n_mates > 0) & (n_present == 0), NullReason.MATES_MISSING),
+        (person == 0, NullReason.UNKNOWN),
+        (
+            (candidates.search_failure == MISSING).fill_null(value=False).to_numpy(),
+            NullReason.MISSING,
+        ),
+        (~roles.is_searched, NullReason.NOT_SEARCHED),
     ):
         reason_code[mask] = reason.code
     is_counted = reason_code == 0
-    has_failed = roles.searched & (candidates.state == FAILED).fill_null(value=False).to_numpy()
-    return Judged(
+    has_failed = (
+        roles.is_searched & (candidates.search_failure == FAILED).fill_null(value=False).to_numpy()
+    )
+    return SearchOutcomes(
         is_counted & (n_mates > 0), is_counted & (n_mates == 0), *values, has_failed, reason_code
     )
 
 
 def threshold_at_fpir(
-    outcomes: Judged, candidates: Candidates, is_threshold_sample: Flags, fpir: float
+    outcomes: SearchOutcomes, candidates: Candidates, is_threshold_sample: Flags, fpir: float
 ) -> tuple[float, int]:
     """Find the lowest score at which at most ``fpir`` of the nonmated searches return anyone.
 
     Shapes: ``is_threshold_sample`` [n].
     """
     is_sample = (
-        outcomes.other & is_threshold_sample if is_threshold_sample.any() else outcomes.other
+        outcomes.is_nonmated & is_threshold_sample
+        if is_threshold_sample.any()
+        else outcomes.is_nonmated
     )
     n = int(is_sample.sum())
     # A rate of 1 in N needs N searches. 1 / .01 may exceed 100 in binary, hence the factor.
     if n < np.ceil(1.0 / fpir * (1.0 - 1e-12)):
         return float("nan"), n
     threshold, scores = (
-        threshold_at_far(outcomes.best[is_sample], fpir),
+        threshold_at_far(outcomes.best_other_score[is_sample], fpir),
         candidates.rows["score"].to_numpy(),
     )
     # Below the lists' lowest score nothing was returned, so a lower threshold cannot be observed.
@@ -163,23 +170,23 @@ _MIN_SEARCHES = 30  # mated searches below which the check is not made
 _MIN_Z, _MIN_SHIFT_HALF_SD = 3.0, 6.0
 _MIN_EQUAL_COSINE = 1.0 - 1e-6  # a cosine of two vectors that are equal in single precision
 _CAUTION_SHARE = 0.1
-Places = npt.NDArray[np.int64]
+PositionArray = npt.NDArray[np.int64]
 
 
-def agreement(
-    candidates: Candidates, outcomes: Judged, roles: Roles, *, turned: bool
+def check_agreement(
+    candidates: Candidates, outcomes: SearchOutcomes, roles: SearchRoles, *, is_distance: bool
 ) -> list[Caution]:
     """Caution where hits are no more frequent than by chance, or come from identical images."""
-    is_mated = outcomes.mated & ~outcomes.failed
+    is_mated = outcomes.is_mated & ~outcomes.has_failed
     n = int(is_mated.sum())
     if n < _MIN_SEARCHES:
         return []
     first = _first_candidates(candidates, roles.units.height)
     person = roles.person
-    entries = np.bincount(person[roles.enrolled], minlength=int(person.max(initial=0)) + 1)
-    is_self_enrolled = (roles.enrolled & roles.searched).astype(np.int64)
+    entries = np.bincount(person[roles.is_enrolled], minlength=int(person.max(initial=0)) + 1)
+    is_self_enrolled = (roles.is_enrolled & roles.is_searched).astype(np.int64)
     hit_probability = (entries[person] - is_self_enrolled) / max(
-        int(roles.enrolled.sum()) - int(is_self_enrolled.any()), 1
+        int(roles.is_enrolled.sum()) - int(is_self_enrolled.any()), 1
     )
     hits = int((outcomes.rank[is_mated] == 1.0).sum())
     expected = float(hit_probability[is_mated].sum())
@@ -191,7 +198,7 @@ def agreement(
         return _caution_on_same_images(candidates, roles, is_mated)
     question = (
         "Is larger more alike? Leave --smaller alike out."
-        if turned
+        if is_distance
         else "Are they of these people? Is smaller more alike: --smaller alike (smaller='alike')?"
     )
     return [
@@ -202,7 +209,7 @@ def agreement(
     ]
 
 
-def _first_candidates(candidates: Candidates, n: int) -> Places:
+def _first_candidates(candidates: Candidates, n: int) -> PositionArray:
     """Return the row of each search's first candidate; −1: none."""
     first = np.full(n, -1, dtype=np.int64)
     rows = candidates.rows.sort("probe", "order", "entry").unique(
@@ -213,7 +220,11 @@ def _first_candidates(candidates: Candidates, n: int) -> Places:
 
 
 def _refuse_shifted_rows(
-    model: str, first: Places, person: Places, is_mated: npt.NDArray[np.bool_], hits: int
+    model: str,
+    first: PositionArray,
+    person: PositionArray,
+    is_mated: npt.NDArray[np.bool_],
+    hits: int,
 ) -> None:
     """Refuse predictions that fit the people of an adjacent row far better than their own."""
     searches = np.flatnonzero(is_mated & (first >= 0))
@@ -236,10 +247,10 @@ def _refuse_shifted_rows(
 
 
 def _caution_on_same_images(
-    candidates: Candidates, roles: Roles, is_mated: npt.NDArray[np.bool_]
+    candidates: Candidates, roles: SearchRoles, is_mated: npt.NDArray[np.bool_]
 ) -> list[Caution]:
     """Caution where many searches match an identical embedding of the same person."""
-    if not candidates.of_embeddings:  # an engine's scores may have an upper limit
+    if not candidates.is_from_embeddings:  # an engine's scores may have an upper limit
         return []
     probe, entry = (candidates.rows[c].to_numpy() for c in ("probe", "entry"))
     person, score = roles.person, candidates.rows["score"].to_numpy()

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from isolux.tasks._ids import format_ids, refuse_no_match, require_columns
-from isolux.tasks.identification.candidates import FAILED, MISSING, Candidates, Roles
-from isolux.vocabulary.errors import SpecError, TableError, place
+from isolux.tasks.identification.candidates import FAILED, MISSING, Candidates, SearchRoles
+from isolux.vocabulary.errors import SpecError, TableError, format_location
 from isolux.vocabulary.notes import Caution
 
 _SOURCE = "predictions"
@@ -19,14 +19,14 @@ _RELATIVE_TOLERANCE = 1e-9
 """Scores that rise down a list by less are rounding."""
 
 
-def read_lists(
-    frame: pl.DataFrame, roles: Roles, *, turned: bool, model: str | None
+def read_candidate_lists(
+    frame: pl.DataFrame, roles: SearchRoles, *, is_distance: bool, model: str | None
 ) -> tuple[Candidates, ...]:
     """Read each model's candidate lists."""
-    rows, ids = _check_rows(frame, is_distance=turned), roles.units["unit_id"]
+    rows, ids = _check_rows(frame, is_distance=is_distance), roles.units["unit_id"]
     candidate_ids = rows["other_id"].drop_nulls()
     if (
-        roles.everyone
+        roles.is_all_to_all
         and len(candidate_ids)
         and not candidate_ids.is_in(rows["instance_id"].implode()).any()
     ):
@@ -40,7 +40,7 @@ def read_lists(
         pl.col(column).cast(pl.Enum(ids), strict=False).to_physical().cast(pl.UInt32).alias(name)
         for column, name in (("instance_id", "probe"), ("other_id", "entry"))
     )
-    searched_rows = pl.Series(np.flatnonzero(roles.searched), dtype=pl.UInt32)
+    searched_rows = pl.Series(np.flatnonzero(roles.is_searched), dtype=pl.UInt32)
     known_rows = indexed_rows.with_columns(
         known=pl.col("probe").is_not_null(),
         ours=pl.col("probe").is_in(searched_rows.implode()).fill_null(value=False),
@@ -69,7 +69,7 @@ def _check_rows(frame: pl.DataFrame, *, is_distance: bool) -> pl.DataFrame:
                 f"the {name} of a candidate is a number",
                 expected="numbers",
                 found=str(frame.schema[name]),
-                where=place(_SOURCE, column=name),
+                where=format_location(_SOURCE, column=name),
             )
     sign = -1.0 if is_distance else 1.0
     rows = frame.select(
@@ -108,7 +108,7 @@ def _check_rows(frame: pl.DataFrame, *, is_distance: bool) -> pl.DataFrame:
                 found=_describe_row(
                     invalid_rows.with_columns(score=sign * pl.col("score")).row(0, named=True)
                 ),
-                where=place(_SOURCE, int(invalid_rows["line"][0])),
+                where=format_location(_SOURCE, int(invalid_rows["line"][0])),
                 hint=_RANK_HINT
                 if expected == _RANKS and (invalid_rows["rank"] == 0).any()
                 else None,
@@ -135,10 +135,10 @@ def _describe_row(row: dict[str, Any]) -> str:
 _NULL_NUMBER = pl.lit(None, dtype=pl.Float64)
 
 
-def _refuse_candidates(rows: pl.DataFrame, roles: Roles) -> None:
+def _refuse_candidates(rows: pl.DataFrame, roles: SearchRoles) -> None:
     """Refuse candidates that are unknown or not enrolled."""
     candidate_rows = rows.filter(pl.col("other_id").is_not_null())
-    enrolled = pl.Series(np.flatnonzero(roles.enrolled), dtype=pl.UInt32).implode()
+    enrolled = pl.Series(np.flatnonzero(roles.is_enrolled), dtype=pl.UInt32).implode()
     swap_hint = "are the two columns swapped?" if not rows["ours"].any() else None
     for is_invalid, problem, expected, hint in (
         (
@@ -165,7 +165,7 @@ def _refuse_candidates(rows: pl.DataFrame, roles: Roles) -> None:
             )
 
 
-def _model_candidates(name: str, rows: pl.DataFrame, roles: Roles) -> Candidates:
+def _model_candidates(name: str, rows: pl.DataFrame, roles: SearchRoles) -> Candidates:
     """Build one model's candidate lists from its rows."""
     n, search_rows = roles.units.height, rows.filter("ours")
     notes = []
@@ -188,7 +188,7 @@ def _model_candidates(name: str, rows: pl.DataFrame, roles: Roles) -> Candidates
             f"{duplicates.height:,} row(s) list a candidate twice in one search",
             expected="each candidate once in each list",
             found=f"{duplicates['other_id'][0]!r} for {duplicates['instance_id'][0]!r}",
-            where=place(_SOURCE, int(duplicates["line"][0])),
+            where=format_location(_SOURCE, int(duplicates["line"][0])),
         )
     lists = _order_candidates(candidate_rows, name)
     notes += [] if candidate_rows["rank"].null_count() else _note_ties(lists, name)
@@ -212,10 +212,10 @@ def _model_candidates(name: str, rows: pl.DataFrame, roles: Roles) -> Candidates
 
 
 def _caution_on_absent_searches(
-    search_rows: pl.DataFrame, roles: Roles, model: str
+    search_rows: pl.DataFrame, roles: SearchRoles, model: str
 ) -> list[Caution]:
     """Caution where many searches have no row, as if lists had been cut at a score."""
-    n = int(roles.searched.sum())
+    n = int(roles.is_searched.sum())
     absent = n - search_rows["probe"].n_unique()
     text = (
         f"{absent:,} of {n:,} searches have no row in the lists of {model!r}. A search that "
@@ -261,7 +261,7 @@ def _refuse_rank_gaps(candidate_rows: pl.DataFrame) -> None:
             expected="ranks 1, 2, 3, … of each list, without a hole",
             found=f"rank {row['rank']:.0f} in the list of {row['instance_id']!r}, and fewer"
             " candidates up to there",
-            where=place(_SOURCE, int(row["line"])),
+            where=format_location(_SOURCE, int(row["line"])),
             hint="were candidates cut from the lists, or does the engine count from 2?",
         )
 
@@ -276,7 +276,7 @@ def _order_candidates(candidate_rows: pl.DataFrame, model: str) -> pl.DataFrame:
                 expected=f"a {column} for every candidate, or for none",
                 found=f"{candidate_rows[column].null_count():,} of {candidate_rows.height:,}"
                 " without",
-                where=place(_SOURCE, column=column),
+                where=format_location(_SOURCE, column=column),
             )
     # Lower comes first in both cases; equal values are a tie.
     order = pl.col("rank") if has_column["rank"] else -pl.col("score")
@@ -293,7 +293,7 @@ def _order_candidates(candidate_rows: pl.DataFrame, model: str) -> pl.DataFrame:
                 " rank",
                 expected="scores that fall as ranks rise",
                 found=f"in the list of {rising_rows['instance_id'][0]!r}",
-                where=place(_SOURCE, int(rising_rows["line"][0])),
+                where=format_location(_SOURCE, int(rising_rows["line"][0])),
                 hint="are scores distances? --smaller alike (smaller='alike')",
             )
     return rows.select("probe", "entry", "order", "score")

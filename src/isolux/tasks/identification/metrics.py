@@ -48,7 +48,7 @@ METRICS = (
         "among the first k people found, at any score.",
         direction="higher",
         reference=NIST,
-        at="at rank",
+        threshold_words="at rank",
     ),
     _share(
         name=FPIR,

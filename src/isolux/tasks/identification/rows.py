@@ -13,9 +13,9 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._scores import score_rows, stack_scores
-from isolux.tasks._threshold import other_rates, out_of_reach
-from isolux.tasks.identification.candidates import FAILED, MISSING, Candidates, Roles
-from isolux.tasks.identification.judging import Judged, Why
+from isolux.tasks._threshold import caution_on_constant_outcome, caution_on_rate_difference
+from isolux.tasks.identification.candidates import FAILED, MISSING, Candidates, SearchRoles
+from isolux.tasks.identification.judging import NullReason, SearchOutcomes
 from isolux.tasks.identification.metrics import AT_THRESHOLD, FNIR, FPIR, FTA, FTE, HIT
 from isolux.vocabulary.notes import Caution
 
@@ -23,27 +23,28 @@ Codes = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class OperatingPoint:
     """Ranks, rank limit and threshold (NaN: none) at which one model is evaluated.
 
-    ``set_on`` is the number of nonmated searches that set the threshold; 0: it was given.
+    ``n_threshold_searches`` is the number of nonmated searches that set the threshold; 0: it was
+    given.
     """
 
     ranks: tuple[int, ...]
-    limit: int
+    rank_limit: int
     threshold: float
-    set_on: int
+    n_threshold_searches: int
 
 
-def rows_of_model(
+def build_score_rows(
     candidates: Candidates,
-    outcomes: Judged,
-    operating_point: At,
-    roles: Roles,
+    outcomes: SearchOutcomes,
+    operating_point: OperatingPoint,
+    roles: SearchRoles,
     names: Sequence[str],
 ) -> pl.DataFrame:
     """Build one model's rows of the table ``scores``."""
-    words = pl.Series([None, *(null_reason.value for null_reason in Why)], dtype=pl.String)
+    words = pl.Series([None, *(null_reason.value for null_reason in NullReason)], dtype=pl.String)
     return stack_scores(
         [
             score_rows(
@@ -63,24 +64,30 @@ def rows_of_model(
 
 
 def _metric_values(
-    candidates: Candidates, outcomes: Judged, operating_point: At, roles: Roles
+    candidates: Candidates,
+    outcomes: SearchOutcomes,
+    operating_point: OperatingPoint,
+    roles: SearchRoles,
 ) -> Iterator[tuple[str, float | None, npt.NDArray[np.bool_], Codes]]:
     """Yield each metric's name, rank, values and reason codes, all ``[n]``."""
     search_code = np.where(
-        (outcomes.why == 0) & roles.setting, Why.SET_ON.code, outcomes.why
+        (outcomes.reason_code == 0) & roles.is_threshold_sample,
+        NullReason.SET_ON.code,
+        outcomes.reason_code,
     ).astype(np.int8)
     mated_code = np.where(
-        (search_code == 0) & ~outcomes.mated, Why.NOT_ENROLLED.code, search_code
+        (search_code == 0) & ~outcomes.is_mated, NullReason.NOT_ENROLLED.code, search_code
     ).astype(np.int8)
     nonmated_code = np.where(
-        (search_code == 0) & ~outcomes.other, Why.ENROLLED.code, search_code
+        (search_code == 0) & ~outcomes.is_nonmated, NullReason.ENROLLED.code, search_code
     ).astype(np.int8)
     for k in operating_point.ranks:
         yield HIT, float(k), outcomes.rank <= k, mated_code
     # At or above the threshold is returned, as in NIST's reports (docs/methods/biometrics.md).
-    is_returned = outcomes.best >= operating_point.threshold
+    is_returned = outcomes.best_other_score >= operating_point.threshold
     is_missed = ~(
-        (outcomes.rank <= operating_point.limit) & (outcomes.own >= operating_point.threshold)
+        (outcomes.rank <= operating_point.rank_limit)
+        & (outcomes.mate_score >= operating_point.threshold)
     )
     for name, is_hit, base_code in (
         (FPIR, is_returned, nonmated_code),
@@ -88,21 +95,24 @@ def _metric_values(
     ):
         has_no_threshold = math.isnan(operating_point.threshold)
         reason_code = np.where(
-            (base_code == 0) & has_no_threshold, Why.NO_THRESHOLD.code, base_code
+            (base_code == 0) & has_no_threshold, NullReason.NO_THRESHOLD.code, base_code
         ).astype(np.int8)
         yield name, None, is_hit, reason_code
     for name, state, is_member, exclusion_reason in (
-        (FTA, candidates.state, roles.searched, Why.NOT_SEARCHED),
-        (FTE, candidates.held, roles.enrolled, Why.NOT_TO_BE_ENROLLED),
+        (FTA, candidates.search_failure, roles.is_searched, NullReason.NOT_SEARCHED),
+        (FTE, candidates.enrolment_failure, roles.is_enrolled, NullReason.NOT_TO_BE_ENROLLED),
     ):
         is_absent = (state == MISSING).fill_null(value=False).to_numpy()
-        reason_code = np.where(is_absent, Why.MISSING.code, 0)
+        reason_code = np.where(is_absent, NullReason.MISSING.code, 0)
         reason_code = np.where(is_member, reason_code, exclusion_reason.code).astype(np.int8)
         yield name, None, (state == FAILED).fill_null(value=False).to_numpy(), reason_code
 
 
-def candidates_table(
-    candidates: Candidates, outcomes: Judged, operating_point: At, roles: Roles
+def build_candidates_table(
+    candidates: Candidates,
+    outcomes: SearchOutcomes,
+    operating_point: OperatingPoint,
+    roles: SearchRoles,
 ) -> pl.DataFrame:
     """Build the evidence ``candidates``: one row a search, with the other people of its list."""
     ids, person = roles.units["unit_id"], roles.person
@@ -115,9 +125,9 @@ def candidates_table(
         .agg("other_id", "similarity")
     )
     rows = roles.units.select("unit_id", "cluster_id").with_columns(
-        pl.Series("mated", outcomes.mated),
-        pl.Series("counts", (outcomes.why == 0) & ~roles.setting),
-        pl.Series("failed", outcomes.failed),
+        pl.Series("mated", outcomes.is_mated),
+        pl.Series("counts", (outcomes.reason_code == 0) & ~roles.is_threshold_sample),
+        pl.Series("failed", outcomes.has_failed),
         pl.int_range(pl.len(), dtype=pl.UInt32).alias("probe"),
         model=pl.lit(candidates.model),
         threshold=pl.lit(
@@ -125,7 +135,7 @@ def candidates_table(
             dtype=pl.Float64,
         ),
     )
-    rows = rows.filter(pl.Series(roles.searched)).join(
+    rows = rows.filter(pl.Series(roles.is_searched)).join(
         lists, on="probe", how="left", maintain_order="left"
     )
     return rows.select(
@@ -140,7 +150,7 @@ def candidates_table(
     )
 
 
-def gallery_table(candidates: Candidates, roles: Roles) -> pl.DataFrame:
+def build_gallery_table(candidates: Candidates, roles: SearchRoles) -> pl.DataFrame:
     """Build the evidence ``gallery``: one row an enrolled image."""
     enrolment_failure = pl.col("held")
     template = (
@@ -149,10 +159,10 @@ def gallery_table(candidates: Candidates, roles: Roles) -> pl.DataFrame:
         .when(enrolment_failure == FAILED)
         .then(False)  # noqa: FBT003
     )
-    is_from_embeddings = pl.lit(candidates.of_embeddings)
+    is_from_embeddings = pl.lit(candidates.is_from_embeddings)
     return (
-        roles.units.with_columns(candidates.held.alias("held"))
-        .filter(pl.Series(roles.enrolled))
+        roles.units.with_columns(candidates.enrolment_failure.alias("held"))
+        .filter(pl.Series(roles.is_enrolled))
         .select(
             pl.lit(candidates.model).alias("model"),
             "unit_id",
@@ -163,14 +173,14 @@ def gallery_table(candidates: Candidates, roles: Roles) -> pl.DataFrame:
 
 
 _CAUTION_SHARE = 0.1  # of the gallery's images, unknown or missing
-Every = Sequence[tuple[Candidates, Judged, At]]
+ModelResults = Sequence[tuple[Candidates, SearchOutcomes, OperatingPoint]]
 
 
-def thresholds_chosen(
-    model_results: Every, names: Sequence[str], *, turned: bool
+def describe_thresholds(
+    model_results: ModelResults, names: Sequence[str], *, is_distance: bool
 ) -> dict[str, Any]:
     """Record each model's threshold, for sentences and for ``audit.json``."""
-    sign = -1.0 if turned else 1.0
+    sign = -1.0 if is_distance else 1.0
     threshold_by_model = {
         candidates.model: sign * operating_point.threshold
         for candidates, _, operating_point in model_results
@@ -190,23 +200,23 @@ def thresholds_chosen(
     }
 
 
-def notes_on(
-    model_results: Every,
-    roles: Roles,
+def build_notes(
+    model_results: ModelResults,
+    roles: SearchRoles,
     fpir: float,
     similarity_threshold: float | None,
     *,
-    turned: bool,
+    is_distance: bool,
 ) -> list[str]:
     """Describe the gallery, the number of searches and the thresholds."""
     notes: list[str] = [*roles.cautions, *_describe_gallery(roles)]
     has_several_models = len(model_results) > 1
     for candidates, outcomes, operating_point in model_results:
         prefix = f"{candidates.model}: " if has_several_models else ""
-        is_counted = ~roles.setting
+        is_counted = ~roles.is_threshold_sample
         n_mated, n_nonmated = (
-            int((outcomes.mated & is_counted).sum()),
-            int((outcomes.other & is_counted).sum()),
+            int((outcomes.is_mated & is_counted).sum()),
+            int((outcomes.is_nonmated & is_counted).sum()),
         )
         notes += [*candidates.notes, *_describe_failures(candidates, outcomes, roles, prefix)]
         notes.append(
@@ -222,19 +232,19 @@ def notes_on(
             roles,
             prefix,
             (fpir, similarity_threshold),
-            is_distance=turned,
+            is_distance=is_distance,
         )
     return notes
 
 
-def _describe_gallery(roles: Roles) -> list[str]:
+def _describe_gallery(roles: SearchRoles) -> list[str]:
     """Count the gallery's images and people; caution where many are unknown."""
-    n_entries, is_known = int(roles.enrolled.sum()), roles.enrolled & (roles.person > 0)
+    n_entries, is_known = int(roles.is_enrolled.sum()), roles.is_enrolled & (roles.person > 0)
     if not n_entries:
         return []
     n_people = len(np.unique(roles.person[is_known]))
     text = f"The gallery holds {n_entries:,} images of {n_people:,} people"
-    if roles.everyone:
+    if roles.is_all_to_all:
         text += "; each is searched for among all others (--enrolled names a gallery)"
     notes = [f"{text}."]
     n_unknown = n_entries - int(is_known.sum())
@@ -251,18 +261,22 @@ def _describe_gallery(roles: Roles) -> list[str]:
 
 
 def _describe_failures(
-    candidates: Candidates, outcomes: Judged, roles: Roles, prefix: str
+    candidates: Candidates, outcomes: SearchOutcomes, roles: SearchRoles, prefix: str
 ) -> list[str]:
     """Count images without a template or a row, searched for and enrolled."""
-    enrolment_failure = candidates.held.filter(pl.Series(roles.enrolled & (not roles.everyone)))
-    n_entries, n_failed_searches = int(roles.enrolled.sum()), int(outcomes.failed.sum())
+    enrolment_failure = candidates.enrolment_failure.filter(
+        pl.Series(roles.is_enrolled & (not roles.is_all_to_all))
+    )
+    n_entries, n_failed_searches = int(roles.is_enrolled.sum()), int(outcomes.has_failed.sum())
     n_failed_entries, n_absent = (
         int((enrolment_failure == FAILED).sum()),
         int((enrolment_failure == MISSING).sum()),
     )
     notes: list[str] = []
     if n_failed_searches:
-        n_searched = int((roles.searched & (outcomes.why != Why.MISSING.code)).sum())
+        n_searched = int(
+            (roles.is_searched & (outcomes.reason_code != NullReason.MISSING.code)).sum()
+        )
         notes.append(
             f"{prefix}No template could be made from {n_failed_searches:,} of {n_searched:,}"
             " images to be searched "
@@ -305,9 +319,9 @@ def _format_threshold(scores: FloatArray, threshold: float, sign: float) -> str:
 
 def _describe_threshold(
     candidates: Candidates,
-    outcomes: Judged,
-    operating_point: At,
-    roles: Roles,
+    outcomes: SearchOutcomes,
+    operating_point: OperatingPoint,
+    roles: SearchRoles,
     prefix: str,
     rate_and_threshold: tuple[float, float | None],
     *,
@@ -316,47 +330,51 @@ def _describe_threshold(
     """Describe where a model's threshold comes from; caution where it is out of range."""
     fpir, similarity_threshold = rate_and_threshold
     sign, scores = -1.0 if is_distance else 1.0, candidates.rows["score"].to_numpy()
-    if not candidates.scored:
+    if not candidates.has_scores:
         return [f"{prefix}Lists have ranks and no scores: nothing is measured at a threshold."]
     if similarity_threshold is not None:
         return list(
-            out_of_reach(
+            caution_on_constant_outcome(
                 candidates.model,
                 sign * scores,
                 sign * similarity_threshold,
-                falling=is_distance,
-                none="no candidate is returned",
-                every="every candidate is returned",
+                passes_below=is_distance,
+                none_phrase="no candidate is returned",
+                all_phrase="every candidate is returned",
             )
         )
     if math.isnan(operating_point.threshold):
         n_required = math.ceil(1.0 / fpir * (1.0 - 1e-12))
         missing_text = (
-            f"{prefix}{operating_point.set_on:,} searches for people who are not enrolled; a"
-            " threshold at a false"
+            f"{prefix}{operating_point.n_threshold_searches:,} searches for people who are not"
+            " enrolled; a threshold at a false"
             f" positive identification rate of {fpir:g} needs {n_required:,}, so nothing was"
             " measured"
             " at a threshold."
         )
-        return [missing_text] if outcomes.other.any() else []  # a closed set has a note already
+        return (
+            [missing_text] if outcomes.is_nonmated.any() else []
+        )  # a closed set has a note already
     sample_phrase = (
-        f"on {roles.where}, who are not judged" if roles.where else "on those who are judged"
+        f"on {roles.sample_description}, who are not judged"
+        if roles.sample_description
+        else "on those who are judged"
     )
     text = (
         f"{prefix}A candidate is returned from a score of"
         f" {_format_threshold(scores, operating_point.threshold, sign)}: at"
-        f" most {100 * fpir:g} % of {operating_point.set_on:,} searches for people who are not"
-        " enrolled then"
+        f" most {100 * fpir:g} % of {operating_point.n_threshold_searches:,} searches for people"
+        " who are not enrolled then"
         f" return anyone. It was set {sample_phrase}."
     )
     notes: list[str] = [text]
-    if roles.where:
-        is_nonmated = outcomes.other
-        notes += other_rates(
-            outcomes.best[is_nonmated] >= operating_point.threshold,
-            roles.setting[is_nonmated],
-            where=roles.where,
-            what="searches for people who are not enrolled",
+    if roles.sample_description:
+        is_nonmated = outcomes.is_nonmated
+        notes += caution_on_rate_difference(
+            outcomes.best_other_score[is_nonmated] >= operating_point.threshold,
+            roles.is_threshold_sample[is_nonmated],
+            source=roles.sample_description,
+            subject="searches for people who are not enrolled",
             model=candidates.model,
         )
     if len(scores) and operating_point.threshold <= float(scores.min()):

@@ -19,32 +19,32 @@ from isolux.geometry.keypoints import correct_keypoints, normalised_distance, pc
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.evidence import (
     AVERAGE_PRECISION,
-    IN_GROUP,
+    IN_GROUP_METRICS,
     PRECISION_BY_SIZE,
-    evidence_tables,
+    build_evidence_tables,
 )
 from isolux.tasks._boxes.matching import (
-    Asked,
-    chosen,
-    measured,
-    rows_of,
+    ModelMatches,
+    measured_task_info,
+    parse_box_settings,
+    person_score_rows,
     score_rows,
-    settings_of,
+    select_metrics,
 )
 from isolux.tasks._boxes.metrics import COCO, FHIBE, HOIEM, KEYPOINTS, PCK, RECALL_BY_SIZE
-from isolux.tasks._boxes.scoring import ask_models, notes_of
+from isolux.tasks._boxes.scoring import build_matching_notes, match_models
 from isolux.tasks._boxes.settings import MatchSettings
-from isolux.tasks._boxes.table import People, read_people
+from isolux.tasks._boxes.table import AnnotatedInstances, read_people
 from isolux.tasks._scores import read_metrics, stack_scores
 from isolux.tasks.keypoints.poses import (
     NO_POINTS,
     SCALES,
-    Assigned,
-    Poses,
-    assign,
-    pose_pairs,
-    poses_of,
-    scale_of,
+    AnnotatedPoses,
+    PoseAssignment,
+    assign_poses,
+    find_pose_pairs,
+    measure_scale,
+    read_poses,
 )
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
@@ -71,7 +71,7 @@ INFO = TaskInfo(
         *RECALL_BY_SIZE[1:],  # COCO has no small ones: none of its small people has keypoints
         *AVERAGE_PRECISION,
         *PRECISION_BY_SIZE[1:],
-        *IN_GROUP,
+        *IN_GROUP_METRICS,
     ),
     defaults=("average_recall", "oks", "pck"),
 )
@@ -178,20 +178,22 @@ def score(
     >>> scores.units.select("metric", "threshold", pl.col("value").round(3)).rows()
     [('oks', None, 0.43), ('pck', 0.5, 0.5)]
     """
-    settings = settings_of(**box)
+    settings = parse_box_settings(**box)
     _check_settings(fractions, lowest_oks, area_of_box)
-    names = chosen(INFO, metrics, settings)
-    people = read_people(dataset, person_class=person_class, by_class=False, lacking=NO_POINTS)
-    poses = poses_of(people, sigmas, 1.0 if area_of_box is None else area_of_box)
-    scale_px = scale_of(people, scale)
+    names = select_metrics(INFO, metrics, settings)
+    people = read_people(
+        dataset, person_class=person_class, by_class=False, missing_by_reason=NO_POINTS
+    )
+    poses = read_poses(people, sigmas, 1.0 if area_of_box is None else area_of_box)
+    scale_px = measure_scale(people, scale)
     # Pairs are found once, at the lowest similarity that any metric needs.
-    min_similarity = min(lowest_oks, settings.lowest_iou)
-    model_matches, cautions, notes = ask_models(
+    min_similarity = min(lowest_oks, settings.min_iou)
+    model_matches, cautions, notes = match_models(
         predictions,
         KEYPOINT_PREDICTIONS,
         people,
         settings,
-        partial(pose_pairs, poses=poses, lowest_oks=min_similarity),
+        partial(find_pose_pairs, poses=poses, lowest_oks=min_similarity),
     )
     is_named = bool(set(read_metrics(INFO, metrics)) & set(_SCALED_METRICS))
     names, scale_notes = _drop_unscaled_metrics(names, scale_px, scale, is_named=is_named)
@@ -202,7 +204,7 @@ def score(
         for rows in _model_rows(
             matches,
             poses,
-            assign(matches, poses, lowest_oks),
+            assign_poses(matches, poses, lowest_oks),
             scale_lengths,
             sorted_fractions,
             names,
@@ -210,20 +212,22 @@ def score(
     ]
     return Scores(
         units=stack_scores(tables),
-        info=measured(INFO, names),
-        evidence=evidence_tables(model_matches, names),
+        info=measured_task_info(INFO, names),
+        evidence=build_evidence_tables(model_matches, names),
         task="keypoints",
         notes=(
             *cautions,
             *_caution_on_missing_areas(people, area_of_box),
             *notes,
             *scale_notes,
-            *notes_of(people, settings, names),
+            *build_matching_notes(people, settings, names),
         ),
     )
 
 
-def _caution_on_missing_areas(people: People, area_of_box: float | None) -> list[Caution]:
+def _caution_on_missing_areas(
+    people: AnnotatedInstances, area_of_box: float | None
+) -> list[Caution]:
     """Caution where people without an area make similarity depend on their box."""
     rows = people.rows.filter(people.scored)
     n_missing = rows["area"].null_count() if "area" in rows.columns else rows.height
@@ -278,32 +282,38 @@ def _drop_unscaled_metrics(
 
 
 def _model_rows(
-    matches: Asked,
-    poses: Poses,
-    assignment: Assigned,
+    matches: ModelMatches,
+    poses: AnnotatedPoses,
+    assignment: PoseAssignment,
     scale_lengths: tuple[str, FloatArray],
     fractions: Sequence[float],
     names: Sequence[str],
 ) -> list[pl.DataFrame]:
     """Build one model's score tables: one for each metric, threshold and keypoint."""
     scale, scale_px = scale_lengths
-    people, model = matches.people, matches.found.model
+    people, model = matches.people, matches.predictions.model
     tables = score_rows("keypoints", matches, names)
     if "oks" in names:
-        tables.append(rows_of("keypoints", people, model, "oks", None, assignment.similarity))
+        tables.append(
+            person_score_rows("keypoints", people, model, "oks", None, assignment.similarity)
+        )
     distance = normalised_distance(assignment.points, poses.points, scale_px)
     unscaled_reason = pl.when(pl.Series(np.isnan(scale_px))).then(pl.lit(SCALES[scale][1]))
     rows = people.rows.with_columns(reason=pl.coalesce("reason", unscaled_reason))
     for fraction in fractions:
         if "pck" in names:
             scored_people, values = replace(people, rows=rows), pck(distance, fraction)
-            tables.append(rows_of("keypoints", scored_people, model, "pck", fraction, values))
+            tables.append(
+                person_score_rows("keypoints", scored_people, model, "pck", fraction, values)
+            )
         for k, keypoint in enumerate(poses.names if "pck_by_keypoint" in names else ()):
             is_labelled = (poses.points[:, k, 2] > 0) & people.scored.to_numpy()
             keypoint_rows = rows.filter(is_labelled).with_columns(pl.lit(keypoint).alias("class"))
             is_correct = correct_keypoints(distance[is_labelled, k : k + 1], fraction)[:, 0]
             scored_people = replace(people, rows=keypoint_rows)
             tables.append(
-                rows_of("keypoints", scored_people, model, "pck_by_keypoint", fraction, is_correct)
+                person_score_rows(
+                    "keypoints", scored_people, model, "pck_by_keypoint", fraction, is_correct
+                )
             )
     return tables

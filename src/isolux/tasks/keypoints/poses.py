@@ -16,11 +16,11 @@ from isolux.geometry.keypoints import (
     keypoint_pairs,
     pairs_oks,
 )
-from isolux.geometry.matching import Pairs, limit_detections, match, match_best_overlap
+from isolux.geometry.matching import OverlapPairs, limit_detections, match, match_best_overlap
 from isolux.stats.statistic import FloatArray
-from isolux.tasks._boxes.matching import Asked
-from isolux.tasks._boxes.table import BOX, Found, People
-from isolux.vocabulary.errors import SpecError, TableError, place
+from isolux.tasks._boxes.matching import ModelMatches
+from isolux.tasks._boxes.table import BOX, AnnotatedInstances, ModelDetections
+from isolux.vocabulary.errors import SpecError, TableError, format_location
 
 FACE_BOX = tuple(f"face_{column}" for column in BOX)
 NO_POINTS = {
@@ -38,7 +38,7 @@ _UNPREDICTED_PX = 1e9  # position given to an unpredicted keypoint: its similari
 
 
 @dataclass(frozen=True, slots=True)
-class Poses:
+class AnnotatedPoses:
     """Annotated poses ``[m, K, 3]``, keypoint names, and the areas, boxes and sigmas of OKS."""
 
     points: FloatArray
@@ -49,7 +49,7 @@ class Poses:
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
+class PoseAssignment:
     """The predicted pose that was matched to each person.
 
     ``points [m, K, 3]`` is NaN, and ``similarity [m]`` is 0, for people who were given none.
@@ -59,7 +59,9 @@ class Assigned:
     similarity: FloatArray
 
 
-def poses_of(people: People, sigmas: Sequence[float] | None, area_of_box: float = 1.0) -> Poses:
+def read_poses(
+    people: AnnotatedInstances, sigmas: Sequence[float] | None, area_of_box: float = 1.0
+) -> AnnotatedPoses:
     """Read annotated poses; an unknown area is ``area_of_box`` of the box."""
     rows = people.rows
     names = _read_keypoint_names(rows)
@@ -85,10 +87,15 @@ def poses_of(people: People, sigmas: Sequence[float] | None, area_of_box: float 
     if "area" in rows.columns:
         known_area = rows["area"].cast(pl.Float64).to_numpy()
         area = np.where(np.isnan(known_area), area, known_area)
-    return Poses(points, names, area, boxes, sigma_values[:n_keypoints])
+    return AnnotatedPoses(points, names, area, boxes, sigma_values[:n_keypoints])
 
 
-def pose_pairs(predictions: Found, people: People, poses: Poses, lowest_oks: float) -> Pairs:
+def find_pose_pairs(
+    predictions: ModelDetections,
+    people: AnnotatedInstances,
+    poses: AnnotatedPoses,
+    lowest_oks: float,
+) -> OverlapPairs:
     """Find the pairs of a person and a prediction whose similarity is at least ``lowest_oks``."""
     points = _stack_keypoints(predictions.rows, len(poses.names), "predictions")
     return keypoint_pairs(
@@ -103,13 +110,13 @@ def pose_pairs(predictions: Found, people: People, poses: Poses, lowest_oks: flo
     )
 
 
-def assign(matches: Asked, poses: Poses, lowest_oks: float) -> Assigned:
+def assign_poses(matches: ModelMatches, poses: AnnotatedPoses, lowest_oks: float) -> PoseAssignment:
     """Assign each person the pose that matching gives them at ``lowest_oks``."""
-    predictions, people, pairs = matches.found, matches.people, matches.pairs
+    predictions, people, pairs = matches.predictions, matches.people, matches.pairs
     limit = matches.settings.max_detections
     if limit is not None:
         pairs = limit_detections(pairs, predictions.detections, limit)
-    pairs = pairs.where(pairs.iou >= lowest_oks)
+    pairs = pairs.select(pairs.iou >= lowest_oks)
     if matches.settings.matching == "best-overlap":
         pose_index = match_best_overlap(pairs).truth_detection
     else:
@@ -134,10 +141,10 @@ def assign(matches: Asked, poses: Poses, lowest_oks: float) -> Assigned:
             poses.area_px[assigned_rows],
             sigmas=poses.sigmas,
         )
-    return Assigned(points, np.nan_to_num(similarity))
+    return PoseAssignment(points, np.nan_to_num(similarity))
 
 
-def scale_of(people: People, scale: str) -> FloatArray:
+def measure_scale(people: AnnotatedInstances, scale: str) -> FloatArray:
     """Measure the length that normalises each person's distances, in pixels; NaN: none."""
     boxes = _box_matrix(people.rows, SCALES[scale][0])
     measure_boxes = head_length_xywh if scale == "head-length" else box_diagonal_xywh
@@ -187,7 +194,7 @@ def _stack_keypoints(rows: pl.DataFrame, n_keypoints: int, source: str) -> Float
                 "a pose has another number of keypoints",
                 expected=f"{n_keypoints}, as the people of the dataset",
                 found=str(len(lists[int(has_other_length[0])])),
-                where=place(source, int(pose_rows[int(has_other_length[0])]) + 1, column),
+                where=format_location(source, int(pose_rows[int(has_other_length[0])]) + 1, column),
             )
         if len(pose_rows) and n_keypoints:
             flat_values = lists.explode().cast(pl.Float64).to_numpy()

@@ -13,13 +13,13 @@ from functools import partial
 
 import polars as pl
 
-from isolux.tasks._scores import measured_info, read_metrics, score_rows, stack_scores
+from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows, stack_scores
 from isolux.tasks.label_association.sureness import (
     EVIDENCE,
     TYPES,
-    Sureness,
+    LabelConfidence,
+    measure_confidence_by_type,
     read_taxonomy,
-    sureness_by_type,
 )
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset, Scores
@@ -27,10 +27,10 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Direction, Metric, TaskInfo
 from isolux.vocabulary.tables import to_polars
 
-_PAPER = works.FAIRNESS_INDICATORS.at("section 3.1, Table 3")
+_PAPER = works.FAIRNESS_INDICATORS.with_location("section 3.1, Table 3")
 
 
-_label_metric = partial(Metric, reference=_PAPER, at="from a confidence of")
+_label_metric = partial(Metric, reference=_PAPER, threshold_words="from a confidence of")
 
 
 _LABEL_PHRASE = "one of the first labels, sure enough, is of the type"
@@ -154,10 +154,15 @@ def score(
     _check_settings(thresholds, top_k)
     names = read_metrics(INFO, metrics) or INFO.defaults
     lists = read_taxonomy(taxonomy, dataset.name)
-    label_confidence = sureness_by_type(
-        dataset, to_polars(predictions), lists, top_k, sure=thresholds[-1] > 0, model=model
+    label_confidence = measure_confidence_by_type(
+        dataset,
+        to_polars(predictions),
+        lists,
+        top_k,
+        needs_confidence=thresholds[-1] > 0,
+        model=model,
     )
-    task_info = measured_info(INFO, names)
+    task_info = restrict_task_info(INFO, names)
     return Scores(
         units=_metric_rows(label_confidence, task_info.defaults, thresholds),
         info=task_info,
@@ -184,7 +189,7 @@ def _check_settings(thresholds: Sequence[float], top_k: int) -> None:
 
 
 def _metric_rows(
-    label_confidence: Sureness, names: Sequence[str], thresholds: Sequence[float]
+    label_confidence: LabelConfidence, names: Sequence[str], thresholds: Sequence[float]
 ) -> pl.DataFrame:
     """Build the scores of each metric and threshold: 0 or 1, null where there is a reason."""
     tables = []

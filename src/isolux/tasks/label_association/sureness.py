@@ -43,7 +43,7 @@ class Taxonomy:
     source : str
         Where its lists stand; empty: the file does not say.
     type_of : mapping of str to str
-        Label, as ``plain`` writes it, to its type.
+        Label, as ``normalise_label`` writes it, to its type.
     digest : str
         SHA-256 of the file.
     """
@@ -58,7 +58,7 @@ class Taxonomy:
         return tuple(label for label, type_name in self.type_of.items() if type_name == label_type)
 
 
-def plain(label: str) -> str:
+def normalise_label(label: str) -> str:
     """Normalise a label: lower case, words separated by one space.
 
     Examples
@@ -69,19 +69,19 @@ def plain(label: str) -> str:
     return " ".join(re.split(r"[\s_-]+", label.strip().lower())).strip()
 
 
-def spellings_of(label: str) -> tuple[str, ...]:
+def list_spellings(label: str) -> tuple[str, ...]:
     """List the spellings of a model's label: the whole, its synset, each of its lemmas.
 
     Examples
     --------
-    >>> spellings_of("n02084071 dog, domestic dog, Canis familiaris")
+    >>> list_spellings("n02084071 dog, domestic dog, Canis familiaris")
     ('n02084071 dog, domestic dog, canis familiaris', 'n02084071', 'dog', 'domestic dog',
      'canis familiaris')
     """
     synset = _SYNSET.match(label.strip())
     synonyms = label.strip()[synset.end() :] if synset else label
     synset_id = (synset.group().strip(" :"),) if synset else ()
-    spellings = (plain(label), *synset_id, *map(plain, synonyms.split(",")))
+    spellings = (normalise_label(label), *synset_id, *map(normalise_label, synonyms.split(",")))
     return tuple(dict.fromkeys(spelling for spelling in spellings if spelling))
 
 
@@ -113,11 +113,11 @@ def read_taxonomy(requested: str | None, dataset: str) -> Taxonomy:
     labels, source = _labels_by_type(file, taxonomy_name)
     type_of: dict[str, str] = {}
     for label, label_type in labels:
-        if type_of.setdefault(plain(label), label_type) != label_type:
+        if type_of.setdefault(normalise_label(label), label_type) != label_type:
             raise SpecError(
                 f"the label {label!r} is of two types",
                 expected="each label under one type",
-                found=f"{TYPES[type_of[plain(label)]]} and {TYPES[label_type]}",
+                found=f"{TYPES[type_of[normalise_label(label)]]} and {TYPES[label_type]}",
                 where=taxonomy_name,
             )
     if not type_of:
@@ -147,7 +147,7 @@ def _labels_by_type(file: Path, taxonomy_name: str) -> tuple[list[tuple[str, str
 
 
 def _check_type(type_text: str, taxonomy_name: str) -> str:
-    name = plain(type_text).replace(" ", "_")
+    name = normalise_label(type_text).replace(" ", "_")
     if name not in TYPES:
         raise UnknownNameError("type of label", type_text, list(TYPES), where=taxonomy_name)
     return name
@@ -177,29 +177,29 @@ _CAUTION_REPEAT_SHARE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Sureness:
+class LabelConfidence:
     """The evidence, one row a model and person, and its notes."""
 
     people: pl.DataFrame
     notes: tuple[str, ...]
 
 
-def sureness_by_type(
+def measure_confidence_by_type(
     dataset: Dataset,
     predictions: pl.DataFrame,
     taxonomy: Taxonomy,
     top_k: int,
     *,
-    sure: bool,
+    needs_confidence: bool,
     model: str | None,
-) -> Sureness:
+) -> LabelConfidence:
     """Find each person's highest confidence of each label type among the first labels."""
-    table = check(predictions, LABEL_PREDICTIONS, where="predictions")
+    table = check(predictions, LABEL_PREDICTIONS, source="predictions")
     people = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
     label_rows = _select_known_units(table, people["unit_id"])
     unique_rows, repeat_notes = _drop_repeated_labels(label_rows)
     # At a threshold of 0 every label counts, so confidences may be missing.
-    score = pl.col("score") if sure else pl.col("score").fill_null(0.0)
+    score = pl.col("score") if needs_confidence else pl.col("score").fill_null(0.0)
     first_labels = (
         unique_rows.filter(pl.col("rank") <= top_k).drop_nulls("label").with_columns(score)
     )
@@ -220,7 +220,7 @@ def sureness_by_type(
         notes.append(
             f"{n_unknown:,} labels are of units that the dataset has not; they were left out."
         )
-    return Sureness(_build_evidence(people, unique_rows, first_labels, models), tuple(notes))
+    return LabelConfidence(_build_evidence(people, unique_rows, first_labels, models), tuple(notes))
 
 
 def _select_known_units(table: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
@@ -232,7 +232,7 @@ def _select_known_units(table: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
         table["instance_id"],
         ids,
         n_matched=known_rows.height,
-        where=None,
+        source=None,
     )
     return known_rows
 
@@ -297,7 +297,7 @@ def _assign_types(labels: pl.Series, taxonomy: Taxonomy) -> pl.Series:
     """Assign each label its type; null: it has none."""
     type_by_label: dict[str, str] = {}
     for label in labels.unique():
-        spellings = spellings_of(label)
+        spellings = list_spellings(label)
         # The whole label or its synset, if listed, takes precedence over its lemmas.
         exact = [
             taxonomy.type_of[spelling] for spelling in spellings[:2] if spelling in taxonomy.type_of

@@ -12,21 +12,26 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from isolux.tasks._embeddings.vectors import Embedded, nearest, pair_models, read_embeddings
+from isolux.tasks._embeddings.vectors import (
+    ModelEmbeddings,
+    find_nearest,
+    pair_models,
+    read_embeddings,
+)
 from isolux.tasks._scores import read_metrics, score_rows
 from isolux.tasks._truth import instances_with_truth
 from isolux.tasks.retrieval.values import (
-    LACKING,
+    NO_MATCHING_ENTRY,
     Bits,
     Exclude,
     Ints,
-    entries_alike,
+    caution_on_rare_values,
+    caution_on_ties,
+    count_matching_entries,
     exclusion_keys,
-    mostly_tied,
-    nearness,
-    on_rare_values,
-    on_ties,
-    share_value,
+    flag_shared_values,
+    is_mostly_tied,
+    neighbour_cosines,
     value_bits,
 )
 from isolux.vocabulary import works
@@ -39,11 +44,11 @@ from isolux.vocabulary.tables import INSTANCES
 
 _DEFAULT_TOP_K = (10, 50)  # Fairness Indicators' similarity search looks at 10 and 50 neighbours
 
-GOYAL = works.FAIRNESS_INDICATORS.at("section 3.3")
+GOYAL = works.FAIRNESS_INDICATORS.with_location("section 3.3")
 
 INFO = TaskInfo(
     predictions="outputs",
-    one_by_one=False,
+    has_independent_scores=False,
     title="Same-attribute retrieval",
     summary="Whether the images nearest to a person's among embeddings share an attribute.",
     references=(GOYAL,),
@@ -219,45 +224,48 @@ def _check_settings(
 
 def _read_units(
     dataset: Dataset, predictions: object, settings: _ReadSettings, source: str
-) -> tuple[pl.DataFrame, tuple[Embedded, ...], tuple[str, ...]]:
+) -> tuple[pl.DataFrame, tuple[ModelEmbeddings, ...], tuple[str, ...]]:
     target, unknown_values, model = settings
     instances = INSTANCES.conform(dataset.instances)
     truth = instances_with_truth(dataset, target, {}, unknown_values)
     units = instances.select("image_id", "cluster_id", "instance_id", unit_id="instance_id")
     units = units.with_columns(truth["truth"])
-    models, notes = read_embeddings(predictions, units["unit_id"], model=model, where=source)
+    models, notes = read_embeddings(predictions, units["unit_id"], model=model, source=source)
     return units, models, notes
 
 
 def _model_rows(
     units: pl.DataFrame,
-    query: Embedded,
-    entry: Embedded,
+    query: ModelEmbeddings,
+    entry: ModelEmbeddings,
     unit_bits: tuple[Bits, Bits],
     unit_keys: tuple[Ints, Ints],
     ks: Sequence[int],
 ) -> tuple[pl.DataFrame, list[Caution]]:
     """Build one model's rows for all k; caution where values are rarer than k."""
-    query_rows = np.flatnonzero((query.row >= 0) & unit_bits[0].any(axis=1))
-    entry_rows = np.flatnonzero((entry.row >= 0) & unit_bits[1].any(axis=1))
-    vectors = query.vectors[query.row[query_rows]], entry.vectors[entry.row[entry_rows]]
+    query_rows = np.flatnonzero((query.row_index >= 0) & unit_bits[0].any(axis=1))
+    entry_rows = np.flatnonzero((entry.row_index >= 0) & unit_bits[1].any(axis=1))
+    vectors = query.vectors[query.row_index[query_rows]], entry.vectors[entry.row_index[entry_rows]]
     own_keys = unit_keys[0][query_rows], unit_keys[1][entry_rows]
     bits = unit_bits[0][query_rows], unit_bits[1][entry_rows]
     # One neighbour more than the largest k shows whether the last one is tied.
-    neighbours = nearest(*vectors, ks[-1] + 1, query_key=own_keys[0], entry_key=own_keys[1])
-    hits = np.cumsum(share_value(*bits, neighbours[:, : ks[-1]]), axis=1)
-    n_with_value, cosines = entries_alike(*bits, *own_keys), nearness(*vectors, neighbours)
+    neighbours = find_nearest(*vectors, ks[-1] + 1, query_key=own_keys[0], entry_key=own_keys[1])
+    hits = np.cumsum(flag_shared_values(*bits, neighbours[:, : ks[-1]]), axis=1)
+    n_with_value, cosines = (
+        count_matching_entries(*bits, *own_keys),
+        neighbour_cosines(*vectors, neighbours),
+    )
     unknown = pl.when(pl.col("truth").is_null()).then(pl.lit("unknown truth"))
     base_reason = units.select(unknown).to_series().fill_null(query.reason).to_numpy()
     tables: list[pl.DataFrame] = []
     cautions: list[Caution] = []
     for k in ks:
         has_k_entries = neighbours[:, k - 1] >= 0
-        cautions += on_ties(has_k_entries & mostly_tied(cosines, k), k, query.model)
+        cautions += caution_on_ties(has_k_entries & is_mostly_tied(cosines, k), k, query.model)
         is_scored = has_k_entries & (n_with_value > 0)
         precision, reason = np.full(units.height, np.nan), base_reason.copy()
         precision[query_rows[is_scored]] = hits[is_scored, k - 1] / k
-        reason[query_rows[n_with_value == 0]] = LACKING
+        reason[query_rows[n_with_value == 0]] = NO_MATCHING_ENTRY
         reason[query_rows[~has_k_entries]] = f"fewer than {k} entries to compare with"
         rows = units.with_columns(reason=pl.Series(reason.tolist(), dtype=pl.String))
         tables.append(
@@ -270,7 +278,9 @@ def _model_rows(
                 threshold=float(k),
             )
         )
-    value_cautions = on_rare_values(units["truth"][query_rows], n_with_value, ks, query.model)
+    value_cautions = caution_on_rare_values(
+        units["truth"][query_rows], n_with_value, ks, query.model
+    )
     return pl.concat(tables), [*cautions, *value_cautions]
 
 
@@ -307,7 +317,7 @@ def _caution_on_chance_matches(
 
 
 def _note_counts(
-    queries: pl.DataFrame, entries: pl.DataFrame, models: Sequence[Embedded], exclude: str
+    queries: pl.DataFrame, entries: pl.DataFrame, models: Sequence[ModelEmbeddings], exclude: str
 ) -> tuple[str, ...]:
     """Count queries and entries, and state the share of each value in the database."""
     n_unknown = queries["truth"].null_count()
@@ -317,7 +327,9 @@ def _note_counts(
             f"{n_unknown:,} of {queries.height:,} queries have no known value: not scored."
         )
     for embedded in models:
-        known_entries = entries.filter(pl.Series(embedded.row >= 0) & pl.col("truth").is_not_null())
+        known_entries = entries.filter(
+            pl.Series(embedded.row_index >= 0) & pl.col("truth").is_not_null()
+        )
         if not known_entries.height:
             continue
         counts = known_entries["truth"].explode().value_counts().sort("truth")

@@ -75,7 +75,7 @@ def exclusion_keys(
     return code[: queries.height], code[queries.height :]
 
 
-def share_value(queries: Bits, entries: Bits, neighbours: Ints) -> npt.NDArray[np.bool_]:
+def flag_shared_values(queries: Bits, entries: Bits, neighbours: Ints) -> npt.NDArray[np.bool_]:
     """Flag the neighbours ``[q, k]`` that share a value with their query; −1: no entry."""
     is_shared = np.zeros(neighbours.shape, dtype=np.bool_)
     for word in range(queries.shape[1] if len(entries) else 0):
@@ -83,12 +83,12 @@ def share_value(queries: Bits, entries: Bits, neighbours: Ints) -> npt.NDArray[n
     return is_shared & (neighbours >= 0)
 
 
-LACKING = "no entry to compare with has its value"
+NO_MATCHING_ENTRY = "no entry to compare with has its value"
 """The reason of a query without any matching entry: a 0 would say nothing of the model."""
 _MAX_LISTED = 4
 
 
-def entries_alike(queries: Bits, entries: Bits, query_key: Ints, entry_key: Ints) -> Ints:
+def count_matching_entries(queries: Bits, entries: Bits, query_key: Ints, entry_key: Ints) -> Ints:
     """Count, for each query, the entries that share a value and are not excluded.
 
     Shapes: ``query_key, entry_key`` [q].
@@ -96,7 +96,7 @@ def entries_alike(queries: Bits, entries: Bits, query_key: Ints, entry_key: Ints
     Examples
     --------
     >>> one = np.array([[1], [2], [3]], dtype=np.uint64)
-    >>> entries_alike(one, one, np.arange(3), np.arange(3)).tolist()
+    >>> count_matching_entries(one, one, np.arange(3), np.arange(3)).tolist()
     [1, 1, 2]
     """
     # Distinct patterns of values are few: patterns are compared, and units counted by pattern.
@@ -120,7 +120,7 @@ def entries_alike(queries: Bits, entries: Bits, query_key: Ints, entry_key: Ints
     return np.asarray(counts - n_excluded, dtype=np.int64)
 
 
-def on_rare_values(
+def caution_on_rare_values(
     truth: pl.Series, n_matching: Ints, ks: Sequence[int], model: str
 ) -> list[Caution]:
     """Caution where the database has no entry of a query's value, or fewer than k.
@@ -179,7 +179,7 @@ _COSINE_TOLERANCE = 1e-9
 """Cosines that differ by less are equal: identical vectors summed in another order."""
 
 
-def nearness(queries: FloatArray, entries: FloatArray, neighbours: IntArray) -> FloatArray:
+def neighbour_cosines(queries: FloatArray, entries: FloatArray, neighbours: IntArray) -> FloatArray:
     """Compute the cosine of each query and its neighbours; NaN: no neighbour.
 
     Shapes: ``queries`` [q, d], ``entries`` [e, d], ``neighbours`` [q, k].
@@ -202,14 +202,14 @@ def nearness(queries: FloatArray, entries: FloatArray, neighbours: IntArray) -> 
     return cosines
 
 
-def mostly_tied(cosines: FloatArray, k: int) -> npt.NDArray[np.bool_]:
+def is_mostly_tied(cosines: FloatArray, k: int) -> npt.NDArray[np.bool_]:
     """Flag the queries of which ties across rank k hold more than half of the first k places.
 
     Examples
     --------
     Two of the first three are as near as the fourth; one of three is.
 
-    >>> mostly_tied(np.array([[0.9, 0.5, 0.5, 0.5], [0.9, 0.8, 0.5, 0.5]]), 3).tolist()
+    >>> is_mostly_tied(np.array([[0.9, 0.5, 0.5, 0.5], [0.9, 0.8, 0.5, 0.5]]), 3).tolist()
     [True, False]
     """
     if cosines.shape[1] <= k:
@@ -221,7 +221,7 @@ def mostly_tied(cosines: FloatArray, k: int) -> npt.NDArray[np.bool_]:
     return np.asarray(is_tie_beyond[:, 0] & (2 * n_tied > k))
 
 
-def on_ties(is_tied: npt.NDArray[np.bool_], k: int, model: str) -> list[Caution]:
+def caution_on_ties(is_tied: npt.NDArray[np.bool_], k: int, model: str) -> list[Caution]:
     """Caution where the order of the file decided the neighbours of many queries."""
     n = int(is_tied.sum())
     if n < max(_MIN_CAUTION_QUERIES, _CAUTION_SHARE * len(is_tied)):

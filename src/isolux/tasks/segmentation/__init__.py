@@ -23,18 +23,18 @@ from isolux.geometry.masks import (
     masks_from_counts,
     masks_to_coco,
 )
-from isolux.geometry.matching import Pairs
-from isolux.tasks._boxes.matching import Settings, settings_of
-from isolux.tasks._boxes.scoring import PairsOf, score_shapes
+from isolux.geometry.matching import OverlapPairs
+from isolux.tasks._boxes.matching import MatchingSettings, parse_box_settings
+from isolux.tasks._boxes.scoring import PairFinder, score_shapes
 from isolux.tasks._boxes.settings import BoxSettings
 from isolux.tasks._boxes.shapes import info_of_shapes
-from isolux.tasks._boxes.table import NO_MASK, Found, People
-from isolux.tasks._parts import image_sizes, whole_people
+from isolux.tasks._boxes.table import NO_MASK, AnnotatedInstances, ModelDetections
+from isolux.tasks._parts import image_sizes, unite_part_masks
 from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError, TableError, place
+from isolux.vocabulary.errors import SpecError, TableError, format_location
 from isolux.vocabulary.tables import MASK_PREDICTIONS, to_polars
 
-Whole = Literal["mask", "parts"]
+MaskSource = Literal["mask", "parts"]
 
 INFO = info_of_shapes(
     "Segmentation",
@@ -49,7 +49,7 @@ def score(
     metrics: Sequence[str] = (),
     person_class: str | Sequence[str] | None = None,
     by_class: bool | None = None,
-    whole_from: Whole = "mask",
+    whole_from: MaskSource = "mask",
     parts: Sequence[str] = (),
     **box: Unpack[BoxSettings],
 ) -> Scores:
@@ -115,7 +115,7 @@ def score(
     >>> score(people, masks).units.select("metric", "threshold", "value").rows()
     [('average_recall', None, 0.1), ('recall_at_iou', 0.5, 1.0), ('recall_at_iou', 0.75, 0.0)]
     """
-    settings = settings_of(**box)
+    settings = parse_box_settings(**box)
     people = _people_with_masks(dataset, whole_from, (parts,) if isinstance(parts, str) else parts)
     mask_rows = to_polars(predictions).drop("file_row", strict=False).with_row_index("file_row")
     scores = score_shapes(
@@ -123,11 +123,11 @@ def score(
         people,
         mask_rows,
         settings,
-        mask_pairs_in(people, settings),
+        build_mask_pairing(people, settings),
         metrics=metrics,
         person_class=person_class,
         by_class=by_class,
-        lacking=NO_MASK,
+        missing_by_reason=NO_MASK,
     )
     return replace(scores, notes=(*scores.notes, *_build_notes(people, whole_from, parts)))
 
@@ -135,7 +135,7 @@ def score(
 def _people_with_masks(dataset: Dataset, whole_from: str, part_names: Sequence[str]) -> Dataset:
     """Return the dataset with each person's own mask or the union of their parts."""
     if whole_from == "parts":
-        return whole_people(dataset, part_names)
+        return unite_part_masks(dataset, part_names)
     if part_names:
         raise SpecError(
             "parts are named, but people's own masks count",
@@ -150,7 +150,7 @@ def _build_notes(people: Dataset, whole_from: str, part_names: Sequence[str]) ->
     if whole_from == "parts":
         name_list = ", ".join([part_names] if isinstance(part_names, str) else part_names) or "all"
         notes.append(f"A person's mask is the union of their parts: {name_list}.")
-    empty = empty_masks(people)
+    empty = count_empty_masks(people)
     if empty:
         notes.append(f"Masks without a pixel, which cannot be found: {empty:,}.")
     return notes
@@ -164,10 +164,10 @@ _EMPTY_MASK = {"mask_counts": "1", "mask_height": 1, "mask_width": 1}
 """The mask of people without one: a single background pixel, which overlaps nothing."""
 
 
-def mask_pairs_in(dataset: Dataset, settings: Settings) -> PairsOf:
+def build_mask_pairing(dataset: Dataset, settings: MatchingSettings) -> PairFinder:
     """Return a function that finds the pairs of masks that overlap enough for any metric."""
 
-    def pairs_of(predicted: Found, people: People) -> Pairs:
+    def pairs_of(predicted: ModelDetections, people: AnnotatedInstances) -> OverlapPairs:
         has_mask = people.rows.select(
             pl.any_horizontal(pl.col("mask_counts", "mask_polygons").is_not_null())
         ).to_series()
@@ -182,13 +182,13 @@ def mask_pairs_in(dataset: Dataset, settings: Settings) -> PairsOf:
             people.truths,
             _read_masks(predicted.rows, "predictions", rows),
             truths,
-            lowest_iou=settings.lowest_iou,
+            lowest_iou=settings.min_iou,
         )
 
     return pairs_of
 
 
-def empty_masks(dataset: Dataset) -> int:
+def count_empty_masks(dataset: Dataset) -> int:
     """Count the people whose masks have no pixel, so that no prediction can match them."""
     if "mask_counts" not in dataset.instances.columns:
         return 0
@@ -207,7 +207,7 @@ def _read_masks(rows: pl.DataFrame, source: str, row_numbers: IntArray | None = 
 
 
 def _find_image_sizes(
-    dataset: Dataset, people: People, truths: Masks, has_mask: BoolArray
+    dataset: Dataset, people: AnnotatedInstances, truths: Masks, has_mask: BoolArray
 ) -> IntArray:
     """Find each image's height and width, ``[images, 2]``: its own, else that of its first mask."""
     known_sizes = image_sizes(dataset, people.images)
@@ -238,7 +238,7 @@ def _check_mask_sizes(
             expected=f"{size[row, 0]} × {size[row, 1]} (height × width)",
             found=f"{own_size[row, 0]} × {own_size[row, 1]}, in image {rows['image_id'][row]!r}"
             f" ({int(differs.sum()):,} such masks in all)",
-            where=place(
+            where=format_location(
                 source, (row if row_numbers is None else int(row_numbers[row])) + 1, "mask"
             ),
         )
@@ -270,7 +270,7 @@ def _rasterise_polygons(polygon_rows: pl.DataFrame, dataset: Dataset) -> pl.Data
             "a mask is given as polygons, but how large its image is, is not known",
             expected="width and height in the table images",
             found=repr(polygon_rows["image_id"][int(unknown.arg_max() or 0)]),
-            where=place(dataset.name, None, "images.height"),
+            where=format_location(dataset.name, None, "images.height"),
         )
     height, width = (sizes[name].to_numpy().astype(np.int64) for name in ("height", "width"))
     polygons = [json.loads(text) for text in polygon_rows["mask_polygons"]]

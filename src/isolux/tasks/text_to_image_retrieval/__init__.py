@@ -16,10 +16,14 @@ from typing import Literal
 import polars as pl
 
 from isolux.tasks._scores import read_metrics
-from isolux.tasks.text_to_image_retrieval.lists import Images, read_images, read_lists
+from isolux.tasks.text_to_image_retrieval.lists import (
+    SearchedImages,
+    read_images,
+    read_query_scores,
+)
 from isolux.tasks.text_to_image_retrieval.measures import Zero
-from isolux.tasks.text_to_image_retrieval.rows import Asked, QueryValues
-from isolux.tasks.text_to_image_retrieval.said import told
+from isolux.tasks.text_to_image_retrieval.rows import QueryValues, RankingSettings
+from isolux.tasks.text_to_image_retrieval.said import build_notes
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
@@ -124,17 +128,17 @@ def score(
     images = read_images(database, target, unknown_values)
     settings = _read_settings(top_k, against, zero, ties, between, metrics, images)
     queries = INSTANCES.conform(dataset.instances).select("instance_id", "cluster_id")
-    lists, notes = read_lists(
+    lists, notes = read_query_scores(
         predictions, database_predictions, queries["instance_id"], images.ids, model
     )
     query_values = [QueryValues(query_scores, queries, images, settings) for query_scores in lists]
-    lines = [line for model_values in query_values for line in model_values.lines]
+    lines = [line for model_values in query_values for line in model_values.evidence_rows]
     selected_metrics = tuple(m for m in INFO.metrics if m.name in settings.metrics)
     return Scores(
-        units=pl.concat([model_values.units() for model_values in query_values]),
+        units=pl.concat([model_values.build_score_rows() for model_values in query_values]),
         info=replace(INFO, metrics=selected_metrics),
         evidence={"lists": pl.DataFrame(lines, schema=_EVIDENCE_SCHEMA, orient="row")},
-        notes=(*notes, *told(query_values, queries, images, settings)),
+        notes=(*notes, *build_notes(query_values, queries, images, settings)),
     )
 
 
@@ -157,8 +161,8 @@ def _read_settings(
     ties: str,
     between: Sequence[str],
     metrics: Sequence[str],
-    images: Images,
-) -> Asked:
+    images: SearchedImages,
+) -> RankingSettings:
     ks = tuple(sorted(set(top_k))) or _DEFAULT_TOP_K
     invalid = [k for k in ks if isinstance(k, bool) or not isinstance(k, int) or k < 1]
     if invalid:
@@ -169,7 +173,7 @@ def _read_settings(
         )
     metric_names = read_metrics(INFO, metrics) or INFO.defaults
     pair = _find_bias_pair(between, images.groups) if "bias_at_k" in metric_names else None
-    return Asked(ks, against, zero, ties, pair, metric_names)
+    return RankingSettings(ks, against, zero, ties, pair, metric_names)
 
 
 def _find_bias_pair(between: Sequence[str], groups: tuple[str, ...]) -> tuple[int, int] | None:
@@ -237,7 +241,7 @@ INFO = TaskInfo(
             title="Largest skew beyond chance",
             definition="MaxSkew@K less what it is on average when the query's images are in random "
             "order, with the same ties; 0 where the order has nothing to do with the attribute.",
-            at="among the first",
+            threshold_words="among the first",
         ),
         _skew_metric(
             name="max_skew_at_k",
@@ -245,7 +249,7 @@ INFO = TaskInfo(
             definition="Largest skew of any value among the first K images: log of its share over "
             "its expected share. Never below 0 where shares add up to 1, and above it by chance "
             "alone.",
-            at="among the first",
+            threshold_words="among the first",
         ),
         _skew_metric(
             name="skew_at_k",
@@ -253,14 +257,14 @@ INFO = TaskInfo(
             definition="Log of a value's share of the first K images over its expected share; 0.69 "
             "is twice as many as expected, -0.69 half.",
             direction="none",
-            at="among the first",
+            threshold_words="among the first",
         ),
         _skew_metric(
             name="min_skew_at_k",
             title="Smallest skew (MinSkew)",
             definition="Smallest skew of any value among the first K images.",
             direction="higher",
-            at="among the first",
+            threshold_words="among the first",
         ),
         _skew_metric(
             name="ndkl",
@@ -282,7 +286,7 @@ INFO = TaskInfo(
             direction="none",
             low=-1.0,
             reference=WANG,
-            at="among the first",
+            threshold_words="among the first",
         ),
     ),
     defaults=("max_skew_beyond_chance", "max_skew_at_k", "skew_at_k"),

@@ -10,17 +10,22 @@ import polars as pl
 
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.tasks._embeddings.vectors import NO_PREDICTION, Embedded, pair_models, read_embeddings
+from isolux.tasks._embeddings.vectors import (
+    NO_PREDICTION,
+    ModelEmbeddings,
+    pair_models,
+    read_embeddings,
+)
 from isolux.tasks._ids import format_ids, require_columns
 from isolux.tasks._truth import instances_with_truth
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, place
+from isolux.vocabulary.errors import JoinError, SpecError, TableError, format_location
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.schema import to_polars
 
 
 @dataclass(frozen=True, slots=True)
-class Images:
+class SearchedImages:
     """The database: each image's group and cluster.
 
     Parameters
@@ -38,14 +43,14 @@ class Images:
     cluster: IntArray
 
     @property
-    def known(self) -> IntArray:
+    def known_rows(self) -> IntArray:
         """Rows of images whose group is known."""
         return np.flatnonzero(self.member.sum(axis=1) > 0)
 
 
 def read_images(
     database: Dataset | None, target: str | None, unknown_values: Sequence[str]
-) -> Images:
+) -> SearchedImages:
     """Read the group of each image of the database; refuse a database with a single value."""
     if database is None:
         raise SpecError(
@@ -70,7 +75,7 @@ def read_images(
             member[row, group_index[name]] = 1.0 / len(names)
     cluster_name = pl.col("cluster_id").fill_null(pl.format("row {}", pl.int_range(pl.len())))
     cluster = truth.select(cluster_name.rank("dense") - 1).to_series().to_numpy().astype(np.int64)
-    return Images(truth["unit_id"], groups, member, cluster)
+    return SearchedImages(truth["unit_id"], groups, member, cluster)
 
 
 _SCORE_COLUMNS = ("model", "instance_id", "other_id", "score")
@@ -81,7 +86,7 @@ _MIN_DISTINCT_SHARE, _MIN_QUERIES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Lists:
+class QueryScores:
     """One model's scores of images for every query.
 
     Parameters
@@ -97,10 +102,10 @@ class Lists:
 
     model: str
     reason: pl.Series
-    vectors: tuple[Embedded, Embedded] | None = None
+    vectors: tuple[ModelEmbeddings, ModelEmbeddings] | None = None
     table: pl.DataFrame | None = None
 
-    def each(self, known_rows: IntArray) -> Iterator[tuple[int, IntArray, FloatArray]]:
+    def iterate_queries(self, known_rows: IntArray) -> Iterator[tuple[int, IntArray, FloatArray]]:
         """Yield each query with its images among ``known_rows`` and their scores.
 
         Shapes: ``known_rows`` [m].
@@ -118,26 +123,26 @@ class Lists:
 
 
 def _score_by_vectors(
-    queries: Embedded, entries: Embedded, known_rows: IntArray
+    queries: ModelEmbeddings, entries: ModelEmbeddings, known_rows: IntArray
 ) -> Iterator[tuple[int, IntArray, FloatArray]]:
     """Yield each query with its images and the inner products of embeddings."""
-    embedded_rows = known_rows[entries.row[known_rows] >= 0]
+    embedded_rows = known_rows[entries.row_index[known_rows] >= 0]
     image_vectors = np.ascontiguousarray(
-        entries.vectors[entries.row[embedded_rows]], dtype=np.float64
+        entries.vectors[entries.row_index[embedded_rows]], dtype=np.float64
     )
-    for query in np.flatnonzero(queries.row >= 0).tolist() if len(embedded_rows) else ():
-        query_vector = queries.vectors[queries.row[query]].astype(np.float64)
+    for query in np.flatnonzero(queries.row_index >= 0).tolist() if len(embedded_rows) else ():
+        query_vector = queries.vectors[queries.row_index[query]].astype(np.float64)
         # einsum sums every row in the same order; a matrix product may not.
         yield query, embedded_rows, np.einsum("nd,d->n", image_vectors, query_vector)
 
 
-def read_lists(
+def read_query_scores(
     predictions: object,
     database_predictions: object,
     queries: pl.Series,
     entries: pl.Series,
     model: str | None,
-) -> tuple[tuple[Lists, ...], tuple[str, ...]]:
+) -> tuple[tuple[QueryScores, ...], tuple[str, ...]]:
     """Read scores of images by query, or embeddings of both; notes count what is excluded."""
     frame = to_polars(predictions)
     if "other_id" in frame.columns:
@@ -157,16 +162,16 @@ def read_lists(
         )
     query_embeddings, notes = read_embeddings(frame, queries, model=model)
     image_embeddings, database_notes = read_embeddings(
-        database_predictions, entries, model=model, where="database_predictions"
+        database_predictions, entries, model=model, source="database_predictions"
     )
     pairs = pair_models(query_embeddings, image_embeddings, "the images have no")
-    lists = tuple(Lists(q.model, q.reason, vectors=(q, entry)) for q, entry in pairs)
+    lists = tuple(QueryScores(q.model, q.reason, vectors=(q, entry)) for q, entry in pairs)
     return lists, (*notes, *database_notes)
 
 
 def _read_score_table(
     frame: pl.DataFrame, queries: pl.Series, entries: pl.Series, model: str | None
-) -> tuple[tuple[Lists, ...], tuple[str, ...]]:
+) -> tuple[tuple[QueryScores, ...], tuple[str, ...]]:
     """Read a table of scores, one list per model; refuse repeated pairs."""
     require_columns(frame, _SCORE_COLUMNS)
     rows = frame.select(
@@ -179,7 +184,7 @@ def _read_score_table(
             "an image has two scores for one query",
             expected="every model, instance_id and other_id once",
             found=f"{rows['other_id'][row]!r} for {rows['instance_id'][row]!r}",
-            where=place("predictions", row + 1),
+            where=format_location("predictions", row + 1),
         )
     indexed_rows = rows
     for ids, column, name in ((queries, "instance_id", "query"), (entries, "other_id", "entry")):
@@ -239,11 +244,11 @@ def _caution_on_rank_scores(rows: pl.DataFrame) -> list[Caution]:
     ]
 
 
-def _model_scores(name: str, rows: pl.DataFrame, n_queries: int) -> Lists:
+def _model_scores(name: str, rows: pl.DataFrame, n_queries: int) -> QueryScores:
     has_scores = np.zeros(n_queries, dtype=np.bool_)
     has_scores[rows["query"].to_numpy()] = True
     reason = pl.Series(
         [None if is_scored else NO_PREDICTION for is_scored in has_scores], dtype=pl.String
     )
     table = rows.select("query", "entry", "score").sort("query", "entry")
-    return Lists(name, reason, table=table)
+    return QueryScores(name, reason, table=table)

@@ -11,12 +11,14 @@ import numpy.typing as npt
 
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import multinomial
+from isolux.stats.weights import multinomial_weights
 
 Zero = Literal["1/k", "leave out"]
 
 
-def running(scores: FloatArray, member: FloatArray, *, ties: str = "shared") -> FloatArray:
+def cumulative_counts(
+    scores: FloatArray, member: FloatArray, *, ties: str = "shared"
+) -> FloatArray:
     """Count each group among the first 1, 2, …, n entries by falling score.
 
     Shapes: ``scores`` [n], ``member`` [n, a]; returns [n, a].
@@ -46,7 +48,7 @@ def running(scores: FloatArray, member: FloatArray, *, ties: str = "shared") -> 
     )
 
 
-def skews(counts: FloatArray, k: int, expected: FloatArray, zero: Zero) -> FloatArray:
+def group_skews(counts: FloatArray, k: int, expected: FloatArray, zero: Zero) -> FloatArray:
     """Compute the log of each group's share of the first k over its expected share.
 
     Shapes: ``counts`` [..., a], ``expected`` [..., a].
@@ -85,7 +87,7 @@ def ndkl(counts: FloatArray, expected: FloatArray) -> FloatArray:
     return np.asarray((divergence * weight).sum(axis=-1) / weight.sum())
 
 
-def bias(counts: FloatArray, group_a: int, group_b: int) -> FloatArray:
+def count_bias(counts: FloatArray, group_a: int, group_b: int) -> FloatArray:
     """Difference of two groups' counts over their sum; 0 where neither is there (Wang et al.).
 
     Examples
@@ -106,16 +108,16 @@ list's standard deviation."""
 _N_ORDERS = 200  # NDKL needs whole orders, which cost more
 
 
-def cut_at(scores: FloatArray, k: int) -> Cut:
+def find_cut(scores: FloatArray, k: int) -> Cut:
     """Count the images certainly among the first k, and those that share the other places.
 
     Examples
     --------
     One image is first for sure; three share the second place. The first four have no such tie.
 
-    >>> cut_at(np.array([3.0, 2.0, 2.0, 2.0, 1.0]), 2)
+    >>> find_cut(np.array([3.0, 2.0, 2.0, 2.0, 1.0]), 2)
     (1, 3)
-    >>> cut_at(np.array([3.0, 2.0, 2.0, 2.0, 1.0]), 4)
+    >>> find_cut(np.array([3.0, 2.0, 2.0, 2.0, 1.0]), 4)
     (4, 0)
     """
     kth_score = np.partition(scores, len(scores) - k)[len(scores) - k]
@@ -123,7 +125,7 @@ def cut_at(scores: FloatArray, k: int) -> Cut:
     return (k, 0) if n_above + n_tied == k else (n_above, n_tied)
 
 
-def runs(scores: FloatArray) -> tuple[int, ...]:
+def count_ties(scores: FloatArray) -> tuple[int, ...]:
     """Count the images of each score, highest first; empty where no two images tie.
 
     Examples
@@ -136,7 +138,7 @@ def runs(scores: FloatArray) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=256)
-def max_skew_by_chance(
+def expected_max_skew(
     patterns: tuple[tuple[float, ...], ...],
     n_per_pattern: tuple[int, ...],
     expected: tuple[float, ...],
@@ -152,9 +154,9 @@ def max_skew_by_chance(
     Where the two tie, each has half of it: 0.
 
     >>> two = ((1.0, 0.0), (0.0, 1.0)), (1, 1), (0.5, 0.5)
-    >>> round(max_skew_by_chance(*two, 1, "1/k", (1, 0)), 4)
+    >>> round(expected_max_skew(*two, 1, "1/k", (1, 0)), 4)
     0.6931
-    >>> max_skew_by_chance(*two, 1, "1/k", (0, 2))
+    >>> expected_max_skew(*two, 1, "1/k", (0, 2))
     0.0
     """
     rng = np.random.default_rng(0)
@@ -169,7 +171,7 @@ def max_skew_by_chance(
         n_drawn += (
             (k - n_certain) / n_sharing * _draw_without_replacement(rng, remaining, n_sharing)
         )
-    sampled_skews = skews(n_drawn @ np.array(patterns), k, np.array(expected), zero)
+    sampled_skews = group_skews(n_drawn @ np.array(patterns), k, np.array(expected), zero)
     return float(np.nanmax(sampled_skews, axis=1).mean())
 
 
@@ -185,20 +187,20 @@ def _draw_without_replacement(rng: np.random.Generator, remaining: _Ints, size: 
 
 
 @lru_cache(maxsize=256)
-def ndkl_by_chance(
+def expected_ndkl(
     patterns: tuple[tuple[float, ...], ...],
     n_per_pattern: tuple[int, ...],
     expected: tuple[float, ...],
     sizes: tuple[int, ...] = (),
 ) -> float:
-    """Estimate the mean of NDKL over random orders; ``sizes`` are those of ``runs``."""
+    """Estimate the mean of NDKL over random orders; ``sizes`` are those of ``count_ties``."""
     rng = np.random.default_rng(0)
     rows, shares = np.array(patterns), np.array(expected)
     entry_patterns = np.repeat(np.arange(len(rows)), n_per_pattern)
     of_run = sizes or (1,) * len(entry_patterns)
     ranked = np.repeat(-np.arange(len(of_run), dtype=np.float64), of_run)
     sampled_ndkl = [
-        float(ndkl(running(ranked, rows[rng.permutation(entry_patterns)]), shares))
+        float(ndkl(cumulative_counts(ranked, rows[rng.permutation(entry_patterns)]), shares))
         for _ in range(_N_ORDERS)
     ]
     return float(np.mean(sampled_ndkl))
@@ -208,7 +210,7 @@ _N_IMAGE_DRAWS = 200
 
 
 @dataclass(slots=True)
-class OtherImages:
+class ResampledImages:
     """MaxSkew@K of each query on resampled images, summed over queries.
 
     Parameters
@@ -217,24 +219,24 @@ class OtherImages:
         Of each image of the database, from 0.
     ks : tuple of int
     zero : {"1/k", "leave out"}
-    uniform : bool
+    is_uniform : bool
         Whether shares are held against equal ones, rather than the database's.
     """
 
     cluster: IntArray
     ks: tuple[int, ...]
     zero: Zero
-    uniform: bool
+    is_uniform: bool
     weights: FloatArray = field(init=False)
-    total: FloatArray = field(init=False)
-    alone: FloatArray = field(init=False)
-    queries: int = field(init=False, default=0)
+    max_skew_sum: FloatArray = field(init=False)
+    query_variance: FloatArray = field(init=False)
+    n_queries: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         multiplicity = np.ones(int(self.cluster.max(initial=-1)) + 1, dtype=np.int64)
-        self.weights = multinomial(np.random.default_rng(0), multiplicity, _N_IMAGE_DRAWS)
-        self.total = np.zeros((len(self.ks), _N_IMAGE_DRAWS))
-        self.alone = np.zeros(len(self.ks))
+        self.weights = multinomial_weights(np.random.default_rng(0), multiplicity, _N_IMAGE_DRAWS)
+        self.max_skew_sum = np.zeros((len(self.ks), _N_IMAGE_DRAWS))
+        self.query_variance = np.zeros(len(self.ks))
 
     def add(self, entries: IntArray, scores: FloatArray, member: FloatArray) -> None:
         """Add one query: its images, their scores and their groups ``[n, a]``."""
@@ -243,33 +245,35 @@ class OtherImages:
         image_weights = self.weights[self.cluster[entries[order]]]  # [n, r]
         group_weights = member[order].T @ image_weights  # [a, r]
         share = group_weights / np.maximum(group_weights.sum(axis=0), 1e-12)
-        if self.uniform:
+        if self.is_uniform:
             share = np.full_like(share, 1.0 / len(share))
         cumulative_weight = np.cumsum(image_weights, axis=0)
-        self.queries += 1
+        self.n_queries += 1
         for k_index, k in enumerate(self.ks):
             stop = int((cumulative_weight < k).sum(axis=0).max(initial=0)) + 1
             included_weights = np.clip(
                 k - (cumulative_weight[:stop] - image_weights[:stop]), 0.0, image_weights[:stop]
             )
             counts = member[order[:stop]].T @ included_weights  # [a, r]
-            sampled_skews = skews(counts.T, k, np.where(share > 0, share, np.nan).T, self.zero)
+            sampled_skews = group_skews(
+                counts.T, k, np.where(share > 0, share, np.nan).T, self.zero
+            )
             max_skew = np.where(np.isnan(sampled_skews), -np.inf, sampled_skews).max(axis=1)
             is_finite = np.isfinite(max_skew)  # a draw may hold none of a short list's images
             # Draws without a value take the mean of the others, so that none drops out of the sums.
             if not is_finite.any():
                 continue
             max_skew = np.where(is_finite, max_skew, max_skew[is_finite].mean())
-            self.total[k_index] += max_skew
-            self.alone[k_index] += float(max_skew.var(ddof=1))
+            self.max_skew_sum[k_index] += max_skew
+            self.query_variance[k_index] += float(max_skew.var(ddof=1))
 
     def standard_error(self, k: int) -> float:
         """Return the standard error of mean MaxSkew@k from the images, which all queries share."""
-        if self.queries < 2:
+        if self.n_queries < 2:
             return float("nan")
         k_index = self.ks.index(k)
-        mean_variance = float((self.total[k_index] / self.queries).var(ddof=1))
+        mean_variance = float((self.max_skew_sum[k_index] / self.n_queries).var(ddof=1))
         # Resampled images move the mean by what queries share and by independent parts, which the
         # spread between queries contains already.
-        independent_variance = self.alone[k_index] / self.queries**2
+        independent_variance = self.query_variance[k_index] / self.n_queries**2
         return float(np.sqrt(max(mean_variance - independent_variance, 0.0)))

@@ -11,8 +11,8 @@ import polars as pl
 from isolux.vocabulary.notes import Caution
 
 if TYPE_CHECKING:
-    from isolux.tasks.text_to_image_retrieval.lists import Images
-    from isolux.tasks.text_to_image_retrieval.rows import Asked, QueryValues
+    from isolux.tasks.text_to_image_retrieval.lists import SearchedImages
+    from isolux.tasks.text_to_image_retrieval.rows import QueryValues, RankingSettings
 
 
 _Z_95 = 1.96
@@ -21,8 +21,11 @@ _CAUTION_SE_RATIO = 1.0
 _MAX_LISTED = 10
 
 
-def told(
-    query_values: Sequence[QueryValues], queries: pl.DataFrame, images: Images, settings: Asked
+def build_notes(
+    query_values: Sequence[QueryValues],
+    queries: pl.DataFrame,
+    images: SearchedImages,
+    settings: RankingSettings,
 ) -> tuple[str, ...]:
     """Build the notes; what makes values misleading is a caution."""
     notes: list[str] = []
@@ -30,14 +33,14 @@ def told(
         for k in settings.ks:
             notes += _note_max_skew(model_values, k, images)
         notes += _caution_on_ties(model_values, settings)
-    if not queries.height or not len(images.known):
+    if not queries.height or not len(images.known_rows):
         return tuple(notes)
     group_totals = images.member.sum(axis=0)
     shares = group_totals / group_totals.sum()
     group_shares = list(zip(images.groups, shares.tolist(), strict=True))
-    n_excluded, n_hidden = len(images.ids) - len(images.known), len(group_shares) - 10
+    n_excluded, n_hidden = len(images.ids) - len(images.known_rows), len(group_shares) - 10
     notes.append(
-        f"The database has {len(images.known):,} images of known value ("
+        f"The database has {len(images.known_rows):,} images of known value ("
         + ", ".join(f"{group} {share:.1%}" for group, share in group_shares[:10])
         + (f" and {n_hidden:,} more)" if n_hidden > 0 else ")")
         + (f"; {n_excluded:,} of unknown value are left out." if n_excluded else ".")
@@ -59,7 +62,7 @@ def told(
     return tuple(notes)
 
 
-def _caution_on_ties(model_values: QueryValues, settings: Asked) -> list[str]:
+def _caution_on_ties(model_values: QueryValues, settings: RankingSettings) -> list[str]:
     """Caution where ties, not scores, decide most of the first K images."""
     consequence = (
         "Those queries are not scored."
@@ -67,7 +70,7 @@ def _caution_on_ties(model_values: QueryValues, settings: Asked) -> list[str]:
         else "Those places say how the database is ordered: ties='shared' leaves them out."
     )
     notes: list[str] = []
-    for k, queries in model_values.tied.items():
+    for k, queries in model_values.tied_queries.items():
         tie_phrase = (
             "of all images tie for the first place"
             if k is None
@@ -75,18 +78,20 @@ def _caution_on_ties(model_values: QueryValues, settings: Asked) -> list[str]:
             " there"
         )
         text = (
-            f"In {len(queries):,} of {len(model_values.listed):,} queries of"
+            f"In {len(queries):,} of {len(model_values.ranked_queries):,} queries of"
             f" {model_values.lists.model!r} most"
             f" {tie_phrase}. {consequence} Were scores rounded, or a default filled in?"
         )
-        if queries and (model_values.looks_at_whole if k is None else model_values.looks_at_first):
+        if queries and (
+            model_values.needs_full_ranking if k is None else model_values.needs_first_k
+        ):
             notes.append(Caution(text))
     return notes
 
 
-def _note_max_skew(model_values: QueryValues, k: int, images: Images) -> list[str]:
+def _note_max_skew(model_values: QueryValues, k: int, images: SearchedImages) -> list[str]:
     """Compare a model's mean MaxSkew with chance, and with its standard error from images."""
-    values, chance = np.array(model_values.most[k]), model_values.chance[k]
+    values, chance = np.array(model_values.max_skews[k]), model_values.expected_skews[k]
     if not len(values):
         return []
     model = model_values.lists.model
@@ -97,8 +102,8 @@ def _note_max_skew(model_values: QueryValues, k: int, images: Images) -> list[st
         f" {mean_chance:.3f}."
     )
     image_se = (
-        model_values.other.standard_error(k)
-        if model_values.other.queries == len(values)
+        model_values.resampled_images.standard_error(k)
+        if model_values.resampled_images.n_queries == len(values)
         else float("nan")
     )
     if not np.isfinite(image_se):
@@ -117,9 +122,9 @@ def _note_max_skew(model_values: QueryValues, k: int, images: Images) -> list[st
     return [chance_text, Caution(text) if image_se > _CAUTION_SE_RATIO * query_se else text]
 
 
-def _describe_first_k(model_values: QueryValues, k: int, images: Images) -> str:
+def _describe_first_k(model_values: QueryValues, k: int, images: SearchedImages) -> str:
     """Describe the groups' mean shares of the first k images, and the expected ones."""
-    lines = [line for line in model_values.lines if line[3] == k]
+    lines = [line for line in model_values.evidence_rows if line[3] == k]
     phrases = []
     for group in images.groups[:_MAX_LISTED]:
         shares = np.array([(line[6], line[7]) for line in lines if line[4] == group], dtype=float)

@@ -20,38 +20,38 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from isolux.io.atomic import refuse_existing
-from isolux.people.blotting import blotted_errors
-from isolux.people.loading import judged_people
+from isolux.people.blotting import redacted_errors
+from isolux.people.loading import load_audit_people
 from isolux.statements.groups import read_templates
 from isolux.tasks import score
 from isolux.verbs._in_memory import (
-    add_unscored,
-    as_dataset,
-    as_scores,
-    columns_of,
+    add_null_scores,
+    select_attribute_columns,
+    to_dataset,
+    to_scores,
     write_with_report,
 )
-from isolux.verbs.audit.found import found_in
+from isolux.verbs.audit.found import run_pipeline
 from isolux.verbs.audit.inputs import (
-    Held,
-    Watched,
-    asked_for,
-    held_people,
-    holds_answers,
-    plain_numbers,
-    read_answers,
-    resolved,
-    task_options,
-    with_imported,
+    InMemoryTable,
+    OpenProgress,
+    build_task_options,
+    fill_task_settings,
+    has_predictions,
+    read_audit_settings,
+    read_in_memory_table,
+    read_predictions,
+    resolve_imported_model,
+    unwrap_numpy_scalars,
 )
-from isolux.verbs.audit.protocol import beside_of, with_protocol
+from isolux.verbs.audit.protocol import build_other_half_spec, merge_protocol_settings
 from isolux.vocabulary.containers import Dataset, Run, Scores
-from isolux.vocabulary.counts import with_counts
-from isolux.vocabulary.drawn import words_of
+from isolux.vocabulary.counts import add_count_evidence
+from isolux.vocabulary.drawn import describe_sample
 from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.given import IN_MEMORY
 from isolux.vocabulary.notebook import FindingsFrame
-from isolux.vocabulary.progress import at
+from isolux.vocabulary.progress import report_step
 from isolux.vocabulary.spec import AuditSpec, parse_spec
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Audit:
 
     def __repr__(self) -> str:
         """Say what was audited and the first findings, on a screen."""
-        return audit_text(self.run)
+        return format_audit(self.run)
 
     def _repr_html_(self) -> str:
         return self.run._repr_html_()
@@ -119,23 +119,26 @@ class Audit:
 
 
 def run_audit(
-    spec: AuditSpec, *, watched: Watched | None = None, in_memory_table: Held | None = None
+    spec: AuditSpec,
+    *,
+    open_progress: OpenProgress | None = None,
+    in_memory_table: InMemoryTable | None = None,
 ) -> Audit:
     """Audit what a spec describes, from files to findings."""
-    typed_spec, spec = spec, with_imported(with_protocol(spec))
+    typed_spec, spec = spec, resolve_imported_model(merge_protocol_settings(spec))
     _check_groupings(spec)
     if spec.protocol is not None:
-        from isolux.verbs.audit.drawn import refuse_protocol
+        from isolux.verbs.audit.drawn import refuse_weighted_protocol
 
-        refuse_protocol(spec)
-    options = task_options(spec)  # before minutes of reading
-    at("reading the people")
-    dataset = judged_people(spec, None if in_memory_table is None else in_memory_table.frame)
+        refuse_weighted_protocol(spec)
+    options = build_task_options(spec)  # before minutes of reading
+    report_step("reading the people")
+    dataset = load_audit_people(spec, None if in_memory_table is None else in_memory_table.frame)
     if in_memory_table is not None:
         dataset = replace(dataset, notes=(*in_memory_table.notes, *dataset.notes))
     injected_effects = _read_injected_effects(spec)
-    with blotted_errors(dataset.withdrawn, partial(_list_ids, dataset)):
-        return _score_and_audit(typed_spec, spec, dataset, options, injected_effects, watched)
+    with redacted_errors(dataset.withdrawn_ids, partial(_list_ids, dataset)):
+        return _score_and_audit(typed_spec, spec, dataset, options, injected_effects, open_progress)
 
 
 def _list_ids(dataset: Dataset) -> frozenset[str]:
@@ -149,29 +152,29 @@ def _score_and_audit(
     dataset: Dataset,
     options: dict[str, Any],
     injected_effects: Sequence[Mapping[str, Any]] | None,
-    open_progress: Watched | None,
+    open_progress: OpenProgress | None,
 ) -> Audit:
     """Join predictions to people, score them and run the audit pipeline."""
     run = None
     if spec.model.spec is not None or spec.predictions.file is not None:
-        from isolux.verbs.audit.predicted import answers_of_model
+        from isolux.verbs.audit.predicted import predict_or_read
 
-        at("")  # a model that runs shows how far it is
-        run = answers_of_model(spec, dataset, open_progress)
+        report_step("")  # a model that runs shows how far it is
+        run = predict_or_read(spec, dataset, open_progress)
     if run is None:
-        at("reading the answers")
-        predictions, notes, inputs = read_answers(spec, dataset)
+        report_step("reading the answers")
+        predictions, notes, inputs = read_predictions(spec, dataset)
     else:
         dataset, predictions, notes, inputs = run.dataset, run.predictions, run.notes, run.inputs
-    at(f"scoring {spec.task.name}")
+    report_step(f"scoring {spec.task.name}")
     scores = score(spec.task.name, dataset, predictions, **options)
-    scores = with_counts(replace(scores, notes=(*notes, *scores.notes)), dataset.times)
+    scores = add_count_evidence(replace(scores, notes=(*notes, *scores.notes)), dataset.times)
     extra_record = {} if run is None else {"ran": run.record}
     other_half_metrics, other_half_notes = _measure_other_half(typed_spec)
     scores = replace(scores, notes=(*scores.notes, *other_half_notes))
     return Audit(
-        *found_in(
-            resolved(spec),
+        *run_pipeline(
+            fill_task_settings(spec),
             dataset,
             scores,
             inputs,
@@ -185,7 +188,7 @@ def _score_and_audit(
 def _measure_other_half(spec: AuditSpec) -> tuple[pl.DataFrame | None, tuple[str, ...]]:
     """Audit the second half of a paper's table, or return a note why it is missing."""
     try:
-        other_spec = beside_of(spec)
+        other_spec = build_other_half_spec(spec)
         return (None, ()) if other_spec is None else (run_audit(other_spec).group_metrics, ())
     except IsoluxError as error:
         reason = str(error).splitlines()[0]
@@ -197,9 +200,9 @@ def _measure_other_half(spec: AuditSpec) -> tuple[pl.DataFrame | None, tuple[str
 def _read_injected_effects(spec: AuditSpec) -> list[dict[str, Any]] | None:
     if spec.report.planted is None:
         return None
-    from isolux.verbs.audit.planted import read_planted
+    from isolux.verbs.audit.planted import read_injected_effects
 
-    return read_planted(
+    return read_injected_effects(
         spec.report.planted,
         task=spec.task.name,
         by=spec.groups.by,
@@ -265,7 +268,7 @@ def audit(
     >>> found.group_metrics.select("group", "value").rows()
     [('everyone', 0.75), ('day', 1.0), ('night', 0.5)]
     """
-    settings = plain_numbers(settings)
+    settings = unwrap_numpy_scalars(settings)
     out, overwrite = settings.get("out"), bool(settings.get("overwrite", False))
     if out is not None:
         settings["out"] = str(out)
@@ -286,9 +289,9 @@ def _audit_any_source(
     """Audit any input of ``audit``."""
     if isinstance(scores, str | Path):
         return _audit_files(scores, attributes, {"by": by, "planted": injected_effects, **settings})
-    if holds_answers(scores, settings):
-        in_memory_table = held_people(scores, attributes, settings)
-        return audit_held(in_memory_table, {"by": by, "planted": injected_effects, **settings})
+    if has_predictions(scores, settings):
+        in_memory_table = read_in_memory_table(scores, attributes, settings)
+        return audit_in_memory(in_memory_table, {"by": by, "planted": injected_effects, **settings})
     if isinstance(injected_effects, str | Path):
         raise SpecError(
             "a planted.json is read beside files",
@@ -297,13 +300,13 @@ def _audit_any_source(
         )
     values: dict[str, object] = {"data": IN_MEMORY, "by": by, **settings}
     if attributes is None:
-        from isolux.verbs.audit.drawn import columns_of_sample
+        from isolux.verbs.audit.drawn import survey_column_names
 
-        attributes = columns_of(scores, by, columns_of_sample(settings))
-    dataset = as_dataset(attributes)
-    score_table = as_scores(scores)
+        attributes = select_attribute_columns(scores, by, survey_column_names(settings))
+    dataset = to_dataset(attributes)
+    score_table = to_scores(scores)
     if not isinstance(scores, Scores):
-        score_table = add_unscored(score_table, dataset)
+        score_table = add_null_scores(score_table, dataset)
     if dataset.name != IN_MEMORY:
         values["data"] = dataset.name
     tasks = score_table.units["task"].unique().to_list()
@@ -311,10 +314,10 @@ def _audit_any_source(
     spec = parse_spec(values)
     _check_groupings(spec)
     _refuse_missing_clusters(spec, score_table)
-    return Audit(*found_in(spec, dataset, score_table, dict(dataset.inputs), injected_effects))
+    return Audit(*run_pipeline(spec, dataset, score_table, dict(dataset.inputs), injected_effects))
 
 
-def audit_held(in_memory_table: Held, settings: Mapping[str, Any]) -> Audit:
+def audit_in_memory(in_memory_table: InMemoryTable, settings: Mapping[str, Any]) -> Audit:
     """Audit people and predictions in memory, with settings by the flags' names."""
     return run_audit(
         parse_spec({"data": IN_MEMORY, **_select_given_settings(settings)}),
@@ -342,7 +345,7 @@ def _audit_files(source: str | Path, attributes: object, settings: Mapping[str, 
             expected=f"isolux.audit({str(source)!r}, by=…, …), every setting by its name",
             found=f"a second argument: {type(attributes).__name__}",
         )
-    return run_audit(asked_for(source, _select_given_settings(settings)))
+    return run_audit(read_audit_settings(source, _select_given_settings(settings)))
 
 
 def _refuse_missing_clusters(spec: AuditSpec, scores: Scores) -> None:
@@ -373,7 +376,7 @@ def _check_groupings(spec: AuditSpec) -> None:
 _MAX_LINE_WIDTH, _MAX_CLAIMS, _MAX_WARNINGS, _MAX_LINES = 80, 3, 2, 5
 
 
-def audit_text(run: Run) -> str:
+def format_audit(run: Run) -> str:
     """Format what was audited, the first findings and where the tables are."""
     record = run.record
     spec, clusters = record.get("spec") or {}, record.get("clusters") or {}
@@ -387,7 +390,7 @@ def audit_text(run: Run) -> str:
         f"Audit of {record.get('model')}{dataset_text}: {record.get('task')}{target}, "
         f"{clusters.get('n_units', 0):,} units{cluster_text}, by {', '.join(spec.get('by') or ())}"
     )
-    lines = [_wrap_text(text) for text in (head, words_of(record)) if text]
+    lines = [_wrap_text(text) for text in (head, describe_sample(record)) if text]
     warnings = list(record.get("warnings") or ())
     lines += [_wrap_text(f"WARNING: {text}") for text in warnings[:_MAX_WARNINGS]]
     if len(warnings) > _MAX_WARNINGS:

@@ -12,36 +12,36 @@ from typing import Any
 import polars as pl
 
 from isolux.io.hashing import sha256_file, sha256_listing
-from isolux.io.ids import IdFrom, reduced
-from isolux.people.other_ids import ids_of_file
+from isolux.io.ids import IdFrom, reduce_ids
+from isolux.people.other_ids import compare_file_ids
 from isolux.predictions import (
     QUESTION_COLUMNS,
     detected_from_attributes,
-    found_or_missed,
-    from_attributes,
-    holds_scores_alone,
-    join,
-    labels_of_images,
-    of_everyone_shown,
-    of_model,
-    read_detected,
+    give_image_labels_to_people,
+    has_image_labels,
+    has_only_scores,
+    join_predictions,
+    join_scores,
+    labels_from_attributes,
+    read_detected_column,
+    read_detected_list,
     read_labels,
     read_scores,
-    refuse_no_question,
+    refuse_unasked_question,
     scores_from_attributes,
-    with_scores,
+    select_model,
 )
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, columns_shown
+from isolux.vocabulary.errors import SpecError, format_columns
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import AuditSpec, Predictions
 
 _MAX_UNRATED_SHARE = 0.1  # share of people without a confidence from which a caution is given
-Joined = tuple[pl.DataFrame, tuple[str, ...]]
+PredictionsWithNotes = tuple[pl.DataFrame, tuple[str, ...]]
 
 
-def people_answers(
+def read_person_predictions(
     spec: AuditSpec, dataset: Dataset
 ) -> tuple[pl.DataFrame, tuple[str, ...], dict[str, str]]:
     """Read a model's predictions of people and join them by id."""
@@ -52,7 +52,11 @@ def people_answers(
     return (
         frame,
         notes,
-        {path: sha256 for extra_path in extra_paths for path, sha256 in hashes(extra_path).items()},
+        {
+            path: sha256
+            for extra_path in extra_paths
+            for path, sha256 in hash_prediction_file(extra_path).items()
+        },
     )
 
 
@@ -79,14 +83,14 @@ def _refuse_settings(settings: Predictions) -> None:
         )
 
 
-def _read_by_source(spec: AuditSpec, dataset: Dataset) -> Joined:
+def _read_by_source(spec: AuditSpec, dataset: Dataset) -> PredictionsWithNotes:
     settings = spec.predictions
     id_list = settings.found or settings.missed
     if id_list is not None:
-        return found_or_missed(
+        return read_detected_list(
             dataset,
             id_list,
-            found=settings.found is not None,
+            lists_detected=settings.found is not None,
             id=settings.prediction_id,
             id_from=settings.id_from,
             model=settings.model_name,
@@ -98,7 +102,7 @@ def _read_by_source(spec: AuditSpec, dataset: Dataset) -> Joined:
     return _read_labels(spec, dataset)
 
 
-def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
+def _read_labels(spec: AuditSpec, dataset: Dataset) -> PredictionsWithNotes:
     settings = spec.predictions
     takes_questions = _takes_questions(spec)
     options: dict[str, Any] = {
@@ -115,7 +119,7 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
                 expected="--prediction-column COLUMN (answers), --score-column COLUMN (scores"
                 " alone), --option detected_column=COLUMN or --predictions FILE",
                 found="none of them; the data has "
-                + columns_shown(sorted(dataset.attributes["attribute"].unique()), "attributes"),
+                + format_columns(sorted(dataset.attributes["attribute"].unique()), "attributes"),
                 hint=(
                     "if answers are in the same table as the people: --prediction-column NAME "
                     "--target NAME"
@@ -126,7 +130,9 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
         question = settings.question_column or (
             _find_question_column(dataset) if takes_questions else None
         )
-        answers = from_attributes(dataset, settings.prediction_column, question=question, **options)
+        answers = labels_from_attributes(
+            dataset, settings.prediction_column, question=question, **options
+        )
         notes = _caution_on_truth_as_prediction(settings.prediction_column, spec.task.get("target"))
     else:
         answers, notes = _join_file(
@@ -153,8 +159,8 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
         scale=settings.score_scale,
     )
     current_confidences = _drop_withdrawn(confidences, dataset, settings.id_from)
-    scores, confidence_notes = join(
-        dataset, current_confidences, id_from=settings.id_from, what="confidence"
+    scores, confidence_notes = join_predictions(
+        dataset, current_confidences, id_from=settings.id_from, row_name="confidence"
     )
     id_notes = _check_file_ids(dataset, settings, settings.scores)
     missing_notes = _caution_on_missing_confidence(dataset, scores)
@@ -168,14 +174,16 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
         *missing_notes,
         *confidence_notes,
     ]
-    return with_scores(answers, scores, settings.scores), (*notes, *id_notes, *score_notes)
+    return join_scores(answers, scores, settings.scores), (*notes, *id_notes, *score_notes)
 
 
-def _join_file(dataset: Dataset, settings: Predictions, frame: pl.DataFrame) -> Joined:
+def _join_file(
+    dataset: Dataset, settings: Predictions, frame: pl.DataFrame
+) -> PredictionsWithNotes:
     """Join labels to people by id; labels of images go to all people in the image."""
-    if not labels_of_images(str(settings.file), settings.format):
+    if not has_image_labels(str(settings.file), settings.format):
         return joined(dataset, settings, frame)
-    image_predictions = of_everyone_shown(dataset, chosen(frame, settings))
+    image_predictions = give_image_labels_to_people(dataset, chosen(frame, settings))
     return image_predictions.frame, image_predictions.notes
 
 
@@ -202,9 +210,9 @@ def _find_question_column(dataset: Dataset) -> str | None:
         ids = next(
             (column for column in id_columns if column.drop_nulls().is_duplicated().any()), None
         )
-        source = dataset.where
+        source = dataset.row_source
         values = dataset.values_of(question_column)["value"]
-        refuse_no_question(
+        refuse_unasked_question(
             question_column, values, instances["instance_id"] if ids is None else ids, source
         )
     return question_column
@@ -226,12 +234,12 @@ def _caution_on_missing_confidence(dataset: Dataset, scores: pl.DataFrame) -> li
 
 def _check_file_ids(dataset: Dataset, settings: Predictions, file: str) -> tuple[str, ...]:
     is_prediction_file = file == settings.file
-    return ids_of_file(
+    return compare_file_ids(
         dataset,
         file,
         id=settings.prediction_id,
         id_from=settings.id_from,
-        form=settings.format if is_prediction_file else None,
+        format_name=settings.format if is_prediction_file else None,
         sheet=settings.prediction_sheet if is_prediction_file else None,
     )
 
@@ -249,17 +257,17 @@ def _has_detection_only(settings: Predictions) -> bool:
     prediction_columns = (settings.prediction_column, settings.score_column, settings.scores)
     if settings.detected_column is None or any(column is not None for column in prediction_columns):
         return False
-    return settings.file is None or holds_scores_alone(settings.file, settings.format)
+    return settings.file is None or has_only_scores(settings.file, settings.format)
 
 
-def _read_detected(settings: Predictions, dataset: Dataset) -> Joined:
+def _read_detected(settings: Predictions, dataset: Dataset) -> PredictionsWithNotes:
     column = str(settings.detected_column)
     if settings.file is None:
         return detected_from_attributes(dataset, column, model=settings.model_name), ()
     return joined(
         dataset,
         settings,
-        read_detected(
+        read_detected_column(
             settings.file,
             column,
             id=settings.prediction_id,
@@ -274,10 +282,10 @@ def _has_scores_only(settings: Predictions) -> bool:
     """Return whether only scores are given, without labels."""
     if settings.score_column is None or settings.prediction_column is not None or settings.scores:
         return False
-    return settings.file is None or holds_scores_alone(settings.file, settings.format)
+    return settings.file is None or has_only_scores(settings.file, settings.format)
 
 
-def _read_scores(settings: Predictions, dataset: Dataset) -> Joined:
+def _read_scores(settings: Predictions, dataset: Dataset) -> PredictionsWithNotes:
     """Read scores without labels, from their own file or the people's table."""
     if settings.detected_column is not None:
         raise SpecError(
@@ -285,7 +293,7 @@ def _read_scores(settings: Predictions, dataset: Dataset) -> Joined:
             expected="--prediction-column beside detected_column",
             found=f"--score-column {settings.score_column} alone",
         )
-    return numbers_of_column(settings, dataset)
+    return read_number_column(settings, dataset)
 
 
 def chosen(frame: pl.DataFrame, settings: Predictions) -> pl.DataFrame:
@@ -293,11 +301,11 @@ def chosen(frame: pl.DataFrame, settings: Predictions) -> pl.DataFrame:
     if settings.model_name is None:
         return frame
     if "model" in frame.columns and frame["model"].n_unique() > 1:
-        return of_model(frame, settings.model_name)
+        return select_model(frame, settings.model_name)
     return frame.with_columns(pl.lit(settings.model_name).alias("model"))
 
 
-def numbers_of_column(settings: Predictions, dataset: Dataset) -> Joined:
+def read_number_column(settings: Predictions, dataset: Dataset) -> PredictionsWithNotes:
     """Read one number per unit from a column of the people's table or of a file."""
     column = settings.prediction_column or settings.score_column
     if column is None:
@@ -320,31 +328,31 @@ def numbers_of_column(settings: Predictions, dataset: Dataset) -> Joined:
             scale=scale,
             model_column=settings.model_column,
             sheet=settings.prediction_sheet,
-            form=settings.format,
+            format_name=settings.format,
         ),
     )
 
 
-def joined(dataset: Dataset, settings: Predictions, frame: pl.DataFrame) -> Joined:
+def joined(dataset: Dataset, settings: Predictions, frame: pl.DataFrame) -> PredictionsWithNotes:
     """Select the model, drop withdrawn people and join by id."""
     current_rows = _drop_withdrawn(chosen(frame, settings), dataset, settings.id_from)
-    matched_rows, notes = join(dataset, current_rows, id_from=settings.id_from)
+    matched_rows, notes = join_predictions(dataset, current_rows, id_from=settings.id_from)
     return matched_rows, (*_check_file_ids(dataset, settings, str(settings.file)), *notes)
 
 
 def _drop_withdrawn(answers: pl.DataFrame, dataset: Dataset, id_from: IdFrom) -> pl.DataFrame:
     """Drop predictions of withdrawn people, before unmatched ids are reported."""
-    if not dataset.withdrawn:
+    if not dataset.withdrawn_ids:
         return answers
-    withdrawn_ids = reduced(pl.Series(sorted(dataset.withdrawn)), id_from)
-    person_ids = reduced(answers["instance_id"], id_from)
+    withdrawn_ids = reduce_ids(pl.Series(sorted(dataset.withdrawn_ids)), id_from)
+    person_ids = reduce_ids(answers["instance_id"], id_from)
     # An id may be of several kinds: a subject 7 who withdrew is not the photo 7 of somebody else.
-    present_ids = reduced(dataset.instances["instance_id"].cast(pl.String), id_from)
+    present_ids = reduce_ids(dataset.instances["instance_id"].cast(pl.String), id_from)
     return answers.filter(
         ~person_ids.is_in(withdrawn_ids.implode()) | person_ids.is_in(present_ids.implode())
     )
 
 
-def hashes(path: str) -> dict[str, str]:
+def hash_prediction_file(path: str) -> dict[str, str]:
     """Hash a file of predictions, or the names and sizes of a folder of them."""
     return {path: sha256_listing(path) if Path(path).is_dir() else sha256_file(path)}

@@ -9,29 +9,31 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.groups.measure.pair_rows import PAIRS, with_weighted_thresholds
+from isolux.groups.measure.pair_rows import PAIRS, reset_weighted_thresholds
 from isolux.io.hashing import sha256_file
-from isolux.people.drawn import drawn_by, is_asked, ways_of
-from isolux.people.odd_weights import cautions_on_ids, cautions_on_worth
-from isolux.people.population import calibrated, read_population
-from isolux.stats.sampling import kish
+from isolux.people.drawn import attach_survey_sample, has_survey_settings, parse_cluster_columns
+from isolux.people.odd_weights import cautions_on_effective_size, cautions_on_ids
+from isolux.people.population import calibrate_weights, read_population
+from isolux.stats.sampling import kish_effective_size
 from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.counts import COUNTS, refuse_counts
+from isolux.vocabulary.counts import COUNTS, refuse_count_tables
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import AuditSpec, crossed, name_as_typed
+from isolux.vocabulary.spec import AuditSpec, name_as_typed, split_intersection
 
 
-def columns_of_sample(spec: Mapping[str, object]) -> tuple[str, ...]:
+def survey_column_names(spec: Mapping[str, object]) -> tuple[str, ...]:
     """Name the columns that hold the survey sample of an in-memory table."""
     survey_settings = [spec.get(name) for name in ("weight", "strata", "population_size")]
     population = spec.get("population")
     margin_attributes = (
-        [a for key in population for a in crossed(key)] if isinstance(population, dict) else []
+        [a for key in population for a in split_intersection(key)]
+        if isinstance(population, dict)
+        else []
     )
     columns = [text for text in survey_settings if isinstance(text, str) and not _is_number(text)]
     cluster = spec.get("cluster")
-    second_cluster = ways_of(cluster)[1] if isinstance(cluster, str) else None
+    second_cluster = parse_cluster_columns(cluster)[1] if isinstance(cluster, str) else None
     return tuple(
         dict.fromkeys([*columns, *margin_attributes, *([second_cluster] if second_cluster else [])])
     )
@@ -44,7 +46,7 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def refuse_protocol(spec: AuditSpec) -> None:
+def refuse_weighted_protocol(spec: AuditSpec) -> None:
     """Refuse a paper's protocol with weights: its tables are unweighted."""
     survey_settings = spec.sample.model_dump().items()
     typed_flags = [
@@ -58,19 +60,21 @@ def refuse_protocol(spec: AuditSpec) -> None:
         )
 
 
-def drawn_scores(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tuple[Dataset, Scores]:
+def add_survey_sample(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tuple[Dataset, Scores]:
     """Add the survey sample to the scores; people of weight 0 are excluded with a note."""
-    second_cluster = ways_of(spec.people.cluster)[1]
-    if not is_asked(spec.sample) and second_cluster is None:
+    second_cluster = parse_cluster_columns(spec.people.cluster)[1]
+    if not has_survey_settings(spec.sample) and second_cluster is None:
         return dataset, scores
-    refuse_protocol(spec)
-    refuse_counts(
+    refuse_weighted_protocol(spec)
+    refuse_count_tables(
         [COUNTS] if COUNTS in scores.evidence else [],
         "--weight or --strata",
         "counts that are weighted already, without --weight",
     )
     if dataset.sample is None:
-        dataset = drawn_by(_take_score_clusters(dataset, scores), spec.sample, second_cluster)
+        dataset = attach_survey_sample(
+            _take_score_clusters(dataset, scores), spec.sample, second_cluster
+        )
     assert dataset.sample is not None  # noqa: S101 - a column was named
     table = _build_sample_table(dataset.sample, scores)
     zero_weight_ids = table.filter(pl.col("weight") == 0)["unit_id"]
@@ -91,12 +95,12 @@ def drawn_scores(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tuple[Dat
     cautions = cautions_on_ids(dataset.sample["weight"], spec.sample.weight)
     if spec.sample.population:
         tables = read_population(spec.sample.population)
-        table = calibrated(table, dataset.instance_attributes(), tables)
-    cautions += cautions_on_worth(table["weight"])
+        table = calibrate_weights(table, dataset.instance_attributes(), tables)
+    cautions += cautions_on_effective_size(table["weight"])
     evidence = {**scores.evidence, SAMPLE: table}
     if PAIRS in evidence:
         _refuse_counted_photos(evidence[PAIRS], scores, table)
-        evidence[PAIRS] = with_weighted_thresholds(evidence[PAIRS], scores.units, table)
+        evidence[PAIRS] = reset_weighted_thresholds(evidence[PAIRS], scores.units, table)
     return dataset, replace(scores, evidence=evidence, notes=(*cautions, *scores.notes))
 
 
@@ -114,7 +118,7 @@ def _take_score_clusters(dataset: Dataset, scores: Scores) -> Dataset:
 
 def _build_sample_table(sample: pl.DataFrame, scores: Scores) -> pl.DataFrame:
     """Build the evidence ``sample``: one row per scored unit."""
-    units = scores.judged_units().select("unit_id")
+    units = scores.evaluated_units().select("unit_id")
     sample_rows = units.with_columns(pl.col("unit_id").cast(pl.String)).join(
         sample.rename({"instance_id": "unit_id"}), on="unit_id", how="left", maintain_order="left"
     )
@@ -154,32 +158,32 @@ def _drop_units(scores: Scores, removed_ids: pl.Series) -> Scores:
     return replace(scores, units=scores.units.filter(is_remaining), evidence=evidence)
 
 
-def population_inputs(spec: AuditSpec) -> dict[str, str]:
+def hash_population_files(spec: AuditSpec) -> dict[str, str]:
     """Return the hash of each file of the population."""
     population = spec.sample.population
     return {} if isinstance(population, dict) else {path: sha256_file(path) for path in population}
 
 
-def record_of_sample(spec: AuditSpec, scores: Scores) -> dict[str, Any]:
+def build_sample_record(spec: AuditSpec, scores: Scores) -> dict[str, Any]:
     """Build the record of the sampling design, with the sentence about it."""
     if SAMPLE not in scores.evidence:
         return {}
     table = scores.evidence[SAMPLE]
     weight = table["weight"].to_numpy().astype(np.float64)
-    n_effective = kish(weight)
+    n_effective = kish_effective_size(weight)
     sample_record = {
         "weight": spec.sample.weight,
         "strata": spec.sample.strata,
         "population": [list(names) for names in _list_population_attributes(spec)],
         "population_size": spec.sample.population_size,
         "census": _is_census(table),
-        "one_way": ways_of(spec.people.cluster)[0],
-        "other_way": ways_of(spec.people.cluster)[1],
+        "one_way": parse_cluster_columns(spec.people.cluster)[0],
+        "other_way": parse_cluster_columns(spec.people.cluster)[1],
         "n_units": table.height,
         "n_effective": n_effective,
         "n_strata": int(table["stratum"].n_unique()) if spec.sample.strata else 0,
     }
-    return {"sample": {**sample_record, "said": said_of_sample(sample_record)}}
+    return {"sample": {**sample_record, "said": format_sample_sentence(sample_record)}}
 
 
 def _refuse_counted_photos(pairs: pl.DataFrame, scores: Scores, table: pl.DataFrame) -> None:
@@ -211,7 +215,7 @@ def _is_census(table: pl.DataFrame) -> bool:
     return bool((table["stratum_size"] <= table["stratum_clusters"]).all())
 
 
-def said_of_sample(sample_record: Mapping[str, Any]) -> str:
+def format_sample_sentence(sample_record: Mapping[str, Any]) -> str:
     """Format one sentence on the sampling design and the effective sample size."""
     clauses: list[str] = []
     by = [repr(sample_record["weight"])] if sample_record["weight"] else []

@@ -15,38 +15,49 @@ import polars as pl
 from isolux.disparity.measured import Disparities, measure_disparities
 from isolux.groups.accounting import Losses, account_for
 from isolux.groups.binning import Bins, bin_labels, parse_bins, quantile_edges
+from isolux.groups.membership import Membership, build_membership
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
-from isolux.groups.membership import Membership, membership
-from isolux.groups.settings import check_references, groupings, references
-from isolux.groups.small_groups import with_small_groups
-from isolux.groups.unanswered import cautions, count_undetected, missed, on_missed, unanswered
+from isolux.groups.settings import check_references, read_groupings, read_references
+from isolux.groups.small_groups import add_shrinkage_estimates
+from isolux.groups.unanswered import (
+    caution_on_missing_scores,
+    caution_on_undetected,
+    count_missing_predictions,
+    count_undetected,
+    undetected_evidence,
+)
 from isolux.io.background_packing import begin_packing
-from isolux.io.record_paths import unrooted
-from isolux.people.blotting import unnamed
-from isolux.people.drawn import is_asked, ways_of
-from isolux.people.synthetic import synthetic_marker, synthetic_note
+from isolux.io.record_paths import make_paths_relative
+from isolux.people.blotting import redact_ids
+from isolux.people.drawn import has_survey_settings, parse_cluster_columns
+from isolux.people.synthetic import find_synthetic_marker, format_synthetic_note
 from isolux.stats.statistic import PairStatistic
-from isolux.verbs.audit.protocol import with_tables
-from isolux.verbs.explain import explain_run, first_analyses, role_options, with_references
-from isolux.verbs.ledger import audits_share
+from isolux.verbs.audit.protocol import build_protocol_record
+from isolux.verbs.explain import (
+    build_role_options,
+    list_first_analyses,
+    merge_references,
+    run_analyses,
+)
+from isolux.verbs.ledger import compute_audit_share
 from isolux.vocabulary.containers import Dataset, Run, Scores
-from isolux.vocabulary.counts import COUNTS, TIMES, refuse_repeated_groups, with_times
+from isolux.vocabulary.counts import COUNTS, TIMES, add_multiplicity, refuse_repeated_groups
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.info import Info, TaskInfo
-from isolux.vocabulary.notes import Caution, by_severity
-from isolux.vocabulary.progress import at
+from isolux.vocabulary.info import PluginInfo, TaskInfo
+from isolux.vocabulary.notes import Caution, split_by_severity
+from isolux.vocabulary.progress import report_step
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, SCORES, check
 
-MOST_GROUPS = 300
+MAX_GROUPS = 300
 """Values that an attribute may have: 300 groups are 45,000 pairs for every metric."""
 PAIRS = "pairs"
 """Evidence that can hold millions of rows, and that no comparison of models reads."""
 
 
-def found_in(
+def run_pipeline(
     spec: AuditSpec,
     dataset: Dataset,
     scores: Scores,
@@ -56,15 +67,23 @@ def found_in(
     other_half_metrics: pl.DataFrame | None = None,
 ) -> tuple[Run, AuditSpec]:
     """Group scores, measure and compare the groups, and run the analyses."""
-    scored_ids = scores.judged_units()["unit_id"]
+    scored_ids = scores.evaluated_units()["unit_id"]
     sample_record: dict[str, Any] = {}
-    if is_asked(spec.sample) or ways_of(spec.people.cluster)[1] or SAMPLE in scores.evidence:
-        from isolux.verbs.audit.drawn import drawn_scores, population_inputs, record_of_sample
+    if (
+        has_survey_settings(spec.sample)
+        or parse_cluster_columns(spec.people.cluster)[1]
+        or SAMPLE in scores.evidence
+    ):
+        from isolux.verbs.audit.drawn import (
+            add_survey_sample,
+            build_sample_record,
+            hash_population_files,
+        )
 
-        dataset, scores = drawn_scores(spec, dataset, scores)
-        inputs = {**inputs, **population_inputs(spec)}
-        sample_record = record_of_sample(spec, scores)
-    spec, dataset = with_image_bins(spec, dataset)
+        dataset, scores = add_survey_sample(spec, dataset, scores)
+        inputs = {**inputs, **hash_population_files(spec)}
+        sample_record = build_sample_record(spec, scores)
+    spec, dataset = resolve_image_bins(spec, dataset)
     attributes = check(dataset.instance_attributes(), ATTRIBUTES)
     members = _form_groups(spec, dataset, scores, attributes)
     refuse_repeated_groups(dataset, spec.groups.attributes)
@@ -79,8 +98,8 @@ def found_in(
     scores = replace(scores, evidence=recorded_evidence)
     losses = _count_losses(scores, members)
     notes = _build_notes(spec, dataset, scores, members, disparities, losses)
-    record = record_of(spec, dataset, scores, estimates, inputs, notes) | {
-        "families": {disparities.family.name: disparities.family.size},
+    record = build_record(spec, dataset, scores, estimates, inputs, notes) | {
+        "families": {disparities.family.name: disparities.family.n_tests},
         **sample_record,
     }
     cluster_counts = record["clusters"]
@@ -103,15 +122,15 @@ def found_in(
         record=record | {"dataset": {"name": dataset.name, **record["dataset"]}},
         scores=scores.units,
         attributes=attributes,
-        group_metrics=with_small_groups(estimates, spec.statistics),
+        group_metrics=add_shrinkage_estimates(estimates, spec.statistics),
         disparities=disparities.table,
         findings=FINDINGS.empty(),
         evidence=all_evidence,
     )
     run = _run_analyses(run, spec, recorded_evidence)
-    record = with_tables(run, spec, other_half_metrics)
+    record = build_protocol_record(run, spec, other_half_metrics)
     if spec.report.paths == "relative":
-        record = unrooted(record)
+        record = make_paths_relative(record)
     return replace(run, record=record), spec
 
 
@@ -122,14 +141,14 @@ def _form_groups(
     if multiplicity is None and COUNTS in scores.evidence:
         counts = scores.evidence[COUNTS].select(TIMES, instance_id="unit_id")
         multiplicity = counts.unique("instance_id")
-    with told_of_unread(dataset):
-        return membership(
+    with explain_skipped_columns(dataset):
+        return build_membership(
             attributes,
             spec.groups.by,
-            groupings(spec.groups, attributes),
-            units=with_times(scores.judged_units(), multiplicity, "unit_id"),
-            most=MOST_GROUPS,
-            where=dataset.numbered_in,
+            read_groupings(spec.groups, attributes),
+            units=add_multiplicity(scores.evaluated_units(), multiplicity, "unit_id"),
+            max_values=MAX_GROUPS,
+            source=dataset.numbered_table,
         )
 
 
@@ -137,16 +156,18 @@ def _caution_on_zero_weight_groups(
     spec: AuditSpec, scores: Scores, attributes: pl.DataFrame, scored_ids: pl.Series
 ) -> Scores:
     """Caution on groups in which everyone has weight 0."""
-    remaining_ids = scores.judged_units()["unit_id"]
+    remaining_ids = scores.evaluated_units()["unit_id"]
     if len(remaining_ids) == len(scored_ids):
         return scores
-    from isolux.people.odd_weights import cautions_on_emptied
+    from isolux.people.odd_weights import cautions_on_zero_weight_values
 
     unbinned = [
-        a for a, grouping in groupings(spec.groups, attributes).items() if grouping.bins is None
+        a
+        for a, grouping in read_groupings(spec.groups, attributes).items()
+        if grouping.bins is None
     ]
     rows = attributes.filter(pl.col("attribute").cast(pl.String).is_in(unbinned))
-    cautions = cautions_on_emptied(rows, scored_ids, remaining_ids)
+    cautions = cautions_on_zero_weight_values(rows, scored_ids, remaining_ids)
     return replace(scores, notes=(*cautions, *scores.notes))
 
 
@@ -154,20 +175,20 @@ def _measure_and_compare(
     spec: AuditSpec, scores: Scores, members: Membership
 ) -> tuple[Estimates, Disparities]:
     """Measure the groups, and each pair of them."""
-    reference_groups = references(spec.groups, spec.disparity.reference)
+    reference_groups = read_references(spec.groups, spec.disparity.reference)
     check_references(reference_groups, members.groups)
-    at("measuring the groups")
+    report_step("measuring the groups")
     estimates = measure_groups(scores, members, spec.statistics)
-    at("comparing the groups")
-    share = audits_share(spec.explain.analyses)
+    report_step("comparing the groups")
+    share = compute_audit_share(spec.explain.analyses)
     return estimates, measure_disparities(estimates, spec.comparing, reference_groups, share=share)
 
 
 def _count_losses(scores: Scores, members: Membership) -> Losses:
     multiplicity = scores.evidence.get(COUNTS)
     return Losses(
-        unanswered(scores.units, members, scores.evidence),
-        count_undetected(missed(scores.evidence), members, multiplicity),
+        count_missing_predictions(scores.units, members, scores.evidence),
+        count_undetected(undetected_evidence(scores.evidence), members, multiplicity),
     )
 
 
@@ -179,9 +200,9 @@ def _build_notes(
     disparities: Disparities,
     losses: Losses,
 ) -> tuple[str, ...]:
-    has_bounds = scores.info.one_by_one and SAMPLE not in scores.evidence
-    missing_notes = cautions(losses.unscored, bounds=has_bounds)
-    missing_notes += on_missed(losses.undetected)
+    has_bounds = scores.info.has_independent_scores and SAMPLE not in scores.evidence
+    missing_notes = caution_on_missing_scores(losses.unscored, bounds=has_bounds)
+    missing_notes += caution_on_undetected(losses.undetected)
     notes = (
         *missing_notes,
         *_caution_on_margin(spec, scores),
@@ -190,7 +211,7 @@ def _build_notes(
         *members.notes,
         *disparities.notes,
     )
-    return tuple(unnamed(notes, dataset.withdrawn))
+    return tuple(redact_ids(notes, dataset.withdrawn_ids))
 
 
 def _caution_on_margin(spec: AuditSpec, scores: Scores) -> list[Caution]:
@@ -206,10 +227,10 @@ def _caution_on_margin(spec: AuditSpec, scores: Scores) -> list[Caution]:
 
 def _run_analyses(run: Run, spec: AuditSpec, recorded_evidence: Mapping[str, pl.DataFrame]) -> Run:
     """Run the analyses of every audit, then those requested."""
-    run = replace(explain_run(run, first_analyses(run)), evidence=dict(recorded_evidence))
-    roles = role_options(spec.explain.role, spec.explain.analyses)
+    run = replace(run_analyses(run, list_first_analyses(run)), evidence=dict(recorded_evidence))
+    roles = build_role_options(spec.explain.role, spec.explain.analyses)
     analyses = spec.explain.analyses
-    return explain_run(run, analyses, [*spec.explain.analysis_option, *roles], planned=analyses)
+    return run_analyses(run, analyses, [*spec.explain.analysis_option, *roles], planned=analyses)
 
 
 # Quantiles over images: `--bins income=quantile:3:images`, as ICON² splits its images.
@@ -217,7 +238,7 @@ def _run_analyses(run: Run, spec: AuditSpec, recorded_evidence: Mapping[str, pl.
 _IMAGE_BINS_SUFFIX = ":images"
 
 
-def with_image_bins(spec: AuditSpec, dataset: Dataset) -> tuple[AuditSpec, Dataset]:
+def resolve_image_bins(spec: AuditSpec, dataset: Dataset) -> tuple[AuditSpec, Dataset]:
     """Replace quantiles over images by fixed edges, with a note for each."""
     if not any(text.endswith(_IMAGE_BINS_SUFFIX) for text in spec.groups.bins):
         return spec, dataset
@@ -273,23 +294,27 @@ def _compute_image_bin_edges(
 
 
 @contextmanager
-def told_of_unread(dataset: Dataset) -> Iterator[None]:
+def explain_skipped_columns(dataset: Dataset) -> Iterator[None]:
     """Add the reason in ``Dataset.unread`` to an error about an unknown name."""
     try:
         yield
     except UnknownNameError as error:
-        reason = dataset.unread.get(error.name)
+        reason = dataset.skipped_columns.get(error.name)
         if reason is None:
             raise
         raise UnknownNameError(
-            error.kind, error.name, error.known, where=error.where, found=f"a column: {reason}"
+            error.name_type,
+            error.name,
+            error.valid_names,
+            where=error.where,
+            found=f"a column: {reason}",
         ) from error
 
 
 _VERSIONS = ("isolux", "numpy", "polars", "scipy", "numba", "vl-convert-python")
 
 
-def record_of(
+def build_record(
     spec: AuditSpec,
     dataset: Dataset,
     scores: Scores,
@@ -315,12 +340,12 @@ def record_of(
         for t in tables
         if "cluster_id" in t.columns
     )
-    infos: list[Info] = [dataset_info, scores.info]
-    marker = synthetic_marker(
+    infos: list[PluginInfo] = [dataset_info, scores.info]
+    marker = find_synthetic_marker(
         [*filter(None, [spec.people.data.partition(":")[2]]), *dataset.inputs]
     )
-    synthetic_notes = [] if marker is None else [synthetic_note(marker)]
-    warnings, plain_notes = by_severity([*synthetic_notes, *notes])
+    synthetic_notes = [] if marker is None else [format_synthetic_note(marker)]
+    warnings, plain_notes = split_by_severity([*synthetic_notes, *notes])
     return {
         "isolux": _installed_version("isolux"),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -342,7 +367,7 @@ def record_of(
             m.name: {"title": m.title, "unit": m.unit, "direction": m.direction}
             for m in scores.info.metrics
         },
-        **({"chosen": dict(scores.chosen)} if scores.chosen else {}),
+        **({"chosen": dict(scores.task_choices)} if scores.task_choices else {}),
         "ids": "row numbers" if dataset.ids_are_rows else "declared",
         "evidence": sorted(scores.evidence),
         "inputs": dict(inputs),
@@ -396,14 +421,14 @@ def _installed_version(package: str) -> str:
         return ""
 
 
-def _list_references(infos: Sequence[Info], spec: AuditSpec) -> list[Mapping[str, str]]:
+def _list_references(infos: Sequence[PluginInfo], spec: AuditSpec) -> list[Mapping[str, str]]:
     """List the references of what ran, each publication once."""
-    from isolux.stats.references import of_methods
+    from isolux.stats.references import list_method_references
 
     is_survey_sample = any(spec.sample.model_dump().values())
-    methods = of_methods(
-        spec.statistics.interval, spec.disparity.correction, drawn=is_survey_sample
+    methods = list_method_references(
+        spec.statistics.interval, spec.disparity.correction, is_survey_sample=is_survey_sample
     )
-    return with_references(
+    return merge_references(
         (), [*(r for plugin_info in infos for r in plugin_info.references), *methods]
     )

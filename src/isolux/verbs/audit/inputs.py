@@ -14,57 +14,59 @@ import polars as pl
 
 from isolux.datasets import load
 from isolux.io.settings_files import read_label_map_file, read_mapping
-from isolux.people.loading import name_and_path
+from isolux.people.loading import split_name_and_path
 from isolux.predictions import (
-    image_sizes,
-    models_in,
-    output_format,
+    detect_output_format,
+    list_image_sizes,
+    list_models,
+    match_image_ids,
     read_outputs,
-    with_own_image_ids,
 )
 from isolux.verbs.audit.answers import (
-    Joined,
+    PredictionsWithNotes,
     chosen,
-    hashes,
+    hash_prediction_file,
     joined,
-    numbers_of_column,
-    people_answers,
+    read_number_column,
+    read_person_predictions,
 )
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.given import IN_MEMORY, is_frame, kind_of, to_polars
+from isolux.vocabulary.given import IN_MEMORY, is_frame, label_type, to_polars
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.plugin_options import named_options, read_options
+from isolux.vocabulary.plugin_options import list_option_defaults, read_options
 from isolux.vocabulary.spec import (
     AuditSpec,
     Predictions,
+    expand_options,
     name_as_typed,
     parse_spec,
     read_task,
     task_parameters,
-    validated,
-    with_options,
+    validate_settings,
 )
 
 if TYPE_CHECKING:
     from isolux.engine import Progress
 
-Watched = Callable[[], AbstractContextManager["tuple[Progress | None, Callable[[], bool] | None]"]]
+OpenProgress = Callable[
+    [], AbstractContextManager["tuple[Progress | None, Callable[[], bool] | None]"]
+]
 """Opens a context with the callable that reports progress and the one that says whether to stop."""
 
 _IMPORTED_PREFIX = "imported:"
-Answers = tuple[pl.DataFrame, tuple[str, ...], dict[str, str]]
+PredictionInputs = tuple[pl.DataFrame, tuple[str, ...], dict[str, str]]
 """Predictions, notes, and the hash of each file read."""
 
 
-def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
+def read_predictions(spec: AuditSpec, dataset: Dataset) -> PredictionInputs:
     """Read predictions from their file or the people's table, and join them to people."""
     settings = spec.predictions
     inputs = dict(dataset.inputs)
     if settings.file is not None:
-        inputs |= hashes(settings.file)
+        inputs |= hash_prediction_file(settings.file)
     if registry.task_info(spec.task.name).predictions == "outputs":
         if settings.file is None and dataset.outputs is not None:
             if settings.model_column is not None and dataset.name != COUNTS:
@@ -74,18 +76,18 @@ def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
                     found=f"--model-column {settings.model_column}",
                 )
             return dataset.outputs, (), inputs
-        outputs = with_own_image_ids(dataset, _read_outputs(settings, spec.task.name, dataset))
+        outputs = match_image_ids(dataset, _read_outputs(settings, spec.task.name, dataset))
         return outputs.frame, outputs.notes, inputs
     if registry.task_info(spec.task.name).predictions == "numbers":
         return *_read_numbers(settings, dataset, spec.task.name), inputs
-    frame, notes, extra_inputs = people_answers(spec, dataset)
+    frame, notes, extra_inputs = read_person_predictions(spec, dataset)
     return frame, notes, inputs | extra_inputs
 
 
-def _read_numbers(settings: Predictions, dataset: Dataset, task: str) -> Joined:
+def _read_numbers(settings: Predictions, dataset: Dataset, task: str) -> PredictionsWithNotes:
     """Read one number per unit; known column names of a file need no setting."""
     if settings.file is None or settings.prediction_column or settings.score_column:
-        return numbers_of_column(settings, dataset)
+        return read_number_column(settings, dataset)
     value_settings = settings.model_copy(update={"format": settings.format or "unit_values"})
     try:
         return joined(dataset, settings, _read_outputs(value_settings, task, dataset))
@@ -108,7 +110,7 @@ def _read_outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.Data
             ),
             found="none",
         )
-    format_name = settings.format or output_format(settings.file)
+    format_name = settings.format or detect_output_format(settings.file)
     options = read_options(
         registry.load("predictions", format_name).read,
         settings.prediction_option,
@@ -116,8 +118,8 @@ def _read_outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.Data
         flag="--prediction-option",
         hidden=("model",),
     )
-    if "sizes" in named_options(registry.load("predictions", format_name).read):
-        options.setdefault("sizes", image_sizes(dataset) or None)
+    if "sizes" in list_option_defaults(registry.load("predictions", format_name).read):
+        options.setdefault("sizes", list_image_sizes(dataset) or None)
     label_flags = {
         name_as_typed(name): getattr(settings, name)
         for name in ("scores", "found", "missed", "detected_column", "model_column")
@@ -132,14 +134,14 @@ def _read_outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.Data
     return chosen(read_outputs(settings.file, format=settings.format, **options), settings)
 
 
-def task_options(spec: AuditSpec) -> dict[str, Any]:
+def build_task_options(spec: AuditSpec) -> dict[str, Any]:
     """Build the options of the task's ``score``: its settings and shared ones."""
-    options = dict(read_task(spec.task, where=None).settings)
+    options = dict(read_task(spec.task, source=None).settings)
     if isinstance(options.get("prediction_map"), str):
         options["prediction_map"] = read_label_map_file(options["prediction_map"])
     options |= _read_searched_database(options)
     _refuse_unscaled(options.get("threshold"), spec.predictions.score_scale)
-    accepted_names = named_options(registry.load("tasks", spec.task.name).score)
+    accepted_names = list_option_defaults(registry.load("tasks", spec.task.name).score)
     shared_settings = {
         "unknown_values": spec.groups.unknown_values,
         "model": spec.predictions.model_name,
@@ -174,21 +176,21 @@ def _read_searched_database(options: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(database, str):
         source = "--option database"
         database_options["database"] = load(
-            *name_and_path(database, what="the database is", where=source)
+            *split_name_and_path(database, subject="the database is", source=source)
         )
     if isinstance(file, str):
-        from isolux.verbs.predict import is_answers, read_predicted
+        from isolux.verbs.predict import is_answers, read_prediction_dir
 
         is_prediction_dir = is_answers(file)  # of `isolux predict`
         database_options["database_predictions"] = (
-            read_predicted(file).predictions if is_prediction_dir else read_outputs(file)
+            read_prediction_dir(file).predictions if is_prediction_dir else read_outputs(file)
         )
     return database_options
 
 
-def resolved(spec: AuditSpec) -> AuditSpec:
+def fill_task_settings(spec: AuditSpec) -> AuditSpec:
     """Return the spec with every setting of its task, given or by default, for the record."""
-    task = read_task(spec.task, where=None)
+    task = read_task(spec.task, source=None)
     defaults = {name: parameter.default for name, parameter in task_parameters(task.name).items()}
     settings = {"settings": {**defaults, **task.settings}}
     return spec.model_copy(update={"task": spec.task.model_copy(update=settings)})
@@ -208,24 +210,26 @@ _PREDICTION_SETTINGS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class InMemoryTable:
     """A table of people, with its notes."""
 
     frame: pl.DataFrame
     notes: tuple[str, ...] = ()
 
 
-def plain_numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
+def unwrap_numpy_scalars(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Convert numpy scalars in settings to Python numbers: ``min_units=counts.min()``."""
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in settings.items()}
 
 
-def holds_answers(table: object, settings: Mapping[str, Any]) -> bool:
+def has_predictions(table: object, settings: Mapping[str, Any]) -> bool:
     """Return whether the table has predictions, not finished scores."""
     return is_frame(table) and any(settings.get(name) is not None for name in _PREDICTION_SETTINGS)
 
 
-def held_people(table: object, attributes: object, settings: Mapping[str, Any]) -> Held:
+def read_in_memory_table(
+    table: object, attributes: object, settings: Mapping[str, Any]
+) -> InMemoryTable:
     """Read a table of people and predictions; caution on classes of different types."""
     if attributes is not None:
         raise SpecError(
@@ -240,15 +244,15 @@ def held_people(table: object, attributes: object, settings: Mapping[str, Any]) 
         if isinstance(name, str) and settings.get("predictions") is None:
             _refuse_unknown(name, frame)
     if not (isinstance(truth, str) and isinstance(answer, str)):
-        return Held(frame)
+        return InMemoryTable(frame)
     if not {truth, answer} <= set(frame.columns):
-        return Held(frame)
-    value_types = kind_of(frame[truth]), kind_of(frame[answer])
+        return InMemoryTable(frame)
+    value_types = label_type(frame[truth]), label_type(frame[answer])
     if set(value_types) == {"yes or no", "numbers"}:
-        return Held(frame.with_columns(pl.col(truth, answer).cast(pl.Float64)))
+        return InMemoryTable(frame.with_columns(pl.col(truth, answer).cast(pl.Float64)))
     if len(set(value_types)) == 1:
-        return Held(frame)
-    return Held(
+        return InMemoryTable(frame)
+    return InMemoryTable(
         frame, (_caution_on_mixed_types((truth, value_types[0]), (answer, value_types[1])),)
     )
 
@@ -265,7 +269,7 @@ def _caution_on_mixed_types(truth: tuple[str, str], answer: tuple[str, str]) -> 
     )
 
 
-def with_imported(spec: AuditSpec) -> AuditSpec:
+def resolve_imported_model(spec: AuditSpec) -> AuditSpec:
     """Treat ``--model imported:FILE`` as ``--predictions FILE``; refuse two sources."""
     model, file = spec.model.spec, spec.predictions.file
     if model is None:
@@ -285,9 +289,9 @@ def with_imported(spec: AuditSpec) -> AuditSpec:
     return spec.updated(model=None, predictions=model.removeprefix(_IMPORTED_PREFIX))
 
 
-def one_per_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
+def split_by_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
     """Split an audit of a file with several models into one audit per model."""
-    spec = with_imported(spec)
+    spec = resolve_imported_model(spec)
     prediction_settings = spec.predictions
     if (
         prediction_settings.model_column is None
@@ -295,7 +299,7 @@ def one_per_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
         or prediction_settings.file is None
     ):
         return (spec,)
-    models = models_in(
+    models = list_models(
         prediction_settings.file,
         prediction_settings.model_column,
         format=prediction_settings.format,
@@ -316,21 +320,21 @@ def one_per_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
 _SETTINGS_SUFFIXES = (".yaml", ".yml", ".json")
 
 
-def asked_for(source: str | Path, settings: Mapping[str, Any]) -> AuditSpec:
+def read_audit_settings(source: str | Path, settings: Mapping[str, Any]) -> AuditSpec:
     """Read the settings of an audit from NAME:PATH or a settings file."""
     text = str(source)
-    if not names_file(text):
-        return parse_spec({"data": text, **with_options(settings)})
-    file_settings = validated(read_settings(text), where=text).said()
-    return parse_spec({**file_settings, **with_options(settings)}, where=text)
+    if not is_settings_file(text):
+        return parse_spec({"data": text, **expand_options(settings)})
+    file_settings = validate_settings(read_settings_file(text), source=text).said()
+    return parse_spec({**file_settings, **expand_options(settings)}, source=text)
 
 
-def names_file(source: str) -> bool:
+def is_settings_file(source: str) -> bool:
     """Return whether the text is a settings file, not NAME:PATH.
 
     Examples
     --------
-    >>> names_file("audit.yaml"), names_file("table:people.json")
+    >>> is_settings_file("audit.yaml"), is_settings_file("table:people.json")
     (True, False)
     """
     return (
@@ -340,6 +344,6 @@ def names_file(source: str) -> bool:
     )
 
 
-def read_settings(path: str | Path) -> dict[str, Any]:
+def read_settings_file(path: str | Path) -> dict[str, Any]:
     """Read a settings file without validation, names written with ``_``."""
     return {key.replace("-", "_"): setting for key, setting in read_mapping(path).items()}

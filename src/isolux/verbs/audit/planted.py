@@ -20,7 +20,7 @@ _EXPECTED_FILE = (
 )
 
 
-def read_planted(
+def read_injected_effects(
     path: str | Path, *, task: str, by: Sequence[str], model: str | None
 ) -> list[dict[str, Any]]:
     """Read the injected effects of the audited task, model and attributes."""

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.engine.pictures import Picture, hash_picture, list_pictures, picture_folder
+from isolux.engine.pictures import SourceImage, hash_image, image_folder, list_source_images
 from isolux.io.hashing import sha256_file
-from isolux.io.picture_folder import PictureFolder
-from isolux.predictions import join
-from isolux.verbs.audit.inputs import Watched
-from isolux.verbs.crop import crop_pictures
-from isolux.verbs.predict import Predicted, is_answers, predict_people, read_predicted
+from isolux.io.picture_folder import ImageFolder
+from isolux.predictions import join_predictions
+from isolux.verbs.audit.inputs import OpenProgress
+from isolux.verbs.crop import list_crop_images
+from isolux.verbs.predict import PredictionResult, is_answers, predict_people, read_prediction_dir
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import IsoluxError, JoinError, SpecError
@@ -30,7 +30,7 @@ _MAX_LISTED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class FromModel:
+class ModelPredictions:
     """A model's predictions with their people, notes, input hashes and record."""
 
     dataset: Dataset
@@ -40,9 +40,9 @@ class FromModel:
     record: dict[str, Any]
 
 
-def answers_of_model(
-    spec: AuditSpec, dataset: Dataset, open_progress: Watched | None
-) -> FromModel | None:
+def predict_or_read(
+    spec: AuditSpec, dataset: Dataset, open_progress: OpenProgress | None
+) -> ModelPredictions | None:
     """Run the model of a spec, or read its prediction directory; None: neither is set."""
     file = spec.predictions.file
     if spec.model.spec is not None:
@@ -60,10 +60,11 @@ def answers_of_model(
                 ),
             )
     elif file is not None and is_answers(file):
-        prediction_run = read_predicted(file)
+        prediction_run = read_prediction_dir(file)
         _refuse_prediction_type(spec.task.name, prediction_run.record["model"]["predicts"])
         prediction_run = replace(
-            prediction_run, notes=(*on_changes(prediction_run, dataset), *prediction_run.notes)
+            prediction_run,
+            notes=(*caution_on_changes(prediction_run, dataset), *prediction_run.notes),
         )
     else:
         return None
@@ -77,15 +78,17 @@ def answers_of_model(
         declared_dataset = (
             replace(dataset, ids_are_rows=False) if spec.model.spec is not None else dataset
         )
-        predictions, notes = join(
+        predictions, notes = join_predictions(
             declared_dataset, prediction_run.predictions, id_from=spec.predictions.id_from
         )
-        return FromModel(dataset, predictions, (*prediction_run.notes, *notes), inputs, record)
+        return ModelPredictions(
+            dataset, predictions, (*prediction_run.notes, *notes), inputs, record
+        )
     predicted_dataset, notes = _restrict_to_predicted_images(dataset, prediction_run)
     predictions = prediction_run.predictions.filter(
         pl.col("image_id").is_in(_list_image_ids(predicted_dataset).implode())
     )
-    return FromModel(
+    return ModelPredictions(
         predicted_dataset, predictions, (*prediction_run.notes, *notes), inputs, record
     )
 
@@ -111,13 +114,15 @@ def _list_image_ids(dataset: Dataset) -> pl.Series:
 
 
 def _restrict_to_predicted_images(
-    dataset: Dataset, prediction_run: Predicted
+    dataset: Dataset, prediction_run: PredictionResult
 ) -> tuple[Dataset, tuple[str, ...]]:
     """Exclude images without inference, with their people."""
-    predicted_ids = prediction_run.looks.filter(pl.col("reason").is_null())["image_id"].unique()
+    predicted_ids = prediction_run.inferences.filter(pl.col("reason").is_null())[
+        "image_id"
+    ].unique()
     image_ids = dataset.instances["image_id"].cast(pl.String)
     if len(image_ids) and not image_ids.is_in(predicted_ids.implode()).any():
-        examples = prediction_run.looks["image_id"].head(_MAX_LISTED).to_list()
+        examples = prediction_run.inferences["image_id"].head(_MAX_LISTED).to_list()
         raise JoinError(
             "the model answered for no image of these people",
             expected=f"images such as {image_ids.head(_MAX_LISTED).to_list()!r}",
@@ -153,7 +158,7 @@ _IMAGES_NOT_COMPARED = (
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
-def on_changes(prediction_run: Predicted, dataset: Dataset) -> list[str]:
+def caution_on_changes(prediction_run: PredictionResult, dataset: Dataset) -> list[str]:
     """Caution where images, model files or people's files changed after the predictions."""
     return [
         *_caution_on_changed_images(prediction_run, dataset),
@@ -162,8 +167,10 @@ def on_changes(prediction_run: Predicted, dataset: Dataset) -> list[str]:
     ]
 
 
-def _caution_on_changed_images(prediction_run: Predicted, dataset: Dataset) -> list[str]:
-    inferences = prediction_run.looks.drop_nulls("sha256").unique("image_id", maintain_order=True)
+def _caution_on_changed_images(prediction_run: PredictionResult, dataset: Dataset) -> list[str]:
+    inferences = prediction_run.inferences.drop_nulls("sha256").unique(
+        "image_id", maintain_order=True
+    )
     recorded_hash_by_id = dict(inferences.select("image_id", "sha256").iter_rows())
     try:
         images, folder = _select_images(prediction_run.record, dataset)
@@ -182,7 +189,7 @@ def _caution_on_changed_images(prediction_run: Predicted, dataset: Dataset) -> l
         ).astype(int)
     )
     current_hash_by_id = {
-        comparable_images[k].image_id: hash_picture(comparable_images[k], folder) for k in sampled
+        comparable_images[k].image_id: hash_image(comparable_images[k], folder) for k in sampled
     }
     missing_ids = [name for name, sha256 in current_hash_by_id.items() if sha256 is None]
     changed_ids = [
@@ -223,13 +230,13 @@ def _caution_on_changed_images(prediction_run: Predicted, dataset: Dataset) -> l
 
 def _select_images(
     record: Mapping[str, Any], dataset: Dataset
-) -> tuple[list[Picture], PictureFolder]:
+) -> tuple[list[SourceImage], ImageFolder]:
     settings = record["settings"]
     crops = settings.get("crops")
     if crops is not None:
-        return crop_pictures(dataset, crops)
-    images = list_pictures(dataset, record["model"]["predicts"], settings["picture_of"])
-    return images, picture_folder(dataset)
+        return list_crop_images(dataset, crops)
+    images = list_source_images(dataset, record["model"]["predicts"], settings["picture_of"])
+    return images, image_folder(dataset)
 
 
 def _caution_on_changed_model(record: Mapping[str, Any]) -> list[str]:
@@ -270,7 +277,7 @@ def _list_model_files(record: Mapping[str, Any]) -> Iterator[Path]:
             continue
 
 
-def _caution_on_changed_people(prediction_run: Predicted, dataset: Dataset) -> list[str]:
+def _caution_on_changed_people(prediction_run: PredictionResult, dataset: Dataset) -> list[str]:
     """Caution where the people's table changed after the predictions."""
     recorded_inputs = prediction_run.record["dataset"]["inputs"]
     changed_files = [
@@ -286,7 +293,7 @@ def _caution_on_changed_people(prediction_run: Predicted, dataset: Dataset) -> l
     return [f"{message}: answers are joined by ids, so people's ids must be the same."]
 
 
-def _format_resume_hint(prediction_run: Predicted) -> str:
+def _format_resume_hint(prediction_run: PredictionResult) -> str:
     return f"predict again: isolux predict --resume {prediction_run.folder}"
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from isolux.verbs.explain import with_references
+from isolux.verbs.explain import merge_references
 from isolux.vocabulary import registry
-from isolux.vocabulary.containers import Run, printed
+from isolux.vocabulary.containers import Run, tables_to_json
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import AuditSpec, parse_spec, with_options
+from isolux.vocabulary.spec import AuditSpec, expand_options, parse_spec
 
 _APPENDED_SETTINGS = ("data_option", "prediction_option", "analysis_option")
 _NOT_INHERITED = ("protocol", "task", "out", "overwrite", "explain", "planted", "metric")
@@ -21,12 +21,12 @@ _ATTRIBUTE_SETTINGS = {"group": ":", "nested": ":", "bins": "=", "reference": "=
 """Settings whose items begin with an attribute, and what follows it."""
 
 
-def with_protocol(spec: AuditSpec) -> AuditSpec:
+def merge_protocol_settings(spec: AuditSpec) -> AuditSpec:
     """Merge a protocol's settings; settings of the user take precedence."""
     if spec.protocol is None:
         return spec
     paper, name = _load_protocol(spec.protocol)
-    protocol_settings = _drop_other_attributes(with_options(paper.PROTOCOLS[name]), spec)
+    protocol_settings = _drop_other_attributes(expand_options(paper.PROTOCOLS[name]), spec)
     user_settings = spec.said()
     for field in _APPENDED_SETTINGS:
         set_by_user = {entry.partition("=")[0].strip() for entry in user_settings.get(field, ())}
@@ -40,7 +40,9 @@ def with_protocol(spec: AuditSpec) -> AuditSpec:
     conditions = [*_to_tuple(protocol_settings.get("only", ())), *user_settings.get("only", ())]
     if conditions:
         user_settings["only"] = tuple(dict.fromkeys(conditions))
-    return parse_spec({**protocol_settings, **user_settings}, where=f"the protocol {spec.protocol}")
+    return parse_spec(
+        {**protocol_settings, **user_settings}, source=f"the protocol {spec.protocol}"
+    )
 
 
 def _drop_other_attributes(protocol_settings: dict[str, Any], spec: AuditSpec) -> dict[str, Any]:
@@ -58,12 +60,12 @@ def _drop_other_attributes(protocol_settings: dict[str, Any], spec: AuditSpec) -
     return protocol_settings
 
 
-def beside_of(spec: AuditSpec) -> AuditSpec | None:
+def build_other_half_spec(spec: AuditSpec) -> AuditSpec | None:
     """Build the spec of the other half of the protocol's table, on the same people."""
     if spec.protocol is None:
         return None
     paper, name = _load_protocol(spec.protocol)
-    other_name = getattr(paper, "BESIDE", {}).get(name)
+    other_name = getattr(paper, "COMPANION_PROTOCOLS", {}).get(name)
     if other_name is None:
         return None
     user_settings = {
@@ -76,10 +78,10 @@ def beside_of(spec: AuditSpec) -> AuditSpec | None:
         "protocol": f"{spec.protocol.partition(':')[0]}:{other_name}",
         "prediction_option": options,
     }
-    return parse_spec({**user_settings, **own_settings}, where=f"the protocol {spec.protocol}")
+    return parse_spec({**user_settings, **own_settings}, source=f"the protocol {spec.protocol}")
 
 
-def with_tables(
+def build_protocol_record(
     run: Run, spec: AuditSpec, other_half_metrics: pl.DataFrame | None = None
 ) -> dict[str, Any]:
     """Build the record with the protocol's tables and its known disagreements."""
@@ -93,7 +95,7 @@ def with_tables(
         if other_half_metrics is None
         else replace(run, group_metrics=pl.concat([run.group_metrics, other_half_metrics]))
     )
-    tables = printed(paper.tables(name, full_run) if hasattr(paper, "tables") else {})
+    tables = tables_to_json(paper.tables(name, full_run) if hasattr(paper, "tables") else {})
     absent = paper.absent(name, full_run) if hasattr(paper, "absent") else {}
     protocol = {
         "name": spec.protocol,
@@ -102,7 +104,7 @@ def with_tables(
         "tables": tables,
         **({"absent": absent} if absent else {}),
     }
-    references = with_references(run.record["references"], paper_info.references)
+    references = merge_references(run.record["references"], paper_info.references)
     return {**run.record, "protocol": protocol, "references": references}
 
 

@@ -12,9 +12,13 @@ from typing import Any, Literal
 
 import polars as pl
 
-from isolux.verbs.audit import Audit, audit_held
-from isolux.verbs.audit.inputs import Held
-from isolux.verbs.audit_estimator.answering import Answered, Scores, answered
+from isolux.verbs.audit import Audit, audit_in_memory
+from isolux.verbs.audit.inputs import InMemoryTable
+from isolux.verbs.audit_estimator.answering import (
+    EstimatorPredictions,
+    EstimatorScores,
+    predict_with_estimator,
+)
 from isolux.vocabulary.errors import SpecError
 
 Task = Literal["classification", "regression"]
@@ -28,7 +32,7 @@ def answers_of(
     *,
     cluster: Any = None,
     task: Task | None = None,
-    scores: Scores = "auto",
+    scores: EstimatorScores = "auto",
     positive: Any = None,
 ) -> pl.DataFrame:
     """Let an estimator answer, and set its answers beside the truth and the groups.
@@ -59,7 +63,9 @@ def answers_of(
     >>> table.rows()
     [('day', 'cat', 'cat'), ('night', 'cat', 'dog')]
     """
-    predictions = answered(estimator, X, y, sensitive_features, cluster, task, scores, positive)
+    predictions = predict_with_estimator(
+        estimator, X, y, sensitive_features, cluster, task, scores, positive
+    )
     return predictions.frame
 
 
@@ -72,7 +78,7 @@ def audit_estimator(
     *,
     cluster: Any = None,
     task: Task | None = None,
-    scores: Scores = "auto",
+    scores: EstimatorScores = "auto",
     positive: Any = None,
     **settings: Any,
 ) -> Audit:
@@ -135,15 +141,20 @@ def audit_estimator(
                 expected=f"audit_estimator without {name}",
                 hint="isolux.audit(table, …) audits answers that are there",
             )
-    predictions = answered(estimator, X, y, sensitive_features, cluster, task, scores, positive)
-    return audit_held(
-        Held(predictions.frame, predictions.notes),
+    predictions = predict_with_estimator(
+        estimator, X, y, sensitive_features, cluster, task, scores, positive
+    )
+    return audit_in_memory(
+        InMemoryTable(predictions.frame, predictions.notes),
         _build_settings(predictions, estimator, by, settings),
     )
 
 
 def _build_settings(
-    predictions: Answered, estimator: Any, by: str | Sequence[str], settings: dict[str, Any]
+    predictions: EstimatorPredictions,
+    estimator: Any,
+    by: str | Sequence[str],
+    settings: dict[str, Any],
 ) -> dict[str, Any]:
     audit_settings: dict[str, Any] = {
         "by": by or list(predictions.features),

@@ -10,9 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from isolux.io.cells import as_labels
-from isolux.verbs.metric_frame.inputs import features_of
+from isolux.verbs.metric_frame.inputs import to_feature_frame
 from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.given import as_array, as_column, kind_of, refuse_other_rows
+from isolux.vocabulary.given import as_array, as_column, label_type, refuse_misaligned_rows
 from isolux.vocabulary.notes import Caution
 
 _SUM_TOLERANCE = 1e-3  # sums of a softmax in half precision
@@ -26,8 +26,8 @@ class Probabilities:
     notes: tuple[str, ...] = ()
 
 
-def probabilities(
-    estimator: Any, rows: Any, answer: pl.Series, classes: Classes, positive: str | None
+def read_probabilities(
+    estimator: Any, rows: Any, answer: pl.Series, classes: EstimatorClasses, positive: str | None
 ) -> Probabilities:
     """Read the probability of the positive class, or else of the predicted class."""
     if not hasattr(estimator, "predict_proba"):
@@ -108,8 +108,8 @@ def _caution_on_contradictions(table: NDArray[Any], class_index: NDArray[Any]) -
     return (Caution(f"{message}: does it use its own threshold, or columns in another order?"),)
 
 
-def decisions(
-    estimator: Any, rows: Any, n: int, classes: Classes, positive: str | None
+def read_decision_scores(
+    estimator: Any, rows: Any, n: int, classes: EstimatorClasses, positive: str | None
 ) -> tuple[pl.Series, str]:
     """Read ``decision_function`` of two classes; above 0 is the positive one."""
     if not hasattr(estimator, "decision_function"):
@@ -140,21 +140,21 @@ def decisions(
 
 
 @dataclass(frozen=True, slots=True)
-class Classes:
+class EstimatorClasses:
     """Class labels as text, in the order of ``classes_``, and their original type."""
 
     labels: tuple[str, ...]
-    kind: str
+    value_type: str
 
-    def alike(self, values: pl.Series) -> pl.Series:
+    def encode_booleans(self, values: pl.Series) -> pl.Series:
         """Encode True and False as 1 and 0."""
         return values.cast(pl.Int8) if values.dtype == pl.Boolean else values
 
-    def label_of(self, setting: Any) -> str | None:
+    def to_label(self, setting: Any) -> str | None:
         """Return the label of the class that a setting names; refuse unknown ones."""
         if setting is None:
             return None
-        label = str(as_labels(self.alike(pl.Series([setting])))[0])
+        label = str(as_labels(self.encode_booleans(pl.Series([setting])))[0])
         if label not in self.labels:
             raise SpecError(
                 "the positive class is not one of the estimator's",
@@ -165,7 +165,7 @@ class Classes:
         return label
 
 
-def classes_of(estimator: Any) -> Classes:
+def read_classes(estimator: Any) -> EstimatorClasses:
     """Read ``classes_``."""
     fitted_classes = getattr(estimator, "classes_", None)
     if fitted_classes is None:
@@ -188,31 +188,33 @@ def classes_of(estimator: Any) -> Classes:
             hint="audit each: isolux.audit(table, target=…, prediction_column=…)",
         )
     cells = as_column(fitted_classes, "classes_")
-    unlabelled = Classes((), kind_of(cells))
-    return Classes(tuple(as_labels(unlabelled.alike(cells)).to_list()), unlabelled.kind)
+    unlabelled = EstimatorClasses((), label_type(cells))
+    return EstimatorClasses(
+        tuple(as_labels(unlabelled.encode_booleans(cells)).to_list()), unlabelled.value_type
+    )
 
 
-def same_kind(values: pl.Series, classes: Classes) -> None:
+def check_label_type(values: pl.Series, classes: EstimatorClasses) -> None:
     """Refuse text where the estimator was fitted on numbers, and vice versa."""
-    value_type = kind_of(values)
-    if values.null_count() == len(values) or "text" not in {value_type, classes.kind}:
+    value_type = label_type(values)
+    if values.null_count() == len(values) or "text" not in {value_type, classes.value_type}:
         return
-    if value_type != classes.kind:
+    if value_type != classes.value_type:
         raise SpecError(
-            f"y holds {value_type}, and the estimator was fitted on {classes.kind}",
+            f"y holds {value_type}, and the estimator was fitted on {classes.value_type}",
             expected="one code: " + ", ".join(map(repr, classes.labels[:5])),
             found=", ".join(repr(label) for label in values.drop_nulls().unique().to_list()[:5]),
             hint="a LabelEncoder's inverse_transform, or classes_[answers], brings them into one",
         )
 
 
-Scores = Literal["auto", "probability", "decision", "none"]
+EstimatorScores = Literal["auto", "probability", "decision", "none"]
 _RESERVED_COLUMNS = ("truth", "answer", "score", "cluster")
 _MAX_LISTED_LABELS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class EstimatorPredictions:
     """A table of predictions, with the audit settings to read it and notes."""
 
     frame: pl.DataFrame
@@ -221,20 +223,22 @@ class Answered:
     notes: tuple[str, ...] = ()
 
 
-def answered(
+def predict_with_estimator(
     estimator: Any,
     rows: Any,
     truth: Any,
     features: Any,
     cluster: Any,
     task: str | None,
-    scores: Scores,
+    scores: EstimatorScores,
     positive: Any,
-) -> Answered:
+) -> EstimatorPredictions:
     """Predict each row; the arguments are those of ``audit_estimator``."""
-    if scores not in get_args(Scores):
+    if scores not in get_args(EstimatorScores):
         raise SpecError(
-            "there are no such scores", expected=", ".join(get_args(Scores)), found=repr(scores)
+            "there are no such scores",
+            expected=", ".join(get_args(EstimatorScores)),
+            found=repr(scores),
         )
     frame = _combine_columns(rows, truth, features, cluster)
     names = tuple(n for n in frame.columns if n not in _RESERVED_COLUMNS)
@@ -243,15 +247,19 @@ def answered(
             raise SpecError("a number has no classes", expected="neither scores nor positive")
         answer = _predict_rows(estimator, rows, frame.height)
         audit_settings = {"task": "regression", "prediction_column": "answer"}
-        return Answered(frame.with_columns(answer), names, audit_settings)
-    classes = classes_of(estimator)
+        return EstimatorPredictions(frame.with_columns(answer), names, audit_settings)
+    classes = read_classes(estimator)
     frame, notes = _check_truth_classes(frame, classes)
-    positive_label = classes.label_of(positive)
+    positive_label = classes.to_label(positive)
     if scores == "decision":
-        score, positive_label = decisions(estimator, rows, frame.height, classes, positive_label)
+        score, positive_label = read_decision_scores(
+            estimator, rows, frame.height, classes, positive_label
+        )
         audit_settings = {"score_column": "score", "threshold": "0", "positive": positive_label}
-        return Answered(frame.with_columns(score), names, audit_settings, notes)
-    answer = as_labels(classes.alike(_predict_rows(estimator, rows, frame.height))).alias("answer")
+        return EstimatorPredictions(frame.with_columns(score), names, audit_settings, notes)
+    answer = as_labels(classes.encode_booleans(_predict_rows(estimator, rows, frame.height))).alias(
+        "answer"
+    )
     _refuse_unknown_predictions(answer, classes)
     scored_class = positive_label or (classes.labels[1] if len(classes.labels) == 2 else None)
     audit_settings = {"prediction_column": "answer"} | (
@@ -259,15 +267,15 @@ def answered(
     )
     frame = frame.with_columns(answer)
     if scores == "none" or (scores == "auto" and not hasattr(estimator, "predict_proba")):
-        return Answered(
+        return EstimatorPredictions(
             frame, names, audit_settings, (*notes, *_note_missing_scores(estimator, scores))
         )
-    probability_scores = probabilities(estimator, rows, answer, classes, scored_class)
+    probability_scores = read_probabilities(estimator, rows, answer, classes, scored_class)
     audit_settings |= {
         "score_column": "score",
         "score_of": "positive" if scored_class else "answer",
     }
-    return Answered(
+    return EstimatorPredictions(
         frame.with_columns(probability_scores.score),
         names,
         audit_settings,
@@ -277,7 +285,7 @@ def answered(
 
 def _combine_columns(rows: Any, truth: Any, features: Any, cluster: Any) -> pl.DataFrame:
     """Combine truth, features and clusters after checking that rows match."""
-    frame = features_of(features, "sensitive_feature")
+    frame = to_feature_frame(features, "sensitive_feature")
     reserved_names = [name for name in frame.columns if name in _RESERVED_COLUMNS]
     if reserved_names:
         raise SpecError(
@@ -299,7 +307,7 @@ def _combine_columns(rows: Any, truth: Any, features: Any, cluster: Any) -> pl.D
     if not frame.height:
         raise TableError("there is nobody to judge", expected="at least one row", found="none")
     inputs = {"X": rows, "y": truth, "sensitive_features": features, "cluster": cluster}
-    refuse_other_rows(inputs, stacklevel=6)
+    refuse_misaligned_rows(inputs, stacklevel=6)
     return frame.with_columns(columns)
 
 
@@ -352,11 +360,11 @@ def _predict_rows(estimator: Any, rows: Any, n: int) -> pl.Series:
 
 
 def _check_truth_classes(
-    frame: pl.DataFrame, classes: Classes
+    frame: pl.DataFrame, classes: EstimatorClasses
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Check the true classes against those the estimator was fitted on."""
-    same_kind(frame["truth"], classes)
-    truth = as_labels(classes.alike(frame["truth"])).alias("truth")
+    check_label_type(frame["truth"], classes)
+    truth = as_labels(classes.encode_booleans(frame["truth"])).alias("truth")
     labelled = truth.drop_nulls()
     unseen = labelled.filter(~labelled.is_in(classes.labels))
     if len(labelled) and len(unseen) == len(labelled):
@@ -377,7 +385,7 @@ def _check_truth_classes(
     return frame.with_columns(truth), notes
 
 
-def _refuse_unknown_predictions(answer: pl.Series, classes: Classes) -> None:
+def _refuse_unknown_predictions(answer: pl.Series, classes: EstimatorClasses) -> None:
     unknown = answer.filter(~answer.is_in(classes.labels) & answer.is_not_null())
     if len(unknown):
         raise TableError(

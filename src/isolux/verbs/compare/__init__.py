@@ -15,29 +15,29 @@ from typing import Any
 
 import polars as pl
 
-from isolux.disparity.class_rankings import class_rankings
+from isolux.disparity.class_rankings import rank_classes
 from isolux.disparity.models import compare_models
-from isolux.disparity.paired import relative_changes
+from isolux.disparity.paired import compute_relative_changes
+from isolux.groups.membership import build_membership
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
-from isolux.groups.membership import membership
-from isolux.groups.settings import groupings, references
+from isolux.groups.settings import read_groupings, read_references
 from isolux.io.ids import IdFrom
-from isolux.io.record_paths import unrooted
-from isolux.people.withdrawal import runs_without
-from isolux.people.withdrawn_lists import read_withdrawn
-from isolux.stats.drawn_design import unweighted
-from isolux.verbs._in_memory import HasRun, run_of, write_with_report
-from isolux.verbs.compare.joining import judged_units, one_model, same_people
-from isolux.verbs.compare.notes import in_one_order, laid_out, notes_on, shared_sample
+from isolux.io.record_paths import make_paths_relative
+from isolux.people.withdrawal import remove_withdrawn_from_runs
+from isolux.people.withdrawn_lists import read_withdrawn_list
+from isolux.stats.drawn_design import drop_weights
+from isolux.verbs._in_memory import RunHolder, run_of, write_with_report
+from isolux.verbs.compare.joining import list_scored_units, match_people, single_model_name
+from isolux.verbs.compare.notes import note_differences, order_models, order_runs, shared_sample
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
-from isolux.vocabulary.counts import refuse_counts
-from isolux.vocabulary.drawn import SAMPLE, is_drawn
+from isolux.vocabulary.counts import refuse_count_tables
+from isolux.vocabulary.drawn import SAMPLE, is_survey_sample
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notebook import FindingsFrame
-from isolux.vocabulary.notes import Caution, by_severity
-from isolux.vocabulary.spec import AuditSpec, recorded_spec
+from isolux.vocabulary.notes import Caution, split_by_severity
+from isolux.vocabulary.spec import AuditSpec, read_recorded_spec
 from isolux.vocabulary.tables import COMPARISONS, FINDINGS
 
 
@@ -73,8 +73,8 @@ class Comparison:
 
 
 def compare(
-    a: Run | HasRun | str | Path,
-    b: Run | HasRun | str | Path,
+    a: Run | RunHolder | str | Path,
+    b: Run | RunHolder | str | Path,
     *,
     id_from: IdFrom | None = None,
     allow_disagreement: float = 0.0,
@@ -137,42 +137,44 @@ def compare(
     first, second = run_of(a), run_of(b)
     folders = [Path(source).name if isinstance(source, str | Path) else "" for source in (a, b)]
     for run in (first, second):
-        refuse_counts(run.evidence, "a comparison of models", "two audits of the same people")
+        refuse_count_tables(run.evidence, "a comparison of models", "two audits of the same people")
     if withdrawn is not None:
-        withdrawn_ids = read_withdrawn(withdrawn)
-        first, second = runs_without(
+        withdrawn_ids = read_withdrawn_list(withdrawn)
+        first, second = remove_withdrawn_from_runs(
             (first, second), withdrawn_ids, allow_unmatched=allow_unmatched
         )
-    pairing = paired(
+    pairing = pair_runs(
         first, second, id_from=id_from, allow_disagreement=allow_disagreement, folders=folders
     )
     scores, estimates, spec, names = pairing.scores, pairing.estimates, pairing.spec, pairing.models
-    compared_units = scores.judged_units()["unit_id"]  # whoever withdrew from one is not of them
-    reference_groups = references(spec.groups, spec.disparity.reference)
+    compared_units = scores.evaluated_units()["unit_id"]  # whoever withdrew from one is not of them
+    reference_groups = read_references(spec.groups, spec.disparity.reference)
     model_comparison = compare_models(
-        estimates, spec.comparing, names, reference_groups, asked_metrics(spec, first)
+        estimates, spec.comparing, names, reference_groups, requested_metrics(spec, first)
     )
     relative_rows = (
-        relative_changes(estimates, spec.comparing, names) if relative else COMPARISONS.empty()
+        compute_relative_changes(estimates, spec.comparing, names)
+        if relative
+        else COMPARISONS.empty()
     )
     notes = (*pairing.notes, *scores.notes)
     record = _build_record(first, second, spec, names, notes, model_comparison.families, estimates)
     run = Run(
-        record=unrooted(record) if spec.report.paths == "relative" else record,
+        record=make_paths_relative(record) if spec.report.paths == "relative" else record,
         scores=scores.units,
         attributes=first.attributes.filter(pl.col("unit_id").is_in(compared_units.implode())),
-        group_metrics=_order_by_model(estimates.table(), names),
+        group_metrics=_order_by_model(estimates.to_table(), names),
         disparities=pl.concat([model_comparison.table, relative_rows]),
         findings=FINDINGS.empty(),
         evidence=dict(scores.evidence),
     )
     change_findings = registry.load("analyses", "model_changes").explain(run)
     return Comparison(
-        replace(run, findings=change_findings.findings), class_rankings(run.group_metrics, names)
+        replace(run, findings=change_findings.findings), rank_classes(run.group_metrics, names)
     )
 
 
-def asked_metrics(spec: AuditSpec, run: Run) -> tuple[str, ...]:
+def requested_metrics(spec: AuditSpec, run: Run) -> tuple[str, ...]:
     """Return the metrics in the requested order, else the task's defaults."""
     task = str(run.record.get("task"))
     default_metrics = registry.task_info(task).defaults if task in registry.names("tasks") else ()
@@ -185,7 +187,7 @@ def _order_by_model(table: pl.DataFrame, names: tuple[str, str]) -> pl.DataFrame
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
+class PairedScores:
     """Two models' scores of the people in both runs, and both models' group estimates."""
 
     scores: Scores
@@ -195,28 +197,28 @@ class Paired:
     notes: tuple[str, ...]
 
 
-def paired(
+def pair_runs(
     first: Run,
     second: Run,
     *,
     id_from: IdFrom | None = None,
     allow_disagreement: float = 0.0,
     folders: Sequence[str] = ("", ""),
-) -> Paired:
+) -> PairedScores:
     """Measure two runs on their common people; parameters and errors as in ``compare``."""
     spec = _shared_spec(first, second)
     names = _name_models(first, second, folders)
-    matches = same_people(first, second, spec, id_from, allow_disagreement)
+    matches = match_people(first, second, spec, id_from, allow_disagreement)
     scores = _stack_paired_scores(first, second, names, matches.units)
-    ordered_scores = laid_out(scores, [names[k] for k in in_one_order((first, second))])
-    members = membership(
+    ordered_scores = order_models(scores, [names[k] for k in order_runs((first, second))])
+    members = build_membership(
         first.attributes,
         spec.groups.by,
-        groupings(spec.groups, first.attributes),
-        units=ordered_scores.judged_units(),
+        read_groupings(spec.groups, first.attributes),
+        units=ordered_scores.evaluated_units(),
     )
     estimates = measure_groups(ordered_scores, members, spec.statistics)
-    return Paired(scores, estimates, spec, names, matches.notes)
+    return PairedScores(scores, estimates, spec, names, matches.notes)
 
 
 def _shared_spec(first: Run, second: Run) -> AuditSpec:
@@ -227,12 +229,12 @@ def _shared_spec(first: Run, second: Run) -> AuditSpec:
             expected="two models on one task",
             found=f"{tasks[0]} and {tasks[1]}",
         )
-    return recorded_spec(first.record)
+    return read_recorded_spec(first.record)
 
 
 def _name_models(first: Run, second: Run, folders: Sequence[str]) -> tuple[str, str]:
     """Name the two models: by their names, else their runs', else first and second."""
-    a, b = (one_model(run) for run in (first, second))
+    a, b = (single_model_name(run) for run in (first, second))
     if a != b:
         return a, b
     first_folder, second_folder = folders
@@ -286,9 +288,9 @@ def _stack_paired_scores(
         evidence[name] = stacked.join(clusters, on="unit_id", how="inner", maintain_order="left")
     evidence |= _restrict_sample(shared_sample(first, second, units_b), [units, *evidence.values()])
     if task_info is None:
-        from isolux.verbs._in_memory import as_scores
+        from isolux.verbs._in_memory import to_scores
 
-        task_info = as_scores(units).info
+        task_info = to_scores(units).info
     metric_names = set(first.record.get("metrics", [])) & set(second.record.get("metrics", []))
     metrics = tuple(m for m in task_info.metrics if m.name in metric_names)
     unpaired = [m.name for m in metrics if m.statistic is not None and m.evidence not in evidence]
@@ -332,18 +334,18 @@ def _build_record(
     families: dict[str, int],
     estimates: Any,
 ) -> dict[str, Any]:
-    n = round(float(unweighted(estimates.design).totals()[0, 0]))
-    n_unmatched = [len(judged_units(run)) - n for run in (first, second)]
+    n = round(float(drop_weights(estimates.design).totals()[0, 0]))
+    n_unmatched = [len(list_scored_units(run)) - n for run in (first, second)]
     notes: list[str] = list(pairing_notes)
     notes += [
         f"{count:,} people of {name} are not scored by both models and were left out."
         for name, count in zip(names, n_unmatched, strict=True)
         if count
     ]
-    notes += notes_on(first, second, names)
+    notes += note_differences(first, second, names)
     for name, run in zip(names, (first, second), strict=True):
         notes += [Caution(f"{name}: {text}") for text in run.record.get("warnings") or ()]
-    warnings, plain_notes = by_severity(notes)
+    warnings, plain_notes = split_by_severity(notes)
     inputs = {
         f"{n}: {k}": v
         for n, r in zip(names, (first, second), strict=True)
@@ -366,5 +368,5 @@ def _build_record(
             "n_units": n,
         },
         "families": families,
-        **({"sample": first.record["sample"]} if is_drawn(first.record) else {}),
+        **({"sample": first.record["sample"]} if is_survey_sample(first.record) else {}),
     }

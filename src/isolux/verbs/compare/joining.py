@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.io.cells import unsigned_zero
-from isolux.io.ids import ID_FROM, IdFrom, reduced
+from isolux.io.cells import drop_sign_of_zero
+from isolux.io.ids import ID_FROM, IdFrom, reduce_ids
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import JoinError, SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.places import is_unrepeated
 from isolux.vocabulary.spec import AuditSpec
-from isolux.vocabulary.spec.groups import crossed
+from isolux.vocabulary.spec.groups import split_intersection
 
 _FILE_NAME_ATTRIBUTES = ("file", "filename", "path", "image", "uri", "image_id", "name")
 """Attributes that name a picture: compared by what follows the last slash."""
@@ -27,7 +27,7 @@ _MAX_EXACT_INTEGER = 2.0**53
 
 
 @dataclass(frozen=True, slots=True)
-class SamePeople:
+class PersonMatches:
     """The matched people of two runs.
 
     Parameters
@@ -42,9 +42,9 @@ class SamePeople:
     notes: tuple[str, ...]
 
 
-def same_people(
+def match_people(
     first: Run, second: Run, spec: AuditSpec, id_from: IdFrom | None, max_disagreement: float
-) -> SamePeople:
+) -> PersonMatches:
     """Match the people who are in both runs."""
     if id_from is not None and id_from not in ID_FROM:
         raise SpecError("people cannot be joined so", expected=", ".join(ID_FROM), found=id_from)
@@ -55,7 +55,7 @@ def same_people(
     units = _match_ids(first, second, id_part)
     agreement_notes = _check_agreement(first, second, units, spec, max_disagreement)
     n = units.height
-    n_smaller_run = min(len(judged_units(run)) for run in (first, second))
+    n_smaller_run = min(len(list_scored_units(run)) for run in (first, second))
     notes = [
         f"People were joined by {_describe_id_part(id_part)}: {n:,} are in both runs.",
         *agreement_notes,
@@ -64,7 +64,7 @@ def same_people(
         notes.append(
             Caution(f"Only {n:,} people are in both runs; the smaller has {n_smaller_run:,}.")
         )
-    return SamePeople(units, tuple(notes))
+    return PersonMatches(units, tuple(notes))
 
 
 def _describe_id_part(id_part: str) -> str:
@@ -97,7 +97,7 @@ def _hash_of_data(run: Run) -> str | None:
     return dict(run.record.get("inputs") or {}).get(path)
 
 
-def judged_units(run: Run) -> pl.Series:
+def list_scored_units(run: Run) -> pl.Series:
     """List the units with a score, or with evidence where there are only ranks."""
     evidence_ids = [
         t["unit_id"].drop_nulls() for t in run.evidence.values() if "unit_id" in t.columns
@@ -107,9 +107,9 @@ def judged_units(run: Run) -> pl.Series:
 
 
 def _match_ids(first: Run, second: Run, id_part: IdFrom) -> pl.DataFrame:
-    ids_a, ids_b = judged_units(first), judged_units(second)
-    a = pl.DataFrame({"as_first": ids_a, "key": reduced(ids_a, id_part)})
-    b = pl.DataFrame({"unit_id": ids_b, "key": reduced(ids_b, id_part)})
+    ids_a, ids_b = list_scored_units(first), list_scored_units(second)
+    a = pl.DataFrame({"as_first": ids_a, "key": reduce_ids(ids_a, id_part)})
+    b = pl.DataFrame({"unit_id": ids_b, "key": reduce_ids(ids_b, id_part)})
     for run_ids, ids in ((a, "as_first"), (b, "unit_id")):
         duplicates = run_ids.filter(pl.col("key").is_duplicated()).sort("key")
         if duplicates.height:
@@ -133,7 +133,7 @@ def _match_ids(first: Run, second: Run, id_part: IdFrom) -> pl.DataFrame:
 
 def _suggest_id_part(ids_a: pl.Series, ids_b: pl.Series, used_part: str) -> str:
     counts = {
-        id_part: int(reduced(ids_b, id_part).is_in(reduced(ids_a, id_part).implode()).sum())
+        id_part: int(reduce_ids(ids_b, id_part).is_in(reduce_ids(ids_a, id_part).implode()).sum())
         for id_part in ID_FROM
         if id_part != used_part
     }
@@ -158,7 +158,7 @@ def _check_agreement(
     by = [
         attribute
         for entry in (*spec.groups.by, *second_spec.get("by", ()))
-        for attribute in crossed(entry)
+        for attribute in split_intersection(entry)
     ]
     target = (
         [truth] if (truth := spec.task.get("target")) and truth == second_spec.get("target") else []
@@ -234,7 +234,9 @@ def _normalise_values(run: Run, name: str, other_run: Run) -> pl.DataFrame:
             recorded_run.record.get("spec") or {} for recorded_run in (run, other_run)
         )
         grouping_attributes = {
-            attribute for entry in run_spec.get("by") or () for attribute in crossed(entry)
+            attribute
+            for entry in run_spec.get("by") or ()
+            for attribute in split_intersection(entry)
         }
         separator = run_spec.get("separator") or other_spec.get("separator")
         if separator and name not in grouping_attributes:
@@ -246,7 +248,7 @@ def _normalise_values(run: Run, name: str, other_run: Run) -> pl.DataFrame:
         # one of two files.
         is_integer = number == number.floor()
         rounded_number = pl.when(is_integer).then(number).otherwise(number.round_sig_figs(6))
-        rounded_number = unsigned_zero(rounded_number).cast(pl.String)
+        rounded_number = drop_sign_of_zero(rounded_number).cast(pl.String)
         text = pl.when(number.abs() < _MAX_EXACT_INTEGER).then(rounded_number).otherwise(text)
     known_rows = rows.with_columns(text=text).drop_nulls("text")
     if is_unrepeated(known_rows["unit_id"]):
@@ -272,7 +274,7 @@ def _join_truths(first: Run, second: Run, units: pl.DataFrame) -> pl.DataFrame |
     ).join(b.rename({"text": "second"}), on="unit_id", how="left")
 
 
-def one_model(run: Run) -> str:
+def single_model_name(run: Run) -> str:
     """Return the name of a run's only model."""
     # Ranks alone (an area under the curve) leave no score of single units, but evidence of them.
     tables = [run.scores, *(t for t in run.evidence.values() if "model" in t.columns)]

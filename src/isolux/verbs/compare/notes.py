@@ -8,18 +8,18 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux.verbs._in_memory import given_twice
+from isolux.verbs._in_memory import find_duplicate_runs
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import JoinError, SpecError
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import recorded_spec
+from isolux.vocabulary.spec import read_recorded_spec
 
 _STAGES = ("groups", "statistics", "disparity")
 """Settings of which the first run's are used for both."""
 
 
-def notes_on(first: Run, second: Run, names: Sequence[str]) -> list[str]:
+def note_differences(first: Run, second: Run, names: Sequence[str]) -> list[str]:
     """Note where a run is compared with itself, or settings differ."""
     notes: list[str] = [*_caution_on_identical_runs(first, second)]
     if difference := _compare_clusters(first, second):
@@ -41,7 +41,7 @@ def notes_on(first: Run, second: Run, names: Sequence[str]) -> list[str]:
     return notes
 
 
-def notes_on_many(runs: Mapping[str, Run]) -> list[str]:
+def note_differences_of_many(runs: Mapping[str, Run]) -> list[str]:
     """Note which of several runs have other settings than the first."""
     (name, first), *other_runs = runs.items()
     notes: list[str] = []
@@ -102,7 +102,7 @@ def _compare_clusters(first: Run, second: Run) -> str:
 def _compare_task_settings(first: Run, second: Run) -> str:
     """Describe the task settings that differ between the two runs."""
     first_settings, second_settings = (
-        recorded_spec(run.record).task.settings for run in (first, second)
+        read_recorded_spec(run.record).task.settings for run in (first, second)
     )
     return "; ".join(
         f"{name} {first_settings.get(name)!r} and {second_settings.get(name)!r}"
@@ -113,7 +113,7 @@ def _compare_task_settings(first: Run, second: Run) -> str:
 
 def _compare_audit_settings(first: Run, second: Run) -> str:
     """Describe the other settings that differ; the first run's are used."""
-    first_spec, second_spec = (recorded_spec(run.record) for run in (first, second))
+    first_spec, second_spec = (read_recorded_spec(run.record) for run in (first, second))
     differences = []
     for stage in _STAGES:
         first_stage, second_stage = (
@@ -129,7 +129,7 @@ def _compare_audit_settings(first: Run, second: Run) -> str:
 
 def _caution_on_identical_runs(first: Run, second: Run) -> list[Caution]:
     """Caution where a run is compared with itself."""
-    if not any(given_twice({"the first": [first], "the second": [second]})):
+    if not any(find_duplicate_runs({"the first": [first], "the second": [second]})):
         return []
     return [
         Caution(
@@ -208,7 +208,7 @@ def shared_sample(first: Run, second: Run, units_b: pl.DataFrame) -> dict[str, p
 _SCORE_ORDER = ["metric", "label", "threshold", "unit_id"]
 
 
-def in_one_order(runs: Sequence[Run]) -> list[int]:
+def order_runs(runs: Sequence[Run]) -> list[int]:
     """Order runs by their content, so that results do not depend on the order of arguments."""
     score_sums = [float(run.scores["value"].sum()) for run in runs]
     if len(set(score_sums)) == len(runs):
@@ -217,7 +217,7 @@ def in_one_order(runs: Sequence[Run]) -> list[int]:
     return sorted(range(len(runs)), key=lambda k: (score_sums[k], digests[k]))
 
 
-def laid_out(scores: Scores, models: Sequence[str]) -> Scores:
+def order_models(scores: Scores, models: Sequence[str]) -> Scores:
     """Order scores and evidence by model; rows within a model keep their order."""
 
     def order_table(evidence_table: pl.DataFrame) -> pl.DataFrame:

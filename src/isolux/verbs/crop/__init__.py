@@ -18,30 +18,30 @@ from typing import Any, Literal
 import polars as pl
 
 from isolux.engine.pictures import (
-    Picture,
+    SourceImage,
     Unit,
-    hash_picture,
-    list_pictures,
-    open_picture,
-    picture_folder,
+    decode_source_image,
+    hash_image,
+    image_folder,
+    list_source_images,
 )
 from isolux.geometry import crops as of_crops
 from isolux.io import images as of_images
-from isolux.io.picture_folder import PictureFolder
+from isolux.io.picture_folder import ImageFolder
 from isolux.models import source_hash
-from isolux.people.held import held_people
+from isolux.people.held import load_people_or_memory
 from isolux.verbs.crop import recipes as of_recipes
-from isolux.verbs.crop.kept import Folder, Row, crop_key, read_crops
+from isolux.verbs.crop.kept import CropFolder, CropRow, compute_crop_key, read_crops
 from isolux.verbs.crop.recipes import (
     NO_BOX,
     NO_MASK,
-    Cutting,
-    How,
+    CropFunction,
+    CropOptions,
+    CropRecipe,
     Person,
-    Recipe,
-    people_of,
-    recipe_of,
-    subjects_of,
+    find_recipe,
+    list_people,
+    read_subjects,
 )
 from isolux.vocabulary import progress
 from isolux.vocabulary.containers import Dataset
@@ -55,7 +55,7 @@ _MAX_LISTED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Cropped:
+class CropResult:
     """What was cut out.
 
     Parameters
@@ -66,14 +66,14 @@ class Cropped:
     folder : Path
     notes : tuple of str
         Cautions first.
-    made : int
+    n_new_crops : int
         Crops that were cut out now; the others were there.
     """
 
     crops: pl.DataFrame
     folder: Path
     notes: tuple[str, ...]
-    made: int
+    n_new_crops: int
 
 
 def crop(
@@ -92,7 +92,7 @@ def crop(
     allow_unmatched: bool = False,
     data_option: Sequence[str] = (),
     overwrite: bool = False,
-) -> Cropped:
+) -> CropResult:
     r"""Cut people or faces out of a dataset's pictures.
 
     The same call goes on where it was stopped.
@@ -160,9 +160,9 @@ def crop(
     >>> found.crops.select("id", "width", "height", "reason").row(0)
     ('7', 6, 6, None)
     """
-    crop_recipe = recipe_of(recipe)
-    options = crop_recipe.settled(How(box, factor, size, padding, wide))
-    dataset = held_people(
+    crop_recipe = find_recipe(recipe)
+    options = crop_recipe.fill_defaults(CropOptions(box, factor, size, padding, wide))
+    dataset = load_people_or_memory(
         data,
         only=only,
         withdrawn=withdrawn,
@@ -171,7 +171,7 @@ def crop(
         images=images,
     )
     crop_run = _CropRun(
-        dataset, crop_recipe, options, Folder(out), source_hash(of_crops, of_images, of_recipes)
+        dataset, crop_recipe, options, CropFolder(out), source_hash(of_crops, of_images, of_recipes)
     )
     record = {
         "data": str(data) if not isinstance(data, Dataset) else dataset.name,
@@ -179,10 +179,10 @@ def crop(
         "settings": asdict(options),
         "inputs": dict(dataset.inputs),
     }
-    return crop_run.done(record, overwrite=overwrite)
+    return crop_run.execute(record, overwrite=overwrite)
 
 
-def crop_pictures(dataset: Dataset, crops: str | Path) -> tuple[list[Picture], PictureFolder]:
+def list_crop_images(dataset: Dataset, crops: str | Path) -> tuple[list[SourceImage], ImageFolder]:
     """List one image per person: the crop, or the reason for none."""
     table = read_crops(crops)
     row_by_id = {row["id"]: row for row in table.iter_rows(named=True)}
@@ -200,42 +200,44 @@ def crop_pictures(dataset: Dataset, crops: str | Path) -> tuple[list[Picture], P
         row = row_by_id.get(name) or {"file": None, "reason": "not among the crops"}
         reason = None if row["file"] else f"no crop: {row['reason']}"
         images.append(
-            Picture(
+            SourceImage(
                 row["file"] or name,
                 row["file"],
                 None,
                 None,
                 (Unit(name),),
-                placed=False,
+                needs_annotated_size=False,
                 reason=reason,
             )
         )
-    return images, PictureFolder(Path(crops).expanduser())
+    return images, ImageFolder(Path(crops).expanduser())
 
 
 @dataclass
 class _CropRun:
     dataset: Dataset
-    recipe: Recipe
-    how: How
-    folder: Folder
+    recipe: CropRecipe
+    options: CropOptions
+    folder: CropFolder
     code: str
-    made: int = 0
+    n_new_crops: int = 0
 
-    def done(self, record: Mapping[str, Any], *, overwrite: bool) -> Cropped:
-        people = people_of(self.dataset)
-        images = [p for p in list_pictures(self.dataset, "boxes", "image") if p.image_id in people]
-        subjects = subjects_of(self.dataset)
+    def execute(self, record: Mapping[str, Any], *, overwrite: bool) -> CropResult:
+        people = list_people(self.dataset)
+        images = [
+            p for p in list_source_images(self.dataset, "boxes", "image") if p.image_id in people
+        ]
+        subjects = read_subjects(self.dataset)
         self.folder.open(
             record,
             [person.id for image_people in people.values() for person in image_people],
             overwrite=overwrite,
         )
-        rows: list[Row] = []
+        rows: list[CropRow] = []
         try:
             for k, image_rows in enumerate(self._crop_images(images, people, subjects), start=1):
                 rows += image_rows
-                progress.at(f"cutting out: {k:,} of {len(images):,} pictures")
+                progress.report_step(f"cutting out: {k:,} of {len(images):,} pictures")
             _refuse_no_crops(rows, self.recipe)
         except BaseException:
             self.folder.discard()
@@ -243,16 +245,16 @@ class _CropRun:
         order = {name: k for k, name in enumerate(self.dataset.instances["instance_id"])}
         rows.sort(key=lambda row: order[row.id])
         table = self.folder.close(record, rows)
-        return Cropped(table, self.folder.path, self._build_notes(rows), self.made)
+        return CropResult(table, self.folder.path, self._build_notes(rows), self.n_new_crops)
 
     def _crop_images(
         self,
-        images: Sequence[Picture],
+        images: Sequence[SourceImage],
         people: Mapping[str, Sequence[Person]],
         subjects: Mapping[str, str | None],
-    ) -> Iterator[list[Row]]:
+    ) -> Iterator[list[CropRow]]:
         """Crop images in batches, in order."""
-        folder = picture_folder(self.dataset)
+        folder = image_folder(self.dataset)
         queue = iter(images)
         with ThreadPoolExecutor(_BATCH_SIZE) as threads:
             while batch := list(islice(queue, _BATCH_SIZE)):
@@ -263,18 +265,19 @@ class _CropRun:
 
     def _crop_image(
         self,
-        image: Picture,
-        folder: PictureFolder,
+        image: SourceImage,
+        folder: ImageFolder,
         people: Sequence[Person],
         subjects: Mapping[str, str | None],
-    ) -> list[Row]:
-        sha256 = hash_picture(image, folder)
-        crop_functions: dict[str, Cutting | str] = {
+    ) -> list[CropRow]:
+        sha256 = hash_image(image, folder)
+        crop_functions: dict[str, CropFunction | str] = {
             person.id: self._locate_crop(person) for person in people
         }
         names = {
             person.id: self.folder.name(
-                person, crop_key(self.recipe.name, self.how, person, sha256 or "", self.code)
+                person,
+                compute_crop_key(self.recipe.name, self.options, person, sha256 or "", self.code),
             )
             for person in people
         }
@@ -289,7 +292,7 @@ class _CropRun:
                 size, reason = self._write_crop(crop_function, pixels, names[person.id])
             width, height = size if size and reason is None else (None, None)
             rows.append(
-                Row(
+                CropRow(
                     person.id,
                     image.image_id,
                     subjects.get(person.id),
@@ -302,20 +305,20 @@ class _CropRun:
             )
         return rows
 
-    def _locate_crop(self, person: Person) -> Cutting | str:
+    def _locate_crop(self, person: Person) -> CropFunction | str:
         try:
-            return self.recipe.place(person, self.how)
+            return self.recipe.build_crop(person, self.options)
         except IsoluxError as error:
             return _format_error(error)
 
-    def _decode_image(self, image: Picture, folder: PictureFolder) -> of_crops.Pixels | str:
-        (cut,) = open_picture(image, folder).cuts
+    def _decode_image(self, image: SourceImage, folder: ImageFolder) -> of_crops.Pixels | str:
+        (cut,) = decode_source_image(image, folder).crops
         if cut.pixels is None:
             return cut.reason or "the picture could not be used"
         return cut.pixels
 
     def _write_crop(
-        self, crop_function: Cutting, pixels: of_crops.Pixels | str, name: str
+        self, crop_function: CropFunction, pixels: of_crops.Pixels | str, name: str
     ) -> tuple[tuple[int, int] | None, str | None]:
         if isinstance(pixels, str):
             return None, pixels
@@ -324,10 +327,10 @@ class _CropRun:
         except IsoluxError as error:
             return None, _format_error(error)
         self.folder.write(name, crop_pixels)
-        self.made += 1
+        self.n_new_crops += 1
         return (crop_pixels.shape[1], crop_pixels.shape[0]), None
 
-    def _build_notes(self, rows: Sequence[Row]) -> tuple[str, ...]:
+    def _build_notes(self, rows: Sequence[CropRow]) -> tuple[str, ...]:
         reasons = Counter(row.reason for row in rows if row.reason is not None)
         notes: list[str] = []
         if reasons:
@@ -354,7 +357,9 @@ class _CropRun:
                         "full-size photos, and sharper."
                     )
                 )
-        notes += [f"{self.recipe.name}: {open_question}." for open_question in self.recipe.doubts]
+        notes += [
+            f"{self.recipe.name}: {open_question}." for open_question in self.recipe.open_questions
+        ]
         return (*self.dataset.notes, *notes)
 
 
@@ -369,7 +374,7 @@ def _format_error(error: IsoluxError) -> str:
     return error.problem if error.found is None else f"{error.problem}: {error.found}"
 
 
-def _refuse_no_crops(rows: Sequence[Row], recipe: Recipe) -> None:
+def _refuse_no_crops(rows: Sequence[CropRow], recipe: CropRecipe) -> None:
     if any(row.reason is None for row in rows):
         return
     reasons = Counter(row.reason for row in rows).most_common(_MAX_LISTED)

@@ -26,21 +26,21 @@ import polars as pl
 
 from isolux.geometry.crops import Pixels
 from isolux.io.atomic import refuse_existing, write_bytes, write_text
-from isolux.io.csv_text import csv_text
-from isolux.io.stages import is_stage
-from isolux.verbs.crop.recipes import How, Person
+from isolux.io.csv_text import to_safe_csv
+from isolux.io.stages import is_staging_name
+from isolux.verbs.crop.recipes import CropOptions, Person
 from isolux.vocabulary.errors import FileError, OutputError
 
-MARK = "crop.json"
+CROP_RECORD = "crop.json"
 """The file that makes a directory one of crops."""
-CROPS = "crops.csv"
+CROP_TABLE = "crops.csv"
 _KEY_LENGTH = 16  # hex digits of a key in a file's name
 _MAX_NAME_LENGTH = 120
 _CROP_FILE_NAME = re.compile(rf"(?P<who>.+)-[0-9a-f]{{{_KEY_LENGTH}}}\.png")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CropRow:
     """One person's crop: ``file`` below the directory, or the ``reason`` for none."""
 
     id: str
@@ -53,16 +53,20 @@ class Row:
     reason: str | None
 
 
-_SCHEMA = {name: pl.Int64 if name in ("width", "height") else pl.String for name in Row.__slots__}
+_SCHEMA = {
+    name: pl.Int64 if name in ("width", "height") else pl.String for name in CropRow.__slots__
+}
 
 
-def crop_key(recipe: str, options: How, person: Person, sha256: str, code: str) -> str:
+def compute_crop_key(
+    recipe: str, options: CropOptions, person: Person, sha256: str, code: str
+) -> str:
     """Compute the content key of a crop: SHA-256 of all that it depends on."""
     inputs = [recipe, asdict(options), asdict(person), sha256, code]
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
 
-class Folder:
+class CropFolder:
     """The crops of one directory."""
 
     def __init__(self, path: str | Path) -> None:
@@ -81,8 +85,8 @@ class Folder:
                 where=str(self.path),
                 hint="choose another path",
             ) from error
-        (self.path / CROPS).unlink(missing_ok=True)  # it lists all crops, or does not exist
-        write_text(self.path / MARK, _format_json(dict(record) | {"state": "unfinished"}))
+        (self.path / CROP_TABLE).unlink(missing_ok=True)  # it lists all crops, or does not exist
+        write_text(self.path / CROP_RECORD, _format_json(dict(record) | {"state": "unfinished"}))
         current_names = {_to_file_name(name) for name in people}
         for path in self._crops.iterdir():
             match = _CROP_FILE_NAME.fullmatch(path.name)
@@ -111,21 +115,21 @@ class Folder:
         Image.fromarray(pixels).save(buffer, format="PNG")
         write_bytes(self.path / name, buffer.getvalue())
 
-    def close(self, record: Mapping[str, Any], rows: Sequence[Row]) -> pl.DataFrame:
+    def close(self, record: Mapping[str, Any], rows: Sequence[CropRow]) -> pl.DataFrame:
         """Write the table of crops, and remove crops that it does not list."""
         table = pl.DataFrame([asdict(row) for row in rows], schema=_SCHEMA)
-        write_text(self.path / CROPS, csv_text(table))
+        write_text(self.path / CROP_TABLE, to_safe_csv(table))
         listed_files = set(table["file"].drop_nulls())
         for path in self._crops.iterdir():
             if _CROP_FILE_NAME.fullmatch(path.name) and f"crops/{path.name}" not in listed_files:
                 path.unlink(missing_ok=True)
-        write_text(self.path / MARK, _format_json(dict(record) | {"state": "finished"}))
+        write_text(self.path / CROP_RECORD, _format_json(dict(record) | {"state": "finished"}))
         return table
 
     def discard(self) -> None:
         """Leave no empty directory behind where nothing came of it."""
         if self._crops.is_dir() and not any(self._crops.iterdir()):
-            (self.path / MARK).unlink(missing_ok=True)
+            (self.path / CROP_RECORD).unlink(missing_ok=True)
             for folder in (self._crops, self.path):
                 with suppress(OSError):
                     folder.rmdir()
@@ -134,13 +138,13 @@ class Folder:
         if not self.path.is_dir():
             refuse_existing(self.path, overwrite=False)
             return
-        names = {path.name for path in self.path.iterdir() if not is_stage(path.name)}
+        names = {path.name for path in self.path.iterdir() if not is_staging_name(path.name)}
         if not names:
             return
-        if MARK not in names:
+        if CROP_RECORD not in names:
             raise OutputError(
                 "this directory contains something else and is left unchanged",
-                expected=f"an empty directory, or one of crops, with {MARK}",
+                expected=f"an empty directory, or one of crops, with {CROP_RECORD}",
                 found=", ".join(sorted(names)[:3]),
                 where=str(self.path),
                 hint="choose another path",
@@ -163,7 +167,7 @@ def read_crops(path: str | Path) -> pl.DataFrame:
     """Read the list of a finished directory of crops."""
     folder = Path(path).expanduser()
     record = _read_record(folder)
-    if record.get("state") != "finished" or not (folder / CROPS).is_file():
+    if record.get("state") != "finished" or not (folder / CROP_TABLE).is_file():
         raise FileError(
             "these crops are not complete",
             expected="a finished run of isolux crop",
@@ -171,26 +175,26 @@ def read_crops(path: str | Path) -> pl.DataFrame:
             hint="the command that was interrupted resumes",
         )
     try:
-        return pl.read_csv(folder / CROPS, schema=_SCHEMA)
+        return pl.read_csv(folder / CROP_TABLE, schema=_SCHEMA)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise FileError(
             "the list of these crops is damaged",
             expected="columns " + ", ".join(_SCHEMA),
             found=str(error).splitlines()[0][:_MAX_NAME_LENGTH],
-            where=str(folder / CROPS),
+            where=str(folder / CROP_TABLE),
             hint="make them again: isolux crop … --overwrite",
         ) from error
 
 
 def _read_record(folder: Path) -> dict[str, Any]:
-    mark = folder / MARK
+    mark = folder / CROP_RECORD
     try:
         # Reading a pipe would block.
         contents = json.loads(mark.read_text(encoding="utf-8") if mark.is_file() else "")
     except (OSError, ValueError, RecursionError) as error:
         raise FileError(
             "this is not a directory of crops",
-            expected=f"{MARK}, as isolux crop writes it",
+            expected=f"{CROP_RECORD}, as isolux crop writes it",
             where=str(folder),
         ) from error
     return contents if isinstance(contents, dict) else {}

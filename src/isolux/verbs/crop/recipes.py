@@ -17,21 +17,26 @@ import numpy.typing as npt
 from isolux.geometry.crops import (
     DLIB_EYES,
     Pixels,
-    cut_square_top,
-    cut_xywh,
-    face_square,
-    fitted_square,
-    oriented,
-    resized,
-    whole_box,
+    crop_square_top,
+    crop_xywh,
+    ffhq_square,
+    fit_dlib_square,
+    pixel_box,
+    resize_square,
+    warp_square,
 )
-from isolux.geometry.variants import background_black, mask_of, person_black, person_blurred
-from isolux.tasks import people_of_parts
+from isolux.geometry.variants import (
+    black_out_background,
+    black_out_person,
+    blur_person,
+    decode_mask,
+)
+from isolux.tasks import merge_part_masks
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.tables import INSTANCES
 
-Cutting = Callable[[Pixels], Pixels]
+CropFunction = Callable[[Pixels], Pixels]
 
 NO_BOX = "no box to cut out"
 NO_MASK = "no mask of the person"
@@ -64,9 +69,9 @@ class Person:
     mask: tuple[str, int, int] | None = None
 
 
-def people_of(dataset: Dataset) -> dict[str, list[Person]]:
+def list_people(dataset: Dataset) -> dict[str, list[Person]]:
     """List the people of each image with their boxes and the points that are visible."""
-    table = INSTANCES.conform(with_masks(dataset).instances)
+    table = INSTANCES.conform(add_person_masks(dataset).instances)
     people_by_image: dict[str, list[Person]] = {}
     for row in table.iter_rows(named=True):
         people_by_image.setdefault(row["image_id"], []).append(
@@ -81,7 +86,7 @@ def people_of(dataset: Dataset) -> dict[str, list[Person]]:
     return people_by_image
 
 
-def with_masks(dataset: Dataset) -> Dataset:
+def add_person_masks(dataset: Dataset) -> Dataset:
     """Merge part masks into person masks where people have no other masks (FHIBE)."""
     instances = dataset.instances
     part_columns = [
@@ -93,7 +98,7 @@ def with_masks(dataset: Dataset) -> Dataset:
         "mask_counts" in instances.columns and instances["mask_counts"].is_not_null().any()
     ):
         return dataset
-    return people_of_parts(dataset)
+    return merge_part_masks(dataset)
 
 
 def _read_box(row: Mapping[str, Any], prefix: str) -> Any:
@@ -116,14 +121,14 @@ def _read_points(row: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     }
 
 
-def subjects_of(dataset: Dataset) -> dict[str, str | None]:
+def read_subjects(dataset: Dataset) -> dict[str, str | None]:
     """Return the subject of each person; null: not known."""
     table = INSTANCES.conform(dataset.instances)
     return dict(table.select("instance_id", "subject_id").iter_rows())
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class CropOptions:
     """Settings of a recipe; None: the recipe's default, or not applicable."""
 
     box: Literal["face", "person"] | None = None
@@ -134,7 +139,7 @@ class How:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class CropRecipe:
     """One published way to crop people.
 
     Parameters
@@ -142,45 +147,49 @@ class Recipe:
     name, title : str
     source : str
         Where it stands in which publication.
-    doubts : tuple of str
+    open_questions : tuple of str
         What the publication leaves open, and what is done here.
-    takes : mapping
+    defaults : mapping
         The settings that it knows, with their defaults.
-    place : callable
-        From a person and settings to a ``Cutting``; raises a ``SpecError`` that says why not.
+    build_crop : callable
+        From a person and settings to a ``CropFunction``; raises a ``SpecError`` that says why not.
     """
 
     name: str
     title: str
     source: str
-    takes: Mapping[str, Any]
-    place: Callable[[Person, How], Cutting]
-    doubts: tuple[str, ...] = ()
+    defaults: Mapping[str, Any]
+    build_crop: Callable[[Person, CropOptions], CropFunction]
+    open_questions: tuple[str, ...] = ()
 
-    def settled(self, options: How) -> How:
+    def fill_defaults(self, options: CropOptions) -> CropOptions:
         """Fill in the recipe's defaults; refuse settings that it does not have."""
-        chosen_settings = {name: getattr(options, name) for name in How.__dataclass_fields__}
+        chosen_settings = {
+            name: getattr(options, name) for name in CropOptions.__dataclass_fields__
+        }
         for name, setting in chosen_settings.items():
-            if setting is not None and name not in self.takes:
+            if setting is not None and name not in self.defaults:
                 raise SpecError(
                     f"the recipe {self.name!r} has no setting {name!r}",
-                    expected=", ".join(self.takes),
+                    expected=", ".join(self.defaults),
                     found=f"{name}={setting}",
                 )
         own_defaults = {
-            name: setting for name, setting in self.takes.items() if chosen_settings[name] is None
+            name: setting
+            for name, setting in self.defaults.items()
+            if chosen_settings[name] is None
         }
         return replace(options, **own_defaults)
 
 
-def recipe_of(name: str) -> Recipe:
+def find_recipe(name: str) -> CropRecipe:
     """Return the recipe of a name."""
     if name not in RECIPES:
         raise UnknownNameError("recipe", name, list(RECIPES), where="--recipe")
     return RECIPES[name]
 
 
-def _select_box(person: Person, options: How) -> Box:
+def _select_box(person: Person, options: CropOptions) -> Box:
     """Select the face box or the person's box; datasets of faces have only one box."""
     box = person.box if options.box == "person" else person.face_box or person.box
     if box is None:
@@ -189,38 +198,43 @@ def _select_box(person: Person, options: How) -> Box:
 
 
 def _resize(pixels: Pixels, size: int | None) -> Pixels:
-    return pixels if size is None else resized(pixels, size)
+    return pixels if size is None else resize_square(pixels, size)
 
 
-def _crop_box(person: Person, options: How) -> Cutting:
+def _crop_box(person: Person, options: CropOptions) -> CropFunction:
     box, factor = _select_box(person, options), float(options.factor or 1.0)
-    whole_box(box, factor)
-    return lambda pixels: _resize(cut_xywh(pixels, box, factor=factor), options.size)
+    pixel_box(box, factor)
+    return lambda pixels: _resize(crop_xywh(pixels, box, factor=factor), options.size)
 
 
-def _crop_square(person: Person, options: How) -> Cutting:
+def _crop_square(person: Person, options: CropOptions) -> CropFunction:
     box = _select_box(person, options)
     if min(box[2:]) < _MIN_PERSON_PX:
         raise SpecError(f"a box with a side below {_MIN_PERSON_PX} pixels")
     wide = options.wide or "left"
-    return lambda pixels: _resize(cut_square_top(pixels, box, wide=wide), options.size)
+    return lambda pixels: _resize(crop_square_top(pixels, box, square_position=wide), options.size)
 
 
-def _crop_nothing(person: Person, options: How) -> Cutting:
+def _crop_nothing(person: Person, options: CropOptions) -> CropFunction:
     del person
     return lambda pixels: _resize(pixels, options.size)
 
 
 def _mask_person(
-    person: Person, options: How, *, apply_mask: Callable[[Pixels, npt.NDArray[np.bool_]], Pixels]
-) -> Cutting:
+    person: Person,
+    options: CropOptions,
+    *,
+    apply_mask: Callable[[Pixels, npt.NDArray[np.bool_]], Pixels],
+) -> CropFunction:
     if person.mask is None:
         raise SpecError(NO_MASK)
     counts, height, width = person.mask
-    return lambda pixels: _resize(apply_mask(pixels, mask_of(counts, height, width)), options.size)
+    return lambda pixels: _resize(
+        apply_mask(pixels, decode_mask(counts, height, width)), options.size
+    )
 
 
-def _crop_aligned_face(person: Person, options: How) -> Cutting:
+def _crop_aligned_face(person: Person, options: CropOptions) -> CropFunction:
     points = person.points
     point_by_name = {}
     for name, spellings in _POINT_NAMES.items():
@@ -228,34 +242,37 @@ def _crop_aligned_face(person: Person, options: How) -> Cutting:
         if point is None:
             raise SpecError(f"the {name} is not visible")
         point_by_name[name] = point
-    corners = face_square(*point_by_name.values())
+    corners = ffhq_square(*point_by_name.values())
     return partial(
-        oriented, corners=corners, side=options.size or 512, through=_FHIBE_FIRST_SIZE_PX
+        warp_square,
+        corners=corners,
+        side_px=options.size or 512,
+        intermediate_px=_FHIBE_FIRST_SIZE_PX,
     )
 
 
-def _crop_fairface(person: Person, options: How) -> Cutting:
+def _crop_fairface(person: Person, options: CropOptions) -> CropFunction:
     for name in DLIB_EYES:
         if name not in person.points:
             raise SpecError(f"the {name} corner is not visible")
     padding = 0.25 if options.padding is None else options.padding
-    corners = fitted_square(person.points, padding=padding)
-    return partial(oriented, corners=corners, side=options.size or 224, fill="black")
+    corners = fit_dlib_square(person.points, padding=padding)
+    return partial(warp_square, corners=corners, side_px=options.size or 224, fill="black")
 
 
 _CLIP_SOURCE = "Xiang et al. 2025, Methods, foundation models: CLIP"
 _OTHERS_REMAIN = "other people of the photo are a part of its background"
-RECIPES: Mapping[str, Recipe] = {
+RECIPES: Mapping[str, CropRecipe] = {
     recipe.name: recipe
     for recipe in (
-        Recipe(
+        CropRecipe(
             "box",
             "each person's box, larger by a factor",
             "",
             {"box": "face", "factor": 1.0, "size": None},
             _crop_box,
         ),
-        Recipe(
+        CropRecipe(
             "fhibe",
             "FHIBE's cropped faces: the face's box, twice as large",
             "Xiang et al. 2025, Methods, FHIBE derivative datasets",
@@ -263,7 +280,7 @@ RECIPES: Mapping[str, Recipe] = {
             _crop_box,
             ("here, areas outside the photo are filled with the mean of the crop's inside",),
         ),
-        Recipe(
+        CropRecipe(
             "aligned",
             "FHIBE's cropped and aligned faces: a square turned with eyes and mouth",
             "Xiang et al. 2025, Methods, FHIBE derivative datasets; the square of FFHQ (Karras et"
@@ -275,7 +292,7 @@ RECIPES: Mapping[str, Recipe] = {
                 "FHIBE's own were cut from the full-size photos, not from those of 2,048 pixels",
             ),
         ),
-        Recipe(
+        CropRecipe(
             "casual-conversations",
             "Casual Conversations' faces: the box 1.5 times as large, 256",
             "Goyal et al. 2022, appendix B.1",
@@ -283,7 +300,7 @@ RECIPES: Mapping[str, Recipe] = {
             _crop_box,
             ("the filter, and what fills a box beyond the frame, are open: bilinear and the mean",),
         ),
-        Recipe(
+        CropRecipe(
             "miap",
             "MIAP's people: sides from 100 pixels, long boxes cut to their top square, 224",
             "Goyal et al. 2022, appendix B.2",
@@ -300,7 +317,7 @@ RECIPES: Mapping[str, Recipe] = {
                 ),
             ),
         ),
-        Recipe(
+        CropRecipe(
             "fairface",
             "FairFace's faces: turned by the corners of the eyes to dlib's mean face",
             "Kärkkäinen & Joo 2021, their published script; dlib's get_face_chip_details",
@@ -311,32 +328,34 @@ RECIPES: Mapping[str, Recipe] = {
                 "theirs are faces that a detector found; these are those that people annotated",
             ),
         ),
-        Recipe("whole", "the whole photo, as it is", _CLIP_SOURCE, {"size": None}, _crop_nothing),
-        Recipe(
+        CropRecipe(
+            "whole", "the whole photo, as it is", _CLIP_SOURCE, {"size": None}, _crop_nothing
+        ),
+        CropRecipe(
             "person-black",
             "the whole photo, the person blacked out",
             _CLIP_SOURCE,
             {"size": None},
-            partial(_mask_person, apply_mask=person_black),
+            partial(_mask_person, apply_mask=black_out_person),
             (_OTHERS_REMAIN,),
         ),
-        Recipe(
+        CropRecipe(
             "person-blurred",
             "the whole photo, the person blurred (Gaussian, radius 100)",
             _CLIP_SOURCE,
             {"size": None},
-            partial(_mask_person, apply_mask=person_blurred),
+            partial(_mask_person, apply_mask=blur_person),
             (
                 _OTHERS_REMAIN,
                 "the radius is read as the standard deviation, in pixels of the photo",
             ),
         ),
-        Recipe(
+        CropRecipe(
             "background-black",
             "the person, all around them blacked out",
             _CLIP_SOURCE,
             {"size": None},
-            partial(_mask_person, apply_mask=background_black),
+            partial(_mask_person, apply_mask=black_out_background),
             (_OTHERS_REMAIN,),
         ),
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.people.held import groupings_over, held_people, renamed
+from isolux.people.held import build_groupings_over, load_people_or_memory, rename_attributes
 from isolux.predictions import read_outputs
 from isolux.verbs.describe.balance import read_target
 from isolux.verbs.describe.counting import Description, describe_datasets
@@ -16,14 +16,14 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.plugin_options import read_options
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.spec import split_intersection
 
 _LOCATION_ATTRIBUTES = ("caption_country", "caption_region")
-Data = Dataset | str | Path
+DataSource = Dataset | str | Path
 
 
 def describe(
-    data: Data | Sequence[Data] | Mapping[str, Data],
+    data: DataSource | Sequence[DataSource] | Mapping[str, DataSource],
     *,
     by: Sequence[str] = (),
     derive: Sequence[str] = (),
@@ -120,9 +120,11 @@ def describe(
     files = _assign_files(embeddings, list(sources), "--embeddings")
     shares = [] if target_shares is None else [*target_shares.shares]
     mentioned = [text.partition("=")[0].partition(":")[0] for text in (*bins, *group, *rename)]
-    first_attributes = [attribute for text in (*mentioned, *shares) for attribute in crossed(text)]
+    first_attributes = [
+        attribute for text in (*mentioned, *shares) for attribute in split_intersection(text)
+    ]
     datasets = {
-        name: held_people(
+        name: load_people_or_memory(
             source,
             by,
             captions=texts.get(name),
@@ -139,21 +141,25 @@ def describe(
         )
         for name, source in sources.items()
     }
-    datasets = renamed(datasets, rename)
+    datasets = rename_attributes(datasets, rename)
     vectors = {name: _read_embeddings(path, embedding_option) for name, path in files.items()}
     locations = _LOCATION_ATTRIBUTES if texts else ()
     by_all = [*by, *((*derive, *locations) if by else ())]
-    groupings = groupings_over(datasets, by_all, bins=tuple(bins), votes=votes, group=tuple(group))
+    groupings = build_groupings_over(
+        datasets, by_all, bins=tuple(bins), votes=votes, group=tuple(group)
+    )
     return describe_datasets(
         datasets, by_all, groupings, target=target_shares, embeddings=vectors, seed=seed
     )
 
 
-def _name_datasets(sources: Data | Sequence[Data] | Mapping[str, Data]) -> dict[str, Data]:
+def _name_datasets(
+    sources: DataSource | Sequence[DataSource] | Mapping[str, DataSource],
+) -> dict[str, DataSource]:
     """Name each dataset by its loader if that is unique, else by its file."""
     if isinstance(sources, Mapping):
         return dict(sources)
-    source_list: list[Data] = (
+    source_list: list[DataSource] = (
         [sources] if isinstance(sources, Dataset | str | Path) else list(sources)
     )
     texts = [source.name if isinstance(source, Dataset) else str(source) for source in source_list]

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.cells import row_of
+from isolux.io.cells import first_true_row
 from isolux.io.frames import read_table
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, format_location
 
 BALANCE = {
     "attribute": pl.String,
@@ -73,12 +73,12 @@ def read_target(path: str | Path) -> Target:
         _raise_bad_cell(cells[name].is_null() | (cells[name] == ""), table[name], source)
     is_repeated = ~cells.select(first=pl.struct("attribute", "value").is_first_distinct())["first"]
     if is_repeated.any():
-        row = row_of(is_repeated)
+        row = first_true_row(is_repeated)
         raise TableError(
             "a value has two shares",
             expected="one row for each attribute and value",
             found=f"{cells['attribute'][row]} = {cells['value'][row]!r}",
-            where=place(source, row + 1),
+            where=format_location(source, row + 1),
         )
     shares: dict[str, dict[str, float]] = {}
     for (attribute,), rows in cells.group_by("attribute", maintain_order=True):
@@ -88,7 +88,7 @@ def read_target(path: str | Path) -> Target:
                 f"the shares of {attribute!r} cannot be divided by their sum",
                 expected="a sum above 0",
                 found=f"{total:g}",
-                where=place(source, None, "share"),
+                where=format_location(source, None, "share"),
             )
         normalised = (rows["share"] / total).to_list()
         shares[str(attribute)] = dict(zip(rows["value"].to_list(), normalised, strict=True))
@@ -97,24 +97,24 @@ def read_target(path: str | Path) -> Target:
 
 def _raise_bad_cell(is_wrong: pl.Series, cells: pl.Series, source: str) -> None:
     if is_wrong.any():
-        row = row_of(is_wrong)
+        row = first_true_row(is_wrong)
         is_share = cells.name == "share"
         raise TableError(
             "a share is not a number of 0 or more" if is_share else f"a row has no {cells.name}",
             expected="a number such as 0.25" if is_share else "text in every cell",
             found=repr(cells[row]),
-            where=place(source, row + 1, cells.name),
+            where=format_location(source, row + 1, cells.name),
         )
 
 
-def balance_row(
+def build_balance_row(
     attribute: str, counts: Mapping[str, int], target: Target | None
 ) -> dict[str, object]:
     """Compare the shares of one attribute's known groups with uniform or target shares.
 
     Examples
     --------
-    >>> row = balance_row("gender", {"Female": 30, "Male": 70}, None)
+    >>> row = build_balance_row("gender", {"Female": 30, "Male": 70}, None)
     >>> row["distance"], row["least represented"], row["least ÷ due"]
     (0.2, 'Female', 0.6)
     """

@@ -16,20 +16,20 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from isolux.groups.intersections import parts
-from isolux.groups.membership import membership
-from isolux.groups.no_groups import MOST_NUMBERS
-from isolux.groups.ordering import natural_order
+from isolux.groups.membership import build_membership
+from isolux.groups.intersections import split_entry
+from isolux.groups.no_groups import MAX_NUMBERS
+from isolux.groups.ordering import sort_for_display
 from isolux.stats.proportions import design_effect, wilson
 from isolux.verbs.describe.balance import Target
-from isolux.verbs.describe.diversity import diversity_of
+from isolux.verbs.describe.diversity import measure_diversity
 from isolux.verbs.describe.tables import (
     LEVEL,
     NUMBER_QUANTILES,
     DescribedPeople,
+    build_tables,
+    format_attribute,
     known_rows,
-    named,
-    tables_of,
 )
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -54,7 +54,7 @@ class Description:
         known, never 0.
     notes : tuple of str
         What was left out, and why.
-    drawn : mapping of str to mapping of str to polars.DataFrame
+    figure_tables : mapping of str to mapping of str to polars.DataFrame
         By a table's caption and a figure's title, what is drawn above it and too long to print:
         curves (``group, distance, share``) and maps (``group, x, y``).
     infos : mapping of str to DatasetInfo
@@ -64,14 +64,16 @@ class Description:
     names: tuple[str, ...]
     tables: Mapping[str, pl.DataFrame]
     notes: tuple[str, ...] = ()
-    drawn: Mapping[str, Mapping[str, pl.DataFrame]] = field(default_factory=dict)
+    figure_tables: Mapping[str, Mapping[str, pl.DataFrame]] = field(default_factory=dict)
     infos: Mapping[str, DatasetInfo] = field(default_factory=dict)
 
     def report(self, out: str | Path) -> Path:
         """Write the tables and figures as an HTML page, and return its path."""
         from isolux.report.description import write_description
 
-        return Path(write_description(Path(out), self.tables, self.infos, self.notes, self.drawn))
+        return Path(
+            write_description(Path(out), self.tables, self.infos, self.notes, self.figure_tables)
+        )
 
 
 def describe_datasets(
@@ -113,7 +115,10 @@ def describe_datasets(
     ]
     tables_by_caption: dict[str, dict[str, pl.DataFrame]] = {}
     for name, people in people_by_name.items():
-        for caption, table in {**tables_of(people, target), **number_tables(people)}.items():
+        for caption, table in {
+            **build_tables(people, target),
+            **build_number_tables(people),
+        }.items():
             tables_by_caption.setdefault(caption, {})[name] = table
     if len(datasets) == 1:
         tables = {
@@ -127,13 +132,13 @@ def describe_datasets(
             caption: _stack_datasets(dataset_tables)
             for caption, dataset_tables in tables_by_caption.items()
         }
-    diversity = diversity_of(people_by_name, embeddings or {}, seed)
+    diversity = measure_diversity(people_by_name, embeddings or {}, seed)
     notes += diversity.notes
     return Description(
         tuple(datasets),
         {**tables, **diversity.tables},
         tuple(dict.fromkeys(notes)),
-        diversity.drawn,
+        diversity.figure_tables,
         {name: dataset.info for name, dataset in datasets.items()},
     )
 
@@ -150,7 +155,7 @@ def _refuse_unknown(datasets: Mapping[str, Dataset], by: Sequence[str]) -> None:
         a for d in datasets.values() for a in d.attributes["attribute"].unique().to_list()
     }
     for entry in by:
-        parts(entry, attribute_names)
+        split_entry(entry, attribute_names)
 
 
 def _prepare_people(
@@ -174,7 +179,7 @@ def _prepare_people(
         return DescribedPeople(dataset, people, attributes, (), MEMBERSHIP.empty(), tuple(notes))
     components = [(name,) for entry in groupings_to_count for name in entry if len(entry) > 1]
     handles = ["*".join(e) for e in dict.fromkeys([*groupings_to_count, *components])]
-    memberships = membership(attributes, handles, groupings, units=people["instance_id"])
+    memberships = build_membership(attributes, handles, groupings, units=people["instance_id"])
     notes += [*choice_notes, *memberships.notes]
     return DescribedPeople(
         dataset, people, attributes, tuple(groupings_to_count), memberships.frame, tuple(notes)
@@ -191,7 +196,7 @@ def _choose_groupings(
     if not by:
         n_values = pl.col("value").n_unique()
         is_numeric = pl.col("value").drop_nulls().cast(pl.Float64, strict=False).is_not_null().all()
-        max_values = pl.when(is_numeric).then(MOST_NUMBERS).otherwise(_MAX_CATEGORIES)
+        max_values = pl.when(is_numeric).then(MAX_NUMBERS).otherwise(_MAX_CATEGORIES)
         sizes = attributes.group_by("attribute", maintain_order=True).agg(
             n=n_values, most=max_values
         )
@@ -204,16 +209,16 @@ def _choose_groupings(
             f"{name} has {n:,} values and is not used for counts: name it in --by, with --bins if "
             "it is a number."
             for name, n, _ in sizes.iter_rows()
-            if (name,) not in default_groupings and name not in continuous(attributes)
+            if (name,) not in default_groupings and name not in find_continuous(attributes)
         ]
         return default_groupings, excluded_notes
     selected_groupings, notes = [], []
-    unbinned_numbers = continuous(attributes) - {
+    unbinned_numbers = find_continuous(attributes) - {
         n for n, grouping in groupings.items() if grouping.bins
     }
     for entry in by:
         try:
-            names = parts(entry, attribute_names)
+            names = split_entry(entry, attribute_names)
         except UnknownNameError as error:
             notes.append(f"{entry} is not counted: there is no {error.name!r} here.")
             continue
@@ -241,14 +246,14 @@ def _build_composition_tables(
         ]
         groups = pl.concat(known_groups).unique(maintain_order=True).to_list()
         if len(names) == 1:
-            groups = natural_order(groups, dict(pl.concat(known_groups).value_counts().rows()))
+            groups = sort_for_display(groups, dict(pl.concat(known_groups).value_counts().rows()))
         composition_tables = [
             _build_composition(people, names, groups).with_columns(dataset=pl.lit(name))
             for name, people in people_with_attribute.items()
         ]
         rank = pl.col("group").replace_strict(groups, range(len(groups)), return_dtype=pl.Int64)
         table = pl.concat(composition_tables).sort(rank, maintain_order=True)
-        title = named(next(iter(people_with_attribute.values())), names)
+        title = format_attribute(next(iter(people_with_attribute.values())), names)
         caption = f"Side by side: {title}, {100 * LEVEL:g} % intervals"
         tables[caption] = table.select("group", "dataset", pl.exclude("group", "dataset"))
     if not in_one_dataset:
@@ -299,7 +304,7 @@ def _build_composition(
 _MIN_QUARTILE_PEOPLE = 4  # people needed for quartiles
 
 
-def continuous(attributes: pl.DataFrame) -> set[str]:
+def find_continuous(attributes: pl.DataFrame) -> set[str]:
     """Find the continuous attributes: numeric, with fractions or many distinct values."""
     if "number" not in attributes.columns:
         return set()
@@ -307,13 +312,13 @@ def continuous(attributes: pl.DataFrame) -> set[str]:
     number_counts = numbers.group_by("attribute").agg(
         n=pl.col("number").n_unique(), parts=(pl.col("number") != pl.col("number").round(0)).any()
     )
-    is_continuous = (pl.col("n") > MOST_NUMBERS) | (pl.col("parts") & (pl.col("n") > 1))
+    is_continuous = (pl.col("n") > MAX_NUMBERS) | (pl.col("parts") & (pl.col("n") > 1))
     return set(number_counts.filter(is_continuous)["attribute"])
 
 
-def number_tables(people: DescribedPeople) -> dict[str, pl.DataFrame]:
+def build_number_tables(people: DescribedPeople) -> dict[str, pl.DataFrame]:
     """Give the quantiles of each numeric attribute, for everyone and by group."""
-    numeric_names = continuous(people.attributes)
+    numeric_names = find_continuous(people.attributes)
     if not numeric_names:
         return {}
     numbers = people.attributes.filter(pl.col("number").is_finite())
@@ -329,7 +334,9 @@ def number_tables(people: DescribedPeople) -> dict[str, pl.DataFrame]:
             _build_number_row(*group, person_numbers) for group in _iterate_groups(people, name)
         ]
         floats = dict.fromkeys(("% without", *NUMBER_QUANTILES, "mean"), pl.Float64)
-        tables[f"Numbers: {named(people, (name,))}"] = pl.DataFrame(rows, schema_overrides=floats)
+        tables[f"Numbers: {format_attribute(people, (name,))}"] = pl.DataFrame(
+            rows, schema_overrides=floats
+        )
     return tables
 
 

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.diversity import EXACT, vendi_of_subjects, vendi_score
-from isolux.stats.pairwise import METRICS, PAIRS, Distances, map_vectors, pairwise_distances
+from isolux.stats.diversity import MAX_EXACT_SIZE, vendi_of_subjects, vendi_score
+from isolux.stats.pairwise import MAX_PAIRS, METRICS, Distances, map_vectors, pairwise_distances
 from isolux.verbs.describe.tables import LEVEL, NUMBER_QUANTILES, DescribedPeople, known_rows
 from isolux.vocabulary.errors import JoinError, SpecError
 
-MAPPED = 1_500
+MAX_MAPPED = 1_500
 """Maximum number of people on the map; of more, a random sample."""
 _MAX_DRAWN_SUBJECTS, _MIN_DRAWN_SUBJECTS = (
     200,
@@ -31,11 +31,11 @@ _OVERALL = "everyone"
 
 
 @dataclass(frozen=True, slots=True)
-class Diversity:
+class DiversityTables:
     """Tables by caption, the data of their figures by title, and notes."""
 
     tables: dict[str, pl.DataFrame] = field(default_factory=dict)
-    drawn: dict[str, dict[str, pl.DataFrame]] = field(default_factory=dict)
+    figure_tables: dict[str, dict[str, pl.DataFrame]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -48,18 +48,18 @@ class _EmbeddedPeople:
     subject: npt.NDArray[np.int64]
     groups: dict[tuple[str, str], npt.NDArray[np.int64]]
 
-    def sides(self) -> Iterator[tuple[str, str, npt.NDArray[np.int64]]]:
+    def iterate_groups(self) -> Iterator[tuple[str, str, npt.NDArray[np.int64]]]:
         """Yield everyone, then each group of each attribute: attribute, group, rows."""
         yield _OVERALL, _OVERALL, np.arange(len(self.vectors))
         for (attribute, group), rows in self.groups.items():
             yield attribute, group, rows
 
 
-def diversity_of(
+def measure_diversity(
     people_by_name: Mapping[str, DescribedPeople],
     embeddings: Mapping[str, pl.DataFrame],
     seed: int,
-) -> Diversity:
+) -> DiversityTables:
     """Measure the diversity of people's embeddings, overall and by group."""
     notes: list[str] = []
     sets = []
@@ -71,7 +71,7 @@ def diversity_of(
                 f"{name}: {text}" if len(people_by_name) > 1 else text for text in match_notes
             ]
     if not sets:
-        return Diversity(notes=tuple(notes))
+        return DiversityTables(notes=tuple(notes))
     tables: dict[str, pl.DataFrame] = {}
     figure_tables: dict[str, dict[str, pl.DataFrame]] = {}
     tables["Diversity: Vendi score"] = _build_vendi_table(sets, seed)
@@ -82,15 +82,16 @@ def diversity_of(
     tables[caption], figure_tables[caption] = _build_maps(sets, seed)
     if len(people_by_name) == 1:
         tables = {key: table.drop("dataset") for key, table in tables.items()}
-    if any(len(s.vectors) * (len(s.vectors) - 1) // 2 > PAIRS for s in sets):
+    if any(len(s.vectors) * (len(s.vectors) - 1) // 2 > MAX_PAIRS for s in sets):
         notes.append(
-            f"where there are more than {PAIRS:,} pairs, the distances are of {PAIRS:,} drawn ones."
+            f"where there are more than {MAX_PAIRS:,} pairs, the distances are of {MAX_PAIRS:,}"
+            " drawn ones."
         )
-    if any(len(s.vectors) > MAPPED for s in sets):
-        notes.append(f"the map shows {MAPPED:,} drawn at random.")
-    if any(min(s.vectors.shape) > EXACT for s in sets):
+    if any(len(s.vectors) > MAX_MAPPED for s in sets):
+        notes.append(f"the map shows {MAX_MAPPED:,} drawn at random.")
+    if any(min(s.vectors.shape) > MAX_EXACT_SIZE for s in sets):
         notes.append("the Vendi score of the largest sets is estimated; its ± is 1.96 such errors.")
-    return Diversity(tables, figure_tables, tuple(notes))
+    return DiversityTables(tables, figure_tables, tuple(notes))
 
 
 def _match_vectors(
@@ -182,11 +183,11 @@ def _match_units(
 
 def _build_vendi_table(sets: list[_EmbeddedPeople], seed: int) -> pl.DataFrame:
     """Build the table of Vendi scores: of all, and of equally many subjects per group."""
-    attributes = dict.fromkeys(a for s in sets for a, _, _ in s.sides())
+    attributes = dict.fromkeys(a for s in sets for a, _, _ in s.iterate_groups())
     size = {a: _choose_draw_size(sets, a) for a in attributes}
     rows = []
     for s in sets:
-        for attribute, group, rows_in_group in s.sides():
+        for attribute, group, rows_in_group in s.iterate_groups():
             vectors, subject = s.vectors[rows_in_group], s.subject[rows_in_group]
             group_score = vendi_score(vectors, seed=seed)
             comparable_score = vendi_of_subjects(
@@ -224,7 +225,7 @@ def _choose_draw_size(sets: list[_EmbeddedPeople], attribute: str) -> int:
     counts = [
         len(np.unique(s.subject[group_rows]))
         for s in sets
-        for a, _, group_rows in s.sides()
+        for a, _, group_rows in s.iterate_groups()
         if a == attribute
     ]
     half_sizes = [n // 2 for n in counts if n >= 2 * _MIN_DRAWN_SUBJECTS]
@@ -239,7 +240,7 @@ def _build_distance_tables(
     curves: dict[str, dict[str, list[pl.DataFrame]]] = {metric: {} for metric in METRICS}
     for s in sets:
         has_repeated_subjects = len(np.unique(s.subject)) < len(s.subject)
-        for attribute, group, group_rows in s.sides():
+        for attribute, group, group_rows in s.iterate_groups():
             subject = s.subject[group_rows] if has_repeated_subjects else None
             distances = pairwise_distances(s.vectors[group_rows], subject=subject, seed=seed)
             row = {
@@ -272,7 +273,9 @@ def _build_distance_tables(
 
 
 def _summarise_distances(distances: Distances, metric: str) -> dict[str, float | int | None]:
-    percent_one_subject = None if distances.within is None else 100.0 * distances.within
+    percent_one_subject = (
+        None if distances.same_subject_share is None else 100.0 * distances.same_subject_share
+    )
     row = {"pairs": distances.pairs, "% of one subject": percent_one_subject}
     if not distances.pairs:
         return row | dict.fromkeys((*NUMBER_QUANTILES, "mean"))
@@ -296,7 +299,9 @@ def _build_maps(
     for s in sets:
         n = len(s.vectors)
         rng = np.random.default_rng(seed)
-        mapped_rows = np.sort(rng.choice(n, MAPPED, replace=False)) if n > MAPPED else np.arange(n)
+        mapped_rows = (
+            np.sort(rng.choice(n, MAX_MAPPED, replace=False)) if n > MAX_MAPPED else np.arange(n)
+        )
         coordinates = map_vectors(s.vectors[mapped_rows], seed=seed)
         if coordinates is None or len(np.unique(s.subject[mapped_rows])) < 2:
             continue

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from isolux import derive
-from isolux.groups.intersections import display
+from isolux.groups.intersections import group_name
 from isolux.groups.unknown import UNKNOWN
-from isolux.verbs.describe.balance import BALANCE, Target, balance_row
+from isolux.verbs.describe.balance import BALANCE, Target, build_balance_row
 from isolux.vocabulary.containers import Dataset
 
 _MAX_LISTED_PER_IMAGE = 10  # people per image from which images are counted together
@@ -39,33 +39,37 @@ class DescribedPeople:
     groups: pl.DataFrame
     notes: tuple[str, ...]
 
-    def of(self, names: Sequence[str]) -> pl.DataFrame:
+    def memberships(self, names: Sequence[str]) -> pl.DataFrame:
         """Return the memberships of one attribute or intersection."""
         return self.groups.filter(pl.col("attribute") == "*".join(names))
 
 
-def tables_of(people: DescribedPeople, target: Target | None) -> dict[str, pl.DataFrame]:
+def build_tables(people: DescribedPeople, target: Target | None) -> dict[str, pl.DataFrame]:
     """Build every table that the dataset allows, by caption, in reading order."""
     tables = {"People, images and subjects": _build_size_table(people)}
     if not people.people.height:
         return tables
     tables |= {
-        f"By {named(people, names)}": _build_count_table(people, names) for names in people.by
+        f"By {format_attribute(people, names)}": _build_count_table(people, names)
+        for names in people.by
     }
     if people.by:
         tables["Known, unknown and missing"] = _build_missing_table(people)
-        rows = [balance_row("*".join(n), _count_known_groups(people, n), target) for n in people.by]
+        rows = [
+            build_balance_row("*".join(n), _count_known_groups(people, n), target)
+            for n in people.by
+        ]
         tables["Balance"] = pl.DataFrame(rows, schema=BALANCE)
     tables["People per image"] = _people_per_image(people)
     tables |= _build_box_tables(people)
     for names in people.by:
         masks = _build_mask_table(people, names) if len(names) == 1 else None
         if masks is not None:
-            tables[f"Masks by {named(people, names)}"] = masks
+            tables[f"Masks by {format_attribute(people, names)}"] = masks
     return tables
 
 
-def named(people: DescribedPeople, names: Sequence[str]) -> str:
+def format_attribute(people: DescribedPeople, names: Sequence[str]) -> str:
     """Format an attribute or intersection in the dataset's terms, with the name to type."""
     terms = dict(people.dataset.info.terms)
     return " × ".join(f"{terms[n]} ({n})" if n in terms else n for n in names)
@@ -106,7 +110,7 @@ def _build_count_table(people: DescribedPeople, names: Sequence[str]) -> pl.Data
     if len(names) == 2:
         return _build_cross_table(people, names)
     id_columns = ["image_id", "subject_id"]
-    rows = people.of(names).join(
+    rows = people.memberships(names).join(
         people.people.select("instance_id", *id_columns), left_on="unit_id", right_on="instance_id"
     )
     n, images = people.people.height, people.people["image_id"].n_unique()
@@ -117,7 +121,7 @@ def _build_count_table(people: DescribedPeople, names: Sequence[str]) -> pl.Data
     )
     reserved = ["people", "images", "subjects", "dataset", "% of people", "% of images"]
     value_columns = [_name_column(name, reserved) for name in names]
-    order = {"group": people.of(names)["values"].unique(maintain_order=True)}
+    order = {"group": people.memberships(names)["values"].unique(maintain_order=True)}
     table = pl.DataFrame({"values": order["group"]}).join(
         group_counts, on="values", how="left", maintain_order="left"
     )
@@ -137,11 +141,11 @@ def _build_count_table(people: DescribedPeople, names: Sequence[str]) -> pl.Data
 
 def _build_cross_table(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
     """Build one row per group of the first attribute, one column per group of the second."""
-    rows = people.of(names[:1])["group"].unique(maintain_order=True)
-    columns = people.of(names[1:])["group"].unique(maintain_order=True).to_list()
+    rows = people.memberships(names[:1])["group"].unique(maintain_order=True)
+    columns = people.memberships(names[1:])["group"].unique(maintain_order=True).to_list()
     reserved = {names[0], "people", "dataset"}
-    totals = people.of(names[:1]).group_by(pl.col("group").alias("row")).len("people")
-    value_pairs = people.of(names).select(
+    totals = people.memberships(names[:1]).group_by(pl.col("group").alias("row")).len("people")
+    value_pairs = people.memberships(names).select(
         row=pl.col("values").list.get(0), column=pl.col("values").list.get(1)
     )
     # Aggregated by position, not pivoted: a value may have the name of another column.
@@ -162,7 +166,7 @@ def _build_cross_table(people: DescribedPeople, names: Sequence[str]) -> pl.Data
 
 def known_rows(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
     """Return the memberships of one attribute or intersection whose every value is known."""
-    return people.of(names).filter(~pl.col("values").list.contains(UNKNOWN))
+    return people.memberships(names).filter(~pl.col("values").list.contains(UNKNOWN))
 
 
 def _count_known_groups(people: DescribedPeople, names: Sequence[str]) -> dict[str, int]:
@@ -178,7 +182,8 @@ def _count_known_groups(people: DescribedPeople, names: Sequence[str]) -> dict[s
     for group_table in group_tables[1:]:
         combinations = combinations.join(group_table, how="cross")
     return {
-        display(values): count_by_group.get(display(values), 0) for values in combinations.rows()
+        group_name(values): count_by_group.get(group_name(values), 0)
+        for values in combinations.rows()
     }
 
 
@@ -229,7 +234,7 @@ def _build_box_tables(people: DescribedPeople) -> dict[str, pl.DataFrame]:
     if "box_w" not in rows.columns or rows["box_w"].is_null().all():
         return {}
     boxes_only = Dataset("boxes", people.dataset.info, rows, images=people.dataset.images)
-    box_attributes = derive.add(boxes_only, ["box_size", "box_share"]).attributes
+    box_attributes = derive.add_derived_attributes(boxes_only, ["box_size", "box_share"]).attributes
     sizes = box_attributes.filter(pl.col("attribute") == "box_size").group_by("value").len("n")
     counts = dict(sizes.rows())
     order = [s for s in ("small", "medium", "large", None) if s is not None or s in counts]
@@ -296,7 +301,9 @@ def _build_mask_table(people: DescribedPeople, names: Sequence[str]) -> pl.DataF
     columns = [c for c in mask_counts.columns if c != "instance_id"]
     if not any(mask_counts[c].sum() for c in columns):
         return None
-    member_masks = people.of(names).join(mask_counts, left_on="unit_id", right_on="instance_id")
+    member_masks = people.memberships(names).join(
+        mask_counts, left_on="unit_id", right_on="instance_id"
+    )
     table = member_masks.group_by("group", maintain_order=True).agg(
         pl.col(columns).sum().cast(pl.Int64)
     )

@@ -20,35 +20,35 @@ import polars as pl
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.regrouping import regroup
-from isolux.groups.unanswered import unanswered
+from isolux.groups.unanswered import count_missing_predictions
 from isolux.policy import Decision, Policy, read_policy
-from isolux.policy.asking import Baseline, Measured
+from isolux.policy.asking import Baseline, PolicyInputs
 from isolux.policy.deciding import decide
-from isolux.policy.rules import SamePeople
+from isolux.policy.rules import BaselinePeople
 from isolux.verbs._in_memory import (
-    HasRun,
+    RunHolder,
     RunSource,
-    as_scores,
-    broken_run,
-    held_run,
+    get_run,
     read_unchanged,
+    reraise_as_run_error,
+    to_scores,
 )
-from isolux.verbs.compare import paired
-from isolux.verbs.compare.joining import judged_units
+from isolux.verbs.compare import pair_runs
+from isolux.verbs.compare.joining import list_scored_units
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
-from isolux.vocabulary.drawn import is_drawn
+from isolux.vocabulary.drawn import is_survey_sample
 from isolux.vocabulary.errors import IsoluxError, RunError, SpecError
 from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.progress import at
-from isolux.vocabulary.spec import AuditSpec, recorded_spec
+from isolux.vocabulary.progress import report_step
+from isolux.vocabulary.spec import AuditSpec, read_recorded_spec
 
 
 def gate(
-    run: Run | HasRun | str | Path,
+    run: Run | RunHolder | str | Path,
     policy: Policy | Mapping[str, Any] | str | Path,
     *,
-    baseline: Run | HasRun | str | Path | None = None,
+    baseline: Run | RunHolder | str | Path | None = None,
 ) -> Decision:
     """Check a finished audit against a policy: pass, fail, or not enough people to tell.
 
@@ -86,26 +86,28 @@ def gate(
     'pass'
     """
     checked_policy = read_policy(policy)
-    baseline_rules = [rule for rule in checked_policy.rules if rule.asks_baseline]
+    baseline_rules = [rule for rule in checked_policy.rules if rule.needs_baseline]
     if baseline_rules and baseline is None:
         raise SpecError(
             "a rule asks for a baseline, and none is given",
             expected="the run to look back to: --baseline RUN, or baseline=…",
             found=f"{baseline_rules[0].kind} without one",
-            where=f"{checked_policy.source}, rule {baseline_rules[0].place}",
+            where=f"{checked_policy.source}, rule {baseline_rules[0].number}",
         )
-    finished = loaded(run)
-    baselines: dict[SamePeople, Baseline] = {}
+    finished = load_finished_run(run)
+    baselines: dict[BaselinePeople, Baseline] = {}
     notes: tuple[str, ...] = ()
     if baseline_rules and baseline is not None:
-        baseline_run = loaded(baseline, description="the baseline")
-        notes = same_scores(finished, baseline_run)
-        pairings = {rule.same_people for rule in baseline_rules}
+        baseline_run = load_finished_run(baseline, description="the baseline")
+        notes = caution_on_identical_scores(finished, baseline_run)
+        pairings = {rule.baseline_people for rule in baseline_rules}
         baselines = {
-            pairing: against(finished, baseline_run, pairing, checked_policy.unanswered)
+            pairing: prepare_baseline(
+                finished, baseline_run, pairing, checked_policy.max_missing_share
+            )
             for pairing in pairings
         }
-    decision = decide(checked_policy, measured_run(finished, baselines))
+    decision = decide(checked_policy, remeasure_run(finished, baselines))
     decision = replace(decision, notes=(*notes, *decision.notes))
     return _name_sources(decision, checked_policy, run, baseline if baseline_rules else None)
 
@@ -122,12 +124,12 @@ def _name_sources(
     )
 
 
-def proposed_policy(run: Run | HasRun | str | Path) -> str:
+def proposed_policy(run: Run | RunHolder | str | Path) -> str:
     """Propose a policy for a run, as YAML with a comment a line."""
-    from isolux.policy.proposal import proposal
+    from isolux.policy.proposal import propose_policy
 
     name = str(run) if isinstance(run, str | Path) else ""
-    return proposal(measured_run(loaded(run)), name)
+    return propose_policy(remeasure_run(load_finished_run(run)), name)
 
 
 _KEYS = ["model", "metric", "label", "threshold", "attribute", "values"]
@@ -135,11 +137,13 @@ _RELATIVE_TOLERANCE = 1e-9
 """Relative difference up to which a remeasured value equals the recorded one."""
 
 
-def loaded(run: Any, *, description: str = "the run") -> Run:
+def load_finished_run(run: Any, *, description: str = "the run") -> Run:
     """Take a run from memory, or read its directory if its hashes match."""
     source = str(run) if isinstance(run, str | Path) else None
     hint = "audit again: nothing is decided about numbers that were changed"
-    finished_run = held_run(run) if source is None else read_unchanged(run, hint, what=description)
+    finished_run = (
+        get_run(run) if source is None else read_unchanged(run, hint, description=description)
+    )
     if finished_run is None:
         raise RunError(
             f"{description} is none",
@@ -170,16 +174,18 @@ def _refuse_unfit_runs(run: Run, description: str, source: str | None) -> None:
         )
 
 
-def measured_run(run: Run, baselines: Mapping[SamePeople, Baseline] | None = None) -> Measured:
+def remeasure_run(
+    run: Run, baselines: Mapping[BaselinePeople, Baseline] | None = None
+) -> PolicyInputs:
     """Measure a run again from its scores, and check the result against its tables."""
-    at("measuring the groups")
-    with broken_run("the run"):
-        spec = recorded_spec(run.record)
+    report_step("measuring the groups")
+    with reraise_as_run_error("the run"):
+        spec = read_recorded_spec(run.record)
         estimates, missing_metrics = _remeasure_groups(run, spec)
     _check_recorded_values(run, estimates)
     no_baseline, baselines = Baseline(problem="no baseline is given"), baselines or {}
     min_sizes = (spec.statistics.min_units, spec.statistics.min_clusters)
-    return Measured(
+    return PolicyInputs(
         estimates,
         run.record,
         run.findings,
@@ -189,7 +195,7 @@ def measured_run(run: Run, baselines: Mapping[SamePeople, Baseline] | None = Non
         baselines.get("different", no_baseline),
         run.disparities,
         baselines.get("shared", no_baseline),
-        unanswered(run.scores, regroup(run), run.evidence),
+        count_missing_predictions(run.scores, regroup(run), run.evidence),
     )
 
 
@@ -203,7 +209,7 @@ def _remeasure_groups(run: Run, spec: AuditSpec) -> tuple[Estimates, dict[str, s
 def _select_metrics(run: Run) -> tuple[TaskInfo, dict[str, str]]:
     task = str(run.record.get("task") or "")
     if task not in registry.names("tasks"):
-        return as_scores(run.scores).info, {}
+        return to_scores(run.scores).info, {}
     task_info, recorded_names = registry.task_info(task), set(run.record.get("metrics") or ())
     recorded_metrics = [m for m in task_info.metrics if m.name in recorded_names]
     units = run.record.get("measures") or {}
@@ -227,7 +233,7 @@ def _check_recorded_values(run: Run, estimates: Estimates) -> None:
     columns = [*_KEYS, "n_units", "value"]
     joined_values = pl.col("values").list.join("\x00")
     written_table = run.group_metrics.select(columns).with_columns(values=joined_values)
-    remeasured_table = estimates.table().select(columns).with_columns(values=joined_values)
+    remeasured_table = estimates.to_table().select(columns).with_columns(values=joined_values)
     measures = remeasured_table.select(_KEYS[:4]).unique()
     recorded_table = written_table.join(measures, on=_KEYS[:4], how="semi", nulls_equal=True)
     matched_rows = recorded_table.join(
@@ -260,9 +266,11 @@ def _check_recorded_values(run: Run, estimates: Estimates) -> None:
     )
 
 
-def against(run: Run, baseline_run: Run, people: SamePeople, max_missing: float = 0.01) -> Baseline:
+def prepare_baseline(
+    run: Run, baseline_run: Run, people: BaselinePeople, max_missing: float = 0.01
+) -> Baseline:
     """Prepare the baseline: a pairing on the same people, or estimates of other people."""
-    at("measuring the baseline")
+    report_step("measuring the baseline")
     n_shared = _count_shared_ids(run, baseline_run)
     problem = _describe_unfit_baseline(
         run, baseline_run, people, n_shared
@@ -271,16 +279,18 @@ def against(run: Run, baseline_run: Run, people: SamePeople, max_missing: float 
         return Baseline(problem=problem)
     try:
         if people == "different":
-            return Baseline(other=measured_run(baseline_run).estimates)
-        pairing = paired(run, baseline_run)
+            return Baseline(independent_estimates=remeasure_run(baseline_run).estimates)
+        pairing = pair_runs(run, baseline_run)
     except IsoluxError as error:
         return Baseline(problem=_format_clause(error))
     return Baseline(
-        paired=pairing.estimates, models=(pairing.models[1], pairing.models[0]), people=n_shared
+        paired_estimates=pairing.estimates,
+        models=(pairing.models[1], pairing.models[0]),
+        n_shared_people=n_shared,
     )
 
 
-def same_scores(run: Run, baseline_run: Run) -> tuple[str, ...]:
+def caution_on_identical_scores(run: Run, baseline_run: Run) -> tuple[str, ...]:
     """Caution where a baseline has the run's own scores: it may be the same run."""
     columns = [name for name in run.scores.columns if name != "model"]
     scores, baseline_scores = (
@@ -309,7 +319,9 @@ def _caution_on_other_ids(run: Run, baseline_run: Run) -> tuple[str, ...]:
     return (f"{message}. Are they the same people?",)
 
 
-def _describe_unfit_baseline(run: Run, baseline_run: Run, people: SamePeople, n_shared: int) -> str:
+def _describe_unfit_baseline(
+    run: Run, baseline_run: Run, people: BaselinePeople, n_shared: int
+) -> str:
     """Describe why a baseline does not fit the rule's ``people``; empty: it fits."""
     if people != "different" and not n_shared:
         return (
@@ -319,7 +331,7 @@ def _describe_unfit_baseline(run: Run, baseline_run: Run, people: SamePeople, n_
     if people == "shared":
         return ""
     if people == "same":
-        n_run, n_baseline = len(judged_units(run)), len(judged_units(baseline_run))
+        n_run, n_baseline = len(list_scored_units(run)), len(list_scored_units(baseline_run))
         if n_run == n_baseline == n_shared:
             return ""
         return (
@@ -333,14 +345,16 @@ def _describe_unfit_baseline(run: Run, baseline_run: Run, people: SamePeople, n_
             f"{n_shared:,} people are in both runs, though the rule says that they are different; "
             "write `people: same`, or name people by ids that are theirs alone"
         )
-    spec, baseline_spec = recorded_spec(run.record), recorded_spec(baseline_run.record)
+    spec, baseline_spec = read_recorded_spec(run.record), read_recorded_spec(baseline_run.record)
     setting = _find_different_setting(spec, baseline_spec, run.record, baseline_run.record)
     return f"it differs in the setting {setting}: another number is measured" if setting else ""
 
 
 def _describe_missing_predictions(baseline_run: Run, max_missing: float) -> str:
     """Describe the group with too many missing predictions in the baseline; empty: none."""
-    missing_counts = unanswered(baseline_run.scores, regroup(baseline_run), baseline_run.evidence)
+    missing_counts = count_missing_predictions(
+        baseline_run.scores, regroup(baseline_run), baseline_run.evidence
+    )
     for row in missing_counts.filter(pl.col("missing") > max_missing * pl.col("n")).iter_rows(
         named=True
     ):
@@ -364,8 +378,8 @@ def _count_shared_ids(run: Run, baseline_run: Run) -> int:
         ]
         if not set(files[0].values()) & set(files[1].values()):
             return 0
-    ids = judged_units(baseline_run)
-    return int(judged_units(run).is_in(ids.implode()).sum())
+    ids = list_scored_units(baseline_run)
+    return int(list_scored_units(run).is_in(ids.implode()).sum())
 
 
 def _find_different_setting(
@@ -377,7 +391,7 @@ def _find_different_setting(
     """Find the first setting of groups or task that differs; empty: none."""
     if record.get("task") != baseline_record.get("task"):
         return "task"
-    if is_drawn(record) != is_drawn(baseline_record):
+    if is_survey_sample(record) != is_survey_sample(baseline_record):
         return "weight or strata"
     for stage in ("groups", "task"):
         settings, baseline_settings = (

@@ -20,12 +20,12 @@ from isolux.stats.intervals import Interval, percentile
 from isolux.stats.statistic import FloatArray
 from isolux.verbs.metric_frame.inputs import (
     FrameInputs,
+    raise_as_value_errors,
     read_inputs,
     read_params,
-    refused_as_values,
 )
 from isolux.verbs.metric_frame.measures import (
-    Measured,
+    MetricByGroup,
     measure_functions,
     measure_names,
     warn_of_missing,
@@ -122,7 +122,7 @@ def metric_frame(
     >>> frame.difference().select("metric", "value").rows()
     [('accuracy', 0.5)]
     """
-    with refused_as_values():
+    with raise_as_value_errors():
         return _measure_metrics(
             metrics,
             (y_true, y_pred, y_score),
@@ -157,9 +157,12 @@ def _measure_metrics(
     inputs = read_inputs(values, features, cluster, positive, by_name=bool(by_name))
     warn_of_missing(inputs, by_name=bool(by_name))
     params = read_params(
-        sample_params, metric_by_label, len(inputs.y_true), alone=metric_by_label is not metrics
+        sample_params,
+        metric_by_label,
+        len(inputs.y_true),
+        is_single_metric=metric_by_label is not metrics,
     )
-    measured_by_label: dict[str, Measured] = {}
+    measured_by_label: dict[str, MetricByGroup] = {}
     if by_name:
         measured_by_label |= measure_names(inputs, by_name, settings)
     if functions:
@@ -189,21 +192,21 @@ class MetricFrame:
     """
 
     inputs: FrameInputs
-    measured: Mapping[str, Measured]
+    metrics_by_label: Mapping[str, MetricByGroup]
     level: float
 
     @property
     def overall(self) -> pl.DataFrame:
         """Everyone, or everyone of each level of the control features."""
         return self._stack(
-            lambda m: (m.overall, m.overall_ends), self.inputs.controls, n=self.inputs.n_overall
+            lambda m: (m.overall, m.overall_interval), self.inputs.controls, n=self.inputs.n_overall
         )
 
     @property
     def by_group(self) -> pl.DataFrame:
         """Every group: its features, ``value``, ``low``, ``high`` and ``n``."""
         return self._stack(
-            lambda m: (m.value, m.ends), self.inputs.groups, n=self.inputs.n_of_group
+            lambda m: (m.estimates, m.interval), self.inputs.groups, n=self.inputs.n_of_group
         )
 
     def difference(
@@ -217,36 +220,36 @@ class MetricFrame:
 
         ``errors`` is fairlearn's; every metric here is a number, so that it changes nothing.
         """
-        with refused_as_values():
+        with raise_as_value_errors():
             _refuse_errors(errors)
             return self._build_extreme_frame("difference", method)
 
     def ratio(self, method: Method = "between_groups", errors: Errors = "coerce") -> pl.DataFrame:
         """Return the smallest ratio: of two groups, or of a group and everyone; at most 1."""
-        with refused_as_values():
+        with raise_as_value_errors():
             _refuse_errors(errors)
             return self._build_extreme_frame("ratio", method)
 
     def group_min(self, errors: Errors = "raise") -> pl.DataFrame:
         """Return the smallest value over the groups, and which group has it."""
-        with refused_as_values():
+        with raise_as_value_errors():
             _refuse_errors(errors)
         return self._build_end_frame(np.nanargmin, np.fmin)
 
     def group_max(self, errors: Errors = "raise") -> pl.DataFrame:
         """Return the largest value over the groups, and which group has it."""
-        with refused_as_values():
+        with raise_as_value_errors():
             _refuse_errors(errors)
         return self._build_end_frame(np.nanargmax, np.fmax)
 
     def _stack(
         self,
-        select: Callable[[Measured], tuple[FloatArray, Interval]],
+        select: Callable[[MetricByGroup], tuple[FloatArray, Interval]],
         keys: pl.DataFrame,
         n: FloatArray | None = None,
     ) -> pl.DataFrame:
         frames = []
-        for label, metric in self.measured.items():
+        for label, metric in self.metrics_by_label.items():
             estimates, interval = select(metric)
             numbers: dict[str, Any] = {
                 "value": estimates,
@@ -275,7 +278,7 @@ class MetricFrame:
                 found=repr(method),
             )
 
-        def select(metric: Measured) -> tuple[FloatArray, Interval]:
+        def select(metric: MetricByGroup) -> tuple[FloatArray, Interval]:
             rows = [
                 _compute_extreme(metric, groups, k, comparison, method)
                 for k, groups in enumerate(self._group_levels())
@@ -290,17 +293,17 @@ class MetricFrame:
     ) -> pl.DataFrame:
         end_groups: list[str | None] = []
 
-        def select(metric: Measured) -> tuple[FloatArray, Interval]:
+        def select(metric: MetricByGroup) -> tuple[FloatArray, Interval]:
             rows = []
             for groups in self._group_levels():
-                group_values = metric.value[groups]
+                group_values = metric.estimates[groups]
                 if np.isnan(group_values).all():
                     rows.append((np.nan, np.nan, np.nan))
                     end_groups.append(None)
                     continue
                 index = int(position(group_values))
                 end_groups.append(self.inputs.group_names[int(groups[index])])
-                wide_interval = metric.wide
+                wide_interval = metric.simultaneous_interval
                 low, high = (
                     fold.reduce(wide_interval.low[groups]),
                     fold.reduce(wide_interval.high[groups]),
@@ -319,11 +322,11 @@ def _refuse_errors(errors: str) -> None:
 
 
 def _compute_extreme(
-    metric: Measured, groups: IntArray, level: int, comparison: str, method: Method
+    metric: MetricByGroup, groups: IntArray, level: int, comparison: str, method: Method
 ) -> tuple[float, float, float]:
     """Compute one level's largest difference or smallest ratio, with its interval."""
-    group_values = metric.value[groups]
-    low, high = metric.wide.low[groups], metric.wide.high[groups]
+    group_values = metric.estimates[groups]
+    low, high = metric.simultaneous_interval.low[groups], metric.simultaneous_interval.high[groups]
     if np.isnan(group_values).all():
         return np.nan, np.nan, np.nan
     if method == "between_groups":

@@ -11,11 +11,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.io.cells import as_labels, unsigned_zero
+from isolux.io.cells import as_labels, drop_sign_of_zero
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import IsoluxError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.given import as_array, as_series, kind_of, refuse_other_rows, to_polars
+from isolux.vocabulary.given import (
+    as_array,
+    as_series,
+    label_type,
+    refuse_misaligned_rows,
+    to_polars,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +77,14 @@ def read_inputs(
     by_name: bool,
 ) -> FrameInputs:
     """Check that all inputs have as many rows, and encode levels and groups in sorted order."""
-    raw_true, raw_pred = (squeezed(array_like) for array_like in values[:2])
-    convert = series_of if by_name else _row_numbers
+    raw_true, raw_pred = (squeeze_array(array_like) for array_like in values[:2])
+    convert = to_series if by_name else _row_numbers
     true, pred = convert(raw_true, "y_true"), convert(raw_pred, "y_pred")
     y_score, (sensitive, control) = values[2], features
-    score = None if y_score is None else series_of(y_score, "y_score").cast(pl.Float64)
-    clusters = None if cluster is None else _to_class_names(series_of(cluster, "cluster"))
-    sensitive_frame = features_of(sensitive, "sensitive_feature")
-    control_frame = None if control is None else features_of(control, "control_feature")
+    score = None if y_score is None else to_series(y_score, "y_score").cast(pl.Float64)
+    clusters = None if cluster is None else _to_class_names(to_series(cluster, "cluster"))
+    sensitive_frame = to_feature_frame(sensitive, "sensitive_feature")
+    control_frame = None if control is None else to_feature_frame(control, "control_feature")
     sizes = {"y_true": len(true), "y_pred": len(pred), "sensitive_features": sensitive_frame.height}
     if control_frame is not None:
         sizes["control_features"] = control_frame.height
@@ -90,7 +96,7 @@ def read_inputs(
         raise TableError(
             "the inputs differ in length", expected="one row a person", found=lengths_text
         )
-    refuse_other_rows(
+    refuse_misaligned_rows(
         {
             "y_true": values[0],
             "y_pred": values[1],
@@ -131,7 +137,11 @@ def read_inputs(
 
 
 def read_params(
-    sample_params: Mapping[str, Any] | None, metrics: Mapping[str, Any], n: int, *, alone: bool
+    sample_params: Mapping[str, Any] | None,
+    metrics: Mapping[str, Any],
+    n: int,
+    *,
+    is_single_metric: bool,
 ) -> dict[str, dict[str, Any]]:
     """Read the further arguments of metric functions, by metric: one value per row."""
     if sample_params is None:
@@ -142,7 +152,9 @@ def read_params(
             expected="names of arguments, and arrays",
             found=type(sample_params).__name__,
         )
-    given_by_metric = dict.fromkeys(metrics, sample_params) if alone else dict(sample_params)
+    given_by_metric = (
+        dict.fromkeys(metrics, sample_params) if is_single_metric else dict(sample_params)
+    )
     params_by_metric: dict[str, dict[str, Any]] = {}
     for name, metric_params in given_by_metric.items():
         if name not in metrics:
@@ -193,7 +205,7 @@ def _row_numbers(values: Any, name: str) -> pl.Series:
 
 def _warn_of_mixed_types(true: pl.Series, pred: pl.Series) -> None:
     """Warn where one side is text and the other is not: '1' and 1 are then taken for one class."""
-    value_types = kind_of(true), kind_of(pred)
+    value_types = label_type(true), label_type(pred)
     if "text" in value_types and len(set(value_types)) == 2 and true.len() > true.null_count():
         warnings.warn(
             f"y_true holds {value_types[0]} and y_pred {value_types[1]}: they are compared as"
@@ -252,13 +264,13 @@ _VALUE_ERRORS: tuple[tuple[type[IsoluxError], type[IsoluxError]], ...] = (
 
 
 @contextmanager
-def refused_as_values() -> Iterator[None]:
+def raise_as_value_errors() -> Iterator[None]:
     """Raise isolux's errors as errors that are a ``ValueError`` too; nothing else of them changes.
 
     Examples
     --------
     >>> try:
-    ...     with refused_as_values():
+    ...     with raise_as_value_errors():
     ...         raise TableError("the inputs differ in length")
     ... except ValueError as error:
     ...     print(error, isinstance(error, TableError))
@@ -278,7 +290,7 @@ def refused_as_values() -> Iterator[None]:
         raise value_error from error.__cause__
 
 
-def squeezed(values: Any) -> Any:
+def squeeze_array(values: Any) -> Any:
     """Drop dimensions of one, as fairlearn does: ``[n, 1]``, a frame's only column."""
     if isinstance(values, pl.Series):
         return values
@@ -286,11 +298,11 @@ def squeezed(values: Any) -> Any:
     return np.squeeze(array) if array.size > 1 else array.reshape(array.size)
 
 
-def series_of(values: Any, name: str) -> pl.Series:
+def to_series(values: Any, name: str) -> pl.Series:
     """Convert an array-like with one value per row to a series."""
     if isinstance(values, pl.Series) or _is_pandas_series(values):
         return as_series(values, name)
-    array = squeezed(values)
+    array = squeeze_array(values)
     if array.ndim != 1:
         raise TableError(
             f"{name} is not one value a person",
@@ -301,22 +313,22 @@ def series_of(values: Any, name: str) -> pl.Series:
     return as_series(array, name)
 
 
-def features_of(values: Any, stem: str) -> pl.DataFrame:
+def to_feature_frame(values: Any, stem: str) -> pl.DataFrame:
     """Convert features to a frame; unnamed ones are called by ``stem`` and their number.
 
     Examples
     --------
-    >>> features_of([["day", "old"], ["night", "young"]], "feature").columns
+    >>> to_feature_frame([["day", "old"], ["night", "young"]], "feature").columns
     ['feature_0', 'feature_1']
     """
     frame = _build_feature_frame(values, stem)
     floats = [name for name, dtype in frame.schema.items() if dtype.is_float()]
-    return frame.with_columns(unsigned_zero(pl.col(name)).alias(name) for name in floats)
+    return frame.with_columns(drop_sign_of_zero(pl.col(name)).alias(name) for name in floats)
 
 
 def _build_feature_frame(values: Any, stem: str) -> pl.DataFrame:
     if isinstance(values, Mapping):
-        return pl.DataFrame({str(k): series_of(v, str(k)) for k, v in values.items()})
+        return pl.DataFrame({str(k): to_series(v, str(k)) for k, v in values.items()})
     if isinstance(values, pl.Series) or _is_pandas_series(values):
         name = getattr(values, "name", None)
         return as_series(values, f"{stem}_0" if name in (None, "") else str(name)).to_frame()
@@ -333,7 +345,7 @@ def _build_feature_frame(values: Any, stem: str) -> pl.DataFrame:
         array = array[0]
     if array.ndim == 2:
         return pl.DataFrame([as_series(array[:, k], f"{stem}_{k}") for k in range(array.shape[1])])
-    return series_of(array, f"{stem}_0").to_frame()
+    return to_series(array, f"{stem}_0").to_frame()
 
 
 def _is_pandas_series(values: Any) -> bool:

@@ -13,43 +13,44 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.groups.estimates import Estimates
-from isolux.groups.intersections import Crossing
-from isolux.groups.interval_methods import intervals_at
-from isolux.groups.measure import measure_groups
 from isolux.groups.membership import Membership
-from isolux.groups.unanswered import NO_SCORE, cautions, unanswered
+from isolux.groups.estimates import Estimates
+from isolux.groups.intersections import IntersectionMembership
+from isolux.groups.interval_methods import recompute_intervals
+from isolux.groups.measure import measure_groups
+from isolux.groups.unanswered import NO_SCORE, caution_on_missing_scores, count_missing_predictions
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval, difference_interval, percentile
 from isolux.stats.joint_law import paired_correlation
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import stream
+from isolux.stats.weights import random_stream
 from isolux.tasks import score
 from isolux.verbs.metric_frame.inputs import FrameInputs
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.given import IN_MEMORY
 from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.notes import by_severity
-from isolux.vocabulary.spec import Statistics, validated
+from isolux.vocabulary.notes import split_by_severity
+from isolux.vocabulary.spec import Statistics, validate_settings
 from isolux.vocabulary.tables import INSTANCES, LABEL_PREDICTIONS
 
 _LEVEL, _GROUP = "level", "group"
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MetricByGroup:
     """One metric: of groups ``[g]`` and of levels ``[l]``, with ends, wide ends and replicates.
 
-    ``wide`` are the groups' ends at the level at which all hold together; ``to_overall`` those of
-    group less level, likewise; ``tail`` is half of what the level leaves out.
+    ``simultaneous_interval`` are the groups' ends at the level at which all hold together;
+    ``to_overall`` those of group less level, likewise; ``tail`` is half of what the level leaves
+    out.
     """
 
-    value: FloatArray
-    ends: Interval
+    estimates: FloatArray
+    interval: Interval
     overall: FloatArray
-    overall_ends: Interval
-    wide: Interval
+    overall_interval: Interval
+    simultaneous_interval: Interval
     to_overall: Interval
     replicates: FloatArray
     overall_replicates: FloatArray
@@ -64,12 +65,12 @@ class Measured:
 
 def _validate_statistics(values: Mapping[str, Any]) -> Statistics:
     """Validate the statistics settings; errors are isolux's own."""
-    return validated({"data": "table:held", **values}).statistics
+    return validate_settings({"data": "table:held", **values}).statistics
 
 
 def measure_names(
     inputs: FrameInputs, metrics: Mapping[str, str], settings: Mapping[str, Any]
-) -> dict[str, Measured]:
+) -> dict[str, MetricByGroup]:
     """Measure metrics of the classification task."""
     names = list(dict.fromkeys(metrics.values()))
     scores = score(
@@ -85,7 +86,7 @@ def measure_names(
     membership = _build_membership(inputs)
     narrow = measure_groups(scores, membership, _validate_statistics(base))
     simultaneous_level = 1.0 - (1.0 - settings["level"]) / max(inputs.groups.height, 1)
-    wide = intervals_at(narrow, _validate_statistics({**base, "level": simultaneous_level}))
+    wide = recompute_intervals(narrow, _validate_statistics({**base, "level": simultaneous_level}))
     metric_by_label = {}
     for label, name in metrics.items():
         positions = [j for j, m in enumerate(narrow.measures) if m.metric == name]
@@ -115,7 +116,7 @@ def warn_of_missing(inputs: FrameInputs, *, by_name: bool) -> None:
         warning_reasons = [(reason.when(answer).then(pl.lit("no answer")), as_given)]
     group_values = tuple(tuple(map(str, row)) for row in inputs.groups.iter_rows())
     unit = np.argsort(inputs.group_of_row, kind="stable")
-    crossing = Crossing(
+    crossing = IntersectionMembership(
         "*".join(inputs.groups.columns), group_values, inputs.group_of_row[unit], unit
     )
     ids = pl.int_range(len(truth), eager=True).cast(pl.String)
@@ -129,13 +130,15 @@ def warn_of_missing(inputs: FrameInputs, *, by_name: bool) -> None:
             threshold=None,
             reason=reasons,
         ).with_columns(value=pl.when(pl.col("reason").is_null()).then(1.0))
-        for text in cautions(unanswered(rows, members), bounds=False, fate=consequence):
+        for text in caution_on_missing_scores(
+            count_missing_predictions(rows, members), bounds=False, fate=consequence
+        ):
             warnings.warn(text, UserWarning, stacklevel=4)
 
 
 def _warn_of_cautions(scores: Scores, inputs: FrameInputs) -> None:
     """Raise the scores' cautions as Python warnings: there is no report to show them."""
-    cautions, _ = by_severity(scores.notes)
+    cautions, _ = split_by_severity(scores.notes)
     missing = inputs.y_pred.null_count()
     if missing:  # worded for arrays: the task's own caution is about files and flags
         cautions = [text for text in cautions if "people have no answer of" not in text]
@@ -189,7 +192,7 @@ def _build_membership(inputs: FrameInputs) -> pl.DataFrame:
 
 def _metric_from_estimates(
     inputs: FrameInputs, narrow: Estimates, wide: Interval, j: int, level: float
-) -> Measured:
+) -> MetricByGroup:
     rows = {
         attribute: np.array(
             sorted(
@@ -215,7 +218,7 @@ def _metric_from_estimates(
         select_interval(wide, level_rows),
         paired_correlation(group_replicates, overall_replicates),
     )
-    return Measured(
+    return MetricByGroup(
         narrow.value[groups, j],
         select_interval(narrow.interval, groups),
         narrow.value[levels, j],
@@ -236,7 +239,7 @@ def measure_functions(
     replicates: int,
     seed: int,
     level: float,
-) -> dict[str, Measured]:
+) -> dict[str, MetricByGroup]:
     """Call functions of ``(y_true, y_pred)`` on every group of resampled clusters of rows."""
     true, pred = np.asarray(inputs.raw_true), np.asarray(inputs.raw_pred)
     draws = _resample_rows(inputs, replicates, seed)
@@ -253,7 +256,7 @@ def measure_functions(
             )
         simultaneous_level = 1.0 - (1.0 - level) / max(inputs.groups.height, 1)
         gap = replicate_arrays[0] - replicate_arrays[1][inputs.level_of_group]
-        metric_by_label[label] = Measured(
+        metric_by_label[label] = MetricByGroup(
             estimates[0],
             percentile(replicate_arrays[0], level),
             estimates[1],
@@ -316,7 +319,7 @@ def _call_metric(
 
 def _resample_rows(inputs: FrameInputs, replicates: int, seed: int) -> list[IntArray]:
     """Draw clusters with replacement and return the rows of each draw."""
-    rng = stream(seed, "bootstrap")
+    rng = random_stream(seed, "bootstrap")
     n = len(inputs.y_true)
     if inputs.cluster is None:
         return list(rng.integers(0, n, size=(replicates, n)))

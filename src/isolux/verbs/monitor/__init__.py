@@ -18,14 +18,26 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.stats.sequences import Watched, watched
-from isolux.verbs._in_memory import HasRun
-from isolux.verbs.monitor.gaps import Gap, e_text, gaps_of, mixture, sentence
-from isolux.verbs.monitor.looks import Look, Repeated, kept_by_weight, looks_of, people_once
+from isolux.stats.sequences import SequentialResult, run_sequential_test
+from isolux.verbs._in_memory import RunHolder
+from isolux.verbs.monitor.gaps import (
+    MonitoredGap,
+    build_gaps,
+    caution_on_mixture,
+    format_e_value,
+    format_gap,
+)
+from isolux.verbs.monitor.looks import (
+    Repeated,
+    Snapshot,
+    deduplicate_people,
+    kept_by_weight,
+    read_snapshots,
+)
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 
-MARK = "monitor.json"
+MONITOR_RECORD = "monitor.json"
 _UNINFORMATIVE_WIDTH = 1.9
 """Width from which an interval of −1 to 1 says nothing."""
 _COLUMN_TYPES: dict[str, type[pl.DataType]] = {
@@ -75,7 +87,7 @@ class Monitoring:
     notes: tuple[str, ...] = ()
     record: dict[str, Any] = field(default_factory=dict)
 
-    def shown(self) -> pl.DataFrame:
+    def summary_table(self) -> pl.DataFrame:
         """Return the summary as it is printed: a row a gap, numbers rounded."""
         rounded_bounds = pl.col("low", "high", "constant_low", "constant_high").round(4)
         varying_columns = [
@@ -83,7 +95,7 @@ class Monitoring:
         ]
         return self.summary.with_columns(
             rounded_bounds,
-            pl.col("e_value").map_elements(e_text, pl.String),
+            pl.col("e_value").map_elements(format_e_value, pl.String),
             pl.col("p_adjusted").round_sig_figs(2),
         ).select(
             *varying_columns,
@@ -103,9 +115,9 @@ class Monitoring:
             pl.col("changed_at").alias("changed by look"),
         )
 
-    def brief(self) -> pl.DataFrame:
+    def brief_table(self) -> pl.DataFrame:
         """Return what fits on a screen of 80 columns: the whole is on the page."""
-        summary = self.shown()
+        summary = self.summary_table()
         metric_columns = summary.columns[: summary.columns.index("attribute")]
         interval = pl.format("{} to {}", "from", "to")  # null where either is
         return summary.select(
@@ -133,23 +145,27 @@ class Monitoring:
         from isolux.io.atomic import staged_directory, write_parquet, write_text
         from isolux.report.monitoring import render_monitoring
 
-        with staged_directory(out, overwrite=overwrite, marks=(MARK,), what="monitoring") as stage:
+        with staged_directory(
+            out, overwrite=overwrite, marks=(MONITOR_RECORD,), folder_kind="monitoring"
+        ) as stage:
             write_parquet(stage / "monitor.parquet", self.table)
             full_record = self.record | {
                 "findings": self.findings,
                 "notes": list(self.notes),
                 "gaps": self.summary.to_dicts(),
             }
-            write_text(stage / MARK, json.dumps(full_record, indent=1, ensure_ascii=False) + "\n")
+            write_text(
+                stage / MONITOR_RECORD, json.dumps(full_record, indent=1, ensure_ascii=False) + "\n"
+            )
             page = render_monitoring(
-                self.table, self.shown(), self.findings, self.notes, self.record
+                self.table, self.summary_table(), self.findings, self.notes, self.record
             )
             write_text(stage / "monitor.html", page)
         return Path(out) / "monitor.html"
 
 
 def monitor(
-    runs: Sequence[Run | HasRun | str | Path],
+    runs: Sequence[Run | RunHolder | str | Path],
     *,
     metric: str | None = None,
     at: Sequence[str] = (),
@@ -209,17 +225,19 @@ def monitor(
             "the level cannot be used", expected="0.5 to below 1, as 0.95", found=str(level)
         )
     _check_max_weight(heaviest)
-    snapshots, notes = people_once(looks_of(runs, at), repeated)
+    snapshots, notes = deduplicate_people(read_snapshots(runs, at), repeated)
     snapshots, weight_notes = kept_by_weight(snapshots, heaviest, seed)
-    gaps, gap_notes = gaps_of(snapshots, metric, seed)
+    gaps, gap_notes = build_gaps(snapshots, metric, seed)
     threshold = len(gaps) / (1.0 - level)
     rows, summaries, sentences = [], [], []
     for gap in gaps:
-        sequential_test = watched(gap.difference, gap.look, len(snapshots), threshold)
+        sequential_test = run_sequential_test(gap.difference, gap.look, len(snapshots), threshold)
         gap_rows = _build_rows(gap, sequential_test, snapshots, threshold)
         rows += gap_rows
         summaries.append(_summarise_gap(gap, sequential_test, gap_rows, threshold, len(gaps)))
-        gap_text = sentence(gap, summaries[-1], snapshots, level, threshold) + mixture(gap)
+        gap_text = format_gap(gap, summaries[-1], snapshots, level, threshold) + caution_on_mixture(
+            gap
+        )
         sentences.append((summaries[-1], gap_text))
     sentences.sort(key=lambda pair: (pair[0]["alarm_at"] is None, -pair[0]["e_value"]))
     return Monitoring(
@@ -244,7 +262,7 @@ def _check_max_weight(max_weight: float | None) -> None:
         )
 
 
-def _build_sample_record(snapshots: Sequence[Look], max_weight: float | None) -> dict[str, Any]:
+def _build_sample_record(snapshots: Sequence[Snapshot], max_weight: float | None) -> dict[str, Any]:
     """Build the record of the weights by which clusters were thinned."""
     sample_record = snapshots[0].run.record.get("sample") or {}
     sample_settings = {
@@ -256,11 +274,14 @@ def _build_sample_record(snapshots: Sequence[Look], max_weight: float | None) ->
 
 
 def _build_rows(
-    gap: Gap, sequential_test: Watched, snapshots: Sequence[Look], threshold: float
+    gap: MonitoredGap,
+    sequential_test: SequentialResult,
+    snapshots: Sequence[Snapshot],
+    threshold: float,
 ) -> list[dict[str, Any]]:
     has_alarm, rows = False, []
     # Once a change is shown, no constant gap is consistent with all snapshots.
-    has_changed = np.maximum.accumulate(sequential_test.change) >= threshold
+    has_changed = np.maximum.accumulate(sequential_test.change_e_value) >= threshold
     for t, snapshot in enumerate(snapshots):
         has_alarm = has_alarm or bool(sequential_test.e_value[t] >= threshold)
         low, high = (
@@ -270,13 +291,13 @@ def _build_rows(
         )
         rows.append(
             {
-                **gap.named,
+                **gap.identity,
                 "look": t + 1,
-                "at": snapshot.at,
+                "at": snapshot.timestamp,
                 "run": snapshot.name,
                 "n_clusters": gap.sizes[t][0],
                 "n_others": gap.sizes[t][1],
-                "gap": _round_or_null(gap.of_look(t) * gap.scale),
+                "gap": _round_or_null(gap.mean_difference(t) * gap.scale),
                 "low": _round_or_null(float(low) * gap.scale),
                 "high": _round_or_null(float(high) * gap.scale),
                 "e_value": float(sequential_test.e_value[t]),
@@ -287,33 +308,36 @@ def _build_rows(
 
 
 def _summarise_gap(
-    gap: Gap,
-    sequential_test: Watched,
+    gap: MonitoredGap,
+    sequential_test: SequentialResult,
     rows: Sequence[dict[str, Any]],
     threshold: float,
     family: int,
 ) -> dict[str, Any]:
     alarm = next((row["look"] for row in rows if row["alarm"]), None)
     change_snapshot = next(
-        (t + 1 for t, e in enumerate(sequential_test.change) if e >= threshold), None
+        (t + 1 for t, e in enumerate(sequential_test.change_e_value) if e >= threshold), None
     )
-    began_once = alarm is not None and sequential_test.began[0] >= 0
+    began_once = alarm is not None and sequential_test.start_range[0] >= 0
     has_size = (
-        began_once and sequential_test.since[1] - sequential_test.since[0] < _UNINFORMATIVE_WIDTH
+        began_once
+        and sequential_test.gap_range[1] - sequential_test.gap_range[0] < _UNINFORMATIVE_WIDTH
     )
-    low, high = (_round_or_null(x * gap.scale) if has_size else None for x in sequential_test.since)
+    low, high = (
+        _round_or_null(x * gap.scale) if has_size else None for x in sequential_test.gap_range
+    )
     since = None if alarm is None else sequential_test.start + 1
     max_e_value = float(sequential_test.e_value.max())
     return {
-        **gap.named,
+        **gap.identity,
         "e_value": max_e_value,
         "p_adjusted": min(1.0, family / max_e_value),
         "alarm_at": alarm,
         "since": since,
-        "share": None if alarm is None else round(sequential_test.share, 4),
+        "share": None if alarm is None else round(sequential_test.start_share, 4),
         "delay": None if alarm is None or since is None else max(alarm - since, 0),
-        "began_from": sequential_test.began[0] + 1 if began_once else None,
-        "began_to": sequential_test.began[1] + 1 if began_once else None,
+        "began_from": sequential_test.start_range[0] + 1 if began_once else None,
+        "began_to": sequential_test.start_range[1] + 1 if began_once else None,
         "low": low,
         "high": high,
         "constant_low": rows[-1]["low"],
@@ -327,7 +351,12 @@ def _round_or_null(x: float) -> float | None:
 
 
 def _build_record(
-    snapshots: Sequence[Look], level: float, threshold: float, repeated: str, seed: int, n_gaps: int
+    snapshots: Sequence[Snapshot],
+    level: float,
+    threshold: float,
+    repeated: str,
+    seed: int,
+    n_gaps: int,
 ) -> dict[str, Any]:
     first = snapshots[0].run.record
     return {
@@ -339,5 +368,5 @@ def _build_record(
         "alarm_from": round(threshold, 9),
         "repeated": repeated,
         "seed": seed,
-        "runs": [{"run": snapshot.name, "at": snapshot.at} for snapshot in snapshots],
+        "runs": [{"run": snapshot.name, "at": snapshot.timestamp} for snapshot in snapshots],
     }

@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.groups import groupings, membership
+from isolux.groups import build_membership, read_groupings
 from isolux.groups.binning import parse_bins
 from isolux.groups.unknown import UNKNOWN
-from isolux.statements.numbers import interval, signed_points
+from isolux.statements.numbers import format_interval, format_signed_points
 from isolux.stats.design import IntArray
-from isolux.stats.sequences import differences
+from isolux.stats.sequences import pair_cluster_differences
 from isolux.stats.statistic import FloatArray
-from isolux.verbs.monitor.looks import Look
+from isolux.verbs.monitor.looks import Snapshot
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import weighted_title
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import Groups, recorded_spec
+from isolux.vocabulary.spec import Groups, read_recorded_spec
 
 _MIN_MIXTURE_SHARE = 0.05
 """Share of within-cluster differences, or of the others, from which a gap is a mixture."""
@@ -36,55 +36,57 @@ _METRIC_COLUMNS = ("metric", "label", "threshold")
 
 
 @dataclass(slots=True)
-class Gap:
+class MonitoredGap:
     """One group against its complement within the attribute, over all snapshots.
 
     Parameters
     ----------
-    named : dict
+    identity : dict
         metric, label, threshold, attribute, group.
     metric : Metric
-    others : str
+    complement_name : str
         Who the others are: the one other group, or "the others".
     difference, look : [n] float, int
         On a scale of 1, and the look of each.
     sizes : list of (int, int)
         Clusters of the group and of the others, in each look.
-    within : int
+    n_within_clusters : int
         How many of the differences are within clusters that hold both sides.
     """
 
-    named: dict[str, Any]
+    identity: dict[str, Any]
     metric: Metric
-    others: str
+    complement_name: str
     difference: FloatArray = field(default_factory=lambda: np.zeros(0))
     look: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     sizes: list[tuple[int, int]] = field(default_factory=list)
-    within: int = 0
+    n_within_clusters: int = 0
 
     @property
     def scale(self) -> float:
         """What a difference of 1 is in the metric's unit."""
         return float((self.metric.high or 0.0) - (self.metric.low or 0.0))
 
-    def of_look(self, t: int) -> float:
+    def mean_difference(self, t: int) -> float:
         """Mean difference of one snapshot, on a scale of 1; NaN: there is none."""
         differences = self.difference[self.look == t]
         return float(differences.mean()) if len(differences) else float("nan")
 
-    def add(self, t: int, differences: FloatArray, sizes: tuple[int, int], n_within: int) -> None:
+    def add_snapshot(
+        self, t: int, differences: FloatArray, sizes: tuple[int, int], n_within: int
+    ) -> None:
         """Add a snapshot's differences."""
-        self.within += n_within
+        self.n_within_clusters += n_within
         self.difference = np.concatenate([self.difference, differences])
         self.look = np.concatenate([self.look, np.full(len(differences), t, dtype=np.int64)])
         self.sizes.append(sizes)
 
 
-def gaps_of(
-    snapshots: Sequence[Look], metric: str | None, seed: int
-) -> tuple[list[Gap], tuple[str, ...]]:
+def build_gaps(
+    snapshots: Sequence[Snapshot], metric: str | None, seed: int
+) -> tuple[list[MonitoredGap], tuple[str, ...]]:
     """Build every gap of one metric, and note snapshots without one of its groups."""
-    first = recorded_spec(snapshots[0].run.record)
+    first = read_recorded_spec(snapshots[0].run.record)
     _refuse_quantiles(first.groups)
     metric_info = _select_metric(snapshots[0].run, metric)
     for snapshot in snapshots:
@@ -104,10 +106,10 @@ def gaps_of(
     all_scores = pl.concat(frames)
     gaps = []
     for identity, complement_name in _list_gaps(all_scores, metric_info):
-        gap = Gap(identity, metric_info, complement_name)
+        gap = MonitoredGap(identity, metric_info, complement_name)
         for t, frame in enumerate(frames):
             rng = np.random.default_rng([seed, t])
-            gap.add(t, *_compute_differences(frame, identity, rng))
+            gap.add_snapshot(t, *_compute_differences(frame, identity, rng))
         gaps.append(gap)
     if not gaps:
         raise SpecError(
@@ -116,7 +118,7 @@ def gaps_of(
             found="groups " + (", ".join(all_scores["group"].unique().sort()) or "none"),
         )
     missing = [
-        f"{gap.named['group']} ({gap.named['attribute']}) has nobody to compare in "
+        f"{gap.identity['group']} ({gap.identity['attribute']}) has nobody to compare in "
         f"{sum(min(size) == 0 for size in gap.sizes)} of {len(snapshots)} looks"
         for gap in gaps
         if any(min(size) == 0 for size in gap.sizes)
@@ -124,13 +126,14 @@ def gaps_of(
     return gaps, tuple(missing)
 
 
-def mixture(gap: Gap) -> str:
+def caution_on_mixture(gap: MonitoredGap) -> str:
     """Caution on a gap that mixes differences within and between clusters."""
     n = len(gap.difference)
-    if not _MIN_MIXTURE_SHARE < gap.within / max(n, 1) < 1.0 - _MIN_MIXTURE_SHARE:
+    if not _MIN_MIXTURE_SHARE < gap.n_within_clusters / max(n, 1) < 1.0 - _MIN_MIXTURE_SHARE:
         return ""
     return (
-        f" Read this gap with caution: it is a mixture. {gap.within:,} of {n:,} differences are"
+        f" Read this gap with caution: it is a mixture. {gap.n_within_clusters:,} of {n:,}"
+        " differences are"
         " within clusters that hold both sides, the others between clusters of one side, and the"
         " two need not agree; with clusters that hold one group (people, not photos) they do."
     )
@@ -177,8 +180,8 @@ def _select_metric(run: Run, name: str | None) -> Metric:
 def _compute_cluster_scores(run: Run, settings: Groups, metric: Metric) -> pl.DataFrame:
     """Return each unit's score, scaled to 0 to 1, with its cluster, attributes and groups."""
     scores = run.scores.filter(pl.col("metric") == metric.name).drop_nulls("value")
-    grouping_by_attribute = groupings(settings, run.attributes)
-    members = membership(
+    grouping_by_attribute = read_groupings(settings, run.attributes)
+    members = build_membership(
         run.attributes,
         settings.by,
         grouping_by_attribute,
@@ -222,7 +225,7 @@ def _compute_differences(
     cluster_means = cluster_means.sort("cluster")[rng.permutation(cluster_means.height).tolist()]
     two_sided = cluster_means.drop_nulls()
     one_sided = cluster_means.filter(pl.any_horizontal(pl.col("first", "second").is_null()))
-    paired = differences(
+    paired = pair_cluster_differences(
         one_sided["first"].drop_nulls().to_numpy(), one_sided["second"].drop_nulls().to_numpy()
     )
     within_differences = (two_sided["first"] - two_sided["second"]).to_numpy()
@@ -230,24 +233,31 @@ def _compute_differences(
     return np.concatenate([within_differences, paired]), sizes, two_sided.height
 
 
-def sentence(
-    gap: Gap, summary: dict[str, Any], snapshots: Sequence[Look], level: float, threshold: float
+def format_gap(
+    gap: MonitoredGap,
+    summary: dict[str, Any],
+    snapshots: Sequence[Snapshot],
+    level: float,
+    threshold: float,
 ) -> str:
     """Format what is known of a gap after the last snapshot."""
-    name = weighted_title(gap.metric.titled(gap.named["threshold"]), snapshots[0].run.record)
-    metric_text = f"{name} of {gap.named['label']}" if gap.named["label"] else name
-    group_text = f"{gap.named['group']} ({gap.named['attribute'].replace('_', ' ')})"
+    name = weighted_title(
+        gap.metric.format_title(gap.identity["threshold"]), snapshots[0].run.record
+    )
+    metric_text = f"{name} of {gap.identity['label']}" if gap.identity["label"] else name
+    group_text = f"{gap.identity['group']} ({gap.identity['attribute'].replace('_', ' ')})"
     level_text = f"{100 * level:g} % at every look"
     if summary["alarm_at"] is None:
         range_text = _format_range(gap, summary["constant_low"], summary["constant_high"])
         start = (
-            f"{metric_text} for {group_text}: no gap to {gap.others} is shown in"
+            f"{metric_text} for {group_text}: no gap to {gap.complement_name} is shown in"
             f" {len(snapshots)} looks "
-            f"(e-value {e_text(summary['e_value'])}; an alarm needs {e_text(threshold)})"
+            f"(e-value {format_e_value(summary['e_value'])}; an alarm needs"
+            f" {format_e_value(threshold)})"
         )
         return (
-            f"{start}. If it is always the same, {gap.named['group']} less {gap.others} is "
-            f"{range_text} ({level_text})."
+            f"{start}. If it is always the same, {gap.identity['group']} less {gap.complement_name}"
+            f" is {range_text} ({level_text})."
         )
     alarm, since = snapshots[summary["alarm_at"] - 1], snapshots[summary["since"] - 1]
     start_text = (
@@ -260,10 +270,10 @@ def sentence(
     size_text = _format_size(gap, summary, len(snapshots), level_text)
     differs_text = "has differed" if summary["began_from"] is None else "differs"  # it may be over
     text = (
-        f"{metric_text} for {group_text} {differs_text} from that for {gap.others}: alarm at look"
-        f" {summary['alarm_at']} "
-        f"({alarm.at}; an alarm needs an e-value of {e_text(threshold)}, the largest so far is "
-        f"{e_text(summary['e_value'])}), {start_text} "
+        f"{metric_text} for {group_text} {differs_text} from that for {gap.complement_name}: alarm"
+        f" at look {summary['alarm_at']} "
+        f"({alarm.at}; an alarm needs an e-value of {format_e_value(threshold)}, the largest so far"
+        f" is {format_e_value(summary['e_value'])}), {start_text} "
         f"({100 * summary['share']:.0f} % of the evidence){delay_suffix}; {size_text}."
     )
     if summary["changed_at"] is not None:
@@ -275,12 +285,14 @@ def sentence(
     return text
 
 
-def _format_size(gap: Gap, summary: dict[str, Any], n_snapshots: int, level_text: str) -> str:
+def _format_size(
+    gap: MonitoredGap, summary: dict[str, Any], n_snapshots: int, level_text: str
+) -> str:
     """Format the size of a gap since it began, if one constant size fits."""
-    contrast = f"{gap.named['group']} less {gap.others}"
+    contrast = f"{gap.identity['group']} less {gap.complement_name}"
     if summary["began_from"] is None:
-        last_gap = gap.of_look(n_snapshots - 1) * gap.scale
-        size_text = signed_points(last_gap, gap.metric.unit)
+        last_gap = gap.mean_difference(n_snapshots - 1) * gap.scale
+        size_text = format_signed_points(last_gap, gap.metric.unit)
         last_suffix = (
             "" if math.isnan(last_gap) else f"; in the last look {contrast} is {size_text}"
         )
@@ -301,13 +313,13 @@ def _format_size(gap: Gap, summary: dict[str, Any], n_snapshots: int, level_text
     )
 
 
-def _format_range(gap: Gap, low: float | None, high: float | None) -> str:
+def _format_range(gap: MonitoredGap, low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return "of no one size"
     unit = gap.metric.unit
-    return f"from {interval(low, high, unit)} {'points' if unit == 'fraction' else unit}".rstrip()
+    return f"from {format_interval(low, high, unit)} {'points' if unit == 'fraction' else unit}".rstrip()
 
 
-def e_text(x: float) -> str:
+def format_e_value(x: float) -> str:
     """Write an e-value: 0.2, 2,797, 4.0e+18."""
     return f"{x:,.1f}" if x < 100 else f"{x:,.0f}" if x < 1e6 else f"{x:.1e}"

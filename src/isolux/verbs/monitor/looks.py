@@ -16,13 +16,13 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from isolux.stats.sequences import thinned
+from isolux.stats.sequences import thin_by_weight
 from isolux.verbs._in_memory import RunSource, run_of
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.counts import refuse_counts
+from isolux.vocabulary.counts import refuse_count_tables
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import recorded_spec
+from isolux.vocabulary.spec import read_recorded_spec
 
 Repeated = Literal["refuse", "first", "different"]
 """What becomes of ids that are in several runs: an error; only the first time counts; they are
@@ -45,15 +45,15 @@ _MAX_LISTED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Snapshot:
     """One run, with its name and time."""
 
     name: str
-    at: str
+    timestamp: str
     run: Run
 
 
-def looks_of(runs: Sequence[RunSource], timestamps: Sequence[str] = ()) -> list[Look]:
+def read_snapshots(runs: Sequence[RunSource], timestamps: Sequence[str] = ()) -> list[Snapshot]:
     """Read runs as snapshots, and refuse runs that cannot be monitored together."""
     if len(runs) < 2:
         raise SpecError(
@@ -62,9 +62,9 @@ def looks_of(runs: Sequence[RunSource], timestamps: Sequence[str] = ()) -> list[
     loaded = [run_of(run) for run in runs]
     names = [_name_run(run, i) for i, run in enumerate(runs, start=1)]
     times = _read_times(loaded, names, timestamps)
-    snapshots = [Look(*fields) for fields in zip(names, times, loaded, strict=True)]
+    snapshots = [Snapshot(*fields) for fields in zip(names, times, loaded, strict=True)]
     for snapshot in snapshots:
-        refuse_counts(snapshot.run.evidence, "watching", "runs of people, named by their ids")
+        refuse_count_tables(snapshot.run.evidence, "watching", "runs of people, named by their ids")
         if "model_a" in snapshot.run.disparities.columns:
             raise SpecError(
                 "a comparison of two models cannot be watched",
@@ -72,20 +72,20 @@ def looks_of(runs: Sequence[RunSource], timestamps: Sequence[str] = ()) -> list[
                 found=snapshot.name,
             )
     for earlier, later in pairwise(snapshots):
-        if later.at < earlier.at:
+        if later.timestamp < earlier.timestamp:
             raise SpecError(
                 "the looks are out of order",
                 expected=f"{later.name} after {earlier.name}",
-                found=f"{earlier.at}, then {later.at}",
+                found=f"{earlier.timestamp}, then {later.timestamp}",
                 hint="name the runs in order of time; --at says when each was, if not when made",
             )
         _check_same_settings(snapshots[0], later)
     return snapshots
 
 
-def people_once(
-    snapshots: Sequence[Look], repeated: Repeated
-) -> tuple[list[Look], tuple[str, ...]]:
+def deduplicate_people(
+    snapshots: Sequence[Snapshot], repeated: Repeated
+) -> tuple[list[Snapshot], tuple[str, ...]]:
     """Handle clusters in several runs: refuse, keep the first, or treat as different people."""
     rows_only = [
         snapshot.name for snapshot in snapshots if snapshot.run.record.get("ids") == "row numbers"
@@ -111,7 +111,7 @@ def people_once(
         new_ids = clusters.join(names, on="cluster", how="semi")["unit_id"].unique()
         scores = snapshot.run.scores.filter(pl.col("unit_id").is_in(new_ids.implode()))
         deduplicated_snapshots.append(
-            Look(snapshot.name, snapshot.at, replace(snapshot.run, scores=scores))
+            Snapshot(snapshot.name, snapshot.timestamp, replace(snapshot.run, scores=scores))
         )
         earlier_clusters = (
             names if earlier_clusters is None else pl.concat([earlier_clusters, names])
@@ -158,7 +158,7 @@ def _read_times(runs: Sequence[Run], names: Sequence[str], timestamps: Sequence[
     return [time.isoformat(timespec="seconds") for time in times]
 
 
-def _check_same_settings(first: Look, later: Look) -> None:
+def _check_same_settings(first: Snapshot, later: Snapshot) -> None:
     for key in ("task", "model"):
         a, b = first.run.record.get(key), later.run.record.get(key)
         if a != b:
@@ -183,7 +183,7 @@ def _check_same_settings(first: Look, later: Look) -> None:
 
 def _list_settings(run: Run) -> dict[str, Any]:
     """List the settings that alter what is scored and who is in which group."""
-    spec = recorded_spec(run.record)
+    spec = read_recorded_spec(run.record)
     settings: dict[str, Any] = {}
     for stage in ("people", "sample", "predictions", "task", "groups"):
         stage_settings = getattr(spec, stage).model_dump(mode="json")
@@ -195,7 +195,7 @@ def _list_settings(run: Run) -> dict[str, Any]:
     return settings
 
 
-def _repeated_people_error(repeated_clusters: pl.DataFrame, snapshot: Look) -> SpecError:
+def _repeated_people_error(repeated_clusters: pl.DataFrame, snapshot: Snapshot) -> SpecError:
     examples = repeated_clusters["cluster"].str.slice(2).sort().head(_MAX_LISTED).to_list()
     return SpecError(
         "people are in two runs, and would be counted as new evidence twice",
@@ -214,8 +214,8 @@ _MAX_WEIGHT_TOLERANCE = 1e-9
 
 
 def kept_by_weight(
-    snapshots: Sequence[Look], given_max_weight: float | None, seed: int
-) -> tuple[list[Look], tuple[str, ...]]:
+    snapshots: Sequence[Snapshot], given_max_weight: float | None, seed: int
+) -> tuple[list[Snapshot], tuple[str, ...]]:
     """Thin each snapshot's clusters in proportion to their weights, and note how many are kept."""
     _refuse_two_way_clusters(snapshots)
     sample_record = dict(snapshots[0].run.record.get("sample") or {})
@@ -246,12 +246,12 @@ def kept_by_weight(
             )
         rng = np.random.default_rng([seed, t, 1])
         kept_clusters = weights.filter(
-            pl.Series(thinned(rng, weights["weight"].to_numpy(), max_weight))
+            pl.Series(thin_by_weight(rng, weights["weight"].to_numpy(), max_weight))
         )
         units = _list_clusters(snapshot).join(kept_clusters, on="cluster", how="semi")["unit_id"]
         scores = snapshot.run.scores.filter(pl.col("unit_id").is_in(units.implode()))
         thinned_snapshots.append(
-            Look(snapshot.name, snapshot.at, replace(snapshot.run, scores=scores))
+            Snapshot(snapshot.name, snapshot.timestamp, replace(snapshot.run, scores=scores))
         )
         n_clusters, n_kept = n_clusters + weights.height, n_kept + kept_clusters.height
     bound = "" if is_calibrated else f" ({max_weight:g})"
@@ -262,12 +262,12 @@ def kept_by_weight(
     return thinned_snapshots, (note,)
 
 
-def _list_clusters(snapshot: Look) -> pl.DataFrame:
+def _list_clusters(snapshot: Snapshot) -> pl.DataFrame:
     cluster = pl.coalesce(pl.format("c:{}", "cluster_id"), pl.format("u:{}", "unit_id"))
     return snapshot.run.scores.select(pl.col("unit_id").cast(pl.String), cluster=cluster).unique()
 
 
-def _read_cluster_weights(snapshot: Look) -> pl.DataFrame:
+def _read_cluster_weights(snapshot: Snapshot) -> pl.DataFrame:
     """Return each cluster's weight, sorted by name so that results do not depend on row order."""
     table = (
         snapshot.run.evidence[SAMPLE].unique("unit_id", keep="first").select("unit_id", "weight")
@@ -296,7 +296,7 @@ def _read_cluster_weights(snapshot: Look) -> pl.DataFrame:
     return cluster_weights
 
 
-def _refuse_two_way_clusters(snapshots: Sequence[Look]) -> None:
+def _refuse_two_way_clusters(snapshots: Sequence[Snapshot]) -> None:
     for snapshot in snapshots:
         if (snapshot.run.record.get("sample") or {}).get("other_way"):
             raise SpecError(
@@ -320,7 +320,12 @@ def _refuse_calibrated_weights(sample_record: dict[str, Any], max_weight: float 
 
 
 def _excess_weight_error(
-    snapshot: Look, largest_weight: float, max_weight: float, first: Look, *, is_user_set: bool
+    snapshot: Snapshot,
+    largest_weight: float,
+    max_weight: float,
+    first: Snapshot,
+    *,
+    is_user_set: bool,
 ) -> SpecError:
     bound = "--heaviest" if is_user_set else f"the largest weight of {first.name}"
     return SpecError(

@@ -18,39 +18,45 @@ import polars as pl
 
 from isolux.engine import (
     RUN_FILE,
+    PredictionSettings,
     Progress,
-    Settings,
-    Store,
-    list_pictures,
-    run_apart,
-    run_local,
-    shards_of,
+    ShardStore,
+    list_source_images,
+    run_in_process,
+    run_remotely,
+    split_into_shards,
 )
 from isolux.engine.apart import refuse_in_memory
-from isolux.engine.pictures import picture_folder
+from isolux.engine.pictures import image_folder
 from isolux.engine.pieces import Executor, executor_of
 from isolux.models import Model, callable_model, open_model
 from isolux.people.loading import load_people
-from isolux.verbs.crop import crop_pictures
-from isolux.verbs.predict.record import notes_of, record_of, run_key, same_run, unanswered
+from isolux.verbs.crop import list_crop_images
+from isolux.verbs.predict.record import (
+    build_notes,
+    build_record,
+    check_same_run,
+    compute_run_key,
+    count_missing_predictions,
+)
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.given import IN_MEMORY
-from isolux.vocabulary.spec import AuditSpec, parse_spec, with_options
+from isolux.vocabulary.spec import AuditSpec, expand_options, parse_spec
 
 _PERSON_PREDICTIONS = ("labels", "embeddings")
 _CPU_BATCH_SIZE, _GPU_BATCH_SIZE = 16, 64  # images per batch
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted:
+class PredictionResult:
     """A model's answers to a whole dataset.
 
     Parameters
     ----------
     predictions : polars.DataFrame
         A table of predictions, as the model answers.
-    looks : polars.DataFrame
+    inferences : polars.DataFrame
         One row a look: ``unit_id``, ``image_id``, the picture's ``sha256`` and size, and where
         there is no answer the ``reason`` and whose ``fault`` it is.
     record : dict
@@ -59,16 +65,16 @@ class Predicted:
         What the report must say; cautions first.
     folder : Path or None
         Where the answers are kept; None: nowhere.
-    computed : int
+    n_computed : int
         Pictures that were looked at now; the others were answered before.
     """
 
     predictions: pl.DataFrame
-    looks: pl.DataFrame
+    inferences: pl.DataFrame
     record: dict[str, Any]
     notes: tuple[str, ...]
     folder: Path | None
-    computed: int = 0
+    n_computed: int = 0
 
 
 def predict(
@@ -79,7 +85,7 @@ def predict(
     version: str | None = None,
     progress: Progress | None = None,
     **settings: Any,
-) -> Predicted:
+) -> PredictionResult:
     r"""Run a model over a dataset's pictures.
 
     Parameters
@@ -104,7 +110,7 @@ def predict(
 
     Returns
     -------
-    Predicted
+    PredictionResult
 
     Raises
     ------
@@ -144,7 +150,7 @@ def predict(
 
 def run_predict(
     spec: AuditSpec, *, tell: Progress | None = None, stop: Callable[[], bool] | None = None
-) -> Predicted:
+) -> PredictionResult:
     """Run the model that a spec describes over the people that it describes."""
     model = _open_model(spec)
     return predict_people(
@@ -161,7 +167,7 @@ def predict_people(
     tell: Progress | None = None,
     stop: Callable[[], bool] | None = None,
     check: Callable[[str], None] | None = None,
-) -> Predicted:
+) -> PredictionResult:
     """Run a model over people who are loaded already; see ``run_predict``."""
     model = model or _open_model(spec)
     if check is not None:
@@ -182,22 +188,22 @@ def _predict_into(
     model: Model,
     tell: Progress | None,
     stop: Callable[[], bool] | None,
-) -> Predicted:
+) -> PredictionResult:
     settings = spec.model.model_copy(update={"batch": _choose_batch_size(spec, model)})
-    executor = executor_for(spec, model)
+    executor = choose_executor(spec, model)
     if settings.crops is None:
-        images = list_pictures(
+        images = list_source_images(
             dataset,
             model.predicts,
             settings.picture_of,
             by_box=bool(getattr(model.predictor, "by_box", False)),
         )
-        folder = picture_folder(dataset)
+        folder = image_folder(dataset)
     else:
         _refuse_crops(settings.picture_of, model.predicts)
-        images, folder = crop_pictures(dataset, settings.crops)
-    shards = shards_of(images, settings.shard_size)
-    engine_settings = Settings(
+        images, folder = list_crop_images(dataset, settings.crops)
+    shards = split_into_shards(images, settings.shard_size)
+    engine_settings = PredictionSettings(
         _choose_batch_size(spec, model),
         settings.readers,
         settings.time_limit,
@@ -205,19 +211,21 @@ def _predict_into(
         settings.box_factor,
         settings.reader_processes,
     )
-    key = run_key(model, settings)
-    store = Store(out)
-    with store.opened():
-        record = record_of(spec, settings, dataset, model, images, len(shards), key)
+    key = compute_run_key(model, settings)
+    store = ShardStore(out)
+    with store.lock():
+        record = build_record(spec, settings, dataset, model, images, len(shards), key)
         if (store.folder / RUN_FILE).is_file():
-            same_run(store.record(), record, overwrite=spec.report.overwrite, where=store.folder)
+            check_same_run(
+                store.read_record(), record, overwrite=spec.report.overwrite, folder=store.folder
+            )
         store.write_record(record | {"state": "unfinished"})
         if executor is None:
-            outcome = run_local(
+            outcome = run_in_process(
                 model, shards, folder, store, key, engine_settings, report=tell, stop=stop
             )
         else:
-            outcome = run_apart(
+            outcome = run_remotely(
                 executor,
                 model,
                 settings.option,
@@ -230,23 +238,26 @@ def _predict_into(
                 report=tell,
                 stop=stop,
             )
-        if not outcome.whole:
+        if not outcome.is_complete:
             raise KeyboardInterrupt
-        collected_predictions = store.gather(model.predicts, outcome.keys, model.name)
-        record |= {"state": "finished", "unanswered": unanswered(collected_predictions.looks)}
+        collected_predictions = store.collect(model.predicts, outcome.keys, model.name)
+        record |= {
+            "state": "finished",
+            "unanswered": count_missing_predictions(collected_predictions.inferences),
+        }
         store.write_record(record)
-    return Predicted(
+    return PredictionResult(
         collected_predictions.predictions,
-        collected_predictions.looks,
+        collected_predictions.inferences,
         record,
-        notes_of(
+        build_notes(
             record,
-            collected_predictions.looks,
-            earlier=len(images) - outcome.pictures,
-            where=store.folder,
+            collected_predictions.inferences,
+            n_earlier=len(images) - outcome.n_images,
+            folder=store.folder,
         ),
         store.folder,
-        outcome.pictures,
+        outcome.n_images,
     )
 
 
@@ -272,22 +283,22 @@ def is_answers(path: str | Path) -> bool:
     return (Path(path).expanduser() / RUN_FILE).is_file()
 
 
-def read_predicted(path: str | Path) -> Predicted:
+def read_prediction_dir(path: str | Path) -> PredictionResult:
     """Read a finished prediction directory."""
-    store = Store(path)
-    collected_predictions, record = store.whole(), store.record()
-    return Predicted(
+    store = ShardStore(path)
+    collected_predictions, record = store.read_all(), store.read_record()
+    return PredictionResult(
         collected_predictions.predictions,
-        collected_predictions.looks,
+        collected_predictions.inferences,
         record,
-        notes_of(record, collected_predictions.looks),
+        build_notes(record, collected_predictions.inferences),
         store.folder,
     )
 
 
-def resumed_spec(out: str | Path, **changes: Any) -> AuditSpec:
+def read_resumed_spec(out: str | Path, **changes: Any) -> AuditSpec:
     """Read the spec of a prediction directory, to resume it."""
-    recorded_spec = dict(Store(out).record().get("spec") or {})
+    recorded_spec = dict(ShardStore(out).read_record().get("spec") or {})
     if recorded_spec.get("data") in (None, IN_MEMORY) or not recorded_spec.get("model"):
         raise SpecError(
             "this run cannot be resumed by its directory alone",
@@ -297,8 +308,8 @@ def resumed_spec(out: str | Path, **changes: Any) -> AuditSpec:
             hint="call isolux.predict again with the same out=",
         )
     return parse_spec(
-        {**recorded_spec, "answers": str(out), **with_options(changes)},
-        where=str(Path(out) / RUN_FILE),
+        {**recorded_spec, "answers": str(out), **expand_options(changes)},
+        source=str(Path(out) / RUN_FILE),
     )
 
 
@@ -331,7 +342,7 @@ def _refuse_loading_settings(spec: AuditSpec) -> None:
 # Where a model's shards are computed: in this process, in others of this machine, or on Ray.
 
 
-def executor_for(spec: AuditSpec, model: Model) -> Executor | None:
+def choose_executor(spec: AuditSpec, model: Model) -> Executor | None:
     """Choose where shards are computed: None in this process, else by workers or by Ray."""
     engine = spec.engine
     engine.refuse_what_only_ray_takes()

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from isolux.engine import pictures as of_pictures
-from isolux.engine.pictures import Picture, count_units
+from isolux.engine.pictures import SourceImage, count_units
 from isolux.io import images
 from isolux.models import Model, source_hash
 from isolux.vocabulary.containers import Dataset
@@ -28,7 +28,7 @@ _STAGES = ("people", "model")
 _READER_SETTINGS = ("readers", "reader_processes")
 
 
-def run_key(model: Model, settings: ModelRun) -> str:
+def compute_run_key(model: Model, settings: ModelRun) -> str:
     """Compute the key of a run: SHA-256 of all that its shards have in common."""
     key_inputs = {
         "model": model.key,
@@ -41,12 +41,12 @@ def run_key(model: Model, settings: ModelRun) -> str:
     return hashlib.sha256(json.dumps(key_inputs, sort_keys=True).encode()).hexdigest()
 
 
-def record_of(
+def build_record(
     spec: AuditSpec,
     settings: ModelRun,
     dataset: Dataset,
     model: Model,
-    images: Sequence[Picture],
+    images: Sequence[SourceImage],
     n_shards: int,
     key: str,
 ) -> dict[str, Any]:
@@ -95,8 +95,12 @@ def _tuple_to_list(setting: Any) -> Any:
     return list(setting) if isinstance(setting, tuple) else setting
 
 
-def same_run(
-    recorded_run: Mapping[str, Any], current_run: Mapping[str, Any], *, overwrite: bool, where: Path
+def check_same_run(
+    recorded_run: Mapping[str, Any],
+    current_run: Mapping[str, Any],
+    *,
+    overwrite: bool,
+    folder: Path,
 ) -> None:
     """Refuse a prediction directory of other data or of another model."""
     differing_settings = [
@@ -123,7 +127,7 @@ def same_run(
             else "this directory holds the answers of another model",
             expected=str(recorded),
             found=str(current),
-            where=str(where),
+            where=str(folder),
             hint="choose another path, or replace them with --overwrite (overwrite=True)",
         )
 
@@ -132,19 +136,19 @@ def _recorded_setting(record: Mapping[str, Any], name: str) -> Any:
     return (record.get("spec") or {}).get(name)
 
 
-def unanswered(inferences: pl.DataFrame) -> list[dict[str, Any]]:
+def count_missing_predictions(inferences: pl.DataFrame) -> list[dict[str, Any]]:
     """Count inferences without a prediction by reason, most frequent first."""
     missing = inferences.filter(pl.col("reason").is_not_null())
     counts = missing.group_by("reason", "fault").len("looks")
     return counts.sort("looks", "reason", descending=[True, False]).to_dicts()
 
 
-def notes_of(
+def build_notes(
     record: Mapping[str, Any],
     inferences: pl.DataFrame,
     *,
-    earlier: int = 0,
-    where: Path | None = None,
+    n_earlier: int = 0,
+    folder: Path | None = None,
 ) -> tuple[str, ...]:
     """Build the notes of a prediction run, with a caution on missing predictions first."""
     model = record["model"]
@@ -168,8 +172,8 @@ def notes_of(
     n, batch = record["pictures"], record["settings"]["batch"]
     spec = _shorten_model_name(model["spec"])
     notes.append(f"isolux ran {spec} over {n:,} pictures, {batch} at a time, with {versions}.")
-    if earlier:
-        notes.append(_note_reused_predictions(record, earlier, where))
+    if n_earlier:
+        notes.append(_note_reused_predictions(record, n_earlier, folder))
     return (*notes, *model["notes"])
 
 

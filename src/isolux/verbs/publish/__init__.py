@@ -13,16 +13,22 @@ from typing import Any
 import polars as pl
 
 from isolux.groups.small_groups import COLUMNS as SHRUNKEN
-from isolux.report.ranges import PERSON, classes_of, with_people
-from isolux.report.suppression import hidden_cells, published
+from isolux.report.ranges import PERSON, add_people_counts, count_true_classes
+from isolux.report.suppression import flag_publishable, hidden_cells
 from isolux.statements.accounting import describe_accounting
-from isolux.verbs.explain import explain_run
-from isolux.verbs.publish.drawn import coarse_groups, coarse_pairs, coarse_record, steps_of, telling
-from isolux.verbs.publish.totals import Said, of_nearly_all, record_totals
+from isolux.verbs.explain import run_analyses
+from isolux.verbs.publish.drawn import (
+    build_rounded_record,
+    choose_steps,
+    list_dominated_groups,
+    round_comparisons,
+    round_groups,
+)
+from isolux.verbs.publish.totals import ReleasedTotals, flag_near_totals, replace_near_totals
 from isolux.vocabulary.containers import Dataset, Run
-from isolux.vocabulary.drawn import is_drawn, is_weighted
+from isolux.vocabulary.drawn import is_survey_sample, is_weighted
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import recorded_spec
+from isolux.vocabulary.spec import read_recorded_spec
 from isolux.vocabulary.tables import FINDINGS, INSTANCES
 
 _FILE_SETTINGS = {
@@ -60,20 +66,22 @@ def publish(run: Run, minimum: int, *, other_runs: Sequence[Run] = ()) -> Run:
     refuse_too_low(minimum)
     weighted = is_weighted(run.record)
     _refuse_with_others(run, other_runs)
-    person_counts = with_people(run)
+    person_counts = add_people_counts(run)
     _refuse_small_population(person_counts, minimum)
-    rows = steps_of(run) if weighted else run.group_metrics
+    rows = choose_steps(run) if weighted else run.group_metrics
     is_published, has_near_totals = _select_rows(run, rows, person_counts, minimum, other_runs)
     groups, suppressed_rows = rows.filter(is_published), rows.filter(~is_published)
-    pairs = shown_comparisons(run.disparities, rows, suppressed_rows)
+    pairs = select_comparisons(run.disparities, rows, suppressed_rows)
     if weighted:
-        pairs, groups = coarse_pairs(pairs, groups), coarse_groups(groups)
+        pairs, groups = round_comparisons(pairs, groups), round_groups(groups)
     # Shrinkage estimates use suppressed groups too, so they are dropped.
     groups = groups.with_columns(pl.lit(None, pl.Float64).alias(name) for name in SHRUNKEN)
     dropped_fields = [
         key for key in _UNPUBLISHED_FIELDS if key != "analyses" and run.record.get(key)
     ]
-    other_counts = [with_people(other_run) for other_run in other_runs if other_run is not run]
+    other_counts = [
+        add_people_counts(other_run) for other_run in other_runs if other_run is not run
+    ]
     accounting_line = {"accounting": {"line": describe_accounting(run)}}
     record = _build_published_record(
         {**run.record, **accounting_line},
@@ -93,10 +101,10 @@ def publish(run: Run, minimum: int, *, other_runs: Sequence[Run] = ()) -> Run:
         disparities=pairs,
         findings=FINDINGS.empty(),
     )
-    published_run = explain_run(
+    published_run = run_analyses(
         published_run, ["model_changes" if "models" in record else "group_gaps"]
     )
-    withheld_note = withheld(
+    withheld_note = describe_withheld(
         minimum,
         groups,
         suppressed_rows,
@@ -116,7 +124,7 @@ def publish(run: Run, minimum: int, *, other_runs: Sequence[Run] = ()) -> Run:
 def _refuse_with_others(run: Run, other_runs: Sequence[Run]) -> None:
     """Refuse weighted runs next to others, and weighted comparisons: sums could be solved."""
     all_runs = [run, *[other_run for other_run in other_runs if other_run is not run]]
-    has_survey_sample = any(is_drawn(other_run.record) for other_run in all_runs)
+    has_survey_sample = any(is_survey_sample(other_run.record) for other_run in all_runs)
     if has_survey_sample and (len(all_runs) > 1 or "models" in run.record):
         raise SpecError(
             "weighted numbers of two models are about the same people twice, and are rounded so "
@@ -140,13 +148,15 @@ def _select_rows(
         _count_classes(run),
         "_step" in rows.columns,
     )
-    hidden = hidden_cells(person_counts, minimum, classes, telling(rows, run) if weighted else ())
+    hidden = hidden_cells(
+        person_counts, minimum, classes, list_dominated_groups(rows, run) if weighted else ()
+    )
     for other_run in [candidate_run for candidate_run in other_runs if candidate_run is not run]:
-        hidden |= hidden_cells(with_people(other_run), minimum, _count_classes(other_run))
-    is_published = published(person_counts, hidden, classes, count_metrics)
+        hidden |= hidden_cells(add_people_counts(other_run), minimum, _count_classes(other_run))
+    is_published = flag_publishable(person_counts, hidden, classes, count_metrics)
     if weighted:
         is_published = is_published & rows["_step"].is_not_null()
-    is_near_total = of_nearly_all(
+    is_near_total = flag_near_totals(
         person_counts.filter(is_published), minimum, run.scores["metric"].unique().to_list()
     )
     uneven_positions = is_published.arg_true().filter(is_near_total)
@@ -159,13 +169,19 @@ def _build_published_record(
     record: Mapping[str, Any], published_counts: pl.DataFrame, minimum: int
 ) -> dict[str, Any]:
     """Build the published record: totals, warnings and notes that reveal nobody."""
-    released_totals = Said(published_counts, minimum, recorded_spec(record).statistics.level)
+    released_totals = ReleasedTotals(
+        published_counts, minimum, read_recorded_spec(record).statistics.level
+    )
     published = {key: entry for key, entry in record.items() if key not in _UNPUBLISHED_FIELDS}
     if is_weighted(record):
-        published = coarse_record(published)
-    clusters = record_totals(dict(record.get("clusters") or {}), published_counts, minimum)
-    published_notes = {key: released_totals.keep(published.get(key) or ()) for key in _NOTE_FIELDS}
-    lines = released_totals.keep(filter(None, [published.pop("accounting", {}).get("line")]))
+        published = build_rounded_record(published)
+    clusters = replace_near_totals(dict(record.get("clusters") or {}), published_counts, minimum)
+    published_notes = {
+        key: released_totals.select_notes(published.get(key) or ()) for key in _NOTE_FIELDS
+    }
+    lines = released_totals.select_notes(
+        filter(None, [published.pop("accounting", {}).get("line")])
+    )
     accounting = {"line": lines[0]} if lines else {}
     return {**published, "clusters": clusters, **published_notes, "accounting": accounting}
 
@@ -194,7 +210,7 @@ def _refuse_small_population(person_counts: pl.DataFrame, minimum: int) -> None:
 def _count_classes(run: Run) -> pl.DataFrame | None:
     """Count the classes of each group, if any published number depends on them."""
     needs_classes = _list_count_metrics(run) or run.group_metrics["label"].is_not_null().any()
-    return classes_of(run) if needs_classes else None
+    return count_true_classes(run) if needs_classes else None
 
 
 def _list_count_metrics(run: Run) -> list[str]:
@@ -207,7 +223,7 @@ def _list_count_metrics(run: Run) -> list[str]:
 # Exports for publication: suppress attributes of people with rare combinations.
 
 
-def without_small_groups(dataset: Dataset, minimum: int) -> Dataset:
+def suppress_small_groups(dataset: Dataset, minimum: int) -> Dataset:
     """Withhold the attributes of people who are alike with fewer than ``minimum`` in all of them.
 
     Parameters
@@ -247,7 +263,7 @@ def without_small_groups(dataset: Dataset, minimum: int) -> Dataset:
     return replace(dataset, instances=people, attributes=rows, notes=(*dataset.notes, note))
 
 
-def without_telling_scores(
+def suppress_revealing_scores(
     scores: pl.DataFrame, full_dataset: Dataset, published_dataset: Dataset, target: str | None
 ) -> pl.DataFrame:
     """Withhold scores that name a class, of people whose truth is withheld."""
@@ -319,7 +335,7 @@ _PAIR_KINDS = (
 _GROUP_KEY = ("metric", "threshold", "attribute", "label")
 
 
-def shown_comparisons(
+def select_comparisons(
     table: pl.DataFrame, all_groups: pl.DataFrame, suppressed_rows: pl.DataFrame
 ) -> pl.DataFrame:
     """Select comparisons of published groups, and measures of attributes published in full."""
@@ -361,7 +377,7 @@ def shown_comparisons(
 # The note of a published page about what is suppressed.
 
 
-def withheld(
+def describe_withheld(
     minimum: int,
     published_groups: pl.DataFrame,
     suppressed_rows: pl.DataFrame,

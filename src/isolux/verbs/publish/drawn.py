@@ -21,14 +21,14 @@ from typing import Any
 
 import polars as pl
 
-from isolux.report.ranges import heaviest_shares
-from isolux.report.suppression import Cell, cell_of
-from isolux.verbs.audit.drawn import said_of_sample
+from isolux.report.ranges import compute_heaviest_shares
+from isolux.report.suppression import Cell, to_cell
+from isolux.verbs.audit.drawn import format_sample_sentence
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
-STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
+ROUNDING_STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 """Rounding steps as fractions of a metric's range; the coarsest, ten points, is still useful."""
 _HIDING_FACTOR = 2.0
 _RELATIVE_TOLERANCE = 1e-9
@@ -37,10 +37,10 @@ _P_VALUE_STEP = 0.01
 _GROUP_KEY = ("model", "metric", "label", "threshold", "attribute", "values")
 
 
-def steps_of(run: Run) -> pl.DataFrame:
+def choose_steps(run: Run) -> pl.DataFrame:
     """Choose the rounding step of each row of ``group_metrics``: column ``_step``."""
     rows = run.group_metrics.join(
-        heaviest_shares(run),
+        compute_heaviest_shares(run),
         on=list(_GROUP_KEY),
         how="left",
         nulls_equal=True,
@@ -50,13 +50,13 @@ def steps_of(run: Run) -> pl.DataFrame:
         _metric_ranges(run), default=None, return_dtype=pl.Float64
     )
     step = pl.lit(None, pl.Float64)
-    for size in reversed(STEPS):
+    for size in reversed(ROUNDING_STEPS):
         is_fine_enough = pl.col("_heaviest") * _HIDING_FACTOR <= size * (1.0 + _RELATIVE_TOLERANCE)
         step = pl.when(is_fine_enough).then(size).otherwise(step)
     return rows.with_columns(_step=step * metric_range).drop("_heaviest")
 
 
-def telling(rows: pl.DataFrame, run: Run) -> set[Cell]:
+def list_dominated_groups(rows: pl.DataFrame, run: Run) -> set[Cell]:
     """List the groups that one person's weight dominates, which have no step."""
     mean_metrics = [name for name, span in _metric_ranges(run).items() if span is not None]
     dominated_rows = rows.filter(
@@ -66,17 +66,18 @@ def telling(rows: pl.DataFrame, run: Run) -> set[Cell]:
     if overall.height:
         raise SpecError(
             "one person's weight tells too much of everyone's number",
-            expected=f"nobody with more than {100 * STEPS[-1] / _HIDING_FACTOR:g} % of all weights",
+            expected=f"nobody with more than {100 * ROUNDING_STEPS[-1] / _HIDING_FACTOR:g} % of all"
+            " weights",
             found=f"somebody who has more, of {overall['n_units'][0]:,} units",
             where="--publish-min",
             hint="a cluster is taken for a person where no attribute called person or subject says "
             "who is one; else trim weights before the audit, or publish no weighted number",
         )
     group_rows = dominated_rows.select("attribute", "values", "label").iter_rows()
-    return {cell_of(*row) for row in group_rows}
+    return {to_cell(*row) for row in group_rows}
 
 
-def coarse_groups(rows: pl.DataFrame) -> pl.DataFrame:
+def round_groups(rows: pl.DataFrame) -> pl.DataFrame:
     """Round the published rows to their ``_step``; drop numbers based on squared weights."""
     step = pl.col("_step")
     rounded_value = _round_to_step(pl.col("value"), step, "round")
@@ -94,7 +95,7 @@ def coarse_groups(rows: pl.DataFrame) -> pl.DataFrame:
     ).drop("_step", *effective_sizes)
 
 
-def coarse_pairs(table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
+def round_comparisons(table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """Round comparisons by the coarser of both groups' steps."""
     key = ["model", "metric", "label", "threshold"]
     rounded_groups = groups.select(
@@ -157,10 +158,10 @@ def coarse_pairs(table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     return comparisons.sort("_row").select(table.columns)
 
 
-def coarse_record(record: dict[str, Any]) -> dict[str, Any]:
+def build_rounded_record(record: dict[str, Any]) -> dict[str, Any]:
     """Drop effective sample sizes and the population's file from the record."""
     sample = {k: v for k, v in record["sample"].items() if k not in ("n_effective", "n_units")}
-    sample["said"] = said_of_sample(sample)
+    sample["said"] = format_sample_sentence(sample)
     spec = {**(record.get("spec") or {}), "population": None}
     return {**record, "sample": sample, "spec": spec}
 

@@ -13,7 +13,7 @@ from isolux.vocabulary.containers import Run
 _MIN_REPORTED_SHARE = 0.5  # share of groups from which their suppression is reported
 
 
-def hiding(run: Run, published_run: Run, minimum: int) -> str:
+def describe_suppression(run: Run, published_run: Run, minimum: int) -> str:
     """Describe how many groups are suppressed, and which attributes cause it."""
     all_groups, published_groups = (
         _list_groups(source_run.group_metrics) for source_run in (run, published_run)

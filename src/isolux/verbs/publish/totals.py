@@ -21,18 +21,18 @@ _PERCENT = 100.0
 _MIN_COUNT_DIFFERENCE = 0.5  # people: smaller differences are rounding of shares
 
 
-def few_apart(a: float, b: float, minimum: int) -> bool:
+def differs_by_few(a: float, b: float, minimum: int) -> bool:
     """Return whether two totals differ by a count below the minimum.
 
     Examples
     --------
-    >>> few_apart(900, 896, 10), few_apart(900, 900, 10), few_apart(900, 890, 10)
+    >>> differs_by_few(900, 896, 10), differs_by_few(900, 900, 10), differs_by_few(900, 890, 10)
     (True, False, False)
     """
     return _MIN_COUNT_DIFFERENCE <= abs(a - b) < minimum
 
 
-class Said:
+class ReleasedTotals:
     """The numbers that a page has released: no later note may reveal a small count.
 
     Parameters
@@ -57,7 +57,7 @@ class Said:
             for (group,), rows in group_rows.group_by("group")
         }
 
-    def keep(self, notes: Iterable[str]) -> list[str]:
+    def select_notes(self, notes: Iterable[str]) -> list[str]:
         """Select the notes that reveal nobody, and remember their numbers."""
         selected_notes = []
         for note in notes:
@@ -75,7 +75,9 @@ class Said:
             if re.search(rf"(?<!\w){re.escape(group)}(?!\w)", note):
                 known_totals = known_totals | counts
         if any(
-            few_apart(a, b, self._minimum) for a in numbers for b in known_totals | self._released
+            differs_by_few(a, b, self._minimum)
+            for a in numbers
+            for b in known_totals | self._released
         ):
             return True
         shares = {float(share) for share in _SHARE.findall(note)} - {self._level}
@@ -84,7 +86,7 @@ class Said:
         )
         # Few of them, or all but a few.
         return any(
-            few_apart(implied_count, end, self._minimum)
+            differs_by_few(implied_count, end, self._minimum)
             for implied_count, n in implied_counts
             for end in (0.0, n)
         )
@@ -94,7 +96,9 @@ def _collect_numbers(counts: pl.DataFrame) -> set[float]:
     return {float(n) for column in counts.iter_columns() for n in column.drop_nulls()}
 
 
-def of_nearly_all(person_counts: pl.DataFrame, minimum: int, means: Collection[str]) -> pl.Series:
+def flag_near_totals(
+    person_counts: pl.DataFrame, minimum: int, means: Collection[str]
+) -> pl.Series:
     """Flag rows of metrics whose counts differ by a few people from an earlier metric's."""
     key_columns = ["label", "metric", "threshold"]
     counts = [name for name in _COUNT_COLUMNS if name in person_counts.columns]
@@ -111,7 +115,9 @@ def of_nearly_all(person_counts: pl.DataFrame, minimum: int, means: Collection[s
             if row[name] is not None
         ]
         if any(
-            few_apart(n, m, minimum) for cell, n in metric_counts for m in released.get(cell, ())
+            differs_by_few(n, m, minimum)
+            for cell, n in metric_counts
+            for m in released.get(cell, ())
         ):
             removed_keys.append(key)
             continue
@@ -121,7 +127,7 @@ def of_nearly_all(person_counts: pl.DataFrame, minimum: int, means: Collection[s
     return pl.Series([row in removed_keys for row in row_keys], dtype=pl.Boolean)
 
 
-def record_totals(
+def replace_near_totals(
     clusters: dict[str, Any], published_groups: pl.DataFrame, minimum: int
 ) -> dict[str, Any]:
     """Replace the page's totals by those of the overall rows, where they differ by few."""
@@ -129,6 +135,6 @@ def record_totals(
     totals = dict(clusters)
     for name in ("n_units", "n_clusters"):
         counts: Sequence[int] = overall[name].drop_nulls().to_list()
-        if any(few_apart(float(totals.get(name) or 0), n, minimum) for n in counts):
+        if any(differs_by_few(float(totals.get(name) or 0), n, minimum) for n in counts):
             totals[name] = max(counts)
     return totals

@@ -17,29 +17,35 @@ from typing import Any
 
 import polars as pl
 
-from isolux.disparity.class_rankings import class_rankings
+from isolux.disparity.class_rankings import rank_classes
+from isolux.groups.membership import build_membership
 from isolux.groups.measure import measure_groups
-from isolux.groups.membership import membership
-from isolux.groups.settings import groupings, references
+from isolux.groups.settings import read_groupings, read_references
 from isolux.io.atomic import staged_directory, write_parquet, write_text
-from isolux.io.csv_text import csv_text
+from isolux.io.csv_text import to_safe_csv
 from isolux.io.ids import IdFrom
-from isolux.people.withdrawal import runs_without
-from isolux.people.withdrawn_lists import WithdrawnList, read_withdrawn
-from isolux.report.side_by_side import latex_table, wide, write_page
-from isolux.verbs._in_memory import RunSource, given_twice, is_run_source, run_of, runs_by_name
-from isolux.verbs.compare import asked_metrics
-from isolux.verbs.compare.joining import one_model
-from isolux.verbs.compare.notes import in_one_order, laid_out, notes_on_many
-from isolux.verbs.side_by_side.changes import changes_of_pairs
-from isolux.verbs.side_by_side.described import described_models, read_descriptions, stacked
-from isolux.verbs.side_by_side.seeds import Models, values_of_models
+from isolux.people.withdrawal import remove_withdrawn_from_runs
+from isolux.people.withdrawn_lists import WithdrawnList, read_withdrawn_list
+from isolux.report.side_by_side import latex_table, pivot_models, write_page
+from isolux.verbs._in_memory import (
+    RunSource,
+    find_duplicate_runs,
+    is_run_source,
+    load_runs_by_name,
+    run_of,
+)
+from isolux.verbs.compare import requested_metrics
+from isolux.verbs.compare.joining import single_model_name
+from isolux.verbs.compare.notes import note_differences_of_many, order_models, order_runs
+from isolux.verbs.side_by_side.changes import compare_pairs
+from isolux.verbs.side_by_side.described import build_model_table, read_descriptions, stack_runs
+from isolux.verbs.side_by_side.seeds import ModelRuns, build_model_values
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.counts import refuse_counts
-from isolux.vocabulary.drawn import is_drawn
+from isolux.vocabulary.counts import refuse_count_tables
+from isolux.vocabulary.drawn import is_survey_sample
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.notes import Caution, by_severity
-from isolux.vocabulary.spec import recorded_spec
+from isolux.vocabulary.notes import Caution, split_by_severity
+from isolux.vocabulary.spec import read_recorded_spec
 
 _MIN_MODELS = 2
 
@@ -143,14 +149,14 @@ def side_by_side(
     runs_by_model = _load_runs_by_model(runs)
     if withdrawn is not None:
         runs_by_model = _drop_withdrawn(
-            runs_by_model, read_withdrawn(withdrawn), allow_unmatched=allow_unmatched
+            runs_by_model, read_withdrawn_list(withdrawn), allow_unmatched=allow_unmatched
         )
     all_runs = [run for model_runs in runs_by_model.values() for run in model_runs]
     for run in all_runs:
-        refuse_counts(run.evidence, "a comparison of models", "audits of the same people")
+        refuse_count_tables(run.evidence, "a comparison of models", "audits of the same people")
     _refuse_other_tasks(all_runs)
-    spec = recorded_spec(all_runs[0].record)
-    seed_labels = Models(
+    spec = read_recorded_spec(all_runs[0].record)
+    seed_labels = ModelRuns(
         {
             name: tuple(f"{name} ({i + 1})" for i in range(len(model_runs)))
             if len(model_runs) > 1
@@ -158,23 +164,21 @@ def side_by_side(
             for name, model_runs in runs_by_model.items()
         }
     )
-    scores, notes = stacked(all_runs, seed_labels.labels, spec, id_from, allow_disagreement)
-    ordered_scores = laid_out(scores, [seed_labels.labels[k] for k in in_one_order(all_runs)])
-    members = membership(
+    scores, notes = stack_runs(all_runs, seed_labels.labels, spec, id_from, allow_disagreement)
+    ordered_scores = order_models(scores, [seed_labels.labels[k] for k in order_runs(all_runs)])
+    members = build_membership(
         all_runs[0].attributes,
         spec.groups.by,
-        groupings(spec.groups, all_runs[0].attributes),
-        units=ordered_scores.judged_units(),
+        read_groupings(spec.groups, all_runs[0].attributes),
+        units=ordered_scores.evaluated_units(),
     )
     estimates = measure_groups(ordered_scores, members, spec.statistics)
-    values = values_of_models(estimates, seed_labels, spec.statistics.level)
-    reference_groups = references(spec.groups, spec.disparity.reference)
-    metric_names = asked_metrics(spec, all_runs[0])
-    changes = changes_of_pairs(
-        estimates, seed_labels, spec.comparing, reference_groups, metric_names
-    )
+    values = build_model_values(estimates, seed_labels, spec.statistics.level)
+    reference_groups = read_references(spec.groups, spec.disparity.reference)
+    metric_names = requested_metrics(spec, all_runs[0])
+    changes = compare_pairs(estimates, seed_labels, spec.comparing, reference_groups, metric_names)
     by_label = dict(zip(chain.from_iterable(seed_labels.runs.values()), all_runs, strict=True))
-    difference_notes = notes_on_many(by_label)
+    difference_notes = note_differences_of_many(by_label)
     all_notes = [
         *notes,
         *scores.notes,
@@ -182,7 +186,7 @@ def side_by_side(
         *_note_seeds(seed_labels),
         *_collect_warnings(runs_by_model),
     ]
-    warnings, plain_notes = by_severity(all_notes)
+    warnings, plain_notes = split_by_severity(all_notes)
     first = all_runs[0].record
     record = {
         **{k: first.get(k) for k in ("isolux", "dataset", "task", "versions")},
@@ -192,12 +196,12 @@ def side_by_side(
         "level": spec.statistics.level,
         "warnings": warnings,
         "notes": plain_notes,
-        "units": len(scores.judged_units()),
-        **({"sample": first["sample"]} if is_drawn(first) else {}),
+        "units": len(scores.evaluated_units()),
+        **({"sample": first["sample"]} if is_survey_sample(first) else {}),
     }
     described = None
     if descriptions is not None:
-        described = described_models(
+        described = build_model_table(
             descriptions,
             values,
             {name: len(model_runs) for name, model_runs in runs_by_model.items()},
@@ -210,12 +214,12 @@ def _load_runs_by_model(
 ) -> dict[str, list[Run]]:
     """Load the runs of each model by name."""
     if isinstance(runs, Mapping):
-        runs_by_model = runs_by_name(runs)
+        runs_by_model = load_runs_by_name(runs)
     else:
         runs_by_model = {}
         for source in (runs,) if is_run_source(runs) else runs:
             run = run_of(source)
-            name = one_model(run)
+            name = single_model_name(run)
             if name in runs_by_model:
                 raise SpecError(
                     f"two runs are of the model {name!r}",
@@ -236,7 +240,7 @@ def _load_runs_by_model(
 
 def _refuse_duplicate_runs(runs_by_model: Mapping[str, Sequence[Run]]) -> None:
     """Refuse a run given twice: it would agree with itself."""
-    for earlier, name in given_twice(runs_by_model):
+    for earlier, name in find_duplicate_runs(runs_by_model):
         raise SpecError(
             "one run is given twice",
             expected="a separate run for each seed and model",
@@ -252,7 +256,9 @@ def _drop_withdrawn(
 ) -> dict[str, list[Run]]:
     """Drop withdrawn people from every run of every model."""
     all_runs = [run for model_runs in runs_by_model.values() for run in model_runs]
-    remaining_runs = iter(runs_without(all_runs, withdrawn_list, allow_unmatched=allow_unmatched))
+    remaining_runs = iter(
+        remove_withdrawn_from_runs(all_runs, withdrawn_list, allow_unmatched=allow_unmatched)
+    )
     return {
         name: [next(remaining_runs) for _ in model_runs]
         for name, model_runs in runs_by_model.items()
@@ -269,7 +275,7 @@ def _refuse_other_tasks(runs: Sequence[Run]) -> None:
         )
 
 
-def _note_seeds(models: Models) -> list[str]:
+def _note_seeds(models: ModelRuns) -> list[str]:
     n_runs_by_model = {name: len(labels) for name, labels in models.runs.items() if len(labels) > 1}
     single_run_models = [name for name, labels in models.runs.items() if len(labels) == 1]
     if not n_runs_by_model:
@@ -328,9 +334,9 @@ def write_side_by_side(
             nested_columns = [
                 c for c, column_type in table.schema.items() if column_type == pl.List(pl.String)
             ]
-            write_text(stage / f"{name}.csv", csv_text(table.drop(nested_columns)))
+            write_text(stage / f"{name}.csv", to_safe_csv(table.drop(nested_columns)))
         models = list(record["models"])
-        wide_table = wide(tables["values"], models)
+        wide_table = pivot_models(tables["values"], models)
         write_text(stage / "values.tex", latex_table(wide_table, _CAPTION))
         if tables["ranks"].height:
             ranks = tables["ranks"].with_columns(pl.selectors.float().round(4))
@@ -354,7 +360,7 @@ def class_ranks(values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
     """Rank classes by their largest gap under each model; rank 1 is the largest."""
     ranks: pl.DataFrame | None = None
     for name in models:
-        rankings = class_rankings(values, (name, name))
+        rankings = rank_classes(values, (name, name))
         model_ranks = rankings.select(
             *_CLASS_KEY,
             pl.col("rank_a").cast(pl.Int64).alias(f"rank: {name}"),

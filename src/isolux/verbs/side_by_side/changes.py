@@ -17,25 +17,25 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from isolux.disparity.gap_changes import KIND
+from isolux.disparity.gap_changes import GAP_CHANGE
 from isolux.disparity.models import compare_models, compare_runs
-from isolux.disparity.rows import table_of
+from isolux.disparity.rows import stack_rows
 from isolux.groups.estimates import Estimates
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval
 from isolux.stats.multiplicity import holm
 from isolux.stats.statistic import FloatArray
 from isolux.verbs.side_by_side.seeds import (
-    Models,
-    People,
-    columns_of,
-    joined_reach,
+    ModelRuns,
+    SamplingError,
+    average_seeds,
+    combine_half_widths,
+    compute_error_ratios,
+    find_model_columns,
     p_values,
     quantile_t,
-    spread_of,
-    surer,
 )
-from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import Status
 
 _CHANGE_COLUMNS = (
@@ -66,10 +66,10 @@ _GROUP_KEY = ["metric", "label", "threshold", "attribute", "group_a"]
 _GAP_KEY = ["task", "metric", "label", "threshold", "attribute", "kind", "group_a", "group_b"]
 
 
-def changes_of_pairs(
+def compare_pairs(
     estimates: Estimates,
-    models: Models,
-    spec: Comparing,
+    models: ModelRuns,
+    spec: ComparisonSettings,
     references: Mapping[str, str],
     metrics: Sequence[str],
 ) -> pl.DataFrame:
@@ -105,7 +105,7 @@ def changes_of_pairs(
 def _select_models(estimates: Estimates, labels: tuple[str, str]) -> Estimates:
     """Select the estimates of two models."""
     positions = [j for j, measure in enumerate(estimates.measures) if measure.model in labels]
-    effective_sizes, interval = estimates.worth, estimates.interval
+    effective_sizes, interval = estimates.n_effective, estimates.interval
     array_fields = (
         "value",
         "replicates",
@@ -121,20 +121,24 @@ def _select_models(estimates: Estimates, labels: tuple[str, str]) -> Estimates:
         measures=tuple(estimates.measures[j] for j in positions),
         **{name: getattr(estimates, name)[:, positions] for name in array_fields},
         interval=Interval(interval.low[:, positions], interval.high[:, positions]),
-        worth=None
+        n_effective=None
         if effective_sizes is None
         else replace(
             effective_sizes,
-            units=effective_sizes.units[:, positions],
-            clusters=effective_sizes.clusters[:, positions],
+            n_units=effective_sizes.n_units[:, positions],
+            n_clusters=effective_sizes.n_clusters[:, positions],
         ),
-        others={k: estimates.others[j] for k, j in enumerate(positions) if j in estimates.others},
+        complements={
+            k: estimates.complements[j]
+            for k, j in enumerate(positions)
+            if j in estimates.complements
+        },
     )
 
 
 def _describe_change(alpha: float) -> pl.Expr:
     """Describe each change: by the adjusted p, or for gaps of several seeds by the interval."""
-    is_gap, is_increase = pl.col("kind") == KIND, pl.col("value") > 0
+    is_gap, is_increase = pl.col("kind") == GAP_CHANGE, pl.col("value") > 0
     excludes_zero = (pl.col("low") > 0) | (pl.col("high") < 0)
     is_shown = pl.when(is_gap & pl.col("family").is_null()).then(excludes_zero)
     return (
@@ -150,9 +154,9 @@ def _describe_change(alpha: float) -> pl.Expr:
 
 def _compare_runs(
     estimates: Estimates,
-    models: Models,
+    models: ModelRuns,
     pair: tuple[str, str],
-    spec: Comparing,
+    spec: ComparisonSettings,
     references: Mapping[str, str],
 ) -> pl.DataFrame:
     """Compare each run of one model with each run of the other, without tests."""
@@ -169,23 +173,29 @@ def _compare_runs(
         np.arange(len(runs)), [sum(map(len, rows_of_pair)) for rows_of_pair in run_rows]
     )
     names = pl.DataFrame(runs, schema=["first", "second"], orient="row")
-    return table_of([rows for rows_of_pair in run_rows for rows in rows_of_pair]).hstack(
+    return stack_rows([rows for rows_of_pair in run_rows for rows in rows_of_pair]).hstack(
         names[pair_index]
     )
 
 
 def _compare_means(
-    estimates: Estimates, models: Models, pair: tuple[str, str], spec: Comparing, runs: pl.DataFrame
+    estimates: Estimates,
+    models: ModelRuns,
+    pair: tuple[str, str],
+    spec: ComparisonSettings,
+    runs: pl.DataFrame,
 ) -> pl.DataFrame:
     """Difference of two models' means over their runs, for everyone and every group."""
     frames = []
     half_widths = _average_half_widths(runs)
-    for (metric, label, threshold), columns_by_model in columns_of(estimates, models).items():
+    for (metric, label, threshold), columns_by_model in find_model_columns(
+        estimates, models
+    ).items():
         a, b = columns_by_model[pair[0]], columns_by_model[pair[1]]
-        average_a, average_b = spread_of(estimates, a), spread_of(estimates, b)
+        average_a, average_b = average_seeds(estimates, a), average_seeds(estimates, b)
         columns = np.concatenate([a, b])
-        is_usable = estimates.judged()[:, columns].all(axis=1)
-        difference = average_b.value - average_a.value
+        is_usable = estimates.is_comparable()[:, columns].all(axis=1)
+        difference = average_b.estimates - average_a.estimates
         group_rows = pl.DataFrame(
             {
                 "metric": [metric] * len(difference),
@@ -204,7 +214,7 @@ def _compare_means(
         run_differences = [
             second - first for first in run_replicates[0] for second in run_replicates[1]
         ]
-        error_ratios = surer(
+        error_ratios = compute_error_ratios(
             estimates,
             average_b.replicates - average_a.replicates,
             run_differences,
@@ -222,7 +232,10 @@ def _compare_means(
                 (half_width_below.shared, half_width_above.shared),
             )
         ]
-        seed_variances = [(average_a.between, average_a.runs), (average_b.between, average_b.runs)]
+        seed_variances = [
+            (average_a.seed_variance, average_a.n_runs),
+            (average_b.seed_variance, average_b.n_runs),
+        ]
         frames.append(
             group_rows.with_columns(
                 model_a=pl.lit(pair[0]),
@@ -230,11 +243,11 @@ def _compare_means(
                 task=pl.lit(estimates.measures[int(a[0])].task),
                 kind=pl.lit("model_difference"),
                 value=difference,
-                low=difference - joined_reach(half_width_below, seed_variances, spec.level),
-                high=difference + joined_reach(half_width_above, seed_variances, spec.level),
+                low=difference - combine_half_widths(half_width_below, seed_variances, spec.level),
+                high=difference + combine_half_widths(half_width_above, seed_variances, spec.level),
                 method=pl.lit("paired over people, Cochran over runs"),
                 p_value=p_values(
-                    difference, People(*half_widths_to_zero), seed_variances, spec.level
+                    difference, SamplingError(*half_widths_to_zero), seed_variances, spec.level
                 ),
                 n_units_a=estimates.n_units[:, a[0]],
                 n_clusters_a=estimates.n_clusters[:, a[0]],
@@ -246,8 +259,10 @@ def _compare_means(
     return _complete_columns(rows.with_columns(p_adjusted=p_adjusted))
 
 
-def _scale_half_widths(single_run_width: FloatArray, error_ratios: People) -> People:
-    return People(single_run_width * error_ratios.mean, single_run_width * error_ratios.shared)
+def _scale_half_widths(single_run_width: FloatArray, error_ratios: SamplingError) -> SamplingError:
+    return SamplingError(
+        single_run_width * error_ratios.mean, single_run_width * error_ratios.shared
+    )
 
 
 def _average_half_widths(runs: pl.DataFrame) -> pl.DataFrame:
@@ -272,11 +287,14 @@ def _boundary_status(estimates: Estimates, columns: IntArray) -> list[str]:
 
 
 def _compare_gaps(
-    models: Models, pair: tuple[str, str], spec: Comparing, run_comparisons: pl.DataFrame
+    models: ModelRuns,
+    pair: tuple[str, str],
+    spec: ComparisonSettings,
+    run_comparisons: pl.DataFrame,
 ) -> pl.DataFrame:
     """Change of gaps over all pairs of runs, the interval wider by what differs between seeds."""
     runs = [models.runs[name] for name in pair]
-    gap_rows = run_comparisons.filter(pl.col("kind") == KIND)
+    gap_rows = run_comparisons.filter(pl.col("kind") == GAP_CHANGE)
     mean_gaps = gap_rows.group_by(_GAP_KEY, maintain_order=True).agg(
         pl.col("value").mean(),
         pl.col("low").mean(),

@@ -16,8 +16,8 @@ import polars as pl
 from isolux.io.frames import read_table, refuse_unless_file
 from isolux.io.ids import IdFrom
 from isolux.io.settings_files import read_mapping, refuse_repeated_keys
-from isolux.verbs._in_memory import as_scores
-from isolux.verbs.compare.joining import judged_units, one_model, same_people
+from isolux.verbs._in_memory import to_scores
+from isolux.verbs.compare.joining import list_scored_units, match_people, single_model_name
 from isolux.verbs.compare.notes import shared_sample
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
@@ -101,7 +101,7 @@ def _parse_size(name: str, key: str, entry: Any, source: str) -> float:
     return number
 
 
-def described_models(
+def build_model_table(
     descriptions: Mapping[str, Mapping[str, Any]], values: pl.DataFrame, runs: Mapping[str, int]
 ) -> pl.DataFrame:
     """Build the table of each model's training and its first metric."""
@@ -168,7 +168,7 @@ def _build_model_row(
 _SCORE_KEY = ["metric", "label", "threshold", "unit_id"]
 
 
-def stacked(
+def stack_runs(
     runs: Sequence[Run],
     labels: Sequence[str],
     spec: AuditSpec,
@@ -177,12 +177,12 @@ def stacked(
 ) -> tuple[Scores, tuple[str, ...]]:
     """Stack all runs' scores under their labels, with the first run's ids."""
     for run in runs:
-        one_model(run)
-    first = judged_units(runs[0])
+        single_model_name(run)
+    first = list_scored_units(runs[0])
     id_maps = [pl.DataFrame({"unit_id": first, "as_first": first})]
     notes: list[str] = []
     for run in runs[1:]:
-        matches = same_people(runs[0], run, spec, id_from, max_disagreement)
+        matches = match_people(runs[0], run, spec, id_from, max_disagreement)
         id_maps.append(matches.units)
         notes += matches.notes
     common_ids = id_maps[0]
@@ -296,7 +296,7 @@ def _select_metrics(
 ) -> tuple[TaskInfo, tuple[str, ...]]:
     task = str(runs[0].record["task"])
     is_task = task in registry.names("tasks")
-    task_info = registry.task_info(task) if is_task else as_scores(units).info
+    task_info = registry.task_info(task) if is_task else to_scores(units).info
     metric_names = set.intersection(*(set(run.record.get("metrics") or ()) for run in runs))
     metrics = tuple(m for m in task_info.metrics if m.name in metric_names)
     unpaired = [m.name for m in metrics if m.statistic is not None and m.evidence not in evidence]

@@ -32,14 +32,14 @@ from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import Status
 
-Key = tuple[str, str | None, float | None]
-Between = Sequence[tuple[FloatArray, int]]
+MetricKey = tuple[str, str | None, float | None]
+SeedVariances = Sequence[tuple[FloatArray, int]]
 """Per model: the variance between seeds over the number of runs, and that number."""
 _N_BISECTIONS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Models:
+class ModelRuns:
     """Each model's labels among the stacked scores, one a run."""
 
     runs: Mapping[str, tuple[str, ...]]
@@ -51,21 +51,23 @@ class Models:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class SeedAverage:
     """A mean over runs of every group, ``[g]``, and its variances and degrees of freedom."""
 
-    value: FloatArray
+    estimates: FloatArray
     replicates: FloatArray
-    between: FloatArray
-    runs: int
+    seed_variance: FloatArray
+    n_runs: int
 
 
-def columns_of(estimates: Estimates, models: Models) -> dict[Key, dict[str, IntArray]]:
+def find_model_columns(
+    estimates: Estimates, models: ModelRuns
+) -> dict[MetricKey, dict[str, IntArray]]:
     """Find the measures of each metric, class and threshold, by model."""
     position_by_key = {
         (m.model, m.metric, m.label, m.threshold): j for j, m in enumerate(estimates.measures)
     }
-    columns_by_key: dict[Key, dict[str, IntArray]] = {}
+    columns_by_key: dict[MetricKey, dict[str, IntArray]] = {}
     for m in estimates.measures:
         key = (m.metric, m.label, m.threshold)
         if key in columns_by_key:
@@ -85,13 +87,13 @@ def columns_of(estimates: Estimates, models: Models) -> dict[Key, dict[str, IntA
     return columns_by_key
 
 
-def spread_of(estimates: Estimates, columns: IntArray) -> Spread:
+def average_seeds(estimates: Estimates, columns: IntArray) -> SeedAverage:
     """Average a model's runs, with the variance of that mean between seeds."""
     values = estimates.value[:, columns]
     n = len(columns)
     between = values.var(axis=1, ddof=1) / n if n > 1 else np.zeros(len(values))
     replicates = estimates.replicates[:, columns].mean(axis=1)
-    return Spread(values.mean(axis=1), replicates, between, n)
+    return SeedAverage(values.mean(axis=1), replicates, between, n)
 
 
 def quantile_t(level: float | FloatArray, dof: float | FloatArray) -> FloatArray:
@@ -104,27 +106,27 @@ def quantile_t(level: float | FloatArray, dof: float | FloatArray) -> FloatArray
 
 
 @dataclass(frozen=True, slots=True)
-class People:
+class SamplingError:
     """Half-widths from sampling people, at a level: of the mean over runs, and the shared part."""
 
     mean: FloatArray
     shared: FloatArray
 
 
-def surer(
+def compute_error_ratios(
     estimates: Estimates,
     mean: FloatArray,
     single_runs: Sequence[FloatArray],
     runs_by_model: Sequence[Sequence[FloatArray]],
     column: int,
-) -> People:
+) -> SamplingError:
     """Compute the standard error of a mean over runs, and of its shared part, over one run's.
 
     Shapes: ``mean`` [g, r], ``single_runs`` [g, r], ``runs_by_model`` [g, r].
     """
 
     def variance(replicates: FloatArray) -> FloatArray:
-        error = standard_error(replicates, estimates.n_clusters[:, column], estimates.design)
+        error = standard_error(replicates, estimates.n_clusters[:, column], estimates.cluster_sums)
         return np.asarray(error**2)
 
     run_variance = np.mean([variance(run_replicates) for run_replicates in single_runs], axis=0)
@@ -139,10 +141,12 @@ def surer(
             np.where(run_variance > 0, np.sqrt(np.clip(v / run_variance, 0.0, 1.0)), 1.0)
             for v in (mean_variance, shared)
         ]
-    return People(np.asarray(ratios[0]), np.minimum(ratios[1], ratios[0]))
+    return SamplingError(np.asarray(ratios[0]), np.minimum(ratios[1], ratios[0]))
 
 
-def joined_reach(sampling_error: People, between: Between, level: float) -> FloatArray:
+def combine_half_widths(
+    sampling_error: SamplingError, between: SeedVariances, level: float
+) -> FloatArray:
     """Combine the half-widths of sampling people and of seeds (Cochran), ``[g]``."""
     z = quantile_t(level, 0.0)
     return _cochran_half_width(
@@ -151,7 +155,7 @@ def joined_reach(sampling_error: People, between: Between, level: float) -> Floa
 
 
 def _cochran_half_width(
-    mean: FloatArray, shared: FloatArray, between: Between, level: float | FloatArray
+    mean: FloatArray, shared: FloatArray, between: SeedVariances, level: float | FloatArray
 ) -> FloatArray:
     z = quantile_t(level, 0.0)
     total = shared + np.sum([v for v, _ in between], axis=0)
@@ -165,7 +169,7 @@ def _cochran_half_width(
 
 
 def p_values(
-    differences: FloatArray, sampling_error: People, between: Between, level: float
+    differences: FloatArray, sampling_error: SamplingError, between: SeedVariances, level: float
 ) -> FloatArray:
     """Invert the interval: the level at which it would reach 0, by bisection, ``[g]``."""
     mean, shared = (
@@ -183,10 +187,10 @@ def p_values(
     return np.asarray(np.where(np.isnan(mean), np.nan, p_value))
 
 
-def values_of_models(estimates: Estimates, models: Models, level: float) -> pl.DataFrame:
+def build_model_values(estimates: Estimates, models: ModelRuns, level: float) -> pl.DataFrame:
     """Build each model's value of every group: the table ``values`` of ``SideBySide``."""
     frames = []
-    for columns_by_model in columns_of(estimates, models).values():
+    for columns_by_model in find_model_columns(estimates, models).values():
         for name, columns in columns_by_model.items():
             frames.append(_build_model_values(estimates, name, columns, level))
     return pl.concat(frames)
@@ -196,13 +200,13 @@ def _build_model_values(
     estimates: Estimates, name: str, columns: IntArray, level: float
 ) -> pl.DataFrame:
     j = int(columns[0])
-    measure, average = estimates.measures[j], spread_of(estimates, columns)
+    measure, average = estimates.measures[j], average_seeds(estimates, columns)
     low, high = estimates.interval.low[:, j], estimates.interval.high[:, j]
     method = estimates.method[:, j].astype(object)
-    seed_sd = np.full(len(average.value), np.nan)
-    if average.runs > 1:
+    seed_sd = np.full(len(average.estimates), np.nan)
+    if average.n_runs > 1:
         low, high = _combine_interval(estimates, average, columns, measure, level)
-        seed_sd = np.sqrt(average.between * average.runs)
+        seed_sd = np.sqrt(average.seed_variance * average.n_runs)
         method[:] = "mean of runs, Cochran"
     is_comparable, has_few_clusters = _flag_usable(estimates, columns)
     cells = {
@@ -216,11 +220,11 @@ def _build_model_values(
         "values": pl.Series([list(g.values) for g in estimates.groups], dtype=pl.List(pl.String)),
         "n_units": estimates.n_units[:, j],
         "n_clusters": estimates.n_clusters[:, j],
-        "value": np.where(is_comparable | has_few_clusters, average.value, np.nan),
+        "value": np.where(is_comparable | has_few_clusters, average.estimates, np.nan),
         "low": np.where(is_comparable, low, np.nan),
         "high": np.where(is_comparable, high, np.nan),
         "method": pl.Series(method.tolist(), dtype=pl.String),
-        "runs": average.runs,
+        "runs": average.n_runs,
         "seed_sd": np.where(is_comparable, seed_sd, np.nan),
         "status": _first_status(estimates, columns),
         "reason": pl.Series(_first_reason(estimates, columns), dtype=pl.String),
@@ -230,28 +234,34 @@ def _build_model_values(
 
 
 def _combine_interval(
-    estimates: Estimates, average: Spread, columns: IntArray, measure: Measure, level: float
+    estimates: Estimates, average: SeedAverage, columns: IntArray, measure: Measure, level: float
 ) -> tuple[FloatArray, FloatArray]:
     run_replicates = [estimates.replicates[:, j] for j in columns]
-    error_ratios = surer(
+    error_ratios = compute_error_ratios(
         estimates, average.replicates, run_replicates, [run_replicates], int(columns[0])
     )
     half_widths = []
     for bound in (estimates.interval.low, estimates.interval.high):
-        run_bound = average.value + (bound[:, columns] - estimates.value[:, columns]).mean(axis=1)
-        half_width = _shrink_half_width(
-            average.value, run_bound, error_ratios.mean, fraction=measure.fraction
+        run_bound = average.estimates + (bound[:, columns] - estimates.value[:, columns]).mean(
+            axis=1
         )
-        sampling_error = People(half_width, half_width * shared_part(error_ratios))
-        half_widths.append(joined_reach(sampling_error, [(average.between, average.runs)], level))
+        half_width = _shrink_half_width(
+            average.estimates, run_bound, error_ratios.mean, fraction=measure.is_fraction
+        )
+        sampling_error = SamplingError(
+            half_width, half_width * compute_shared_fraction(error_ratios)
+        )
+        half_widths.append(
+            combine_half_widths(sampling_error, [(average.seed_variance, average.n_runs)], level)
+        )
     floor = -np.inf if measure.info.low is None else measure.info.low
     ceiling = np.inf if measure.info.high is None else measure.info.high
-    return np.maximum(average.value - half_widths[0], floor), np.minimum(
-        average.value + half_widths[1], ceiling
+    return np.maximum(average.estimates - half_widths[0], floor), np.minimum(
+        average.estimates + half_widths[1], ceiling
     )
 
 
-def shared_part(error_ratios: People) -> FloatArray:
+def compute_shared_fraction(error_ratios: SamplingError) -> FloatArray:
     """Return the shared part of the half-width of a mean over runs, as a fraction."""
     return np.divide(
         error_ratios.shared,
@@ -281,7 +291,7 @@ def _shrink_half_width(
 def _flag_usable(
     estimates: Estimates, columns: IntArray
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    is_comparable = np.asarray(estimates.judged()[:, columns].all(axis=1))
+    is_comparable = np.asarray(estimates.is_comparable()[:, columns].all(axis=1))
     status = estimates.status[:, columns].astype(str)
     has_few_clusters = np.asarray((status == Status.INSUFFICIENT_CLUSTERS.value).any(axis=1))
     return is_comparable, has_few_clusters & ~is_comparable

@@ -18,36 +18,36 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.atomic import write_text
-from isolux.io.csv_text import csv_text
-from isolux.models.fairface import FILE, SIDE, Heads
+from isolux.io.csv_text import to_safe_csv
+from isolux.models.fairface import FILE, INPUT_SIZE_PX, Heads
 from isolux.training import (
     CHECKPOINT,
     Epoch,
-    Faces,
+    FaceTrainingSet,
     Schedule,
-    begun,
-    draws_of_cell,
-    network_of,
-    prepared,
+    build_network,
+    build_preparation,
+    draws_per_cell,
+    read_matching_checkpoint,
     train_faces,
 )
 from isolux.verbs._for_training import (
-    facts_of,
-    facts_of_training,
-    held_for_training,
-    parted_rows,
-    pictures_of,
+    build_epoch_notes,
+    build_image_notes,
+    check_training_dir,
+    describe_dataset,
+    describe_training,
+    list_unreadable,
+    load_training_people,
     refuse_one_class,
     refuse_settings,
     remove_files,
-    say_epoch,
-    told_of_epochs,
-    told_of_pictures,
-    training_folder,
-    unreadable,
+    report_epoch,
+    select_training_images,
+    split_rows,
     write_record,
 )
-from isolux.verbs.train_fairface.rows import Rows, rows_of
+from isolux.verbs.train_fairface.rows import TrainingRows, select_training_rows
 from isolux.vocabulary import progress, registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.notes import Caution
@@ -65,7 +65,7 @@ _NO_PERFORMANCE_NOTE = (
 
 
 @dataclass(frozen=True, slots=True)
-class TrainedFaces:
+class FaceTrainingResult:
     """A trained network.
 
     Parameters
@@ -76,7 +76,7 @@ class TrainedFaces:
     classes : mapping of str to tuple of str
         Of each head.
     history : tuple of Epoch
-    kept : int
+    selected_epoch : int
         The epoch whose weights these are.
     counts : polars.DataFrame
         ``attribute, value, before, after``: faces learnt from, and drawn in each epoch.
@@ -87,7 +87,7 @@ class TrainedFaces:
     folder: Path
     classes: dict[str, tuple[str, ...]]
     history: tuple[Epoch, ...]
-    kept: int
+    selected_epoch: int
     counts: pl.DataFrame
     notes: tuple[str, ...]
 
@@ -105,7 +105,7 @@ def train_fairface(
     patience: int = 3,
     batch: int = 64,
     learning_rate: float = 1e-4,
-    side: int = SIDE,
+    side: int = INPUT_SIZE_PX,
     flip: bool = False,
     weights: str | None = None,
     seed: int = 0,
@@ -119,7 +119,7 @@ def train_fairface(
     id: str | None = None,  # noqa: A002  (the flag is called --id)
     data_option: Sequence[str] = (),
     overwrite: bool = False,
-) -> TrainedFaces:
+) -> FaceTrainingResult:
     r"""Train FairFace's network (section 4.2); the same call goes on where it was stopped.
 
     Parameters
@@ -179,7 +179,7 @@ def train_fairface(
 
     Returns
     -------
-    TrainedFaces
+    FaceTrainingResult
 
     Raises
     ------
@@ -207,7 +207,7 @@ def train_fairface(
         ("held_out", held_out, 0.0 < held_out <= 0.5, "above 0, at most 0.5"),
         ("rows", rows, rows is None or rows >= 2, "2 or more"),
     )
-    folder = training_folder(out, _RECORD_FILE, overwrite=overwrite)
+    folder = check_training_dir(out, _RECORD_FILE, overwrite=overwrite)
     dataset = _load_faces(
         data,
         cluster=cluster,
@@ -218,13 +218,13 @@ def train_fairface(
         data_option=data_option,
         images=None if images is None else str(images),
     )
-    people = rows_of(dataset, target, balance)
-    network = network_of(Heads(people.classes, side), seed=seed, weights=weights, device=device)
+    people = select_training_rows(dataset, target, balance)
+    network = build_network(Heads(people.classes, side), seed=seed, weights=weights, device=device)
     training_record = {
         "network": "ResNet-34",
         "heads": {k: list(v) for k, v in people.classes.items()},
         "labels": people.digest(),
-        "first weights": network.start,
+        "first weights": network.initial_weights,
         "recipe": {
             "learning_rate": learning_rate,
             "batch": batch,
@@ -237,18 +237,22 @@ def train_fairface(
             "picture_of": picture_of,
         },
     }
-    checkpoint = None if overwrite else begun(folder, training_record)
+    checkpoint = None if overwrite else read_matching_checkpoint(folder, training_record)
     ids = people.frame["instance_id"]
-    training_images = pictures_of(dataset, ids, picture_of, prepared(side), threads)
-    scan = training_images.look()
-    notes = (*dataset.notes, *people.notes, *told_of_pictures(ids, scan, dataset.name))
-    train, held_out_rows = parted_rows(people.frame, scan, held_out, seed, rows)
+    training_images = select_training_images(
+        dataset, ids, picture_of, build_preparation(side), threads
+    )
+    scan = training_images.scan()
+    notes = (*dataset.notes, *people.notes, *build_image_notes(ids, scan, dataset.name))
+    train, held_out_rows = split_rows(people.frame, scan, held_out, seed, rows)
     for name in people.classes:
         refuse_one_class(people.frame[name].gather(train), name)
-    faces = Faces(training_images, scan, people.labels(), train, held_out_rows, people.cells())
-    counts = class_counts(people, train)
-    notes = (*notes, *told_of_counts(people, counts))
-    say_counts(counts, len(train), len(held_out_rows), balanced=bool(balance))
+    faces = FaceTrainingSet(
+        training_images, scan, people.labels(), train, held_out_rows, people.cells()
+    )
+    counts = count_classes(people, train)
+    notes = (*notes, *build_count_notes(people, counts))
+    report_counts(counts, len(train), len(held_out_rows), balanced=bool(balance))
     if overwrite:
         remove_files(folder, (CHECKPOINT, FILE, _RECORD_FILE, _CLASS_COUNTS_FILE))
     state = train_faces(
@@ -256,25 +260,27 @@ def train_fairface(
         faces,
         schedule,
         folder=folder,
-        about=training_record,
-        before=checkpoint,
-        tell=lambda epoch: say_epoch(epoch, epochs),
+        training_record=training_record,
+        checkpoint=checkpoint,
+        report=lambda epoch: report_epoch(epoch, epochs),
     )
     notes = (
         *notes,
-        *told_of_epochs(state, faces.labels, held_out_rows),
+        *build_epoch_notes(state, faces.labels, held_out_rows),
         _NO_PERFORMANCE_NOTE,
         _PURPOSE_NOTE,
     )
     record = training_record | {
-        **facts_of(dataset),
-        **facts_of_training(state, schedule, (train, held_out_rows)),
-        "unreadable": unreadable(ids, scan),
+        **describe_dataset(dataset),
+        **describe_training(state, schedule, (train, held_out_rows)),
+        "unreadable": list_unreadable(ids, scan),
         "notes": list(map(str, notes)),
     }
-    write_text(folder / _CLASS_COUNTS_FILE, csv_text(counts))
+    write_text(folder / _CLASS_COUNTS_FILE, to_safe_csv(counts))
     write_record(folder / _RECORD_FILE, record)
-    return TrainedFaces(folder, people.classes, state.history, state.kept(), counts, notes)
+    return FaceTrainingResult(
+        folder, people.classes, state.history, state.selected_epoch(), counts, notes
+    )
 
 
 def _load_faces(source: Dataset | str | Path, **settings: Any) -> Dataset:
@@ -283,7 +289,7 @@ def _load_faces(source: Dataset | str | Path, **settings: Any) -> Dataset:
         name, colon, _ = str(source).partition(":")
         has_loader_name = bool(colon) and name in registry.names("datasets")
         source = str(source) if has_loader_name else f"fairface:{source}"
-    return held_for_training(source, **settings)
+    return load_training_people(source, **settings)
 
 
 # Training faces of each class, before and after balancing.
@@ -294,7 +300,7 @@ _MAX_LISTED = 6
 _COUNT_SCHEMA = {"attribute": pl.String, "value": pl.String, "before": pl.Int64, "after": pl.Int64}
 
 
-def class_counts(training_rows: Rows, train: npt.NDArray[np.int64]) -> pl.DataFrame:
+def count_classes(training_rows: TrainingRows, train: npt.NDArray[np.int64]) -> pl.DataFrame:
     """Count the training faces of each class, before and after balancing.
 
     Shapes: ``train`` [k].
@@ -338,12 +344,12 @@ def _count_attribute(frame: pl.DataFrame, name: str, classes: tuple[str, ...]) -
     return filled_counts.select(*_COUNT_SCHEMA)
 
 
-def _draws_per_cell(training_rows: Rows, train: npt.NDArray[np.int64]) -> int:
+def _draws_per_cell(training_rows: TrainingRows, train: npt.NDArray[np.int64]) -> int:
     cells = training_rows.cells()
-    return 0 if cells is None else draws_of_cell(cells[train])
+    return 0 if cells is None else draws_per_cell(cells[train])
 
 
-def told_of_counts(training_rows: Rows, counts: pl.DataFrame) -> tuple[str, ...]:
+def build_count_notes(training_rows: TrainingRows, counts: pl.DataFrame) -> tuple[str, ...]:
     """Caution on rare classes, and on faces that balancing repeats often."""
     notes: list[str] = []
     rare_rows = counts.filter(
@@ -366,7 +372,7 @@ def told_of_counts(training_rows: Rows, counts: pl.DataFrame) -> tuple[str, ...]
     return tuple(notes)
 
 
-def _build_balance_notes(cells: pl.DataFrame, training_rows: Rows) -> list[str]:
+def _build_balance_notes(cells: pl.DataFrame, training_rows: TrainingRows) -> list[str]:
     present = cells.filter(pl.col("before") > 0)
     n_possible = 1
     for name in training_rows.balance:
@@ -408,9 +414,11 @@ def _format_examples(examples: list[str]) -> str:
 # Progress messages before a network is trained.
 
 
-def say_counts(counts: pl.DataFrame, n_training: int, n_held_out: int, *, balanced: bool) -> None:
+def report_counts(
+    counts: pl.DataFrame, n_training: int, n_held_out: int, *, balanced: bool
+) -> None:
     """Report the training faces of each class, before and after balancing."""
-    progress.say(f"{n_training:,} faces are learnt from, {n_held_out:,} are held out.")
+    progress.report_line(f"{n_training:,} faces are learnt from, {n_held_out:,} are held out.")
     single_attributes = counts.filter(~pl.col("attribute").str.contains("*", literal=True))
     for (attribute,), attribute_counts in single_attributes.group_by(
         ["attribute"], maintain_order=True
@@ -419,6 +427,6 @@ def say_counts(counts: pl.DataFrame, n_training: int, n_held_out: int, *, balanc
             f"{row['value']} {row['before']:,}" + (f" → {row['after']:,}" if balanced else "")
             for row in attribute_counts.iter_rows(named=True)
         )
-        progress.say(f"{attribute}: {text}")
+        progress.report_line(f"{attribute}: {text}")
     if balanced:
-        progress.say("(before → after: faces, and how often an epoch draws one of them)")
+        progress.report_line("(before → after: faces, and how often an epoch draws one of them)")

@@ -11,8 +11,13 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.models.fairface import FAIRFACE_HEADS
-from isolux.training import clusters_of, labels_of
-from isolux.verbs._for_training import class_numbers, digest_of, refuse_one_class, refuse_own_values
+from isolux.training import list_clusters, list_labels
+from isolux.verbs._for_training import (
+    encode_classes,
+    hash_rows,
+    refuse_one_class,
+    refuse_unique_values,
+)
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 
@@ -20,7 +25,7 @@ _AGE_STARTS = (3, 10, 20, 30, 40, 50, 60, 70)  # years with which FairFace's ran
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TrainingRows:
     """People to learn from.
 
     Parameters
@@ -43,14 +48,14 @@ class Rows:
     def labels(self) -> npt.NDArray[np.int64]:
         """Return the classes' numbers: ``[n, heads]``."""
         encoded_heads = [
-            class_numbers(self.frame[name], class_names)
+            encode_classes(self.frame[name], class_names)
             for name, class_names in self.classes.items()
         ]
         return np.column_stack(encoded_heads)
 
     def digest(self) -> str:
         """Hash the training rows with their labels, in order."""
-        return digest_of([self.frame.columns, self.frame.rows(), self.classes])
+        return hash_rows([self.frame.columns, self.frame.rows(), self.classes])
 
     def cells(self) -> npt.NDArray[np.int64] | None:
         """Return the number of each row's cell in the balance; None: it is not balanced."""
@@ -60,15 +65,17 @@ class Rows:
         return cell.cast(pl.Int64).to_numpy()
 
 
-def rows_of(dataset: Dataset, target: Sequence[str], balance: Sequence[str]) -> Rows:
+def select_training_rows(
+    dataset: Dataset, target: Sequence[str], balance: Sequence[str]
+) -> TrainingRows:
     """Select the training rows with their classes."""
     targets, balance = (
         _split_names(target, dataset) or _default_targets(dataset),
         _split_names(balance, dataset),
     )
-    frame = clusters_of(dataset)
+    frame = list_clusters(dataset)
     for name in dict.fromkeys((*targets, *balance)):
-        labels = labels_of(dataset, name).rename({"label": name})
+        labels = list_labels(dataset, name).rename({"label": name})
         frame = frame.join(labels, on="instance_id", how="left", maintain_order="left")
     classes: dict[str, tuple[str, ...]] = {}
     for name in targets:
@@ -87,7 +94,7 @@ def rows_of(dataset: Dataset, target: Sequence[str], balance: Sequence[str]) -> 
     if n_excluded:
         text = f"{n_excluded:,} of {frame.height:,} have no value of what is learnt or balanced"
         notes.insert(0, f"{text}, or several, and take no part.")
-    return Rows(complete_rows, classes, balance, tuple(notes))
+    return TrainingRows(complete_rows, classes, balance, tuple(notes))
 
 
 def _split_names(names: Sequence[str], dataset: Dataset) -> tuple[str, ...]:
@@ -129,7 +136,7 @@ def _order_classes(name: str, column: pl.Series, source: str) -> tuple[pl.Series
         else tuple(values.to_list())
     )
     if classes != fairface_classes:
-        refuse_own_values(name, column, source)
+        refuse_unique_values(name, column, source)
     return column, classes
 
 

@@ -19,37 +19,37 @@ from isolux.training import (
     FINETUNED,
     Epoch,
     Schedule,
-    begun,
+    add_head,
     finetune,
-    refuse_changed,
-    tunable,
+    read_matching_checkpoint,
+    refuse_changed_images,
 )
 from isolux.verbs._for_training import (
-    class_numbers,
-    digest_of,
-    facts_of,
-    facts_of_training,
-    held_for_training,
-    labelled_rows,
-    parted_rows,
-    pictures_of,
-    rare_classes,
+    build_epoch_notes,
+    build_image_notes,
+    caution_on_rare_classes,
+    caution_on_unknown_labels,
+    check_training_dir,
+    describe_dataset,
+    describe_training,
+    encode_classes,
+    hash_rows,
+    load_training_people,
     refuse_one_class,
     refuse_settings,
     remove_files,
-    say_epoch,
-    told_of_epochs,
-    told_of_pictures,
-    training_folder,
-    unknown_labels,
+    report_epoch,
+    select_labelled_rows,
+    select_training_images,
+    split_rows,
     write_record,
 )
 from isolux.verbs.train_finetune.applied import (
-    Showing,
-    label_others,
-    labelled_in,
-    others_of,
-    without_labels,
+    LabelPredictionSettings,
+    load_other_datasets,
+    predict_labels,
+    read_labelled_files,
+    remove_labels,
 )
 from isolux.vocabulary.containers import Dataset
 
@@ -61,7 +61,7 @@ _NO_PERFORMANCE_NOTE = (
 
 
 @dataclass(frozen=True, slots=True)
-class FineTuned:
+class FineTuningResult:
     """A fine-tuned model.
 
     Parameters
@@ -71,7 +71,7 @@ class FineTuned:
         epochs), ``checkpoint.safetensors`` and the labels.
     classes : tuple of str
     history : tuple of Epoch
-    kept : int
+    selected_epoch : int
         The epoch whose weights these are.
     labels : tuple of Path
         One file for each of ``apply``.
@@ -82,7 +82,7 @@ class FineTuned:
     folder: Path
     classes: tuple[str, ...]
     history: tuple[Epoch, ...]
-    kept: int
+    selected_epoch: int
     labels: tuple[Path, ...]
     notes: tuple[str, ...]
 
@@ -113,7 +113,7 @@ def train_finetune(
     id: str | None = None,  # noqa: A002  (the flag is called --id)
     data_option: Sequence[str] = (),
     overwrite: bool = False,
-) -> FineTuned:
+) -> FineTuningResult:
     r"""Fine-tune an extractor on labelled pictures (Fairness Indicators, appendix B.3).
 
     Parameters
@@ -171,7 +171,7 @@ def train_finetune(
 
     Returns
     -------
-    FineTuned
+    FineTuningResult
 
     Raises
     ------
@@ -192,8 +192,8 @@ def train_finetune(
         ("held_out", held_out, 0.0 < held_out <= 0.5, "above 0, at most 0.5"),
         ("top", top, top >= 1, "1 or more"),
     )
-    folder = training_folder(out, _RECORD_FILE, overwrite=overwrite)
-    dataset = held_for_training(
+    folder = check_training_dir(out, _RECORD_FILE, overwrite=overwrite)
+    dataset = load_training_people(
         data,
         cluster=cluster,
         only=only,
@@ -203,17 +203,17 @@ def train_finetune(
         data_option=data_option,
         images=images,
     )
-    other_datasets = others_of(apply, id, images, withdrawn)
-    rows, label_notes = labelled_rows(dataset, target)
+    other_datasets = load_other_datasets(apply, id, images, withdrawn)
+    rows, label_notes = select_labelled_rows(dataset, target)
     classes = tuple(rows["label"].unique().sort().to_list())
     refuse_one_class(classes, target or "classes", dataset.name)
     options = _request_embeddings(model, model_option)
     base_model = open_model(model, options)
-    extractor = tunable(base_model, len(classes), device)
+    extractor = add_head(base_model, len(classes), device)
     training_record = {
         "network": f"{base_model.name}, {base_model.key}",
         "classes": list(classes),
-        "labels": digest_of(rows.rows()),
+        "labels": hash_rows(rows.rows()),
         "recipe": {
             "learning_rate": learning_rate,
             "batch": batch,
@@ -222,30 +222,34 @@ def train_finetune(
             "picture_of": picture_of,
         },
     }
-    checkpoint = None if overwrite else begun(folder, training_record)
+    checkpoint = None if overwrite else read_matching_checkpoint(folder, training_record)
     ids = rows["instance_id"]
-    training_images = pictures_of(dataset, ids, picture_of, extractor.prepare, threads)
+    training_images = select_training_images(dataset, ids, picture_of, extractor.prepare, threads)
     for (
         _,
         other_dataset,
     ) in other_datasets:  # no folder, several people in a picture: before hours of training
-        pictures_of(
+        select_training_images(
             other_dataset,
             other_dataset.instances["instance_id"],
             picture_of,
             extractor.prepare,
             threads,
         )
-    scan = training_images.look()
-    notes: tuple[str, ...] = (*dataset.notes, *label_notes, *unknown_labels(rows["label"]))
-    notes = (*notes, *told_of_pictures(ids, scan, dataset.name))
+    scan = training_images.scan()
+    notes: tuple[str, ...] = (
+        *dataset.notes,
+        *label_notes,
+        *caution_on_unknown_labels(rows["label"]),
+    )
+    notes = (*notes, *build_image_notes(ids, scan, dataset.name))
     if checkpoint is not None:
-        refuse_changed(checkpoint, scan, folder)
-    labels, splits = class_numbers(rows["label"], classes), parted_rows(rows, scan, held_out, seed)
+        refuse_changed_images(checkpoint, scan, folder)
+    labels, splits = encode_classes(rows["label"], classes), split_rows(rows, scan, held_out, seed)
     refuse_one_class(rows["label"].gather(splits[0]), target or "classes")
-    notes = (*notes, *rare_classes(labels[splits[0]], classes))
+    notes = (*notes, *caution_on_rare_classes(labels[splits[0]], classes))
     earlier = _list_earlier_labels(
-        folder, is_same_model=checkpoint is not None and checkpoint.state.over(schedule)
+        folder, is_same_model=checkpoint is not None and checkpoint.state.is_finished(schedule)
     )
     if overwrite:
         remove_files(folder, (CHECKPOINT, FINETUNED, _RECORD_FILE))
@@ -257,38 +261,43 @@ def train_finetune(
         splits,
         schedule,
         folder=folder,
-        about=training_record,
-        before=checkpoint,
-        tell=lambda epoch: say_epoch(epoch, epochs),
+        training_record=training_record,
+        checkpoint=checkpoint,
+        report=lambda epoch: report_epoch(epoch, epochs),
         head=target or "class",
     )
-    notes = (*notes, *told_of_epochs(state, labels[:, None], splits[1]), _NO_PERFORMANCE_NOTE)
+    notes = (*notes, *build_epoch_notes(state, labels[:, None], splits[1]), _NO_PERFORMANCE_NOTE)
     record = training_record | {
-        **facts_of(dataset),
+        **describe_dataset(dataset),
         "model": base_model.spec,
         "model_option": options,
-        **facts_of_training(state, schedule, splits),
+        **describe_training(state, schedule, splits),
         "labelled": earlier,
         "notes": list(map(str, notes)),
     }
     write_record(folder / _RECORD_FILE, record)  # the model is complete, even if labelling fails
-    label_settings = Showing(extractor, picture_of, threads, batch, classes, top)
-    label_results = label_others(label_settings, other_datasets, scan, folder)
+    label_settings = LabelPredictionSettings(extractor, picture_of, threads, batch, classes, top)
+    label_results = predict_labels(label_settings, other_datasets, scan, folder)
     notes = (*notes, *label_results.notes)
     if other_datasets:
-        with_labels = {"labelled": earlier | label_results.of, "notes": list(map(str, notes))}
+        with_labels = {
+            "labelled": earlier | label_results.source_by_file,
+            "notes": list(map(str, notes)),
+        }
         write_record(folder / _RECORD_FILE, record | with_labels)
-    return FineTuned(folder, classes, state.history, state.kept(), label_results.files, notes)
+    return FineTuningResult(
+        folder, classes, state.history, state.selected_epoch(), label_results.files, notes
+    )
 
 
 def _list_earlier_labels(folder: Path, *, is_same_model: bool) -> dict[str, str]:
     """List label files of earlier commands, or remove them if the model changed."""
     if not is_same_model:
-        without_labels(folder, _RECORD_FILE)
+        remove_labels(folder, _RECORD_FILE)
         return {}
     return {
         name: text
-        for name, text in labelled_in(folder, _RECORD_FILE).items()
+        for name, text in read_labelled_files(folder, _RECORD_FILE).items()
         if (folder / name).is_file()
     }
 

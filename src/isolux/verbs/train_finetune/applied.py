@@ -11,20 +11,25 @@ from typing import Any, Literal
 import numpy as np
 
 from isolux.io.atomic import write_text
-from isolux.io.csv_text import csv_text
-from isolux.people.held import held_people
-from isolux.training import Looked, Tuned
-from isolux.verbs._for_training import label_files, label_table, pictures_of, told_of_pictures
+from isolux.io.csv_text import to_safe_csv
+from isolux.people.held import load_people_or_memory
+from isolux.training import ImageScan, TrainableExtractor
+from isolux.verbs._for_training import (
+    build_image_notes,
+    build_label_table,
+    name_label_files,
+    select_training_images,
+)
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.notes import Caution
 
 
 @dataclass(frozen=True, slots=True)
-class Showing:
+class LabelPredictionSettings:
     """How images are given to the model, and how many labels each gets."""
 
-    tuned: Tuned
-    picture_of: Literal["image", "person"]
+    extractor: TrainableExtractor
+    input_unit: Literal["image", "person"]
     threads: int
     batch: int
     classes: tuple[str, ...]
@@ -32,65 +37,67 @@ class Showing:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class LabelFiles:
     """The label files, the input of each, and notes."""
 
     files: tuple[Path, ...] = ()
-    of: dict[str, str] = field(default_factory=dict)
+    source_by_file: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
-def others_of(
+def load_other_datasets(
     apply: Sequence[str], ids: str | None, images: str | None, withdrawn: str | None
 ) -> list[tuple[str, Dataset]]:
     """Load the datasets to label; images are looked for in ``images`` if not found nearby."""
     settings: dict[str, Any] = {"id": ids, "withdrawn": withdrawn, "allow_unmatched": True}
     datasets = []
     for text in apply:
-        dataset = held_people(text, **settings)
+        dataset = load_people_or_memory(text, **settings)
         if dataset.root is None and images is not None:
-            dataset = held_people(text, **settings, images=images)
+            dataset = load_people_or_memory(text, **settings, images=images)
         datasets.append((text, dataset))
     return datasets
 
 
-def label_others(
-    settings: Showing,
+def predict_labels(
+    settings: LabelPredictionSettings,
     other_datasets: Sequence[tuple[str, Dataset]],
-    training_scan: Looked,
+    training_scan: ImageScan,
     folder: Path,
-) -> Written:
+) -> LabelFiles:
     """Label other images; unreadable ones have no row, which an audit reports."""
     stems = [Path(text.partition(":")[2]).stem or dataset.name for text, dataset in other_datasets]
-    label_results = Written()
-    for name, (text, dataset) in zip(label_files(stems), other_datasets, strict=True):
+    label_results = LabelFiles()
+    for name, (text, dataset) in zip(name_label_files(stems), other_datasets, strict=True):
         ids = dataset.instances["instance_id"]
-        images = pictures_of(
-            dataset, ids, settings.picture_of, settings.tuned.prepare, settings.threads
+        images = select_training_images(
+            dataset, ids, settings.input_unit, settings.extractor.prepare, settings.threads
         )
-        scan = images.look()
-        readable_rows = np.flatnonzero(scan.readable())
+        scan = images.scan()
+        readable_rows = np.flatnonzero(scan.is_readable())
         notes = [
-            *told_of_pictures(ids, scan, text, learnt=False),
+            *build_image_notes(ids, scan, text, is_training=False),
             *_caution_on_training_images(text, scan, training_scan),
         ]
-        probabilities = settings.tuned.chances(images, settings.batch, readable_rows)
-        table = label_table(
+        probabilities = settings.extractor.predict_probabilities(
+            images, settings.batch, readable_rows
+        )
+        table = build_label_table(
             probabilities, ids.gather(readable_rows), settings.classes, settings.top
         )
-        file = write_text(folder / name, csv_text(table))
-        label_results = Written(
+        file = write_text(folder / name, to_safe_csv(table))
+        label_results = LabelFiles(
             (*label_results.files, file),
-            label_results.of | {name: text},
+            label_results.source_by_file | {name: text},
             (*label_results.notes, *notes),
         )
     return label_results
 
 
-def _caution_on_training_images(text: str, scan: Looked, training_scan: Looked) -> list[str]:
+def _caution_on_training_images(text: str, scan: ImageScan, training_scan: ImageScan) -> list[str]:
     """Caution where images to be labelled were training images, by their hashes."""
-    is_training_image = scan.readable() & np.isin(
-        scan.marks, training_scan.marks[training_scan.readable()]
+    is_training_image = scan.is_readable() & np.isin(
+        scan.hashes, training_scan.hashes[training_scan.is_readable()]
     )
     if not is_training_image.any():
         return []
@@ -104,7 +111,7 @@ def _caution_on_training_images(text: str, scan: Looked, training_scan: Looked) 
     ]
 
 
-def labelled_in(folder: Path, record: str) -> dict[str, str]:
+def read_labelled_files(folder: Path, record: str) -> dict[str, str]:
     """Read the label files of this training, with their inputs; none of a broken record."""
     try:
         source_by_file = dict(json.loads((folder / record).read_text(encoding="utf-8"))["labelled"])
@@ -117,7 +124,7 @@ def labelled_in(folder: Path, record: str) -> dict[str, str]:
     }
 
 
-def without_labels(folder: Path, record: str) -> None:
+def remove_labels(folder: Path, record: str) -> None:
     """Remove the label files of this training, which are invalid for other weights."""
-    for name in labelled_in(folder, record):
+    for name in read_labelled_files(folder, record):
         (folder / name).unlink(missing_ok=True)

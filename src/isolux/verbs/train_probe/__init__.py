@@ -17,31 +17,31 @@ import numpy as np
 import polars as pl
 
 from isolux.io.atomic import staged_directory
-from isolux.io.csv_text import csv_text
+from isolux.io.csv_text import to_safe_csv
 from isolux.io.hashing import sha256_file
-from isolux.people.held import held_people
-from isolux.people.known_ids import ids_by_name, matched
-from isolux.people.withdrawal import without_withdrawn
-from isolux.people.withdrawn_lists import WithdrawnList, many, read_withdrawn
-from isolux.training import Fit, Probe, Recipe, fit_probe
+from isolux.people.held import load_people_or_memory
+from isolux.people.known_ids import index_ids_by_name, match_ids
+from isolux.people.withdrawal import remove_withdrawn
+from isolux.people.withdrawn_lists import WithdrawnList, format_count, read_withdrawn_list
+from isolux.training import Probe, ProbeFit, ProbeSettings, fit_probe
 from isolux.verbs._for_training import (
-    class_numbers,
-    facts_of,
-    held_for_training,
-    label_files,
-    label_table,
-    labelled_rows,
+    build_label_table,
+    describe_dataset,
+    encode_classes,
+    load_training_people,
+    name_label_files,
     refuse_settings,
+    select_labelled_rows,
     write_record,
 )
 from isolux.verbs.train_probe.features import (
-    feature_file,
-    joined,
-    matrix_of,
-    on_applied,
-    on_learning,
-    on_people,
+    caution_on_applied_features,
+    find_feature_file,
+    join_features,
+    note_missing_features,
+    note_training,
     read_features,
+    to_matrix,
 )
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -50,7 +50,7 @@ _RECORD_FILE, _WEIGHTS_FILE = "probe.json", "probe.npz"
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
+class ProbeResult:
     """A trained probe.
 
     Parameters
@@ -68,7 +68,7 @@ class Trained:
     """
 
     probe: Probe
-    fit: Fit
+    fit: ProbeFit
     folder: Path
     labels: tuple[Path, ...]
     notes: tuple[str, ...]
@@ -94,7 +94,7 @@ def train_probe(
     id: str | None = None,  # noqa: A002  (the flag is called --id)
     data_option: Sequence[str] = (),
     overwrite: bool = False,
-) -> Trained:
+) -> ProbeResult:
     r"""Train a linear layer on features of labelled pictures (Fairness Indicators, appendix B.3).
 
     Parameters
@@ -170,10 +170,10 @@ def train_probe(
     >>> bool((said["label"] == table["light"]).mean() > 0.95), done.probe.classes
     (True, ('day', 'night'))
     """
-    recipe = Recipe(held_out, l2, most_steps, patience, seed)
+    recipe = ProbeSettings(held_out, l2, most_steps, patience, seed)
     is_count = not isinstance(top, bool) and top >= 1
     refuse_settings(("top", top, is_count, "1 or more"))
-    dataset = held_for_training(
+    dataset = load_training_people(
         data,
         cluster=cluster,
         only=only,
@@ -182,15 +182,15 @@ def train_probe(
         id=id,
         data_option=data_option,
     )
-    rows, label_notes = labelled_rows(dataset, target)
+    rows, label_notes = select_labelled_rows(dataset, target)
     vectors, _ = read_features(features)
     labelled = rows
-    x, rows = joined(rows, vectors, str(features))
+    x, rows = join_features(rows, vectors, str(features))
     names = tuple(rows["label"].unique().sort())
-    code = class_numbers(rows["label"], names)
+    code = encode_classes(rows["label"], names)
     clusters = rows["cluster"].rank("dense").cast(pl.Int64).to_numpy()
     fit = fit_probe(x, code, clusters, names, recipe)
-    applied_features, left_out = not_withdrawn(
+    applied_features, left_out = drop_withdrawn_features(
         [
             (frame, Path(path), n_missing)
             for path in apply
@@ -205,21 +205,21 @@ def train_probe(
     other_features = [(path, frame) for frame, path, _ in applied_features]
     _refuse_other_models(vectors, Path(features), other_features)
     notes = (
-        *on_people(labelled, rows),
+        *note_missing_features(labelled, rows),
         *(
             n
             for path in applied_features
-            for n in on_applied(fit.probe, (rows["instance_id"], x), *path)
+            for n in caution_on_applied_features(fit.probe, (rows["instance_id"], x), *path)
         ),
         *left_out,
         *label_notes,
-        *on_learning(fit, rows, code, names),
+        *note_training(fit, rows, code, names),
     )
     record = {
-        **facts_of(dataset),
+        **describe_dataset(dataset),
         "features": {
             "path": str(features),
-            "sha256": sha256_file(feature_file(features)),
+            "sha256": sha256_file(find_feature_file(features)),
             "model": vectors["model"][0],
             "length": x.shape[1],
         },
@@ -229,15 +229,15 @@ def train_probe(
         "trained_on": int((~fit.held_out).sum()),
         "held_out": int(fit.held_out.sum()),
         "clusters": len(np.unique(clusters)),
-        "kept_step": fit.kept,
+        "kept_step": fit.selected_step,
         "losses": fit.losses.round(6).tolist(),
         "notes": list(map(str, notes)),
-        "applied": {str(path): sha256_file(feature_file(path)) for path in apply},
+        "applied": {str(path): sha256_file(find_feature_file(path)) for path in apply},
     }
     folder, written = _write_probe(
         Path(out), fit.probe, record, other_features, top, overwrite=overwrite
     )
-    return Trained(fit.probe, fit, folder, written, notes)
+    return ProbeResult(fit.probe, fit, folder, written, notes)
 
 
 def _refuse_other_models(
@@ -266,12 +266,14 @@ def _write_probe(
     overwrite: bool,
 ) -> tuple[Path, tuple[Path, ...]]:
     stems = [path.stem if path.suffix else path.name for path, _ in other_features]
-    names = label_files(stems)
-    with staged_directory(out, overwrite=overwrite, marks=(_RECORD_FILE,), what="probe") as stage:
+    names = name_label_files(stems)
+    with staged_directory(
+        out, overwrite=overwrite, marks=(_RECORD_FILE,), folder_kind="probe"
+    ) as stage:
         for name, (path, vectors) in zip(names, other_features, strict=True):
-            probabilities = probe(matrix_of(vectors, str(path)))
-            labels = label_table(probabilities, vectors["instance_id"], probe.classes, top)
-            (stage / name).write_text(csv_text(labels))
+            probabilities = probe(to_matrix(vectors, str(path)))
+            labels = build_label_table(probabilities, vectors["instance_id"], probe.classes, top)
+            (stage / name).write_text(to_safe_csv(labels))
         buffer = io.BytesIO()
         np.savez(
             buffer,
@@ -289,23 +291,23 @@ def _write_probe(
 
 # Withdrawn people get no label.
 
-Features = tuple[pl.DataFrame, Path, int]
+FeatureSet = tuple[pl.DataFrame, Path, int]
 """Features, their file, and how many pictures have none."""
 _IMAGE_ID_TYPES = (None, "instance_id", "image_id")  # id columns that a file of features can hold
 
 
-def not_withdrawn(
-    feature_sets: Sequence[Features],
+def drop_withdrawn_features(
+    feature_sets: Sequence[FeatureSet],
     source: Dataset | str | Path,
     withdrawn: str | None,
     **settings: Any,
-) -> tuple[list[Features], list[str]]:
+) -> tuple[list[FeatureSet], list[str]]:
     """Drop features of withdrawn people, by the dataset's ids and the features' own."""
     if withdrawn is None or not feature_sets:
         return list(feature_sets), []
-    dataset = held_people(source, **settings)
-    withdrawn_list = read_withdrawn(withdrawn).going_by(ids_by_name(dataset))
-    remaining_dataset = without_withdrawn(dataset, withdrawn_list, allow_unmatched=True)
+    dataset = load_people_or_memory(source, **settings)
+    withdrawn_list = read_withdrawn_list(withdrawn).choose_column(index_ids_by_name(dataset))
+    remaining_dataset = remove_withdrawn(dataset, withdrawn_list, allow_unmatched=True)
     withdrawn_ids = dataset.instances.join(
         remaining_dataset.instances, on="instance_id", how="anti"
     )["instance_id"]
@@ -322,7 +324,7 @@ def not_withdrawn(
             )
         remaining_sets.append((frame.filter(~is_withdrawn), path, n_missing))
         if is_withdrawn.any():
-            count_text = many(int(is_withdrawn.sum()), "picture", "pictures")
+            count_text = format_count(int(is_withdrawn.sum()), "picture", "pictures")
             notes.append(f"{count_text} of {path.name} of people who withdrew get no label.")
     return remaining_sets, notes
 
@@ -332,5 +334,5 @@ def _flag_listed_ids(ids: pl.Series, withdrawn_list: WithdrawnList) -> pl.Series
     if withdrawn_list.column not in _IMAGE_ID_TYPES:
         return pl.repeat(value=False, n=len(ids), dtype=pl.Boolean, eager=True)
     id_table = pl.DataFrame({"who": ids, "kind": "instance_id", "id": ids})
-    listed_ids = pl.Series(sorted(withdrawn_list.among(ids).ids), dtype=pl.String)
-    return ids.is_in(matched(id_table, listed_ids)["who"].implode())
+    listed_ids = pl.Series(sorted(withdrawn_list.add_erased_ids(ids).ids), dtype=pl.String)
+    return ids.is_in(match_ids(id_table, listed_ids)["who"].implode())

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.predictions import read_outputs
-from isolux.training import Fit, Probe
-from isolux.verbs._for_training import rare_classes, unknown_labels
+from isolux.training import Probe, ProbeFit
+from isolux.verbs._for_training import caution_on_rare_classes, caution_on_unknown_labels
 from isolux.vocabulary.errors import FileError, JoinError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
 
@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 _MAX_LISTED_MODELS = 8
 
 
-def feature_file(path: str | Path) -> Path:
+def find_feature_file(path: str | Path) -> Path:
     """Return the file of features: of a directory that ``predict`` wrote its table."""
     given_path = Path(path).expanduser()
     feature_path = given_path / "predictions.parquet" if given_path.is_dir() else given_path
@@ -36,7 +36,7 @@ def feature_file(path: str | Path) -> Path:
 
 def read_features(path: str | Path) -> tuple[pl.DataFrame, int]:
     """Read features of one model: ``model, instance_id, embedding``, and count rows without."""
-    file = feature_file(path)
+    file = find_feature_file(path)
     try:
         frame = read_outputs(file)
     except SpecError as error:  # a table of something else: what it lacks is no answer
@@ -70,7 +70,7 @@ def _no_features_error(path: str | Path, description: str) -> TableError:
     )
 
 
-def matrix_of(vectors: pl.DataFrame, source: str) -> Floats:
+def to_matrix(vectors: pl.DataFrame, source: str) -> Floats:
     """Convert features to a matrix ``[n, d]``; the reader refused unequal lengths."""
     width = len(vectors["embedding"][0]) if vectors.height else 0
     matrix = vectors["embedding"].list.to_array(width).to_numpy().astype(np.float64)
@@ -84,7 +84,9 @@ def matrix_of(vectors: pl.DataFrame, source: str) -> Floats:
     return np.asarray(matrix.reshape(len(vectors), width))
 
 
-def joined(rows: pl.DataFrame, vectors: pl.DataFrame, source: str) -> tuple[Floats, pl.DataFrame]:
+def join_features(
+    rows: pl.DataFrame, vectors: pl.DataFrame, source: str
+) -> tuple[Floats, pl.DataFrame]:
     """Join labelled rows and features by id, in the order of the rows."""
     matched_rows = rows.join(vectors, on="instance_id", how="inner", maintain_order="left")
     if rows.height and not matched_rows.height:
@@ -94,7 +96,7 @@ def joined(rows: pl.DataFrame, vectors: pl.DataFrame, source: str) -> tuple[Floa
             found=", ".join(map(repr, vectors["instance_id"].head(3))),
             where=source,
         )
-    return matrix_of(matched_rows, source), matched_rows.select(rows.columns)
+    return to_matrix(matched_rows, source), matched_rows.select(rows.columns)
 
 
 _MAX_LISTED_CLASSES = 8
@@ -110,9 +112,9 @@ _EQUAL_FEATURE_TOLERANCE = (
 _MAX_SCALE_RATIO = 5.0  # ratio of scales beyond which features are of another model
 
 
-def on_people(labelled: pl.DataFrame, with_features: pl.DataFrame) -> list[str]:
+def note_missing_features(labelled: pl.DataFrame, with_features: pl.DataFrame) -> list[str]:
     """Count the labelled people without features, and labels that mean "not known"."""
-    notes = unknown_labels(with_features["label"])
+    notes = caution_on_unknown_labels(with_features["label"])
     n_missing = labelled.height - with_features.height
     if not n_missing:
         return notes
@@ -136,7 +138,7 @@ def on_people(labelled: pl.DataFrame, with_features: pl.DataFrame) -> list[str]:
     return [*notes, Caution(f"{text}: {classes_text}. Is the file of features whole?")]
 
 
-def on_applied(
+def caution_on_applied_features(
     probe: Probe,
     training_features: tuple[pl.Series, Floats],
     frame: pl.DataFrame,
@@ -150,7 +152,7 @@ def on_applied(
     notes: list[str] = []
     if n_missing:
         notes.append(f"{n_missing:,} pictures of {path.name} have no features and get no label.")
-    matrix = matrix_of(frame, str(path))
+    matrix = to_matrix(frame, str(path))
     if not len(matrix) or matrix.shape[1] != training_features[1].shape[1]:
         return notes
     is_identical = np.isin(_row_keys(matrix), _row_keys(training_features[1]))
@@ -216,23 +218,23 @@ def _row_keys(matrix: Floats) -> np.ndarray[Any, Any]:
     return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
 
 
-def on_learning(
-    fit: Fit, rows: pl.DataFrame, code: np.ndarray[Any, Any], names: Sequence[str]
+def note_training(
+    fit: ProbeFit, rows: pl.DataFrame, code: np.ndarray[Any, Any], names: Sequence[str]
 ) -> tuple[str, ...]:
     """Note training rows, selected step and losses, with cautions first."""
-    notes = rare_classes(code[~fit.held_out], names)
-    if fit.kept == 0:
+    notes = caution_on_rare_classes(code[~fit.held_out], names)
+    if fit.selected_step == 0:
         notes.append(
             Caution(
                 "No step made the held-out rows likelier than all classes alike: these features"
                 " say nothing of the target, or the labels are of others."
             )
         )
-    first_losses, (training_loss, held_out_loss) = fit.losses[0], fit.losses[fit.kept]
+    first_losses, (training_loss, held_out_loss) = fit.losses[0], fit.losses[fit.selected_step]
     n, clusters = int((~fit.held_out).sum()), rows["cluster"].n_unique()
     training_text = f"Trained on {n:,} of {rows.height:,} rows in {clusters:,} clusters"
     step_text = (
-        f"Step {fit.kept} of {len(fit.losses) - 1} is kept: cross-entropy"
+        f"Step {fit.selected_step} of {len(fit.losses) - 1} is kept: cross-entropy"
         f" {training_loss:.3f} of the"
     )
     notes += [

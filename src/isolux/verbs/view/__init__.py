@@ -17,14 +17,14 @@ from pathlib import Path
 import polars as pl
 
 from isolux.io import run_directory, write_text
-from isolux.io.run_changes import blaming_changes, changed_files
-from isolux.people.withdrawal import runs_without
-from isolux.people.withdrawn_lists import read_withdrawn
-from isolux.verbs._in_memory import HasRun, RunSource, run_of
-from isolux.verbs.compare.joining import judged_units
+from isolux.io.run_changes import explain_changes, list_changed_files
+from isolux.people.withdrawal import remove_withdrawn_from_runs
+from isolux.people.withdrawn_lists import read_withdrawn_list
+from isolux.verbs._in_memory import RunHolder, RunSource, run_of
+from isolux.verbs.compare.joining import list_scored_units
 from isolux.verbs.publish import publish
-from isolux.verbs.view.pictures import pictures_of
-from isolux.viewer import Contents, Shown, Site, contents_of, serve
+from isolux.verbs.view.pictures import find_person_images
+from isolux.viewer import Contents, DisplayedRun, Site, build_contents, serve
 from isolux.viewer import bundle as page_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import COUNTS
@@ -32,7 +32,7 @@ from isolux.vocabulary.errors import OutputError, SpecError, UnknownNameError
 
 
 def view(
-    runs: Run | HasRun | str | Path | Sequence[Run | HasRun | str | Path],
+    runs: Run | RunHolder | str | Path | Sequence[Run | RunHolder | str | Path],
     bundle: str | Path,
     *,
     metric: Sequence[str] = (),
@@ -108,7 +108,7 @@ def view(
             where=str(page),
             hint="choose another path, or replace it with --overwrite (overwrite=True)",
         )
-    displayed_runs = shown_runs(
+    displayed_runs = load_displayed_runs(
         runs,
         metric=metric,
         withdrawn=withdrawn,
@@ -133,14 +133,14 @@ def serve_view(
     port: int | None = None,
 ) -> None:
     """Serve the page to this computer alone, until Ctrl-C: for large runs, and for pictures."""
-    displayed_runs = shown_runs(
+    displayed_runs = load_displayed_runs(
         runs, metric=metric, withdrawn=withdrawn, allow_unmatched=allow_unmatched
     )
     loaded_runs = [displayed.run for displayed in displayed_runs]
     people = all(run.scores.height and COUNTS not in run.evidence for run in loaded_runs)
     images_to_serve = None
     if images is not None:
-        images_to_serve = pictures_of(
+        images_to_serve = find_person_images(
             loaded_runs,
             images,
             withdrawn=withdrawn,
@@ -158,7 +158,7 @@ def serve_view(
     serve(Site(contents, images_to_serve), port, lambda address: ready(address, people))
 
 
-def shown_runs(
+def load_displayed_runs(
     runs: RunSource | Sequence[RunSource],
     *,
     metric: Sequence[str] = (),
@@ -167,7 +167,7 @@ def shown_runs(
     publish_min: int = 0,
     people: bool = False,
     bundled: bool = False,
-) -> list[Shown]:
+) -> list[DisplayedRun]:
     """Load the runs to display: selected metrics, without withdrawn people, suppressed if asked."""
     is_single = isinstance(runs, str | Path) or not isinstance(runs, Sequence)
     sources: list[RunSource] = [runs] if is_single else list(runs)  # type: ignore[list-item, arg-type]
@@ -185,32 +185,36 @@ def shown_runs(
         ]
     current_runs = displayed_runs
     if withdrawn is not None:
-        current_runs = shown_without(displayed_runs, withdrawn, allow_unmatched=allow_unmatched)
+        current_runs = drop_withdrawn(displayed_runs, withdrawn, allow_unmatched=allow_unmatched)
     if bundled:
-        refuse_differences(displayed_runs, current_runs, people=people)
+        refuse_revealing_withdrawals(displayed_runs, current_runs, people=people)
     return (
-        shown_published(displayed_runs, current_runs, publish_min) if publish_min else current_runs
+        publish_displayed_runs(displayed_runs, current_runs, publish_min)
+        if publish_min
+        else current_runs
     )
 
 
 def _build_contents(
-    runs: RunSource | Sequence[RunSource], displayed_runs: Sequence[Shown], *, people: bool
+    runs: RunSource | Sequence[RunSource], displayed_runs: Sequence[DisplayedRun], *, people: bool
 ) -> Contents:
     """Build the page's contents; errors name a run whose files were changed."""
     sources = runs if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
     with ExitStack() as error_contexts:
         for source in sources:
             if isinstance(source, str | Path):
-                error_contexts.enter_context(blaming_changes(source))
-        return contents_of(displayed_runs, people=people, figures=True)
+                error_contexts.enter_context(explain_changes(source))
+        return build_contents(displayed_runs, people=people, figures=True)
 
 
-def _to_displayed_run(source: RunSource, position: int) -> Shown:
+def _to_displayed_run(source: RunSource, position: int) -> DisplayedRun:
     if isinstance(source, str | Path):
-        run = run_directory.load(source, changed="told")  # the page reports changed files itself
+        run = run_directory.load_run(
+            source, on_change="told"
+        )  # the page reports changed files itself
         name = Path(source).expanduser().resolve().name
-        return Shown(run, name, changed_files(source))
-    return Shown(run_of(source), f"run {position}")
+        return DisplayedRun(run, name, list_changed_files(source))
+    return DisplayedRun(run_of(source), f"run {position}")
 
 
 def _select_metrics(run: Run, names: Sequence[str]) -> Run:
@@ -229,9 +233,9 @@ def _select_metrics(run: Run, names: Sequence[str]) -> Run:
 _GROUP_KEY = ("metric", "label", "threshold", "attribute", "values")
 
 
-def shown_published(
-    original_runs: Sequence[Shown], current_runs: Sequence[Shown], minimum: int
-) -> list[Shown]:
+def publish_displayed_runs(
+    original_runs: Sequence[DisplayedRun], current_runs: Sequence[DisplayedRun], minimum: int
+) -> list[DisplayedRun]:
     """Suppress small groups in all runs, by the people whom their values count."""
     runs = [
         replace(original_run.run, record=current.run.record)
@@ -253,11 +257,13 @@ def shown_published(
 
 def _shares_people(first: Run, second: Run) -> bool:
     """Return whether any unit was scored in both runs."""
-    ids = judged_units(first)
-    return bool(ids.is_in(judged_units(second).implode()).any())
+    ids = list_scored_units(first)
+    return bool(ids.is_in(list_scored_units(second).implode()).any())
 
 
-def _refuse_near_totals(a: Shown, b: Shown, minimum: int, *, shares_people: bool) -> None:
+def _refuse_near_totals(
+    a: DisplayedRun, b: DisplayedRun, minimum: int, *, shares_people: bool
+) -> None:
     """Refuse totals of two runs that differ by a few people."""
     first_groups, second_groups = (
         run.run.group_metrics.select("model", *_GROUP_KEY, "n_units", "value") for run in (a, b)
@@ -293,29 +299,29 @@ def _refuse_near_totals(a: Shown, b: Shown, minimum: int, *, shares_people: bool
 _AUDIT_AGAIN_HINT = "audit again with --withdrawn FILE, and view that run"
 
 
-def shown_without(
-    displayed_runs: Sequence[Shown], withdrawn: str | Path, *, allow_unmatched: bool
-) -> list[Shown]:
+def drop_withdrawn(
+    displayed_runs: Sequence[DisplayedRun], withdrawn: str | Path, *, allow_unmatched: bool
+) -> list[DisplayedRun]:
     """Drop withdrawn people's rows, and what would reveal them by subtraction."""
-    withdrawn_list = read_withdrawn(withdrawn)
-    remaining_runs = runs_without(
+    withdrawn_list = read_withdrawn_list(withdrawn)
+    remaining_runs = remove_withdrawn_from_runs(
         [displayed.run for displayed in displayed_runs],
         withdrawn_list,
         allow_unmatched=allow_unmatched,
     )
     return [
-        replace(displayed, run=_add_withdrawal_warning(run), whole=False)
+        replace(displayed, run=_add_withdrawal_warning(run), is_complete=False)
         if _list_units(run) != _list_units(displayed.run)
         else displayed
         for displayed, run in zip(displayed_runs, remaining_runs, strict=True)
     ]
 
 
-def refuse_differences(
-    original_runs: Sequence[Shown], current_runs: Sequence[Shown], *, people: bool
+def refuse_revealing_withdrawals(
+    original_runs: Sequence[DisplayedRun], current_runs: Sequence[DisplayedRun], *, people: bool
 ) -> None:
     """Refuse a file in which counts and listed people together reveal who withdrew."""
-    if all(displayed.whole for displayed in current_runs):
+    if all(displayed.is_complete for displayed in current_runs):
         return
     if people:
         raise SpecError(

@@ -20,15 +20,15 @@ import polars as pl
 
 from isolux.geometry.rle import masks_from_counts
 from isolux.io.images import read_image
-from isolux.io.picture_folder import PictureFolder
-from isolux.people.loading import judged_people
+from isolux.io.picture_folder import ImageFolder
+from isolux.people.loading import load_audit_people
 from isolux.report.gallery import refuse_unless_permitted
-from isolux.verbs.audit.inputs import read_answers
-from isolux.verbs.predict import is_answers, read_predicted
+from isolux.verbs.audit.inputs import read_predictions
+from isolux.verbs.predict import is_answers, read_prediction_dir
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.errors import FileError, IsoluxError
-from isolux.vocabulary.spec import AuditSpec, recorded_spec
+from isolux.vocabulary.spec import AuditSpec, read_recorded_spec
 from isolux.vocabulary.tables import INSTANCES
 
 # Predicted boxes for an image in the local viewer: read when first requested.
@@ -38,7 +38,7 @@ _MAX_BOXES = 20
 
 
 @dataclass
-class Drawn:
+class PredictedBoxes:
     """The boxes that a run's models predicted, read when first requested.
 
     Parameters
@@ -52,7 +52,7 @@ class Drawn:
     _reason: str = ""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def of(self, image: str | None, scale: float) -> dict[str, Any]:
+    def list_boxes(self, image: str | None, scale: float) -> dict[str, Any]:
         """List the predicted boxes of an image."""
         with self._lock:  # the server answers from several threads
             if self._box_rows is None:
@@ -79,7 +79,7 @@ class Drawn:
         return _select_boxes(predictions), ""
 
 
-def drawn_by(spec: AuditSpec, dataset: Dataset) -> Drawn | None:
+def find_predicted_boxes(spec: AuditSpec, dataset: Dataset) -> PredictedBoxes | None:
     """Find a run's predicted boxes; None: its task has none, or they were not stored."""
     if registry.task_info(spec.task.name).predictions != "outputs":
         return None
@@ -87,8 +87,8 @@ def drawn_by(spec: AuditSpec, dataset: Dataset) -> Drawn | None:
     if spec.model.spec is not None and folder is None:
         return None
     if folder is not None and is_answers(folder):
-        return Drawn(lambda: read_predicted(folder).predictions)
-    return Drawn(lambda: read_answers(spec, dataset)[0])
+        return PredictedBoxes(lambda: read_prediction_dir(folder).predictions)
+    return PredictedBoxes(lambda: read_predictions(spec, dataset)[0])
 
 
 def _select_boxes(predictions: pl.DataFrame) -> pl.DataFrame:
@@ -112,9 +112,9 @@ def _select_boxes(predictions: pl.DataFrame) -> pl.DataFrame:
     return rows.drop_nulls(_BOX_COLUMNS).filter(is_plausible)
 
 
-LONGEST_PX = 1600
+MAX_SIDE_PX = 1600
 """The longer side of a picture as it is sent."""
-BLUR_PERSON_PX, BLUR_PICTURE_PX = 12, 48
+BLUR_PERSON_PX, BLUR_IMAGE_PX = 12, 48
 """Blurring reduces the longer side of the person's box, and of the image, to so many pixels."""
 _MASK_COLOUR = (255, 200, 0, 110)
 _BOX_COLUMNS = ("box_x", "box_y", "box_w", "box_h")
@@ -124,7 +124,7 @@ _MAX_COORDINATE_PX = 1e9
 
 
 @dataclass(frozen=True)
-class RunPictures:
+class RunImages:
     """People's pictures by run.
 
     Parameters
@@ -135,14 +135,14 @@ class RunPictures:
         For each run ``unit_id, uri`` and where the person stands in the picture.
     blurred : bool
         Whether pictures are blurred until nobody can be recognised.
-    drawn : sequence of Drawn or None
+    predicted_boxes : sequence of Drawn or None
         For each run the boxes that its models drew; None: they drew none.
     """
 
     root: Path
     people: Sequence[pl.DataFrame]
     blurred: bool = True
-    drawn: Sequence[Drawn | None] = ()
+    predicted_boxes: Sequence[PredictedBoxes | None] = ()
 
     def around(self, run: int, unit: str) -> dict[str, Any]:
         """Say how large the picture is as it is sent, and where the person stands in it."""
@@ -163,8 +163,8 @@ class RunPictures:
         }
 
     def _list_predicted(self, run: int, image: str | None, scale: float) -> dict[str, Any] | None:
-        run_boxes = self.drawn[run] if run < len(self.drawn) else None
-        return None if run_boxes is None else run_boxes.of(image, scale)
+        run_boxes = self.predicted_boxes[run] if run < len(self.predicted_boxes) else None
+        return None if run_boxes is None else run_boxes.list_boxes(image, scale)
 
     def picture(self, run: int, unit: str) -> bytes:
         """Give the picture as JPEG, written anew: EXIF and its places stay behind."""
@@ -205,11 +205,11 @@ class RunPictures:
         row = rows.row(0, named=True)
         if row["uri"] is None:
             raise FileError("the dataset names no picture of this person")
-        pixels, scale = _read_downscaled(PictureFolder(self.root).file(row["uri"]))
+        pixels, scale = _read_downscaled(ImageFolder(self.root).find_file(row["uri"]))
         return row, pixels, scale
 
 
-def pictures_of(
+def find_person_images(
     runs: Sequence[Run],
     images: str | Path,
     *,
@@ -217,24 +217,24 @@ def pictures_of(
     allow_unmatched: bool = False,
     may_show: bool = False,
     show_faces: bool = False,
-) -> RunPictures:
+) -> RunImages:
     """Find the pictures of the people whom runs judged."""
     root = Path(images).expanduser()
     if not root.is_dir():
         raise FileError("there is no such folder of images", where=str(root))
     people, predicted_boxes = [], []
     for run in runs:
-        spec = recorded_spec(run.record)
+        spec = read_recorded_spec(run.record)
         if withdrawn is not None:
             consent_settings = {"withdrawn": str(withdrawn), "allow_unmatched": allow_unmatched}
             spec = spec.model_copy(
                 update={"people": spec.people.model_copy(update=consent_settings)}
             )
-        dataset = judged_people(spec)
+        dataset = load_audit_people(spec)
         refuse_unless_permitted(dataset.info, may_show=may_show)
         people.append(_build_person_rows(dataset, run))
-        predicted_boxes.append(drawn_by(spec, dataset))
-    return RunPictures(root, people, blurred=not show_faces, drawn=predicted_boxes)
+        predicted_boxes.append(find_predicted_boxes(spec, dataset))
+    return RunImages(root, people, blurred=not show_faces, predicted_boxes=predicted_boxes)
 
 
 def _build_person_rows(dataset: Dataset, run: Run) -> pl.DataFrame:
@@ -260,9 +260,9 @@ def _read_downscaled(path: Path) -> tuple[Any, float]:
 
     pixels = read_image(path)
     longer_side_px = max(pixels.shape[:2])
-    if longer_side_px <= LONGEST_PX:
+    if longer_side_px <= MAX_SIDE_PX:
         return pixels, 1.0
-    scale = LONGEST_PX / longer_side_px
+    scale = MAX_SIDE_PX / longer_side_px
     size = (max(1, round(pixels.shape[1] * scale)), max(1, round(pixels.shape[0] * scale)))
     return np.asarray(Image.fromarray(pixels).resize(size)), scale
 
@@ -271,7 +271,7 @@ def _blur_image(image: Any, person_px: float | None) -> Any:
     """Blur an image until no face in it can be recognised."""
     from PIL import Image
 
-    reduction = BLUR_PICTURE_PX / max(image.size)
+    reduction = BLUR_IMAGE_PX / max(image.size)
     if person_px:
         reduction = min(reduction, BLUR_PERSON_PX / person_px)
     reduced_size = (max(1, round(image.width * reduction)), max(1, round(image.height * reduction)))

@@ -7,9 +7,9 @@ what it can do. Rows are taken by position; where two indices of pandas say othe
 from __future__ import annotations
 
 from isolux.vocabulary.given.arrays import as_array
-from isolux.vocabulary.given.columns import as_column, as_series, kind_of
+from isolux.vocabulary.given.columns import as_column, as_series, label_type
 from isolux.vocabulary.given.frames import is_frame, to_polars
-from isolux.vocabulary.given.rows import refuse_other_rows
+from isolux.vocabulary.given.rows import refuse_misaligned_rows
 
 __all__ = [
     "IN_MEMORY",
@@ -17,8 +17,8 @@ __all__ = [
     "as_column",
     "as_series",
     "is_frame",
-    "kind_of",
-    "refuse_other_rows",
+    "label_type",
+    "refuse_misaligned_rows",
     "to_polars",
 ]
 

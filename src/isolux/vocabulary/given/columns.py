@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.errors import TableError, format_location
 from isolux.vocabulary.given.arrays import as_array, is_tensor
 
-_NUMBERS = "biuf"
+_NUMERIC_KINDS = "biuf"
 _DIRECT_DTYPES = (
     pl.String,
     pl.Categorical,
@@ -26,8 +26,8 @@ _DIRECT_DTYPES = (
     pl.Float64,
     pl.Datetime,
 )
-Kind = Literal["text", "numbers", "yes or no", "other"]
-_WORDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+LabelType = Literal["text", "numbers", "yes or no", "other"]
+_TYPE_NAMES: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (bool, "yes or no"),
     ((int, float, decimal.Decimal), "numbers"),
     (str, "text"),
@@ -55,18 +55,18 @@ def as_series(values: Any, name: str, *, source: object = None) -> pl.Series:
       what to do: make them one kind first, such as frame['tone'].astype(str)
     """
     if isinstance(values, pl.Series):
-        return _plain(values.alias(name), name, source)
+        return _convert_objects(values.alias(name), name, source)
     if _is_pandas(values):  # before Arrow, which pandas gives where pyarrow is there
-        return _of_pandas(values, name, source)
+        return _from_pandas(values, name, source)
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
-        return _plain(pl.Series(name, values), name, source)
+        return _convert_objects(pl.Series(name, values), name, source)
     tensors = isinstance(values, Sequence) and is_tensor(next(iter(values), None))
     if isinstance(values, Sequence) and not isinstance(values, str) and not tensors:
         return _from_list(list(values), name, source)
     array = as_array(values, name)
     return (
-        _of_array(array, name)
-        if array.dtype.kind in _NUMBERS
+        _from_array(array, name)
+        if array.dtype.kind in _NUMERIC_KINDS
         else _from_list(array.tolist(), name, source)
     )
 
@@ -95,12 +95,12 @@ def as_column(values: Any, name: str) -> pl.Series:
     return cells
 
 
-def kind_of(values: pl.Series) -> Kind:
+def label_type(values: pl.Series) -> LabelType:
     """Say what kind of labels a column holds.
 
     Examples
     --------
-    >>> kind_of(pl.Series(["1"])), kind_of(pl.Series([1.0])), kind_of(pl.Series([True]))
+    >>> label_type(pl.Series(["1"])), label_type(pl.Series([1.0])), label_type(pl.Series([True]))
     ('text', 'numbers', 'yes or no')
     """
     if values.dtype.is_numeric():
@@ -114,16 +114,16 @@ def _is_pandas(values: Any) -> bool:
     return callable(getattr(values, "isna", None)) and callable(getattr(values, "tolist", None))
 
 
-def _of_array(array: NDArray[Any], name: str) -> pl.Series:
+def _from_array(array: NDArray[Any], name: str) -> pl.Series:
     """Take numbers; NaN is a missing one, as in pandas."""
     cells = pl.Series(name, np.ascontiguousarray(array))
     return cells.fill_nan(None) if cells.dtype.is_float() else cells
 
 
-def _of_pandas(values: Any, name: str, source: object) -> pl.Series:
+def _from_pandas(values: Any, name: str, source: object) -> pl.Series:
     dtype = getattr(values, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind in _NUMBERS:
-        return _of_array(as_array(values, name), name)
+    if isinstance(dtype, np.dtype) and dtype.kind in _NUMERIC_KINDS:
+        return _from_array(as_array(values, name), name)
     if str(dtype) != "object":
         with suppress(ImportError, TypeError, ValueError, pl.exceptions.PolarsError):
             quick = pl.Series(name, values)  # by pyarrow, where it is there
@@ -139,18 +139,18 @@ def _of_pandas(values: Any, name: str, source: object) -> pl.Series:
 
 def _from_list(values: list[Any], name: str, source: object) -> pl.Series:
     """Read Python's values, after they are known to be of one kind."""
-    python_values = [_value(element) for element in values]
+    python_values = [_to_python_value(element) for element in values]
     first_rows: dict[str, int] = {}
     for row, element in enumerate(python_values):
         if not (
             element is None or (isinstance(element, float) and isnan(element))
         ):  # a cell may be an array
-            first_rows.setdefault(_kind(element), row)
+            first_rows.setdefault(_name_value_type(element), row)
     unsupported_types = [
-        type_name for type_name in first_rows if type_name not in {word for _, word in _WORDS}
+        type_name for type_name in first_rows if type_name not in {word for _, word in _TYPE_NAMES}
     ]
     if unsupported_types or len(first_rows) > 1:
-        raise _mixed(python_values, first_rows, unsupported_types, name, source)
+        raise _build_mixed_types_error(python_values, first_rows, unsupported_types, name, source)
     if "numbers" not in first_rows:  # NaN among text is pandas' missing value
         python_values = [
             None if isinstance(element, float) else element for element in python_values
@@ -167,12 +167,12 @@ def _from_list(values: list[Any], name: str, source: object) -> pl.Series:
             "a column cannot be read",
             expected="values of one kind",
             found=str(error).splitlines()[0],
-            where=place(source, None, name),
+            where=format_location(source, None, name),
         ) from error
     return series.fill_nan(None) if series.dtype.is_float() else series
 
 
-def _value(element: Any) -> Any:
+def _to_python_value(element: Any) -> Any:
     if isinstance(element, np.generic):
         return element.item()
     if is_tensor(element) and not element.shape:
@@ -184,14 +184,14 @@ def _value(element: Any) -> Any:
     return element
 
 
-def _kind(element: Any) -> str:
-    for types, word in _WORDS:
+def _name_value_type(element: Any) -> str:
+    for types, word in _TYPE_NAMES:
         if isinstance(element, types):
             return word
     return f"objects of the type {type(element).__name__}"
 
 
-def _mixed(
+def _build_mixed_types_error(
     values: list[Any],
     first_rows: dict[str, int],
     unsupported_types: list[str],
@@ -207,12 +207,12 @@ def _mixed(
         else "a column holds values of several kinds",
         expected="one kind, such as text alone",
         found=" and ".join(examples),
-        where=place(source, None, name),
+        where=format_location(source, None, name),
         hint="leave the column out"
         if unsupported_types
         else f"make them one kind first, such as frame[{name!r}].astype(str)",
     )
 
 
-def _plain(values: pl.Series, name: str, source: object) -> pl.Series:
+def _convert_objects(values: pl.Series, name: str, source: object) -> pl.Series:
     return _from_list(values.to_list(), name, source) if values.dtype == pl.Object else values

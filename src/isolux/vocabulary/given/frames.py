@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.vocabulary.errors import TableError, columns_shown
+from isolux.vocabulary.errors import TableError, format_columns
 from isolux.vocabulary.given.columns import as_series
-from isolux.vocabulary.given.hugging_face import is_hugging_face, of_hugging_face
-from isolux.vocabulary.given.rows import refuse_other_rows
+from isolux.vocabulary.given.hugging_face import is_hugging_face, read_hugging_face
+from isolux.vocabulary.given.rows import refuse_misaligned_rows
 
 _CONVERSION_METHODS = ("to_polars", "__arrow_c_stream__", "to_arrow", "to_pandas", "__dataframe__")
 """What a table of another library can do, from the cheapest to the dearest."""
@@ -33,7 +33,7 @@ def to_polars(frame: object) -> pl.DataFrame:
         return frame.collect()
     table: Any = frame
     if is_hugging_face(table):
-        return of_hugging_face(table, _from_library)
+        return read_hugging_face(table, _from_library)
     if isinstance(table, Mapping):
         return _from_mapping(table)
     if isinstance(table, np.ndarray) and table.dtype.names:
@@ -102,7 +102,7 @@ def _from_pandas(frame: Any) -> pl.DataFrame:
         raise TableError(
             "two columns have the same name",
             expected="every name once",
-            found=columns_shown(repeated_names),
+            found=format_columns(repeated_names),
         )
     cells = (frame.iloc[:, k] for k in range(len(names)))
     return pl.DataFrame(
@@ -125,7 +125,7 @@ def _from_mapping(mapping: Mapping[Any, Any]) -> pl.DataFrame:
         raise TableError(
             "the columns differ in length", expected="one value a person", found=length_list
         )
-    refuse_other_rows({str(name): column for name, column in mapping.items()})
+    refuse_misaligned_rows({str(name): column for name, column in mapping.items()})
     return pl.DataFrame(columns)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.errors import TableError, format_location
 
 _HEAVY = ("Image", "Audio", "Video", "Pdf", "Nifti")
 """Features whose cells are files: an audit reads none of them, and they may be gigabytes."""
@@ -19,7 +19,7 @@ def is_hugging_face(dataset: Any) -> bool:
     return hasattr(dataset, "features") and hasattr(dataset, "column_names")
 
 
-def of_hugging_face(dataset: Any, read: Callable[[Any], pl.DataFrame]) -> pl.DataFrame:
+def read_hugging_face(dataset: Any, read: Callable[[Any], pl.DataFrame]) -> pl.DataFrame:
     """Read a data set; a ``ClassLabel`` gives the names of its classes, and -1 is not known."""
     if not hasattr(dataset, "__len__"):
         raise TableError(
@@ -55,7 +55,7 @@ def _name_classes(cells: pl.Series, feature: Any) -> pl.Series:
             "a class has a number that none of the names has",
             expected=f"0 to {len(names) - 1}, or -1 for unknown",
             found=str(numbers.filter(is_out_of_range)[0]),
-            where=place(None, None, cells.name),
+            where=format_location(None, None, cells.name),
         )
     words = {k: str(name) for k, name in enumerate(names)} | {_UNLABELLED: None}
     name_expression = pl.element().replace_strict(words, default=None, return_dtype=pl.String)

@@ -7,47 +7,53 @@ Flags, files, keyword arguments, help and a run's record are made from these dec
 
 from __future__ import annotations
 
-from isolux.vocabulary.spec.disparity import Comparing, Correction, Disparity
+from isolux.vocabulary.spec.disparity import ComparisonSettings, Correction, Disparity
 from isolux.vocabulary.spec.explain import Explain
 from isolux.vocabulary.spec.groups import (
     UNKNOWN_VALUES,
-    Absent,
+    AbsentHandling,
     Grouping,
     Groups,
-    Rest,
-    Unknown,
-    crossed,
+    RestHandling,
+    UnknownHandling,
+    split_intersection,
 )
 from isolux.vocabulary.spec.model import ModelRun
 from isolux.vocabulary.spec.people import People
 from isolux.vocabulary.spec.predictions import IdFrom, Predictions
 from isolux.vocabulary.spec.report import Report
 from isolux.vocabulary.spec.sample import Sample
-from isolux.vocabulary.spec.stage import Stage, flat_names
+from isolux.vocabulary.spec.stage import SettingsStage, flat_names
 from isolux.vocabulary.spec.statistics import Bootstrap, IntervalMethod, Statistics
-from isolux.vocabulary.spec.task import Task, parse_merges, read_task, refusal_of, task_parameters
+from isolux.vocabulary.spec.task import (
+    Task,
+    build_refusal,
+    parse_merges,
+    read_task,
+    task_parameters,
+)
 from isolux.vocabulary.spec.whole import (
-    FLAT,
+    SETTING_BY_FLAT_NAME,
     STAGES,
     AuditSpec,
-    declared,
+    expand_options,
     flat_name,
+    get_declaration,
     has_flag,
     name_as_typed,
     parse_spec,
-    recorded_spec,
-    validated,
-    with_options,
+    read_recorded_spec,
+    validate_settings,
 )
 
 __all__ = [
-    "FLAT",
+    "SETTING_BY_FLAT_NAME",
     "STAGES",
     "UNKNOWN_VALUES",
-    "Absent",
+    "AbsentHandling",
     "AuditSpec",
     "Bootstrap",
-    "Comparing",
+    "ComparisonSettings",
     "Correction",
     "Disparity",
     "Explain",
@@ -59,24 +65,24 @@ __all__ = [
     "People",
     "Predictions",
     "Report",
-    "Rest",
+    "RestHandling",
     "Sample",
-    "Stage",
+    "SettingsStage",
     "Statistics",
     "Task",
-    "Unknown",
-    "crossed",
-    "declared",
+    "UnknownHandling",
+    "build_refusal",
+    "expand_options",
     "flat_name",
     "flat_names",
+    "get_declaration",
     "has_flag",
     "name_as_typed",
     "parse_merges",
     "parse_spec",
+    "read_recorded_spec",
     "read_task",
-    "recorded_spec",
-    "refusal_of",
+    "split_intersection",
     "task_parameters",
-    "validated",
-    "with_options",
+    "validate_settings",
 ]

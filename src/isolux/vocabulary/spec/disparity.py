@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from isolux.vocabulary.spec.stage import Stage, setting
+from isolux.vocabulary.spec.stage import SettingsStage, setting
 from isolux.vocabulary.spec.statistics import Statistics
 
 Correction = Literal["max-t", "holm", "bonferroni", "bh", "none"]
 
 
-class Disparity(Stage):
+class Disparity(SettingsStage):
     """How groups are compared."""
 
     reference: tuple[str, ...] = setting(
@@ -29,5 +29,5 @@ class Disparity(Stage):
     )
 
 
-class Comparing(Statistics, Disparity):
+class ComparisonSettings(Statistics, Disparity):
     """All that a comparison of groups reads: ``statistics`` and ``disparity`` in one."""

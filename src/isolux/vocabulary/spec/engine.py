@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec.stage import Stage, setting
+from isolux.vocabulary.spec.stage import SettingsStage, setting
 
 _RAY_SETTINGS = ("address", "cpus", "gpus")
 
 
-class Engine(Stage):
+class Engine(SettingsStage):
     """Where and how shards are computed. None of these moves a number."""
 
     name: Literal["local", "ray"] = setting(

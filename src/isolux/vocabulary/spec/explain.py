@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from isolux.vocabulary.spec.stage import Stage, setting
+from isolux.vocabulary.spec.stage import SettingsStage, setting
 
 
-class Explain(Stage):
+class Explain(SettingsStage):
     """Which analyses run with the audit, and their settings."""
 
     analyses: tuple[str, ...] = setting(

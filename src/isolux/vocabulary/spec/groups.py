@@ -4,30 +4,38 @@ from __future__ import annotations
 
 from isolux.vocabulary.grouping import (
     UNKNOWN_VALUES,
-    Absent,
+    AbsentHandling,
     Grouping,
-    Rest,
-    Unknown,
-    crossed,
+    RestHandling,
+    UnknownHandling,
+    split_intersection,
 )
-from isolux.vocabulary.spec.stage import Stage, setting
+from isolux.vocabulary.spec.stage import SettingsStage, setting
 
-__all__ = ["UNKNOWN_VALUES", "Absent", "Grouping", "Groups", "Rest", "Unknown", "crossed"]
+__all__ = [
+    "UNKNOWN_VALUES",
+    "AbsentHandling",
+    "Grouping",
+    "Groups",
+    "RestHandling",
+    "UnknownHandling",
+    "split_intersection",
+]
 
 
-class Groups(Stage):
+class Groups(SettingsStage):
     """By what people are compared, and what becomes of their values."""
 
     by: tuple[str, ...] = setting((), 'attribute or intersection: race, "race*gender"', often=True)
-    unknown: Unknown = setting("keep", "how to treat unknown values")
+    unknown: UnknownHandling = setting("keep", "how to treat unknown values")
     unknown_values: tuple[str, ...] = setting(
         UNKNOWN_VALUES, "words that mean unknown, compared without case", flag=False
     )
     group: tuple[str, ...] = setting((), 'a named merge: "lighter=1,2,3" or "tone:lighter=1,2,3"')
-    group_rest: Rest = setting(
+    group_rest: RestHandling = setting(
         "keep", "how to treat values that no --group of their attribute names", flag=False
     )
-    absent_values: Absent = setting(
+    absent_values: AbsentHandling = setting(
         "refuse",
         "what to do if --group or nested names a value that does not occur",
         flag=False,
@@ -50,4 +58,4 @@ class Groups(Stage):
     @property
     def attributes(self) -> tuple[str, ...]:
         """Each attribute that ``by`` names, alone or in an intersection, once."""
-        return tuple(dict.fromkeys(name for entry in self.by for name in crossed(entry)))
+        return tuple(dict.fromkeys(name for entry in self.by for name in split_intersection(entry)))

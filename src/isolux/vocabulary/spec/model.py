@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from isolux.vocabulary.spec.stage import Stage, setting
+from isolux.vocabulary.spec.stage import SettingsStage, setting
 
 
-class ModelRun(Stage):
+class ModelRun(SettingsStage):
     """Which model is run, what it is shown, and how the run is done."""
 
     spec: str | None = setting(

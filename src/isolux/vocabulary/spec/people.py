@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from isolux.vocabulary.spec.stage import Stage, setting
+from isolux.vocabulary.spec.stage import SettingsStage, setting
 
 
-class People(Stage):
+class People(SettingsStage):
     """Who is judged, and how their dataset is read."""
 
     data: str = setting(..., "what to audit, as NAME:PATH (table:people.csv)", often=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from isolux.vocabulary.spec.stage import Stage, setting
+from isolux.vocabulary.spec.stage import SettingsStage, setting
 
 IdFrom = Literal["column", "basename", "stem"]
 
 
-class Predictions(Stage):
+class Predictions(SettingsStage):
     """The model's answers, their columns, and what they are joined on."""
 
     file: str | None = setting(

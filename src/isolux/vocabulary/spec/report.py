@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from isolux.vocabulary.spec.stage import Stage, setting
+from isolux.vocabulary.spec.stage import SettingsStage, setting
 
 
-class Report(Stage):
+class Report(SettingsStage):
     """Where the run is written and what stands in it."""
 
     planted: str | None = setting(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from isolux.vocabulary.spec.stage import Stage, setting
+from isolux.vocabulary.spec.stage import SettingsStage, setting
 
 
-class Sample(Stage):
+class Sample(SettingsStage):
     """For whom the people in the data stand; what was drawn independently is ``people.cluster``."""
 
     weight: str | None = setting(

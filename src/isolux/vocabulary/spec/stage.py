@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.fields import FieldInfo
 
 
-class Stage(BaseModel):
+class SettingsStage(BaseModel):
     """Settings of one stage of an audit. They cannot be changed; unknown names are refused."""
 
     # Built when it is first asked for: a command reads few of the stages, and each takes a while.
@@ -21,12 +21,12 @@ class Stage(BaseModel):
         if not isinstance(values, dict):
             return values
         return {
-            name: _typed(cls.model_fields.get(name), raw_value)
+            name: _normalise_value(cls.model_fields.get(name), raw_value)
             for name, raw_value in values.items()
         }
 
 
-def _typed(field: FieldInfo | None, raw_value: Any) -> Any:
+def _normalise_value(field: FieldInfo | None, raw_value: Any) -> Any:
     """Take one item as a list of one, and as a number the text of one of a few numbers."""
     if field is None:
         return raw_value
@@ -69,7 +69,7 @@ def setting(
     return Field(default, description=description, json_schema_extra=extra, **limits)
 
 
-def flat_names(stage: type[Stage]) -> dict[str, str]:
+def flat_names(stage: type[SettingsStage]) -> dict[str, str]:
     """Map each field of a stage to its name as a flag, ``_`` standing for ``-``.
 
     Examples

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from isolux.vocabulary.spec.stage import Stage, setting
+from isolux.vocabulary.spec.stage import SettingsStage, setting
 
 IntervalMethod = Literal["score", "logit-t", "percentile", "bca", "wilson", "clopper-pearson"]
 
 
-class Bootstrap(Stage):
+class Bootstrap(SettingsStage):
     """How clusters are resampled: the weights' law, how many replicates, which seed."""
 
     interval: IntervalMethod = setting("score", "how intervals are made")

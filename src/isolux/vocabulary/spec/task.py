@@ -13,14 +13,14 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import (
     Option,
-    dashed,
-    described_options,
+    format_flag,
+    list_options,
     read_value,
     refuse_unknown,
 )
-from isolux.vocabulary.spec.stage import Stage, setting
+from isolux.vocabulary.spec.stage import SettingsStage, setting
 
-GIVEN = ("model", "unknown_values")
+FILLED_PARAMETERS = ("model", "unknown_values")
 """Parameters of ``score`` that an audit fills itself, from other stages."""
 
 READ_LATER = ("prediction_map", "database", "database_predictions")
@@ -30,7 +30,7 @@ _PARAMETER_BY_FLAG = {"metric": "metrics"}
 """A flag that is given several times has a singular name."""
 
 
-class Task(Stage):
+class Task(SettingsStage):
     """The task, and its own settings by the names of its ``score``'s parameters."""
 
     name: str = setting(
@@ -51,12 +51,12 @@ class Task(Stage):
         return self.settings.get(name)
 
 
-def parameter_of(name: str) -> str:
+def parameter_for_flag(name: str) -> str:
     """Return the parameter of ``score`` that a flag's or a file's name stands for."""
     return _PARAMETER_BY_FLAG.get(name, name)
 
 
-def called(parameter: str) -> str:
+def flag_for_parameter(parameter: str) -> str:
     """Return the name under which a parameter of ``score`` is a flag or stands in a file."""
     return next((flag for flag, name in _PARAMETER_BY_FLAG.items() if name == parameter), parameter)
 
@@ -69,20 +69,20 @@ def task_parameters(task: str) -> dict[str, Option]:
     UnknownNameError
         There is no such task.
     """
-    options = described_options(registry.load("tasks", task).score)
-    return {name: option for name, option in options.items() if name not in GIVEN}
+    options = list_options(registry.load("tasks", task).score)
+    return {name: option for name, option in options.items() if name not in FILLED_PARAMETERS}
 
 
-def read_task(task: Task, *, where: str | None, others: Sequence[str] = ()) -> Task:
+def read_task(task: Task, *, source: str | None, other_settings: Sequence[str] = ()) -> Task:
     """Hold a task's settings against its ``score``: names, types and limits.
 
     Parameters
     ----------
     task : Task
         Its settings as they were given: text from a command line, or values.
-    where : str or None
+    source : str or None
         Where they were given, for errors.
-    others : sequence of str
+    other_settings : sequence of str
         Settings of other stages, to find what a misspelt name meant.
 
     Raises
@@ -95,18 +95,20 @@ def read_task(task: Task, *, where: str | None, others: Sequence[str] = ()) -> T
     valid_names = _list_parameters(task.name)
     if valid_names is None:
         for name in task.settings:
-            refuse_unknown(called(name), (*_list_all_flags(), *others), where=where)
+            refuse_unknown(
+                flag_for_parameter(name), (*_list_all_flags(), *other_settings), source=source
+            )
         return task
     parsed_settings: dict[str, Any] = {}
     for name, raw_value in task.settings.items():
         if (
             name not in valid_names
             and raw_value in (None, (), [])
-            and called(name) in _list_all_flags()
+            and flag_for_parameter(name) in _list_all_flags()
         ):
             continue  # not said: a paper's settings for several tasks
         if name not in valid_names:
-            raise refusal_of(task.name, name, others, where=where)
+            raise build_refusal(task.name, name, other_settings, source=source)
         if name in READ_LATER and isinstance(raw_value, str) and raw_value:
             parsed_settings[name] = raw_value
         elif name == "label_map" and not isinstance(raw_value, Mapping):
@@ -122,8 +124,8 @@ def read_task(task: Task, *, where: str | None, others: Sequence[str] = ()) -> T
                 name,
                 raw_value,
                 owner=f"the task {task.name}",
-                called=called(name),
-                where=where,
+                displayed_name=flag_for_parameter(name),
+                source=source,
             )
     return task.model_copy(update={"settings": parsed_settings})
 
@@ -134,11 +136,15 @@ def _list_parameters(task: str) -> tuple[str, ...] | None:
 
 
 def _list_all_flags() -> list[str]:
-    return [called(name) for task in registry.names("tasks") for name in task_parameters(task)]
+    return [
+        flag_for_parameter(name)
+        for task in registry.names("tasks")
+        for name in task_parameters(task)
+    ]
 
 
-def refusal_of(
-    task: str, name: str, other_settings: Sequence[str] = (), *, where: str | None = None
+def build_refusal(
+    task: str, name: str, other_settings: Sequence[str] = (), *, source: str | None = None
 ) -> SpecError:
     """Say that a setting is another task's, or none at all.
 
@@ -148,30 +154,32 @@ def refusal_of(
         The task, and the name that it does not take.
     other_settings : sequence of str
         Settings of other stages, to find what a misspelt name meant.
-    where : str or None
+    source : str or None
         Where the name was given.
     """
-    flag, name = called(name), parameter_of(name)
+    flag, name = flag_for_parameter(name), parameter_for_flag(name)
     valid_names = _list_parameters(task) or ()
     takers = [
         task_name for task_name in registry.names("tasks") if name in task_parameters(task_name)
     ]
     if not takers:
         try:
-            refuse_unknown(flag, [*other_settings, *map(called, valid_names)], where=where)
+            refuse_unknown(
+                flag, [*other_settings, *map(flag_for_parameter, valid_names)], source=source
+            )
         except SpecError as error:
             return error
         first = "NAME:PATH as the first argument of the command"
         return SpecError(
             f"{flag!r} is no setting of the task {task!r}",
-            expected=first if flag == "data" else dashed(flag),
+            expected=first if flag == "data" else format_flag(flag),
             found=flag,
-            where=where,
+            where=source,
         )
     return SpecError(
         f"the task {task!r} has no setting {flag!r}",
-        expected="one of " + ", ".join(map(called, valid_names)),
-        where=where,
+        expected="one of " + ", ".join(map(flag_for_parameter, valid_names)),
+        where=source,
         hint=f"it belongs to the task {' or '.join(takers)}: name the task too",
     )
 

@@ -16,8 +16,14 @@ from pydantic import ValidationError, model_validator
 
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.plugin_options import FINITE, Option, dashed, refuse_empty, refuse_unknown
-from isolux.vocabulary.spec.disparity import Comparing, Disparity
+from isolux.vocabulary.plugin_options import (
+    FINITE,
+    Option,
+    format_flag,
+    refuse_empty,
+    refuse_unknown,
+)
+from isolux.vocabulary.spec.disparity import ComparisonSettings, Disparity
 from isolux.vocabulary.spec.engine import Engine
 from isolux.vocabulary.spec.explain import Explain
 from isolux.vocabulary.spec.groups import Groups
@@ -26,12 +32,18 @@ from isolux.vocabulary.spec.people import People
 from isolux.vocabulary.spec.predictions import Predictions
 from isolux.vocabulary.spec.report import Report
 from isolux.vocabulary.spec.sample import Sample
-from isolux.vocabulary.spec.stage import Stage, flat_names, setting
+from isolux.vocabulary.spec.stage import SettingsStage, flat_names, setting
 from isolux.vocabulary.spec.statistics import Statistics
-from isolux.vocabulary.spec.task import Task, called, parameter_of, read_task, task_parameters
-from isolux.vocabulary.words import wanted
+from isolux.vocabulary.spec.task import (
+    Task,
+    flag_for_parameter,
+    parameter_for_flag,
+    read_task,
+    task_parameters,
+)
+from isolux.vocabulary.words import describe_type
 
-STAGES: dict[str, type[Stage]] = {
+STAGES: dict[str, type[SettingsStage]] = {
     "people": People,
     "engine": Engine,
     "sample": Sample,
@@ -46,7 +58,7 @@ STAGES: dict[str, type[Stage]] = {
 }
 """The parts of an audit, in the order in which they act."""
 
-FLAT: dict[str, tuple[str, str]] = {
+SETTING_BY_FLAT_NAME: dict[str, tuple[str, str]] = {
     flat: (stage, field)
     for stage, stage_class in STAGES.items()
     for field, flat in flat_names(stage_class).items()
@@ -54,11 +66,11 @@ FLAT: dict[str, tuple[str, str]] = {
 }
 """Every setting's flat name, and the stage and field that it is; a task's own are not here."""
 
-_OWN = "task."
+_TASK_PREFIX = "task."
 """Before a task's setting whose name another stage has: ``task.seed``."""
 
 
-class AuditSpec(Stage):
+class AuditSpec(SettingsStage):
     """An audit, whole: settings by stage. Flat names are taken too, and go to their stage.
 
     Examples
@@ -94,8 +106,8 @@ class AuditSpec(Stage):
 
         def __getattr__(self, name: str) -> Any:
             """Say where a setting is that was a field of this class before it had stages."""
-            if name in FLAT:
-                stage, field = FLAT[name]
+            if name in SETTING_BY_FLAT_NAME:
+                stage, field = SETTING_BY_FLAT_NAME[name]
                 raise AttributeError(f"the setting {name!r} is spec.{stage}.{field}")
             return super().__getattr__(name)
 
@@ -105,10 +117,12 @@ class AuditSpec(Stage):
         return _group_by_stage(values) if isinstance(values, Mapping) else values
 
     @property
-    def comparing(self) -> Comparing:
+    def comparing(self) -> ComparisonSettings:
         """The parts ``statistics`` and ``disparity`` in one."""
         stages = self.statistics, self.disparity
-        return Comparing(**{k: v for stage in stages for k, v in stage.model_dump().items()})
+        return ComparisonSettings(
+            **{k: v for stage in stages for k, v in stage.model_dump().items()}
+        )
 
     def said(self) -> dict[str, Any]:
         """Return what was set, and no default, by flat names."""
@@ -116,22 +130,22 @@ class AuditSpec(Stage):
         for name in STAGES:
             stage = getattr(self, name)
             values = {field: getattr(stage, field) for field in stage.model_fields_set}
-            settings |= _flattened(name, values)
+            settings |= _to_flat_names(name, values)
         return settings
 
     def flat(self) -> dict[str, Any]:
         """Return every setting by its flat name, as JSON has it: what a run's record echoes."""
         settings: dict[str, Any] = {"protocol": self.protocol}
         for name in STAGES:
-            settings |= _flattened(name, getattr(self, name).model_dump(mode="json"))
+            settings |= _to_flat_names(name, getattr(self, name).model_dump(mode="json"))
         return settings
 
     def updated(self, **settings: Any) -> AuditSpec:
         """Return the spec with other values, by flat names."""
-        return validated({**self.said(), **settings})
+        return validate_settings({**self.said(), **settings})
 
 
-def _flattened(stage: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def _to_flat_names(stage: str, values: Mapping[str, Any]) -> dict[str, Any]:
     names = flat_names(STAGES[stage])
     settings = {
         names[field]: setting_value
@@ -152,24 +166,24 @@ def flat_name(parameter: str) -> str:
     >>> flat_name("score_threshold"), flat_name("metrics"), flat_name("seed")
     ('score_threshold', 'metric', 'task.seed')
     """
-    name = called(parameter)
-    return f"{_OWN}{name}" if name in FLAT or name == "protocol" else name
+    name = flag_for_parameter(parameter)
+    return f"{_TASK_PREFIX}{name}" if name in SETTING_BY_FLAT_NAME or name == "protocol" else name
 
 
 def _group_by_stage(values: Mapping[str, Any]) -> dict[str, Any]:
     """Put flat and nested settings into their stages; what no stage has is the task's own."""
     settings: dict[str, Any] = {name: {} for name in STAGES}
-    for key, setting_value in with_options(values).items():
+    for key, setting_value in expand_options(values).items():
         if key == "protocol":
             settings[key] = setting_value
-        elif key in STAGES and isinstance(setting_value, Stage):
+        elif key in STAGES and isinstance(setting_value, SettingsStage):
             settings[key] |= {
                 field: getattr(setting_value, field) for field in setting_value.model_fields_set
             }
         elif key in STAGES and isinstance(setting_value, Mapping):
             _put_nested(settings, key, setting_value)
-        elif key in FLAT:
-            stage, field = FLAT[key]
+        elif key in SETTING_BY_FLAT_NAME:
+            stage, field = SETTING_BY_FLAT_NAME[key]
             settings[stage][field] = setting_value
         else:
             _put_task_setting(settings["task"], key, setting_value)
@@ -185,21 +199,23 @@ def _put_nested(settings: dict[str, Any], stage: str, values: Mapping[str, Any])
         name = str(key).replace("-", "_")
         if (stage, name) == ("task", "settings") and isinstance(setting_value, Mapping):
             for parameter, inner in setting_value.items():
-                _put_task_setting(settings[stage], f"{_OWN}{parameter}", inner)
+                _put_task_setting(settings[stage], f"{_TASK_PREFIX}{parameter}", inner)
         elif name in fields:
             settings[stage][fields[name]] = setting_value
         elif stage == "task":
             _put_task_setting(settings[stage], name, setting_value)
         else:
-            refuse_unknown(name, list(fields), where=f"the settings of {stage}")
+            refuse_unknown(name, list(fields), source=f"the settings of {stage}")
 
 
 def _put_task_setting(task: dict[str, Any], key: str, setting_value: Any) -> None:
     """Add to a task's own settings: NAME or task.NAME."""
-    task.setdefault("settings", {})[parameter_of(key.removeprefix(_OWN))] = setting_value
+    task.setdefault("settings", {})[parameter_for_flag(key.removeprefix(_TASK_PREFIX))] = (
+        setting_value
+    )
 
 
-def with_options(values: Mapping[str, Any]) -> dict[str, Any]:
+def expand_options(values: Mapping[str, Any]) -> dict[str, Any]:
     """Give what ``option`` sets by its flat names, as if each had been set by itself.
 
     Raises
@@ -209,7 +225,7 @@ def with_options(values: Mapping[str, Any]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> with_options({"by": "race", "option": ["ddof=0", "nested=a", "nested=b", "seed=3"]})
+    >>> expand_options({"by": "race", "option": ["ddof=0", "nested=a", "nested=b", "seed=3"]})
     {'by': 'race', 'ddof': '0', 'nested': ('a', 'b'), 'task.seed': '3'}
     """
     other_settings = {
@@ -224,16 +240,16 @@ def with_options(values: Mapping[str, Any]) -> dict[str, Any]:
                 "--option is not NAME=VALUE", expected="NAME=VALUE", found=repr(assignment)
             )
         if name == "option":
-            refuse_unknown(name, [*FLAT, "protocol"])
-        is_flat = name.startswith(_OWN) or not has_flag(name)
-        key = name if is_flat else flat_name(parameter_of(name))
-        is_list = key in FLAT and isinstance(declared(key).default, tuple)
+            refuse_unknown(name, [*SETTING_BY_FLAT_NAME, "protocol"])
+        is_flat = name.startswith(_TASK_PREFIX) or not has_flag(name)
+        key = name if is_flat else flat_name(parameter_for_flag(name))
+        is_list = key in SETTING_BY_FLAT_NAME and isinstance(get_declaration(key).default, tuple)
         if key in other_settings or (key in option_values and not is_list):
             raise SpecError(
                 f"the setting {name!r} is given twice", expected="it once", found=repr(assignment)
             )
-        if key in FLAT:
-            refuse_empty(declared(key), text, where="--option")
+        if key in SETTING_BY_FLAT_NAME:
+            refuse_empty(get_declaration(key), text, source="--option")
         option_values[key] = (*option_values.get(key, ()), text) if is_list else text
     return other_settings | option_values
 
@@ -246,9 +262,9 @@ def has_flag(name: str) -> bool:
     >>> has_flag("level"), has_flag("ddof"), has_flag("a task's own")
     (True, False, True)
     """
-    if name not in FLAT:
+    if name not in SETTING_BY_FLAT_NAME:
         return True
-    stage, field = FLAT[name]
+    stage, field = SETTING_BY_FLAT_NAME[name]
     extra = STAGES[stage].model_fields[field].json_schema_extra
     return not isinstance(extra, dict) or bool(extra.get("flag", True))
 
@@ -261,10 +277,10 @@ def name_as_typed(name: str) -> str:
     >>> name_as_typed("min_units"), name_as_typed("ddof")
     ('--min-units', 'ddof')
     """
-    return dashed(name) if has_flag(name) else name
+    return format_flag(name) if has_flag(name) else name
 
 
-def validated(values: Mapping[str, object], *, where: str | None = None) -> AuditSpec:
+def validate_settings(values: Mapping[str, object], *, source: str | None = None) -> AuditSpec:
     """Hold loose values against the stages' settings, not yet against the task's own.
 
     Raises
@@ -275,10 +291,10 @@ def validated(values: Mapping[str, object], *, where: str | None = None) -> Audi
     try:
         return AuditSpec.model_validate(dict(values))
     except ValidationError as error:
-        raise _build_setting_error(error, where) from error
+        raise _build_setting_error(error, source) from error
 
 
-def parse_spec(values: Mapping[str, object], *, where: str | None = None) -> AuditSpec:
+def parse_spec(values: Mapping[str, object], *, source: str | None = None) -> AuditSpec:
     """Make an AuditSpec of loose values, flat or nested by stage, or say which of them is wrong.
 
     Raises
@@ -291,10 +307,10 @@ def parse_spec(values: Mapping[str, object], *, where: str | None = None) -> Aud
     >>> parse_spec({"data": "table:people.csv", "by": "race"}).groups.by
     ('race',)
     """
-    spec = validated(values, where=where)
+    spec = validate_settings(values, source=source)
     if spec.protocol is not None and "name" not in spec.task.model_fields_set:
         return spec  # the protocol names the task; what it takes is asked once that is known
-    task = read_task(spec.task, where=where, others=[*FLAT, "protocol"])
+    task = read_task(spec.task, source=source, other_settings=[*SETTING_BY_FLAT_NAME, "protocol"])
     return spec if task is spec.task else spec.model_copy(update={"task": task})
 
 
@@ -317,14 +333,14 @@ def _build_setting_error(error: ValidationError, source: str | None) -> SpecErro
     raw_value = first.get("input")
     return SpecError(
         f"the setting {flat!r} cannot be used",
-        expected=wanted(field.annotation, field.metadata),
+        expected=describe_type(field.annotation, field.metadata),
         found=repr(raw_value),
         where=source,
         hint=FINITE if first["type"] == "finite_number" else None,
     )
 
 
-def declared(name: str, task: str = "") -> Option:
+def get_declaration(name: str, task: str = "") -> Option:
     """Return the declaration of a setting by its flat name; of a task's own that of the task.
 
     One that is declared no longer has no description, and no value is its default.
@@ -334,17 +350,17 @@ def declared(name: str, task: str = "") -> Option:
     >>> declared("level").default
     0.95
     """
-    if name in FLAT or name == "protocol":
-        stage, field = FLAT.get(name, ("", name))
+    if name in SETTING_BY_FLAT_NAME or name == "protocol":
+        stage, field = SETTING_BY_FLAT_NAME.get(name, ("", name))
         field_info = STAGES.get(stage, AuditSpec).model_fields[field]
         default = ... if field_info.is_required() else field_info.get_default()
         return Option(name, field_info.annotation, default, str(field_info.description))
     options: dict[str, Option] = task_parameters(task) if task in registry.names("tasks") else {}
-    parameter = parameter_of(name.removeprefix(_OWN))
+    parameter = parameter_for_flag(name.removeprefix(_TASK_PREFIX))
     return options.get(parameter, Option(name, Any, ..., ""))
 
 
-def recorded_spec(record: Mapping[str, Any], **changes: Any) -> AuditSpec:
+def read_recorded_spec(record: Mapping[str, Any], **changes: Any) -> AuditSpec:
     """Read the settings of a finished run from its record; of an older version's what is known.
 
     Parameters
@@ -364,8 +380,13 @@ def recorded_spec(record: Mapping[str, Any], **changes: Any) -> AuditSpec:
         for key in task_setting_names & recorded_settings.keys()
         if recorded_settings[key] not in (None, [], ())
     }
-    valid_names = {*FLAT, "protocol", *explicit_names, *(["option"] if registered else [])}
+    valid_names = {
+        *SETTING_BY_FLAT_NAME,
+        "protocol",
+        *explicit_names,
+        *(["option"] if registered else []),
+    }
     kept_settings = {
         key: setting_value for key, setting_value in recorded_settings.items() if key in valid_names
     }
-    return parse_spec({**kept_settings, **changes}, where="audit.json")
+    return parse_spec({**kept_settings, **changes}, source="audit.json")

@@ -8,13 +8,13 @@ from typing import Any
 
 import polars as pl
 
-from isolux_curate.annotation.sheets import read_given, write_tasks
-from isolux_curate.intake.arrival import add
+from isolux_curate.annotation.sheets import import_sheet, write_tasks
+from isolux_curate.intake.arrival import ingest_photos
 from isolux_curate.project.folder import Project
 from isolux_curate.project.reading import read_instances
 from isolux_curate.verbs.consent import add_consent
-from isolux_curate.verbs.release import Written, publish_dataset
-from isolux_curate.verbs.release.writing import Settings
+from isolux_curate.verbs.release import ReleaseResult, publish_dataset
+from isolux_curate.verbs.release.writing import PublicationSettings
 from tests.curate.annotation._projects import annotated_project
 
 ALL = ("evaluation", "publication")
@@ -28,12 +28,14 @@ def project_to_publish(folder: Path, photos: int = 40) -> Project:
         for k in range(photos)
     )
     (folder / "subjects.csv").write_text("subject_id,age,age_group,country,height_cm\n" + rows)
-    add(project, folder / "photos.csv", photos=folder / "in", subjects=folder / "subjects.csv")
+    ingest_photos(
+        project, folder / "photos.csv", photos=folder / "in", subjects=folder / "subjects.csv"
+    )
     draw(folder, project, photos)
     agreed = [f"s{k}" for k in range(photos) if k not in (0, 2)]
-    add_consent(project.consent, "grant", who=agreed, scope=ALL)
-    add_consent(project.consent, "grant", who=["s2"], scope=("evaluation",))
-    add_consent(project.consent, "revoke", who=["s1"], scope=("publication",))
+    add_consent(project.consent_path, "grant", who=agreed, scope=ALL)
+    add_consent(project.consent_path, "grant", who=["s2"], scope=("evaluation",))
+    add_consent(project.consent_path, "revoke", who=["s1"], scope=("publication",))
     return project
 
 
@@ -42,7 +44,7 @@ def draw(folder: Path, project: Project, photos: int) -> None:
     write_tasks(project, "boxes", folder / "boxes")
     rows = "".join(f"{k},nurse,{10 + k},20,100,200\n" for k in range(photos))
     (folder / "boxes.csv").write_text("image_id,label,x,y,w,h\n" + rows)
-    read_given(project, "boxes", folder / "boxes.csv", annotator="ada")
+    import_sheet(project, "boxes", folder / "boxes.csv", annotator="ada")
     write_tasks(project, "skin_tone", folder / "tones")
     tasks = pl.read_csv(folder / "tones/tasks.csv", infer_schema=False)["instance_id"]
     drawn = read_instances(project).filter(pl.col("instance_id").is_in(tasks.implode()))
@@ -54,11 +56,15 @@ def draw(folder: Path, project: Project, photos: int) -> None:
             said += [f"{unit},{who},perceived skin tone,{tone}" for tone in tones]
             said += [f"{unit},{who},{q},yes" for q in ("is the box tight?", "is the class right?")]
     (folder / "tones.csv").write_text("instance_id,annotator,question,answer\n" + "\n".join(said))
-    read_given(project, "skin_tone", folder / "tones.csv")
+    import_sheet(project, "skin_tone", folder / "tones.csv")
 
 
-def published(folder: Path, project: Project, **settings: Any) -> Written:
-    said = {name: settings.pop(name) for name in Settings.__struct_fields__ if name in settings}
+def published(folder: Path, project: Project, **settings: Any) -> ReleaseResult:
+    said = {
+        name: settings.pop(name)
+        for name in PublicationSettings.__struct_fields__
+        if name in settings
+    }
     settings = {"attribute": ["age_group", "country"]} | settings
     project = replace(project, publish={"publish_min": 3} | said)
     return publish_dataset(project, out=folder / "out", key=folder / "key", **settings)

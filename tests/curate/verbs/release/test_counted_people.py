@@ -11,13 +11,13 @@ import yaml
 import isolux_curate
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.annotation.sheets import read_given, write_tasks
-from isolux_curate.intake.arrival import add
-from isolux_curate.privacy.table import anonymised
-from isolux_curate.project.folder import create, open_project
+from isolux_curate.annotation.sheets import import_sheet, write_tasks
+from isolux_curate.intake.arrival import ingest_photos
+from isolux_curate.privacy.table import anonymise_table
+from isolux_curate.project.folder import create_project, open_project
 from isolux_curate.project.reading import read_instances
 from isolux_curate.verbs.consent import add_consent
-from isolux_curate.verbs.release.tables import composition_of
+from isolux_curate.verbs.release.tables import count_composition
 from tests.curate.intake._photos import photo, write
 from tests.curate.verbs.release._projects import published
 
@@ -37,15 +37,15 @@ def released(tmp_path_factory):
     named += [(k, who) for k, who in product(range(SINGLE, n), ("ann-1", "bob-2"))]
     rows = "".join(f"{k}.jpg,{who}\n" for k, who in named)
     (folder / "photos.csv").write_text("file,subject_id\n" + rows)
-    create(folder / "p", who="ada")
+    create_project(folder / "p", curator="ada")
     path = folder / "p" / "project.yaml"
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"classes": ["nurse"]}))
-    project = open_project(folder / "p", who="ada")
-    add(project, folder / "photos.csv", photos=folder / "in")
+    project = open_project(folder / "p", curator="ada")
+    ingest_photos(project, folder / "photos.csv", photos=folder / "in")
     write_tasks(project, "boxes", folder / "boxes")
     boxes = "".join(f"{k},nurse,10,20,100,200\n" for k in range(n))
     (folder / "boxes.csv").write_text("image_id,label,x,y,w,h\n" + boxes)
-    read_given(project, "boxes", folder / "boxes.csv", annotator="ada")
+    import_sheet(project, "boxes", folder / "boxes.csv", annotator="ada")
     write_tasks(project, "skin_tone", folder / "tones")
     units = pl.read_csv(folder / "tones/tasks.csv", infer_schema=False)["instance_id"]
     drawn = read_instances(project).filter(pl.col("instance_id").is_in(units.implode()))
@@ -56,8 +56,8 @@ def released(tmp_path_factory):
             said += [f"{unit},{who},perceived skin tone,{tone}" for tone in tones]
             said += [f"{unit},{who},{q},yes" for q in ("is the box tight?", "is the class right?")]
     (folder / "tones.csv").write_text("instance_id,annotator,question,answer\n" + "\n".join(said))
-    read_given(project, "skin_tone", folder / "tones.csv")
-    add_consent(project.consent, "grant", who=sorted({who for _, who in named}),
+    import_sheet(project, "skin_tone", folder / "tones.csv")
+    add_consent(project.consent_path, "grant", who=sorted({who for _, who in named}),
                 scope=("evaluation", "publication"))  # fmt: skip
     done = published(folder, project, attribute=[], publish_min=LEAST)
     return folder, project, done
@@ -96,10 +96,10 @@ def nameless_rows(**values: int) -> pl.DataFrame:
 
 
 def test_counts_of_a_table_hold_nobody_twice_and_nobody_unknown():
-    told = anonymised(nameless_rows(giant=10, tall=3), b"key", ids=["subject_id"])
+    told = anonymise_table(nameless_rows(giant=10, tall=3), b"key", ids=["subject_id"])
     assert sorted(told.counts.rows()) == [("height", "small", 15), ("height", "tall", 15)]
     assert "Counts are of people by subject_id: 26 of 56 rows without one" in told.notes[-1]
-    few = anonymised(nameless_rows(giant=40).tail(85), b"key", ids=["subject_id"])
+    few = anonymise_table(nameless_rows(giant=40).tail(85), b"key", ids=["subject_id"])
     assert few.counts.is_empty()
     assert any(isinstance(n, Caution) and "nothing is counted" in n for n in few.notes)
 
@@ -109,8 +109,8 @@ def test_rows_are_not_counted_as_people(ids):
     rows = pl.DataFrame({"image_id": [f"photo-{k}" for k in range(20)], "annotator": "ada-lovelace",
                          "height": ["giant"] * 20})  # fmt: skip
     with pytest.raises(SpecError, match=r"(?s)rows are not people.*height.*--person"):
-        anonymised(rows, b"key", ids=ids)
-    assert anonymised(rows, b"key", ids=ids, drop=["height"]).counts.is_empty()
+        anonymise_table(rows, b"key", ids=ids)
+    assert anonymise_table(rows, b"key", ids=ids, drop=["height"]).counts.is_empty()
 
 
 def test_an_annotator_or_a_photo_is_not_taken_for_the_person(tmp_path):
@@ -130,5 +130,5 @@ def test_an_annotator_or_a_photo_is_not_taken_for_the_person(tmp_path):
 
 def test_a_composition_of_nobody_is_empty():
     nobody = pl.DataFrame(schema={"who": pl.String, "tone": pl.String})
-    table, hidden = composition_of(nobody, ["tone"], "p", LEAST)
+    table, hidden = count_composition(nobody, ["tone"], "p", LEAST)
     assert (table.height, hidden) == (0, 0)

@@ -24,8 +24,8 @@ from isolux.vocabulary.errors import (
     SpecError,
     UnknownNameError,
 )
-from isolux_curate.project.decisions import decide
-from isolux_curate.project.folder import MARK, check_journal, open_project, read_journal
+from isolux_curate.project.decisions import record_decision
+from isolux_curate.project.folder import PROJECT_FILE, check_journal, open_project, read_journal
 from isolux_curate.verbs.consent import add_consent
 from isolux_curate.verbs.release import publish_dataset
 from tests.curate._projects import project_of, refused
@@ -37,7 +37,9 @@ def world(tmp_path_factory: pytest.TempPathFactory):
     """A project of 40 photos, published once."""
     folder = tmp_path_factory.mktemp("release")
     project = project_to_publish(folder)
-    decide(project, "review", "drawing", refused({"5": "A drawing."}), looked_at=["5"])
+    record_decision(
+        project, "review", "drawing", refused({"5": "A drawing."}), examined_units=["5"]
+    )
     return folder, project, published(folder, project)
 
 
@@ -55,7 +57,7 @@ def test_no_id_of_the_project_is_in_any_file(world) -> None:
     folder, project, _ = world
     from isolux_curate.project.reading import read_instances
 
-    held = read_instances(project, everything=True)
+    held = read_instances(project, include_excluded=True)
     ids = {*held["instance_id"], *held["subject_id"].drop_nulls()} - {str(k) for k in range(100)}
     ids |= {Path(f).stem for f in held["image_id"] if len(f) > 4}
     for path in (folder / "out").rglob("*"):
@@ -103,9 +105,9 @@ def test_training_needs_consent_to_training(tmp_path: Path) -> None:
     project = project_to_publish(tmp_path, photos=6)
     with pytest.raises(SpecError, match="no photo may be published"):
         published(tmp_path, project, terms="training")
-    add_consent(project.consent, "grant", who=["s3", "s4"], scope=("training",))
+    add_consent(project.consent_path, "grant", who=["s3", "s4"], scope=("training",))
     done = published(tmp_path, project, terms="training")
-    assert done.release.photos == 2
+    assert done.release.n_photos == 2
     assert load("curated", tmp_path / "out", purpose="training").instances.height == 2
 
 
@@ -145,7 +147,7 @@ def test_papers_say_what_the_journal_knows_and_name_the_rest(world) -> None:
     assert done.blanks > 50
     (folder / "facts.yaml").write_text("facts: 1\ndatasheet_funding: The university.\n")
     other = published(folder / "b", world[1], facts=folder / "facts.yaml")
-    assert other.blanks == done.blanks - 1
+    assert other.n_blanks == done.blanks - 1
     assert "The university." in (folder / "b/out/datasheet.md").read_text()
     (folder / "facts.yaml").write_text("facts: 1\ndatasheet_colour: red\n")
     with pytest.raises(UnknownNameError, match="datasheet_colour"):
@@ -162,7 +164,7 @@ def test_attributes_for_counts_alone_are_counted_and_small_groups_hidden(tmp_pat
     told = done.release.composition
     # 9 of 37 are old: with them, the young would give them away.
     assert told.filter(attribute="age_group").is_empty()
-    assert done.release.hidden >= 2
+    assert done.release.n_hidden_groups >= 2
 
 
 def test_composition_stands_beside_other_datasets(tmp_path: Path) -> None:
@@ -185,7 +187,7 @@ def test_regions_are_filled(tmp_path: Path) -> None:
     project = project_to_publish(tmp_path, photos=8)
     (tmp_path / "r.csv").write_text("image_id,x,y,w,h\n7,0,0,50,50\n0,0,0,9,9\n")
     done = published(tmp_path, project, redact=tmp_path / "r.csv", publish_min=1)
-    assert done.release.redacted == 1
+    assert done.release.n_redacted == 1
 
 
 @pytest.mark.parametrize(
@@ -219,7 +221,7 @@ def test_killed_at_any_moment_nothing_is_half_written(tmp_path: Path) -> None:
     project = project_to_publish(tmp_path, photos=30)
     published(tmp_path, project)
     whole = {p.name: p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file()}
-    with (tmp_path / "p" / MARK).open("a") as told:
+    with (tmp_path / "p" / PROJECT_FILE).open("a") as told:
         told.write("publish: {publish_min: 3}\n")
     code = (
         "import sys; from pathlib import Path\n"
@@ -250,9 +252,9 @@ def test_killed_at_any_moment_nothing_is_half_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("said", ["{split: [1]}", "{publish_least: 3}", "{publish_min: x}", "3"])
 def test_settings_of_a_publication_are_read_by_their_names(tmp_path, said):
     folder = project_to_publish(tmp_path, 4).folder
-    with (folder / MARK).open("a") as told:
+    with (folder / PROJECT_FILE).open("a") as told:
         told.write(f"publish: {said}\n")
     with pytest.raises(SpecError, match="settings of a p") as refused:
         publish_dataset(open_project(folder), out=tmp_path / "out", key=tmp_path / "key")
-    assert MARK in str(refused.value)
+    assert PROJECT_FILE in str(refused.value)
     assert not (tmp_path / "out").exists()

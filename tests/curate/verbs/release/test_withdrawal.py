@@ -11,7 +11,7 @@ import pytest
 
 import isolux
 from isolux.datasets import load
-from isolux.io.consent import append
+from isolux.io.consent import append_consent
 from isolux.io.hashing import sha256_file
 from isolux.vocabulary.errors import SpecError
 from isolux_curate.project.folder import check_journal
@@ -28,9 +28,9 @@ def test_a_publication_loses_them_and_can_be_read_as_before(tmp_path: Path) -> N
     out = tmp_path / "out"
     before = pl.read_csv(out / "people.csv", infer_schema=False)
     # The photos of this project are all one picture, so that others look like theirs.
-    done = withdraw([tmp_path], who=["s17"], ledger=str(project.consent),
+    done = withdraw([tmp_path], who=["s17"], ledger=str(project.consent_path),
                     published_key=[str(tmp_path / "key")], keep_alike=True)  # fmt: skip
-    assert done.receipt is not None, (done.left, done.blind)
+    assert done.receipt is not None, (done.remaining, done.unsearchable)
     after = pl.read_csv(out / "people.csv", infer_schema=False)
     gone = before.join(after, on="instance_id", how="anti")
     assert (before.height, after.height, gone.height) == (37, 36, 1)
@@ -44,7 +44,7 @@ def test_a_publication_loses_them_and_can_be_read_as_before(tmp_path: Path) -> N
     assert set(manifest) == {p.relative_to(out).as_posix() for p in out.rglob("*")
                              if p.is_file() and p.name != "publish.json"}  # fmt: skip
     assert all(sha256_file(out / name) == told for name, told in manifest.items())
-    left = read_images(project, everything=True)["image_id"].to_list()
+    left = read_images(project, include_excluded=True)["image_id"].to_list()
     assert sorted(map(int, left)) == [k for k in range(40) if k != 17]
     assert check_journal(project) > 0
 
@@ -137,7 +137,7 @@ def test_a_run_alone_is_not_searched_even_with_the_key(folder: Path) -> None:
 def test_a_table_of_photos_that_nothing_leads_to_is_refused(tmp_path: Path) -> None:
     ledger, held = tmp_path / "consent.jsonl", tmp_path / "held"
     held.mkdir()
-    append(ledger, "grant", "subject", ["s17"], ["publication"])
+    append_consent(ledger, "grant", "subject", ["s17"], ["publication"])
     (held / "answers.csv").write_text("image_id,label\nx1,a\nx2,b\n")
     with pytest.raises(SpecError, match=r"(?s)answers.csv.*it names photos and no people"):
         withdraw([held], who=["s17"], ledger=str(ledger))
@@ -150,9 +150,9 @@ def test_a_table_of_photos_that_nothing_leads_to_is_refused(tmp_path: Path) -> N
 def test_a_link_that_leads_out_keeps_it_unfinished(tmp_path: Path) -> None:
     ledger, held = tmp_path / "consent.jsonl", tmp_path / "held"
     held.mkdir()
-    append(ledger, "grant", "subject", ["s17"], ["publication"])
+    append_consent(ledger, "grant", "subject", ["s17"], ["publication"])
     (tmp_path / "elsewhere.csv").write_text("subject_id\ns17\n")
     (held / "link.csv").symlink_to(tmp_path / "elsewhere.csv")
     done = withdraw([held], who=["s17"], ledger=str(ledger))
     assert done.receipt is None
-    assert [why.split(":")[0] for _, why in done.blind] == ["a link"]
+    assert [why.split(":")[0] for _, why in done.unsearchable] == ["a link"]

@@ -18,7 +18,7 @@ def test_words_stay_words():
 
 def test_a_key_that_stands_twice_is_refused():
     with pytest.raises(SpecError, match="'a' occurs twice") as caught:
-        read_yaml_text("x: 1\ny:\n  a: 1\n  a: 2", where="w.yaml")
+        read_yaml_text("x: 1\ny:\n  a: 1\n  a: 2", source="w.yaml")
     assert caught.value.where == "w.yaml, line 4"
 
 

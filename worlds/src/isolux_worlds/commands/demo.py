@@ -52,14 +52,16 @@ def demo(
 
 def _from_pixels(out: str, seed: int, *, overwrite: bool) -> None:
     from isolux.cli.audit_screen import show_audit
-    from isolux.cli.running import watching
-    from isolux.vocabulary.extras import needed
+    from isolux.cli.running import monitor_predictions
+    from isolux.vocabulary.extras import import_optional
     from isolux_worlds.commands.synthesize import painting
     from isolux_worlds.networks.audit import audit_masks
 
-    needed("onnxruntime", package="onnxruntime", extra="onnx", purpose="the demo from pixels")
+    import_optional(
+        "onnxruntime", package="onnxruntime", extra="onnx", purpose="the demo from pixels"
+    )
     with painting() as tell:
         audit, report = audit_masks(
-            out, seed=seed, overwrite=overwrite, progress=tell, watched=watching
+            out, seed=seed, overwrite=overwrite, progress=tell, watched=monitor_predictions
         )
     show_audit(audit.run, report)

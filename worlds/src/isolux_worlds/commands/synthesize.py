@@ -12,7 +12,7 @@ import typer
 from isolux.cli import document
 
 if TYPE_CHECKING:
-    from isolux_worlds.synthesis import Progress, Synthesized
+    from isolux_worlds.synthesis import Progress, Synthesis
 
 __all__ = ["painting", "synthesize", "written"]
 
@@ -71,7 +71,7 @@ def synthesize(
         f"{photo_world.photos.height:,} photos of {photo_world.subjects.height:,} people"
         f" ({photo_world.people.height:,} people in photos), in {synthesis.seconds:.1f} seconds"
     )
-    document.wrote("world", out)
+    document.report_file("world", out)
     typer.echo(f"how to audit it: {out / 'README.txt'}")
 
 
@@ -85,7 +85,7 @@ def written(
     pixels: bool = True,
     overwrite: bool = False,
     progress: Progress | None = None,
-) -> Synthesized:
+) -> Synthesis:
     """Write a world by its name or file; ``isolux.synthesize`` calls this."""
     from isolux.io.atomic import refuse_existing
     from isolux_worlds.synthesis import synthesize as write
@@ -114,12 +114,14 @@ def painting() -> Iterator[Progress]:
     from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
-    from isolux.vocabulary.progress import at
+    from isolux.vocabulary.progress import report_step
 
     text = TextColumn("{task.description}")
     console = Console(stderr=True)
     if not console.is_terminal:  # a log: a line now and then, no bars
-        yield lambda activity, n_done, n_total: at(f"{activity}: {n_done:,} of {n_total:,}")
+        yield lambda activity, n_done, n_total: report_step(
+            f"{activity}: {n_done:,} of {n_total:,}"
+        )
         return
     columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     bars = Bars(*columns, console=console, transient=True)
@@ -135,13 +137,13 @@ def painting() -> Iterator[Progress]:
 
 
 def _show_what_there_is() -> None:
-    from isolux.cli.screen import show_table
+    from isolux.cli.screen import print_table
     from isolux_worlds.layouts import LAYOUTS
     from isolux_worlds.photo_world.settings import PRESETS, preset
 
     worlds = [[name, preset(name).about] for name in PRESETS]
-    show_table("Worlds", ["preset", "what is planted"], worlds)
+    print_table("Worlds", ["preset", "what is planted"], worlds)
     typer.echo("")
     rows = [[name, layout.summary] for name, layout in LAYOUTS.items()]
-    show_table("Layouts", ["layout", "what its files hold"], rows)
+    print_table("Layouts", ["layout", "what its files hold"], rows)
     typer.echo("\nisolux synthesize biased --out biased --layout facet")

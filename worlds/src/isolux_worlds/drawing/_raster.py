@@ -25,8 +25,8 @@ __all__ = ["COLUMNS", "paint"]
 
 COLUMNS = 28
 """Numbers of a shape; ``canvas.Canvas`` writes them in this order."""
-KIND, GEO, SOFT, ALPHA, RED, RED_B, MODE, GRAD, ROUND = 0, 1, 7, 8, 9, 12, 15, 16, 20
-OWNER, PART, CLIP_OWNER, CLIP_PART, GRAIN, GRAIN_PX, HAZE = 21, 22, 23, 24, 25, 26, 27
+SHAPE_TYPE, GEO, SOFT, ALPHA, RED, RED_B, MODE, GRAD, ROUND = 0, 1, 7, 8, 9, 12, 15, 16, 20
+OWNER_COLUMN, PART_COLUMN, CLIP_OWNER, CLIP_PART, GRAIN, GRAIN_PX, HAZE = 21, 22, 23, 24, 25, 26, 27
 POLYGON, ELLIPSE, CAPSULE = 0, 1, 2
 FLAT, LINEAR, CYLINDER = 0, 1, 2
 
@@ -68,7 +68,7 @@ def _smooth_noise(x: float, y: float, salt: int) -> float:
 @njit(None, **_FLAGS)
 def _window(shape: _Floats, points: _Floats, height: int, width: int) -> tuple[int, int, int, int]:
     """Return rows and columns (first, one past the last) that a shape can touch."""
-    shape_type = int(shape[KIND])
+    shape_type = int(shape[SHAPE_TYPE])
     reach = shape[SOFT] + 1.0
     if shape_type == POLYGON:
         first, last = int(shape[GEO]), int(shape[GEO + 1])
@@ -253,7 +253,7 @@ def _blend(
 def _pixel_coverage(shape: _Floats, x: float, y: float) -> tuple[float, float, float]:
     """Return how much of a pixel an ellipse or a capsule covers, and its normal there."""
     soft = shape[SOFT]
-    if int(shape[KIND]) == ELLIPSE:
+    if int(shape[SHAPE_TYPE]) == ELLIPSE:
         d = _ellipse_distance(shape, x, y, 0.5 * (1.0 + soft))
         u, v = (x - shape[1]) / shape[3], (y - shape[2]) / shape[4]
     else:
@@ -295,7 +295,7 @@ def paint(
     for k in range(shapes.shape[0]):
         shape = shapes[k]
         low, high, left, right = _window(shape, points, picture.shape[0], picture.shape[1])
-        polygon, owner_number = int(shape[KIND]) == POLYGON, int(shape[OWNER])
+        polygon, owner_number = int(shape[SHAPE_TYPE]) == POLYGON, int(shape[OWNER_COLUMN])
         if polygon and low < high and left < right:
             _add_edges(shape, points, area, low, high, left, right)
         is_flat = shape[ROUND] == 0.0 and shape[GRAIN] == 0.0
@@ -314,7 +314,7 @@ def paint(
                 _blend(shape, x, y, cover * shape[ALPHA], shade, picture, haze)
                 if owner_number >= 0 and cover >= 0.5:
                     owner[y, x] = owner_number
-                    part_labels[y, x] = int(shape[PART])
+                    part_labels[y, x] = int(shape[PART_COLUMN])
                     if (
                         0 < owner_number < 255 and touched[y, x] != owner_number
                     ):  # a body's pixel counts once

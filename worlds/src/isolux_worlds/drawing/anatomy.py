@@ -1,7 +1,7 @@
 """A person to be painted: joints, the frame of the face, the size of a head, how they look.
 
-``photo_world`` people (a row) → ``Figure`` → ``person.paint_person``. All lengths of a body are
-shares of the head's height ``u`` (an adult is about seven and a half of them tall), so that a
+``photo_world`` people (a row) → ``PersonFigure`` → ``person.paint_person``. All lengths of a body
+are shares of the head's height ``u`` (an adult is about seven and a half of them tall), so that a
 drawing does not hang on the photo's size.
 """
 
@@ -16,12 +16,21 @@ import numpy as np
 
 from isolux_worlds._draw import stream
 from isolux_worlds.drawing._raster import _Floats
-from isolux_worlds.drawing.canvas import Places, Point
+from isolux_worlds.drawing.canvas import Point, PointList
 from isolux_worlds.drawing.colour import Colour, mix, rgb
 from isolux_worlds.photo_world.tables import JOINTS
-from isolux_worlds.photo_world.vocabulary import DRAWN, MONK_TONES
+from isolux_worlds.photo_world.vocabulary import BUILT_IN_ATTRIBUTES, MONK_TONES
 
-__all__ = ["Figure", "Frame", "Look", "Skin", "figure_of", "joined", "mirrored", "words_of"]
+__all__ = [
+    "Appearance",
+    "Frame",
+    "PersonFigure",
+    "SkinColours",
+    "attribute_values",
+    "build_figure",
+    "interpolate_points",
+    "mirror_outline",
+]
 
 _IRIS = ("#5b3a1e", "#3e2815", "#6d4c26", "#7a6a35", "#5d7048", "#5d7f95", "#6d8a9c", "#727b80")
 _HAIR: Mapping[str, tuple[str, ...]] = {
@@ -55,7 +64,7 @@ _SHOES = ("#26221f", "#5a3e2b", "#e6e3dd", "#3a4350", "#7d2f2f")
 
 
 @dataclass(frozen=True, slots=True)
-class Skin:
+class SkinColours:
     """A Monk tone and the colours that go with it."""
 
     tone: Colour
@@ -68,10 +77,10 @@ class Skin:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Appearance:
     """Features of a subject; lengths are shares of the usual one, styles 0 to 1."""
 
-    skin: Skin
+    skin: SkinColours
     hair: Colour
     feminine: float
     age: int
@@ -93,11 +102,11 @@ class Look:
     shoes: Colour
 
 
-def skin_of(tone: str) -> Skin:
+def skin_of(tone: str) -> SkinColours:
     """Return the colours of one of the ten Monk tones."""
     base = rgb(MONK_TONES[tone])
     depth = 1.0 - (0.3 * base[0] + 0.59 * base[1] + 0.11 * base[2]) / 255.0  # 0 light, 1 dark
-    return Skin(
+    return SkinColours(
         tone=base,
         shadow=mix(base, mix((120.0, 62.0, 40.0), (6.0, 3.0, 2.0), depth), 0.42),
         sheen=mix(base, (255.0, 240.0, 222.0), 0.08 + 0.32 * depth),
@@ -108,14 +117,14 @@ def skin_of(tone: str) -> Skin:
     )
 
 
-def look_of(words: Mapping[str, str], age: int, seed: int, subject: str) -> Look:
+def look_of(words: Mapping[str, str], age: int, seed: int, subject: str) -> Appearance:
     """Return how a subject looks: the same in every photo."""
     rng = stream(seed, "look", subject)
     u = rng.random(24)
     feminine = {"feminine": 1.0, "masculine": 0.0}.get(words["perceived_gender_presentation"], 0.5)
     hair = _pick(_HAIR[words["hair_color"]], u[0])
     greying = min(0.45, max(0.0, (age - 48) / 70)) if words["hair_color"] != "colored" else 0.0
-    return Look(
+    return Appearance(
         skin=skin_of(words["skin_tone"]),
         hair=mix(hair, (196.0, 194.0, 190.0), greying),
         feminine=feminine,
@@ -157,12 +166,12 @@ class Frame:
     right: Point
     down: Point
 
-    def at(self, x: float, y: float) -> Point:
+    def to_pixel(self, x: float, y: float) -> Point:
         """Return the pixel of a place."""
         (ox, oy), (rx, ry), (dx, dy) = self.origin, self.right, self.down
         return ox + x * rx + y * dx, oy + x * ry + y * dy
 
-    def all(self, points: Places) -> _Floats:
+    def to_pixels(self, points: PointList) -> _Floats:
         """Return the pixels of several places: [n, 2]."""
         array = np.asarray(points, dtype=np.float64)
         pixels: _Floats = array @ np.array([self.right, self.down]) + np.array(self.origin)
@@ -191,52 +200,52 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class PersonFigure:
     """A person in a photo, ready to be painted."""
 
     owner: int
     joints: Mapping[str, Point]
     face: Frame
     u: float
-    look: Look
+    look: Appearance
     words: Mapping[str, str]
     rng: np.random.Generator
 
     def middle(self, name: str) -> Point:
         """Return the middle between the right and the left joint of a name (``shoulder``)."""
-        return joined(self.joints[f"right_{name}"], self.joints[f"left_{name}"], 0.5)
+        return interpolate_points(self.joints[f"right_{name}"], self.joints[f"left_{name}"], 0.5)
 
     @property
     def middle_of_mouth(self) -> Point:
         """The middle between the corners of the mouth."""
-        return joined(self.joints["mouth_right"], self.joints["mouth_left"], 0.5)
+        return interpolate_points(self.joints["mouth_right"], self.joints["mouth_left"], 0.5)
 
 
-def joined(a: Point, b: Point, share: float) -> Point:
+def interpolate_points(a: Point, b: Point, share: float) -> Point:
     """Return the place that far from ``a`` to ``b``."""
     return a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share
 
 
-def mirrored(first: Point, half: Sequence[Point], last: Point) -> list[Point]:
+def mirror_outline(first: Point, half: Sequence[Point], last: Point) -> list[Point]:
     """Return an outline: down one half, and up the same on the other side of the axis."""
     return [first, *half, last, *((-x, y) for x, y in reversed(half))]
 
 
-def words_of(row: Mapping[str, Any]) -> dict[str, str]:
+def attribute_values(row: Mapping[str, Any]) -> dict[str, str]:
     """Return every drawn attribute of a row; what a world does not say is the commonest value."""
     return {
         name: str(row.get(name) or max(attribute.shares, key=lambda v: attribute.shares[v]))
-        for name, attribute in DRAWN.items()
+        for name, attribute in BUILT_IN_ATTRIBUTES.items()
     }
 
 
-def figure_of(row: Mapping[str, Any], owner: int, seed: int) -> Figure:
+def build_figure(row: Mapping[str, Any], owner: int, seed: int) -> PersonFigure:
     """Return the figure of one row of ``people``."""
     joint_positions = zip(JOINTS, row["joints_x"], row["joints_y"], strict=True)
     joints = {name: (float(x), float(y)) for name, x, y in joint_positions}
     face = _face_of(joints)
-    words = words_of(row)
-    return Figure(
+    words = attribute_values(row)
+    return PersonFigure(
         owner=owner,
         joints=joints,
         face=face,
@@ -249,10 +258,10 @@ def figure_of(row: Mapping[str, Any], owner: int, seed: int) -> Figure:
 
 def _face_of(joints: Mapping[str, Point]) -> Frame:
     """Return the face's frame: as wide as the ears are apart, as high as eyes and mouth say."""
-    ears = joined(joints["right_ear"], joints["left_ear"], 0.5)
+    ears = interpolate_points(joints["right_ear"], joints["left_ear"], 0.5)
     right = (joints["left_ear"][0] - ears[0], joints["left_ear"][1] - ears[1])
-    eyes = joined(joints["right_eye"], joints["left_eye"], 0.5)
-    mouth = joined(joints["mouth_right"], joints["mouth_left"], 0.5)
+    eyes = interpolate_points(joints["right_eye"], joints["left_eye"], 0.5)
+    mouth = interpolate_points(joints["mouth_right"], joints["mouth_left"], 0.5)
     tall = _MOUTH_AT - _EYES_AT
     down = ((mouth[0] - eyes[0]) / tall, (mouth[1] - eyes[1]) / tall)
     origin = (ears[0] - _EARS_AT * down[0], ears[1] - _EARS_AT * down[1])

@@ -11,28 +11,30 @@ from collections.abc import Callable, Mapping
 from isolux_worlds.drawing.canvas import Paint
 from isolux_worlds.drawing.colour import Colour, dark, light, mix
 from isolux_worlds.drawing.interiors import paint_home, paint_shop
-from isolux_worlds.drawing.setting import HORIZON, Setting
+from isolux_worlds.drawing.setting import HORIZON, BackgroundScene
 
 __all__ = ["paint_background"]
 
 _EDGE = HORIZON + 0.005
 
 
-def paint_background(s: Setting) -> None:
+def paint_background(s: BackgroundScene) -> None:
     """Paint everything behind the people."""
     _SCENES[s.scene](s)
 
 
-def _sky(s: Setting) -> None:
+def _sky(s: BackgroundScene) -> None:
     """Paint the sky, with clouds, or stars and a moon."""
     w, h = s.width, s.height
     top, low = s.sky
-    s.rectangle(0, 0, w, s.horizon + 4, Paint(top, to=low, along=(0, 0, 0, s.horizon)))
+    s.rectangle(0, 0, w, s.horizon + 4, Paint(top, end_colour=low, along=(0, 0, 0, s.horizon)))
     if s.night and s.weather == "clear":
         for x, y in s.rng.uniform(0, 1, (40, 2)).tolist():
-            s.canvas.ellipse(s.at(x, y * 0.5), 1.0, 1.0, Paint((220.0, 224.0, 240.0), alpha=0.7))
+            s.canvas.ellipse(
+                s.to_pixel(x, y * 0.5), 1.0, 1.0, Paint((220.0, 224.0, 240.0), alpha=0.7)
+            )
         r = 0.035 * h
-        s.canvas.ellipse(s.at(s.uniform(0.1, 0.9), 0.14), r, r, (240.0, 238.0, 220.0))
+        s.canvas.ellipse(s.to_pixel(s.uniform(0.1, 0.9), 0.14), r, r, (240.0, 238.0, 220.0))
         return
     bank = light(low, 0.35) if s.weather == "clear" else dark(low, 0.08)
     for _ in range(4 if s.weather == "clear" else 9):
@@ -45,11 +47,11 @@ def _sky(s: Setting) -> None:
 
 
 def _ground(
-    s: Setting, near_colour: Colour, far_colour: Colour, grain: float, grain_px: float
+    s: BackgroundScene, near_colour: Colour, far_colour: Colour, grain: float, grain_px: float
 ) -> None:
     paint_with = Paint(
         far_colour,
-        to=near_colour,
+        end_colour=near_colour,
         along=(0, s.horizon, 0, s.height),
         grain=grain,
         grain_px=grain_px,
@@ -57,14 +59,14 @@ def _ground(
     s.rectangle(0, s.horizon, s.width, s.height, paint_with)
 
 
-def _lit(s: Setting, share: float) -> bool:
+def _lit(s: BackgroundScene, share: float) -> bool:
     return s.night and float(s.rng.random()) < share
 
 
 _LAMP: Colour = (255.0, 226.0, 150.0)
 
 
-def _building(s: Setting, x0: float, x1: float, top: float, foot: float) -> None:
+def _building(s: BackgroundScene, x0: float, x1: float, top: float, foot: float) -> None:
     """Paint a block of flats with rows of windows and a shop below."""
     w, h = s.width, s.height
     wall = s.one_of("#a8745a", "#b9a58c", "#8b8f96", "#c4b49a", "#8f6f63", "#9aa7ad", "#b58e6a")
@@ -92,7 +94,7 @@ def _building(s: Setting, x0: float, x1: float, top: float, foot: float) -> None
     s.rectangle(x1 - 0.26 * wide, top, x1 - 0.08 * wide, foot, dark(shop, 0.35))
 
 
-def _street(s: Setting) -> None:
+def _street(s: BackgroundScene) -> None:
     w, h = s.width, s.height
     _sky(s)
     foot = s.horizon + 0.03 * h
@@ -124,7 +126,7 @@ def _street(s: Setting) -> None:
         _lamp_post(s, x * w)
 
 
-def _lamp_post(s: Setting, x: float) -> None:
+def _lamp_post(s: BackgroundScene, x: float) -> None:
     w, h = s.width, s.height
     top, foot = s.horizon - 0.36 * h, s.horizon + 0.09 * h
     steel = s.tint("#3c4248")
@@ -136,7 +138,7 @@ def _lamp_post(s: Setting, x: float) -> None:
     s.canvas.ellipse(bulb, 7.0, 4.0, _LAMP if s.night else s.tint("#e6e2d4"))
 
 
-def _tree(s: Setting, x: float, foot: float, tall: float) -> None:
+def _tree(s: BackgroundScene, x: float, foot: float, tall: float) -> None:
     """Paint a tree: a trunk and a crown of three masses of leaves, bare or white in snow."""
     trunk = s.tint("#5f4632")
     s.canvas.capsule((x, foot), 0.045 * tall, (x, foot - 0.55 * tall), 0.03 * tall, trunk)
@@ -157,7 +159,7 @@ def _tree(s: Setting, x: float, foot: float, tall: float) -> None:
         s.canvas.ellipse(centre, r * tall, r * 0.88 * tall, leaves)
 
 
-def _house(s: Setting, x: float, wide: float, foot: float) -> None:
+def _house(s: BackgroundScene, x: float, wide: float, foot: float) -> None:
     wall = s.one_of("#d9cdb6", "#c9d3d4", "#e3d2b0", "#b7725c", "#a9b8a4", "#e0dcd2")
     tall = 0.55 * wide
     roof = s.one_of("#7a3f34", "#5a5f66", "#6b4a38", "#46515c")
@@ -180,7 +182,7 @@ def _house(s: Setting, x: float, wide: float, foot: float) -> None:
             s.canvas.line([(x0 + 0.09 * wide, y0), (x0 + 0.09 * wide, y1)], 1.5, frame)
 
 
-def _residential(s: Setting) -> None:
+def _residential(s: BackgroundScene) -> None:
     w, h = s.width, s.height
     _sky(s)
     hill = mix(s.tint("#7c9a76"), s.sky[1], 0.4)
@@ -206,7 +208,7 @@ def _residential(s: Setting) -> None:
     )
 
 
-def _park(s: Setting) -> None:
+def _park(s: BackgroundScene) -> None:
     w, h = s.width, s.height
     _sky(s)
     far_colour = mix(s.tint("#5f8258"), s.sky[1], 0.35)
@@ -224,7 +226,7 @@ def _park(s: Setting) -> None:
     bend = s.uniform(0.3, 0.7)
     down = ((0.0, _EDGE), (0.02, _EDGE), (0.12, 0.72), (-0.02, 0.85), (0.2, 1.1))
     back = ((-0.35, 1.1), (-0.2, 0.85), (0.02, 0.72))
-    edge = s.all(*((bend + x, y) for x, y in (*down, *back)))
+    edge = s.to_pixels(*((bend + x, y) for x, y in (*down, *back)))
     s.canvas.blob(edge, Paint(path, grain=0.07, grain_px=2.0), steps=6)
     columns = ((-0.02, 0.12), (0.22, 0.38), (0.6, 0.78), (0.86, 1.02))
     for x in [s.uniform(*column) for column in columns]:
@@ -239,7 +241,7 @@ def _park(s: Setting) -> None:
         s.rectangle(leg_x, y - 0.06 * h, leg_x + 4, y + 0.03 * h, iron)
 
 
-def _highway(s: Setting) -> None:
+def _highway(s: BackgroundScene) -> None:
     w, h = s.width, s.height
     _sky(s)
     for k in range(4):
@@ -251,18 +253,18 @@ def _highway(s: Setting) -> None:
     verge, road = s.ground("#8a9660"), s.ground("#595b60")
     _ground(s, verge, dark(verge, 0.05), 0.1, 3.0)
     vanish = s.uniform(0.35, 0.65)
-    asphalt = s.all((vanish - 0.02, 0.58), (vanish + 0.02, 0.58), (1.25, 1.0), (-0.25, 1.0))
+    asphalt = s.to_pixels((vanish - 0.02, 0.58), (vanish + 0.02, 0.58), (1.25, 1.0), (-0.25, 1.0))
     s.canvas.polygon(asphalt, Paint(road, grain=0.06, grain_px=2.0))
     line = s.tint("#ece8da")
     for share in (-0.16, 1.16):
         far, right, left = (vanish, 0.58), (share + 0.012, 1.0), (share - 0.012, 1.0)
-        s.canvas.polygon(s.all(far, far, right, left), line)
+        s.canvas.polygon(s.to_pixels(far, far, right, left), line)
     for lane in (0.28, 0.72):
         for near in (0.05, 0.12, 0.22, 0.38, 0.62):
             y0, y1 = near, near * 1.35
             x0, x1 = vanish + (lane - vanish) * y0, vanish + (lane - vanish) * y1
             corners = ((x0, -0.008, y0), (x0, 0.008, y0), (x1, 0.008, y1), (x1, -0.008, y1))
-            dash = s.all(*((x + half * y, 0.58 + 0.42 * y) for x, half, y in corners))
+            dash = s.to_pixels(*((x + half * y, 0.58 + 0.42 * y) for x, half, y in corners))
             s.canvas.polygon(dash, line)
     rail, y = s.tint("#aeb4ba"), s.horizon + 0.035 * h
     s.rectangle(0, y, (vanish - 0.12) * w, y + 0.014 * h, rail)
@@ -276,7 +278,7 @@ def _highway(s: Setting) -> None:
         _far_car(s, vanish)
 
 
-def _far_car(s: Setting, vanish: float) -> None:
+def _far_car(s: BackgroundScene, vanish: float) -> None:
     near = s.uniform(0.08, 0.2)
     x = (vanish + s.uniform(-0.6, 0.6) * near) * s.width
     y = (0.58 + 0.42 * near) * s.height
@@ -291,7 +293,7 @@ def _far_car(s: Setting, vanish: float) -> None:
         s.canvas.ellipse((x + wheel_offset * wide, y - 0.28 * wide), 0.07 * wide, 0.06 * wide, tail)
 
 
-_SCENES: Mapping[str, Callable[[Setting], None]] = {
+_SCENES: Mapping[str, Callable[[BackgroundScene], None]] = {
     "city_street": _street,
     "residential": _residential,
     "park": _park,

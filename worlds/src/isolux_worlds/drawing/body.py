@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from isolux_worlds.drawing.anatomy import Figure, joined
+from isolux_worlds.drawing.anatomy import PersonFigure, interpolate_points
 from isolux_worlds.drawing.canvas import Canvas, Paint, Point
 from isolux_worlds.drawing.colour import mix
 
@@ -39,25 +39,25 @@ LIMBS = {
 def towards(a: Point, b: Point, pixels: float) -> Point:
     """Return the place that many pixels from ``a`` towards ``b``."""
     length = math.hypot(b[0] - a[0], b[1] - a[1])
-    return joined(a, b, pixels / length) if length > 0 else a
+    return interpolate_points(a, b, pixels / length) if length > 0 else a
 
 
-def _round(figure: Figure) -> Paint:
+def _round(figure: PersonFigure) -> Paint:
     return Paint(figure.look.skin.tone, round=0.42)
 
 
-def paint_leg_skin(canvas: Canvas, figure: Figure, body_side: str) -> None:
+def paint_leg_skin(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
     """Paint thigh and calf."""
     u, j, fill = figure.u * figure.look.build, figure.joints, _round(figure)
     hip, knee, ankle = (j[f"{body_side}_{n}"] for n in ("hip", "knee", "ankle"))
     with canvas.as_part(figure.owner, f"{body_side}_leg_skin"):
         canvas.capsule(hip, 0.28 * u, knee, LIMBS["knee"] * u, fill)
-        calf = joined(knee, ankle, 0.33)
+        calf = interpolate_points(knee, ankle, 0.33)
         canvas.capsule(knee, LIMBS["knee"] * u * 0.9, calf, 0.185 * u, fill)
         canvas.capsule(calf, 0.185 * u, ankle, LIMBS["ankle"] * u, fill)
 
 
-def paint_shoes(canvas: Canvas, figure: Figure, body_side: str) -> None:
+def paint_shoes(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
     """Paint a shoe from ankle and heel to the toes, with a lighter sole."""
     u, j, look = figure.u, figure.joints, figure.look
     ankle, heel, toe = (j[f"{body_side}_{n}"] for n in ("ankle", "heel", "foot_index"))
@@ -72,11 +72,11 @@ def paint_shoes(canvas: Canvas, figure: Figure, body_side: str) -> None:
         canvas.capsule(ankle, 0.125 * u, toe, 0.115 * u, fill)
 
 
-def torso_outline(figure: Figure, grow: float = 0.0, drop: float = 0.0) -> list[Point]:
+def torso_outline(figure: PersonFigure, grow: float = 0.0, drop: float = 0.0) -> list[Point]:
     """Return the body's outline from the right shoulder round to the left."""
     u, look, j = figure.u, figure.look, figure.joints
     waist = 0.88 - 0.10 * look.feminine
-    spine = joined(figure.middle("shoulder"), figure.middle("hip"), 0.0)
+    spine = interpolate_points(figure.middle("shoulder"), figure.middle("hip"), 0.0)
     low = figure.middle("hip")
     length = max(math.hypot(low[0] - spine[0], low[1] - spine[1]), 1e-6)
     dx, dy = (low[0] - spine[0]) / length, (low[1] - spine[1]) / length
@@ -86,10 +86,13 @@ def torso_outline(figure: Figure, grow: float = 0.0, drop: float = 0.0) -> list[
         sign = -1.0 if body_side == "right" else 1.0
         ox, oy = sign * dy, -sign * dx  # out of the body, across the spine
         tip = (shoulder[0] + ox * 0.02 * u, shoulder[1] + oy * 0.02 * u - 0.15 * u)
-        pit = _offset_point(joined(shoulder, hip, 0.22), ox, oy, (0.02 + grow) * u)
-        middle, centre = joined(shoulder, hip, 0.62), joined(spine, low, 0.62)
+        pit = _offset_point(interpolate_points(shoulder, hip, 0.22), ox, oy, (0.02 + grow) * u)
+        middle, centre = (
+            interpolate_points(shoulder, hip, 0.62),
+            interpolate_points(spine, low, 0.62),
+        )
         belly = _offset_point(
-            joined(centre, middle, waist), ox, oy, (0.20 * look.build + grow - 0.04) * u
+            interpolate_points(centre, middle, waist), ox, oy, (0.20 * look.build + grow - 0.04) * u
         )
         hipbone = _offset_point(hip, ox, oy, (0.25 * look.build + 0.04 * look.feminine + grow) * u)
         foot = (hipbone[0] + dx * drop * u, hipbone[1] + dy * drop * u)
@@ -101,7 +104,7 @@ def _offset_point(point: Point, x: float, y: float, pixels: float) -> Point:
     return point[0] + x * pixels, point[1] + y * pixels
 
 
-def paint_torso_skin(canvas: Canvas, figure: Figure) -> None:
+def paint_torso_skin(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint chest and belly: what a garment may leave bare."""
     outline = torso_outline(figure, -0.04)
     across = (*outline[1], *outline[-2])
@@ -112,11 +115,11 @@ def paint_torso_skin(canvas: Canvas, figure: Figure) -> None:
         canvas.polygon([*outline, *top], fill)
 
 
-def paint_neck(canvas: Canvas, figure: Figure) -> None:
+def paint_neck(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint the neck from under the chin to between the shoulders, in the chin's shadow."""
     u, face, look = figure.u, figure.face, figure.look
     radius = (0.235 - 0.035 * look.feminine) * u
-    top, foot = face.at(0.0, 0.55), figure.middle("shoulder")
+    top, foot = face.to_pixel(0.0, 0.55), figure.middle("shoulder")
     foot = (foot[0], foot[1] - 0.04 * u)
     across = (top[0] - radius, top[1], top[0] + radius, top[1])
     throat_outline = ((1.0, -0.25), (1.5, -0.08), (0.0, 0.14), (-1.5, -0.08), (-1.0, -0.25))
@@ -126,10 +129,10 @@ def paint_neck(canvas: Canvas, figure: Figure) -> None:
         canvas.polygon(outline, Paint(look.skin.tone, round=0.4, across=across))
     with canvas.only_on(figure.owner, "neck"):
         shade = Paint(look.skin.shadow, alpha=0.75, soft=0.35 * u)
-        canvas.ellipse(face.at(0.0, 0.98), 0.95 * face.half_width, 0.2 * u, shade)
+        canvas.ellipse(face.to_pixel(0.0, 0.98), 0.95 * face.half_width, 0.2 * u, shade)
 
 
-def paint_arm_skin(canvas: Canvas, figure: Figure, body_side: str) -> None:
+def paint_arm_skin(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
     """Paint upper arm, forearm and hand."""
     u, j, fill = figure.u * figure.look.build, figure.joints, _round(figure)
     shoulder, elbow, wrist = (j[f"{body_side}_{n}"] for n in ("shoulder", "elbow", "wrist"))
@@ -139,36 +142,39 @@ def paint_arm_skin(canvas: Canvas, figure: Figure, body_side: str) -> None:
         _hand(canvas, figure, body_side)
 
 
-def paint_arm_shadow(canvas: Canvas, figure: Figure, body_side: str) -> None:
+def paint_arm_shadow(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
     """Shade the trunk along an arm, before the arm is painted."""
     u, j = figure.u, figure.joints
     shoulder, elbow, wrist = (j[f"{body_side}_{n}"] for n in ("shoulder", "elbow", "wrist"))
     shift = (-0.05 * u if canvas.light[0] > 0 else 0.05 * u, 0.04 * u)
     shade = Paint((0.0, 0.0, 0.0), alpha=0.26, soft=0.16 * u)
     with canvas.only_on(figure.owner):
-        for a, b, r in ((joined(shoulder, elbow, 0.35), elbow, 0.15), (elbow, wrist, 0.12)):
+        for a, b, r in (
+            (interpolate_points(shoulder, elbow, 0.35), elbow, 0.15),
+            (elbow, wrist, 0.12),
+        ):
             start, end = (_offset_point(point, *shift, 1.0) for point in (a, b))
             canvas.capsule(start, r * u, end, r * u, shade)
 
 
-def _hand(canvas: Canvas, figure: Figure, body_side: str) -> None:
+def _hand(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
     u, j, fill = figure.u, figure.joints, _round(figure)
     wrist, index, pinky, thumb = (
         j[f"{body_side}_{n}"] for n in ("wrist", "index", "pinky", "thumb")
     )
-    knuckles = joined(index, pinky, 0.5)
-    palm = joined(wrist, knuckles, 0.45)
+    knuckles = interpolate_points(index, pinky, 0.5)
+    palm = interpolate_points(wrist, knuckles, 0.45)
     canvas.capsule(wrist, 0.085 * u, palm, 0.12 * u, fill)
-    root = joined(wrist, thumb, 0.2)
+    root = interpolate_points(wrist, thumb, 0.2)
     canvas.capsule(root, 0.055 * u, thumb, 0.04 * u, fill)
     for k in range(4):
-        tip = joined(index, pinky, k / 3)
-        tip = joined(palm, tip, 1.18 if k in {1, 2} else 1.02)
-        base = joined(palm, tip, 0.3)
+        tip = interpolate_points(index, pinky, k / 3)
+        tip = interpolate_points(palm, tip, 1.18 if k in {1, 2} else 1.02)
+        base = interpolate_points(palm, tip, 0.3)
         canvas.capsule(base, 0.048 * u, tip, 0.036 * u, fill)
 
 
-def paint_tattoo(canvas: Canvas, figure: Figure) -> None:
+def paint_tattoo(canvas: Canvas, figure: PersonFigure) -> None:
     """Ink on the forearm and the neck's side, on bare skin alone: a band, a star and lines."""
     u, j = figure.u, figure.joints
     depth = sum(figure.look.skin.tone) / 765.0
@@ -177,13 +183,16 @@ def paint_tattoo(canvas: Canvas, figure: Figure) -> None:
     elbow, wrist = j[f"{body_side}_elbow"], j[f"{body_side}_wrist"]
     with canvas.only_on(figure.owner, f"{body_side}_arm_skin"):
         for share in (0.25, 0.34, 0.66):
-            a, b = joined(elbow, wrist, share), joined(elbow, wrist, share + 0.05)
+            a, b = (
+                interpolate_points(elbow, wrist, share),
+                interpolate_points(elbow, wrist, share + 0.05),
+            )
             canvas.capsule(a, 0.13 * u * 0.35, b, 0.13 * u * 0.35, ink)
             band = [
                 _perpendicular_point(a, elbow, wrist, direction * u) for direction in (-0.2, 0.2)
             ]
             canvas.line(band, 0.04 * u, ink)
-        star = joined(elbow, wrist, 0.5)
+        star = interpolate_points(elbow, wrist, 0.5)
         for k in range(5):
             angle = 2 * math.pi * k / 5
             tip = (star[0] + 0.1 * u * math.cos(angle), star[1] + 0.1 * u * math.sin(angle))

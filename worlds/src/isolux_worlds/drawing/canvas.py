@@ -33,12 +33,12 @@ from isolux_worlds.drawing._raster import (
 from isolux_worlds.drawing.colour import Colour
 from isolux_worlds.photo_world.tables import PARTS
 
-__all__ = ["NOBODY", "OCCLUDER", "Canvas", "Paint", "Places", "Point"]
+__all__ = ["NO_OWNER", "OCCLUDER", "Canvas", "Paint", "Point", "PointList"]
 
 Point = tuple[float, float]
-Places = Sequence[Point] | _Floats
+PointList = Sequence[Point] | _Floats
 """Places as pairs, or as rows of an array [n, 2]."""
-NOBODY, OCCLUDER = 0, 255
+NO_OWNER, OCCLUDER = 0, 255
 """Owners that are not a person."""
 _PART_NUMBER = {name: k for k, name in enumerate(PARTS, start=1)}
 
@@ -48,7 +48,7 @@ class Paint:
     """What a shape is painted with."""
 
     colour: Colour
-    to: Colour | None = None
+    end_colour: Colour | None = None
     along: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     alpha: float = 1.0
     soft: float = 0.0
@@ -62,9 +62,9 @@ class Paint:
         mode, gradient = FLAT, (0.0, 0.0, 0.0, 0.0)
         if self.across is not None:
             mode, gradient = CYLINDER, self.across
-        elif self.to is not None:
+        elif self.end_colour is not None:
             mode, gradient = LINEAR, self.along
-        end_colour = self.colour if self.to is None else self.to
+        end_colour = self.colour if self.end_colour is None else self.end_colour
         return [
             self.soft,
             self.alpha,
@@ -87,7 +87,7 @@ class Canvas:
     haze: float = 0.0
     picture: _Picture = field(init=False)
     owner: _Labels = field(init=False)
-    part: _Labels = field(init=False)
+    part_labels: _Labels = field(init=False)
     body_px: npt.NDArray[np.int64] = field(init=False)
     _touched: _Labels = field(init=False)
     _area: _Picture = field(init=False)
@@ -100,7 +100,7 @@ class Canvas:
     def __post_init__(self) -> None:
         size = (self.height, self.width)
         self.picture = np.zeros((*size, 3), np.float32)
-        self.owner, self.part = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
+        self.owner, self.part_labels = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
         self._touched, self._area = np.zeros(size, np.uint8), np.zeros(size, np.float32)
         self.body_px = np.zeros(256, np.int64)
 
@@ -134,7 +134,7 @@ class Canvas:
         """Append a limb from ``a`` to ``b`` with a radius at each end, both ends round."""
         self._append(CAPSULE, [*a, max(ra, 0.0), *b, max(rb, 0.0)], paint_with)
 
-    def polygon(self, corners: Places, paint_with: Paint | Colour) -> None:
+    def polygon(self, corners: PointList, paint_with: Paint | Colour) -> None:
         """Append a polygon with straight edges."""
         array = np.asarray(corners, dtype=np.float64)
         first = self._n_points
@@ -142,7 +142,7 @@ class Canvas:
         self._n_points += len(array)
         self._append(POLYGON, [first, self._n_points, 0.0, 0.0, 0.0, 0.0], paint_with)
 
-    def blob(self, corners: Places, paint_with: Paint | Colour, steps: int = 6) -> None:
+    def blob(self, corners: PointList, paint_with: Paint | Colour, steps: int = 6) -> None:
         """Append a closed curve through its corners (Catmull–Rom)."""
         self.polygon(_closed_curve(np.asarray(corners, dtype=np.float64), steps), paint_with)
 
@@ -152,7 +152,7 @@ class Canvas:
             self.capsule(a, width / 2, b, width / 2, paint_with)
 
     def curve(
-        self, points: Places, width: float, paint_with: Paint | Colour, steps: int = 4
+        self, points: PointList, width: float, paint_with: Paint | Colour, steps: int = 4
     ) -> None:
         """Append a smooth line through places: one polygon, so that alpha is even."""
         path = _open_curve(np.asarray(points, dtype=np.float64), steps)
@@ -165,7 +165,7 @@ class Canvas:
         """Paint what was collected, then forget it."""
         shapes = np.array(self._rows, dtype=np.float64).reshape(-1, COLUMNS)
         points = np.concatenate(self._points) if self._points else np.zeros((0, 2))
-        labels = (self.owner, self.part, self._touched, self.body_px)
+        labels = (self.owner, self.part_labels, self._touched, self.body_px)
         light, haze = np.array(self.light), np.array(self.haze_colour)
         paint(shapes, points, self.picture, *labels, light, haze, self._area)
         self._rows, self._points, self._n_points = [], [], 0

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from isolux_worlds.drawing.anatomy import Figure, Frame
+from isolux_worlds.drawing.anatomy import Frame, PersonFigure
 from isolux_worlds.drawing.body import torso_outline
-from isolux_worlds.drawing.canvas import Canvas, Paint, Places, Point
+from isolux_worlds.drawing.canvas import Canvas, Paint, Point, PointList
 from isolux_worlds.drawing.clothing import colours_of
 from isolux_worlds.drawing.colour import WHITE, Colour, dark, light
 from isolux_worlds.drawing.outfits import Outfit
@@ -29,7 +29,7 @@ class _Cloth:
     """
 
     canvas: Canvas
-    figure: Figure
+    figure: PersonFigure
     chest: Frame
     colour: Colour
 
@@ -40,16 +40,16 @@ class _Cloth:
 
     def line(self, *points: Point, wide: float, colour: Colour, alpha: float = 1.0) -> None:
         """Paint a line, so many heads wide."""
-        path = [self.chest.at(*point) for point in points]
+        path = [self.chest.to_pixel(*point) for point in points]
         self.canvas.line(path, wide * self.u, Paint(colour, alpha=alpha))
 
     def across(self, y: float, half: float, wide: float, colour: Colour, **paint: float) -> None:
         """Paint a line from one side to the other."""
         self.line((-half, y), (half, y), wide=wide, colour=colour, **paint)
 
-    def shape(self, corners: Places, colour: Colour, alpha: float = 1.0) -> None:
+    def shape(self, corners: PointList, colour: Colour, alpha: float = 1.0) -> None:
         """Paint a polygon."""
-        self.canvas.polygon(self.chest.all(corners), Paint(colour, alpha=alpha))
+        self.canvas.polygon(self.chest.to_pixels(corners), Paint(colour, alpha=alpha))
 
     def card(self, half: float, top: float, low: float, colour: Colour) -> None:
         """Paint a rectangle in the middle."""
@@ -58,21 +58,21 @@ class _Cloth:
     def dot(self, x: float, y: float, r: float, fill: Paint | Colour) -> None:
         """Paint a disc, so many heads in radius."""
         r = r * self.u
-        self.canvas.ellipse(self.chest.at(x, y), r, r, fill)
+        self.canvas.ellipse(self.chest.to_pixel(x, y), r, r, fill)
 
 
-def _trunk_frame(figure: Figure) -> Frame:
+def _trunk_frame(figure: PersonFigure) -> Frame:
     middle, hips = figure.middle("shoulder"), figure.middle("hip")
     left = figure.joints["left_shoulder"]
     right = (left[0] - middle[0], left[1] - middle[1])
     return Frame(middle, right, (hips[0] - middle[0], hips[1] - middle[1]))
 
 
-def paint_details(canvas: Canvas, figure: Figure, outfit: Outfit) -> None:
+def paint_details(canvas: Canvas, figure: PersonFigure, outfit: Outfit) -> None:
     """Paint every detail of an outfit, in its order."""
     top, second, _ = colours_of(figure, outfit)
     c = _Cloth(canvas, figure, _trunk_frame(figure), second)
-    part_name = "full_body_clothing" if outfit.whole else "upper_clothing"
+    part_name = "full_body_clothing" if outfit.is_one_piece else "upper_clothing"
     if outfit.neck == "collar":
         with canvas.as_part(figure.owner, part_name):
             _collar(c, light(top, 0.25))
@@ -143,8 +143,8 @@ def _apron(c: _Cloth) -> None:
         (-0.62, 0.7),
         (-0.42, 0.62),
     ]
-    edge = (*c.chest.at(-0.8, 1.0), *c.chest.at(0.8, 1.0))
-    c.canvas.polygon(c.chest.all(bib), Paint(c.colour, round=0.35, across=edge))
+    edge = (*c.chest.to_pixel(-0.8, 1.0), *c.chest.to_pixel(0.8, 1.0))
+    c.canvas.polygon(c.chest.to_pixels(bib), Paint(c.colour, round=0.35, across=edge))
     for s in _SIGNS:
         c.line((s * 0.33, 0.2), (s * 0.27, -0.2), wide=0.06, colour=dark(c.colour, 0.2))
     c.shape([(-0.32, 1.0), (0.32, 1.0), (0.3, 1.3), (-0.3, 1.3)], dark(c.colour, 0.18))
@@ -161,8 +161,8 @@ def _bib(c: _Cloth) -> None:
         (-0.75, 0.85),
         (-0.5, 0.72),
     ]
-    edge = (*c.chest.at(-0.9, 1), *c.chest.at(0.9, 1))
-    c.canvas.polygon(c.chest.all(bib), Paint(c.colour, round=0.3, across=edge))
+    edge = (*c.chest.to_pixel(-0.9, 1), *c.chest.to_pixel(0.9, 1))
+    c.canvas.polygon(c.chest.to_pixels(bib), Paint(c.colour, round=0.3, across=edge))
     for s in _SIGNS:
         c.line((s * 0.36, 0.38), (s * 0.42, -0.16), wide=0.1, colour=c.colour)
         c.dot(s * 0.36, 0.4, 0.04, (210.0, 190.0, 120.0))
@@ -178,8 +178,8 @@ def _vest(c: _Cloth) -> None:
 def _life_vest(c: _Cloth) -> None:
     edge = ((0.26, -0.22), (0.66, -0.16), (0.8, 0.3), (0.84, 0.95), (0.05, 0.98), (0.05, 0.3))
     for s in _SIGNS:
-        across = (*c.chest.at(s * 0.05, 0.5), *c.chest.at(s * 0.9, 0.5))
-        panel = c.chest.all([(s * x, y) for x, y in edge])
+        across = (*c.chest.to_pixel(s * 0.05, 0.5), *c.chest.to_pixel(s * 0.9, 0.5))
+        panel = c.chest.to_pixels([(s * x, y) for x, y in edge])
         c.canvas.blob(panel, Paint(c.colour, round=0.4, across=across), steps=3)
     for y in (0.42, 0.74):
         c.across(y, 0.84, 0.06, (38.0, 38.0, 42.0))
@@ -263,7 +263,9 @@ def _chevron(c: _Cloth) -> None:
 
 def _badge(c: _Cloth) -> None:
     r = 0.085 * c.u
-    c.canvas.ellipse(c.chest.at(0.42, 0.34), r, r * 1.15, Paint((214.0, 176.0, 82.0), round=0.5))
+    c.canvas.ellipse(
+        c.chest.to_pixel(0.42, 0.34), r, r * 1.15, Paint((214.0, 176.0, 82.0), round=0.5)
+    )
     c.shape([(-0.58, 0.3), (-0.26, 0.3), (-0.26, 0.37), (-0.58, 0.37)], light(c.colour, 0.5))
 
 
@@ -293,7 +295,7 @@ def _camouflage(c: _Cloth) -> None:
     tints = (dark(c.colour, 0.25), (120.0, 112.0, 74.0), (88.0, 74.0, 50.0))
     spots = c.figure.rng.uniform((-1.2, -0.3, 0.1), (1.2, 1.5, 0.24), (26, 3)).tolist()
     for k, (x, y, size) in enumerate(spots):
-        c.canvas.ellipse(c.chest.at(x, y), size * c.u, size * 0.6 * c.u, tints[k % 3], x)
+        c.canvas.ellipse(c.chest.to_pixel(x, y), size * c.u, size * 0.6 * c.u, tints[k % 3], x)
 
 
 def _pocket(c: _Cloth) -> None:
@@ -328,7 +330,7 @@ def _splashes(c: _Cloth) -> None:
     inks = ((200.0, 60.0, 50.0), (50.0, 110.0, 180.0), (230.0, 180.0, 50.0), (70.0, 150.0, 90.0))
     for k, (x, y) in enumerate(c.figure.rng.uniform((-0.7, 0.0), (0.7, 1.3), (14, 2)).tolist()):
         r = (0.03 + 0.012 * (k % 4)) * c.u
-        c.canvas.ellipse(c.chest.at(x, y), r, r * 0.8, inks[k % 4])
+        c.canvas.ellipse(c.chest.to_pixel(x, y), r, r * 0.8, inks[k % 4])
 
 
 def _cross(c: _Cloth) -> None:

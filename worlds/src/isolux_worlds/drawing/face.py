@@ -6,7 +6,7 @@ where the joints say, so that key points fit what is painted.
 
 from __future__ import annotations
 
-from isolux_worlds.drawing.anatomy import Figure, mirrored
+from isolux_worlds.drawing.anatomy import PersonFigure, mirror_outline
 from isolux_worlds.drawing.canvas import Canvas, Paint, Point
 from isolux_worlds.drawing.colour import WHITE, dark, light, mix
 
@@ -16,7 +16,7 @@ _DETAIL_PX, _FINE_PX = 5.0, 14.0
 """Half a face's width from which eyes and lips are painted, and from which lids and wrinkles."""
 
 
-def paint_head(canvas: Canvas, figure: Figure) -> None:
+def paint_head(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint a bald head with its face; hair and what is worn come after."""
     _ears(canvas, figure)
     _skull(canvas, figure)
@@ -35,11 +35,11 @@ def paint_head(canvas: Canvas, figure: Figure) -> None:
         _age_lines(canvas, figure)
 
 
-def _ears(canvas: Canvas, figure: Figure) -> None:
+def _ears(canvas: Canvas, figure: PersonFigure) -> None:
     face, skin = figure.face, figure.look.skin
     for body_side, sign in (("right", -1.0), ("left", 1.0)):
         _, y = face.inverse(figure.joints[f"{body_side}_ear"])
-        centre = face.at(1.0 * sign, y)
+        centre = face.to_pixel(1.0 * sign, y)
         rx, ry = 0.13 * face.half_width, 0.23 * face.half_height
         with canvas.as_part(figure.owner, f"{body_side}_ear"):
             canvas.ellipse(centre, rx, ry, Paint(skin.tone, round=0.35), face.turn + 0.12 * sign)
@@ -47,18 +47,20 @@ def _ears(canvas: Canvas, figure: Figure) -> None:
         canvas.ellipse(centre, rx * 0.5, ry * 0.6, inner, face.turn)
 
 
-def _skull(canvas: Canvas, figure: Figure) -> None:
+def _skull(canvas: Canvas, figure: PersonFigure) -> None:
     face, look = figure.face, figure.look
     j, chin = look.jaw, look.chin
     skull = [(0.5, -1.34), (0.84, -1.04), (0.985, -0.6), (1.0, -0.15), (0.97, 0.18)]
     jaw = [(0.93 * j + 0.03, 0.5), (0.70 * j, 0.78), (0.36 * j, 0.97 * chin)]
-    outline = mirrored((0.0, -1.46), [*skull, *jaw], (0.0, 1.01 * chin))
-    across = (*face.at(-1.0, 0.0), *face.at(1.0, 0.0))
+    outline = mirror_outline((0.0, -1.46), [*skull, *jaw], (0.0, 1.01 * chin))
+    across = (*face.to_pixel(-1.0, 0.0), *face.to_pixel(1.0, 0.0))
     with canvas.as_part(figure.owner, "face_skin"):
-        canvas.blob(face.all(outline), Paint(look.skin.tone, round=0.38, across=across), steps=5)
+        canvas.blob(
+            face.to_pixels(outline), Paint(look.skin.tone, round=0.38, across=across), steps=5
+        )
 
 
-def _far_features(canvas: Canvas, figure: Figure) -> None:
+def _far_features(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint a face of a few pixels: two dark eyes and a mouth, lightly."""
     skin, width = figure.look.skin, figure.face.half_width
     for body_side in ("right", "left"):
@@ -68,34 +70,34 @@ def _far_features(canvas: Canvas, figure: Figure) -> None:
     canvas.ellipse(mouth, 0.3 * width, 0.1 * width, Paint(skin.upper_lip, alpha=0.8))
 
 
-def _form(canvas: Canvas, figure: Figure) -> None:
+def _form(canvas: Canvas, figure: PersonFigure) -> None:
     """Soft light and shade that give the face its relief."""
     face, skin = figure.face, figure.look.skin
     w, h = face.half_width, face.half_height
     shade = Paint(skin.shadow, alpha=0.24, soft=0.34 * w)
     with canvas.only_on(figure.owner, "face_skin"):
-        canvas.ellipse(face.at(0.0, 1.02), 0.62 * w, 0.16 * h, shade, face.turn)
+        canvas.ellipse(face.to_pixel(0.0, 1.02), 0.62 * w, 0.16 * h, shade, face.turn)
         for sign in (-1.0, 1.0):
             _, y = face.inverse(figure.joints["right_eye" if sign < 0 else "left_eye"])
-            socket = face.at(0.43 * sign, y - 0.02)
+            socket = face.to_pixel(0.43 * sign, y - 0.02)
             canvas.ellipse(
                 socket, 0.27 * w, 0.17 * h, Paint(skin.shadow, alpha=0.17, soft=0.2 * w), face.turn
             )
-            cheek = face.at(0.56 * sign, y + 0.48)
+            cheek = face.to_pixel(0.56 * sign, y + 0.48)
             canvas.ellipse(
                 cheek, 0.24 * w, 0.17 * h, Paint(skin.blush, alpha=0.28, soft=0.3 * w), face.turn
             )
-            bone = face.at(0.5 * sign, y + 0.3)
+            bone = face.to_pixel(0.5 * sign, y + 0.3)
             canvas.ellipse(
                 bone, 0.2 * w, 0.07 * h, Paint(skin.sheen, alpha=0.4, soft=0.2 * w), face.turn
             )
-        brow = face.at(0.0, -0.72)
+        brow = face.to_pixel(0.0, -0.72)
         canvas.ellipse(
             brow, 0.4 * w, 0.2 * h, Paint(skin.sheen, alpha=0.35, soft=0.4 * w), face.turn
         )
 
 
-def _mouth(canvas: Canvas, figure: Figure) -> None:
+def _mouth(canvas: Canvas, figure: PersonFigure) -> None:
     face, look = figure.face, figure.look
     rx, ry = face.inverse(figure.joints["mouth_right"])
     lx, ly = face.inverse(figure.joints["mouth_left"])
@@ -109,25 +111,25 @@ def _mouth(canvas: Canvas, figure: Figure) -> None:
     low = [(-0.94, 0.006), *line, (0.94, 0.006), *lower_lip]
     upper, lower = ([(x + dx * half, y + dy) for dx, dy in lip] for lip in (top, low))
     with canvas.as_part(figure.owner, "lower_lip"):
-        canvas.blob(face.all(lower), look.skin.lower_lip, steps=4)
+        canvas.blob(face.to_pixels(lower), look.skin.lower_lip, steps=4)
     with canvas.as_part(figure.owner, "upper_lip"):
-        canvas.blob(face.all(upper), look.skin.upper_lip, steps=4)
+        canvas.blob(face.to_pixels(upper), look.skin.upper_lip, steps=4)
     w, h = face.half_width, face.half_height
     if w < _FINE_PX:
         return
     arc = ((-1.0, corner), (-0.4, 0.026), (0.0, 0.032), (0.4, 0.026), (1.0, corner))
     smile = [(x + dx * half, y + dy) for dx, dy in arc]
     with canvas.as_part(figure.owner, "inner_mouth"):
-        canvas.curve(face.all(smile), max(0.9, 0.022 * h), dark(look.skin.upper_lip, 0.55))
+        canvas.curve(face.to_pixels(smile), max(0.9, 0.022 * h), dark(look.skin.upper_lip, 0.55))
     gloss = Paint(light(look.skin.lower_lip, 0.4), alpha=0.4, soft=0.06 * w)
     with canvas.only_on(figure.owner, "lower_lip"):
-        canvas.ellipse(face.at(x, y + 0.07 + full * 0.3), 0.3 * half * w, 0.022 * h, gloss)
+        canvas.ellipse(face.to_pixel(x, y + 0.07 + full * 0.3), 0.3 * half * w, 0.022 * h, gloss)
     under = Paint(look.skin.shadow, alpha=0.4, soft=0.1 * w)
     with canvas.only_on(figure.owner, "face_skin"):
-        canvas.ellipse(face.at(x, y + 0.13 + full * 1.25), 0.5 * half * w, 0.04 * h, under)
+        canvas.ellipse(face.to_pixel(x, y + 0.13 + full * 1.25), 0.5 * half * w, 0.04 * h, under)
 
 
-def _nose(canvas: Canvas, figure: Figure) -> None:
+def _nose(canvas: Canvas, figure: PersonFigure) -> None:
     face, look = figure.face, figure.look
     x, y = face.inverse(figure.joints["nose"])
     _, eye = face.inverse(figure.middle("eye"))
@@ -136,26 +138,30 @@ def _nose(canvas: Canvas, figure: Figure) -> None:
     flanks = [(0.10, y - 0.2), (wide, y + 0.03), (0.6 * wide, y + 0.13)]
     around = [(0.07, eye - 0.02), *flanks, (0.0, y + 0.155), *_mirror_points(flanks)]
     bridge = [(x + dx, bridge_y) for dx, bridge_y in ((-0.07, eye - 0.02), *around)]
-    across = (*face.at(x - wide, y), *face.at(x + wide, y))
+    across = (*face.to_pixel(x - wide, y), *face.to_pixel(x + wide, y))
     with canvas.as_part(figure.owner, "nose"):
-        canvas.blob(face.all(bridge), Paint(look.skin.tone, round=0.5, across=across), steps=4)
+        canvas.blob(
+            face.to_pixels(bridge), Paint(look.skin.tone, round=0.5, across=across), steps=4
+        )
     shadow_sign = -1.0 if canvas.light[0] > 0 else 1.0
     shadow_paint = Paint(look.skin.shadow, alpha=0.5, soft=0.1 * w)
     with canvas.only_on(figure.owner):
-        canvas.ellipse(face.at(x, y + 0.17), 0.8 * wide * w, 0.035 * h, shadow_paint, face.turn)
-        flank = face.at(x + shadow_sign * 0.12, (eye + y) / 2 + 0.06)
+        canvas.ellipse(
+            face.to_pixel(x, y + 0.17), 0.8 * wide * w, 0.035 * h, shadow_paint, face.turn
+        )
+        flank = face.to_pixel(x + shadow_sign * 0.12, (eye + y) / 2 + 0.06)
         canvas.ellipse(flank, 0.05 * w, 0.25 * h, shadow_paint, face.turn)
         shine = Paint(look.skin.sheen, alpha=0.75, soft=0.12 * w)
-        canvas.ellipse(face.at(x, y - 0.02), 0.07 * w, 0.055 * h, shine, face.turn)
-        canvas.ellipse(face.at(x, eye + 0.2), 0.03 * w, 0.16 * h, shine, face.turn)
+        canvas.ellipse(face.to_pixel(x, y - 0.02), 0.07 * w, 0.055 * h, shine, face.turn)
+        canvas.ellipse(face.to_pixel(x, eye + 0.2), 0.03 * w, 0.16 * h, shine, face.turn)
         if w >= _FINE_PX:
             hole = Paint(look.skin.line, alpha=0.85, soft=0.03 * w)
             for sign in (-1.0, 1.0):
-                nostril = face.at(x + sign * 0.48 * wide, y + 0.112)
+                nostril = face.to_pixel(x + sign * 0.48 * wide, y + 0.112)
                 canvas.ellipse(nostril, 0.30 * wide * w, 0.024 * h, hole, face.turn - 0.2 * sign)
                 edge = ((0.86, -0.03), (1.04, 0.045), (0.84, 0.105))
                 wing = [(x + sign * wide * dx, y + dy) for dx, dy in edge]
-                canvas.curve(face.all(wing), 0.028 * w, Paint(look.skin.line, alpha=0.45))
+                canvas.curve(face.to_pixels(wing), 0.028 * w, Paint(look.skin.line, alpha=0.45))
 
 
 def _eye_outline(inner: Point, outer: Point, tall: float) -> list[Point]:
@@ -171,7 +177,7 @@ def _eye_outline(inner: Point, outer: Point, tall: float) -> list[Point]:
     return [inner, *upper, outer, *lower]
 
 
-def _eye(canvas: Canvas, figure: Figure, body_side: str) -> None:
+def _eye(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
     face, look = figure.face, figure.look
     x, y = face.inverse(figure.joints[f"{body_side}_eye"])
     sign = -1.0 if body_side == "right" else 1.0
@@ -182,40 +188,40 @@ def _eye(canvas: Canvas, figure: Figure, body_side: str) -> None:
     outline = _eye_outline(inner, outer, tall)
     white = mix((246.0, 243.0, 238.0), look.skin.tone, 0.12)
     with canvas.as_part(figure.owner, f"{body_side}_eye"):
-        canvas.blob(face.all(outline), white, steps=4)
-    centre, r = face.at(x, y - 0.006), 0.112 * look.eye * w
+        canvas.blob(face.to_pixels(outline), white, steps=4)
+    centre, r = face.to_pixel(x, y - 0.006), 0.112 * look.eye * w
     with canvas.only_on(figure.owner, f"{body_side}_eye"):
         canvas.ellipse(centre, r, r, dark(look.iris, 0.35))
         canvas.ellipse(centre, r * 0.82, r * 0.82, Paint(look.iris, soft=0.3 * r))
         canvas.ellipse(centre, r * 0.45, r * 0.45, (12.0, 10.0, 10.0))
         shadow = Paint(dark(look.skin.shadow, 0.5), alpha=0.4, soft=0.06 * h)
-        canvas.ellipse(face.at(x, y - tall), size * w, 0.035 * h, shadow, face.turn)
+        canvas.ellipse(face.to_pixel(x, y - tall), size * w, 0.035 * h, shadow, face.turn)
     if w < _FINE_PX:
         lid = [inner, (x, y - tall), outer]
-        canvas.curve(face.all(lid), max(0.8, 0.05 * w), Paint(look.skin.line, alpha=0.8))
+        canvas.curve(face.to_pixels(lid), max(0.8, 0.05 * w), Paint(look.skin.line, alpha=0.8))
         return
     glint = Paint(WHITE, alpha=0.9)
     canvas.ellipse((centre[0] + 0.3 * r, centre[1] - 0.35 * r), 0.2 * r, 0.2 * r, glint)
     _lids(canvas, figure, outline, sign)
 
 
-def _lids(canvas: Canvas, figure: Figure, outline: list[Point], sign: float) -> None:
+def _lids(canvas: Canvas, figure: PersonFigure, outline: list[Point], sign: float) -> None:
     face, look = figure.face, figure.look
     w = face.half_width
     ink = dark(look.skin.line, 0.55)
     upper, lower = outline[:5], [outline[k] for k in (4, 5, 6, 7, 0)]
     heavy = (0.036 + 0.028 * look.feminine) * w
-    canvas.curve(face.all(upper), heavy, Paint(ink, alpha=0.95))
-    canvas.curve(face.all(lower), 0.016 * w, Paint(look.skin.line, alpha=0.5))
+    canvas.curve(face.to_pixels(upper), heavy, Paint(ink, alpha=0.95))
+    canvas.curve(face.to_pixels(lower), 0.016 * w, Paint(look.skin.line, alpha=0.5))
     crease = [(x, y - 0.06) for x, y in upper[1:4]]
-    canvas.curve(face.all(crease), 0.02 * w, Paint(look.skin.line, alpha=0.45))
+    canvas.curve(face.to_pixels(crease), 0.02 * w, Paint(look.skin.line, alpha=0.45))
     if look.feminine >= 0.5:
         corner = outline[4]
         wing = [outline[3], corner, (corner[0] + sign * 0.05, corner[1] - 0.05)]
-        canvas.curve(face.all(wing), 0.03 * w, Paint(ink, alpha=0.8))
+        canvas.curve(face.to_pixels(wing), 0.03 * w, Paint(ink, alpha=0.8))
 
 
-def _brow(canvas: Canvas, figure: Figure, body_side: str) -> None:
+def _brow(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
     face, look = figure.face, figure.look
     x, y = face.inverse(figure.joints[f"{body_side}_eye"])
     s = -1.0 if body_side == "right" else 1.0
@@ -227,10 +233,10 @@ def _brow(canvas: Canvas, figure: Figure, body_side: str) -> None:
     outline = [(x + s * dx, y + dy) for dx, dy in (*upper_edge, *lower_edge)]
     hair = dark(look.hair, 0.25) if sum(look.hair) > 180 else look.hair
     with canvas.as_part(figure.owner, f"{body_side}_eyebrow"):
-        canvas.blob(face.all(outline), Paint(hair, alpha=0.92), steps=3)
+        canvas.blob(face.to_pixels(outline), Paint(hair, alpha=0.92), steps=3)
 
 
-def _age_lines(canvas: Canvas, figure: Figure) -> None:
+def _age_lines(canvas: Canvas, figure: PersonFigure) -> None:
     """Lines around the mouth, under the eyes, on the brow: none before 30, more with the years."""
     face, look = figure.face, figure.look
     depth = min(1.0, max(0.0, (look.age - 32) / 45.0))
@@ -245,20 +251,20 @@ def _age_lines(canvas: Canvas, figure: Figure) -> None:
         for s in (-1.0, 1.0):
             start = (nose_x + 0.27 * s, nose_y + 0.06)
             fold = [start, (0.40 * s, mouth - 0.1), (0.45 * s, mouth + 0.06)]
-            canvas.curve(face.all(fold), 0.03 * w, line)
+            canvas.curve(face.to_pixels(fold), 0.03 * w, line)
             bag = [(0.24 * s, eye + 0.13), (0.44 * s, eye + 0.18), (0.62 * s, eye + 0.12)]
-            canvas.curve(face.all(bag), 0.022 * w, line)
+            canvas.curve(face.to_pixels(bag), 0.022 * w, line)
             if look.age >= 50:
                 for k in range(3):
                     foot = [(0.78 * s, eye - 0.02 + 0.03 * k), (0.89 * s, eye - 0.08 + 0.08 * k)]
-                    canvas.curve(face.all(foot), 0.016 * w, line)
+                    canvas.curve(face.to_pixels(foot), 0.016 * w, line)
         for k in range(3 if look.age >= 60 else 1 if look.age >= 45 else 0):
             y = -0.62 - 0.13 * k
             brow = [(-0.42, y + 0.02), (-0.15, y - 0.01), (0.15, y + 0.01), (0.42, y + 0.01)]
-            canvas.curve(face.all(brow), 0.018 * w, line)
+            canvas.curve(face.to_pixels(brow), 0.018 * w, line)
 
 
-def _beard(canvas: Canvas, figure: Figure) -> None:
+def _beard(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint a full beard, a goatee or a moustache, by the subject."""
     face, look = figure.face, figure.look
     mx, mouth = face.inverse(figure.middle_of_mouth)
@@ -273,7 +279,7 @@ def _beard(canvas: Canvas, figure: Figure) -> None:
         (0.36, mouth + 0.07),
         (0.14, mouth - 0.035),
     ]
-    whiskers = mirrored((0.0, top), side_outline, (0.0, mouth - 0.04))
+    whiskers = mirror_outline((0.0, top), side_outline, (0.0, mouth - 0.04))
     moustache = [(mx + dx, y) for dx, y in whiskers]
     with canvas.as_part(figure.owner, "facial_hair"):
         if beard_type == 0:
@@ -282,16 +288,16 @@ def _beard(canvas: Canvas, figure: Figure) -> None:
             cheek = [(0.28, mouth - 0.1), (0.58, mouth - 0.14), (0.86, 0.2)]
             lower_outline = [*half, (0.0, 1.13 * chin), *_mirror_points(half)]
             outline = [*lower_outline, *_mirror_points(cheek), (0.0, mouth - 0.08), *cheek]
-            canvas.blob(face.all(outline), hair, steps=4)
+            canvas.blob(face.to_pixels(outline), hair, steps=4)
         elif beard_type == 1:
             left = [(-0.3, mouth + 0.06), (-0.27, mouth + 0.25), (-0.2, chin)]
             goatee = [*left, (0.0, chin * 1.07), *_mirror_points(left), (0.0, mouth + 0.12)]
             patch = [(mx + dx, y) for dx, y in goatee]
-            canvas.blob(face.all(patch), hair, steps=4)
-        canvas.blob(face.all(moustache), hair, steps=3)
+            canvas.blob(face.to_pixels(patch), hair, steps=4)
+        canvas.blob(face.to_pixels(moustache), hair, steps=3)
     gleam = Paint(light(look.hair, 0.35), alpha=0.25, soft=0.2 * w)
     with canvas.only_on(figure.owner, "facial_hair"):
-        canvas.ellipse(face.at(mx, mouth + 0.3), 0.3 * w, 0.08 * h, gleam)
+        canvas.ellipse(face.to_pixel(mx, mouth + 0.3), 0.3 * w, 0.08 * h, gleam)
 
 
 def _mirror_points(points: list[Point]) -> list[Point]:

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from isolux_worlds.drawing._raster import _Floats
-from isolux_worlds.drawing.anatomy import Figure
+from isolux_worlds.drawing.anatomy import PersonFigure
 from isolux_worlds.drawing.canvas import Canvas, Paint, Point
 from isolux_worlds.drawing.colour import Colour, dark, light
 
@@ -26,7 +26,7 @@ _LONG = 0.42
 """From this length on hair falls below the ears."""
 
 
-def paint_back_hair(canvas: Canvas, figure: Figure) -> None:
+def paint_back_hair(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint the hair behind neck and shoulders; call it before the body."""
     if not _shows(figure) or _short(figure):
         return
@@ -43,7 +43,7 @@ def paint_back_hair(canvas: Canvas, figure: Figure) -> None:
             _sheet(canvas, figure, colour)
 
 
-def paint_hair(canvas: Canvas, figure: Figure) -> None:
+def paint_hair(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint the hair on the skull and the locks around the face; call it after the head."""
     if not _shows(figure):
         if figure.words["hair_type"] == "bald" and figure.words["headwear"] == "none":
@@ -57,40 +57,40 @@ def paint_hair(canvas: Canvas, figure: Figure) -> None:
         _gleam(canvas, figure)
 
 
-def _shows(figure: Figure) -> bool:
+def _shows(figure: PersonFigure) -> bool:
     return figure.words["hair_type"] != "bald" and figure.words["headwear"] != "headscarf"
 
 
-def _short(figure: Figure) -> bool:
+def _short(figure: PersonFigure) -> bool:
     return figure.look.length < _LONG
 
 
-def _bun(figure: Figure) -> bool:
+def _bun(figure: PersonFigure) -> bool:
     look = figure.look
     return look.style > 0.8 and look.feminine >= 0.5 and figure.words["headwear"] == "none"
 
 
-def _end(figure: Figure) -> float:
+def _end(figure: PersonFigure) -> float:
     """How far down hair falls, in the face's frame."""
     return 0.05 + 2.1 * (figure.look.length - 0.30)
 
 
-def _volume(figure: Figure) -> float:
+def _volume(figure: PersonFigure) -> float:
     """How far hair stands off the skull: little under a cap."""
     return 0.25 if figure.words["headwear"] == "cap" else 1.0
 
 
-def _scalp_gleam(canvas: Canvas, figure: Figure) -> None:
+def _scalp_gleam(canvas: Canvas, figure: PersonFigure) -> None:
     face, w = figure.face, figure.face.half_width
     shine = Paint(figure.look.skin.sheen, alpha=0.5, soft=0.4 * w)
     with canvas.only_on(figure.owner, "face_skin"):
         gleam_x = 0.3 if canvas.light[0] > 0 else -0.3
-        canvas.ellipse(face.at(gleam_x, -1.1), 0.4 * w, 0.22 * w, shine, face.turn)
+        canvas.ellipse(face.to_pixel(gleam_x, -1.1), 0.4 * w, 0.22 * w, shine, face.turn)
 
 
-def _fill(figure: Figure, colour: Colour, grain: float = 0.1) -> Paint:
+def _fill(figure: PersonFigure, colour: Colour, grain: float = 0.1) -> Paint:
     face = figure.face
-    across = (*face.at(-1.15, 0.0), *face.at(1.15, 0.0))
+    across = (*face.to_pixel(-1.15, 0.0), *face.to_pixel(1.15, 0.0))
     size = max(1.0, 0.05 * face.half_width)
     return Paint(colour, round=0.3, across=across, grain=grain, grain_px=size)
 
@@ -103,7 +103,7 @@ def _ripple(points: list[Point], deep: float) -> list[Point]:
     ]
 
 
-def _sheet(canvas: Canvas, figure: Figure, colour: Colour) -> None:
+def _sheet(canvas: Canvas, figure: PersonFigure, colour: Colour) -> None:
     """Straight and wavy hair behind the shoulders."""
     if _bun(figure):
         return
@@ -119,10 +119,10 @@ def _sheet(canvas: Canvas, figure: Figure, colour: Colour) -> None:
         *[(-x, y) for x, y in reversed(side_points)],
         (0.0, -1.3),
     ]
-    canvas.blob(figure.face.all(outline), _fill(figure, colour), steps=4)
+    canvas.blob(figure.face.to_pixels(outline), _fill(figure, colour), steps=4)
 
 
-def _curtain(figure: Figure, wide: float) -> list[Point]:
+def _curtain(figure: PersonFigure, wide: float) -> list[Point]:
     """Places around and behind the head, down to where hair ends."""
     end = _end(figure)
     points = []
@@ -133,11 +133,11 @@ def _curtain(figure: Figure, wide: float) -> list[Point]:
 
 
 def _rings(
-    canvas: Canvas, figure: Figure, colour: Colour, ring_centres: list[Point], r: float
+    canvas: Canvas, figure: PersonFigure, colour: Colour, ring_centres: list[Point], r: float
 ) -> None:
     """Locks: discs whose edges make a curly outline, with the shade of a ring on each."""
     rng, w = figure.rng, figure.face.half_width
-    centres = figure.face.all(
+    centres = figure.face.to_pixels(
         np.asarray(ring_centres) + rng.normal(0.0, 0.05, (len(ring_centres), 2))
     )
     sizes, turns = (
@@ -159,7 +159,9 @@ def _rings(
                 canvas.curve(arc, 0.17 * a, paint_with)
 
 
-def _ropes(canvas: Canvas, figure: Figure, colour: Colour, roots: _Floats, drop: float) -> None:
+def _ropes(
+    canvas: Canvas, figure: PersonFigure, colour: Colour, roots: _Floats, drop: float
+) -> None:
     """Dreadlocks: thick strands from the skull down, each a little bent."""
     face, w = figure.face, figure.face.half_width
     end = _end(figure) + drop if not _short(figure) else -0.05 + drop
@@ -169,7 +171,7 @@ def _ropes(canvas: Canvas, figure: Figure, colour: Colour, roots: _Floats, drop:
         foot = end + 1.2 * bend[2]
         path = [(x * 0.86, top), (x * 1.05 + bend[0], top + 0.4 * (foot - top))]
         path += [(x * 1.12 + bend[1], top + 0.75 * (foot - top)), (x * 1.1, foot)]
-        centres = [tuple(p) for p in face.all(path).tolist()]
+        centres = [tuple(p) for p in face.to_pixels(path).tolist()]
         for (ax, ay), (bx, by), r in zip(
             centres[:-1], centres[1:], (0.105, 0.1, 0.085), strict=True
         ):
@@ -179,7 +181,7 @@ def _ropes(canvas: Canvas, figure: Figure, colour: Colour, roots: _Floats, drop:
             _knots(canvas, figure, colour, centres)
 
 
-def _knots(canvas: Canvas, figure: Figure, colour: Colour, path: list[Point]) -> None:
+def _knots(canvas: Canvas, figure: PersonFigure, colour: Colour, path: list[Point]) -> None:
     """Short dark lines across a strand."""
     w = figure.face.half_width
     ink = Paint(dark(colour, 0.5), alpha=0.5)
@@ -190,17 +192,17 @@ def _knots(canvas: Canvas, figure: Figure, colour: Colour, path: list[Point]) ->
             canvas.line(knot, 0.025 * w, ink)
 
 
-def _afro(canvas: Canvas, figure: Figure, colour: Colour) -> None:
+def _afro(canvas: Canvas, figure: PersonFigure, colour: Colour) -> None:
     """Paint a round mass behind the head, its edge fine and uneven."""
     face, w = figure.face, figure.face.half_width
     reach = 1.12 + 0.62 * figure.look.length * _volume(figure)
     angles = np.linspace(0.0, 2 * math.pi, 30, endpoint=False)
     bumps = reach * (1.0 + figure.rng.normal(0.0, 0.022, len(angles)))
     centres = np.column_stack([bumps * np.cos(angles), -0.55 + bumps * 0.92 * np.sin(angles)])
-    across = (*face.at(-reach, 0.0), *face.at(reach, 0.0))
+    across = (*face.to_pixel(-reach, 0.0), *face.to_pixel(reach, 0.0))
     fill = Paint(colour, grain=0.3, grain_px=max(1.0, 0.055 * w), round=0.3, across=across)
-    canvas.blob(face.all(centres), fill, steps=3)
-    for x, y in face.all(centres).tolist():
+    canvas.blob(face.to_pixels(centres), fill, steps=3)
+    for x, y in face.to_pixels(centres).tolist():
         canvas.ellipse((x, y), 0.085 * w, 0.085 * w, Paint(colour, grain=0.3, grain_px=2.0))
 
 
@@ -212,7 +214,7 @@ def _cap(lift: float, hairline: list[Point], low: float) -> list[Point]:
     return [(-x, y) for x, y in half] + [crown] + list(reversed(half)) + hairline
 
 
-def _hairline(figure: Figure) -> list[Point]:
+def _hairline(figure: PersonFigure) -> list[Point]:
     """From the right temple (of the picture) to the left: a fringe, a parting, or swept back."""
     look = figure.look
     p, fringe = look.parting, look.feminine >= 0.5 and look.style < 0.3
@@ -252,7 +254,7 @@ def _hairline(figure: Figure) -> list[Point]:
     return [(x, y - recede if abs(x) < 0.85 else y) for x, y in line]
 
 
-def _smooth_top(canvas: Canvas, figure: Figure) -> None:
+def _smooth_top(canvas: Canvas, figure: PersonFigure) -> None:
     """Straight and wavy hair: cap, and for long hair a lock on either side."""
     look, wavy = figure.look, figure.words["hair_type"] == "wavy"
     lift = (0.05 + 0.12 * look.style + (0.06 if wavy else 0.0)) * _volume(figure)
@@ -264,15 +266,17 @@ def _smooth_top(canvas: Canvas, figure: Figure) -> None:
     fill = _fill(figure, look.hair)
     if _bun(figure):
         w = figure.face.half_width
-        canvas.ellipse(figure.face.at(0.0, -1.78), 0.46 * w, 0.40 * w, Paint(look.hair, round=0.5))
-    canvas.blob(figure.face.all(outline), fill, steps=4)
+        canvas.ellipse(
+            figure.face.to_pixel(0.0, -1.78), 0.46 * w, 0.40 * w, Paint(look.hair, round=0.5)
+        )
+    canvas.blob(figure.face.to_pixels(outline), fill, steps=4)
     if not _short(figure) and not _bun(figure):
         _locks(canvas, figure, fill, wavy=wavy)
     if figure.face.half_width >= _FINE_PX:
         _strands(canvas, figure, wavy=wavy)
 
 
-def _locks(canvas: Canvas, figure: Figure, fill: Paint, *, wavy: bool) -> None:
+def _locks(canvas: Canvas, figure: PersonFigure, fill: Paint, *, wavy: bool) -> None:
     end = _end(figure)
     for s in (-1.0, 1.0):
         outer = [(1.1, -0.75), (1.17, -0.35), (1.2, 0.05)]
@@ -283,10 +287,10 @@ def _locks(canvas: Canvas, figure: Figure, fill: Paint, *, wavy: bool) -> None:
             outer, inner = _ripple(outer, 0.1), _ripple(inner, 0.07)
         tip = [(1.05, end + 0.06)]
         outline = [(s * x, y) for x, y in outer + tip + inner]
-        canvas.blob(figure.face.all(outline), fill, steps=4)
+        canvas.blob(figure.face.to_pixels(outline), fill, steps=4)
 
 
-def _strands(canvas: Canvas, figure: Figure, *, wavy: bool) -> None:
+def _strands(canvas: Canvas, figure: PersonFigure, *, wavy: bool) -> None:
     """Fine lines that follow the hair: from the parting over the skull, and down the locks."""
     face, look = figure.face, figure.look
     w, part_x = face.half_width, -0.4 * look.parting
@@ -298,7 +302,7 @@ def _strands(canvas: Canvas, figure: Figure, *, wavy: bool) -> None:
             root = (part_x + 0.25 * x, -1.46 - 0.1 * look.style)
             mid = (0.75 * x + 0.25 * part_x + float(jitter[k]), -1.25 + 0.3 * abs(x))
             tip = (1.04 * x, -0.72 + 0.25 * abs(x))
-            canvas.curve(face.all([root, mid, tip]), 0.022 * w, tints[k % 2])
+            canvas.curve(face.to_pixels([root, mid, tip]), 0.022 * w, tints[k % 2])
         if _short(figure) or _bun(figure):
             return
         end = _end(figure)
@@ -308,13 +312,13 @@ def _strands(canvas: Canvas, figure: Figure, *, wavy: bool) -> None:
                 (x + sway * (-1) ** n + float(jitter[20 + k]), -0.7 + (end + 0.6) * n / 6)
                 for n in range(7)
             ]
-            canvas.curve(face.all(path), 0.024 * w, tints[k % 2])
+            canvas.curve(face.to_pixels(path), 0.024 * w, tints[k % 2])
 
 
-def _curly_top(canvas: Canvas, figure: Figure) -> None:
+def _curly_top(canvas: Canvas, figure: PersonFigure) -> None:
     w, volume = figure.face.half_width, _volume(figure)
     reach = 1.0 + 0.16 * volume
-    cap = figure.face.all(_cap(0.08 * volume, _hairline(figure), 0.0))
+    cap = figure.face.to_pixels(_cap(0.08 * volume, _hairline(figure), 0.0))
     canvas.blob(cap, _fill(figure, dark(figure.look.hair, 0.2)), steps=4)
     centres = []
     for ring, r in ((13, 1.0), (11, 0.8), (7, 0.5)):
@@ -330,7 +334,7 @@ def _curly_top(canvas: Canvas, figure: Figure) -> None:
     _rings(canvas, figure, figure.look.hair, centres, 0.2 * w)
 
 
-def _coily_top(canvas: Canvas, figure: Figure) -> None:
+def _coily_top(canvas: Canvas, figure: PersonFigure) -> None:
     face, look, w = figure.face, figure.look, figure.face.half_width
     lift = (0.05 + 0.42 * look.length) * _volume(figure)
     line = [
@@ -343,26 +347,26 @@ def _coily_top(canvas: Canvas, figure: Figure) -> None:
         (-0.92, -0.25),
     ]
     outline = _cap(lift, line, 0.05)
-    across = (*face.at(-1.2, 0.0), *face.at(1.2, 0.0))
+    across = (*face.to_pixel(-1.2, 0.0), *face.to_pixel(1.2, 0.0))
     fill = Paint(look.hair, grain=0.34, grain_px=max(1.0, 0.055 * w), round=0.3, across=across)
-    canvas.blob(face.all(outline), fill, steps=4)
+    canvas.blob(face.to_pixels(outline), fill, steps=4)
     edge = np.asarray(outline)
     dense = np.concatenate([edge + (np.roll(edge, -1, axis=0) - edge) * t for t in (0, 0.33, 0.66)])
     tuft = Paint(look.hair, grain=0.34, grain_px=max(1.0, 0.05 * w))
-    for x, y in face.all(dense).tolist():
+    for x, y in face.to_pixels(dense).tolist():
         canvas.ellipse((x, y), 0.045 * w, 0.045 * w, tuft)
     if w < _FINE_PX:
         return
     dots = figure.rng.uniform((-1.25, -1.9), (1.25, 0.0), (90, 2))
     coil = (Paint(light(look.hair, 0.2), alpha=0.4), Paint(dark(look.hair, 0.55), alpha=0.5))
     with canvas.only_on(figure.owner, "head_hair"):
-        for k, (x, y) in enumerate(face.all(dots).tolist()):
+        for k, (x, y) in enumerate(face.to_pixels(dots).tolist()):
             canvas.ellipse((x, y), 0.035 * w, 0.03 * w, coil[k % 2])
 
 
-def _dread_top(canvas: Canvas, figure: Figure) -> None:
+def _dread_top(canvas: Canvas, figure: PersonFigure) -> None:
     face, look, w = figure.face, figure.look, figure.face.half_width
-    cap = face.all(_cap(0.1 * _volume(figure), _hairline(figure), -0.1))
+    cap = face.to_pixels(_cap(0.1 * _volume(figure), _hairline(figure), -0.1))
     canvas.blob(cap, _fill(figure, dark(look.hair, 0.15), 0.2), steps=4)
     roots = np.array([-1.0, -0.93, 0.93, 1.0, -1.08, 1.08])
     _ropes(canvas, figure, look.hair, roots, 0.12)
@@ -371,10 +375,10 @@ def _dread_top(canvas: Canvas, figure: Figure) -> None:
         for k, a in enumerate(np.linspace(-0.95, 0.95, 9)):
             x = float(a)
             path = [(0.35 * x, -1.55), (0.8 * x, -1.3 + 0.2 * abs(x)), (1.02 * x, -0.85)]
-            canvas.curve(face.all(path), 0.06 * w, tints[k % 2])
+            canvas.curve(face.to_pixels(path), 0.06 * w, tints[k % 2])
 
 
-def _gleam(canvas: Canvas, figure: Figure) -> None:
+def _gleam(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint a band of light on the crown, towards the light."""
     face, look, w = figure.face, figure.look, figure.face.half_width
     gleam_x = 0.35 if canvas.light[0] > 0 else -0.35
@@ -382,5 +386,5 @@ def _gleam(canvas: Canvas, figure: Figure) -> None:
     shine = Paint(light(look.hair, 0.45), alpha=strength, soft=0.25 * w)
     with canvas.only_on(figure.owner, "head_hair"):
         canvas.ellipse(
-            face.at(gleam_x, -1.25), 0.42 * w, 0.12 * w, shine, face.turn + 0.5 * gleam_x
+            face.to_pixel(gleam_x, -1.25), 0.42 * w, 0.12 * w, shine, face.turn + 0.5 * gleam_x
         )

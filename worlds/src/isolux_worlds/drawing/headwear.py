@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from isolux_worlds.drawing.anatomy import Figure, mirrored
+from isolux_worlds.drawing.anatomy import PersonFigure, mirror_outline
 from isolux_worlds.drawing.canvas import Canvas, Paint
 from isolux_worlds.drawing.colour import Colour, dark, light
 
 __all__ = ["paint_back_headwear", "paint_headwear", "paint_mask", "paint_spectacles"]
 
 
-def paint_back_headwear(canvas: Canvas, figure: Figure) -> None:
+def paint_back_headwear(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint the part of a headscarf that lies behind neck and shoulders."""
     if figure.words["headwear"] != "headscarf":
         return
     colour = dark(figure.look.second, 0.25)
     with canvas.as_part(figure.owner, "headwear"):
         canvas.blob(
-            figure.face.all(
+            figure.face.to_pixels(
                 [
                     (-1.1, -1.0),
                     (1.1, -1.0),
@@ -32,7 +32,7 @@ def paint_back_headwear(canvas: Canvas, figure: Figure) -> None:
         )
 
 
-def paint_headwear(canvas: Canvas, figure: Figure) -> None:
+def paint_headwear(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint a cap or a headscarf, if one is worn."""
     worn = figure.words["headwear"]
     if worn == "none":
@@ -44,9 +44,9 @@ def paint_headwear(canvas: Canvas, figure: Figure) -> None:
             _scarf(canvas, figure)
 
 
-def _cap(canvas: Canvas, figure: Figure) -> None:
+def _cap(canvas: Canvas, figure: PersonFigure) -> None:
     face, colour, w = figure.face, figure.look.second, figure.face.half_width
-    across = (*face.at(-1.12, 0.0), *face.at(1.12, 0.0))
+    across = (*face.to_pixel(-1.12, 0.0), *face.to_pixel(1.12, 0.0))
     dome = [
         (-1.12, -0.62),
         (-1.13, -1.0),
@@ -63,11 +63,13 @@ def _cap(canvas: Canvas, figure: Figure) -> None:
     ]
     grain_px = max(1.0, 0.05 * w)
     felt = Paint(colour, round=0.5, across=across, grain=0.04, grain_px=grain_px)
-    canvas.blob(face.all(dome), felt, steps=5)
+    canvas.blob(face.to_pixels(dome), felt, steps=5)
     seam = Paint(dark(colour, 0.35), alpha=0.6)
     for x in (-0.45, 0.0, 0.45):
-        canvas.curve(face.all([(0.0, -1.78), (x * 1.2, -1.35), (x * 1.5, -0.78)]), 0.025 * w, seam)
-    canvas.ellipse(face.at(0.0, -1.79), 0.09 * w, 0.06 * w, dark(colour, 0.2))
+        canvas.curve(
+            face.to_pixels([(0.0, -1.78), (x * 1.2, -1.35), (x * 1.5, -0.78)]), 0.025 * w, seam
+        )
+    canvas.ellipse(face.to_pixel(0.0, -1.79), 0.09 * w, 0.06 * w, dark(colour, 0.2))
     brim = [
         (-1.02, -0.72),
         (-0.5, -0.9),
@@ -78,18 +80,18 @@ def _cap(canvas: Canvas, figure: Figure) -> None:
         (0.0, -0.42),
         (-0.86, -0.5),
     ]
-    canvas.blob(face.all(brim), Paint(dark(colour, 0.22), round=0.4, across=across), steps=5)
-    edge = face.all([(-0.84, -0.51), (0.0, -0.44), (0.84, -0.51)])
+    canvas.blob(face.to_pixels(brim), Paint(dark(colour, 0.22), round=0.4, across=across), steps=5)
+    edge = face.to_pixels([(-0.84, -0.51), (0.0, -0.44), (0.84, -0.51)])
     canvas.curve(edge, 0.03 * w, Paint(light(colour, 0.3), alpha=0.6))
     shade = Paint(figure.look.skin.shadow, alpha=0.4, soft=0.2 * w)
     with canvas.only_on(figure.owner, "face_skin"):
-        canvas.ellipse(face.at(0.0, -0.38), 0.85 * w, 0.12 * w, shade, face.turn)
+        canvas.ellipse(face.to_pixel(0.0, -0.38), 0.85 * w, 0.12 * w, shade, face.turn)
 
 
-def _scarf(canvas: Canvas, figure: Figure) -> None:
+def _scarf(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint a scarf round the head and under the chin."""
     face, colour, w = figure.face, figure.look.second, figure.face.half_width
-    across = (*face.at(-1.25, 0.0), *face.at(1.25, 0.0))
+    across = (*face.to_pixel(-1.25, 0.0), *face.to_pixel(1.25, 0.0))
     fill = Paint(colour, round=0.45, across=across, grain=0.03, grain_px=max(1.0, 0.06 * w))
     outer = [
         (-1.16, -0.2),
@@ -122,7 +124,7 @@ def _scarf(canvas: Canvas, figure: Figure) -> None:
     ]
     # One outline with a slit: round the outside, then round the face the other way.
     outline = [*outer, outer[0], *opening]
-    canvas.polygon(face.all(outline), fill)
+    canvas.polygon(face.to_pixels(outline), fill)
     fold = Paint(dark(colour, 0.35), alpha=0.5)
     for path in (
         [(-1.0, 0.5), (-0.3, 1.25), (0.6, 1.45)],
@@ -130,11 +132,11 @@ def _scarf(canvas: Canvas, figure: Figure) -> None:
         [(0.95, -0.6), (1.02, 0.2), (0.85, 0.85)],
         [(-0.6, -1.35), (0.0, -1.25), (0.7, -1.3)],
     ):
-        canvas.curve(face.all(path), 0.04 * w, fold)
-    canvas.curve(face.all(opening[:6]), 0.05 * w, Paint(light(colour, 0.25), alpha=0.6))
+        canvas.curve(face.to_pixels(path), 0.04 * w, fold)
+    canvas.curve(face.to_pixels(opening[:6]), 0.05 * w, Paint(light(colour, 0.25), alpha=0.6))
 
 
-def paint_spectacles(canvas: Canvas, figure: Figure) -> None:
+def paint_spectacles(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint glasses, if they are worn: rims, bridge, temples and faint lenses."""
     if figure.words["eyewear"] != "glasses":
         return
@@ -144,12 +146,12 @@ def paint_spectacles(canvas: Canvas, figure: Figure) -> None:
     eyes = [face.inverse(figure.joints[f"{body_side}_eye"]) for body_side in ("right", "left")]
     for x, y in eyes:
         lens = Paint((214.0, 232.0, 242.0), alpha=0.16)
-        canvas.ellipse(face.at(x, y + 0.02), 0.345 * w, 0.20 * h, lens, face.turn)
+        canvas.ellipse(face.to_pixel(x, y + 0.02), 0.345 * w, 0.20 * h, lens, face.turn)
         middle, top = y + 0.02, ((-0.24, -0.19), (0.0, -0.21), (0.24, -0.19))
         lens_outline = ((0.345, -0.06), (0.28, 0.13), (0.0, 0.205), (-0.28, 0.13), (-0.345, -0.06))
         around = [(x + dx, middle + dy) for dx, dy in ((-0.345, -0.06), *top, *lens_outline)]
         with canvas.as_part(figure.owner, "eyewear"):
-            canvas.curve(face.all(around), thick, rim, steps=3)
+            canvas.curve(face.to_pixels(around), thick, rim, steps=3)
     with canvas.as_part(figure.owner, "eyewear"):
         (x0, y0), (x1, y1) = eyes
         bridge = [
@@ -157,30 +159,34 @@ def paint_spectacles(canvas: Canvas, figure: Figure) -> None:
             ((x0 + x1) / 2, (y0 + y1) / 2 - 0.06),
             (x1 - 0.32, y1 - 0.02),
         ]
-        canvas.curve(face.all(bridge), thick, rim)
+        canvas.curve(face.to_pixels(bridge), thick, rim)
         for (x, y), s in zip(eyes, (-1.0, 1.0), strict=True):
-            canvas.line([face.at(x + s * 0.33, y - 0.02), face.at(s * 1.0, y - 0.06)], thick, rim)
+            canvas.line(
+                [face.to_pixel(x + s * 0.33, y - 0.02), face.to_pixel(s * 1.0, y - 0.06)],
+                thick,
+                rim,
+            )
 
 
-def paint_mask(canvas: Canvas, figure: Figure) -> None:
+def paint_mask(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint a face mask over nose, mouth and chin, with its ear loops."""
     if figure.words["mask"] != "mask":
         return
     face, w = figure.face, figure.face.half_width
     _, nose = face.inverse(figure.joints["nose"])
     colour: Colour = (158.0, 198.0, 214.0) if figure.look.style < 0.7 else (58.0, 60.0, 66.0)
-    across = (*face.at(-0.95, 0.0), *face.at(0.95, 0.0))
+    across = (*face.to_pixel(-0.95, 0.0), *face.to_pixel(0.95, 0.0))
     top, j = nose - 0.10, figure.look.jaw
     half = [(0.42, top + 0.06), (0.93, top + 0.2), (0.88 * j + 0.06, 0.62), (0.52 * j, 0.98)]
-    outline = mirrored((0.0, top - 0.05), half, (0.0, 1.07))
+    outline = mirror_outline((0.0, top - 0.05), half, (0.0, 1.07))
     with canvas.as_part(figure.owner, "face_mask"):
-        canvas.blob(face.all(outline), Paint(colour, round=0.4, across=across), steps=4)
+        canvas.blob(face.to_pixels(outline), Paint(colour, round=0.4, across=across), steps=4)
         for s in (-1.0, 1.0):
             for y in (top + 0.24, 0.6):
-                loop = [face.at(s * 0.9, y), face.at(s * 1.03, 0.06)]
+                loop = [face.to_pixel(s * 0.9, y), face.to_pixel(s * 1.03, 0.06)]
                 canvas.line(loop, 0.03 * w, (235.0, 238.0, 240.0))
     with canvas.only_on(figure.owner, "face_mask"):
         for k in range(3):
             y = nose + 0.28 + 0.16 * k
-            pleat = face.all([(-0.8, y), (0.0, y + 0.05), (0.8, y)])
+            pleat = face.to_pixels([(-0.8, y), (0.0, y + 0.05), (0.8, y)])
             canvas.curve(pleat, 0.03 * w, Paint(dark(colour, 0.25), alpha=0.7))

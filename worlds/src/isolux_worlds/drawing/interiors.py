@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from isolux_worlds.drawing.canvas import Paint
 from isolux_worlds.drawing.colour import Colour, dark, light, mix
-from isolux_worlds.drawing.setting import Setting
+from isolux_worlds.drawing.setting import BackgroundScene
 
 __all__ = ["paint_home", "paint_shop"]
 
 _LAMP: Colour = (255.0, 226.0, 150.0)
 
 
-def _window(s: Setting, x0: float, y0: float, x1: float, y1: float) -> None:
+def _window(s: BackgroundScene, x0: float, y0: float, x1: float, y1: float) -> None:
     """Paint a window with the sky, a tree line and the weather behind it."""
     top, low = s.sky
-    s.rectangle(x0, y0, x1, y1, Paint(top, to=low, along=(0, y0, 0, y1)))
+    s.rectangle(x0, y0, x1, y1, Paint(top, end_colour=low, along=(0, y0, 0, y1)))
     tall = y1 - y0
     ridge = mix(s.tint("#64845a"), low, 0.3)
     if s.weather == "snowy":
@@ -41,15 +41,17 @@ def _window(s: Setting, x0: float, y0: float, x1: float, y1: float) -> None:
         s.canvas.line([(x0, y), (x1, y)], 5.0, frame)
 
 
-def paint_home(s: Setting) -> None:
+def paint_home(s: BackgroundScene) -> None:
     """Paint a living room: wall, window, picture, sofa, lamp, plant, rug."""
     w, h = s.width, s.height
     wall = s.one_of("#d8cbb4", "#c3cfc8", "#dcc8bd", "#c9cdd8", "#e2d9bd")
     floor_y = s.horizon + 0.02 * h
-    s.rectangle(0, 0, w, floor_y, Paint(light(wall, 0.12), to=wall, along=(0, 0, 0, floor_y)))
+    s.rectangle(
+        0, 0, w, floor_y, Paint(light(wall, 0.12), end_colour=wall, along=(0, 0, 0, floor_y))
+    )
     boards = s.one_of("#9b7048", "#855c3c", "#b08a5f")
     down = (0, floor_y, 0, h)
-    wood = Paint(dark(boards, 0.12), to=boards, along=down, grain=0.05, grain_px=4.0)
+    wood = Paint(dark(boards, 0.12), end_colour=boards, along=down, grain=0.05, grain_px=4.0)
     s.rectangle(0, floor_y, w, h, wood)
     for k in range(15):
         a, b = (k / 14 * w, floor_y), ((k / 14 - 0.5) * 2.4 * w + w / 2, h)
@@ -62,15 +64,15 @@ def paint_home(s: Setting) -> None:
     s.rectangle(x, 0.14 * h, x + 0.17 * w, 0.33 * h, s.tint("#5a4332"))
     inside = (x + 0.012 * w, 0.155 * h, x + 0.158 * w, 0.315 * h)
     ink, ground = s.one_of("#d9a86a", "#7fa0b0", "#b86f5c"), s.one_of("#f1e3c2", "#3e5a66")
-    s.rectangle(*inside, Paint(ink, to=ground, along=(0, inside[1], 0, inside[3])))
+    s.rectangle(*inside, Paint(ink, end_colour=ground, along=(0, inside[1], 0, inside[3])))
     _sofa(s, (0.3 if left else 0.08) * w)
     _lamp_and_plant(s, floor_y, left=left)
     rug = s.one_of("#8d4a44", "#4f6b7c", "#93854f", "#6a5878")
-    s.canvas.ellipse(s.at(0.5, 0.88), 0.4 * w, 0.09 * h, rug)
-    s.canvas.ellipse(s.at(0.5, 0.88), 0.34 * w, 0.07 * h, light(rug, 0.18))
+    s.canvas.ellipse(s.to_pixel(0.5, 0.88), 0.4 * w, 0.09 * h, rug)
+    s.canvas.ellipse(s.to_pixel(0.5, 0.88), 0.34 * w, 0.07 * h, light(rug, 0.18))
 
 
-def _sofa(s: Setting, x: float) -> None:
+def _sofa(s: BackgroundScene, x: float) -> None:
     cloth = s.one_of("#5c7a86", "#86594f", "#6f7a58", "#77708c", "#a58a5e")
     y, w, h = 0.47 * s.height, 0.5 * s.width, s.height
     s.canvas.capsule((x, y), 0.04 * h, (x + w, y), 0.04 * h, cloth)
@@ -84,7 +86,7 @@ def _sofa(s: Setting, x: float) -> None:
     s.canvas.ellipse((x + 0.16 * w, y + 0.06 * h), 0.045 * h, 0.04 * h, Paint(cushion, round=0.3))
 
 
-def _lamp_and_plant(s: Setting, floor_y: float, *, left: bool) -> None:
+def _lamp_and_plant(s: BackgroundScene, floor_y: float, *, left: bool) -> None:
     w, h = s.width, s.height
     x = (0.93 if left else 0.05) * w
     s.canvas.line([(x, floor_y + 0.04 * h), (x, 0.26 * h)], 4.0, s.tint("#4a4440"))
@@ -103,7 +105,7 @@ def _lamp_and_plant(s: Setting, floor_y: float, *, left: bool) -> None:
         s.canvas.capsule((x, rim), 2.0, tip, 6.0, dark(s.tint("#557f46"), 0.12 * (k % 2)))
 
 
-def paint_shop(s: Setting) -> None:
+def paint_shop(s: BackgroundScene) -> None:
     """Paint a shop: shelves of goods, ceiling lights, tiled floor, a window at the side."""
     w, h = s.width, s.height
     wall = s.one_of("#e2dfd6", "#d6dde0", "#e6dcc8")
@@ -113,7 +115,7 @@ def paint_shop(s: Setting) -> None:
         x = (0.05 + 0.26 * k) * w
         s.rectangle(x, 0.025 * h, x + 0.14 * w, 0.05 * h, (250.0, 250.0, 240.0))
     tile = s.tint("#cfcabd")
-    s.rectangle(0, floor_y, w, h, Paint(dark(tile, 0.1), to=tile, along=(0, floor_y, 0, h)))
+    s.rectangle(0, floor_y, w, h, Paint(dark(tile, 0.1), end_colour=tile, along=(0, floor_y, 0, h)))
     joint = Paint(dark(tile, 0.28), alpha=0.6)
     for k in range(13):
         s.canvas.line([(k / 12 * w, floor_y), ((k / 12 - 0.5) * 2.6 * w + w / 2, h)], 1.3, joint)
@@ -126,7 +128,7 @@ def paint_shop(s: Setting) -> None:
     _shelves(s, (0.24 if is_on_left else 0.02) * w, 0.74 * w, floor_y)
 
 
-def _shelves(s: Setting, x0: float, wide: float, floor_y: float) -> None:
+def _shelves(s: BackgroundScene, x0: float, wide: float, floor_y: float) -> None:
     frame = s.one_of("#8a6a4a", "#70757c", "#9a8f80")
     top = 0.1 * s.height
     s.rectangle(x0, top, x0 + wide, floor_y, dark(frame, 0.3))

@@ -20,7 +20,7 @@ from isolux.io.kernels import njit
 from isolux_worlds.drawing._raster import _Floats, _hash, _Picture
 from isolux_worlds.drawing.colour import to_linear, to_srgb
 
-__all__ = ["Light", "expose", "light_of", "soften"]
+__all__ = ["Light", "draw_light", "expose", "soften"]
 
 _EXPOSURE: Mapping[str, float] = {
     "well_lit": 1.0,
@@ -52,7 +52,7 @@ class Light:
     noise: float
 
 
-def light_of(lighting: str, time_of_day: str, rng: np.random.Generator) -> Light:
+def draw_light(lighting: str, time_of_day: str, rng: np.random.Generator) -> Light:
     """Return the light of a photo; its direction is drawn, left or right and from above."""
     sideways = float(rng.uniform(0.25, 0.6)) * (1.0 if rng.random() < 0.5 else -1.0)
     length = math.sqrt(sideways * sideways + 0.5 * 0.5 + 0.75 * 0.75)
@@ -72,8 +72,8 @@ def expose(picture: _Picture, light: Light, salt: int) -> npt.NDArray[np.uint8]:
 def soften(picture: _Picture, radius: int) -> None:
     """Blur a background in place, as depth of field does: the mean of a square about a pixel."""
     rows = np.empty_like(picture)
-    _mean(picture, rows, radius, 0)
-    _mean(rows, picture, radius, 1)
+    _box_mean(picture, rows, radius, 0)
+    _box_mean(rows, picture, radius, 1)
 
 
 @cache
@@ -102,7 +102,7 @@ def _expose(
 
 
 @njit(nogil=True, error_model="numpy")
-def _mean(picture: _Picture, out: _Picture, radius: int, axis: int) -> None:
+def _box_mean(picture: _Picture, out: _Picture, radius: int, axis: int) -> None:
     """Write the mean along rows (axis 0) or along columns (1); at the borders of what is there."""
     height, width, _ = picture.shape
     for y in range(height):

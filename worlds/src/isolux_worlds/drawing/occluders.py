@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from isolux_worlds.drawing.anatomy import Figure
+from isolux_worlds.drawing.anatomy import PersonFigure
 from isolux_worlds.drawing.canvas import OCCLUDER, Paint
 from isolux_worlds.drawing.colour import Colour, dark, light, mix
-from isolux_worlds.drawing.setting import Setting
+from isolux_worlds.drawing.setting import BackgroundScene
 
 __all__ = ["paint_occluder"]
 
@@ -38,7 +38,7 @@ _BODY_SIDES = ("right", "left")
 class _OccluderArea:
     """Where an occluder goes: from x0 to x1, from its top down to its foot."""
 
-    s: Setting
+    s: BackgroundScene
     x0: float
     x1: float
     top: float
@@ -53,7 +53,7 @@ class _OccluderArea:
         return self.foot - self.top
 
 
-def paint_occluder(s: Setting, figure: Figure) -> None:
+def paint_occluder(s: BackgroundScene, figure: PersonFigure) -> None:
     """Paint the thing in front of a person whose ``occlusion`` is not ``none``."""
     amount = figure.words["occlusion"]
     if amount == "none":
@@ -78,7 +78,7 @@ def paint_occluder(s: Setting, figure: Figure) -> None:
         _PAINTERS[occluder_type](area)
 
 
-def _body_box(s: Setting, figure: Figure) -> tuple[float, float, float, float]:
+def _body_box(s: BackgroundScene, figure: PersonFigure) -> tuple[float, float, float, float]:
     """Box of shoulders, hips, knees and head inside the photo: raised arms would misplace it."""
     names = [
         f"{body_side}_{n}"
@@ -90,7 +90,7 @@ def _body_box(s: Setting, figure: Figure) -> tuple[float, float, float, float]:
     xs = [x for x, y in joint_points if y < s.height] + [x for x, _ in always]
     ys = [y for _, y in joint_points]
     x0, x1 = max(0.0, min(xs) - 0.3 * figure.u), min(s.width, max(xs) + 0.3 * figure.u)
-    y0 = max(0.0, figure.face.at(0.0, -1.5)[1])
+    y0 = max(0.0, figure.face.to_pixel(0.0, -1.5)[1])
     y1 = min(s.height, max(ys) + 0.3 * figure.u)
     return x0, y0, max(x1 - x0, 4.0), max(y1 - y0, 4.0)
 
@@ -203,7 +203,7 @@ def _car(p: _OccluderArea) -> None:
     pane = [(x0 + 0.16 * long, belt), (x0 + 0.26 * long, upper), (x1 - 0.29 * long, upper)]
     s.canvas.polygon([*pane, (x1 - 0.17 * long, belt)], glass)
     s.canvas.line([(middle, top), (middle, belt)], 0.02 * long, paint)
-    sheen = Paint(light(paint, 0.12), to=dark(paint, 0.25), along=(0, belt, 0, foot))
+    sheen = Paint(light(paint, 0.12), end_colour=dark(paint, 0.25), along=(0, belt, 0, foot))
     s.canvas.polygon([*bonnet, (x1, belt + 0.14 * tall), *sill], sheen)
     for k in (0.2, 0.8):
         wheel = (x0 + k * long, foot - 0.12 * tall)

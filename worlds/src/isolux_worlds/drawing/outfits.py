@@ -21,7 +21,7 @@ class Outfit:
     sleeve: float = 0.5
     neck: Literal["crew", "v", "collar", "scoop", "high"] = "crew"
     hem: float = 0.25
-    whole: bool = False
+    is_one_piece: bool = False
     bottom: Literal["trousers", "shorts", "skirt"] = "trousers"
     top: str | None = None
     second: str | None = None

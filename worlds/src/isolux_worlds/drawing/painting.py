@@ -1,9 +1,9 @@
 """Photos of a world, pixel by pixel, with the pictures that say whose each pixel is.
 
-``PhotoWorld`` (tables) → ``render`` → ``Rendered``, one photo at a time. A photo is painted from
-back to front: the scene, haze, then everyone by their layer, each with what stands before them,
-then rain or snow; at last the light of the place and the sensor (``light.py``). Each photo has
-random streams of its own, named by the world's seed, the photo and the person: any part of a
+``PhotoWorld`` (tables) → ``render`` → ``RenderedPhoto``, one photo at a time. A photo is painted
+from back to front: the scene, haze, then everyone by their layer, each with what stands before
+them, then rain or snow; at last the light of the place and the sensor (``light.py``). Each photo
+has random streams of its own, named by the world's seed, the photo and the person: any part of a
 world renders the same, alone or among others, in one thread or in several.
 """
 
@@ -24,14 +24,14 @@ import polars as pl
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux_worlds._draw import stream
-from isolux_worlds.drawing.anatomy import Figure, figure_of, words_of
+from isolux_worlds.drawing.anatomy import PersonFigure, attribute_values, build_figure
 from isolux_worlds.drawing.backgrounds import paint_background
 from isolux_worlds.drawing.canvas import OCCLUDER, Canvas, Paint
-from isolux_worlds.drawing.light import expose, light_of, soften
+from isolux_worlds.drawing.light import draw_light, expose, soften
 from isolux_worlds.drawing.occluders import paint_occluder
 from isolux_worlds.drawing.person import paint_person
 from isolux_worlds.drawing.setting import (
-    Setting,
+    BackgroundScene,
     haze_colour,
     haze_of,
     paint_falling,
@@ -39,7 +39,7 @@ from isolux_worlds.drawing.setting import (
 )
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["JPEG_QUALITY", "Rendered", "encoded", "render"]
+__all__ = ["JPEG_QUALITY", "RenderedPhoto", "encode_image", "render"]
 
 _MAX_PEOPLE = OCCLUDER - 1
 _BATCH_SIZE = 64
@@ -47,22 +47,23 @@ _BATCH_SIZE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedPhoto:
     """A photo and its label pictures.
 
-    ``pixels``: [h, w, 3] uint8; ``owner``, ``part``: [h, w] uint8; ``body_px``: [people] int.
+    ``pixels``: [h, w, 3] uint8; ``owner``, ``part_labels``: [h, w] uint8; ``body_px``: [people]
+    int.
     """
 
     image_id: str
     pixels: npt.NDArray[np.uint8]
     owner: npt.NDArray[np.uint8]
-    part: npt.NDArray[np.uint8]
+    part_labels: npt.NDArray[np.uint8]
     body_px: npt.NDArray[np.int64]
 
 
 def render(
     world: PhotoWorld, image_ids: Iterable[str] | None = None, *, workers: int | None = None
-) -> Iterator[Rendered]:
+) -> Iterator[RenderedPhoto]:
     """Paint photos of a world, one after another."""
     photos = {row["image_id"]: row for row in world.photos.iter_rows(named=True)}
     photo_ids = list(photos) if image_ids is None else list(image_ids)
@@ -71,7 +72,7 @@ def render(
             raise UnknownNameError("photo", name, list(photos))
     rows = _rows_by_image(world.people, photo_ids)
     threads = min(4, os.cpu_count() or 1) if workers is None else workers
-    return _in_order(_jobs(world, [photos[name] for name in photo_ids], rows), threads)
+    return _render_in_order(_jobs(world, [photos[name] for name in photo_ids], rows), threads)
 
 
 _Row = Mapping[str, Any]
@@ -99,8 +100,8 @@ def _rows_by_image(people: pl.DataFrame, photo_ids: list[str]) -> dict[str, list
     return dict(rows.group_by("image_id", maintain_order=True).agg("row").iter_rows())
 
 
-def _in_order(jobs: Iterator[_Job], workers: int) -> Iterator[Rendered]:
-    waiting: deque[Future[Rendered]] = deque()
+def _render_in_order(jobs: Iterator[_Job], workers: int) -> Iterator[RenderedPhoto]:
+    waiting: deque[Future[RenderedPhoto]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         for job in jobs:
             waiting.append(pool.submit(_render_photo, *job))
@@ -110,23 +111,23 @@ def _in_order(jobs: Iterator[_Job], workers: int) -> Iterator[Rendered]:
             yield waiting.popleft().result()
 
 
-def _render_photo(photo: _Row, people: list[_Row], seed: int) -> Rendered:
+def _render_photo(photo: _Row, people: list[_Row], seed: int) -> RenderedPhoto:
     name = str(photo["image_id"])
     if len(people) > _MAX_PEOPLE:
         problem, expected = "too many people in one photo to paint", f"at most {_MAX_PEOPLE}"
         raise SpecError(problem, expected=expected, found=str(len(people)), where=f"photo {name}")
-    words = words_of(photo)
-    light = light_of(words["lighting"], words["time_of_day"], stream(seed, "light", name))
+    words = attribute_values(photo)
+    light = draw_light(words["lighting"], words["time_of_day"], stream(seed, "light", name))
     canvas = Canvas(int(photo["width"]), int(photo["height"]), light=light.direction)
     rng = stream(seed, "background", name)
-    setting = Setting(canvas, words["scene"], words["time_of_day"], words["weather"], rng)
+    setting = BackgroundScene(canvas, words["scene"], words["time_of_day"], words["weather"], rng)
     canvas.haze_colour = haze_colour(setting)
     paint_background(setting)
     paint_fog_and_puddles(setting)
     canvas.paint()
     soften(canvas.picture, max(1, canvas.height // 300))
     for k in sorted(range(len(people)), key=lambda k: (people[k]["layer"], k)):
-        figure = figure_of({**photo, **people[k]}, k + 1, seed)
+        figure = build_figure({**photo, **people[k]}, k + 1, seed)
         canvas.haze = haze_of(setting, 7.6 * figure.u / setting.height)
         _ground_shadow(setting, figure)
         paint_person(canvas, figure)
@@ -135,10 +136,12 @@ def _render_photo(photo: _Row, people: list[_Row], seed: int) -> Rendered:
     paint_falling(setting)
     canvas.paint()
     pixels = expose(canvas.picture, light, zlib.crc32(f"{seed}/{name}".encode()))
-    return Rendered(name, pixels, canvas.owner, canvas.part, canvas.body_px[1 : len(people) + 1])
+    return RenderedPhoto(
+        name, pixels, canvas.owner, canvas.part_labels, canvas.body_px[1 : len(people) + 1]
+    )
 
 
-def _ground_shadow(setting: Setting, figure: Figure) -> None:
+def _ground_shadow(setting: BackgroundScene, figure: PersonFigure) -> None:
     """Paint a soft shadow at the feet, away from the light; long when the sun is low."""
     u, canvas = figure.u, setting.canvas
     x, y = figure.middle("heel")
@@ -160,7 +163,9 @@ JPEG_QUALITY = 90
 at edges stay what they are."""
 
 
-def encoded(pixels: npt.NDArray[np.uint8], image_format: Literal["jpg", "png"] = "jpg") -> bytes:
+def encode_image(
+    pixels: npt.NDArray[np.uint8], image_format: Literal["jpg", "png"] = "jpg"
+) -> bytes:
     """Return a picture's bytes: a PNG without loss, for speed rather than size, or a JPEG.
 
     ``pixels``: [h, w, 3] or, as PNG alone, [h, w] uint8.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isolux_worlds.drawing.anatomy import Figure
+from isolux_worlds.drawing.anatomy import PersonFigure
 from isolux_worlds.drawing.body import (
     paint_arm_shadow,
     paint_arm_skin,
@@ -29,7 +29,7 @@ from isolux_worlds.drawing.props import paint_prop, paint_prop_behind, paint_sea
 __all__ = ["paint_person"]
 
 
-def paint_person(canvas: Canvas, figure: Figure) -> None:
+def paint_person(canvas: Canvas, figure: PersonFigure) -> None:
     """Append everything of a person to a canvas, farthest first."""
     outfit = OUTFITS[figure.words["occupation"]]
     if figure.words["pose"] == "sitting":

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from isolux_worlds.drawing.anatomy import Figure, joined
+from isolux_worlds.drawing.anatomy import PersonFigure, interpolate_points
 from isolux_worlds.drawing.canvas import Canvas, Paint, Point
 from isolux_worlds.drawing.colour import Colour
 
-__all__ = ["BRASS", "INK", "STEEL", "WOOD", "Hold", "Prop", "stick"]
+__all__ = ["BRASS", "INK", "STEEL", "WOOD", "Prop", "PropFrame", "paint_stick"]
 
 WOOD: Colour = (150.0, 100.0, 58.0)
 STEEL: Colour = (172.0, 178.0, 186.0)
@@ -19,38 +19,42 @@ INK: Colour = (34.0, 34.0, 38.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class PropFrame:
     """Where a prop goes: both hands, the unit, and the canvas."""
 
     canvas: Canvas
-    figure: Figure
+    figure: PersonFigure
     u: float
 
     def hand(self, body_side: str, x: float = 0.0, y: float = 0.0) -> Point:
         """Return the middle of a hand, or the place that many heads to the right and down."""
         j = self.figure.joints
-        return self.off(joined(j[f"{body_side}_wrist"], j[f"{body_side}_index"], 0.7), x, y)
+        return self.offset(
+            interpolate_points(j[f"{body_side}_wrist"], j[f"{body_side}_index"], 0.7), x, y
+        )
 
     def chest(self, down: float, x: float = 0.0, y: float = 0.0) -> Point:
         """Return a place between the shoulders (0) and the hips (1), or that far from it."""
-        return self.off(
-            joined(self.figure.middle("shoulder"), self.figure.middle("hip"), down), x, y
+        return self.offset(
+            interpolate_points(self.figure.middle("shoulder"), self.figure.middle("hip"), down),
+            x,
+            y,
         )
 
-    def around(self, anchor: Point, *offsets: Point) -> list[Point]:
+    def offsets_around(self, anchor: Point, *offsets: Point) -> list[Point]:
         """Return the places that many heads to the right and down."""
-        return [self.off(anchor, x, y) for x, y in offsets]
+        return [self.offset(anchor, x, y) for x, y in offsets]
 
     def circle(self, centre: Point, rx: float, ry: float, n: int) -> list[Point]:
         """Return places on an ellipse, the first once more at the end."""
         angles = [k / n * math.pi for k in range(2 * n + 1)]
-        return [self.off(centre, rx * math.cos(a), ry * math.sin(a)) for a in angles]
+        return [self.offset(centre, rx * math.cos(a), ry * math.sin(a)) for a in angles]
 
     def curve(self, path: list[Point], wide: float, colour: Colour, steps: int = 4) -> None:
         """Paint a smooth line, so many heads wide."""
         self.canvas.curve(path, wide * self.u, colour, steps=steps)
 
-    def off(self, anchor: Point, x: float, y: float) -> Point:
+    def offset(self, anchor: Point, x: float, y: float) -> Point:
         """Return the place that many heads to the right and down."""
         return anchor[0] + x * self.u, anchor[1] + y * self.u
 
@@ -66,16 +70,16 @@ class Hold:
         """Paint a rectangle of half a width and half a height, turned by radians."""
         c, s = math.cos(turn), math.sin(turn)
         around = ((-w, -h), (w, -h), (w, h), (-w, h))
-        corners = self.around(centre, *((x * c - y * s, x * s + y * c) for x, y in around))
+        corners = self.offsets_around(centre, *((x * c - y * s, x * s + y * c) for x, y in around))
         self.canvas.polygon(corners, Paint(colour, round=0.2, across=(*corners[0], *corners[1])))
 
 
-Prop = Callable[[Hold], object]
+Prop = Callable[[PropFrame], object]
 
 
-def stick(h: Hold, body_side: str, up: Point, wide: float, colour: Colour) -> Point:
+def paint_stick(h: PropFrame, body_side: str, up: Point, wide: float, colour: Colour) -> Point:
     """Paint a stick in a hand, and return its upper end."""
     hand = h.hand(body_side)
-    top = h.off(hand, *up)
-    h.rod(h.off(hand, -0.15 * up[0], -0.15 * up[1]), top, wide, colour)
+    top = h.offset(hand, *up)
+    h.rod(h.offset(hand, -0.15 * up[0], -0.15 * up[1]), top, wide, colour)
     return top

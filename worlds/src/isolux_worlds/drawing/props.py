@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
-from isolux_worlds.drawing.anatomy import Figure
-from isolux_worlds.drawing.canvas import NOBODY, Canvas
+from isolux_worlds.drawing.anatomy import PersonFigure
+from isolux_worlds.drawing.canvas import NO_OWNER, Canvas
 from isolux_worlds.drawing.colour import dark
-from isolux_worlds.drawing.prop_hold import WOOD, Hold
+from isolux_worlds.drawing.prop_hold import WOOD, PropFrame
 from isolux_worlds.drawing.props_sport import CARRIED, SPORT
 from isolux_worlds.drawing.props_work import STAGE, WORK
 
@@ -23,26 +23,26 @@ BEHIND = CARRIED
 """What hangs behind it."""
 
 
-def paint_prop_behind(canvas: Canvas, figure: Figure, prop: str) -> None:
+def paint_prop_behind(canvas: Canvas, figure: PersonFigure, prop: str) -> None:
     """Paint a prop that stands or hangs behind a person (a backpack); call it first."""
     if prop in BEHIND:
         with _nobodys(canvas):
-            BEHIND[prop](Hold(canvas, figure, figure.u))
+            BEHIND[prop](PropFrame(canvas, figure, figure.u))
 
 
-def paint_prop(canvas: Canvas, figure: Figure, prop: str) -> None:
+def paint_prop(canvas: Canvas, figure: PersonFigure, prop: str) -> None:
     """Paint a prop in the hands or before the body; call it after the arms."""
     if prop in FRONT:
         with _nobodys(canvas):
-            FRONT[prop](Hold(canvas, figure, figure.u))
+            FRONT[prop](PropFrame(canvas, figure, figure.u))
 
 
-def paint_seat(canvas: Canvas, figure: Figure) -> None:
+def paint_seat(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint a bench under a person who sits; call it before the body."""
-    h = Hold(canvas, figure, figure.u)
+    h = PropFrame(canvas, figure, figure.u)
     x, y = figure.middle("hip")
     _, floor = figure.middle("heel")
-    with canvas.as_part(NOBODY):
+    with canvas.as_part(NO_OWNER):
         for s in (-1.0, 1.0):
             h.rod((x + 0.95 * s * h.u, y), (x + 1.0 * s * h.u, floor), 0.16, dark(WOOD, 0.35))
         h.slab((x, y + 0.2 * h.u), 1.3, 0.13, WOOD)
@@ -50,4 +50,4 @@ def paint_seat(canvas: Canvas, figure: Figure) -> None:
 
 
 def _nobodys(canvas: Canvas) -> AbstractContextManager[None]:
-    return canvas.as_part(NOBODY, "prop")
+    return canvas.as_part(NO_OWNER, "prop")

@@ -14,7 +14,14 @@ import numpy as np
 from isolux_worlds.drawing.canvas import Canvas, Paint, Point
 from isolux_worlds.drawing.colour import Colour, light, mix, rgb
 
-__all__ = ["HORIZON", "Setting", "haze_colour", "haze_of", "paint_falling", "paint_fog_and_puddles"]
+__all__ = [
+    "HORIZON",
+    "BackgroundScene",
+    "haze_colour",
+    "haze_of",
+    "paint_falling",
+    "paint_fog_and_puddles",
+]
 
 HORIZON = 0.58
 """Of the photo's height, from above."""
@@ -40,7 +47,7 @@ _DUSK_TINT: Mapping[str, tuple[str, float]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class BackgroundScene:
     """Where a photo was taken, ready to be painted."""
 
     canvas: Canvas
@@ -105,13 +112,13 @@ class Setting:
         """Paint a rectangle."""
         self.canvas.polygon([(x0, y0), (x1, y0), (x1, y1), (x0, y1)], paint_with)
 
-    def at(self, x: float, y: float) -> Point:
+    def to_pixel(self, x: float, y: float) -> Point:
         """Return the pixel of parts of width and height."""
         return x * self.width, y * self.height
 
-    def all(self, *points: Point) -> list[Point]:
+    def to_pixels(self, *points: Point) -> list[Point]:
         """Return the pixels of places in parts of width and height."""
-        return [self.at(x, y) for x, y in points]
+        return [self.to_pixel(x, y) for x, y in points]
 
     def uniform(self, low: float, high: float) -> float:
         """Draw a number."""
@@ -126,19 +133,19 @@ _FOG_PER_HEIGHT: Mapping[str, float] = {"foggy": 0.42, "rainy": 0.10, "snowy": 0
 """Haze over a person who is half as tall as the photo."""
 
 
-def haze_colour(s: Setting) -> Colour:
+def haze_colour(s: BackgroundScene) -> Colour:
     """Return what far things fade to."""
     return light(s.sky[1], 0.1)
 
 
-def haze_of(s: Setting, stature: float) -> float:
+def haze_of(s: BackgroundScene, stature: float) -> float:
     """Return how much of a person is lost in haze, 0 to 0.8: more, the smaller they stand."""
     if s.indoors:
         return 0.0
     return min(0.8, _FOG_PER_HEIGHT.get(s.weather, 0.0) / max(stature, 0.1) * 0.5)
 
 
-def paint_fog_and_puddles(s: Setting) -> None:
+def paint_fog_and_puddles(s: BackgroundScene) -> None:
     """Paint fog over the scene, or puddles on its ground; call it before the people."""
     if s.indoors:
         return
@@ -152,17 +159,17 @@ def paint_fog_and_puddles(s: Setting) -> None:
         for x, y in s.rng.uniform((0.0, 0.66), (1.0, 0.98), (7, 2)).tolist():
             wide = 0.16 * s.width * (y - 0.5)
             pool = Paint(s.sky[1], alpha=0.45, soft=4.0)
-            s.canvas.ellipse(s.at(x, y), wide, 0.16 * wide, pool)
+            s.canvas.ellipse(s.to_pixel(x, y), wide, 0.16 * wide, pool)
 
 
-def paint_falling(s: Setting) -> None:
+def paint_falling(s: BackgroundScene) -> None:
     """Paint rain or snow in front of everything; labels stay as they are."""
     if s.indoors or s.weather not in {"rainy", "snowy"}:
         return
     drops = s.rng.uniform(0, 1, (190, 3)).tolist()
     slant = s.uniform(-0.02, 0.02)
     for x, y, near in drops:
-        centre = s.at(x, y)
+        centre = s.to_pixel(x, y)
         if s.weather == "rainy":
             fall = (0.03 + 0.05 * near) * s.height
             end = (centre[0] + slant * s.width * near, centre[1] + fall)

@@ -1,9 +1,10 @@
 """Visible boxes, masks, parts and joints of everyone, measured in the label pictures.
 
-``Rendered`` → ``seen`` → the photo's people with the columns that ``photo_world/tables.py`` adds
-after rendering. Nothing is estimated: a mask is who is on top at each pixel, a box its extent, and
-a joint is seen where the pixel at it is the person's own. Run lengths are written in one pass down
-the columns of the label pictures, not by one bitmap for each part.
+``Rendered`` → ``measure_visible`` → the photo's people with the columns that
+``photo_world/tables.py`` adds after rendering. Nothing is estimated: a mask is who is on top at
+each pixel, a box its extent, and a joint is seen where the pixel at it is the person's own. Run
+lengths are written in one pass down the columns of the label pictures, not by one bitmap for each
+part.
 """
 
 from __future__ import annotations
@@ -16,22 +17,22 @@ import polars as pl
 
 from isolux.io.kernels import njit
 from isolux_worlds.drawing._raster import _Labels
-from isolux_worlds.drawing.painting import Rendered
+from isolux_worlds.drawing.painting import RenderedPhoto
 from isolux_worlds.photo_world.tables import JOINTS, PARTS
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["seen"]
+__all__ = ["measure_visible"]
 
 _Ints = npt.NDArray[np.int64]
 _N_PARTS = len(PARTS)
 _PART_TYPE = pl.List(pl.Struct({"part": pl.String, "counts": pl.String}))
 
 
-def seen(world: PhotoWorld, rendered: Rendered) -> pl.DataFrame:
+def measure_visible(world: PhotoWorld, rendered: RenderedPhoto) -> pl.DataFrame:
     """Return the people of a photo with their visible boxes, joints and masks."""
     people = world.people.filter(pl.col("image_id") == rendered.image_id)
     n = people.height
-    owner, part_labels = rendered.owner, rendered.part
+    owner, part_labels = rendered.owner, rendered.part_labels
     boxes, area = _extents(owner, n)
     person_masks, part_masks = _run_lengths(owner, part_labels, n)
     is_visible = area > 0

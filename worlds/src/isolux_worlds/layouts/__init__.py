@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from isolux_worlds.layouts import bdd100k, coco, dollarstreet, facet, fhibe
-from isolux_worlds.layouts._files import Picture
-from isolux_worlds.layouts._layout import Layout, Way
+from isolux_worlds.layouts._files import PaintedPicture
+from isolux_worlds.layouts._layout import LayoutWriter, Way
 
-__all__ = ["LAYOUTS", "Layout", "Picture", "Way"]
+__all__ = ["LAYOUTS", "LayoutWriter", "PaintedPicture", "Way"]
 
-LAYOUTS: Mapping[str, Layout] = {
+LAYOUTS: Mapping[str, LayoutWriter] = {
     "facet": facet.LAYOUT,
     "fhibe": fhibe.LAYOUT,
     "coco": coco.LAYOUT,

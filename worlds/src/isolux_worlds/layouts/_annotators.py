@@ -17,7 +17,7 @@ import polars as pl
 from isolux_worlds._draw import FloatArray, IntArray
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["error_of", "labelled", "tone_votes"]
+__all__ = ["error_of", "majority_labels", "tone_votes"]
 
 
 def error_of(world: PhotoWorld, people: pl.DataFrame) -> FloatArray:
@@ -59,7 +59,7 @@ def tone_votes(
     return votes
 
 
-def labelled(
+def majority_labels(
     values: pl.Series,
     label_names: Sequence[str],
     *,

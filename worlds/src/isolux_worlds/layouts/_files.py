@@ -19,7 +19,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux_worlds._tables import left_join
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["Picture", "save_pictures", "uuid_of", "write_bytes", "write_json"]
+__all__ = ["PaintedPicture", "save_pictures", "uuid_of", "write_bytes", "write_json"]
 
 # What the first worlds were made with: another name would rename every photo of every world.
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "isolux.synthetic")
@@ -28,37 +28,37 @@ Pixels = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class PaintedPicture:
     """One photo as it was painted.
 
-    ``pixels``: [height, width, 3] uint8; ``owner``, ``part``: [height, width] uint8.
+    ``pixels``: [height, width, 3] uint8; ``owner``, ``part_pixels``: [height, width] uint8.
     """
 
     image_id: str
     pixels: Pixels
     owner: Pixels
-    part: Pixels
+    part_pixels: Pixels
     people: pl.DataFrame
 
 
 def save_pictures(
     world: PhotoWorld,
     root: Path,
-    pictures: Iterator[Picture] | None,
+    pictures: Iterator[PaintedPicture] | None,
     paths: Mapping[str, str],
-    on_picture: Callable[[Picture], None] | None = None,
+    on_picture: Callable[[PaintedPicture], None] | None = None,
 ) -> PhotoWorld:
     """Write each picture as it comes, and return the world with its people as seen."""
     if pictures is None:
         return world
-    from isolux_worlds.drawing import encoded
+    from isolux_worlds.drawing import encode_image
 
     tables: list[pl.DataFrame] = []
     image_ids: set[str] = set()
     for picture in pictures:
         path = paths[picture.image_id]
         image_format: Literal["jpg", "png"] = "jpg" if path.endswith(".jpg") else "png"
-        write_bytes(root, path, encoded(picture.pixels, image_format))
+        write_bytes(root, path, encode_image(picture.pixels, image_format))
         if on_picture is not None:
             on_picture(picture)
         tables.append(picture.people)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.vocabulary.spec import crossed
-from isolux_worlds.layouts._files import Picture
+from isolux.vocabulary.spec import split_intersection
+from isolux_worlds.layouts._files import PaintedPicture
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["Ids", "Layout", "Native", "Way"]
+__all__ = ["Ids", "LayoutWriter", "Native", "Way"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,31 +51,31 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class LayoutWriter:
     """One dataset's files: how they are written, what the loader calls things, how to audit them.
 
-    ``every``: the layout keeps every attribute of a world as it is; ``also``: groupings that its
-    own files bring; ``judges_people`` is false where photos are judged.
+    ``needs_all``: the layout keeps every attribute of a world as it is; ``also``: groupings that
+    its own files bring; ``judges_people`` is false where photos are judged.
     """
 
     summary: str
-    write: Callable[[PhotoWorld, Path, Iterator[Picture] | None], PhotoWorld]
+    write: Callable[[PhotoWorld, Path, Iterator[PaintedPicture] | None], PhotoWorld]
     ids: Callable[[PhotoWorld], Ids]
     ways: tuple[Way, ...]
     names: Mapping[str, Native] = field(default_factory=dict)
     options: tuple[str, ...] = ()
-    every: bool = False
+    needs_all: bool = False
     also: tuple[str, ...] = ()
     judges_people: bool = True
 
     def grouping(self, entry: str) -> str | None:
         """Translate an attribute or intersection; None where the layout does not know it."""
-        if self.every:
+        if self.needs_all:
             return entry
-        natives = [self.names.get(name) for name in crossed(entry)]
+        natives = [self.names.get(name) for name in split_intersection(entry)]
         return "*".join(native.name for native in natives if native) if all(natives) else None
 
     def values(self, entry: str, values: Sequence[str]) -> list[str]:
         """Translate a group's values."""
-        pairs = zip(crossed(entry), values, strict=True)
+        pairs = zip(split_intersection(entry), values, strict=True)
         return [self.names[n].values.get(v, v) if n in self.names else v for n, v in pairs]

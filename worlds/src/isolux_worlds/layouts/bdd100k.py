@@ -21,8 +21,8 @@ import polars as pl
 
 from isolux_worlds._draw import stream
 from isolux_worlds._tables import left_join
-from isolux_worlds.layouts._files import Picture, save_pictures, uuid_of, write_bytes
-from isolux_worlds.layouts._layout import Ids, Layout, Native, Way
+from isolux_worlds.layouts._files import PaintedPicture, save_pictures, uuid_of, write_bytes
+from isolux_worlds.layouts._layout import Ids, LayoutWriter, Native, Way
 from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["LAYOUT", "RIDERS", "ids", "write"]
@@ -50,7 +50,9 @@ def ids(world: PhotoWorld) -> Ids:
     )
 
 
-def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> PhotoWorld:
+def write(
+    world: PhotoWorld, root: Path, pictures: Iterator[PaintedPicture] | None = None
+) -> PhotoWorld:
     """Write the world as BDD100K; see ``facet.write``."""
     frames = _frames(world)
     path = pl.format("images/100k/val/{}", "name")
@@ -163,7 +165,7 @@ def _write_districts(districts: pl.DataFrame, root: Path) -> None:
     write_bytes(root, "districts/income.csv", incomes.encode())
 
 
-LAYOUT = Layout(
+LAYOUT = LayoutWriter(
     "frames of streets: pedestrians and riders, weather, places and their incomes",
     write,
     ids,

@@ -17,8 +17,8 @@ import polars as pl
 from isolux.geometry.keypoints import COCO_KEYPOINTS
 from isolux.geometry.masks import masks_from_counts
 from isolux_worlds._tables import left_join
-from isolux_worlds.layouts._files import Picture, save_pictures, write_json
-from isolux_worlds.layouts._layout import Ids, Layout, Way
+from isolux_worlds.layouts._files import PaintedPicture, save_pictures, write_json
+from isolux_worlds.layouts._layout import Ids, LayoutWriter, Way
 from isolux_worlds.photo_world.tables import JOINTS, PEOPLE
 from isolux_worlds.photo_world.world import PhotoWorld
 
@@ -61,7 +61,9 @@ def ids(world: PhotoWorld) -> Ids:
     return Ids(images, people.select("person_id", native=native, native_image="native"))
 
 
-def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> PhotoWorld:
+def write(
+    world: PhotoWorld, root: Path, pictures: Iterator[PaintedPicture] | None = None
+) -> PhotoWorld:
     """Write the world as COCO; see ``facet.write``. Before rendering there are no masks."""
     names = ids(world)
     files = names.images.with_columns(file_name=pl.format("{}.jpg", pl.col("native").str.zfill(12)))
@@ -148,7 +150,7 @@ def _points(people: pl.DataFrame, name: str) -> np.ndarray[tuple[int, int], np.d
 
 
 _INSTANCES = "annotations/instances_val2017.json"
-LAYOUT = Layout(
+LAYOUT = LayoutWriter(
     "boxes, masks, 17 joints, captions; every attribute of the world",
     write,
     ids,
@@ -157,5 +159,5 @@ LAYOUT = Layout(
         Way("keypoints", "annotations/person_keypoints_val2017.json"),
         Way("segmentation", _INSTANCES, pictures=True),
     ),
-    every=True,
+    needs_all=True,
 )

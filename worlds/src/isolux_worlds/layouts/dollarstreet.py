@@ -14,8 +14,8 @@ from pathlib import Path
 import polars as pl
 
 from isolux_worlds._tables import left_join
-from isolux_worlds.layouts._files import Picture, save_pictures, uuid_of, write_bytes
-from isolux_worlds.layouts._layout import Ids, Layout, Native, Way
+from isolux_worlds.layouts._files import PaintedPicture, save_pictures, uuid_of, write_bytes
+from isolux_worlds.layouts._layout import Ids, LayoutWriter, Native, Way
 from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["LAYOUT", "SCENE_TOPICS", "TOPICS", "ids", "write"]
@@ -65,7 +65,9 @@ def ids(world: PhotoWorld) -> Ids:
     return Ids(images, pl.DataFrame(schema=empty_schema))
 
 
-def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> PhotoWorld:
+def write(
+    world: PhotoWorld, root: Path, pictures: Iterator[PaintedPicture] | None = None
+) -> PhotoWorld:
     """Write the world as Dollar Street; see ``facet.write``."""
     photos = _photos(world)
     paths = dict(photos.select("image_id", pl.format("assets/{}.jpg", "id")).iter_rows())
@@ -146,7 +148,7 @@ def _addresses(photos: pl.DataFrame) -> pl.DataFrame:
     return rows.select(row, "id", "label", "country", region, "income", "url", **spot)
 
 
-LAYOUT = Layout(
+LAYOUT = LayoutWriter(
     "photos of homes: what they show, country and income; photos are judged, not people",
     write,
     ids,

@@ -18,19 +18,19 @@ import polars as pl
 from isolux.geometry.masks import masks_from_counts, masks_to_coco, union_of_parts
 from isolux_worlds._draw import stream
 from isolux_worlds._tables import left_join
-from isolux_worlds.layouts._annotators import error_of, labelled, tone_votes
-from isolux_worlds.layouts._files import Picture, save_pictures, write_bytes, write_json
-from isolux_worlds.layouts._layout import Ids, Layout, Native, Way
+from isolux_worlds.layouts._annotators import error_of, majority_labels, tone_votes
+from isolux_worlds.layouts._files import PaintedPicture, save_pictures, write_bytes, write_json
+from isolux_worlds.layouts._layout import Ids, LayoutWriter, Native, Way
 from isolux_worlds.photo_world.vocabulary import OCCUPATIONS
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["CLOTHING", "HAIR", "LAYOUT", "ids", "united_parts", "write"]
+__all__ = ["CLOTHING", "HAIR", "LAYOUT", "ids", "unite_parts", "write"]
 
 CLOTHING = ("upper_clothing", "lower_clothing", "full_body_clothing")
 HAIR = ("head_hair",)
 
 
-def united_parts(people: pl.DataFrame, part_names: Sequence[str]) -> pl.DataFrame:
+def unite_parts(people: pl.DataFrame, part_names: Sequence[str]) -> pl.DataFrame:
     """Unite the masks of these parts of each person."""
     rows = people.with_row_index("row").drop("counts", strict=False)
     masks = rows.select("row", "height", "width", "part_masks").explode("part_masks")
@@ -82,7 +82,9 @@ def ids(world: PhotoWorld) -> Ids:
     return Ids(images, people.select("person_id", native=native, native_image="native"))
 
 
-def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> PhotoWorld:
+def write(
+    world: PhotoWorld, root: Path, pictures: Iterator[PaintedPicture] | None = None
+) -> PhotoWorld:
     """Write the world as FACET."""
     names = ids(world)
     path = pl.format("imgs_{}/{}", 1 + pl.col("number") % _FOLDERS, "native")
@@ -129,7 +131,7 @@ def _label(
         values = values.set(people["hair_type"] == "bald", None)
     random = stream(world.seed, "annotators", "facet", name)
     error = error_of(world, people)
-    return labelled(values, label_names, annotators=_ANNOTATORS, error=error, random=random)
+    return majority_labels(values, label_names, annotators=_ANNOTATORS, error=error, random=random)
 
 
 def _mark_columns(
@@ -183,8 +185,8 @@ def _write_masks(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None
     """Write person, clothing and hair masks; what is not seen of a person has no entry."""
     masks_by_category = {
         "person": people.with_columns(counts="mask_counts"),
-        "clothing": united_parts(people, CLOTHING),
-        "hair": united_parts(people, HAIR),
+        "clothing": unite_parts(people, CLOTHING),
+        "hair": unite_parts(people, HAIR),
     }
     masks = pl.struct(size=pl.concat_list("height", "width"), counts="counts")
     category_rows = [
@@ -205,7 +207,7 @@ def _write_masks(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None
     write_json(root, "annotations/coco_masks.json", tables)
 
 
-LAYOUT = Layout(
+LAYOUT = LayoutWriter(
     "occupations, boxes, masks; what three annotators perceived",
     write,
     ids,

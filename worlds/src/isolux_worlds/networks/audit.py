@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from isolux.verbs.audit import Audit, run_audit
-from isolux.verbs.audit.inputs import Watched
+from isolux.verbs.audit.inputs import OpenProgress
 from isolux.vocabulary.spec import parse_spec
 from isolux_worlds.photo_world.settings import WorldSettings, read_world
 from isolux_worlds.synthesis import Progress, synthesize
@@ -24,9 +24,9 @@ __all__ = [
     "PEOPLE",
     "TONES",
     "audit_masks",
+    "network_injected_rates",
     "overlooked",
     "paint_photos",
-    "planted_rates",
     "world",
 ]
 
@@ -80,12 +80,12 @@ NETWORK = Path(__file__).with_name("masks.onnx")
 HOUSEHOLDS = 300
 
 
-def planted_rates() -> list[dict[str, Any]]:
+def network_injected_rates() -> list[dict[str, Any]]:
     """Read how often the network truly sees a mask, by skin tone, as a record's ``planted``.
 
     Examples
     --------
-    >>> [row["group"] for row in planted_rates() if "group" in row]
+    >>> [row["group"] for row in network_injected_rates() if "group" in row]
     ['1 to 7', '8 to 10']
     """
     network_record: Mapping[str, Any] = json.loads(
@@ -101,7 +101,7 @@ def audit_masks(
     seed: int = 0,
     overwrite: bool = False,
     progress: Progress | None = None,
-    watched: Watched | None = None,
+    watched: OpenProgress | None = None,
 ) -> tuple[Audit, Path]:
     """Paint photos, predict and audit."""
     folder = Path(out)
@@ -120,7 +120,7 @@ def audit_masks(
         "by": ["skin_tone", "lighting"],
     }
     spec = parse_spec({**settings, "seed": seed, "overwrite": overwrite})
-    audit = run_audit(spec, watched=watched)
-    record = {**audit.run.record, "planted": planted_rates()}
+    audit = run_audit(spec, open_progress=watched)
+    record = {**audit.run.record, "planted": network_injected_rates()}
     audit = replace(audit, run=replace(audit.run, record=record))
     return audit, audit.report(folder / "run", overwrite=overwrite)

@@ -8,7 +8,7 @@ files are made elsewhere, in ``drawing``, ``layouts`` and ``predictors``.
 from __future__ import annotations
 
 from isolux_worlds.photo_world.people import draw_people
-from isolux_worlds.photo_world.planted import rates, right
+from isolux_worlds.photo_world.planted import draw_is_right, person_rates
 from isolux_worlds.photo_world.settings import (
     PRESETS,
     WorldSettings,
@@ -23,11 +23,11 @@ __all__ = [
     "PRESETS",
     "PhotoWorld",
     "WorldSettings",
+    "draw_is_right",
     "draw_people",
     "parse_world",
+    "person_rates",
     "preset",
-    "rates",
     "read_world",
-    "right",
     "world_text",
 ]

@@ -66,7 +66,7 @@ def captions(people: pl.DataFrame, photos: pl.DataFrame) -> pl.Series:
     words = distinct.with_columns(pl.Series("word", nouns, dtype=pl.String))
     with_words = occupation_counts.join(words, on=["occupation", "len"], maintain_order="left")
     words_by_image = with_words.group_by("image", maintain_order=True).agg("word")
-    people_text = words_by_image.select("image", who=_listed(pl.col("word")))
+    people_text = words_by_image.select("image", who=_join_words(pl.col("word")))
     activities = people.group_by("image", maintain_order=True).agg(
         one_pose=pl.col("pose").n_unique() == 1, pose=pl.col("pose").first(), number=pl.len()
     )
@@ -94,7 +94,7 @@ def captions(people: pl.DataFrame, photos: pl.DataFrame) -> pl.Series:
     return captioned.select(caption=caption)["caption"]
 
 
-def _listed(words: pl.Expr) -> pl.Expr:
+def _join_words(words: pl.Expr) -> pl.Expr:
     """Join words with commas and a last ``and``."""
     first = words.list.head(words.list.len() - 1).list.join(", ")
     plural_list = pl.format("{} and {}", first, words.list.last())

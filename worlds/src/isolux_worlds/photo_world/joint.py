@@ -18,37 +18,45 @@ import numpy.typing as npt
 
 from isolux_worlds._draw import FloatArray, IntArray, stream
 from isolux_worlds.photo_world.places import PLACE_VALUES
-from isolux_worlds.photo_world.vocabulary import DRAWN, Drawn, Level
-from isolux_worlds.populations.population import hits
+from isolux_worlds.photo_world.vocabulary import BUILT_IN_ATTRIBUTES, BuiltInAttribute, Level
+from isolux_worlds.populations.population import match_conditions
 
 if TYPE_CHECKING:
     from isolux_worlds.photo_world.settings import WorldSettings
 
-__all__ = ["CodeArray", "Node", "Tree", "ancestors", "draw_codes", "network", "rule_numbers"]
+__all__ = [
+    "AttributeNode",
+    "CodeArray",
+    "HouseholdTree",
+    "ancestors",
+    "draw_codes",
+    "network",
+    "rule_numbers",
+]
 
 CodeArray = npt.NDArray[np.int16]
 """Places of values in an attribute's list."""
 
-Where = Mapping[str, Sequence[str]]
+ConditionMap = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ShareRule:
     """Shares that replace an attribute's own where its conditions hold."""
 
-    where: Where
+    where: ConditionMap
     shares: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class AttributeNode:
     """An attribute: its level, values, shares, and the rules that replace the shares."""
 
     name: str
     level: Level
     values: tuple[str, ...]
     shares: FloatArray
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[ShareRule, ...] = ()
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -57,7 +65,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class HouseholdTree:
     """Who belongs to whom, as row numbers: people, their photos and subjects, and the homes.
 
     ``household_of_image``, ``household_of_subject``: [images], [subjects] int; ``image_of_person``,
@@ -94,31 +102,33 @@ class Tree:
         return handed_down
 
 
-def network(settings: WorldSettings) -> tuple[Node, ...]:
+def network(settings: WorldSettings) -> tuple[AttributeNode, ...]:
     """List a world's attributes: its own in their order, then what else the painter draws."""
-    usual = dict(DRAWN)
+    usual = dict(BUILT_IN_ATTRIBUTES)
     for name, location_values in PLACE_VALUES.items():
-        usual[name] = Drawn("household", dict.fromkeys(location_values, 1.0))
+        usual[name] = BuiltInAttribute("household", dict.fromkeys(location_values, 1.0))
     nodes = []
     for name, attribute in settings.attributes.items():
         shares = attribute.shares or usual[name].shares
         values = tuple(shares)
         rules = tuple(
-            Rule(rule.where, _probability_row(values, rule.shares)) for rule in attribute.given
+            ShareRule(rule.where, _probability_row(values, rule.shares)) for rule in attribute.given
         )
         level = attribute.level or usual[name].level
-        nodes.append(Node(name, level, values, _probability_row(values, shares), rules))
-    for name, built_in in DRAWN.items():
+        nodes.append(AttributeNode(name, level, values, _probability_row(values, shares), rules))
+    for name, built_in in BUILT_IN_ATTRIBUTES.items():
         if name not in settings.attributes:
             values = tuple(built_in.shares)
             nodes.append(
-                Node(name, built_in.level, values, _probability_row(values, built_in.shares))
+                AttributeNode(
+                    name, built_in.level, values, _probability_row(values, built_in.shares)
+                )
             )
     return tuple(nodes)
 
 
 def rule_numbers(
-    node: Node,
+    node: AttributeNode,
     values: Mapping[str, tuple[str, ...]],
     codes: Mapping[str, npt.NDArray[np.integer]],
     shape: tuple[int, ...],
@@ -126,12 +136,12 @@ def rule_numbers(
     """Index of the first rule that holds for each row; -1 where none does."""
     rule_index = np.full(shape, -1, dtype=np.int64)
     for number in range(len(node.rules) - 1, -1, -1):
-        is_match = np.broadcast_to(hits(node.rules[number].where, values, codes), shape)
+        is_match = np.broadcast_to(match_conditions(node.rules[number].where, values, codes), shape)
         rule_index[is_match] = number
     return rule_index
 
 
-def ancestors(nodes: Sequence[Node], names: Iterable[str]) -> list[Node]:
+def ancestors(nodes: Sequence[AttributeNode], names: Iterable[str]) -> list[AttributeNode]:
     """List these attributes and all their ancestors, in the network's order."""
     ancestor_names = set(names)
     for node in reversed(nodes):  # what something hangs on comes before it
@@ -140,7 +150,9 @@ def ancestors(nodes: Sequence[Node], names: Iterable[str]) -> list[Node]:
     return [node for node in nodes if node.name in ancestor_names]
 
 
-def draw_codes(nodes: Sequence[Node], tree: Tree, seed: int) -> dict[str, CodeArray]:
+def draw_codes(
+    nodes: Sequence[AttributeNode], tree: HouseholdTree, seed: int
+) -> dict[str, CodeArray]:
     """Draw every attribute for all who have it; each has a random stream of its own name."""
     codes_by_name: dict[str, CodeArray] = {}
     level = {node.name: node.level for node in nodes}

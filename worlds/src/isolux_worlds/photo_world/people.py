@@ -16,9 +16,16 @@ import polars as pl
 
 from isolux_worlds._draw import FloatArray, IntArray, stream
 from isolux_worlds.photo_world.captions import captions
-from isolux_worlds.photo_world.joint import CodeArray, Node, Tree, ancestors, draw_codes, network
-from isolux_worlds.photo_world.places import COUNTRIES, INCOMES, draw_incomes, located
-from isolux_worlds.photo_world.placing import Placed, placed
+from isolux_worlds.photo_world.joint import (
+    AttributeNode,
+    CodeArray,
+    HouseholdTree,
+    ancestors,
+    draw_codes,
+    network,
+)
+from isolux_worlds.photo_world.places import COUNTRIES, INCOMES, draw_incomes, locate_homes
+from isolux_worlds.photo_world.placing import Placement, place_people
 from isolux_worlds.photo_world.poses import figures
 from isolux_worlds.photo_world.tables import HOUSEHOLDS, PEOPLE, PHOTOS, SUBJECTS
 from isolux_worlds.photo_world.vocabulary import AGES, Level
@@ -61,7 +68,7 @@ def draw_people(settings: WorldSettings, seed: int | None = None) -> PhotoWorld:
     nodes = network(settings)
     tree = draw_tree(settings, world_seed)
     codes = draw_codes(nodes, tree, world_seed)
-    population_codes = _Drawn(tree, {n.name: n for n in nodes}, codes, _ids(tree))
+    population_codes = _PopulationCodes(tree, {n.name: n for n in nodes}, codes, _ids(tree))
     ages = _ages(population_codes, world_seed)
     homes = HOUSEHOLDS.conform(_households(population_codes, world_seed))
     people = _people(settings, population_codes, ages, world_seed)
@@ -78,9 +85,9 @@ def draw_people(settings: WorldSettings, seed: int | None = None) -> PhotoWorld:
 
 def draw_codes_only(
     settings: WorldSettings, seed: int, names: Iterable[str] | None = None
-) -> tuple[Tree, dict[str, CodeArray]]:
+) -> tuple[HouseholdTree, dict[str, CodeArray]]:
     """Draw who there is and their attributes' codes, and nothing else: the quick way for laws."""
-    nodes: Sequence[Node] = network(settings)
+    nodes: Sequence[AttributeNode] = network(settings)
     if names is not None:
         nodes = ancestors(nodes, names)
     tree = draw_tree(settings, seed)
@@ -88,7 +95,7 @@ def draw_codes_only(
     return tree, {n.name: tree.up(codes[n.name], n.level, "person") for n in nodes}
 
 
-def draw_tree(settings: WorldSettings, seed: int) -> Tree:
+def draw_tree(settings: WorldSettings, seed: int) -> HouseholdTree:
     """Draw how many subjects, photos and people each home has, and who is in which photo."""
     rng = stream(seed, "counts")
     n = settings.households
@@ -102,25 +109,25 @@ def draw_tree(settings: WorldSettings, seed: int) -> Tree:
     room_before = _before(max_people - n_people, home_of_photo, photos)
     n_people = n_people + np.clip(missing[home_of_photo] - room_before, 0, max_people - n_people)
     image = np.repeat(np.arange(len(n_people)), n_people)
-    turn = _before(n_people, home_of_photo, photos)[image] + _within(n_people)
+    turn = _before(n_people, home_of_photo, photos)[image] + _index_within(n_people)
     home = home_of_photo[image]
     first = np.cumsum(subjects) - subjects
     start = rng.integers(0, subjects)
     subject = first[home] + (turn + start[home]) % subjects[home]
     home_of_subject = np.repeat(np.arange(n), subjects)
-    return Tree(n, home_of_photo, home_of_subject, image, subject)
+    return HouseholdTree(n, home_of_photo, home_of_subject, image, subject)
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
+class _PopulationCodes:
     """Simulated attribute values, as codes at each attribute's level."""
 
-    tree: Tree
-    nodes: Mapping[str, Node]
+    tree: HouseholdTree
+    nodes: Mapping[str, AttributeNode]
     codes: Mapping[str, CodeArray]
     ids: Mapping[Level, pl.Series]
 
-    def of(self, name: str, level: Level) -> tuple[tuple[str, ...], IntArray]:
+    def values_and_codes(self, name: str, level: Level) -> tuple[tuple[str, ...], IntArray]:
         node = self.nodes[name]
         codes = self.tree.up(self.codes[name], node.level, level)
         return node.values, codes.astype(np.int64)
@@ -128,7 +135,7 @@ class _Drawn:
     def columns(self, level: Level, owners: Sequence[Level]) -> list[pl.Series]:
         """Attributes of these owners as text, one row for each of a level."""
         names = [name for name, node in self.nodes.items() if node.level in owners]
-        states = {name: self.of(name, level) for name in names}
+        states = {name: self.values_and_codes(name, level) for name in names}
         return [
             pl.Series(name, list(v), dtype=pl.String).gather(c) for name, (v, c) in states.items()
         ]
@@ -141,12 +148,12 @@ def _before(counts: IntArray, group: IntArray, sizes: IntArray) -> IntArray:
     return np.asarray(total - total[starts][group], dtype=np.int64)
 
 
-def _within(counts: IntArray) -> IntArray:
+def _index_within(counts: IntArray) -> IntArray:
     """Index of each member within its group, from 0; groups lie one after another."""
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
-def _ids(tree: Tree) -> dict[Level, pl.Series]:
+def _ids(tree: HouseholdTree) -> dict[Level, pl.Series]:
     def format_ids(name: str, letter: str, n: int, digits: int) -> pl.Series:
         number = pl.int_range(1, n + 1, eager=True).cast(pl.String).str.zfill(digits)
         return pl.select(pl.format(f"{letter}{{}}", number).alias(name))[name]
@@ -158,23 +165,23 @@ def _ids(tree: Tree) -> dict[Level, pl.Series]:
     }
 
 
-def _ages(population_codes: _Drawn, seed: int) -> IntArray:
-    values, codes = population_codes.of("age_group", "subject")
+def _ages(population_codes: _PopulationCodes, seed: int) -> IntArray:
+    values, codes = population_codes.values_and_codes("age_group", "subject")
     age_bounds = np.array([AGES[age_group] for age_group in values])[codes]
     uniform = stream(seed, "age").random(len(codes))
     years = age_bounds[:, 0] + np.floor(uniform * (age_bounds[:, 1] - age_bounds[:, 0] + 1))
     return np.asarray(years, dtype=np.int64)
 
 
-def _households(population_codes: _Drawn, seed: int) -> pl.DataFrame:
+def _households(population_codes: _PopulationCodes, seed: int) -> pl.DataFrame:
     n = population_codes.tree.households
     groups = None
     if "income_group" in population_codes.nodes:
-        values, codes = population_codes.of("income_group", "household")
+        values, codes = population_codes.values_and_codes("income_group", "household")
         groups = np.array([list(INCOMES).index(income_group) for income_group in values])[codes]
     names = [name for name in ("region", "country") if name in population_codes.nodes]
-    location_states = {name: population_codes.of(name, "household") for name in names}
-    country_index, latitude, longitude = located(n, seed, **location_states)
+    location_states = {name: population_codes.values_and_codes(name, "household") for name in names}
+    country_index, latitude, longitude = locate_homes(n, seed, **location_states)
     words = [(c.name, c.code, c.region) for c in COUNTRIES]
     of_country = pl.DataFrame(words, schema=["country", "country_code", "region"], orient="row")
     columns = [
@@ -191,10 +198,10 @@ def _households(population_codes: _Drawn, seed: int) -> pl.DataFrame:
 
 
 def _people(
-    settings: WorldSettings, population_codes: _Drawn, ages: IntArray, seed: int
+    settings: WorldSettings, population_codes: _PopulationCodes, ages: IntArray, seed: int
 ) -> pl.DataFrame:
     tree = population_codes.tree
-    placement = _placed(settings, population_codes, seed)
+    placement = _place_people(settings, population_codes, seed)
     return pl.DataFrame(
         [
             pl.Series("person_id", np.arange(1, tree.count("person") + 1)),
@@ -211,13 +218,15 @@ def _people(
     )
 
 
-def _placed(settings: WorldSettings, population_codes: _Drawn, seed: int) -> Placed:
+def _place_people(
+    settings: WorldSettings, population_codes: _PopulationCodes, seed: int
+) -> Placement:
     tree = population_codes.tree
-    values, codes = population_codes.of("pose", "person")
-    return placed(
+    values, codes = population_codes.values_and_codes("pose", "person")
+    return place_people(
         figures(codes, values, stream(seed, "poses")),
-        view=population_codes.of("view", "person"),
-        distance=population_codes.of("distance", "person"),
+        view=population_codes.values_and_codes("view", "person"),
+        distance=population_codes.values_and_codes("distance", "person"),
         image=tree.image_of_person,
         stature=_statures(population_codes, seed)[tree.subject_of_person],
         size=(settings.image.width, settings.image.height),
@@ -225,18 +234,21 @@ def _placed(settings: WorldSettings, population_codes: _Drawn, seed: int) -> Pla
     )
 
 
-def _statures(population_codes: _Drawn, seed: int) -> FloatArray:
+def _statures(population_codes: _PopulationCodes, seed: int) -> FloatArray:
     n = population_codes.tree.count("subject")
     drawn_from = stream(seed, "stature").standard_normal(n)
     stature = 1.0 + _STATURE_SPREAD * np.clip(drawn_from, -2.5, 2.5)
     for name, factors in _STATURES.items():
-        values, codes = population_codes.of(name, "subject")
+        values, codes = population_codes.values_and_codes(name, "subject")
         stature = stature * np.array([factors.get(age_group, 1.0) for age_group in values])[codes]
     return np.asarray(stature, dtype=np.float64)
 
 
 def _photos(
-    settings: WorldSettings, population_codes: _Drawn, people: pl.DataFrame, country: pl.Series
+    settings: WorldSettings,
+    population_codes: _PopulationCodes,
+    people: pl.DataFrame,
+    country: pl.Series,
 ) -> pl.DataFrame:
     image_columns = population_codes.columns("image", ("household", "image"))
     activities = people.select("occupation", "pose").with_columns(

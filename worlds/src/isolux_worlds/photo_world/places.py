@@ -21,7 +21,15 @@ import numpy as np
 
 from isolux_worlds._draw import FloatArray, IntArray, stream
 
-__all__ = ["COUNTRIES", "INCOMES", "PLACE_VALUES", "REGIONS", "Country", "draw_incomes", "located"]
+__all__ = [
+    "COUNTRIES",
+    "INCOMES",
+    "PLACE_VALUES",
+    "REGIONS",
+    "Country",
+    "draw_incomes",
+    "locate_homes",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +96,12 @@ COUNTRIES = (
 REGIONS = ("af", "am", "as", "eu")
 """Africa, the Americas, Asia, Europe."""
 
-_ENDS = (27.0, 10_098.0)  # US dollars a month: all of Dollar Street's homes lie between
+_INCOME_RANGE = (27.0, 10_098.0)  # US dollars a month: all of Dollar Street's homes lie between
 _BORDERS = (math.exp(4.5), math.exp(7.5))
 INCOMES: Mapping[str, tuple[float, float]] = {
-    "low": (_ENDS[0], _BORDERS[0]),
+    "low": (_INCOME_RANGE[0], _BORDERS[0]),
     "middle": _BORDERS,
-    "high": (_BORDERS[1], _ENDS[1]),
+    "high": (_BORDERS[1], _INCOME_RANGE[1]),
 }
 """US dollars a month of each income group, ends included."""
 
@@ -115,7 +123,7 @@ def draw_incomes(groups: IntArray | None, homes: int, seed: int) -> FloatArray:
     """
     from scipy.special import ndtr, ndtri
 
-    income_bounds = np.array([_ENDS, *INCOMES.values()])
+    income_bounds = np.array([_INCOME_RANGE, *INCOMES.values()])
     lower, upper = ndtr((np.log(income_bounds) - math.log(_MEDIAN)) / _SPREAD).T
     row = np.zeros(homes, dtype=np.int64) if groups is None else groups.astype(np.int64) + 1
     uniform = stream(seed, "income").random(homes)
@@ -128,7 +136,7 @@ def draw_incomes(groups: IntArray | None, homes: int, seed: int) -> FloatArray:
     )
 
 
-def located(
+def locate_homes(
     homes: int,
     seed: int,
     *,

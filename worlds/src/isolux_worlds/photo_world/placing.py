@@ -20,7 +20,7 @@ from isolux_worlds._draw import FloatArray, IntArray
 from isolux_worlds.photo_world.poses import FLESH, HIPS_TO_TOP, SHOULDERS_TO_TOP, Figures, Floats
 from isolux_worlds.photo_world.tables import JOINTS
 
-__all__ = ["LEAST_PX", "Placed", "placed"]
+__all__ = ["LEAST_PX", "Placement", "place_people"]
 
 Coded = tuple[tuple[str, ...], IntArray]
 """An attribute's values, and the place of each person's."""
@@ -44,7 +44,7 @@ _MARGIN = 0.015
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class Placement:
     """Everyone's joints and boxes in pixels, and their order of depth.
 
     ``joints_x``, ``joints_y``: [people, 33]; ``box``, ``face``: [people, 4]; ``layer``: [people]
@@ -58,7 +58,7 @@ class Placed:
     layer: IntArray
 
 
-def placed(
+def place_people(
     body: Figures,
     *,
     view: Coded,
@@ -67,7 +67,7 @@ def placed(
     stature: FloatArray,
     size: tuple[int, int],
     rng: np.random.Generator,
-) -> Placed:
+) -> Placement:
     """Put bodies into photos.
 
     ``image``: [people] int; ``stature``: [people] float.
@@ -97,7 +97,7 @@ def placed(
     )
     face = _boxes(face_sides, face_ends, scale, (x0, y0), size)
     joints = (np.ascontiguousarray(joints_x), np.ascontiguousarray(joints_y))
-    return Placed(*joints, box, face, layer)
+    return Placement(*joints, box, face, layer)
 
 
 def _has_value(attribute: Coded, word: str) -> npt.NDArray[np.bool_]:

@@ -17,20 +17,20 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.spec import split_intersection
 from isolux_worlds._draw import FloatArray, IntArray, stream
-from isolux_worlds.photo_world.joint import Node, ancestors, network, rule_numbers
+from isolux_worlds.photo_world.joint import AttributeNode, ancestors, network, rule_numbers
 from isolux_worlds.populations.planted import GROUP_RATES, group_rows, widest_gaps
-from isolux_worlds.populations.population import check_cells, check_values, hits
+from isolux_worlds.populations.population import check_cells, check_values, match_conditions
 
 __all__ = [
-    "chance",
-    "correlated",
-    "planted",
-    "planted_controlled",
-    "planted_record",
-    "rates",
-    "right",
+    "draw_correlated_uniforms",
+    "draw_is_right",
+    "person_rates",
+    "photo_injected_effects_record",
+    "photo_injected_rates",
+    "probability_right",
+    "standardised_rates",
 ]
 
 if TYPE_CHECKING:
@@ -41,23 +41,23 @@ if TYPE_CHECKING:
 BoolArray = npt.NDArray[np.bool_]
 
 
-def rates(world: PhotoWorld, model: str | ModelSettings) -> FloatArray:
+def person_rates(world: PhotoWorld, model: str | ModelSettings) -> FloatArray:
     """Probability that a model is right, for each person."""
     model_settings = world.settings.model_named(model)
     effect_attributes = {name for effect in model_settings.effects for name in effect.where}
     values = {n.name: n.values for n in network(world.settings) if n.name in effect_attributes}
     codes = person_codes(world, values)
-    rate = chance(model_settings, values, codes)
+    rate = probability_right(model_settings, values, codes)
     return np.broadcast_to(rate, (world.people.height,)).astype(np.float64)
 
 
-def right(
+def draw_is_right(
     world: PhotoWorld, model: str | ModelSettings, *, stream_name: str = "right"
 ) -> BoolArray:
     """Draw whether a model is right about each person."""
     model_settings = world.settings.model_named(model)
-    return correlated(
-        rates(world, model_settings),
+    return draw_correlated_uniforms(
+        person_rates(world, model_settings),
         _subjects(world),
         world.subjects.height,
         model_settings,
@@ -66,7 +66,7 @@ def right(
     )
 
 
-def correlated(
+def draw_correlated_uniforms(
     rate: FloatArray,
     subject: IntArray,
     subjects: int,
@@ -89,7 +89,7 @@ def correlated(
     return np.asarray(person_noise < ndtri(rate))
 
 
-def chance(
+def probability_right(
     model: ModelSettings,
     values: Mapping[str, tuple[str, ...]],
     codes: Mapping[str, npt.NDArray[np.integer]],
@@ -97,7 +97,7 @@ def chance(
     """Probability of being right, of people or cells whose values are given as codes."""
     total: FloatArray = np.asarray(np.log(model.base_rate / (1.0 - model.base_rate)))
     for effect in model.effects:
-        total = total + effect.size * hits(effect.where, values, codes)
+        total = total + effect.size * match_conditions(effect.where, values, codes)
     return np.asarray(1.0 / (1.0 + np.exp(-total)), dtype=np.float64)
 
 
@@ -130,7 +130,7 @@ MOST_CELLS = 10_000_000
 """Combinations of values that are laid out, at most: some 300 MB."""
 
 
-def planted(settings: WorldSettings, model: str | ModelSettings) -> pl.DataFrame:
+def photo_injected_rates(settings: WorldSettings, model: str | ModelSettings) -> pl.DataFrame:
     """Give a model's true rate for everyone, every group and every intersection of ``by``."""
     model_settings = settings.model_named(model)
     nodes = network(settings)
@@ -141,9 +141,9 @@ def planted(settings: WorldSettings, model: str | ModelSettings) -> pl.DataFrame
         (model_settings.name, None, "everyone", [], 1.0, overall_rate, 0.0)
     ]
     for entry in settings.groupings:
-        names = crossed(entry)
+        names = split_intersection(entry)
         share, rate = _average_by(_cells(nodes, model_settings, names), names)
-        values = [_named(nodes, name).values for name in names]
+        values = [_find_node(nodes, name).values for name in names]
         rows += [
             (model_settings.name, *row)
             for row in group_rows(entry, values, share, rate, overall_rate)
@@ -151,7 +151,7 @@ def planted(settings: WorldSettings, model: str | ModelSettings) -> pl.DataFrame
     return pl.DataFrame(rows, schema={"model": pl.String(), **GROUP_RATES}, orient="row")
 
 
-def planted_record(
+def photo_injected_effects_record(
     settings: WorldSettings, model: str | ModelSettings, metric: str = "accuracy"
 ) -> list[dict[str, object]]:
     """List the injected effects of one model, as a run's record keeps it for the report.
@@ -175,15 +175,15 @@ def planted_record(
     Examples
     --------
     >>> from isolux_worlds.photo_world.settings import preset
-    >>> {row["value"] for row in planted_record(preset("fair"), "aurora")}
+    >>> {row["value"] for row in photo_injected_effects_record(preset("fair"), "aurora")}
     {0.0}
     """
-    truth = planted(settings, model).drop_nulls("attribute")
+    truth = photo_injected_rates(settings, model).drop_nulls("attribute")
     with_metric = truth.with_columns(metric=pl.lit(metric), label=pl.lit(None, dtype=pl.String))
     return widest_gaps(with_metric).to_dicts()
 
 
-def planted_controlled(
+def standardised_rates(
     settings: WorldSettings, model: str | ModelSettings, attribute: str, control: str
 ) -> pl.DataFrame:
     """Directly standardised true rates: each group at the overall distribution of an attribute."""
@@ -191,7 +191,7 @@ def planted_controlled(
     nodes = network(settings)
     _check_model(model_settings, nodes)
     names = [attribute, control]
-    groups, _ = (_named(nodes, name).values for name in names)
+    groups, _ = (_find_node(nodes, name).values for name in names)
     if attribute == control:
         problem = "an attribute cannot be held at one mix of itself"
         raise SpecError(problem, expected="two attributes", found=repr(attribute))
@@ -204,7 +204,7 @@ def planted_controlled(
 
 
 @dataclass(frozen=True, slots=True)
-class _Cells:
+class _AttributeCells:
     """Combinations of values, one axis for each attribute; shares sum to 1."""
 
     names: tuple[str, ...]
@@ -212,7 +212,9 @@ class _Cells:
     rate: FloatArray
 
 
-def _cells(nodes: Sequence[Node], model: ModelSettings, grouped: Iterable[str]) -> _Cells:
+def _cells(
+    nodes: Sequence[AttributeNode], model: ModelSettings, grouped: Iterable[str]
+) -> _AttributeCells:
     used_attributes = {name for effect in model.effects for name in effect.where} | set(grouped)
     attribute_names = ancestors(nodes, used_attributes)
     lengths = tuple(len(node.values) for node in attribute_names)
@@ -229,12 +231,12 @@ def _cells(nodes: Sequence[Node], model: ModelSettings, grouped: Iterable[str]) 
     share = np.ones([1] * len(attribute_names))
     for node in attribute_names:
         share = share * _conditional(node, values, axis_codes)
-    rate = chance(model, values, axis_codes)
-    return _Cells(names, np.broadcast_to(share, lengths), np.broadcast_to(rate, lengths))
+    rate = probability_right(model, values, axis_codes)
+    return _AttributeCells(names, np.broadcast_to(share, lengths), np.broadcast_to(rate, lengths))
 
 
 def _conditional(
-    node: Node, values: dict[str, tuple[str, ...]], axis_codes: dict[str, IntArray]
+    node: AttributeNode, values: dict[str, tuple[str, ...]], axis_codes: dict[str, IntArray]
 ) -> FloatArray:
     """P(value | parents), with an axis for the value and one for each parent."""
     node_codes = axis_codes[node.name]
@@ -245,7 +247,7 @@ def _conditional(
     return np.asarray(rows[rule_index, node_codes])
 
 
-def _average_by(cells: _Cells, names: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+def _average_by(cells: _AttributeCells, names: Sequence[str]) -> tuple[FloatArray, FloatArray]:
     """Share and rate of each combination of these attributes' values: one axis for each."""
     kept_axes = [cells.names.index(name) for name in names]
     summed_axes = tuple(i for i in range(len(cells.names)) if i not in kept_axes)
@@ -256,15 +258,15 @@ def _average_by(cells: _Cells, names: Sequence[str]) -> tuple[FloatArray, FloatA
     return share, rate
 
 
-def _named(nodes: Sequence[Node], name: str) -> Node:
+def _find_node(nodes: Sequence[AttributeNode], name: str) -> AttributeNode:
     of_name = {node.name: node for node in nodes}
     if name not in of_name:
         raise UnknownNameError("attribute", name, of_name)
     return of_name[name]
 
 
-def _check_model(model: ModelSettings, nodes: Sequence[Node]) -> None:
+def _check_model(model: ModelSettings, nodes: Sequence[AttributeNode]) -> None:
     """Refuse a model whose effects name attributes or values that the world lacks."""
     for effect in model.effects:
         for name, values in effect.where.items():
-            check_values(name, values, _named(nodes, name).values)
+            check_values(name, values, _find_node(nodes, name).values)

@@ -11,7 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["AGES", "DRAWN", "LEVELS", "MONK_TONES", "OCCUPATIONS", "Drawn", "Level"]
+__all__ = [
+    "AGES",
+    "BUILT_IN_ATTRIBUTES",
+    "LEVELS",
+    "MONK_TONES",
+    "OCCUPATIONS",
+    "BuiltInAttribute",
+    "Level",
+]
 
 Level = Literal["household", "image", "subject", "person"]
 LEVELS: tuple[Level, ...] = ("household", "image", "subject", "person")
@@ -92,38 +100,38 @@ OCCUPATIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class BuiltInAttribute:
     """An attribute that shows in a picture: who has it, and its values' usual shares."""
 
     level: Level
     shares: Mapping[str, float]
 
 
-def _alike(values: tuple[str, ...]) -> dict[str, float]:
+def _equal_shares(values: tuple[str, ...]) -> dict[str, float]:
     return {word: 1.0 / len(values) for word in values}
 
 
-DRAWN: Mapping[str, Drawn] = {
-    "scene": Drawn(
-        "image", _alike(("city_street", "residential", "park", "highway", "home", "shop"))
+BUILT_IN_ATTRIBUTES: Mapping[str, BuiltInAttribute] = {
+    "scene": BuiltInAttribute(
+        "image", _equal_shares(("city_street", "residential", "park", "highway", "home", "shop"))
     ),
-    "time_of_day": Drawn("image", {"daytime": 0.7, "dawn_dusk": 0.1, "night": 0.2}),
-    "weather": Drawn(
+    "time_of_day": BuiltInAttribute("image", {"daytime": 0.7, "dawn_dusk": 0.1, "night": 0.2}),
+    "weather": BuiltInAttribute(
         "image", {"clear": 0.6, "overcast": 0.2, "rainy": 0.1, "snowy": 0.05, "foggy": 0.05}
     ),
-    "lighting": Drawn(
+    "lighting": BuiltInAttribute(
         "image", {"well_lit": 0.7, "dimly_lit": 0.15, "underexposed": 0.1, "overexposed": 0.05}
     ),
-    "perceived_gender_presentation": Drawn(
+    "perceived_gender_presentation": BuiltInAttribute(
         "subject", {"masculine": 0.49, "feminine": 0.49, "non_binary": 0.02}
     ),
-    "skin_tone": Drawn("subject", _alike(tuple(MONK_TONES))),
-    "age_group": Drawn("subject", {"young": 0.3, "middle": 0.5, "older": 0.2}),
-    "hair_color": Drawn(
+    "skin_tone": BuiltInAttribute("subject", _equal_shares(tuple(MONK_TONES))),
+    "age_group": BuiltInAttribute("subject", {"young": 0.3, "middle": 0.5, "older": 0.2}),
+    "hair_color": BuiltInAttribute(
         "subject",
         {"black": 0.4, "brown": 0.3, "blonde": 0.12, "red": 0.04, "grey": 0.1, "colored": 0.04},
     ),
-    "hair_type": Drawn(
+    "hair_type": BuiltInAttribute(
         "subject",
         {
             "straight": 0.35,
@@ -134,18 +142,18 @@ DRAWN: Mapping[str, Drawn] = {
             "bald": 0.08,
         },
     ),
-    "facial_hair": Drawn("subject", {"no": 0.8, "yes": 0.2}),
-    "tattoo": Drawn("subject", {"no": 0.9, "yes": 0.1}),
-    "occupation": Drawn("subject", _alike(OCCUPATIONS)),
-    "headwear": Drawn("person", {"none": 0.75, "cap": 0.17, "headscarf": 0.08}),
-    "eyewear": Drawn("person", {"none": 0.8, "glasses": 0.2}),
-    "mask": Drawn("person", {"none": 0.93, "mask": 0.07}),
-    "pose": Drawn(
+    "facial_hair": BuiltInAttribute("subject", {"no": 0.8, "yes": 0.2}),
+    "tattoo": BuiltInAttribute("subject", {"no": 0.9, "yes": 0.1}),
+    "occupation": BuiltInAttribute("subject", _equal_shares(OCCUPATIONS)),
+    "headwear": BuiltInAttribute("person", {"none": 0.75, "cap": 0.17, "headscarf": 0.08}),
+    "eyewear": BuiltInAttribute("person", {"none": 0.8, "glasses": 0.2}),
+    "mask": BuiltInAttribute("person", {"none": 0.93, "mask": 0.07}),
+    "pose": BuiltInAttribute(
         "person",
         {"standing": 0.4, "walking": 0.2, "sitting": 0.2, "arms_raised": 0.1, "bending": 0.1},
     ),
-    "view": Drawn("person", {"full": 0.6, "torso": 0.25, "face": 0.15}),
-    "distance": Drawn("person", {"near": 0.3, "middle": 0.4, "far": 0.3}),
-    "occlusion": Drawn("person", {"none": 0.7, "partial": 0.2, "heavy": 0.1}),
+    "view": BuiltInAttribute("person", {"full": 0.6, "torso": 0.25, "face": 0.15}),
+    "distance": BuiltInAttribute("person", {"near": 0.3, "middle": 0.4, "far": 0.3}),
+    "occlusion": BuiltInAttribute("person", {"none": 0.7, "partial": 0.2, "heavy": 0.1}),
 }
 """Every attribute that the painter draws, in the order in which a picture shows them."""

@@ -25,7 +25,13 @@ from isolux_worlds.marker import write_marker
 if TYPE_CHECKING:
     from isolux.verbs.audit import Audit
 
-__all__ = ["Gate", "audit_gate", "border_gate", "planted_truths", "write_border_gate"]
+__all__ = [
+    "Gate",
+    "audit_gate",
+    "gate_injected_effects",
+    "simulate_border_gate",
+    "write_border_gate",
+]
 
 _MARKER_FILES = ("people.csv", "lists.csv", "planted.json")
 _GROUPS = ("darker", "lighter")
@@ -39,23 +45,23 @@ CHALLENGE = 25.0
 class Gate:
     """Injected rates by skin tone, darker first."""
 
-    enrolled: int = 600
-    others: int = 600
-    no_template: tuple[float, float] = (0.05, 0.01)
-    right: tuple[float, float] = (0.85, 0.95)
-    wrong: tuple[float, float] = (0.05, 0.01)
-    older: tuple[float, float] = (3.0, 0.0)
-    spread: tuple[float, float] = (4.0, 4.0)
+    n_enrolled: int = 600
+    n_not_enrolled: int = 600
+    failure_rate: tuple[float, float] = (0.05, 0.01)
+    hit_rate: tuple[float, float] = (0.85, 0.95)
+    false_positive_rate: tuple[float, float] = (0.05, 0.01)
+    age_bias: tuple[float, float] = (3.0, 0.0)
+    age_error_sd: tuple[float, float] = (4.0, 4.0)
     ages: tuple[int, int] = (14, 40)
     seed: int = field(default=0, kw_only=True)
 
 
-def planted_truths(gate: Gate) -> dict[str, Any]:
+def gate_injected_effects(gate: Gate) -> dict[str, Any]:
     """Give the true rate of each group, as ``planted.json`` holds it."""
-    hit_rates = [(1.0 - gate.no_template[k]) * gate.right[k] for k in range(2)]
+    hit_rates = [(1.0 - gate.failure_rate[k]) * gate.hit_rate[k] for k in range(2)]
     minors = np.arange(gate.ages[0], 18)
     pass_rates = []
-    for bias, error_sd in zip(gate.older, gate.spread, strict=True):
+    for bias, error_sd in zip(gate.age_bias, gate.age_error_sd, strict=True):
         z = (CHALLENGE - minors - bias) / error_sd
         pass_rates.append(float(np.mean([0.5 * math.erfc(x / math.sqrt(2.0)) for x in z])))
     tasks = {
@@ -83,18 +89,18 @@ def _format_injected_effects(rates: list[float]) -> dict[str, Any]:
     return {"groups": groups, "widest": [widest]}
 
 
-def border_gate(gate: Gate) -> tuple[pl.DataFrame, pl.DataFrame]:
+def simulate_border_gate(gate: Gate) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Draw the people and what the engine answers."""
     rng = np.random.default_rng(gate.seed)
-    n = gate.enrolled + gate.others
+    n = gate.n_enrolled + gate.n_not_enrolled
     tone, sex = rng.integers(0, 2, n), rng.integers(0, 2, n)
     age = rng.integers(gate.ages[0], gate.ages[1] + 1, n)
-    subject = np.concatenate([np.arange(gate.enrolled), np.repeat(np.arange(n), 2)])
-    role = np.repeat(["gallery", "probe"], [gate.enrolled, 2 * n])
+    subject = np.concatenate([np.arange(gate.n_enrolled), np.repeat(np.arange(n), 2)])
+    role = np.repeat(["gallery", "probe"], [gate.n_enrolled, 2 * n])
     ids = [f"{r[0]}{i:05}" for i, r in enumerate(role)]
     tone_index = tone[subject]
-    noise = rng.normal(0.0, np.array(gate.spread)[tone_index])
-    estimate = age[subject] + np.array(gate.older)[tone_index] + noise
+    noise = rng.normal(0.0, np.array(gate.age_error_sd)[tone_index])
+    estimate = age[subject] + np.array(gate.age_bias)[tone_index] + noise
     people = pl.DataFrame(
         {
             "id": ids,
@@ -107,7 +113,7 @@ def border_gate(gate: Gate) -> tuple[pl.DataFrame, pl.DataFrame]:
             "seconds": rng.gamma(4.0, 0.2 + 0.1 * (tone_index == 0)).round(4),
         }
     )
-    probes = slice(gate.enrolled, None)
+    probes = slice(gate.n_enrolled, None)
     return people, _draw_candidate_lists(
         gate, subject[probes], tone_index[probes], people["id"], rng
     )
@@ -117,18 +123,18 @@ def _draw_candidate_lists(
     gate: Gate, subject: IntArray, tone: IntArray, ids: pl.Series, rng: np.random.Generator
 ) -> pl.DataFrame:
     n = len(subject)
-    failed = rng.random(n) < np.array(gate.no_template)[tone]
-    mated = subject < gate.enrolled
-    is_hit = mated & (rng.random(n) < np.array(gate.right)[tone])
-    is_false_positive = ~mated & (rng.random(n) < np.array(gate.wrong)[tone])
-    impostor = (subject + 1 + rng.integers(0, gate.enrolled - 1, n)) % gate.enrolled
+    failed = rng.random(n) < np.array(gate.failure_rate)[tone]
+    mated = subject < gate.n_enrolled
+    is_hit = mated & (rng.random(n) < np.array(gate.hit_rate)[tone])
+    is_false_positive = ~mated & (rng.random(n) < np.array(gate.false_positive_rate)[tone])
+    impostor = (subject + 1 + rng.integers(0, gate.n_enrolled - 1, n)) % gate.n_enrolled
     entry = np.where(is_hit, subject, impostor)
     high, low = rng.uniform(0.55, 0.95, n), rng.uniform(0.10, 0.45, n)
     score = np.where(is_hit | is_false_positive, high, low).round(4)
-    probe_columns = {"probe": ids.slice(gate.enrolled), "candidate": ids.gather(entry)}
+    probe_columns = {"probe": ids.slice(gate.n_enrolled), "candidate": ids.gather(entry)}
     rows = pl.DataFrame({**probe_columns, "score": score, "failed": failed})
     second = rows.with_columns(
-        candidate=ids.gather((entry + 1 + np.arange(n) % 7) % gate.enrolled),
+        candidate=ids.gather((entry + 1 + np.arange(n) % 7) % gate.n_enrolled),
         score=pl.Series((low / 2).round(4)),
     )
     null_if_failed = pl.when("failed").then(None)
@@ -140,12 +146,14 @@ def _draw_candidate_lists(
 
 def write_border_gate(folder: str | Path, gate: Gate, *, overwrite: bool = False) -> Path:
     """Write ``people.csv``, ``lists.csv`` and ``planted.json``, whole or not at all."""
-    people, lists = border_gate(gate)
+    people, lists = simulate_border_gate(gate)
     target = Path(folder)
-    with staged_directory(target, overwrite=overwrite, marks=_MARKER_FILES, what="world") as stage:
+    with staged_directory(
+        target, overwrite=overwrite, marks=_MARKER_FILES, folder_kind="world"
+    ) as stage:
         write_text(stage / "people.csv", people.write_csv())
         write_text(stage / "lists.csv", lists.write_csv())
-        truths = json.dumps(planted_truths(gate), indent=1) + "\n"
+        truths = json.dumps(gate_injected_effects(gate), indent=1) + "\n"
         write_text(stage / "planted.json", truths)
         write_marker(stage, "`isolux demo --gate`")
     return target

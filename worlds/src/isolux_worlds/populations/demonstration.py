@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from isolux.io import run_directory
-from isolux.io.record_paths import unrooted
+from isolux.io.record_paths import make_paths_relative
 from isolux.verbs.audit import Audit, run_audit
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import parse_spec
 from isolux_worlds.marker import write_marker
 from isolux_worlds.populations.demo import demo_population, demo_settings
-from isolux_worlds.populations.planted import planted_record
+from isolux_worlds.populations.planted import injected_effects_record
 from isolux_worlds.populations.world import simulate, write_csv
 
 __all__ = ["Demonstration", "demonstrate"]
@@ -44,14 +44,14 @@ class Demonstration:
         record = dict(self.run.record)
         record["spec"] = {**record["spec"], "data": table_source, "out": str(out)}
         record["inputs"] = {str(Path(out) / _PEOPLE): h for h in record["inputs"].values()}
-        run = replace(self.run, record=unrooted(record))
+        run = replace(self.run, record=make_paths_relative(record))
 
         def fill(folder: Path) -> None:
             (folder / _PEOPLE).write_text(self.people, encoding="utf-8")
             write_marker(folder, "`isolux demo`")
             write_report(run, folder / "report.html")
 
-        return run_directory.save(run, out, overwrite=overwrite, extra=fill) / "report.html"
+        return run_directory.save_run(run, out, overwrite=overwrite, extra=fill) / "report.html"
 
 
 def demonstrate(*, seed: int = 0) -> Demonstration:
@@ -62,6 +62,6 @@ def demonstrate(*, seed: int = 0) -> Demonstration:
         spec = parse_spec({"data": f"table:{path}", "seed": seed, **demo_settings()})
         audit = run_audit(spec)
         people = Path(path).read_text(encoding="utf-8")
-    injected_effects = planted_record(population, "aurora")
+    injected_effects = injected_effects_record(population, "aurora")
     run = replace(audit.run, record={**audit.run.record, "planted": injected_effects})
     return Demonstration(replace(audit, run=run), people)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.spec import split_intersection
 from isolux_worlds._draw import FloatArray
 from isolux_worlds.populations.population import Attribute, Effect, Model, Population
 
@@ -24,8 +24,8 @@ __all__ = [
     "GROUP_RATES",
     "States",
     "group_rows",
-    "planted_rates",
-    "planted_record",
+    "injected_effects_record",
+    "injected_rates",
     "rate_table",
     "widest_gaps",
 ]
@@ -59,7 +59,7 @@ class States:
     probability: FloatArray
 
     @classmethod
-    def of(cls, attribute: Attribute) -> States:
+    def from_attribute(cls, attribute: Attribute) -> States:
         """List the states of an attribute: single values first, then neighbours."""
         values = list(attribute.shares)
         share = np.array(list(attribute.shares.values()), dtype=np.float64)
@@ -83,7 +83,7 @@ def rate_table(population: Population, model: Model) -> tuple[tuple[str, ...], F
     """
     effect_attributes = {name for effect in model.effects for name in effect.where}
     axes = [a for a in (*population.attributes, population.target) if a.name in effect_attributes]
-    states = [States.of(a) for a in axes]
+    states = [States.from_attribute(a) for a in axes]
     total = np.full([len(s.carried) for s in states], _logit(model.base_rate, model.scale))
     for effect in model.effects:
         total = total + effect.size * _effect_mask(effect, axes, states)
@@ -100,7 +100,7 @@ def rate_table(population: Population, model: Model) -> tuple[tuple[str, ...], F
     return tuple(a.name for a in axes), rate
 
 
-def planted_rates(population: Population) -> pl.DataFrame:
+def injected_rates(population: Population) -> pl.DataFrame:
     """Give the true accuracy and recall of everyone, every group and every intersection.
 
     Groups are those of ``population.groupings()``, merged as ``population.merge`` says. A group
@@ -118,7 +118,7 @@ def planted_rates(population: Population) -> pl.DataFrame:
     Examples
     --------
     >>> from isolux_worlds import demo_population
-    >>> rates = planted_rates(demo_population())
+    >>> rates = injected_rates(demo_population())
     >>> rates.filter(attribute="region", metric="accuracy")["difference"].abs().max() < 1e-12
     True
     """
@@ -131,7 +131,7 @@ def planted_rates(population: Population) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def planted_record(population: Population, model: str) -> list[dict[str, object]]:
+def injected_effects_record(population: Population, model: str) -> list[dict[str, object]]:
     """List the injected effects of one model, as a run's record keeps it for the report.
 
     One truth per attribute and intersection and metric: the difference between the two recorded
@@ -147,7 +147,7 @@ def planted_record(population: Population, model: str) -> list[dict[str, object]
     names = [m.name for m in population.models]
     if model not in names:
         raise UnknownNameError("model", model, names)
-    rates = planted_rates(population).filter(
+    rates = injected_rates(population).filter(
         pl.col("model") == model,
         pl.col("attribute").is_not_null(),
         ~pl.col("values").list.contains(_UNKNOWN),
@@ -210,7 +210,7 @@ def _rows(
     overall_rates = _expected(population, table, of_class)
     rows: list[tuple[object, ...]] = [(*metric, None, "everyone", [], 1.0, overall_rates, 0.0)]
     for entry in population.groupings():
-        names = crossed(entry)
+        names = split_intersection(entry)
         for group in product(*(_groups(population, name) for name in names)):
             carried = {n: g.values for n, g in zip(names, group, strict=True) if g.values}
             group_rates = _expected(population, table, {**carried, **of_class})
@@ -237,7 +237,7 @@ def _groups(population: Population, name: str) -> list[_Group]:
     unions = dict(population.merge.get(name, {}))
     merged = {v for values in unions.values() for v in values}
     unions |= {v: (v,) for v in attribute.shares if v not in merged}
-    states = States.of(attribute)
+    states = States.from_attribute(attribute)
     known_share = 1 - attribute.unknown
     groups = [
         _Group(group, values, float(states.probability @ states.carry(values)) * known_share)
@@ -254,7 +254,7 @@ def _expected(
     """Mean rate of those who carry the given values, averaged over all other attributes."""
     axes, rate = table
     for name in axes:
-        states = States.of(population.attribute(name))
+        states = States.from_attribute(population.attribute(name))
         weight = states.probability
         if name in conditions:
             weight = weight * states.carry(conditions[name])

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.spec import split_intersection
 
 __all__ = [
     "Attribute",
@@ -32,8 +32,8 @@ __all__ = [
     "check_ranges",
     "check_shares",
     "check_values",
-    "hits",
-    "range_of",
+    "match_conditions",
+    "to_range",
 ]
 
 _TOLERANCE = 1e-9
@@ -180,7 +180,7 @@ class Population:
             for values in unions.values():
                 check_values(name, values, tuple(self.attribute(name).shares))
         names = [a.name for a in self.attributes]
-        for name in (n for entry in self.by for n in crossed(entry)):
+        for name in (n for entry in self.by for n in split_intersection(entry)):
             if name not in names:
                 raise UnknownNameError("attribute", name, names)
 
@@ -199,7 +199,7 @@ class Population:
     def groupings(self) -> tuple[str, ...]:
         """Return ``by``, or what it stands for when it is empty."""
         if self.by:
-            return tuple("*".join(crossed(entry)) for entry in self.by)
+            return tuple("*".join(split_intersection(entry)) for entry in self.by)
         singles = [a.name for a in self.attributes]
         names = [
             "*".join(n for n in singles if n in effect.where)
@@ -209,12 +209,12 @@ class Population:
         return tuple(dict.fromkeys([*singles, *(entry for entry in names if entry)]))
 
 
-def range_of(number: int | tuple[int, int]) -> tuple[int, int]:
+def to_range(number: int | tuple[int, int]) -> tuple[int, int]:
     """Give the fewest and the most."""
     return (number, number) if isinstance(number, int) else number
 
 
-def hits(
+def match_conditions(
     conditions: Mapping[str, Sequence[str]],
     values: Mapping[str, tuple[str, ...]],
     codes: Mapping[str, npt.NDArray[np.integer]],
@@ -277,7 +277,7 @@ def check_effect(effect: Effect, values_by_attribute: Mapping[str, tuple[str, ..
 
 
 def _check_counts(population: Population) -> None:
-    low, high = range_of(population.photos)
+    low, high = to_range(population.photos)
     if population.subjects < 1 or low < 1 or high < low:
         expected = "1 subject or more, 1 photo or more, the range's lower end first"
         description = f"{population.subjects} subjects, {population.photos} photos"

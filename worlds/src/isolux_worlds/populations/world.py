@@ -10,16 +10,16 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.atomic import write_text
-from isolux.io.csv_text import csv_text
+from isolux.io.csv_text import to_safe_csv
 from isolux_worlds._draw import FloatArray, IntArray, stream, subject_rate
-from isolux_worlds.populations.planted import States, planted_rates, rate_table
-from isolux_worlds.populations.population import Attribute, Model, Population, range_of
+from isolux_worlds.populations.planted import States, injected_rates, rate_table
+from isolux_worlds.populations.population import Attribute, Model, Population, to_range
 
 __all__ = ["World", "simulate", "write_csv"]
 
 # Confidence is Beta(6, 2) when right and Beta(4, 3) when wrong, stretched over 1/classes to 1.
 # Surer when right, calibrated by nothing: no effect is injected into it.
-_SURE, _UNSURE = (6.0, 2.0), (4.0, 3.0)
+_BETA_WHEN_RIGHT, _BETA_WHEN_WRONG = (6.0, 2.0), (4.0, 3.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,14 @@ class World:
         (several values joined by ``population.separator``; null: not recorded), the target, and
         of each model ``prediction_NAME`` (a class) and ``score_NAME`` (confidence in it, 0 to
         1).
-    planted : polars.DataFrame
-        See ``planted_rates``; ``planted_record`` makes a run's record of it.
+    injected_effects : polars.DataFrame
+        See ``injected_rates``; ``planted_record`` makes a run's record of it.
     """
 
     population: Population
     seed: int
     people: pl.DataFrame
-    planted: pl.DataFrame
+    injected_effects: pl.DataFrame
 
 
 def simulate(population: Population, seed: int = 0) -> World:
@@ -58,7 +58,7 @@ def simulate(population: Population, seed: int = 0) -> World:
     >>> world.people.columns[:4]
     ['photo', 'subject', 'perceived_skin_tone', 'perceived_age_group']
     """
-    photo_range = range_of(population.photos)
+    photo_range = to_range(population.photos)
     counts = stream(seed, "photos").integers(*photo_range, population.subjects, endpoint=True)
     subject = np.repeat(np.arange(population.subjects), counts)
     photo_index = np.arange(len(subject)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -78,8 +78,8 @@ def simulate(population: Population, seed: int = 0) -> World:
         rate = subject_rate(
             _row_rates(population, model, state_by_attribute), population.icc, difficulty
         )
-        columns += _answers(population, model, seed, truth, rate)
-    return World(population, seed, pl.DataFrame(columns), planted_rates(population))
+        columns += _draw_predictions(population, model, seed, truth, rate)
+    return World(population, seed, pl.DataFrame(columns), injected_rates(population))
 
 
 def write_csv(world: World, path: str | Path) -> Path:
@@ -90,7 +90,7 @@ def write_csv(world: World, path: str | Path) -> Path:
     OutputError
         If the file cannot be written.
     """
-    return write_text(path, csv_text(world.people))
+    return write_text(path, to_safe_csv(world.people))
 
 
 def _identifiers(subject: IntArray, photo_index: IntArray) -> list[pl.Series]:
@@ -101,7 +101,7 @@ def _identifiers(subject: IntArray, photo_index: IntArray) -> list[pl.Series]:
 
 def _draw_states(attribute: Attribute, seed: int, subject: IntArray, subjects: int) -> IntArray:
     rng = stream(seed, "attribute", attribute.name)
-    probability = States.of(attribute).probability
+    probability = States.from_attribute(attribute).probability
     is_of_photo = attribute.varies == "photo"
     size = len(subject) if is_of_photo else subjects
     states: IntArray = rng.choice(len(probability), size, p=probability)
@@ -118,7 +118,9 @@ def _draw_is_recorded(
 
 
 def _format_states(attribute: Attribute, state: IntArray, separator: str) -> pl.Series:
-    cells = pl.Series([separator.join(c) for c in States.of(attribute).carried], dtype=pl.String)
+    cells = pl.Series(
+        [separator.join(c) for c in States.from_attribute(attribute).carried], dtype=pl.String
+    )
     return cells.gather(state).alias(attribute.name)
 
 
@@ -132,7 +134,7 @@ def _row_rates(
     )
 
 
-def _answers(
+def _draw_predictions(
     population: Population, model: Model, seed: int, truth: IntArray, rate: FloatArray
 ) -> list[pl.Series]:
     rng = stream(seed, "model", model.name)
@@ -143,7 +145,10 @@ def _answers(
     wrong_classes = (rng.random(len(rate))[:, None] >= steps[truth]).sum(axis=1)
     predicted = np.where(is_right, truth, wrong_classes)
     floor = 1.0 / len(population.classes)
-    right_scores, wrong_scores = rng.beta(*_SURE, len(rate)), rng.beta(*_UNSURE, len(rate))
+    right_scores, wrong_scores = (
+        rng.beta(*_BETA_WHEN_RIGHT, len(rate)),
+        rng.beta(*_BETA_WHEN_WRONG, len(rate)),
+    )
     confidence = floor + (1.0 - floor) * np.where(is_right, right_scores, wrong_scores)
     labels = pl.Series(list(population.classes), dtype=pl.String)
     return [

@@ -16,32 +16,38 @@ import polars as pl
 
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux_worlds.predictors.boxes import detected, grounded, named, posed, segmented
-from isolux_worlds.predictors.files import parsed, restored, write_answers
-from isolux_worlds.predictors.labels import (
-    associated,
-    classified,
-    encoded,
-    five_guesses,
-    recognised,
+from isolux_worlds.predictors.boxes import (
+    simulate_class_boxes,
+    simulate_detections,
+    simulate_grounding,
+    simulate_poses,
+    simulate_segmentation,
 )
-from isolux_worlds.predictors.simulated import Simulated, people_and_right
+from isolux_worlds.predictors.files import parse_image, restore_image, write_answers
+from isolux_worlds.predictors.labels import (
+    five_guesses,
+    simulate_associations,
+    simulate_embeddings,
+    simulate_face_embeddings,
+    simulate_labels,
+)
+from isolux_worlds.predictors.simulated import SimulatedModel, join_is_right
 
 __all__ = [
     "PREDICTORS",
-    "Predictor",
-    "Simulated",
-    "people_and_right",
+    "SimulatedModel",
+    "SimulatedPredictor",
+    "join_is_right",
     "simulate_answers",
     "write_answers",
     "write_simulated",
 ]
 
-Answer = Callable[[Dataset, pl.DataFrame, Simulated], pl.DataFrame]
+Answer = Callable[[Dataset, pl.DataFrame, SimulatedModel], pl.DataFrame]
 
 
 @dataclass(frozen=True, slots=True)
-class Predictor:
+class SimulatedPredictor:
     """How one task's answers are simulated, and what of them is known exactly."""
 
     answers: Answer | None
@@ -50,28 +56,34 @@ class Predictor:
     exact: bool
 
 
-PREDICTORS: Mapping[str, Predictor] = {
-    "classification": Predictor(classified, "accuracy", None, exact=True),
-    "label_association": Predictor(associated, "non_harmful", 0.1, exact=True),
-    "geodiversity": Predictor(five_guesses, "hit_rate", None, exact=True),
-    "detection": Predictor(detected, "recall_at_iou", 0.5, exact=True),
-    "face_detection": Predictor(detected, "recall_at_iou", 0.5, exact=True),
-    "open_vocabulary": Predictor(named, "person_recall_at_iou", 0.5, exact=True),
-    "grounding": Predictor(grounded, "person_recall_at_iou", 0.5, exact=True),
-    "segmentation": Predictor(segmented, "recall_at_iou", 0.5, exact=True),
-    "keypoints": Predictor(posed, "recall_at_oks", 0.5, exact=True),
-    "face_verification": Predictor(recognised, "tar_at_far", 0.001, exact=False),
-    "identification": Predictor(recognised, "hit_rate_at_rank", 1.0, exact=False),
-    "retrieval": Predictor(encoded, "precision_at_k", 10.0, exact=False),
-    "reconstruction": Predictor(None, "psnr", None, exact=False),
-    "super_resolution": Predictor(None, "psnr", None, exact=False),
-    "face_parsing": Predictor(None, "mean_f1", None, exact=False),
+PREDICTORS: Mapping[str, SimulatedPredictor] = {
+    "classification": SimulatedPredictor(simulate_labels, "accuracy", None, exact=True),
+    "label_association": SimulatedPredictor(simulate_associations, "non_harmful", 0.1, exact=True),
+    "geodiversity": SimulatedPredictor(five_guesses, "hit_rate", None, exact=True),
+    "detection": SimulatedPredictor(simulate_detections, "recall_at_iou", 0.5, exact=True),
+    "face_detection": SimulatedPredictor(simulate_detections, "recall_at_iou", 0.5, exact=True),
+    "open_vocabulary": SimulatedPredictor(
+        simulate_class_boxes, "person_recall_at_iou", 0.5, exact=True
+    ),
+    "grounding": SimulatedPredictor(simulate_grounding, "person_recall_at_iou", 0.5, exact=True),
+    "segmentation": SimulatedPredictor(simulate_segmentation, "recall_at_iou", 0.5, exact=True),
+    "keypoints": SimulatedPredictor(simulate_poses, "recall_at_oks", 0.5, exact=True),
+    "face_verification": SimulatedPredictor(
+        simulate_face_embeddings, "tar_at_far", 0.001, exact=False
+    ),
+    "identification": SimulatedPredictor(
+        simulate_face_embeddings, "hit_rate_at_rank", 1.0, exact=False
+    ),
+    "retrieval": SimulatedPredictor(simulate_embeddings, "precision_at_k", 10.0, exact=False),
+    "reconstruction": SimulatedPredictor(None, "psnr", None, exact=False),
+    "super_resolution": SimulatedPredictor(None, "psnr", None, exact=False),
+    "face_parsing": SimulatedPredictor(None, "mean_f1", None, exact=False),
 }
 """Every task of the house and how its answers are simulated."""
 
 
 def simulate_answers(
-    task: str, dataset: Dataset, right: pl.DataFrame, model: Simulated
+    task: str, dataset: Dataset, right: pl.DataFrame, model: SimulatedModel
 ) -> pl.DataFrame:
     """Simulate a model's answers to a task."""
     answers = _predictor(task).answers
@@ -86,7 +98,7 @@ def write_simulated(
     task: str,
     dataset: Dataset,
     right: pl.DataFrame,
-    model: Simulated,
+    model: SimulatedModel,
     folder: str | Path,
     *,
     root: str | Path | None = None,
@@ -99,11 +111,11 @@ def write_simulated(
         raise SpecError(f"simulated answers to {task} need the originals", expected="root")
     task_dir = folder / task
     task_dir.mkdir()
-    write_image = parsed if task == "face_parsing" else restored
+    write_image = parse_image if task == "face_parsing" else restore_image
     return write_image(dataset, right, model, task_dir, root=root)
 
 
-def _predictor(task: str) -> Predictor:
+def _predictor(task: str) -> SimulatedPredictor:
     if task not in PREDICTORS:
         raise UnknownNameError("task", task, PREDICTORS)
     return PREDICTORS[task]

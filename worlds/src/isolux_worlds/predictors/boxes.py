@@ -19,36 +19,48 @@ from isolux.geometry.rle import masks_from_edges
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux_worlds._tables import left_join
-from isolux_worlds.predictors.simulated import BOX, ENOUGH, Simulated, people_and_right
+from isolux_worlds.predictors.simulated import BOX, MIN_MATCH_IOU, SimulatedModel, join_is_right
 
-__all__ = ["detected", "grounded", "named", "posed", "segmented"]
+__all__ = [
+    "simulate_class_boxes",
+    "simulate_detections",
+    "simulate_grounding",
+    "simulate_poses",
+    "simulate_segmentation",
+]
 
 _TRIES = 20
 
 
-def detected(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+def simulate_detections(
+    dataset: Dataset, right: pl.DataFrame, model: SimulatedModel
+) -> pl.DataFrame:
     """Simulate the boxes of detected people, and false positives."""
-    people = people_and_right(dataset, right)
-    tables = _of_people(people, model), _false_alarm_boxes(dataset, people, model)
+    people = join_is_right(dataset, right)
+    tables = _people_boxes(people, model), _false_alarm_boxes(dataset, people, model)
     return _table([table.with_columns(label=pl.lit("person")) for table in tables], model)
 
 
-def named(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+def simulate_class_boxes(
+    dataset: Dataset, right: pl.DataFrame, model: SimulatedModel
+) -> pl.DataFrame:
     """Draw boxes with the classes of the people in them, as open-vocabulary models do."""
-    people = people_and_right(dataset, right)
-    classes = _classes(people, dataset)
-    boxes = _by_class(_of_people(people, model))
+    people = join_is_right(dataset, right)
+    classes = _explode_classes(people, dataset)
+    boxes = _by_class(_people_boxes(people, model))
     alarms = _false_alarm_boxes(dataset, people, model)
     names = model.stream("false names").integers(0, len(classes), alarms.height)
     return _table([boxes, alarms.with_columns(label=classes.gather(names))], model)
 
 
-def grounded(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+def simulate_grounding(
+    dataset: Dataset, right: pl.DataFrame, model: SimulatedModel
+) -> pl.DataFrame:
     """Answer each class of each image with one box: on the person if right, else in a corner."""
-    people = people_and_right(dataset, right)
-    _classes(people, dataset)
+    people = join_is_right(dataset, right)
+    _explode_classes(people, dataset)
     people = people.with_row_index("_at")
-    boxes, queries = _by_class(_of_people(people, model)), _by_class(people)
+    boxes, queries = _by_class(_people_boxes(people, model)), _by_class(people)
     missed = queries.join(boxes, on=["instance_id", "label"], how="anti", maintain_order="left")
     corner = dict(zip((*BOX, "score"), map(pl.lit, (0.0, 0.0, 1.0, 1.0, 0.1)), strict=True))
     columns = ["_at", "image_id", *BOX, "score", "label"]
@@ -62,7 +74,7 @@ def _by_class(people: pl.DataFrame) -> pl.DataFrame:
     return people.explode("classes").drop_nulls("classes").rename({"classes": "label"})
 
 
-def _classes(people: pl.DataFrame, dataset: Dataset) -> pl.Series:
+def _explode_classes(people: pl.DataFrame, dataset: Dataset) -> pl.Series:
     class_names = people["classes"].drop_nulls().explode(keep_nulls=False, empty_as_null=False)
     classes = class_names.drop_nulls().unique().sort()
     if classes.is_empty():
@@ -70,7 +82,7 @@ def _classes(people: pl.DataFrame, dataset: Dataset) -> pl.Series:
     return classes
 
 
-def _of_people(people: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+def _people_boxes(people: pl.DataFrame, model: SimulatedModel) -> pl.DataFrame:
     """Boxes of detected people, with all columns of the people and ``score``."""
     if not set(BOX) <= set(people.columns) or not people["box_w"].is_not_null().any():
         raise SpecError("nobody has a box that could be found", expected=", ".join(BOX))
@@ -85,11 +97,11 @@ def _of_people(people: pl.DataFrame, model: Simulated) -> pl.DataFrame:
     truths = people.with_row_index("_row").with_columns(score=score, true_x=x)
     shifted = truths.with_columns(box_x=x + shift * width)
     boxes = shifted.filter("right").drop_nulls(list(BOX))
-    is_crowded = pl.col("_row").is_in(_near(boxes, truths).implode())
+    is_crowded = pl.col("_row").is_in(_find_overlapping_rows(boxes, truths).implode())
     return boxes.with_columns(box_x=pl.when(is_crowded).then("true_x").otherwise("box_x"))
 
 
-def _near(boxes: pl.DataFrame, truths: pl.DataFrame) -> pl.Series:
+def _find_overlapping_rows(boxes: pl.DataFrame, truths: pl.DataFrame) -> pl.Series:
     """Rows whose box has an IoU of at least 0.5 with the true box of another row."""
     columns = ["_row", "image_id", *BOX]
     other_truths = truths.select(columns).drop_nulls()
@@ -99,14 +111,16 @@ def _near(boxes: pl.DataFrame, truths: pl.DataFrame) -> pl.Series:
         pairs.select([f"{name}{end}" for name in BOX]).to_numpy().astype(np.float64)
         for end in ("", "_truth")
     )
-    close = pairs_iou_xywh(boxes_xywh, truths_xywh) >= ENOUGH
+    close = pairs_iou_xywh(boxes_xywh, truths_xywh) >= MIN_MATCH_IOU
     return pairs["_row"].filter(pl.Series(close, dtype=pl.Boolean)).unique()
 
 
-def _false_alarm_boxes(dataset: Dataset, people: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+def _false_alarm_boxes(
+    dataset: Dataset, people: pl.DataFrame, model: SimulatedModel
+) -> pl.DataFrame:
     """Draw false positives: boxes with an IoU below 0.5 with everyone; others are drawn again."""
     rng = model.stream("false alarms")
-    images = _sizes(dataset, people)
+    images = _image_sizes(dataset, people)
     number = rng.poisson(model.false_alarms, images.height)
     pending = images[np.repeat(np.arange(images.height), number)]
     truths = people.with_row_index("_row")
@@ -124,7 +138,7 @@ def _false_alarm_boxes(dataset: Dataset, people: pl.DataFrame, model: Simulated)
         candidates = pending.with_columns(
             box_x=corner[:, 0], box_y=corner[:, 1], box_w=size[:, 0], box_h=size[:, 1]
         ).with_row_index("_row", offset=people.height)
-        near = _near(candidates, truths)
+        near = _find_overlapping_rows(candidates, truths)
         clear = ~pl.col("_row").is_in(near.implode())
         boxes = pl.concat([boxes, candidates.filter(clear).select("image_id", *BOX)])
         pending = candidates.filter(~clear).select(pending.columns)
@@ -135,7 +149,7 @@ def _false_alarm_boxes(dataset: Dataset, people: pl.DataFrame, model: Simulated)
     return boxes.with_columns(score=model.confidence(np.zeros(boxes.height), "false alarms"))
 
 
-def _sizes(dataset: Dataset, people: pl.DataFrame) -> pl.DataFrame:
+def _image_sizes(dataset: Dataset, people: pl.DataFrame) -> pl.DataFrame:
     """Width and height of each image; where they are not known, how far its boxes reach."""
     reach = people.group_by("image_id", maintain_order=True).agg(
         reach_w=(pl.col("box_x") + pl.col("box_w")).max().fill_null(1.0).cast(pl.Float64),
@@ -150,7 +164,7 @@ def _sizes(dataset: Dataset, people: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _table(tables: Sequence[pl.DataFrame], model: Simulated) -> pl.DataFrame:
+def _table(tables: Sequence[pl.DataFrame], model: SimulatedModel) -> pl.DataFrame:
     columns = ["image_id", "label", *BOX, "score"]
     rows = pl.concat([table.select(columns) for table in tables], how="vertical_relaxed")
     return rows.select(pl.lit(model.name).alias("model"), *columns)
@@ -159,9 +173,11 @@ def _table(tables: Sequence[pl.DataFrame], model: Simulated) -> pl.DataFrame:
 _MASK = ("mask_counts", "mask_height", "mask_width")
 
 
-def segmented(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+def simulate_segmentation(
+    dataset: Dataset, right: pl.DataFrame, model: SimulatedModel
+) -> pl.DataFrame:
     """Simulate the masks of detected people."""
-    people = people_and_right(dataset, right)
+    people = join_is_right(dataset, right)
     if not set(_MASK) <= set(people.columns) or not people["mask_counts"].is_not_null().any():
         raise SpecError("nobody has a mask that could be found", expected=", ".join(_MASK))
     rng = model.stream("masks")
@@ -170,7 +186,7 @@ def segmented(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.Dat
     segmented_people = (
         people.with_columns(_loss=loss, score=score).filter("right").drop_nulls(list(_MASK))
     )
-    counts = _cut(segmented_people)
+    counts = _cut_masks(segmented_people)
     cut = pl.Series("mask_counts", counts, dtype=pl.String)
     names = ("model", "image_id", "label", "score", *_MASK)
     return segmented_people.with_columns(
@@ -178,7 +194,7 @@ def segmented(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.Dat
     ).select(names)
 
 
-def _cut(people: pl.DataFrame) -> list[str]:
+def _cut_masks(people: pl.DataFrame) -> list[str]:
     """Cut each mask at a column; one that would lose half of its pixels or more stays whole."""
     if not people.height:
         return []
@@ -189,7 +205,7 @@ def _cut(people: pl.DataFrame) -> list[str]:
     last = np.repeat(column * masks.height, np.diff(masks.starts))
     edges = np.minimum(masks.edges, last).astype(np.int32)
     shorter = masks_from_edges(edges, masks.starts, masks.height, masks.width)
-    is_uncut = shorter.area_px < ENOUGH * masks.area_px
+    is_uncut = shorter.area_px < MIN_MATCH_IOU * masks.area_px
     of_edge = np.repeat(is_uncut, np.diff(masks.starts))
     edges = np.where(of_edge, masks.edges, edges).astype(np.int32)
     runs = edges.reshape(-1, 2)
@@ -204,9 +220,9 @@ _POINTS = ("keypoints_x", "keypoints_y", "keypoints_v")
 _PER_JITTER = 0.01
 
 
-def posed(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+def simulate_poses(dataset: Dataset, right: pl.DataFrame, model: SimulatedModel) -> pl.DataFrame:
     """Simulate the poses of detected people."""
-    people = people_and_right(dataset, right)
+    people = join_is_right(dataset, right)
     if not set(_POINTS) <= set(people.columns) or not people[_POINTS[0]].list.len().sum():
         raise SpecError("nobody has keypoints that could be found", expected=", ".join(_POINTS))
     score = model.confidence(np.ones(people.height), "keypoints")

@@ -14,15 +14,15 @@ import numpy as np
 import polars as pl
 
 from isolux.io.atomic import write_parquet, write_text
-from isolux.io.csv_text import csv_text
+from isolux.io.csv_text import to_safe_csv
 from isolux.io.images import read_image
-from isolux.io.paths import inside
+from isolux.io.paths import resolve_inside
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux_worlds._tables import left_join
-from isolux_worlds.predictors.simulated import BOX, Simulated, people_and_right
+from isolux_worlds.predictors.simulated import BOX, SimulatedModel, join_is_right
 
-__all__ = ["parsed", "restored", "write_answers"]
+__all__ = ["parse_image", "restore_image", "write_answers"]
 
 
 def write_answers(frame: pl.DataFrame, folder: str | Path, name: str) -> Path:
@@ -30,7 +30,7 @@ def write_answers(frame: pl.DataFrame, folder: str | Path, name: str) -> Path:
     folder, columns = Path(folder), set(frame.columns)
     if {"instance_id", "label", "rank"} <= columns:
         table = frame.select(id="instance_id", label="label", score="score")
-        return write_text(folder / f"{name}.csv", csv_text(table))
+        return write_text(folder / f"{name}.csv", to_safe_csv(table))
     if "embedding" in columns:
         return _write_array(frame, folder, name)
     if "image_id" not in columns:
@@ -83,20 +83,20 @@ def _write_array(frame: pl.DataFrame, folder: Path, name: str) -> Path:
 
 
 _WORSE = 4.0
-_LEAST = 0.02
+_MIN_NOISE = 0.02
 _PER_JITTER = 0.1
 _COMBINED = "combined.png"
 
 
-def restored(
-    dataset: Dataset, right: pl.DataFrame, model: Simulated, folder: Path, *, root: str | Path
+def restore_image(
+    dataset: Dataset, right: pl.DataFrame, model: SimulatedModel, folder: Path, *, root: str | Path
 ) -> Path:
     """Write each person's picture with noise: four times as much where the model is wrong."""
     from PIL import Image
 
-    sigma = max(model.jitter, _LEAST)
+    sigma = max(model.jitter, _MIN_NOISE)
     for name, is_right, uri in _rows(dataset, right, "uri"):
-        original = read_image(inside(root, uri))
+        original = read_image(resolve_inside(root, uri))
         rng = model.stream("pictures", name)
         noise = rng.standard_normal(original.shape, dtype=np.float32)
         noise *= 255 * sigma * (1.0 if is_right else _WORSE)
@@ -105,14 +105,14 @@ def restored(
     return folder
 
 
-def parsed(
-    dataset: Dataset, right: pl.DataFrame, model: Simulated, folder: Path, *, root: str | Path
+def parse_image(
+    dataset: Dataset, right: pl.DataFrame, model: SimulatedModel, folder: Path, *, root: str | Path
 ) -> Path:
     """Write each face's parts as a label picture: half a picture off where the model is wrong."""
     from PIL import Image
 
     for name, is_right, uri in _rows(dataset, right, "part_mask_uri"):
-        with Image.open(inside(root, uri)) as picture:
+        with Image.open(resolve_inside(root, uri)) as picture:
             labels = np.array(picture.convert("L") if picture.mode != "P" else picture)
         width = labels.shape[1]
         off = max(1, round(_PER_JITTER * model.jitter * width)) if is_right else width // 2
@@ -123,7 +123,7 @@ def parsed(
 
 
 def _rows(dataset: Dataset, right: pl.DataFrame, column: str) -> Iterator[tuple[str, bool, str]]:
-    people = people_and_right(dataset, right)
+    people = join_is_right(dataset, right)
     if column == "uri" and "uri" in dataset.images.columns:
         people = left_join(people, dataset.images.select("image_id", _uri="uri"))
     elif column in people.columns:
@@ -136,6 +136,6 @@ def _rows(dataset: Dataset, right: pl.DataFrame, column: str) -> Iterator[tuple[
 
 
 def _target(folder: Path, name: str) -> Path:
-    target = inside(folder, name)
+    target = resolve_inside(folder, name)
     target.parent.mkdir(parents=True, exist_ok=True)
     return target

@@ -17,14 +17,20 @@ import polars as pl
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux_worlds._draw import FloatArray
-from isolux_worlds.predictors.simulated import Simulated, people_and_right
+from isolux_worlds.predictors.simulated import SimulatedModel, join_is_right
 
-__all__ = ["associated", "classified", "encoded", "five_guesses", "recognised"]
+__all__ = [
+    "five_guesses",
+    "simulate_associations",
+    "simulate_embeddings",
+    "simulate_face_embeddings",
+    "simulate_labels",
+]
 
 
-def classified(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+def simulate_labels(dataset: Dataset, right: pl.DataFrame, model: SimulatedModel) -> pl.DataFrame:
     """Predict a class for each person: their first one if right, else one that is not theirs."""
-    people = people_and_right(dataset, right)
+    people = join_is_right(dataset, right)
     truth = people["classes"].cast(pl.List(pl.String)).fill_null([])
     classes = truth.explode(keep_nulls=False, empty_as_null=False).unique().sort()
     if len(classes) < 2:
@@ -59,12 +65,14 @@ FIVE = 5
 _HUMAN = ("face", "people")
 _HARMFUL = ("ape", "gorilla", "monkey", "prison")
 _NEUTRAL_LABELS = ("chair", "cup", "lamp", "shirt", "table", "tree", "wall", "window")
-_LEAST, _MOST = 0.15, 0.6  # of the label that tells: above the paper's threshold of .1
+_MIN_SCORE, _MAX_SCORE = 0.15, 0.6  # of the label that tells: above the paper's threshold of .1
 
 
-def associated(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+def simulate_associations(
+    dataset: Dataset, right: pl.DataFrame, model: SimulatedModel
+) -> pl.DataFrame:
     """Give each person five labels: one is human where the model is right, else one is harmful."""
-    people = people_and_right(dataset, right)
+    people = join_is_right(dataset, right)
     n = people.height
     rng = model.stream("associations")
     good = people["right"].to_numpy()
@@ -73,7 +81,7 @@ def associated(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.Da
     neutral_labels = np.array(_NEUTRAL_LABELS)[
         np.argsort(rng.random((n, len(_NEUTRAL_LABELS))), axis=1)[:, : FIVE - 1]
     ]
-    top_scores = rng.uniform(_LEAST, _MOST, n)
+    top_scores = rng.uniform(_MIN_SCORE, _MAX_SCORE, n)
     other_scores = rng.dirichlet(np.ones(FIVE), n)[:, : FIVE - 1] * (1.0 - top_scores)[:, None]
     labels = np.column_stack([telling, neutral_labels])
     return _table(
@@ -81,9 +89,9 @@ def associated(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.Da
     )
 
 
-def five_guesses(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+def five_guesses(dataset: Dataset, right: pl.DataFrame, model: SimulatedModel) -> pl.DataFrame:
     """Give each photo five labels, one of them true where the model is right, else none."""
-    photos = people_and_right(dataset, right)
+    photos = join_is_right(dataset, right)
     truth = photos["classes"].cast(pl.List(pl.String)).list.first()
     if truth.is_null().all():
         raise SpecError("photos have no classes to be recognised", where=dataset.name)
@@ -115,9 +123,11 @@ def _table(
 _LENGTH = 128  # of the vectors
 
 
-def recognised(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+def simulate_face_embeddings(
+    dataset: Dataset, right: pl.DataFrame, model: SimulatedModel
+) -> pl.DataFrame:
     """Give each picture of a face a vector: near its subject's if right, else near no one's."""
-    people = people_and_right(dataset, right)
+    people = join_is_right(dataset, right)
     if people["subject_id"].is_null().any():
         problem, expected = "identities need subjects", "a subject_id for everyone"
         description = f"none for {people['subject_id'].null_count():,}"
@@ -125,16 +135,20 @@ def recognised(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.Da
     return _perturb_directions(people, people["subject_id"], model)
 
 
-def encoded(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+def simulate_embeddings(
+    dataset: Dataset, right: pl.DataFrame, model: SimulatedModel
+) -> pl.DataFrame:
     """Give each picture a vector: near those of its class if right, else near none."""
-    people = people_and_right(dataset, right)
+    people = join_is_right(dataset, right)
     class_name = people["classes"].cast(pl.List(pl.String)).list.first()
     if class_name.is_null().all():
         raise SpecError("nobody has a class to be near to", where=dataset.name)
     return _perturb_directions(people, class_name, model)
 
 
-def _perturb_directions(people: pl.DataFrame, centre: pl.Series, model: Simulated) -> pl.DataFrame:
+def _perturb_directions(
+    people: pl.DataFrame, centre: pl.Series, model: SimulatedModel
+) -> pl.DataFrame:
     rng = model.stream("embeddings")
     codes = centre.fill_null("").rank("dense").to_numpy().astype(np.int64) - 1
     centres = _draw_directions(rng, int(codes.max(initial=-1)) + 1)

@@ -17,10 +17,10 @@ from isolux.vocabulary.tables import INSTANCES
 from isolux_worlds._draw import FloatArray, stream
 from isolux_worlds.populations.population import check_ranges
 
-__all__ = ["BOX", "ENOUGH", "Simulated", "people_and_right"]
+__all__ = ["BOX", "MIN_MATCH_IOU", "SimulatedModel", "join_is_right"]
 
 BOX = ("box_x", "box_y", "box_w", "box_h")
-ENOUGH = 0.5
+MIN_MATCH_IOU = 0.5
 """The IoU from which a person counts as detected."""
 _CONCENTRATION = 8.0  # how alike overlaps are: a + b of their Beta
 # Beta shapes of confidences; no effect is injected into them.
@@ -28,7 +28,7 @@ _BETA_WHEN_RIGHT, _BETA_WHEN_WRONG = (6.0, 2.0), (4.0, 3.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Simulated:
+class SimulatedModel:
     """The settings of a simulated model."""
 
     name: str
@@ -60,10 +60,10 @@ class Simulated:
         if mean <= 0:
             return np.zeros(n)
         shapes = mean * _CONCENTRATION, (1 - mean) * _CONCENTRATION
-        return (1.0 - ENOUGH) * rng.beta(*shapes, n)
+        return (1.0 - MIN_MATCH_IOU) * rng.beta(*shapes, n)
 
 
-def people_and_right(dataset: Dataset, right: pl.DataFrame) -> pl.DataFrame:
+def join_is_right(dataset: Dataset, right: pl.DataFrame) -> pl.DataFrame:
     """Join a table of correct predictions to the dataset's people, as the column ``right``."""
     rows = INSTANCES.conform(dataset.instances)
     is_right_rows = right.select(

@@ -1,21 +1,27 @@
 """A rehearsal of building a dataset: photos with injected faults, and annotators who err.
 
 ``draw_inbox -> write_inbox``: what people send in, as sheets and photos, with the truth beside
-them. ``tasks_of -> work``: simulated annotators who answer at a desk, a server's or a sheet's.
+them. ``list_tasks -> work``: simulated annotators who answer at a desk, a server's or a sheet's.
 ``golden_sheet`` and ``reviewed`` give what a lab's own specialists would: right answers for
 training, and what people see in photos that no rule can.
 """
 
 from __future__ import annotations
 
-from isolux_worlds.rehearsal.answering import CREW, Annotator, Slips
+from isolux_worlds.rehearsal.answering import CREW, Annotator, MistakeRates
 from isolux_worlds.rehearsal.desks import Account, Desk, ServerDesk, SheetDesk, accounts
 from isolux_worlds.rehearsal.files import write_inbox
 from isolux_worlds.rehearsal.inbox import CLASSES, MODEL, Inbox, draw_inbox
 from isolux_worlds.rehearsal.planting import FAULTS, Fault
-from isolux_worlds.rehearsal.sight import Asked, read_people, tasks_of
-from isolux_worlds.rehearsal.specialists import REVIEWED, golden_sheet, logo_marks, looked, reviewed
-from isolux_worlds.rehearsal.working import work
+from isolux_worlds.rehearsal.sight import AnnotationTask, list_tasks, read_people
+from isolux_worlds.rehearsal.specialists import (
+    REVIEWED,
+    fill_suspects_sheet,
+    golden_sheet,
+    logo_marks,
+    review_photos,
+)
+from isolux_worlds.rehearsal.working import answer_tasks
 
 __all__ = [
     "CLASSES",
@@ -24,22 +30,22 @@ __all__ = [
     "MODEL",
     "REVIEWED",
     "Account",
+    "AnnotationTask",
     "Annotator",
-    "Asked",
     "Desk",
     "Fault",
     "Inbox",
+    "MistakeRates",
     "ServerDesk",
     "SheetDesk",
-    "Slips",
     "accounts",
+    "answer_tasks",
     "draw_inbox",
+    "fill_suspects_sheet",
     "golden_sheet",
+    "list_tasks",
     "logo_marks",
-    "looked",
     "read_people",
-    "reviewed",
-    "tasks_of",
-    "work",
+    "review_photos",
     "write_inbox",
 ]

@@ -43,9 +43,9 @@ def inbox(out: _Out, *, photos: int = 600, seed: int = 0, overwrite: bool = Fals
 def golden(project: Path, *, inbox: _Inbox, stage: _Stage, out: _Out, units: int = 12) -> None:
     """Write the right answers to the first open tasks of a stage."""
     from isolux_curate.project.folder import open_project
-    from isolux_worlds.rehearsal import golden_sheet, read_people, tasks_of
+    from isolux_worlds.rehearsal import golden_sheet, list_tasks, read_people
 
-    tasks = tasks_of(open_project(project), stage, read_people(inbox))[:units]
+    tasks = list_tasks(open_project(project), stage, read_people(inbox))[:units]
     golden_sheet(tasks, stage).write_csv(out)
     typer.echo(f"{len(tasks):,} tasks: {out}")
 
@@ -55,16 +55,18 @@ def review(project: Path, *, inbox: _Inbox, out: _Out, seed: int = 0) -> None:
     """Look at the photos that stand; writes a sheet for each kind of fault, and regions.csv."""
     from isolux_curate.project.folder import open_project
     from isolux_curate.project.reading import read_images
-    from isolux_worlds.rehearsal import REVIEWED, read_people, reviewed
-    from isolux_worlds.rehearsal.specialists import logo_marks, read_photos, regions
+    from isolux_worlds.rehearsal import REVIEWED, read_people, review_photos
+    from isolux_worlds.rehearsal.specialists import logo_marks, mark_bystanders, read_photos
 
     accepted_ids = read_images(open_project(project))["image_id"].to_list()
     photos = read_photos(inbox)
     out.mkdir(parents=True, exist_ok=True)
     for fault in REVIEWED:
-        review_table = reviewed(photos, accepted_ids, fault, seed=seed)
+        review_table = review_photos(photos, accepted_ids, fault, seed=seed)
         if fault == "bystander":
-            review_table = regions(read_people(inbox), photos, review_table["image_id"].to_list())
+            review_table = mark_bystanders(
+                read_people(inbox), photos, review_table["image_id"].to_list()
+            )
             review_table.write_csv(out / "regions.csv")
         else:
             review_table.write_csv(out / f"{fault.replace(' ', '_')}.csv")
@@ -84,9 +86,9 @@ def look(sheet: Path, *, inbox: _Inbox, out: _Out, seed: int = 0) -> None:
     """Fill a sheet of `isolux curate suspects` with verdicts, for `isolux curate review`."""
     import polars as pl
 
-    from isolux_worlds.rehearsal.specialists import looked
+    from isolux_worlds.rehearsal.specialists import fill_suspects_sheet
 
-    filled = looked(pl.read_csv(sheet, infer_schema=False), inbox, seed=seed)
+    filled = fill_suspects_sheet(pl.read_csv(sheet, infer_schema=False), inbox, seed=seed)
     filled.write_csv(out)
     typer.echo(f"{filled.height:,} looked at, {filled.filter(verdict='out').height:,} out: {out}")
 
@@ -103,9 +105,9 @@ def annotate(
     seed: int = 0,
 ) -> None:
     """Let simulated annotators answer: of a stage with golden tasks, those who graduated."""
-    from isolux_worlds.rehearsal.working import shift
+    from isolux_worlds.rehearsal.working import run_annotation_round
 
-    n_answers, n_mistaken = shift(
+    n_answers, n_mistaken = run_annotation_round(
         project, inbox, stage, out=out, server=server, training=training, seed=seed
     )
     typer.echo(f"{n_answers:,} answers, {n_mistaken:,} with a slip")

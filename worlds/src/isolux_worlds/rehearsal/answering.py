@@ -18,24 +18,24 @@ from isolux_curate.annotation.stages import STAGES
 from isolux_worlds._draw import stream
 from isolux_worlds.layouts.fhibe.outlines import outlines
 from isolux_worlds.rehearsal.inbox import CLASSES, SIZE
-from isolux_worlds.rehearsal.sight import Asked, Box, box_of, box_text, iou
+from isolux_worlds.rehearsal.sight import AnnotationTask, Box, format_box, iou, true_box
 
 __all__ = [
     "CREW",
     "Annotator",
     "Answer",
-    "Given",
-    "Slips",
+    "MistakeRates",
+    "SimulatedAnswer",
     "answer_rows",
-    "answered",
-    "label_studio",
-    "outline_of",
-    "truth_of",
+    "correct_answer",
+    "simulate_answer",
+    "to_label_studio",
+    "trace_outline",
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slips:
+class MistakeRates:
     """Probability of each kind of mistake of an annotator, 0 to 1."""
 
     count: float = 0.02
@@ -57,12 +57,12 @@ class Annotator:
 
     name: str
     region: str
-    slips: Slips = Slips()
+    mistake_rates: MistakeRates = MistakeRates()
     lighter: float = 0.0
     younger: float = 0.0
 
 
-_CARELESS = Slips(
+_CARELESS = MistakeRates(
     count=0.4,
     loose=0.7,
     wrong_class=0.4,
@@ -85,7 +85,7 @@ CREW: tuple[Annotator, ...] = (
     Annotator(name="fay", region="east", younger=0.25),
     Annotator(name="gil", region="west"),
     Annotator(name="hana", region="west"),
-    Annotator(name="ivo", region="west", slips=_CARELESS),
+    Annotator(name="ivo", region="west", mistake_rates=_CARELESS),
 )
 """Eight who slip now and then, two of them with one bias, two with another, and one who is careless
 and does not pass a training."""
@@ -121,25 +121,27 @@ _WORN: Mapping[str, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class SimulatedAnswer:
     """A simulated answer, and the names of its mistakes (none if it is correct)."""
 
     answer: Answer
-    slips: tuple[str, ...]
+    mistakes: tuple[str, ...]
 
 
-def truth_of(task: Asked, stage: str) -> Answer:
+def correct_answer(task: AnnotationTask, stage: str) -> Answer:
     """Give the right answer to a task."""
     return _ANSWERS[stage](task, None, np.random.default_rng(0)).answer
 
 
-def answered(task: Asked, stage: str, annotator: Annotator, seed: int) -> Given:
+def simulate_answer(
+    task: AnnotationTask, stage: str, annotator: Annotator, seed: int
+) -> SimulatedAnswer:
     """Answer a task as one annotator does."""
     stream_names = (
         annotator.name,
         stage,
         task.image_id,
-        box_text(task),
+        format_box(task),
         str(task.round),
         str(task.golden),
     )
@@ -149,31 +151,37 @@ def answered(task: Asked, stage: str, annotator: Annotator, seed: int) -> Given:
 _Draw = np.random.Generator
 
 
-def _answer_count(task: Asked, annotator: Annotator | None, random: _Draw) -> Given:
+def _answer_count(
+    task: AnnotationTask, annotator: Annotator | None, random: _Draw
+) -> SimulatedAnswer:
     number = sum(person["class"] is not None for person in task.people)
     mistakes: tuple[str, ...] = ()
-    if annotator is not None and random.random() < annotator.slips.count:
+    if annotator is not None and random.random() < annotator.mistake_rates.count:
         number = number + 1 if number <= 1 else number + int(random.choice([-1, 1]))
         mistakes = ("count",)
     choice = str(number) if number <= 5 else "more than 5"
-    return Given({"choices": {"people": [choice]}}, mistakes)
+    return SimulatedAnswer({"choices": {"people": [choice]}}, mistakes)
 
 
-def _boxes(task: Asked, annotator: Annotator | None, random: _Draw) -> Given:
+def _answer_boxes(
+    task: AnnotationTask, annotator: Annotator | None, random: _Draw
+) -> SimulatedAnswer:
     boxes: list[dict[str, Any]] = []
     mistakes: list[str] = []
     for person in task.people:
         if person["class"] is None:
             continue
-        label, box = person["class"], box_of(person)
+        label, box = person["class"], true_box(person)
         if annotator is not None:
             chance = random.random(3)
-            if chance[0] < annotator.slips.missed:
+            if chance[0] < annotator.mistake_rates.missed:
                 mistakes.append("missed")
                 continue
-            is_loose = bool(chance[1] < annotator.slips.loose)
-            is_wrong_class = bool(chance[2] < annotator.slips.wrong_class)
-            box = _drawn(box, annotator.slips.shake, _LOOSE if is_loose else 0.0, random)
+            is_loose = bool(chance[1] < annotator.mistake_rates.loose)
+            is_wrong_class = bool(chance[2] < annotator.mistake_rates.wrong_class)
+            box = _jitter_box(
+                box, annotator.mistake_rates.shake, _LOOSE if is_loose else 0.0, random
+            )
             if is_wrong_class:
                 label = str(random.choice([name for name in CLASSES if name != label]))
             mistakes += ["loose"] * is_loose + ["wrong class"] * is_wrong_class
@@ -181,10 +189,10 @@ def _boxes(task: Asked, annotator: Annotator | None, random: _Draw) -> Given:
             zip("xywh", (round(coordinate, 2) for coordinate in box), strict=True)
         )
         boxes.append({"label": label, "secondary": None} | corner_and_size)
-    return Given({"boxes": boxes}, tuple(mistakes))
+    return SimulatedAnswer({"boxes": boxes}, tuple(mistakes))
 
 
-def _drawn(box: Box, shake: float, enlargement: float, random: _Draw) -> Box:
+def _jitter_box(box: Box, shake: float, enlargement: float, random: _Draw) -> Box:
     """Move a box's edges, and keep it in the photo."""
     x, y, w, h = box
     left, top, right, bottom = (
@@ -197,32 +205,34 @@ def _drawn(box: Box, shake: float, enlargement: float, random: _Draw) -> Box:
     return float(left), float(top), float(right - left), float(bottom - top)
 
 
-def _answer_skin_tone(task: Asked, annotator: Annotator | None, random: _Draw) -> Given:
+def _answer_skin_tone(
+    task: AnnotationTask, annotator: Annotator | None, random: _Draw
+) -> SimulatedAnswer:
     person = task.person
     if person is None:  # a box around no one
         choices = {TONE: ["cannot be determined"], TIGHT: ["no"], RIGHT: ["no"]}
-        return Given({"choices": choices}, ())
+        return SimulatedAnswer({"choices": choices}, ())
     tone, mistakes = int(person["skin_tone"]), []
-    is_loose = task.box is not None and iou(task.box, box_of(person)) < _STILL_TIGHT
+    is_loose = task.box is not None and iou(task.box, true_box(person)) < _STILL_TIGHT
     is_wrong_class = task.primary != person["class"]
     second = tone  # who must know marks it alone; an answer of two holds it or does not
     if annotator is not None:
         chance = random.random(6)
         if tone >= _DARK and chance[0] < annotator.lighter:
             tone, mistakes = tone - 1, ["lighter"]
-        elif chance[1] < annotator.slips.tone:
+        elif chance[1] < annotator.mistake_rates.tone:
             tone, mistakes = int(np.clip(tone + random.choice([-1, 1]), 1, 10)), ["tone"]
         second = tone + (1 if tone == 1 or (tone < 10 and random.random() < 0.5) else -1)
-        if chance[2] < annotator.slips.one_tone:
+        if chance[2] < annotator.mistake_rates.one_tone:
             second, mistakes = tone, [*mistakes, "one tone"]
-        is_unnoticed = chance[3:5] < annotator.slips.unnoticed
+        is_unnoticed = chance[3:5] < annotator.mistake_rates.unnoticed
         mistakes += ["loose unnoticed"] * bool(is_loose and is_unnoticed[0])
         mistakes += ["class unnoticed"] * bool(is_wrong_class and is_unnoticed[1])
         is_loose, is_wrong_class = (
             is_loose and not is_unnoticed[0],
             is_wrong_class and not is_unnoticed[1],
         )
-        if not is_loose and chance[5] < annotator.slips.false_alarm:
+        if not is_loose and chance[5] < annotator.mistake_rates.false_alarm:
             is_loose, mistakes = True, [*mistakes, "false alarm"]
     tones = [str(number) for number in sorted({tone, second})]
     choices = {
@@ -230,10 +240,12 @@ def _answer_skin_tone(task: Asked, annotator: Annotator | None, random: _Draw) -
         TIGHT: ["no" if is_loose else "yes"],
         RIGHT: ["no" if is_wrong_class else "yes"],
     }
-    return Given({"choices": choices}, tuple(mistakes))
+    return SimulatedAnswer({"choices": choices}, tuple(mistakes))
 
 
-def _answer_attributes(task: Asked, annotator: Annotator | None, random: _Draw) -> Given:
+def _answer_attributes(
+    task: AnnotationTask, annotator: Annotator | None, random: _Draw
+) -> SimulatedAnswer:
     person = task.person
     choices: dict[str, list[str]] = {}
     mistakes: list[str] = []
@@ -242,13 +254,13 @@ def _answer_attributes(task: Asked, annotator: Annotator | None, random: _Draw) 
         if annotator is not None:
             chance = random.random(2)
             older = question == "perceived age group" and right == ["older"]
-            if chance[0] < annotator.slips.attribute:
+            if chance[0] < annotator.mistake_rates.attribute:
                 wrong_answers = [answer for answer in answers if answer not in right]
                 right, mistakes = [str(random.choice(wrong_answers))], [*mistakes, question]
             elif older and chance[1] < annotator.younger:
                 right, mistakes = ["middle"], [*mistakes, "younger"]
         choices[question] = right
-    return Given({"choices": choices}, tuple(mistakes))
+    return SimulatedAnswer({"choices": choices}, tuple(mistakes))
 
 
 def _correct_choices(question: str, person: Mapping[str, Any] | None) -> list[str]:
@@ -267,19 +279,21 @@ def _correct_choices(question: str, person: Mapping[str, Any] | None) -> list[st
     return [spelt.get(person[column], person[column])]
 
 
-def _answer_masks(task: Asked, annotator: Annotator | None, random: _Draw) -> Given:
+def _answer_masks(
+    task: AnnotationTask, annotator: Annotator | None, random: _Draw
+) -> SimulatedAnswer:
     if task.person is None or task.person["mask_counts"] is None:
-        return Given({"polygons": []}, ())
-    points = outline_of(task.person["mask_counts"], SIZE)
+        return SimulatedAnswer({"polygons": []}, ())
+    points = trace_outline(task.person["mask_counts"], SIZE)
     mistakes: tuple[str, ...] = ()
-    if annotator is not None and random.random() < annotator.slips.outline:
+    if annotator is not None and random.random() < annotator.mistake_rates.outline:
         middle = points.mean(axis=0)
         points, mistakes = middle + (points - middle) * 0.85, ("outline",)
     corners = [[round(float(x), 2), round(float(y), 2)] for x, y in points]
-    return Given({"polygons": [{"label": "person", "points": corners}]}, mistakes)
+    return SimulatedAnswer({"polygons": [{"label": "person", "points": corners}]}, mistakes)
 
 
-def outline_of(counts: str, size: tuple[int, int]) -> npt.NDArray[np.float64]:
+def trace_outline(counts: str, size: tuple[int, int]) -> npt.NDArray[np.float64]:
     """Trace a mask: ``[corners, 2]`` x, y in pixels, at most 60 corners."""
     width, height = size
     rle = {"size": [height, width], "counts": counts}
@@ -294,9 +308,9 @@ def _area(polygon: npt.NDArray[np.int32]) -> float:
     return float(abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1)))) / 2
 
 
-_ANSWERS: dict[str, Callable[[Asked, Annotator | None, _Draw], Given]] = {
+_ANSWERS: dict[str, Callable[[AnnotationTask, Annotator | None, _Draw], SimulatedAnswer]] = {
     "count": _answer_count,
-    "boxes": _boxes,
+    "boxes": _answer_boxes,
     "skin_tone": _answer_skin_tone,
     "attributes": _answer_attributes,
     "masks": _answer_masks,
@@ -313,7 +327,7 @@ def answer_rows(head: Answer, answer: Answer) -> list[Answer]:
     return rows + [head | box for box in answer.get("boxes", ())]
 
 
-def label_studio(answer: Answer, size: tuple[int, int]) -> list[dict[str, Any]]:
+def to_label_studio(answer: Answer, size: tuple[int, int]) -> list[dict[str, Any]]:
     """Write an answer as the ``result`` of an annotation: in per cent of the picture."""
     rows: list[dict[str, Any]] = [
         {

@@ -19,12 +19,12 @@ from typing import Any, Protocol
 import polars as pl
 
 from isolux.io.atomic import write_text
-from isolux.io.csv_text import csv_text
+from isolux.io.csv_text import to_safe_csv
 from isolux.vocabulary.errors import FileError
-from isolux_curate.annotation.server import Server
-from isolux_worlds.rehearsal.answering import Answer, answer_rows, label_studio
+from isolux_curate.annotation.server import LabelStudioServer
+from isolux_worlds.rehearsal.answering import Answer, answer_rows, to_label_studio
 from isolux_worlds.rehearsal.inbox import SIZE
-from isolux_worlds.rehearsal.sight import Asked
+from isolux_worlds.rehearsal.sight import AnnotationTask
 
 __all__ = ["Account", "Desk", "ServerDesk", "SheetDesk", "accounts"]
 
@@ -44,21 +44,21 @@ class Account:
 class Desk(Protocol):
     """Where simulated annotators hand in their answers."""
 
-    def given(self, annotation_task: Asked) -> int:
+    def count_answers(self, annotation_task: AnnotationTask) -> int:
         """Count the answers that a task has already."""
 
-    def hand_in(self, annotation_task: Asked, annotator_name: str, answer: Answer) -> None:
+    def hand_in(self, annotation_task: AnnotationTask, annotator_name: str, answer: Answer) -> None:
         """Give one person's answer to a task."""
 
 
 class ServerDesk:
     """Label Studio, or a server with the same interface."""
 
-    def __init__(self, server: Server, people: Mapping[str, Account]) -> None:
+    def __init__(self, server: LabelStudioServer, people: Mapping[str, Account]) -> None:
         self._server, self._people = server, people
         self._counts: dict[int, dict[int, int]] = {}
 
-    def given(self, annotation_task: Asked) -> int:
+    def count_answers(self, annotation_task: AnnotationTask) -> int:
         """Count the answers that a task has on the server, which is queried once per project."""
         number, task = annotation_task.server_project, annotation_task.server_task
         if number is None or task is None:
@@ -69,15 +69,15 @@ class ServerDesk:
                 where=self._server.url,
             )
         if number not in self._counts:
-            server_tasks = self._server.tasks(number, answers=True)
+            server_tasks = self._server.list_tasks(number, answers=True)
             self._counts[number] = {
                 int(t["id"]): len(t.get("annotations") or ()) for t in server_tasks
             }
         return self._counts[number].get(task, 0)
 
-    def hand_in(self, annotation_task: Asked, annotator_name: str, answer: Answer) -> None:
+    def hand_in(self, annotation_task: AnnotationTask, annotator_name: str, answer: Answer) -> None:
         """Post an annotation with the annotator's own token."""
-        body = {"result": label_studio(answer, SIZE), "lead_time": _SECONDS}
+        body = {"result": to_label_studio(answer, SIZE), "lead_time": _SECONDS}
         token = self._people[annotator_name].token
         request = urllib.request.Request(  # noqa: S310 (an address that Server has checked)
             f"{self._server.url}/api/tasks/{annotation_task.server_task}/annotations/",
@@ -102,11 +102,11 @@ class SheetDesk:
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
 
-    def given(self, annotation_task: Asked) -> int:
+    def count_answers(self, annotation_task: AnnotationTask) -> int:
         """Count the answers to a task that are on the sheet."""
         return len({r["annotator"] for r in self.rows if r["task_id"] == annotation_task.task_id})
 
-    def hand_in(self, annotation_task: Asked, annotator_name: str, answer: Answer) -> None:
+    def hand_in(self, annotation_task: AnnotationTask, annotator_name: str, answer: Answer) -> None:
         """Write an answer's rows."""
         head = {"task_id": annotation_task.task_id, "annotator": annotator_name}
         self.rows += answer_rows(head, answer)
@@ -120,7 +120,7 @@ class SheetDesk:
     def save(self, file: str | Path) -> int:
         """Write the sheet; how many rows it has."""
         table = pl.DataFrame(self.rows or _NO_ROWS, infer_schema_length=None)
-        write_text(Path(file).expanduser(), csv_text(table))
+        write_text(Path(file).expanduser(), to_safe_csv(table))
         return table.height
 
 

@@ -24,8 +24,8 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.atomic import staged_directory, write_text
-from isolux.io.csv_text import csv_text
-from isolux_worlds.drawing import render, seen
+from isolux.io.csv_text import to_safe_csv
+from isolux_worlds.drawing import measure_visible, render
 from isolux_worlds.marker import write_marker
 from isolux_worlds.rehearsal.inbox import DEVICES, OLD, Inbox
 from isolux_worlds.rehearsal.planting import FAULTS
@@ -38,29 +38,29 @@ MARKS = ("photos.csv", "truth/world.json")
 SERIAL = "SN-48151623"
 """Stands in every photo's Exif, beside a name and a position: none of it may be published."""
 _MAKE, _MODEL, _SOFTWARE, _ARTIST = 0x010F, 0x0110, 0x0131, 0x013B
-_TAKEN, _EXIF_SERIAL, _WIDTH, _HEIGHT = 0x9003, 0xA431, 0xA002, 0xA003
+_EXIF_TAKEN_AT, _EXIF_SERIAL, _EXIF_WIDTH, _EXIF_HEIGHT = 0x9003, 0xA431, 0xA002, 0xA003
 _ZOOM, _RENDERED, _EXIF_IFD, _GPS_IFD = 0xA404, 0xA401, 0x8769, 0x8825
 _INNER: Mapping[str, Mapping[int, Any]] = {
     "zoomed": {_ZOOM: 2.5},
     "panorama": {_RENDERED: 6},
     "portrait mode": {_RENDERED: 8},
-    "cropped": {_WIDTH: 4000, _HEIGHT: 3000},
+    "cropped": {_EXIF_WIDTH: 4000, _EXIF_HEIGHT: 3000},
 }
 _SIZES = {"too few pixels": (160, 120), "too long": (640, 240)}
 _SEPIA = np.array([[0.39, 0.77, 0.19], [0.35, 0.69, 0.17], [0.27, 0.53, 0.13]])
-_QUALITY, _AGAIN = 90, 70
+_QUALITY, _RESAVED_QUALITY = 90, 70
 
 
 def write_inbox(inbox: Inbox, folder: str | Path, *, overwrite: bool = False) -> pl.DataFrame:
     """Paint the photos and write the sheets and the truth."""
     target = Path(folder).expanduser()
-    with staged_directory(target, overwrite=overwrite, marks=MARKS, what="inbox") as stage:
+    with staged_directory(target, overwrite=overwrite, marks=MARKS, folder_kind="inbox") as stage:
         (stage / "photos").mkdir()
         (stage / "truth").mkdir()
-        people = _painted(inbox, stage / "photos")
+        people = _paint_photos(inbox, stage / "photos")
         write_marker(stage / "photos", "`isolux rehearse`")
-        for name, table in _sheets(inbox, people).items():
-            write_text(stage / name, csv_text(table))
+        for name, table in _build_sheets(inbox, people).items():
+            write_text(stage / name, to_safe_csv(table))
         granted = inbox.subjects.filter("consent")["subject_id"]
         write_text(stage / "granted.txt", "\n".join(granted) + "\n")
         withdrawn_ids = inbox.subjects.filter(fault="withdrawn")["subject_id"]
@@ -80,7 +80,7 @@ def _choose_later_withdrawal(inbox: Inbox) -> str:
     return str(ordered["subject_id"][0])
 
 
-def _painted(inbox: Inbox, folder: Path) -> pl.DataFrame:
+def _paint_photos(inbox: Inbox, folder: Path) -> pl.DataFrame:
     rows: dict[str, list[dict[str, Any]]] = {}
     for row in inbox.photos.iter_rows(named=True):
         rows.setdefault(row["source"], []).append(row)
@@ -89,8 +89,8 @@ def _painted(inbox: Inbox, folder: Path) -> pl.DataFrame:
         photo_rows = rows[picture.image_id]
         for row in photo_rows:
             original = photo_rows[0] if row["fault"] in ("sent twice", "sent by another") else row
-            (folder / row["file"]).write_bytes(_file(original, picture.pixels))
-        people = seen(inbox.world, picture)
+            (folder / row["file"]).write_bytes(_encode_photo(original, picture.pixels))
+        people = measure_visible(inbox.world, picture)
         tables.append(people.select("image_id", "person_id", *_BOX, "mask_counts"))
     boxes = pl.concat(tables).rename({"image_id": "source"})
     unpainted_people = inbox.people.drop(*_BOX, "joints_x", "joints_y", "layer")
@@ -102,7 +102,7 @@ def _painted(inbox: Inbox, folder: Path) -> pl.DataFrame:
 _BOX = ("box_x", "box_y", "box_w", "box_h")
 
 
-def _sheets(inbox: Inbox, people: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def _build_sheets(inbox: Inbox, people: pl.DataFrame) -> dict[str, pl.DataFrame]:
     photos = inbox.photos
     subject_rows = people.filter("stands").select("image_id", "subject_id")
     sheet_columns = photos.select("image_id", "file", "copyright", "place", taken_in="country_seen")
@@ -127,7 +127,7 @@ def _sheets(inbox: Inbox, people: pl.DataFrame) -> dict[str, pl.DataFrame]:
     }
 
 
-def _file(row: Mapping[str, Any], pixels: Pixels) -> bytes:
+def _encode_photo(row: Mapping[str, Any], pixels: Pixels) -> bytes:
     """Encode one photo, with its fault."""
     from PIL import Image
 
@@ -141,10 +141,10 @@ def _file(row: Mapping[str, Any], pixels: Pixels) -> bytes:
         _stamp(picture)
     exif = Image.Exif()
     if fault != "no Exif":
-        _tell(exif, row, picture.size)
+        _fill_exif(exif, row, picture.size)
     file = io.BytesIO()
     image_format = "PNG" if fault == "PNG named JPEG" else "JPEG"
-    quality = _AGAIN if fault == "saved anew" else _QUALITY
+    quality = _RESAVED_QUALITY if fault == "saved anew" else _QUALITY
     picture.save(
         file, image_format, exif=exif, **({"quality": quality} if image_format == "JPEG" else {})
     )
@@ -162,13 +162,15 @@ def _stamp(picture: Any) -> None:
     pen.text((width - 58, height - 28), "ACME (R)", fill="white")
 
 
-def _tell(exif: Any, row: Mapping[str, Any], size: Sequence[int]) -> None:
+def _fill_exif(exif: Any, row: Mapping[str, Any], size: Sequence[int]) -> None:
     exif[_MAKE], exif[_MODEL], exif[_ARTIST] = row["make"], row["model"], f"home {row['source']}"
     exif[_SOFTWARE] = "Adobe Photoshop 26" if row["fault"] == "editor named" else "1.4.2"
     inner: dict[int, Any] = {
-        _TAKEN: row["taken"].strftime("%Y:%m:%d %H:%M:%S"),
+        _EXIF_TAKEN_AT: row["taken"].strftime("%Y:%m:%d %H:%M:%S"),
         _EXIF_SERIAL: SERIAL,
     }
-    inner |= {_WIDTH: size[0], _HEIGHT: size[1]} | dict(_INNER.get(row["fault"] or "", {}))
+    inner |= {_EXIF_WIDTH: size[0], _EXIF_HEIGHT: size[1]} | dict(
+        _INNER.get(row["fault"] or "", {})
+    )
     exif.get_ifd(_EXIF_IFD).update(inner)
     exif.get_ifd(_GPS_IFD).update({1: "N", 2: (48.0, 12.0, 7.0), 3: "E", 4: (16.0, 22.0, 3.0)})

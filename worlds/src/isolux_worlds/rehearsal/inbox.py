@@ -14,8 +14,19 @@ import polars as pl
 
 from isolux_worlds._draw import stream
 from isolux_worlds._tables import left_join
-from isolux_worlds.photo_world import PhotoWorld, WorldSettings, draw_people, parse_world, right
-from isolux_worlds.rehearsal.planting import Sent, copies, numbers, planted
+from isolux_worlds.photo_world import (
+    PhotoWorld,
+    WorldSettings,
+    draw_is_right,
+    draw_people,
+    parse_world,
+)
+from isolux_worlds.rehearsal.planting import (
+    SubmittedPhoto,
+    assign_faults,
+    count_copies,
+    count_faults,
+)
 
 __all__ = ["CLASSES", "DEVICES", "MODEL", "OLD", "SIZE", "Inbox", "draw_inbox", "settings_of"]
 
@@ -79,9 +90,9 @@ def settings_of(photos: int, *, seed: int = 0) -> WorldSettings:
 def draw_inbox(photos: int = 600, *, seed: int = 0) -> Inbox:
     """Draw what people send in."""
     random = stream(seed, "rehearsal")
-    eager = numbers(photos)["too many"]
+    eager = count_faults(photos)["too many"]
     world = _add_eager_homes(draw_people(settings_of(photos, seed=seed)), eager)
-    n_originals = photos - copies(photos)
+    n_originals = photos - count_copies(photos)
     photos_of_homes = world.photos.filter(pl.col("household_id").str.starts_with("e"))
     regular_photos = world.photos.filter(~pl.col("household_id").str.starts_with("e"))
     photos_of_homes = pl.concat(
@@ -90,7 +101,7 @@ def draw_inbox(photos: int = 600, *, seed: int = 0) -> Inbox:
     people = world.people.join(
         photos_of_homes.select("image_id"), on="image_id", maintain_order="left"
     )
-    submissions, fault_of = planted(
+    submissions, fault_of = assign_faults(
         _draw_submissions(photos_of_homes, people, random), photos, random
     )
     return _build_inbox(
@@ -114,7 +125,7 @@ def _add_eager_homes(world: PhotoWorld, eager: int) -> PhotoWorld:
 
 def _draw_submissions(
     photos: pl.DataFrame, people: pl.DataFrame, random: np.random.Generator
-) -> list[Sent]:
+) -> list[SubmittedPhoto]:
     subjects_by_image = dict(
         people.group_by("image_id", maintain_order=True).agg("subject_id").iter_rows()
     )
@@ -131,7 +142,7 @@ def _draw_submissions(
         eager, location = home.startswith("e"), f"{row['scene']} {source}"
         fault = "too many" if eager and k >= _MAX_ACCEPTED_PHOTOS else ""
         submissions.append(
-            Sent(
+            SubmittedPhoto(
                 source,
                 home,
                 tuple(subjects_by_image[source]),
@@ -145,7 +156,7 @@ def _draw_submissions(
 
 
 def _build_inbox(
-    world: PhotoWorld, submissions: list[Sent], fault_of: dict[str, str], seed: int
+    world: PhotoWorld, submissions: list[SubmittedPhoto], fault_of: dict[str, str], seed: int
 ) -> Inbox:
     random = stream(seed, "rehearsal", "sheets")
     country = dict(world.households.select("household_id", "country").iter_rows())
@@ -167,11 +178,11 @@ def _build_inbox(
                 "file": f"{name}.jpg",
                 "source": submission.source,
                 "fault": submission.fault or None,
-                "of": submission.of or None,
-                "taken": submission.taken,
+                "of": submission.original_source or None,
+                "taken": submission.taken_at,
                 "make": make,
                 "model": model,
-                "place": submission.place,
+                "place": submission.location,
                 "country": country[submission.household],
                 "country_seen": seen_country,
                 "copyright": "pending" if submission.fault == "copyright pending" else "signed",
@@ -179,11 +190,11 @@ def _build_inbox(
         )
         in_sheet += [(name, subject_id) for subject_id in submission.claimed or submission.subjects]
     photos = pl.DataFrame(rows, infer_schema_length=None)
-    people, world = _people(world, photos, in_sheet)
+    people, world = _match_people(world, photos, in_sheet)
     return Inbox(world, photos, people, _build_subjects(world, fault_of))
 
 
-def _people(
+def _match_people(
     world: PhotoWorld, photos: pl.DataFrame, in_sheet: list[tuple[str, str]]
 ) -> tuple[pl.DataFrame, PhotoWorld]:
     """Match people to photos; people of none of the classes are painted accordingly."""
@@ -212,7 +223,7 @@ def _people(
     is_found = dict(
         zip(
             world_people["person_id"],
-            right(replace(world, people=world_people), MODEL),
+            draw_is_right(replace(world, people=world_people), MODEL),
             strict=True,
         )
     )

@@ -15,7 +15,7 @@ import numpy as np
 
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["FAULTS", "Fault", "Sent", "copies", "numbers", "planted"]
+__all__ = ["FAULTS", "Fault", "SubmittedPhoto", "assign_faults", "count_copies", "count_faults"]
 
 Level = Literal["photo", "subject", "copy"]
 Finder = Literal["rule", "review", "annotators", "ledger"]
@@ -85,21 +85,21 @@ _MIN_DAYS_APART = timedelta(days=8)
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SubmittedPhoto:
     """A photo as it is sent in."""
 
     source: str
     household: str
     subjects: tuple[str, ...]
-    taken: datetime
-    place: str
+    taken_at: datetime
+    location: str
     fault: str = ""
-    of: str = ""
+    original_source: str = ""
     claimed: tuple[str, ...] = ()
     locked: bool = field(default=False, compare=False)
 
 
-def numbers(photos: int) -> dict[str, int]:
+def count_faults(photos: int) -> dict[str, int]:
     """Count the photos or people with each fault, for a number of photos."""
     if photos < _MIN_PHOTOS:
         problem, expected = "there are too few photos for every fault", f"{_MIN_PHOTOS} or more"
@@ -108,18 +108,18 @@ def numbers(photos: int) -> dict[str, int]:
     return {f.name: max(1, round(f.share * photos * by.get(f.level, 1.0))) for f in FAULTS}
 
 
-def copies(photos: int) -> int:
+def count_copies(photos: int) -> int:
     """Count the photos that are copies of others."""
-    count_by_fault = numbers(photos)
+    count_by_fault = count_faults(photos)
     return sum(count_by_fault[fault.name] for fault in FAULTS if fault.level == "copy")
 
 
-def planted(
-    submissions: Sequence[Sent], photos: int, random: np.random.Generator
-) -> tuple[list[Sent], dict[str, str]]:
+def assign_faults(
+    submissions: Sequence[SubmittedPhoto], photos: int, random: np.random.Generator
+) -> tuple[list[SubmittedPhoto], dict[str, str]]:
     """Assign every fault: all photos, and the fault of each person who has one."""
     photo_by_source = {photo.source: photo for photo in submissions}
-    count_by_fault = numbers(photos)
+    count_by_fault = count_faults(photos)
     people = _assign_people_faults(photo_by_source, count_by_fault, random)
     for fault in FAULTS:
         if fault.level == "photo" and fault.name != "too many":
@@ -132,7 +132,7 @@ def planted(
 
 
 def _assign_people_faults(
-    photo_by_source: dict[str, Sent], count: dict[str, int], random: np.random.Generator
+    photo_by_source: dict[str, SubmittedPhoto], count: dict[str, int], random: np.random.Generator
 ) -> dict[str, str]:
     homes: dict[str, list[str]] = {}
     for photo in photo_by_source.values():
@@ -156,16 +156,23 @@ def _assign_people_faults(
 
 
 def _assign_photo_faults(
-    photo_by_source: dict[str, Sent], fault: Fault, number: int, random: np.random.Generator
+    photo_by_source: dict[str, SubmittedPhoto],
+    fault: Fault,
+    number: int,
+    random: np.random.Generator,
 ) -> None:
     for _ in range(number):
         photo = _draw_photo_for(photo_by_source, fault.name, random)
         previous = _previous_photo(photo_by_source, photo)
         if fault.name in ("same day", "same place") and previous is not None:
             photo_by_source[previous.source] = replace(previous, locked=True)
-            taken_at = previous.taken + timedelta(hours=2 if fault.name == "same day" else 3 * 24)
-            location = previous.place if fault.name == "same place" else photo.place
-            photo = replace(photo, taken=taken_at, place=location, of=previous.source)
+            taken_at = previous.taken_at + timedelta(
+                hours=2 if fault.name == "same day" else 3 * 24
+            )
+            location = previous.location if fault.name == "same place" else photo.location
+            photo = replace(
+                photo, taken_at=taken_at, location=location, original_source=previous.source
+            )
         elif fault.name == "three subjects":
             photo = replace(photo, claimed=_three_subjects(photo_by_source, photo, random))
         elif fault.name == "bystander":
@@ -173,7 +180,9 @@ def _assign_photo_faults(
         photo_by_source[photo.source] = replace(photo, fault=fault.name)
 
 
-def _follows_photo_without_fault(photo_by_source: dict[str, Sent], photo: Sent) -> bool:
+def _follows_photo_without_fault(
+    photo_by_source: dict[str, SubmittedPhoto], photo: SubmittedPhoto
+) -> bool:
     previous = _previous_photo(photo_by_source, photo)
     return (
         previous is not None
@@ -182,7 +191,7 @@ def _follows_photo_without_fault(photo_by_source: dict[str, Sent], photo: Sent) 
     )
 
 
-_IS_SUITABLE: dict[str, Callable[[dict[str, Sent], Sent], bool]] = {
+_IS_SUITABLE: dict[str, Callable[[dict[str, SubmittedPhoto], SubmittedPhoto], bool]] = {
     "bystander": lambda _, photo: len(photo.subjects) == 2,
     "same day": _follows_photo_without_fault,
     "same place": _follows_photo_without_fault,
@@ -191,19 +200,21 @@ _IS_SUITABLE: dict[str, Callable[[dict[str, Sent], Sent], bool]] = {
 """Conditions that a photo must meet to be given a fault; other faults suit any photo."""
 
 
-def _previous_photo(photo_by_source: dict[str, Sent], photo: Sent) -> Sent | None:
+def _previous_photo(
+    photo_by_source: dict[str, SubmittedPhoto], photo: SubmittedPhoto
+) -> SubmittedPhoto | None:
     """Find the photo that the same home took last before this one."""
     earlier_photos = [
         o
         for o in photo_by_source.values()
-        if o.household == photo.household and o.taken < photo.taken
+        if o.household == photo.household and o.taken_at < photo.taken_at
     ]
-    return max(earlier_photos, key=lambda o: o.taken, default=None)
+    return max(earlier_photos, key=lambda o: o.taken_at, default=None)
 
 
 def _draw_photo_for(
-    photo_by_source: dict[str, Sent], name: str, random: np.random.Generator
-) -> Sent:
+    photo_by_source: dict[str, SubmittedPhoto], name: str, random: np.random.Generator
+) -> SubmittedPhoto:
     is_suitable = _IS_SUITABLE.get(name)
     candidates = [
         photo for photo in photo_by_source.values() if not photo.fault and not photo.locked
@@ -218,7 +229,7 @@ def _draw_photo_for(
 
 
 def _three_subjects(
-    photo_by_source: dict[str, Sent], photo: Sent, random: np.random.Generator
+    photo_by_source: dict[str, SubmittedPhoto], photo: SubmittedPhoto, random: np.random.Generator
 ) -> tuple[str, ...]:
     other_subjects = sorted(
         {subject_id for o in photo_by_source.values() if not o.fault for subject_id in o.subjects}
@@ -232,23 +243,28 @@ def _three_subjects(
 
 
 def _copy_photos(
-    photo_by_source: dict[str, Sent], fault: Fault, number: int, random: np.random.Generator
-) -> list[Sent]:
+    photo_by_source: dict[str, SubmittedPhoto],
+    fault: Fault,
+    number: int,
+    random: np.random.Generator,
+) -> list[SubmittedPhoto]:
     copied_photos = []
     for _ in range(number):
         original = _draw_photo_for(photo_by_source, fault.name, random)
         photo_by_source[original.source] = replace(original, locked=True)
-        copy = replace(original, fault=fault.name, of=original.source)
+        copy = replace(original, fault=fault.name, original_source=original.source)
         if fault.name == "sent by another":
             copy = replace(copy, claimed=_find_unrelated_people(photo_by_source, original)[:1])
         elif fault.name == "saved anew":  # with another date, so that no rule of dates sees it
-            location = f"{original.place}, later"
-            copy = replace(copy, taken=original.taken + timedelta(days=4), place=location)
+            location = f"{original.location}, later"
+            copy = replace(copy, taken_at=original.taken_at + timedelta(days=4), location=location)
         copied_photos.append(copy)
     return copied_photos
 
 
-def _find_unrelated_people(photo_by_source: dict[str, Sent], photo: Sent) -> tuple[str, ...]:
+def _find_unrelated_people(
+    photo_by_source: dict[str, SubmittedPhoto], photo: SubmittedPhoto
+) -> tuple[str, ...]:
     """List people without a fault all of whose photos were taken long before or after this one."""
     excluded_subjects = {
         w
@@ -259,7 +275,7 @@ def _find_unrelated_people(photo_by_source: dict[str, Sent], photo: Sent) -> tup
     recent_subjects = {
         w
         for o in photo_by_source.values()
-        if abs(o.taken - photo.taken) < _MIN_DAYS_APART
+        if abs(o.taken_at - photo.taken_at) < _MIN_DAYS_APART
         for w in o.subjects
     }
     all_subjects = {w for o in photo_by_source.values() for w in o.subjects}

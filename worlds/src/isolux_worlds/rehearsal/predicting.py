@@ -16,12 +16,12 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.atomic import write_text
-from isolux.io.csv_text import csv_text
+from isolux.io.csv_text import to_safe_csv
 from isolux.io.images import read_image
 from isolux.vocabulary.errors import FileError
 from isolux_worlds._draw import stream
 from isolux_worlds.rehearsal.inbox import CLASSES
-from isolux_worlds.rehearsal.sight import box_of
+from isolux_worlds.rehearsal.sight import true_box
 
 __all__ = ["predict"]
 
@@ -73,7 +73,8 @@ def predict(
     target = Path(out).expanduser()
     if target.suffix == ".csv":
         write_text(
-            target, csv_text(_predictions_table(predictions, coco_file, Path(photos).expanduser()))
+            target,
+            to_safe_csv(_predictions_table(predictions, coco_file, Path(photos).expanduser())),
         )
     else:
         write_text(target, json.dumps(predictions))
@@ -102,7 +103,7 @@ def _predictions_table(
 
 
 def _jitter_box_xywh(person: dict[str, Any], random: np.random.Generator) -> list[float]:
-    x, y, w, h = box_of(person)
+    x, y, w, h = true_box(person)
     noise = random.normal(0, _SHAKE, 4) * [w, h, w, h]
     return [round(float(coordinate), 2) for coordinate in np.array([x, y, w, h]) + noise]
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError
-from isolux_curate.annotation.server import Server
+from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.folder import Project, open_project
 from isolux_curate.project.reading import read_table
 from isolux_worlds.rehearsal.answering import CREW, Annotator
 from isolux_worlds.rehearsal.desks import ServerDesk, SheetDesk, accounts
-from isolux_worlds.rehearsal.sight import read_people, tasks_of
-from isolux_worlds.rehearsal.working import work
+from isolux_worlds.rehearsal.sight import list_tasks, read_people
+from isolux_worlds.rehearsal.working import answer_tasks
 
 __all__ = ["at_work", "shift"]
 
@@ -58,7 +58,7 @@ def shift(
             found="neither" if out is None else "both",
         )
     opened = open_project(project)
-    tasks = tasks_of(opened, stage, read_people(inbox), training=training)
+    tasks = list_tasks(opened, stage, read_people(inbox), training=training)
     account_by_name = (
         {} if server is None else accounts(server, [annotator.name for annotator in CREW])
     )
@@ -68,16 +68,16 @@ def shift(
         else at_work(opened, stage, {n: a.annotator_id for n, a in account_by_name.items()})
     )
     if server is not None:
-        log = work(
+        log = answer_tasks(
             tasks,
             stage,
             crew,
-            ServerDesk(Server.from_environment(server), account_by_name),
+            ServerDesk(LabelStudioServer.from_environment(server), account_by_name),
             seed=seed,
         )
     else:
         sheet = SheetDesk()
-        log = work(tasks, stage, crew, sheet, seed=seed)
+        log = answer_tasks(tasks, stage, crew, sheet, seed=seed)
         sheet.save(str(out))
     _note(Path(inbox).expanduser() / "truth" / _LOG, log)
     return log.height, int((log["slips"] != "").sum())

@@ -19,14 +19,14 @@ from isolux_curate.annotation.stages import STAGES
 from isolux_curate.project.folder import Project
 from isolux_curate.project.reading import read_instances, read_table
 
-__all__ = ["Asked", "Box", "box_of", "box_text", "iou", "read_people", "tasks_of"]
+__all__ = ["AnnotationTask", "Box", "format_box", "iou", "list_tasks", "read_people", "true_box"]
 
 Box = tuple[float, float, float, float]
 _MIN_PERSON_IOU = 0.1  # overlap from which a box may be of a person
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnnotationTask:
     """An annotation task, with the people who are truly in its photo."""
 
     task_id: str
@@ -55,41 +55,43 @@ def read_people(inbox: str | Path) -> pl.DataFrame:
     )
 
 
-def tasks_of(
+def list_tasks(
     project: Project, stage: str, people: pl.DataFrame, *, training: bool = False
-) -> list[Asked]:
+) -> list[AnnotationTask]:
     """List the open (or golden) tasks of a stage, with the people in each photo."""
     tasks = read_table(project, "tasks").filter(stage=stage, golden=training)
     if not training:
         tasks = tasks.filter(status="open")
-    instances = read_instances(project, everything=True)
+    instances = read_instances(project, include_excluded=True)
     boxes = {row["instance_id"]: row for row in instances.iter_rows(named=True)}
     people_by_image: dict[str, list[dict[str, Any]]] = {}
     for row in people.filter(pl.col("person_id").is_not_null()).iter_rows(named=True):
         people_by_image.setdefault(row["image_id"], []).append(row)
     unit_kind = STAGES[stage].unit_kind
     annotation_tasks = [
-        _asked(row, people_by_image.get(row["image_id"], []), boxes.get(row["unit_id"]), unit_kind)
+        _build_task(
+            row, people_by_image.get(row["image_id"], []), boxes.get(row["unit_id"]), unit_kind
+        )
         for row in tasks.iter_rows(named=True)
     ]
     return sorted(annotation_tasks, key=lambda a: (a.image_id, a.box or (), a.round))
 
 
-def _asked(
+def _build_task(
     task: Mapping[str, Any],
     people: list[dict[str, Any]],
     instance: Mapping[str, Any] | None,
     unit_kind: str,
-) -> Asked:
-    head = {f.name: task[f.name] for f in fields(Asked) if f.name in task}
+) -> AnnotationTask:
+    head = {f.name: task[f.name] for f in fields(AnnotationTask) if f.name in task}
     if unit_kind == "image" or instance is None or instance["x"] is None:
-        return Asked(**head, people=tuple(people))
+        return AnnotationTask(**head, people=tuple(people))
     x, y, w, h = (float(instance[axis]) for axis in "xywh")
     box = x, y, w, h
-    overlaps = [iou(box, box_of(person)) for person in people]
+    overlaps = [iou(box, true_box(person)) for person in people]
     best = int(np.argmax(overlaps)) if overlaps else 0
     matched_person = people[best] if overlaps and overlaps[best] >= _MIN_PERSON_IOU else None
-    return Asked(
+    return AnnotationTask(
         **head,
         people=tuple(people),
         person=matched_person,
@@ -98,13 +100,13 @@ def _asked(
     )
 
 
-def box_of(person: Mapping[str, Any]) -> Box:
+def true_box(person: Mapping[str, Any]) -> Box:
     """Give a person's true box."""
     x, y, w, h = (float(person[f"box_{axis}"]) for axis in "xywh")
     return x, y, w, h
 
 
-def box_text(annotation_task: Asked) -> str:
+def format_box(annotation_task: AnnotationTask) -> str:
     """Format the box that is shown as x,y,w,h in pixels; "" for none."""
     return (
         ""

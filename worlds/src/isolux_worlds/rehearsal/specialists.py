@@ -15,11 +15,19 @@ from typing import Any
 import polars as pl
 
 from isolux_worlds._draw import stream
-from isolux_worlds.rehearsal.answering import answer_rows, truth_of
+from isolux_worlds.rehearsal.answering import answer_rows, correct_answer
 from isolux_worlds.rehearsal.planting import FAULTS
-from isolux_worlds.rehearsal.sight import Asked
+from isolux_worlds.rehearsal.sight import AnnotationTask
 
-__all__ = ["REVIEWED", "golden_sheet", "logo_marks", "looked", "read_photos", "regions", "reviewed"]
+__all__ = [
+    "REVIEWED",
+    "fill_suspects_sheet",
+    "golden_sheet",
+    "logo_marks",
+    "mark_bystanders",
+    "read_photos",
+    "review_photos",
+]
 
 REVIEWED = tuple(f.name for f in FAULTS if f.finder == "review" and f.step != "suspicious")
 """Faults that only people can see, without a sheet of suspects."""
@@ -40,7 +48,7 @@ def read_photos(inbox: str | Path) -> pl.DataFrame:
     return pl.read_csv(Path(inbox).expanduser() / "truth" / "photos.csv", infer_schema=False)
 
 
-def reviewed(
+def review_photos(
     photos: pl.DataFrame, accepted_ids: Sequence[str], fault: str, *, seed: int
 ) -> pl.DataFrame:
     """Look at photos for one kind of fault."""
@@ -68,7 +76,7 @@ def logo_marks(photos: pl.DataFrame, accepted_ids: Sequence[str], *, seed: int) 
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def looked(sheet: pl.DataFrame, inbox: str | Path, *, seed: int) -> pl.DataFrame:
+def fill_suspects_sheet(sheet: pl.DataFrame, inbox: str | Path, *, seed: int) -> pl.DataFrame:
     """Fill a sheet of suspects: whether a photo has a logo, whether a person lied."""
     truth = Path(inbox).expanduser() / "truth"
     fault_by_unit = {}
@@ -88,7 +96,9 @@ def looked(sheet: pl.DataFrame, inbox: str | Path, *, seed: int) -> pl.DataFrame
     )
 
 
-def regions(people: pl.DataFrame, photos: pl.DataFrame, image_ids: Sequence[str]) -> pl.DataFrame:
+def mark_bystanders(
+    people: pl.DataFrame, photos: pl.DataFrame, image_ids: Sequence[str]
+) -> pl.DataFrame:
     """Mark the bystanders of photos in which a reviewer saw one."""
     bystanders = people.filter(
         pl.col("image_id").is_in(list(image_ids)),
@@ -105,11 +115,11 @@ def regions(people: pl.DataFrame, photos: pl.DataFrame, image_ids: Sequence[str]
     )
 
 
-def golden_sheet(tasks: Sequence[Asked], stage: str) -> pl.DataFrame:
+def golden_sheet(tasks: Sequence[AnnotationTask], stage: str) -> pl.DataFrame:
     """Write the right answers of units, for `isolux curate golden`."""
     rows: list[dict[str, Any]] = []
     for task in tasks:
-        answer = truth_of(task, stage)
+        answer = correct_answer(task, stage)
         head = {"image_id": task.image_id} if task.box is None else {"instance_id": task.unit_id}
         rows += answer_rows(head, answer)
     return pl.DataFrame(rows, infer_schema_length=None)

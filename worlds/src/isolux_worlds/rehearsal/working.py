@@ -1,6 +1,6 @@
 """Simulated annotators answer a stage's tasks; their mistakes are logged.
 
-``tasks_of -> answered -> Desk.hand_in``: each task is answered by as many as it asks for, drawn
+``list_tasks -> answered -> Desk.hand_in``: each task is answered by as many as it asks for, drawn
 from those who are at work. Done twice, nothing is answered twice: a task that has its answers is
 passed over.
 """
@@ -15,15 +15,15 @@ import numpy as np
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError
-from isolux_curate.annotation.server import Server
+from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.folder import Project, open_project
 from isolux_curate.project.reading import read_table
 from isolux_worlds._draw import stream
-from isolux_worlds.rehearsal.answering import CREW, Annotator, answered
+from isolux_worlds.rehearsal.answering import CREW, Annotator, simulate_answer
 from isolux_worlds.rehearsal.desks import Desk, ServerDesk, SheetDesk, accounts
-from isolux_worlds.rehearsal.sight import Asked, box_text, read_people, tasks_of
+from isolux_worlds.rehearsal.sight import AnnotationTask, format_box, list_tasks, read_people
 
-__all__ = ["at_work", "shift", "work"]
+__all__ = ["answer_tasks", "qualified_annotators", "run_annotation_round"]
 
 _LOG_SCHEMA: dict[str, Any] = {
     "stage": pl.String,
@@ -37,8 +37,13 @@ _LOG_SCHEMA: dict[str, Any] = {
 }
 
 
-def work(
-    tasks: Sequence[Asked], stage: str, crew: Sequence[Annotator], desk: Desk, *, seed: int = 0
+def answer_tasks(
+    tasks: Sequence[AnnotationTask],
+    stage: str,
+    crew: Sequence[Annotator],
+    desk: Desk,
+    *,
+    seed: int = 0,
 ) -> pl.DataFrame:
     """Answer tasks."""
     log_rows: list[tuple[object, ...]] = []
@@ -46,15 +51,15 @@ def work(
         people = (
             crew if annotation_task.golden else _draw_annotators(annotation_task, stage, crew, seed)
         )
-        for annotator in people[desk.given(annotation_task) :]:
-            simulated = answered(annotation_task, stage, annotator, seed)
+        for annotator in people[desk.count_answers(annotation_task) :]:
+            simulated = simulate_answer(annotation_task, stage, annotator, seed)
             desk.hand_in(annotation_task, annotator.name, simulated.answer)
             person = None if annotation_task.person is None else annotation_task.person["person_id"]
-            mistakes = ", ".join(simulated.slips)
+            mistakes = ", ".join(simulated.mistakes)
             task_columns = (
                 annotation_task.image_id,
                 person,
-                box_text(annotation_task),
+                format_box(annotation_task),
                 annotation_task.round,
                 annotation_task.golden,
             )
@@ -63,21 +68,21 @@ def work(
 
 
 def _draw_annotators(
-    annotation_task: Asked, stage: str, crew: Sequence[Annotator], seed: int
+    annotation_task: AnnotationTask, stage: str, crew: Sequence[Annotator], seed: int
 ) -> list[Annotator]:
     random = stream(
         seed,
         "who",
         stage,
         annotation_task.image_id,
-        box_text(annotation_task),
+        format_box(annotation_task),
         str(annotation_task.round),
     )
     order: np.ndarray = random.permutation(len(crew))
     return [crew[int(k)] for k in order[: annotation_task.wanted]]
 
 
-def shift(
+def run_annotation_round(
     project: str | Path,
     inbox: str | Path,
     stage: str,
@@ -95,13 +100,17 @@ def shift(
             found="neither" if out is None else "both",
         )
     opened = open_project(project)
-    tasks = tasks_of(opened, stage, read_people(inbox), training=training)
+    tasks = list_tasks(opened, stage, read_people(inbox), training=training)
     account_by_name = {} if server is None else accounts(server, [person.name for person in CREW])
     names = {name: account.annotator_id for name, account in account_by_name.items()}
-    crew = CREW if training else at_work(opened, stage, names)
+    crew = CREW if training else qualified_annotators(opened, stage, names)
     sheet = SheetDesk()
-    desk = sheet if server is None else ServerDesk(Server.from_environment(server), account_by_name)
-    answer_log = work(tasks, stage, crew, desk, seed=seed)
+    desk = (
+        sheet
+        if server is None
+        else ServerDesk(LabelStudioServer.from_environment(server), account_by_name)
+    )
+    answer_log = answer_tasks(tasks, stage, crew, desk, seed=seed)
     if out is not None:
         sheet.save(out)
     log_path = Path(inbox).expanduser() / "truth" / "slips.csv"
@@ -112,7 +121,7 @@ def shift(
     return answer_log.height, int((answer_log["slips"] != "").sum())
 
 
-def at_work(
+def qualified_annotators(
     project: Project, stage: str, names: dict[str, str] | None = None
 ) -> Sequence[Annotator]:
     """List who may annotate: graduates, or all but the last where a stage has no training."""

@@ -20,10 +20,10 @@ import polars as pl
 
 from isolux.geometry.matching import IOU_THRESHOLDS
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.spec import split_intersection
 from isolux_worlds._draw import FloatArray, IntArray
 from isolux_worlds.populations.planted import GROUP_RATES, group_rows, widest_gaps
-from isolux_worlds.populations.population import check_cells, range_of
+from isolux_worlds.populations.population import check_cells, to_range
 from isolux_worlds.scenes.scene import (
     CROWDING,
     OCCLUDED,
@@ -33,12 +33,12 @@ from isolux_worlds.scenes.scene import (
     Detector,
     Scene,
     check_detector,
-    found_rate,
+    detection_rate,
     overlap_shapes,
     summed_effects,
 )
 
-__all__ = ["crowding_of", "planted_detection", "planted_detection_record"]
+__all__ = ["crowding_of", "injected_recall", "injected_recall_record"]
 
 _BINS = 400  # between two of the borders of sizes
 _MOST_CELLS = 20_000_000
@@ -50,7 +50,7 @@ def crowding_of(people: IntArray) -> IntArray:
     return np.digitize(people, (2, 4)).astype(np.int64)
 
 
-def planted_detection(
+def injected_recall(
     scene: Scene, detectors: tuple[Detector, ...] | Detector, thresholds: tuple[float, ...] = (0.5,)
 ) -> pl.DataFrame:
     """Give the true recall of everyone, every group and every intersection.
@@ -86,7 +86,7 @@ def planted_detection(
     >>> scene = Scene(clusters=1, attributes=(tone,), by=("tone", "tone*size"),
     ...     size_effects=(Effect({"tone": "b"}, -1.0),))
     >>> detector = Detector(name="m", effects=(Effect({"size": "small"}, -1.5),))
-    >>> truth = planted_detection(scene, detector).filter(metric="recall_at_iou")
+    >>> truth = injected_recall(scene, detector).filter(metric="recall_at_iou")
     >>> truth.filter(attribute="tone")["value"].round(3).to_list()
     [0.748, 0.636]
     >>> truth.filter(values=["b", "small"])["value"].round(3).to_list()
@@ -108,7 +108,7 @@ def planted_detection(
     return pl.DataFrame(rows, schema=head | GROUP_RATES, orient="row")
 
 
-def planted_detection_record(scene: Scene, detector: Detector) -> list[dict[str, object]]:
+def injected_recall_record(scene: Scene, detector: Detector) -> list[dict[str, object]]:
     """List the injected effects, as a run's record keeps it for the report.
 
     One truth per attribute and intersection: the difference in average recall between the two
@@ -123,11 +123,11 @@ def planted_detection_record(scene: Scene, detector: Detector) -> list[dict[str,
     Examples
     --------
     >>> from isolux_worlds import confounded_scene
-    >>> record = planted_detection_record(*confounded_scene("nothing"))
+    >>> record = injected_recall_record(*confounded_scene("nothing"))
     >>> [(r["attribute"], r["value"]) for r in record][:2]
     [('tone', 0.0), ('size', 0.0)]
     """
-    truth = planted_detection(scene, detector, ()).drop_nulls("attribute")
+    truth = injected_recall(scene, detector, ()).drop_nulls("attribute")
     labelled = truth.with_columns(label=pl.lit(None, dtype=pl.String))
     return widest_gaps(labelled).to_dicts()
 
@@ -144,7 +144,7 @@ class _SceneCells:
 
 def _cells(scene: Scene, detector: Detector, entry: str | None) -> _SceneCells:
     """Build the cells of named attributes, crowding, occlusion and size."""
-    used_names = set(crossed(entry) if entry else ())
+    used_names = set(split_intersection(entry) if entry else ())
     of_scene = (*scene.size_effects, *scene.occlusion_effects)
     effects = (*of_scene, *detector.effects, *detector.overlap_effects)
     used_names |= {n for effect in effects for n in effect.where}
@@ -197,7 +197,7 @@ def _bin_shares(mean: FloatArray, spread: float, edges: FloatArray) -> FloatArra
 
 def _crowding_shares(scene: Scene) -> FloatArray:
     """Share of people (not of images) in images of each crowding."""
-    low, high = range_of(scene.people)
+    low, high = to_range(scene.people)
     number = np.arange(low, high + 1)
     people_by_crowding = np.bincount(crowding_of(number), weights=number, minlength=3)
     return np.asarray(people_by_crowding / number.sum())
@@ -209,7 +209,7 @@ def _recall(
     """Recall of each cell, mean over IoU thresholds."""
     from scipy.special import betaincc
 
-    rate = found_rate(scene, detector, cells.code, cells.octaves)
+    rate = detection_rate(scene, detector, cells.code, cells.octaves)
     a, b = overlap_shapes(scene, detector, cells.code)
     shapes, shape_index = np.unique(np.stack([a.ravel(), b.ravel()]), axis=1, return_inverse=True)
     beyond = [betaincc(shapes[0], shapes[1], (t - 0.5) / 0.5) for t in overlaps]
@@ -224,7 +224,7 @@ def _rows(
     overall_recall = float((cells.share * _recall(scene, detector, cells, overlaps)).sum())
     rows: list[tuple[object, ...]] = [(None, "everyone", [], 1.0, overall_recall, 0.0)]
     for entry in scene.groupings:
-        names = crossed(entry)
+        names = split_intersection(entry)
         cells = _cells(scene, detector, entry)
         recall = _recall(scene, detector, cells, overlaps)
         share, mean = _average_over_cells(

@@ -20,15 +20,15 @@ from typing import Literal
 import numpy as np
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.spec import split_intersection
 from isolux_worlds._draw import FloatArray, IntArray
 from isolux_worlds.populations.population import (
     Effect,
     check_effect,
     check_ranges,
     check_shares,
-    hits,
-    range_of,
+    match_conditions,
+    to_range,
 )
 
 __all__ = [
@@ -43,8 +43,8 @@ __all__ = [
     "SceneAttribute",
     "check_detector",
     "confounded_scene",
+    "detection_rate",
     "false_alarm_rate",
-    "found_rate",
     "overlap_shapes",
     "summed_effects",
 ]
@@ -152,7 +152,7 @@ class Scene:
         values_by_attribute = {a.name: tuple(a.shares) for a in self.attributes}
         for effect in (*self.size_effects, *self.occlusion_effects):
             check_effect(effect, values_by_attribute)
-        for name in (n for entry in self.by for n in crossed(entry)):
+        for name in (n for entry in self.by for n in split_intersection(entry)):
             if name not in self.values:
                 raise UnknownNameError("attribute", name, self.values)
 
@@ -164,7 +164,7 @@ class Scene:
     @property
     def groupings(self) -> tuple[str, ...]:
         """Return ``by``, or what it stands for when it is empty."""
-        return tuple("*".join(crossed(entry)) for entry in self.by) or tuple(self.values)
+        return tuple("*".join(split_intersection(entry)) for entry in self.by) or tuple(self.values)
 
     def of_level(self, *levels: Level) -> dict[str, tuple[str, ...]]:
         """Attributes of those levels and their values."""
@@ -177,14 +177,16 @@ def summed_effects(
     """Add up effects for people (or cells) whose values are given as numbers."""
     total: FloatArray | float = 0.0
     for effect in effects:
-        is_match = hits({name: effect.values(name) for name in effect.where}, values, code)
+        is_match = match_conditions(
+            {name: effect.values(name) for name in effect.where}, values, code
+        )
         total = total + effect.size * np.asarray(is_match, dtype=np.float64)
     return total
 
 
 def _check_counts(scene: Scene) -> None:
     for name, number in (("images", scene.images), ("people", scene.people)):
-        low, high = range_of(number)
+        low, high = to_range(number)
         if low < 1 or high < low:
             expected = "1 or more, the range's lower end first"
             raise SpecError(f"a scene needs {name}", expected=expected, found=repr(number))
@@ -252,7 +254,7 @@ def check_detector(scene: Scene, detector: Detector) -> None:
         check_effect(effect, of_images)
 
 
-def found_rate(
+def detection_rate(
     scene: Scene, detector: Detector, code: Mapping[str, IntArray], octaves: FloatArray
 ) -> FloatArray:
     """Probability of being detected, 0 to 1."""
@@ -287,7 +289,7 @@ def _logistic(total: FloatArray) -> FloatArray:
     return rate
 
 
-_KINDS = ("nothing", "size", "attribute", "both")
+_CONFOUNDING_TYPES = ("nothing", "size", "attribute", "both")
 
 
 def confounded_scene(
@@ -336,8 +338,10 @@ def confounded_scene(
     attribute [0.7, 0.56]
     both [0.69, 0.49]
     """
-    if matters not in _KINDS:
-        raise SpecError("that cannot be planted", expected=", ".join(_KINDS), found=repr(matters))
+    if matters not in _CONFOUNDING_TYPES:
+        raise SpecError(
+            "that cannot be planted", expected=", ".join(_CONFOUNDING_TYPES), found=repr(matters)
+        )
     smaller = {"tone": "b"}
     scene = Scene(
         clusters=clusters,

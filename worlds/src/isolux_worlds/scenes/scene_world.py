@@ -20,8 +20,8 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, BOX_PREDICTIONS, IMAGES, INSTANCES
 from isolux_worlds._draw import FloatArray, IntArray, stream
-from isolux_worlds.populations.population import range_of
-from isolux_worlds.scenes.planted_boxes import crowding_of, planted_detection
+from isolux_worlds.populations.population import to_range
+from isolux_worlds.scenes.planted_boxes import crowding_of, injected_recall
 from isolux_worlds.scenes.scene import (
     CROWDING,
     OCCLUDED,
@@ -31,8 +31,8 @@ from isolux_worlds.scenes.scene import (
     Detector,
     Scene,
     check_detector,
+    detection_rate,
     false_alarm_rate,
-    found_rate,
     overlap_shapes,
     summed_effects,
 )
@@ -70,8 +70,8 @@ class SceneWorld:
         width and height.
     predictions : polars.DataFrame
         Table ``BOX_PREDICTIONS`` of all detectors, label ``person``.
-    planted : polars.DataFrame
-        See ``planted_detection``; ``planted_detection_record`` makes a run's record of it.
+    injected_effects : polars.DataFrame
+        See ``injected_recall``; ``planted_detection_record`` makes a run's record of it.
     """
 
     scene: Scene
@@ -79,7 +79,7 @@ class SceneWorld:
     seed: int
     dataset: Dataset
     predictions: pl.DataFrame
-    planted: pl.DataFrame
+    injected_effects: pl.DataFrame
 
 
 def simulate_scene(
@@ -122,7 +122,7 @@ def simulate_scene(
         _draw_detections(scene, detector, crowd, boxes, images, seed) for detector in drawn_by
     ]
     predictions = BOX_PREDICTIONS.conform(pl.concat(detections))
-    dataset, truth = _build_dataset(scene, crowd, boxes, images), planted_detection(scene, drawn_by)
+    dataset, truth = _build_dataset(scene, crowd, boxes, images), injected_recall(scene, drawn_by)
     return SceneWorld(scene, drawn_by, seed, dataset, predictions, truth)
 
 
@@ -132,8 +132,8 @@ class _People:
 
     cluster_of_image: IntArray
     image: IntArray
-    place: IntArray
-    side: FloatArray
+    index_in_image: IntArray
+    side_px: FloatArray
     code: Mapping[str, IntArray]
     image_code: Mapping[str, IntArray]
     difficulty: FloatArray
@@ -141,9 +141,9 @@ class _People:
 
 def _draw_people(scene: Scene, seed: int) -> _People:
     rng = stream(seed, "counts")
-    per_cluster = rng.integers(*range_of(scene.images), scene.clusters, endpoint=True)
+    per_cluster = rng.integers(*to_range(scene.images), scene.clusters, endpoint=True)
     cluster_of_image = np.repeat(np.arange(scene.clusters), per_cluster)
-    per_image = rng.integers(*range_of(scene.people), len(cluster_of_image), endpoint=True)
+    per_image = rng.integers(*to_range(scene.people), len(cluster_of_image), endpoint=True)
     image = np.repeat(np.arange(len(cluster_of_image)), per_image)
     index_in_image = np.arange(len(image)) - np.repeat(np.cumsum(per_image) - per_image, per_image)
     code: dict[str, IntArray] = {CROWDING[0]: crowding_of(per_image)[image]}
@@ -176,9 +176,11 @@ def _place_boxes(crowd: _People, seed: int) -> tuple[FloatArray, pl.DataFrame]:
     Returns boxes ``[n, 4]``, and of images ``cluster_id, image_id, width, height, strip_top``.
     """
     n = len(crowd.image)
-    aspect = np.exp(np.log(_ASPECT) + _ASPECT_SPREAD * stream(seed, "aspect").standard_normal(n))
-    width, height = crowd.side / np.sqrt(aspect), crowd.side * np.sqrt(aspect)
-    first = crowd.place == 0
+    aspect = np.exp(
+        np.log(_ASPECT) + _ASPECT_SPREAD * stream(seed, "aspect").standard_normal(n)
+    )
+    width, height = crowd.side_px / np.sqrt(aspect), crowd.side_px * np.sqrt(aspect)
+    first = crowd.index_in_image == 0
     before = np.where(first, 0.0, np.concatenate([[0.0], width[:-1]]))
     hidden = (crowd.code[OCCLUDED[0]] == 1) & ~first
     step = before + np.where(hidden, -_HIDDEN * np.minimum(before, width), _GAP_PX)
@@ -248,7 +250,7 @@ def _draw_is_detected(
     """Draw who is detected: each with the injected probability, correlated within a cluster."""
     from scipy.special import ndtr
 
-    rate = found_rate(scene, detector, crowd.code, np.log2(crowd.side / scene.side_px))
+    rate = detection_rate(scene, detector, crowd.code, np.log2(crowd.side_px / scene.side_px))
     detector_noise = rng.standard_normal(len(rate))
     shared = np.sqrt(scene.correlation) * crowd.difficulty
     return np.asarray(ndtr(shared + np.sqrt(1 - scene.correlation) * detector_noise) < rate)
@@ -275,7 +277,9 @@ def _build_dataset(
 ) -> Dataset:
     of_person = images.select("image_id", "cluster_id")[crowd.image]
     instances = pl.DataFrame(boxes, schema=list(_BOX), orient="row").select(
-        pl.format("{}_{}", of_person["image_id"], pl.Series(crowd.place)).alias("instance_id"),
+        pl.format("{}_{}", of_person["image_id"], pl.Series(crowd.index_in_image)).alias(
+            "instance_id"
+        ),
         *of_person,
         *_BOX,
         classes=pl.lit(["person"]),

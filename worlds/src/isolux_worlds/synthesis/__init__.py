@@ -21,7 +21,7 @@ from pathlib import Path
 
 from isolux.io.atomic import staged_directory
 from isolux.vocabulary.errors import OutputError, UnknownNameError
-from isolux_worlds.layouts import LAYOUTS, Picture
+from isolux_worlds.layouts import LAYOUTS, PaintedPicture
 from isolux_worlds.marker import write_marker
 from isolux_worlds.photo_world.people import draw_people
 from isolux_worlds.photo_world.settings import PRESETS, WorldSettings, preset, read_world
@@ -29,7 +29,7 @@ from isolux_worlds.photo_world.world import PhotoWorld
 from isolux_worlds.synthesis.answers import people_table, write_occupations, write_ways
 from isolux_worlds.synthesis.texts import commands, guide, stamped_world, truth
 
-__all__ = ["Progress", "Synthesized", "synthesize", "world_named"]
+__all__ = ["Progress", "Synthesis", "synthesize", "world_named"]
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is, and of how much."""
@@ -41,7 +41,7 @@ _OUTPUT_NAMES = {*_MARK, "README.txt", "people.csv", "data", "predictions"}
 
 
 @dataclass(frozen=True, slots=True)
-class Synthesized:
+class Synthesis:
     """A written world."""
 
     path: Path
@@ -68,7 +68,7 @@ def synthesize(
     pixels: bool = True,
     overwrite: bool = False,
     progress: Progress | None = None,
-) -> Synthesized:
+) -> Synthesis:
     """Write a world, pictures and all, with its simulated models' answers."""
     began = time.monotonic()
     if layout not in LAYOUTS:
@@ -80,10 +80,10 @@ def synthesize(
     target, tell = Path(out).expanduser(), progress or _ignore_progress
     if overwrite:
         _refuse_more(target)
-    with staged_directory(target, overwrite=overwrite, marks=_MARK, what="world") as stage:
+    with staged_directory(target, overwrite=overwrite, marks=_MARK, folder_kind="world") as stage:
         photo_world = draw_people(world_settings)
         (stage / "data").mkdir()
-        pictures = _pictures(photo_world, tell) if pixels else None
+        pictures = _render_photos(photo_world, tell) if pixels else None
         world = layout_writer.write(photo_world, stage / "data", pictures)
         write_marker(stage / "data", "`isolux synthesize`")
         people_table(world, layout_writer).write_csv(stage / "people.csv")
@@ -100,20 +100,26 @@ def synthesize(
         (stage / "world.yaml").write_text(stamped, encoding="utf-8")
         truths = json.dumps(truth(world_settings, layout_writer), indent=1, ensure_ascii=False)
         (stage / "planted.json").write_text(truths, encoding="utf-8")
-    return Synthesized(target, world, audits, time.monotonic() - began)
+    return Synthesis(target, world, audits, time.monotonic() - began)
 
 
 def _ignore_progress(activity: str, n_done: int, n_total: int) -> None:
     """Take news of progress and say nothing."""
 
 
-def _pictures(world: PhotoWorld, tell: Progress) -> Iterator[Picture]:
+def _render_photos(world: PhotoWorld, tell: Progress) -> Iterator[PaintedPicture]:
     """Paint the photos one by one."""
-    from isolux_worlds.drawing import render, seen
+    from isolux_worlds.drawing import measure_visible, render
 
     n = world.photos.height
     for n_done, photo in enumerate(render(world), start=1):
-        yield Picture(photo.image_id, photo.pixels, photo.owner, photo.part, seen(world, photo))
+        yield PaintedPicture(
+            photo.image_id,
+            photo.pixels,
+            photo.owner,
+            photo.part_labels,
+            measure_visible(world, photo),
+        )
         tell("painting photos", n_done, n)
 
 

@@ -17,12 +17,12 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.registry import load as plugin
 from isolux_worlds._tables import left_join
-from isolux_worlds.layouts import Layout, Way
-from isolux_worlds.photo_world.planted import right
+from isolux_worlds.layouts import LayoutWriter, Way
+from isolux_worlds.photo_world.planted import draw_is_right
 from isolux_worlds.photo_world.settings import ModelSettings
 from isolux_worlds.photo_world.world import PhotoWorld
-from isolux_worlds.predictors import Simulated, write_answers, write_simulated
-from isolux_worlds.predictors.labels import classified
+from isolux_worlds.predictors import SimulatedModel, write_answers, write_simulated
+from isolux_worlds.predictors.labels import simulate_labels
 
 __all__ = ["people_table", "write_occupations", "write_ways"]
 
@@ -31,7 +31,7 @@ _MOST_JITTER = 0.49
 _BY_CLASS = ("classification", "open_vocabulary", "grounding")
 
 
-def people_table(world: PhotoWorld, layout: Layout) -> pl.DataFrame:
+def people_table(world: PhotoWorld, layout: LayoutWriter) -> pl.DataFrame:
     """Lay everyone out: a row for each person in each photo, under the ids of the loader."""
     names = layout.ids(world)
     flat = [name for name, dtype in world.people.schema.items() if not dtype.is_nested()]
@@ -59,9 +59,9 @@ def write_occupations(world: PhotoWorld, people: Path, model: ModelSettings, fol
     dataset = load("table", str(people), id="instance_id")
     classes = world.people.select(pl.concat_list("occupation")).to_series()
     instances = dataset.instances.with_columns(classes=classes)
-    is_right = pl.Series(right(world, model, stream_name="occupation"))
+    is_right = pl.Series(draw_is_right(world, model, stream_name="occupation"))
     answers = dataset.instances.select("instance_id", right=is_right)
-    predictions = classified(
+    predictions = simulate_labels(
         replace(dataset, instances=instances), answers, _simulated(model, world)
     )
     write_answers(predictions, folder, "occupation")
@@ -70,7 +70,7 @@ def write_occupations(world: PhotoWorld, people: Path, model: ModelSettings, fol
 def write_ways(
     world: PhotoWorld,
     name: str,
-    layout: Layout,
+    layout: LayoutWriter,
     ways: tuple[Way, ...],
     stage: Path,
     tell: Callable[[str, int, int], None],
@@ -80,7 +80,7 @@ def write_ways(
     for n_done, way in enumerate(ways, start=1):
         files = (way.path, way.options)
         if files not in read:
-            read[files] = _loaded(name, way, stage)
+            read[files] = _load_dataset(name, way, stage)
         dataset = read[files]
         if layout.judges_people and way.task in _BY_CLASS:
             dataset = _as_they_are(dataset, world, layout)
@@ -95,7 +95,7 @@ def write_ways(
         tell("writing answers", n_done, len(ways))
 
 
-def _loaded(name: str, way: Way, stage: Path) -> Dataset:
+def _load_dataset(name: str, way: Way, stage: Path) -> Dataset:
     inputs = [
         pair.format(data=stage / "data")
         for flag, pair in zip(way.options[::2], way.options[1::2], strict=True)
@@ -106,7 +106,7 @@ def _loaded(name: str, way: Way, stage: Path) -> Dataset:
     return load(name, str(stage / "data" / way.path), **options)
 
 
-def _as_they_are(dataset: Dataset, world: PhotoWorld, layout: Layout) -> Dataset:
+def _as_they_are(dataset: Dataset, world: PhotoWorld, layout: LayoutWriter) -> Dataset:
     """Give people their true class: a model knows nothing of annotators' mistakes."""
     true = world.people.select("person_id", "occupation").join(
         layout.ids(world).people, on="person_id", maintain_order="left"
@@ -117,11 +117,11 @@ def _as_they_are(dataset: Dataset, world: PhotoWorld, layout: Layout) -> Dataset
 
 
 def _match_instances(
-    layout: Layout, world: PhotoWorld, model: ModelSettings, task: str
+    layout: LayoutWriter, world: PhotoWorld, model: ModelSettings, task: str
 ) -> pl.DataFrame:
     """Draw for whom a model is right; where images are units, for the first person of each."""
     answers = world.people.select("person_id", "image_id").with_columns(
-        right=right(world, model, stream_name=task)
+        right=draw_is_right(world, model, stream_name=task)
     )
     names = layout.ids(world)
     if layout.judges_people:
@@ -132,6 +132,6 @@ def _match_instances(
     return with_native_ids.select("right", instance_id="native")
 
 
-def _simulated(model: ModelSettings, world: PhotoWorld) -> Simulated:
+def _simulated(model: ModelSettings, world: PhotoWorld) -> SimulatedModel:
     jitter, alarms = min(model.jitter, _MOST_JITTER), model.false_alarms
-    return Simulated(name=model.name, jitter=jitter, false_alarms=alarms, seed=world.seed)
+    return SimulatedModel(name=model.name, jitter=jitter, false_alarms=alarms, seed=world.seed)

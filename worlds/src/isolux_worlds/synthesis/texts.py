@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from isolux_worlds.layouts import Layout, Way
-from isolux_worlds.photo_world.planted import planted, planted_record
+from isolux_worlds.layouts import LayoutWriter, Way
+from isolux_worlds.photo_world.planted import photo_injected_effects_record, photo_injected_rates
 from isolux_worlds.photo_world.settings import WorldSettings, world_text
 from isolux_worlds.predictors import PREDICTORS
 
@@ -22,7 +22,7 @@ _AUDIT_THEM = (
 
 
 def commands(
-    settings: WorldSettings, name: str, layout: Layout, ways: Sequence[Way], stage: Path
+    settings: WorldSettings, name: str, layout: LayoutWriter, ways: Sequence[Way], stage: Path
 ) -> tuple[str, ...]:
     """List audits of a written world, to be run in its folder; the first by every grouping."""
     command_lines = []
@@ -43,7 +43,7 @@ def commands(
 
 def _of_table(settings: WorldSettings, model: str) -> list[str]:
     """Audit occupations by whatever the world has, the layout's or not."""
-    by = [word for entry in _asked(settings) for word in ("--by", entry)]
+    by = [word for entry in _grouping_entries(settings) for word in ("--by", entry)]
     return [
         "table:people.csv",
         "--id",
@@ -63,9 +63,9 @@ def _of_table(settings: WorldSettings, model: str) -> list[str]:
     ]
 
 
-def _groupings(settings: WorldSettings, layout: Layout) -> list[str]:
+def _groupings(settings: WorldSettings, layout: LayoutWriter) -> list[str]:
     """List ``--by`` options: the groupings that the layout has, or its first attributes."""
-    native_groupings = [layout.grouping(entry) for entry in _asked(settings)]
+    native_groupings = [layout.grouping(entry) for entry in _grouping_entries(settings)]
     groupings = [entry for entry in native_groupings if entry is not None]
     if not groupings and not layout.also:
         groupings = [native.name for native in list(layout.names.values())[:2]]
@@ -73,7 +73,7 @@ def _groupings(settings: WorldSettings, layout: Layout) -> list[str]:
     return [*by, *layout.also]
 
 
-def _asked(settings: WorldSettings) -> tuple[str, ...]:
+def _grouping_entries(settings: WorldSettings) -> tuple[str, ...]:
     """Give the world's groupings; of a world that names no attribute, two that everyone has."""
     return settings.groupings or ("perceived_gender_presentation", "skin_tone")
 
@@ -103,14 +103,17 @@ def _wrap_command(line: str) -> str:
     return " \\\n    ".join(rows)
 
 
-def truth(settings: WorldSettings, layout: Layout) -> dict[str, Any]:
+def truth(settings: WorldSettings, layout: LayoutWriter) -> dict[str, Any]:
     """Give the true rate of every group and the widest gap of every grouping, model by model."""
     exact = {task: predictor for task, predictor in PREDICTORS.items() if predictor.exact}
     models = {}
     for model in settings.models:
-        rows = planted(settings, model).to_dicts()
+        rows = photo_injected_rates(settings, model).to_dicts()
         groups = [{**row, "in_data": _in_data(layout, row)} for row in rows]
-        models[model.name] = {"groups": groups, "widest": planted_record(settings, model)}
+        models[model.name] = {
+            "groups": groups,
+            "widest": photo_injected_effects_record(settings, model),
+        }
     return {
         "about": "value: the chance that the model is right about one of the group; difference:"
         " to everyone's; widest: of each grouping the two groups that lie farthest apart; in_data:"
@@ -123,7 +126,7 @@ def truth(settings: WorldSettings, layout: Layout) -> dict[str, Any]:
     }
 
 
-def _in_data(layout: Layout, row: Mapping[str, Any]) -> dict[str, Any] | None:
+def _in_data(layout: LayoutWriter, row: Mapping[str, Any]) -> dict[str, Any] | None:
     if row["attribute"] is None:
         return None
     entry = layout.grouping(row["attribute"])
@@ -143,7 +146,7 @@ def stamped_world(settings: WorldSettings, layout: str, *, pixels: bool) -> str:
 
 
 def guide(
-    settings: WorldSettings, name: str, layout: Layout, audits: Sequence[str], *, pixels: bool
+    settings: WorldSettings, name: str, layout: LayoutWriter, audits: Sequence[str], *, pixels: bool
 ) -> str:
     """Write README.txt."""
     missing_groupings = [e for e in settings.groupings if layout.grouping(e) is None]

@@ -20,15 +20,15 @@ import numpy as np
 import polars as pl
 
 from isolux.geometry.masks import masks_from_counts, masks_to_coco
-from isolux_curate.annotation.stages import SECONDARY, UNKNOWN, Stage
+from isolux_curate.annotation.stages import SECONDARY, UNKNOWN, AnnotationStage
 from isolux_curate.project.folder import Project
 from isolux_curate.project.reading import find_revoked_photos, read_table
 
 _N_CHANNELS = 4
-_MOST = 1 << 28  # four values a pixel: a larger canvas is no photo
+_MAX_BRUSH_VALUES = 1 << 28  # four values a pixel: a larger canvas is no photo
 
 
-def painted(
+def read_brush_mask(
     rle: Sequence[int], canvas_size: tuple[int, int], photo_size: tuple[int, int]
 ) -> dict[str, Any]:
     """Decode a brush mask and resize it to the photo (width, height).
@@ -44,7 +44,7 @@ def painted(
     >>> painted(rle, (2, 1), (2, 1))["counts"]
     '11'
     """
-    from isolux_curate.annotation.brush_kernels import COUNT_BITS, unpack
+    from isolux_curate.annotation.brush_kernels import COUNT_BITS, unpack_rle
 
     canvas_width, canvas_height = canvas_size
     n_values = canvas_width * canvas_height * _N_CHANNELS
@@ -58,11 +58,11 @@ def painted(
         packed_bytes.ndim != 1
         or len(packed_bytes) <= n_header_bytes
         or declared_length != n_values
-        or not 0 < n_values < _MOST
+        or not 0 < n_values < _MAX_BRUSH_VALUES
     ):
         return {"trouble": "what was painted is not a mask of this picture: please paint it again."}
     values = np.zeros(n_values, dtype=np.uint8)
-    if not unpack(packed_bytes, values):
+    if not unpack_rle(packed_bytes, values):
         return {"trouble": "what was painted is cut off: please paint it again."}
     is_painted = values.reshape(canvas_height, canvas_width, _N_CHANNELS)[..., _N_CHANNELS - 1] > 0
     return _encode_coco_mask(_resize_mask(is_painted, photo_size))
@@ -92,17 +92,19 @@ def _encode_coco_mask(is_painted: np.ndarray) -> dict[str, Any]:
 
 Answer = dict[str, Any]
 # Share of a photo's side by which a shape may exceed it: drawing tools round coordinates.
-_ROUNDING = 0.005
+_EDGE_TOLERANCE = 0.005
 
 
-def from_label_studio(result_rows: Sequence[Mapping[str, Any]], width: int, height: int) -> Answer:
+def parse_label_studio_result(
+    result_rows: Sequence[Mapping[str, Any]], width: int, height: int
+) -> Answer:
     """Parse the ``result`` of a Label Studio annotation; coordinates are per cent of the image.
 
     Examples
     --------
     >>> box = {"x": 10, "y": 20, "width": 50, "height": 40, "rectanglelabels": ["nurse"]}
     >>> drawn = {"id": "r1", "type": "rectanglelabels", "from_name": "primary", "value": box}
-    >>> from_label_studio([drawn], 400, 300)["boxes"][0]["x"]
+    >>> parse_label_studio_result([drawn], 400, 300)["boxes"][0]["x"]
     40.0
     """
     choices: dict[str, list[str]] = {}
@@ -119,11 +121,11 @@ def from_label_studio(result_rows: Sequence[Mapping[str, Any]], width: int, heig
             ]
         elif result_type in ("rectanglelabels", "polygonlabels", "brushlabels"):
             region = regions.setdefault(str(row.get("id")), {})
-            region |= {"label": (region_value.get(result_type) or [None])[0]} | _drawn(
+            region |= {"label": (region_value.get(result_type) or [None])[0]} | _parse_region(
                 row, region_value, width, height
             )
     answer: Answer = {"choices": choices} if choices else {}
-    for shape_kind, field in _MARKS:
+    for shape_kind, field in _SHAPE_FIELDS:
         shapes = [
             region_fields
             for region_fields in regions.values()
@@ -134,16 +136,16 @@ def from_label_studio(result_rows: Sequence[Mapping[str, Any]], width: int, heig
     return answer
 
 
-_MARKS = (("boxes", "w"), ("polygons", "points"), ("masks", "counts"))
+_SHAPE_FIELDS = (("boxes", "w"), ("polygons", "points"), ("masks", "counts"))
 
 
-def _drawn(
+def _parse_region(
     row: Mapping[str, Any], region_value: Mapping[str, Any], width: int, height: int
 ) -> dict[str, Any]:
     x_factor, y_factor = width / 100, height / 100
     if row["type"] == "brushlabels":
         canvas_size = (int(row.get("original_width") or 0), int(row.get("original_height") or 0))
-        return painted(region_value.get("rle") or (), canvas_size, (width, height))
+        return read_brush_mask(region_value.get("rle") or (), canvas_size, (width, height))
     if "points" in region_value:
         return {
             "points": [
@@ -158,8 +160,8 @@ def _drawn(
     }
 
 
-def fault(
-    stage: Stage, answer: Answer, photo_size: tuple[int, int], classes: Sequence[str]
+def find_fault(
+    stage: AnnotationStage, answer: Answer, photo_size: tuple[int, int], classes: Sequence[str]
 ) -> str | None:
     """Find why an answer does not count, in words for its annotator; None if it counts.
 
@@ -186,11 +188,13 @@ def fault(
             return f"{question}: {unexpected_answers[0]!r} is not one of the answers."
         if not selected_answers:
             return f"{question}: no answer."
-        if question in stage.consecutive and (reason := _apart(selected_answers, answers, stage)):
+        if question in stage.consecutive and (
+            reason := _find_consecutive_fault(selected_answers, answers, stage)
+        ):
             return f"{question}: {reason}"
     valid_labels = stage.labels or classes
-    shapes = [shape for shape_kind, _ in _MARKS for shape in answer.get(shape_kind, ())]
-    if stage.draws and (
+    shapes = [shape for shape_kind, _ in _SHAPE_FIELDS for shape in answer.get(shape_kind, ())]
+    if stage.shape_type and (
         unknown_shapes := [
             drawn_shape for drawn_shape in shapes if drawn_shape.get("label") not in valid_labels
         ]
@@ -206,17 +210,17 @@ def fault(
     )
 
 
-def _apart(selected_answers: Sequence[str], answers: Sequence[str], stage: Stage) -> str | None:
+def _find_consecutive_fault(
+    selected_answers: Sequence[str], answers: Sequence[str], stage: AnnotationStage
+) -> str | None:
     positions = sorted(answers.index(answer) for answer in selected_answers if answer != UNKNOWN)
     if not positions and UNKNOWN in selected_answers:
         return None
     is_consecutive = positions and positions[-1] - positions[0] == len(positions) - 1
-    if is_consecutive and (
-        len(positions) >= stage.least_consecutive or UNKNOWN in selected_answers
-    ):
+    if is_consecutive and (len(positions) >= stage.min_consecutive or UNKNOWN in selected_answers):
         return None
     answer_list = ", ".join(answers[position] for position in positions)
-    return f"mark at least {stage.least_consecutive} values next to one another, not {answer_list}."
+    return f"mark at least {stage.min_consecutive} values next to one another, not {answer_list}."
 
 
 def _find_shape_fault(shape: Mapping[str, Any], photo_size: tuple[int, int]) -> str | None:
@@ -232,7 +236,7 @@ def _find_shape_fault(shape: Mapping[str, Any], photo_size: tuple[int, int]) -> 
     if "w" in shape and min(shape["w"], shape["h"]) <= 0:
         return "a box has no area."
     for axis, length_px in enumerate(photo_size):
-        tolerance_px = _ROUNDING * length_px
+        tolerance_px = _EDGE_TOLERANCE * length_px
         if any(not -tolerance_px <= point[axis] <= length_px + tolerance_px for point in points):
             return "what was drawn leaves the photo."
     return None
@@ -245,14 +249,14 @@ def _encode_empty_mask(n_pixels: int) -> str:
     return counts.decode()
 
 
-def read_answers(project: Project, stage: str, *, everything: bool = False) -> pl.DataFrame:
+def read_answers(project: Project, stage: str, *, include_all: bool = False) -> pl.DataFrame:
     """Read the answers that count, one row for each answer to a question or drawn shape."""
     annotations = read_table(project, "annotations")
     task_rows = read_table(project, "tasks").filter(stage=stage)
     answer_rows = annotations.join(
         task_rows.select("task_id", "unit_id", "image_id", "round", "golden"), on="task_id"
     ).filter(~pl.col("image_id").is_in(list(find_revoked_photos(project))))
-    if not everything:
+    if not include_all:
         answer_rows = answer_rows.filter(~pl.col("golden"), pl.col("status") == "stands")
         last_round = pl.col("round").max().over("unit_id", "annotator_id")
         answer_rows = answer_rows.filter(
@@ -275,14 +279,14 @@ def read_answers(project: Project, stage: str, *, everything: bool = False) -> p
             for label in answers
         ]
         rows += [
-            shared_columns | _shape(shape)
-            for shape_kind, _ in _MARKS
+            shared_columns | _shape_to_row(shape)
+            for shape_kind, _ in _SHAPE_FIELDS
             for shape in answer.get(shape_kind, ())
         ]
-    return pl.DataFrame(rows, schema=_ANSWERS)
+    return pl.DataFrame(rows, schema=_ANSWER_SCHEMA)
 
 
-def _shape(shape: Mapping[str, Any]) -> dict[str, Any]:
+def _shape_to_row(shape: Mapping[str, Any]) -> dict[str, Any]:
     """Convert a drawn shape to a row of the table of answers."""
     row: dict[str, Any] = {"question": "box" if "w" in shape else "mask", "label": shape["label"]}
     if "points" in shape:
@@ -293,7 +297,7 @@ def _shape(shape: Mapping[str, Any]) -> dict[str, Any]:
     return row | {column: shape.get(column) for column in "xywh"}
 
 
-_ANSWERS = {
+_ANSWER_SCHEMA = {
     "instance_id": pl.String,
     "image_id": pl.String,
     "annotator": pl.String,

@@ -22,7 +22,7 @@ def _read_bits(packed_bytes: npt.NDArray[np.uint8], offset_bits: int, n_bits: in
 
 
 @njit()
-def unpack(packed_bytes: npt.NDArray[np.uint8], values: npt.NDArray[np.uint8]) -> bool:
+def unpack_rle(packed_bytes: npt.NDArray[np.uint8], values: npt.NDArray[np.uint8]) -> bool:
     """Fill ``values`` with the values of the stream; False where it ends before, or overruns it."""
     value_bits = _read_bits(packed_bytes, 32, 5) + 1
     if value_bits < 1 or value_bits > 8:

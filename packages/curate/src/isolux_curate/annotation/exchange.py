@@ -16,29 +16,29 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from isolux.io.consent.chain import digest_of
+from isolux.io.consent.chain import hash_fields
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.words import numbered
-from isolux_curate.annotation.answers import from_label_studio
-from isolux_curate.annotation.following import follow, note_crowded_photos
-from isolux_curate.annotation.server import Server
-from isolux_curate.annotation.stages import Stage, labelling
+from isolux.vocabulary.words import pluralise
+from isolux_curate.annotation.answers import parse_label_studio_result
+from isolux_curate.annotation.following import apply_stage_answers, note_crowded_photos
+from isolux_curate.annotation.server import LabelStudioServer
+from isolux_curate.annotation.stages import AnnotationStage, format_label_config
 from isolux_curate.annotation.tasks import (
     Box,
-    Given,
-    Willing,
-    left_ids,
-    open_tasks,
-    plan,
-    record,
-    shown,
-    sizes,
-    stage_of,
+    ConsentingAnnotators,
+    SubmittedAnswer,
+    find_stage,
+    plan_tasks,
+    read_excluded_ids,
+    read_photo_sizes,
+    record_answers,
+    render_task_image,
+    select_open_tasks,
 )
-from isolux_curate.project.database import reading, update_rows, writing
-from isolux_curate.project.decisions import refuse_held
-from isolux_curate.project.folder import MARK, Project, add_row
+from isolux_curate.project.database import read_transaction, update_rows, write_transaction
+from isolux_curate.project.decisions import refuse_undecided_matches
+from isolux_curate.project.folder import PROJECT_FILE, Project, add_journal_row
 from isolux_curate.project.reading import find_revoked_photos
 from isolux_curate.project.tables import annotations_table, images, settings, tasks
 
@@ -46,31 +46,35 @@ _READ_TOGETHER = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Pulled:
+class ImportResult:
     """Counts of an import of answers.
 
     Parameters
     ----------
-    seen, new, refused : int
+    n_answers, n_new, n_refused : int
         Answers on the server, or in the file; those that were not here; of these, those that do
         not count.
-    sent_back : int
+    n_sent_back : int
         Photos that go back to an earlier stage.
     notes : tuple of str
     """
 
-    seen: int
-    new: int
-    refused: int
-    sent_back: int
+    n_answers: int
+    n_new: int
+    n_refused: int
+    n_sent_back: int
     notes: tuple[str, ...] = ()
 
 
-def pull(project: Project, stage: str, server: Server, *, training: bool = False) -> Pulled:
+def import_answers(
+    project: Project, stage: str, server: LabelStudioServer, *, training: bool = False
+) -> ImportResult:
     """Import a stage's answers from the server."""
-    stage_spec = stage_of(stage)
+    stage_spec = find_stage(stage)
     setting_name = _setting_name(server, stage, training=training)
-    setting_rows = project.rows(sa.select(settings.c.value).where(settings.c.name == setting_name))
+    setting_rows = project.read_rows(
+        sa.select(settings.c.value).where(settings.c.name == setting_name)
+    )
     if not setting_rows:
         raise SpecError(
             f"nothing of the stage {stage} was pushed to this server",
@@ -79,58 +83,58 @@ def pull(project: Project, stage: str, server: Server, *, training: bool = False
         )
     project_number = int(setting_rows[0].value)
     foreign_task_ids: list[int] = []
-    consenting_annotators = Willing(project)
+    consenting_annotators = ConsentingAnnotators(project)
     n_answers = n_new = n_refused = n_excluded = 0
-    answers = _answers(project, server, project_number, foreign_task_ids)
+    answers = _read_server_answers(project, server, project_number, foreign_task_ids)
     while batch := list(islice(answers, _READ_TOGETHER)):
-        usable_answers = without_withdrawn(consenting_annotators, batch)
+        usable_answers = exclude_withdrawn_answers(consenting_annotators, batch)
         n_answers, n_excluded = (
             n_answers + len(batch),
             n_excluded + len(batch) - len(usable_answers),
         )
-        n_batch_new, n_batch_refused = record(project, stage_spec, usable_answers)
+        n_batch_new, n_batch_refused = record_answers(project, stage_spec, usable_answers)
         n_new, n_refused = n_new + n_batch_new, n_refused + n_batch_refused
-    n_sent_back = 0 if training else follow(project, stage_spec)
+    n_sent_back = 0 if training else apply_stage_answers(project, stage_spec)
     notes = _build_notes(
         len(foreign_task_ids),
         n_excluded,
         _count_missing_answers(project, server, project_number, n_answers),
     )
     notes = (*note_revoked_tasks(project, server), *note_crowded_photos(project), *notes)
-    return Pulled(n_answers, n_new, n_refused, n_sent_back, notes)
+    return ImportResult(n_answers, n_new, n_refused, n_sent_back, notes)
 
 
-def _setting_name(server: Server, stage: str, *, training: bool) -> str:
+def _setting_name(server: LabelStudioServer, stage: str, *, training: bool) -> str:
     """Name the setting that stores the number of a stage's project on the server."""
     return f"{server.url} {stage}" + (" training" if training else "")
 
 
-def note_revoked_tasks(project: Project, server: Server) -> tuple[str, ...]:
+def note_revoked_tasks(project: Project, server: LabelStudioServer) -> tuple[str, ...]:
     """Count tasks on the server that still show people who revoked their consent, as a note."""
     revoked = find_revoked_photos(project)
     query = sa.select(tasks.c.image_id).where(tasks.c.server == server.url)
-    n = sum(image in revoked for (image,) in project.rows(query))
+    n = sum(image in revoked for (image,) in project.read_rows(query))
     message = (
-        f"The server still shows people who took their consent back, in {numbered(n, 'task')}:"
+        f"The server still shows people who took their consent back, in {pluralise(n, 'task')}:"
         f" `isolux withdraw {project.folder} --who ID --server {server.url}` deletes them."
     )
     return (Caution(message),) if n else ()
 
 
-def _answers(
-    project: Project, server: Server, project_number: int, foreign_task_ids: list[int]
-) -> Iterator[Given]:
+def _read_server_answers(
+    project: Project, server: LabelStudioServer, project_number: int, foreign_task_ids: list[int]
+) -> Iterator[SubmittedAnswer]:
     """Read the answers of the server's tasks page by page; collect tasks of other projects."""
-    server_tasks = server.tasks(project_number, answers=True)
+    server_tasks = server.list_tasks(project_number, answers=True)
     while page := list(islice(server_tasks, _READ_TOGETHER)):
-        with reading(project.engine) as connection:
+        with read_transaction(project.engine) as connection:
             query = sa.select(tasks.c.server_task, tasks.c.task_id).where(
                 tasks.c.server == server.url, tasks.c.server_project == project_number
             )
             task_id_by_number = {
                 int(server_task): str(task) for server_task, task in connection.execute(query)
             }
-            photo_sizes = sizes(
+            photo_sizes = read_photo_sizes(
                 connection,
                 [task_id_by_number[t["id"]] for t in page if t["id"] in task_id_by_number],
             )
@@ -140,18 +144,20 @@ def _answers(
                 continue
             task_id = task_id_by_number[int(task["id"])]
             for row in task.get("annotations") or ():
-                yield _given(row, task_id, server.url, photo_sizes[task_id])
+                yield _parse_annotation(row, task_id, server.url, photo_sizes[task_id])
 
 
-def _given(row: Mapping[str, Any], task_id: str, url: str, photo_size: tuple[int, int]) -> Given:
+def _parse_annotation(
+    row: Mapping[str, Any], task_id: str, url: str, photo_size: tuple[int, int]
+) -> SubmittedAnswer:
     completed_by = row.get("completed_by")
     user_id = completed_by.get("id") if isinstance(completed_by, Mapping) else completed_by
-    return Given(
+    return SubmittedAnswer(
         task_id=task_id,
         annotator_id=f"user-{user_id}",
         source=url,
         source_id=str(row["id"]),
-        answer=from_label_studio(row.get("result") or (), *photo_size),
+        answer=parse_label_studio_result(row.get("result") or (), *photo_size),
         made_at=row.get("created_at"),
         updated_at=row.get("updated_at"),
         seconds=row.get("lead_time"),
@@ -159,20 +165,22 @@ def _given(row: Mapping[str, Any], task_id: str, url: str, photo_size: tuple[int
     )
 
 
-def without_withdrawn(consenting_annotators: Willing, answers: Sequence[Given]) -> list[Given]:
+def exclude_withdrawn_answers(
+    consenting_annotators: ConsentingAnnotators, answers: Sequence[SubmittedAnswer]
+) -> list[SubmittedAnswer]:
     """Exclude answers of annotators who withdrew."""
     annotator_ids = pl.Series([answer.annotator_id for answer in answers], dtype=pl.String)
     return [
         answer
         for answer, is_allowed in zip(
-            answers, consenting_annotators.are(annotator_ids), strict=True
+            answers, consenting_annotators.flag_allowed(annotator_ids), strict=True
         )
         if is_allowed
     ]
 
 
 def _count_missing_answers(
-    project: Project, server: Server, project_number: int, n_answers: int
+    project: Project, server: LabelStudioServer, project_number: int, n_answers: int
 ) -> int:
     """Count stored answers that are no longer on the server."""
     table = annotations_table.c
@@ -181,7 +189,7 @@ def _count_missing_answers(
         .join(tasks, tasks.c.task_id == table.task_id)
         .where(table.source == server.url, tasks.c.server_project == project_number)
     )
-    return max(int(project.rows(query)[0][0]) - n_answers, 0)
+    return max(int(project.read_rows(query)[0][0]) - n_answers, 0)
 
 
 def _build_notes(n_unknown: int, n_withdrawn: int, n_missing: int) -> tuple[str, ...]:
@@ -211,78 +219,84 @@ def _build_notes(n_unknown: int, n_withdrawn: int, n_missing: int) -> tuple[str,
     return tuple(note for n, note in counted_notes if n)
 
 
-TASK = "isolux_task"
+TASK_ID_FIELD = "isolux_task"
 """The field of a server's task that holds the project's task id."""
-_SENT_TOGETHER = 20
+_UPLOAD_BATCH_SIZE = 20
 _MAX_GOLDEN_ANNOTATORS = 1000  # annotators of a golden task
 
 
 @dataclass(frozen=True, slots=True)
-class Pushed:
+class UploadResult:
     """Counts of an upload: new tasks, tasks sent now, tasks already there; the server's project."""
 
-    planned: int
-    sent: int
-    found: int
+    n_planned: int
+    n_sent: int
+    n_already_sent: int
     server_project: int
     notes: tuple[str, ...] = ()
 
 
-def push(project: Project, stage: str, server: Server, *, training: bool = False) -> Pushed:
+def upload_tasks(
+    project: Project, stage: str, server: LabelStudioServer, *, training: bool = False
+) -> UploadResult:
     """Send the tasks of a stage that the server does not have."""
-    refuse_held(project)
-    stage_spec = stage_of(stage)
-    if stage_spec.draws == "boxes" and not project.classes:
+    refuse_undecided_matches(project)
+    stage_spec = find_stage(stage)
+    if stage_spec.shape_type == "boxes" and not project.classes:
         raise SpecError(
             "nothing says which classes of people boxes are drawn of",
             expected="classes: [nurse, guitarist]",
-            where=str(project.folder / MARK),
+            where=str(project.folder / PROJECT_FILE),
         )
-    n_planned = 0 if training else plan(project, stage)
-    project_number = server_project(project, stage_spec, server, training=training)
+    n_planned = 0 if training else plan_tasks(project, stage)
+    project_number = find_or_create_server_project(project, stage_spec, server, training=training)
     n_sent = n_already_sent = 0
     while True:
-        refuse_held(project)
-        excluded_ids = left_ids(project)
-        with writing(project.engine) as connection:
+        refuse_undecided_matches(project)
+        excluded_ids = read_excluded_ids(project)
+        with write_transaction(project.engine) as connection:
             n_already_sent += _reconcile_tasks(connection, server, project_number)
             batch = _read_next_batch(connection, stage, excluded_ids, training=training)
             if not batch:
                 if n_sent or n_already_sent:
                     details = {"sent": n_sent, "found": n_already_sent, "training": training}
-                    add_row(connection, project, step="push", rule=stage, said=details, seals=())
+                    add_journal_row(
+                        connection, project, step="push", rule=stage, details=details, seals=()
+                    )
                 break
             _upload_batch(connection, project, stage_spec, server, project_number, batch)
             n_sent += len(batch)
-    return Pushed(
+    return UploadResult(
         n_planned, n_sent, n_already_sent, project_number, note_revoked_tasks(project, server)
     )
 
 
-def server_project(
-    project: Project, stage: Stage, server: Server, *, training: bool = False
+def find_or_create_server_project(
+    project: Project, stage: AnnotationStage, server: LabelStudioServer, *, training: bool = False
 ) -> int:
     """Find the number of a stage's project on the server, or create the project once."""
     setting_name = _setting_name(server, stage.name, training=training)
-    with writing(project.engine) as connection:
+    with write_transaction(project.engine) as connection:
         query = sa.select(settings.c.value).where(settings.c.name == setting_name)
         stored_number = connection.execute(query).scalar()
         if stored_number is not None:
             return int(stored_number)
-        title_digest = digest_of({"key": project.key.hex(), "stage": setting_name})[:8]
+        title_digest = hash_fields({"key": project.key.hex(), "stage": setting_name})[:8]
         title = f"{project.name}: {stage.title}{' (training)' if training else ''}"[:40]
         title += f" {title_digest}"
         project_number = next(
-            (int(p["id"]) for p in server.projects() if p["title"] == title), None
+            (int(p["id"]) for p in server.list_projects() if p["title"] == title), None
         )
         if project_number is None:
-            project_number = server.new_project(
+            project_number = server.create_project(
                 {
                     "title": title,
-                    "label_config": labelling(stage, project.classes),
+                    "label_config": format_label_config(stage, project.classes),
                     "expert_instruction": stage.instruction,
                     "show_instruction": True,
-                    "maximum_annotations": _MAX_GOLDEN_ANNOTATORS if training else stage.wanted,
+                    "maximum_annotations": _MAX_GOLDEN_ANNOTATORS
+                    if training
+                    else stage.n_annotators,
                     "sampling": "Uniform sampling",
                 }
             )
@@ -294,7 +308,7 @@ def _read_next_batch(
     connection: Connection, stage: str, excluded_ids: Collection[str], *, training: bool
 ) -> Sequence[Mapping[Any, Any]]:
     """Read the next tasks to send, without photos and people excluded since they were planned."""
-    query = open_tasks(stage, training=training)
+    query = select_open_tasks(stage, training=training)
     query = query.where(tasks.c.server_task.is_(None), images.c.file.is_not(None))
     rows = connection.execute(query).mappings()
     sendable_rows = (
@@ -302,24 +316,24 @@ def _read_next_batch(
         for row in rows
         if row["image_id"] not in excluded_ids and row["unit_id"] not in excluded_ids
     )
-    batch = list(islice(sendable_rows, _SENT_TOGETHER))
+    batch = list(islice(sendable_rows, _UPLOAD_BATCH_SIZE))
     rows.close()
     return batch
 
 
-def _reconcile_tasks(connection: Connection, server: Server, project_number: int) -> int:
+def _reconcile_tasks(connection: Connection, server: LabelStudioServer, project_number: int) -> int:
     """Record tasks that the server has and the database does not know; their number."""
     count_query = sa.select(sa.func.count()).select_from(tasks)
     count_query = count_query.where(
         tasks.c.server == server.url, tasks.c.server_project == project_number
     )
-    if server.count(project_number) == connection.execute(count_query).scalar():
+    if server.count_tasks(project_number) == connection.execute(count_query).scalar():
         return 0
     query = sa.select(tasks.c.task_id).where(tasks.c.server_task.is_(None))
     unsent_ids = set(connection.execute(query).scalars())
     number_by_task: dict[str, int] = {}
-    for task in server.tasks(project_number, answers=False):
-        task_id = str((task.get("data") or {}).get(TASK))
+    for task in server.list_tasks(project_number, answers=False):
+        task_id = str((task.get("data") or {}).get(TASK_ID_FIELD))
         if task_id in unsent_ids:
             number_by_task.setdefault(task_id, int(task["id"]))
     _record_sent_tasks(connection, server, project_number, number_by_task)
@@ -327,7 +341,10 @@ def _reconcile_tasks(connection: Connection, server: Server, project_number: int
 
 
 def _record_sent_tasks(
-    connection: Connection, server: Server, project_number: int, number_by_task: Mapping[str, int]
+    connection: Connection,
+    server: LabelStudioServer,
+    project_number: int,
+    number_by_task: Mapping[str, int],
 ) -> None:
     server_fields = {"server": server.url, "server_project": project_number}
     rows = {
@@ -340,36 +357,36 @@ def _record_sent_tasks(
 def _upload_batch(
     connection: Connection,
     project: Project,
-    stage: Stage,
-    server: Server,
+    stage: AnnotationStage,
+    server: LabelStudioServer,
     project_number: int,
     batch: Sequence[Mapping[Any, Any]],
 ) -> None:
     names = {row["task_id"]: f"{row['task_id']}.jpg" for row in batch}
-    uploads = server.uploads(project_number)
+    uploads = server.list_uploads(project_number)
     image_files = {
-        names[row["task_id"]]: shown(project, row["file"], _box(row))
+        names[row["task_id"]]: render_task_image(project, row["file"], _row_box(row))
         for row in batch
         if names[row["task_id"]] not in uploads
     }
     if image_files:
         server.upload(project_number, image_files)
-        uploads = server.uploads(project_number)
+        uploads = server.list_uploads(project_number)
     instruction = stage.instruction
     if stage.unit_kind == "image" and project.classes:
         instruction += " Categories: " + ", ".join(project.classes) + "."
     bodies = [
-        {"data": {TASK: task, "image": uploads[name], "about": instruction}}
+        {"data": {TASK_ID_FIELD: task, "image": uploads[name], "about": instruction}}
         for task, name in names.items()
     ]
-    ids = server.new_tasks(project_number, bodies)
+    ids = server.create_tasks(project_number, bodies)
     if len(ids) == len(bodies):
         _record_sent_tasks(connection, server, project_number, dict(zip(names, ids, strict=True)))
     else:
         _reconcile_tasks(connection, server, project_number)
 
 
-def _box(row: Mapping[Any, Any]) -> Box | None:
+def _row_box(row: Mapping[Any, Any]) -> Box | None:
     if row["unit_kind"] != "instance" or row["x"] is None:
         return None
     return float(row["x"]), float(row["y"]), float(row["w"]), float(row["h"])

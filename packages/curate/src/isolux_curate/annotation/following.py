@@ -18,22 +18,22 @@ from sqlalchemy.engine import Connection
 
 from isolux.geometry.boxes import pairs_iou_xywh
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.words import numbered
+from isolux.vocabulary.words import pluralise
 from isolux_curate.annotation.answers import read_answers
-from isolux_curate.annotation.stages import Stage
+from isolux_curate.annotation.stages import AnnotationStage
 from isolux_curate.annotation.tasks import REFUSED, STANDS
-from isolux_curate.project.database import insert_rows, update_rows, writing
-from isolux_curate.project.decisions import decide
+from isolux_curate.project.database import insert_rows, update_rows, write_transaction
+from isolux_curate.project.decisions import record_decision
 from isolux_curate.project.folder import Project
 from isolux_curate.project.reading import (
     ANNOTATION,
     BYSTANDER,
-    COUNTED,
     DRAWN_AGAIN,
+    MORE_COUNTED,
     find_revoked_photos,
-    left_out,
     read_bystanders,
     read_consent,
+    read_exclusions,
     read_instances,
     read_table,
 )
@@ -43,12 +43,12 @@ _MAX_LISTED = 10
 _MIN_IOU = 0.5  # from which two boxes show one person
 
 
-def hold_crowded_photos(project: Project) -> None:
+def exclude_crowded_photos(project: Project) -> None:
     """Exclude photos with more people counted than named, until someone decides about them."""
     ledger = read_consent(project)
     if ledger is None or not ledger.has_grants("subject"):
         return
-    people = read_instances(project, everything=True).filter(origin="submitted")
+    people = read_instances(project, include_excluded=True).filter(origin="submitted")
     named_counts = people.group_by("image_id").agg(
         named=pl.col("subject_id").drop_nulls().n_unique()
     )
@@ -59,8 +59,12 @@ def hold_crowded_photos(project: Project) -> None:
     counts = pl.concat([answered, _count_people_in_refused_boxes(project)]).join(
         expected, on="image_id"
     )
-    decided_ids = read_table(project, "decisions").filter(step=ANNOTATION, rule=COUNTED)["unit_id"]
-    waiting_photos = left_out(project).filter(step=ANNOTATION, rule=BYSTANDER, unit_kind="image")
+    decided_ids = read_table(project, "decisions").filter(step=ANNOTATION, rule=MORE_COUNTED)[
+        "unit_id"
+    ]
+    waiting_photos = read_exclusions(project).filter(
+        step=ANNOTATION, rule=BYSTANDER, unit_kind="image"
+    )
     crowded = (
         counts.filter(
             pl.col("n") > pl.col("named") + pl.col("bystanders"),
@@ -74,7 +78,9 @@ def hold_crowded_photos(project: Project) -> None:
     reason = pl.format("{} people were counted in this photo and {} named.", "n", "named")
     if crowded.height:
         refused = crowded.select(unit_id="image_id", reason=reason)
-        decide(project, ANNOTATION, COUNTED, refused, looked_at=refused["unit_id"])
+        record_decision(
+            project, ANNOTATION, MORE_COUNTED, refused, examined_units=refused["unit_id"]
+        )
 
 
 def _count_people_in_refused_boxes(project: Project) -> pl.DataFrame:
@@ -90,9 +96,11 @@ def _count_people_in_refused_boxes(project: Project) -> pl.DataFrame:
     for image, answer in rows.select("image_id", "answer").iter_rows():
         drawings.setdefault(image, []).append(json.loads(answer).get("boxes", ()))
     redrawn_ids = (
-        left_out(project).filter(rule=DRAWN_AGAIN)["unit_id"] if drawings else pl.Series([""])
+        read_exclusions(project).filter(rule=DRAWN_AGAIN)["unit_id"]
+        if drawings
+        else pl.Series([""])
     )
-    people = read_instances(project, everything=True).drop_nulls("x")
+    people = read_instances(project, include_excluded=True).drop_nulls("x")
     people = people.filter(~pl.col("instance_id").is_in(redrawn_ids.implode()))
     counts = {
         image: len(merge_drawings([people.filter(image_id=image).to_dicts(), *boxes]))
@@ -126,12 +134,14 @@ def merge_drawings(drawings: Iterable[Sequence[Mapping[str, Any]]]) -> list[Mapp
 
 def note_crowded_photos(project: Project) -> tuple[str, ...]:
     """List photos that wait for a decision about bystanders, and how to decide, as notes."""
-    exclusions = left_out(project)
+    exclusions = read_exclusions(project)
     photos = exclusions.filter(step=ANNOTATION, unit_kind="image")
-    drawn_ids, counted_ids = (photos.filter(rule=r)["image_id"] for r in (BYSTANDER, COUNTED))
+    drawn_ids, counted_ids = (photos.filter(rule=r)["image_id"] for r in (BYSTANDER, MORE_COUNTED))
     redrawn_ids = exclusions.filter(rule=DRAWN_AGAIN)["unit_id"]
     people = (
-        read_instances(project, everything=True) if len(drawn_ids) else pl.DataFrame(_EMPTY_BOXES)
+        read_instances(project, include_excluded=True)
+        if len(drawn_ids)
+        else pl.DataFrame(_EMPTY_BOXES)
     )
     boxes = people.drop_nulls("x").filter(
         pl.col("image_id").is_in(drawn_ids.implode()),
@@ -143,7 +153,9 @@ def note_crowded_photos(project: Project) -> tuple[str, ...]:
         f"{command} {BYSTANDER} --unit instance` takes a sheet of the bystanders' boxes"
         " (instance_id, verdict out, reason); they are filled in where the photo is published."
     )
-    photo_advice = f"{command} '{COUNTED}'` takes a sheet (image_id, verdict in or out, reason)."
+    photo_advice = (
+        f"{command} '{MORE_COUNTED}'` takes a sheet (image_id, verdict in or out, reason)."
+    )
     return (
         *_build_waiting_note(
             "drawn", len(drawn_ids), boxes.select(box).to_series().to_list(), box_advice
@@ -159,25 +171,25 @@ def _build_waiting_note(verb: str, n: int, units: Sequence[str], advice: str) ->
     if not n:
         return []
     unit_list = ", ".join(units[:_MAX_LISTED]) + (" …" if len(units) > _MAX_LISTED else "")
-    waiting_text = f"{numbered(n, 'photo waits', 'photos wait')} for a decision"
+    waiting_text = f"{pluralise(n, 'photo waits', 'photos wait')} for a decision"
     return [Caution(f"{waiting_text}, with more people {verb} than named: {unit_list}. {advice}")]
 
 
-def follow(project: Project, stage: Stage) -> int:
+def apply_stage_answers(project: Project, stage: AnnotationStage) -> int:
     """Update photos, people and tasks from a stage's answers; the number of photos sent back."""
-    with writing(project.engine) as connection:
+    with write_transaction(project.engine) as connection:
         _close_tasks(connection, stage)
-        image_by_person = _create_people(connection, stage) if stage.draws == "boxes" else None
+        image_by_person = _create_people(connection, stage) if stage.shape_type == "boxes" else None
     if image_by_person is not None:
         _exclude_redrawn_people(project, image_by_person)
-    if stage.most_people is not None:
+    if stage.max_people is not None:
         _exclude_by_count(project, stage)
-    if image_by_person is not None or stage.most_people is not None:
-        hold_crowded_photos(project)
-    return _send_back_photos(project, stage) if stage.requeue else 0
+    if image_by_person is not None or stage.max_people is not None:
+        exclude_crowded_photos(project)
+    return _send_back_photos(project, stage) if stage.requeue_answers else 0
 
 
-def _close_tasks(connection: Connection, stage: Stage) -> None:
+def _close_tasks(connection: Connection, stage: AnnotationStage) -> None:
     """Set the status of answered tasks: done, or redo where too few answers count."""
     table = annotations_table.c
     n_standing = sa.func.count(sa.case((table.status == STANDS, table.annotator_id)).distinct())
@@ -186,7 +198,7 @@ def _close_tasks(connection: Connection, stage: Stage) -> None:
         sa.select(table.task_id, n_standing.label("stands"))
         .where(table.status.in_([STANDS, REFUSED]))
         .group_by(table.task_id)
-        .having(n_annotators >= stage.wanted)
+        .having(n_annotators >= stage.n_annotators)
     )
     stage_filters = (
         tasks.c.stage == stage.name,
@@ -198,14 +210,14 @@ def _close_tasks(connection: Connection, stage: Stage) -> None:
     }
     open_ids = connection.execute(sa.select(tasks.c.task_id).where(*stage_filters)).scalars().all()
     status = {
-        task: {"status": "done" if n_standing_by_task[task] >= stage.wanted else "redo"}
+        task: {"status": "done" if n_standing_by_task[task] >= stage.n_annotators else "redo"}
         for task in open_ids
         if task in n_standing_by_task
     }
     update_rows(connection, tasks.c.task_id, status)
 
 
-def _create_people(connection: Connection, stage: Stage) -> dict[str, str]:
+def _create_people(connection: Connection, stage: AnnotationStage) -> dict[str, str]:
     """Create people from the boxes of each photo's last round; the photo of each person."""
     query = (
         sa.select(
@@ -248,7 +260,7 @@ def _create_people(connection: Connection, stage: Stage) -> dict[str, str]:
 
 def _exclude_redrawn_people(project: Project, image_by_person: Mapping[str, str]) -> None:
     """Exclude people of earlier drawings of the same photos."""
-    with writing(project.engine) as connection:
+    with write_transaction(project.engine) as connection:
         query = sa.select(instances.c.instance_id).where(instances.c.origin == "boxes")
         existing_ids = connection.execute(query).scalars().all()
     redrawn_ids = [
@@ -258,12 +270,17 @@ def _exclude_redrawn_people(project: Project, image_by_person: Mapping[str, str]
         reason=pl.lit("The people in this photo were drawn again.")
     )
     if existing_ids:
-        decide(
-            project, ANNOTATION, DRAWN_AGAIN, refused, looked_at=existing_ids, unit_kind="instance"
+        record_decision(
+            project,
+            ANNOTATION,
+            DRAWN_AGAIN,
+            refused,
+            examined_units=existing_ids,
+            unit_kind="instance",
         )
 
 
-def _exclude_by_count(project: Project, stage: Stage) -> None:
+def _exclude_by_count(project: Project, stage: AnnotationStage) -> None:
     """Exclude photos with no person, or too many, who match the categories."""
     answers = read_answers(project, stage.name).filter(question="people")
     last_answers = answers.unique("instance_id", keep="last", maintain_order=True)
@@ -272,23 +289,25 @@ def _exclude_by_count(project: Project, stage: Stage) -> None:
     for rule, answer, reason in (
         ("no one matches", "0", "No one in the photo matches the categories."),
         (
-            f"more than {stage.most_people}",
-            f"more than {stage.most_people}",
-            f"More than {stage.most_people} people in the photo match the categories.",
+            f"more than {stage.max_people}",
+            f"more than {stage.max_people}",
+            f"More than {stage.max_people} people in the photo match the categories.",
         ),
     ):
         matches = last_answers.filter(label=answer).select(
             unit_id="instance_id", reason=pl.lit(reason)
         )
-        decide(project, ANNOTATION, rule, matches, looked_at=last_answers["instance_id"])
+        record_decision(
+            project, ANNOTATION, rule, matches, examined_units=last_answers["instance_id"]
+        )
 
 
-def _send_back_photos(project: Project, stage: Stage) -> int:
+def _send_back_photos(project: Project, stage: AnnotationStage) -> int:
     """Exclude boxes that a rater disagreed with, and reopen the tasks that drew them."""
     answers = read_answers(project, stage.name)
     is_disagreement = pl.any_horizontal(
         (pl.col("question") == question) & (pl.col("label") == answer)
-        for question, answer in stage.requeue.items()
+        for question, answer in stage.requeue_answers.items()
     )
     disagreements = answers.filter(is_disagreement).unique(
         "instance_id", keep="first", maintain_order=True
@@ -298,14 +317,21 @@ def _send_back_photos(project: Project, stage: Stage) -> int:
     examined_ids = answers["instance_id"].unique(maintain_order=True)
     if examined_ids.is_empty():
         return 0
-    decide(
-        project, ANNOTATION, "box or class", refused, looked_at=examined_ids, unit_kind="instance"
+    record_decision(
+        project,
+        ANNOTATION,
+        "box or class",
+        refused,
+        examined_units=examined_ids,
+        unit_kind="instance",
     )
-    with writing(project.engine) as connection:
+    with write_transaction(project.engine) as connection:
         return _reopen_tasks(connection, stage, disagreements)
 
 
-def _reopen_tasks(connection: Connection, stage: Stage, disagreements: pl.DataFrame) -> int:
+def _reopen_tasks(
+    connection: Connection, stage: AnnotationStage, disagreements: pl.DataFrame
+) -> int:
     """Set a photo's last drawing to redo if it made the refused box; the number of tasks."""
     n_reopened = 0
     for image, instance_id in disagreements.select("image_id", "instance_id").iter_rows():

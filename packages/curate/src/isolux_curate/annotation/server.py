@@ -20,7 +20,7 @@ from typing import Any
 
 from isolux.vocabulary.errors import FileError, SpecError
 
-TOKEN = "LABEL_STUDIO_TOKEN"  # noqa: S105 (the variable's name)
+TOKEN_VARIABLE = "LABEL_STUDIO_TOKEN"  # noqa: S105 (the variable's name)
 _TRIES, _FIRST_WAIT_S = 4, 0.5
 _PAGE = 100
 _RETRY_STATUS_CODES = (429, 500, 502, 503, 504)
@@ -29,11 +29,11 @@ _MISSING_FILE_STATUS_CODES = (
     410,
     500,
 )  # Label Studio 1.23 fails (500) over a picture that it has forgotten
-_LONGEST = 200
+_MAX_MESSAGE_LENGTH = 200
 
 
 @dataclass(slots=True)
-class Server:
+class LabelStudioServer:
     """An annotation server, and the token of the user who sends requests.
 
     Parameters
@@ -52,13 +52,13 @@ class Server:
     _bearer: str = field(default="", repr=False)
 
     @classmethod
-    def from_environment(cls, url: str, *, timeout_s: float = 60.0) -> Server:
+    def from_environment(cls, url: str, *, timeout_s: float = 60.0) -> LabelStudioServer:
         """Read the token from ``LABEL_STUDIO_TOKEN``."""
-        token = os.environ.get(TOKEN, "").strip()
+        token = os.environ.get(TOKEN_VARIABLE, "").strip()
         if not token:
             raise SpecError(
                 "there is no token for the annotation server",
-                expected=f"a token in the variable {TOKEN}",
+                expected=f"a token in the variable {TOKEN_VARIABLE}",
                 hint="copy it in Label Studio: Account & Settings",
             )
         url_parts = urllib.parse.urlsplit(url)
@@ -68,24 +68,24 @@ class Server:
             )
         return cls(url.rstrip("/"), token, timeout_s)
 
-    def projects(self) -> Iterator[dict[str, Any]]:
+    def list_projects(self) -> Iterator[dict[str, Any]]:
         """List the server's projects."""
         yield from self._read_pages("/api/projects", {"include": "id,title"}, "results")
 
-    def new_project(self, settings: Mapping[str, Any]) -> int:
+    def create_project(self, settings: Mapping[str, Any]) -> int:
         """Create a project, and return its number."""
-        return int(self._call("POST", "/api/projects", settings)["id"])
+        return int(self._send_request("POST", "/api/projects", settings)["id"])
 
-    def tasks(self, project: int, *, answers: bool) -> Iterator[dict[str, Any]]:
+    def list_tasks(self, project: int, *, answers: bool) -> Iterator[dict[str, Any]]:
         """List a project's tasks, with their annotations where these are asked for."""
         parameters = {"project": str(project)} | ({"fields": "all"} if answers else {})
         yield from self._read_pages("/api/tasks", parameters, "tasks")
 
-    def count(self, project: int) -> int:
+    def count_tasks(self, project: int) -> int:
         """Count a project's tasks."""
-        return int(self._call("GET", f"/api/projects/{project}").get("task_number") or 0)
+        return int(self._send_request("GET", f"/api/projects/{project}").get("task_number") or 0)
 
-    def uploads(self, project: int) -> dict[str, str]:
+    def list_uploads(self, project: int) -> dict[str, str]:
         """List uploaded images: their names, and their paths on the server."""
         paths = [str(row["file"]) for row in self._read_upload_rows(project)]
         return {_uploaded_name(path): f"/data/{path}" for path in paths}
@@ -93,22 +93,24 @@ class Server:
     def upload(self, project: int, pictures: Mapping[str, bytes]) -> None:
         """Upload images without creating tasks."""
         path = f"/api/projects/{project}/import?commit_to_project=false"
-        self._call("POST", path, files=pictures)
+        self._send_request("POST", path, files=pictures)
 
-    def new_tasks(self, project: int, tasks: Sequence[Mapping[str, Any]]) -> list[int]:
+    def create_tasks(self, project: int, tasks: Sequence[Mapping[str, Any]]) -> list[int]:
         """Create tasks, and return their numbers in the same order."""
         path = f"/api/projects/{project}/import?return_task_ids=true"
-        response = self._call("POST", path, list(tasks))
+        response = self._send_request("POST", path, list(tasks))
         return [int(task_id) for task_id in response.get("task_ids", [])]
 
     def delete_task(self, task: int) -> bool:
         """Delete a task with its annotations; False where it is gone already."""
-        return self._call("DELETE", f"/api/tasks/{task}", default_if_missing=None) is not None
+        return (
+            self._send_request("DELETE", f"/api/tasks/{task}", default_if_missing=None) is not None
+        )
 
     def delete_annotation(self, annotation: int) -> bool:
         """Delete one answer; False where it is gone already."""
         return (
-            self._call("DELETE", f"/api/annotations/{annotation}", default_if_missing=None)
+            self._send_request("DELETE", f"/api/annotations/{annotation}", default_if_missing=None)
             is not None
         )
 
@@ -121,7 +123,9 @@ class Server:
             row for row in self._read_upload_rows(project) if _uploaded_name(row["file"]) in names
         ]
         for row in rows:
-            self._call("DELETE", f"/api/import/file-upload/{row['id']}", default_if_missing=None)
+            self._send_request(
+                "DELETE", f"/api/import/file-upload/{row['id']}", default_if_missing=None
+            )
         remaining = [
             row for row in self._read_upload_rows(project) if _uploaded_name(row["file"]) in names
         ]
@@ -148,13 +152,13 @@ class Server:
         except urllib.error.HTTPError as error:
             with error:
                 if error.code in (401, 403):
-                    raise self._refused(error, "GET", path) from error
+                    raise self._refusal_error(error, "GET", path) from error
                 return error.code not in _MISSING_FILE_STATUS_CODES
         except (OSError, HTTPException) as error:
             raise self._no_response_error(error) from error
 
     def _read_upload_rows(self, project: int) -> list[dict[str, Any]]:
-        response = self._call(
+        response = self._send_request(
             "GET", f"/api/projects/{project}/file-uploads?all=true", default_if_missing=[]
         )
         return list(response if isinstance(response, list) else response.get("results", []))
@@ -165,14 +169,14 @@ class Server:
         page_number = 1
         while True:
             query = urllib.parse.urlencode({**parameters, "page": page_number, "page_size": _PAGE})
-            response = self._call("GET", f"{path}?{query}", default_if_missing={})
+            response = self._send_request("GET", f"{path}?{query}", default_if_missing={})
             rows = response if isinstance(response, list) else response.get(key, [])
             yield from rows
             if len(rows) < _PAGE:
                 return
             page_number += 1
 
-    def _call(
+    def _send_request(
         self,
         method: str,
         path: str,
@@ -199,7 +203,7 @@ class Server:
                         method == "GET" or error.code in (429, 503)
                     )
                     if not (is_retryable and n_retries_left):
-                        raise self._refused(error, method, path) from error
+                        raise self._refusal_error(error, method, path) from error
             except (OSError, HTTPException, ValueError) as error:
                 is_unsent = isinstance(getattr(error, "reason", error), ConnectionRefusedError)
                 if not (n_retries_left and (method == "GET" or is_unsent)):
@@ -237,18 +241,18 @@ class Server:
             with urllib.request.urlopen(request, timeout=self.timeout_s) as response:  # noqa: S310
                 self._bearer = str(json.loads(response.read())["access"])
         except urllib.error.HTTPError as error:
-            raise self._refused(error, "POST", "/api/token/refresh") from error
+            raise self._refusal_error(error, "POST", "/api/token/refresh") from error
         except (OSError, HTTPException, ValueError, KeyError) as error:
             raise self._no_response_error(error) from error
         return self._bearer if self._bearer != previous_bearer else ""
 
-    def _refused(self, error: urllib.error.HTTPError, method: str, path: str) -> FileError:
+    def _refusal_error(self, error: urllib.error.HTTPError, method: str, path: str) -> FileError:
         with error:
-            response_text = error.read(_LONGEST).decode("utf-8", "replace").strip()
+            response_text = error.read(_MAX_MESSAGE_LENGTH).decode("utf-8", "replace").strip()
         if error.code in (401, 403):
             return FileError(
                 "the annotation server does not know this token, or it has expired",
-                expected=f"a token in {TOKEN} of a user who may change projects",
+                expected=f"a token in {TOKEN_VARIABLE} of a user who may change projects",
                 found=f"{error.code} {response_text}".strip(),
                 where=self.url,
                 hint="copy a new one in Label Studio, then give the same command again",
@@ -266,7 +270,7 @@ class Server:
         return FileError(
             "the annotation server does not answer",
             expected=f"within {self.timeout_s:g} seconds",
-            found=str(reason)[:_LONGEST],
+            found=str(reason)[:_MAX_MESSAGE_LENGTH],
             where=self.url,
             hint="check that it is running; then repeat the command to resume",
         )

@@ -21,26 +21,32 @@ import sqlalchemy as sa
 
 from isolux.geometry.masks import masks_from_coco
 from isolux.io.atomic import write_bytes, write_text
-from isolux.io.csv_text import csv_text
-from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError, place
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.words import numbered
-from isolux_curate.annotation.answers import Answer, read_answers
-from isolux_curate.annotation.exchange import Pulled, without_withdrawn
-from isolux_curate.annotation.following import follow, note_crowded_photos
-from isolux_curate.annotation.stages import Stage
-from isolux_curate.annotation.tasks import (
-    Given,
-    Willing,
-    left_ids,
-    open_tasks,
-    plan,
-    record,
-    shown,
-    stage_of,
-    upright,
+from isolux.io.csv_text import to_safe_csv
+from isolux.vocabulary.errors import (
+    FileError,
+    SpecError,
+    TableError,
+    UnknownNameError,
+    format_location,
 )
-from isolux_curate.project.decisions import refuse_held
+from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.words import pluralise
+from isolux_curate.annotation.answers import Answer, read_answers
+from isolux_curate.annotation.exchange import ImportResult, exclude_withdrawn_answers
+from isolux_curate.annotation.following import apply_stage_answers, note_crowded_photos
+from isolux_curate.annotation.stages import AnnotationStage
+from isolux_curate.annotation.tasks import (
+    ConsentingAnnotators,
+    SubmittedAnswer,
+    find_stage,
+    orient_size,
+    plan_tasks,
+    read_excluded_ids,
+    record_answers,
+    render_task_image,
+    select_open_tasks,
+)
+from isolux_curate.project.decisions import refuse_undecided_matches
 from isolux_curate.project.folder import Project
 from isolux_curate.project.reading import read_images, read_instances
 from isolux_curate.project.tables import tasks
@@ -49,9 +55,11 @@ from isolux_curate.user_tables import read_text, refuse_missing
 _MIN_CORNERS = 3  # corners of an outline
 
 
-def write_drawn(project: Project, stage: Stage, answers: pl.DataFrame, file: Path) -> int:
+def write_drawings(
+    project: Project, stage: AnnotationStage, answers: pl.DataFrame, file: Path
+) -> int:
     """Write a stage's boxes, outlines and masks as a COCO file; the number of shapes."""
-    if stage.draws is None:
+    if stage.shape_type is None:
         raise SpecError(
             "nothing is drawn in this stage",
             expected="boxes or masks, for a file of COCO's form",
@@ -83,7 +91,7 @@ def write_drawn(project: Project, stage: Stage, answers: pl.DataFrame, file: Pat
 
 def _upright_photo_sizes(photos: pl.DataFrame) -> dict[str, tuple[int, int]]:
     return {
-        row["image_id"]: upright(row["width"] or 0, row["height"] or 0, row.get("orientation"))
+        row["image_id"]: orient_size(row["width"] or 0, row["height"] or 0, row.get("orientation"))
         for row in photos.iter_rows(named=True)
     }
 
@@ -127,11 +135,11 @@ def _format_outline(points: str) -> list[list[float]]:
 
 
 _TABLE_SOURCE = "table"
-_SIDES = ("x", "y", "w", "h")
+_BOX_COLUMNS = ("x", "y", "w", "h")
 
 
 @dataclass(frozen=True, slots=True)
-class Wrote:
+class SheetCounts:
     """The number of rows written, and of excluded answers of annotators who withdrew.
 
     Examples
@@ -139,35 +147,35 @@ class Wrote:
     See ``write_answers``.
     """
 
-    rows: int
-    withdrawn: int
+    n_rows: int
+    n_withdrawn: int
 
 
 def write_tasks(project: Project, stage: str, folder: str | Path, *, training: bool = False) -> int:
     """Write a stage's open tasks, with their images, for annotation without a server."""
-    refuse_held(project)
-    stage_spec = stage_of(stage)
+    refuse_undecided_matches(project)
+    stage_spec = find_stage(stage)
     if not training:
-        plan(project, stage)
-    excluded_ids = left_ids(project)
+        plan_tasks(project, stage)
+    excluded_ids = read_excluded_ids(project)
     root = Path(folder).expanduser()
     (root / "pictures").mkdir(parents=True, exist_ok=True)
-    query = open_tasks(stage, training=training)
+    query = select_open_tasks(stage, training=training)
     rows = [
         r
-        for r in project.rows(query)
+        for r in project.read_rows(query)
         if r.image_id not in excluded_ids and r.unit_id not in excluded_ids
     ]
     for row in rows:
         box = None if row.x is None else (float(row.x), float(row.y), float(row.w), float(row.h))
         if row.file is not None:
-            jpeg_bytes = shown(project, row.file, box)
+            jpeg_bytes = render_task_image(project, row.file, box)
             write_bytes(root / "pictures" / f"{row.task_id}.jpg", jpeg_bytes)
     columns = ["task_id", f"{stage_spec.unit_kind}_id", "round", "wanted"]
     table = [(r.task_id, r.unit_id, r.round, r.wanted) for r in rows]
     frame = pl.DataFrame(table, schema=columns, orient="row")
-    write_text(root / "tasks.csv", csv_text(frame))
-    if stage_spec.draws == "boxes":
+    write_text(root / "tasks.csv", to_safe_csv(frame))
+    if stage_spec.shape_type == "boxes":
         write_text(root / "coco.json", _format_current_boxes(project, stage))
     return len(rows)
 
@@ -183,7 +191,7 @@ def _format_current_boxes(project: Project, stage: str) -> str:
             "id": k,
             "image_id": image_numbers[row["image_id"]],
             "category_id": category_numbers[row["primary"]],
-            "bbox": [row[column] for column in _SIDES],
+            "bbox": [row[column] for column in _BOX_COLUMNS],
             "area": row["w"] * row["h"],
             "iscrowd": 0,
             "instance_id": row["instance_id"],
@@ -193,84 +201,90 @@ def _format_current_boxes(project: Project, stage: str) -> str:
     return _format_coco(image_numbers, photo_sizes, category_numbers, rows)
 
 
-def read_given(
+def import_sheet(
     project: Project, stage: str, file: str | Path, *, annotator: str | None = None
-) -> Pulled:
+) -> ImportResult:
     """Import answers from a table or COCO file; the same file twice changes nothing."""
-    stage_spec = stage_of(stage)
+    stage_spec = find_stage(stage)
     path = Path(file).expanduser()
     frame = _read_coco_boxes(path, stage_spec) if path.suffix == ".json" else read_text(path)
     if annotator is not None and "annotator" not in frame.columns:
         frame = frame.with_columns(annotator=pl.lit(annotator))
     refuse_missing(frame, ["annotator"], str(path))
     task_by_unit = _read_task_by_unit(project, stage_spec)
-    submitted_answers: list[Given] = []
+    submitted_answers: list[SubmittedAnswer] = []
     for (annotator_id,), annotator_rows in frame.group_by("annotator", maintain_order=True):
-        for unit, answer in answers_by_unit(annotator_rows, stage_spec, str(path)).items():
+        for unit, answer in group_answers_by_unit(annotator_rows, stage_spec, str(path)).items():
             task = task_by_unit.get(unit)
             if task is None:
                 raise UnknownNameError("task", unit, task_by_unit, where=f"{path}, stage {stage}")
             submitted_answers.append(
-                Given(task, str(annotator_id), _TABLE_SOURCE, f"{task}:{annotator_id}", answer)
+                SubmittedAnswer(
+                    task, str(annotator_id), _TABLE_SOURCE, f"{task}:{annotator_id}", answer
+                )
             )
-    usable_answers = without_withdrawn(Willing(project), submitted_answers)
-    n_new, n_refused = record(project, stage_spec, usable_answers)
+    usable_answers = exclude_withdrawn_answers(ConsentingAnnotators(project), submitted_answers)
+    n_new, n_refused = record_answers(project, stage_spec, usable_answers)
     n_excluded = len(submitted_answers) - len(usable_answers)
     withdrawal_notes = [
-        Caution(f"{numbered(n_excluded, 'answer')} left out: the annotators withdrew.")
+        Caution(f"{pluralise(n_excluded, 'answer')} left out: the annotators withdrew.")
     ]
-    n_sent_back = follow(project, stage_spec)
+    n_sent_back = apply_stage_answers(project, stage_spec)
     notes = (*note_crowded_photos(project), *(withdrawal_notes if n_excluded else ()))
-    return Pulled(len(submitted_answers), n_new, n_refused, n_sent_back, notes)
+    return ImportResult(len(submitted_answers), n_new, n_refused, n_sent_back, notes)
 
 
-def _read_task_by_unit(project: Project, stage: Stage) -> dict[str, str]:
+def _read_task_by_unit(project: Project, stage: AnnotationStage) -> dict[str, str]:
     """Read each unit's last task by the unit's id and by the task's; golden tasks by their own."""
     query = sa.select(tasks.c.unit_id, tasks.c.task_id, tasks.c.golden)
     query = query.where(tasks.c.stage == stage.name).order_by(tasks.c.round)
-    rows = project.rows(query)
+    rows = project.read_rows(query)
     by_unit = {str(unit): str(task) for unit, task, is_golden in rows if not is_golden}
     return by_unit | {str(task): str(task) for _, task, _ in rows}
 
 
-def answers_by_unit(frame: pl.DataFrame, stage: Stage, source: str) -> dict[str, Answer]:
+def group_answers_by_unit(
+    frame: pl.DataFrame, stage: AnnotationStage, source: str
+) -> dict[str, Answer]:
     """Group the rows of one annotator, or of a golden set, into one answer a unit.
 
     Examples
     --------
     >>> from isolux_curate.annotation.stages import STAGES
     >>> frame = pl.DataFrame({"image_id": ["a"], "question": ["people"], "answer": ["2"]})
-    >>> answers_by_unit(frame, STAGES["count"], "answers.csv")
+    >>> group_answers_by_unit(frame, STAGES["count"], "answers.csv")
     {'a': {'choices': {'people': ['2']}}}
     """
     key = next((n for n in ("task_id", f"{stage.unit_kind}_id") if n in frame.columns), None)
     if key is None:
         raise UnknownNameError("column", f"{stage.unit_kind}_id", frame.columns, where=source)
-    columns_by_shape = {"boxes": ("label", *_SIDES), "polygons": ("label", "points")}
-    required_columns = columns_by_shape[stage.draws] if stage.draws else ("question", "answer")
+    columns_by_shape = {"boxes": ("label", *_BOX_COLUMNS), "polygons": ("label", "points")}
+    required_columns = (
+        columns_by_shape[stage.shape_type] if stage.shape_type else ("question", "answer")
+    )
     refuse_missing(frame, required_columns, source)
     answers: dict[str, Answer] = {}
     for number, row in enumerate(frame.iter_rows(named=True), 1):
         if row[key] is None:
-            raise TableError("a row names no unit", where=place(source, number, key))
-        answer_field = stage.draws or "choices"
-        answer = answers.setdefault(row[key], {answer_field: [] if stage.draws else {}})
-        if stage.draws and row["label"] is not None:
-            parse_shape = _parse_box if stage.draws == "boxes" else _parse_outline
-            answer[answer_field].append(parse_shape(row, place(source, number)))
-        elif not stage.draws and row["question"] is not None:
+            raise TableError("a row names no unit", where=format_location(source, number, key))
+        answer_field = stage.shape_type or "choices"
+        answer = answers.setdefault(row[key], {answer_field: [] if stage.shape_type else {}})
+        if stage.shape_type and row["label"] is not None:
+            parse_shape = _parse_box if stage.shape_type == "boxes" else _parse_outline
+            answer[answer_field].append(parse_shape(row, format_location(source, number)))
+        elif not stage.shape_type and row["question"] is not None:
             answer["choices"].setdefault(row["question"], []).append(row["answer"])
     return answers
 
 
 def _parse_box(row: Mapping[str, Any], source: str | None) -> dict[str, Any]:
     try:
-        box = {column: float(row[column]) for column in _SIDES}
+        box = {column: float(row[column]) for column in _BOX_COLUMNS}
     except (TypeError, ValueError) as error:
         raise TableError(
             "a box is not four numbers",
             expected="x, y, w, h in pixels",
-            found=", ".join(str(row[column]) for column in _SIDES),
+            found=", ".join(str(row[column]) for column in _BOX_COLUMNS),
             where=source,
         ) from error
     return {"label": row["label"], "secondary": row.get("secondary")} | box
@@ -289,9 +303,9 @@ def _parse_outline(row: Mapping[str, Any], source: str | None) -> dict[str, Any]
     return {"label": row["label"], "points": points}
 
 
-def _read_coco_boxes(path: Path, stage: Stage) -> pl.DataFrame:
+def _read_coco_boxes(path: Path, stage: AnnotationStage) -> pl.DataFrame:
     """Read a COCO file as a table of boxes; a photo without a box is an answer (no person)."""
-    if stage.draws != "boxes":
+    if stage.shape_type != "boxes":
         raise SpecError("a COCO file holds boxes", expected="--stage boxes", found=stage.name)
     try:
         coco = json.loads(path.read_text(encoding="utf-8"))
@@ -311,7 +325,7 @@ def _read_coco_boxes(path: Path, stage: Stage) -> pl.DataFrame:
     rows += [
         {"image_id": n} for n in map(_file_stem, file_names.values()) if n not in annotated_ids
     ]
-    schema = dict.fromkeys(("image_id", "label", *_SIDES), pl.String)
+    schema = dict.fromkeys(("image_id", "label", *_BOX_COLUMNS), pl.String)
     frame = pl.DataFrame(rows, schema=schema | {"annotator": pl.String})
     return frame.drop("annotator") if frame["annotator"].null_count() else frame
 
@@ -322,7 +336,7 @@ def _parse_coco_boxes(
     file_names: Mapping[Any, str],
 ) -> Iterable[dict[str, Any]]:
     for annotation in annotations:
-        box = dict(zip(_SIDES, (str(float(v)) for v in annotation["bbox"]), strict=True))
+        box = dict(zip(_BOX_COLUMNS, (str(float(v)) for v in annotation["bbox"]), strict=True))
         annotator = annotation.get("annotator")
         yield {
             "image_id": _file_stem(file_names[annotation["image_id"]]),
@@ -336,14 +350,16 @@ def _file_stem(name: str) -> str:
     return head if dot and "/" not in tail else name
 
 
-def write_answers(project: Project, stage: str, file: str | Path) -> Wrote:
+def write_answers(project: Project, stage: str, file: str | Path) -> SheetCounts:
     """Write the answers that count, without those of annotators who withdrew."""
-    refuse_held(project)
+    refuse_undecided_matches(project)
     table = read_answers(project, stage)
-    usable_answers = table.filter(Willing(project).are(table["annotator"]))
+    usable_answers = table.filter(ConsentingAnnotators(project).flag_allowed(table["annotator"]))
     target = Path(file).expanduser()
     n_withdrawn = table["annotation_id"].n_unique() - usable_answers["annotation_id"].n_unique()
     if target.suffix == ".json":
-        return Wrote(write_drawn(project, stage_of(stage), usable_answers, target), n_withdrawn)
-    write_text(target, csv_text(usable_answers))
-    return Wrote(usable_answers.height, n_withdrawn)
+        return SheetCounts(
+            write_drawings(project, find_stage(stage), usable_answers, target), n_withdrawn
+        )
+    write_text(target, to_safe_csv(usable_answers))
+    return SheetCounts(usable_answers.height, n_withdrawn)

@@ -19,7 +19,7 @@ _BOX_QUESTION = "is the box tight?"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class AnnotationStage:
     """One stage.
 
     Parameters
@@ -28,23 +28,23 @@ class Stage:
         The instruction is shown to annotators.
     unit_kind : {"image", "instance"}
         What a task is about: a photo, or a person in it.
-    wanted : int
+    n_annotators : int
         The number of annotators who answer about each unit.
     choices : mapping of str to tuple of str
         Questions and the answers to choose from, one each but for multiple-choice questions.
-    several : tuple of str
-    draws : {"boxes", "polygons"} or None
+    multiple_choice : tuple of str
+    shape_type : {"boxes", "polygons"} or None
         The shapes to draw, labelled with the project's classes or with ``labels``.
     labels : tuple of str
     consecutive : tuple of str
         Questions that take a minimum number of neighbouring answers.
-    requeue : mapping of str to str
+    requeue_answers : mapping of str to str
         A question, and the answer that sends the photo back to an earlier stage.
-    most_people : int or None
+    max_people : int or None
         Photos with more people are excluded.
     threshold : float
         Recall (of choices) or mean IoU (of boxes) on the golden set that passes the training.
-    checked : bool
+    needs_manual_check : bool
         Whether someone must look at a rater's boxes before they graduate.
     """
 
@@ -52,34 +52,34 @@ class Stage:
     title: str
     instruction: str
     unit_kind: Literal["image", "instance"]
-    wanted: int = 1
+    n_annotators: int = 1
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    several: tuple[str, ...] = ()
-    draws: Literal["boxes", "polygons"] | None = None
+    multiple_choice: tuple[str, ...] = ()
+    shape_type: Literal["boxes", "polygons"] | None = None
     labels: tuple[str, ...] = ()
     consecutive: tuple[str, ...] = ()
-    least_consecutive: int = 2
-    requeue: Mapping[str, str] = field(default_factory=dict)
+    min_consecutive: int = 2
+    requeue_answers: Mapping[str, str] = field(default_factory=dict)
     requeue_to: str | None = None
-    most_people: int | None = None
+    max_people: int | None = None
     threshold: float = 0.85
-    checked: bool = False
+    needs_manual_check: bool = False
 
 
 _TONES = tuple(str(tone) for tone in range(1, 11))
 
-STAGES: dict[str, Stage] = {
+STAGES: dict[str, AnnotationStage] = {
     stage.name: stage
     for stage in (
-        Stage(
+        AnnotationStage(
             name="count",
             title="1. How many people match",
             instruction="Say how many people in the photo match the categories that are listed.",
             unit_kind="image",
             choices={"people": ("0", "1", "2", "3", "4", "5", "more than 5")},
-            most_people=5,
+            max_people=5,
         ),
-        Stage(
+        AnnotationStage(
             name="boxes",
             title="2. Boxes and classes",
             instruction=(
@@ -88,10 +88,10 @@ STAGES: dict[str, Stage] = {
                 " secondary."
             ),
             unit_kind="image",
-            draws="boxes",
-            checked=True,
+            shape_type="boxes",
+            needs_manual_check=True,
         ),
-        Stage(
+        AnnotationStage(
             name="skin_tone",
             title="3. Perceived skin tone",
             instruction=(
@@ -100,18 +100,18 @@ STAGES: dict[str, Stage] = {
                 f" appears to be and '{UNKNOWN}'."
             ),
             unit_kind="instance",
-            wanted=3,
+            n_annotators=3,
             choices={
                 "perceived skin tone": (*_TONES, UNKNOWN),
                 _BOX_QUESTION: ("yes", "no"),
                 _CLASS_QUESTION: ("yes", "no"),
             },
-            several=("perceived skin tone",),
+            multiple_choice=("perceived skin tone",),
             consecutive=("perceived skin tone",),
-            requeue={_BOX_QUESTION: "no", _CLASS_QUESTION: "no"},
+            requeue_answers={_BOX_QUESTION: "no", _CLASS_QUESTION: "no"},
             requeue_to="boxes",
         ),
-        Stage(
+        AnnotationStage(
             name="attributes",
             title="4. Other attributes as they appear",
             instruction=(
@@ -142,9 +142,15 @@ STAGES: dict[str, Stage] = {
                 "lighting": ("overexposed", "underexposed", "well lit", "dimly lit"),
                 "visibility": ("minimal", "torso", "face"),
             },
-            several=("hair colour", "hair type", "additional items", "lighting", "visibility"),
+            multiple_choice=(
+                "hair colour",
+                "hair type",
+                "additional items",
+                "lighting",
+                "visibility",
+            ),
         ),
-        Stage(
+        AnnotationStage(
             name="masks",
             title="5. Masks",
             instruction=(
@@ -152,7 +158,7 @@ STAGES: dict[str, Stage] = {
                 "in the box, and of nobody else."
             ),
             unit_kind="instance",
-            draws="polygons",
+            shape_type="polygons",
             labels=("person", "clothing", "hair"),
         ),
     )
@@ -163,7 +169,7 @@ STAGES: dict[str, Stage] = {
 PRIMARY, SECONDARY, BRUSH = "primary", "secondary", "brush"
 
 
-def labelling(stage: Stage, classes: Sequence[str]) -> str:
+def format_label_config(stage: AnnotationStage, classes: Sequence[str]) -> str:
     """Format a stage as Label Studio's labelling configuration (XML).
 
     Examples
@@ -176,21 +182,21 @@ def labelling(stage: Stage, classes: Sequence[str]) -> str:
     view = ET.Element("View")
     ET.SubElement(view, "Header", value="$about")
     ET.SubElement(view, "Image", name="image", value="$image", zoom="true", zoomControl="true")
-    if stage.draws == "boxes":
-        _labels(view, "RectangleLabels", classes)
+    if stage.shape_type == "boxes":
+        _add_labels(view, "RectangleLabels", classes)
         _add_choices(
             view, SECONDARY, classes, is_multiple=False, is_required=False, is_per_region=True
         )
-    elif stage.draws == "polygons":
-        _labels(view, "PolygonLabels", stage.labels)
-        _labels(view, "BrushLabels", stage.labels, name=BRUSH)
+    elif stage.shape_type == "polygons":
+        _add_labels(view, "PolygonLabels", stage.labels)
+        _add_labels(view, "BrushLabels", stage.labels, name=BRUSH)
     for question, answers in stage.choices.items():
         ET.SubElement(view, "Header", value=question)
-        _add_choices(view, question, answers, is_multiple=question in stage.several)
+        _add_choices(view, question, answers, is_multiple=question in stage.multiple_choice)
     return ET.tostring(view, encoding="unicode")
 
 
-def _labels(view: ET.Element, tag: str, labels: Sequence[str], *, name: str = PRIMARY) -> None:
+def _add_labels(view: ET.Element, tag: str, labels: Sequence[str], *, name: str = PRIMARY) -> None:
     element = ET.SubElement(view, tag, name=name, toName="image")
     for label in labels:
         ET.SubElement(element, "Label", value=label)

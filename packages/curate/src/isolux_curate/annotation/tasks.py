@@ -18,17 +18,17 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from isolux.io.consent.chain import new_salt, seal_of
+from isolux.io.consent.chain import compute_commitment, new_salt
 from isolux.io.images import read_image
 from isolux.vocabulary.errors import UnknownNameError
-from isolux_curate.annotation.answers import Answer, fault
-from isolux_curate.annotation.stages import STAGES, Stage
-from isolux_curate.project.database import insert_rows, writing
-from isolux_curate.project.folder import Project, add_row
+from isolux_curate.annotation.answers import Answer, find_fault
+from isolux_curate.annotation.stages import STAGES, AnnotationStage
+from isolux_curate.project.database import insert_rows, write_transaction
+from isolux_curate.project.folder import Project, add_journal_row
 from isolux_curate.project.reading import (
     find_revoked_photos,
-    left_out,
     read_consent,
+    read_exclusions,
     read_images,
     read_instances,
 )
@@ -43,12 +43,12 @@ from isolux_curate.project.tables import (
 
 Box = tuple[float, float, float, float]
 """x, y, w, h in pixels of the photo turned upright."""
-_LONGEST = 1600  # pixels: a tight box at 85 % overlap needs no more
+_MAX_SIDE_PX = 1600  # pixels: a tight box at 85 % overlap needs no more
 _JPEG_QUALITY = 88
-_TURNED = (5, 6, 7, 8)  # Exif's orientations that change width and height
+_TRANSPOSED_ORIENTATIONS = (5, 6, 7, 8)  # Exif's orientations that change width and height
 
 
-def upright(width: int, height: int, orientation: int | None) -> tuple[int, int]:
+def orient_size(width: int, height: int, orientation: int | None) -> tuple[int, int]:
     """Compute a photo's upright width and height from its Exif orientation.
 
     Examples
@@ -56,15 +56,15 @@ def upright(width: int, height: int, orientation: int | None) -> tuple[int, int]
     >>> upright(400, 300, 6), upright(400, 300, None)
     ((300, 400), (400, 300))
     """
-    return (height, width) if orientation in _TURNED else (width, height)
+    return (height, width) if orientation in _TRANSPOSED_ORIENTATIONS else (width, height)
 
 
-def shown(project: Project, file: str, box: Box | None = None) -> bytes:
+def render_task_image(project: Project, file: str, box: Box | None = None) -> bytes:
     """Render the image of a task as JPEG."""
     from PIL import Image, ImageDraw
 
     picture = Image.fromarray(read_image(project.folder / file))
-    factor = min(1.0, _LONGEST / max(picture.size))
+    factor = min(1.0, _MAX_SIDE_PX / max(picture.size))
     if factor < 1:
         size = (round(picture.width * factor), round(picture.height * factor))
         picture = picture.resize(size, Image.Resampling.LANCZOS)
@@ -78,12 +78,12 @@ def shown(project: Project, file: str, box: Box | None = None) -> bytes:
     return buffer.getvalue()
 
 
-def stage_of(name: str) -> Stage:
+def find_stage(name: str) -> AnnotationStage:
     """Find a stage by its name.
 
     Examples
     --------
-    >>> stage_of("skin_tone").wanted
+    >>> find_stage("skin_tone").wanted
     3
     """
     if name not in STAGES:
@@ -91,11 +91,11 @@ def stage_of(name: str) -> Stage:
     return STAGES[name]
 
 
-def plan(project: Project, stage: str) -> int:
+def plan_tasks(project: Project, stage: str) -> int:
     """Plan tasks for each current unit that has none or whose last one is to be redone."""
-    stage_spec = stage_of(stage)
-    units = _units(project, stage_spec)
-    with writing(project.engine) as connection:
+    stage_spec = find_stage(stage)
+    units = _read_units(project, stage_spec)
+    with write_transaction(project.engine) as connection:
         query = sa.select(tasks.c.unit_id, tasks.c.round, tasks.c.status).where(
             tasks.c.stage == stage, tasks.c.golden.is_(False)
         )
@@ -106,15 +106,15 @@ def plan(project: Project, stage: str) -> int:
         for unit, image in units.iter_rows():
             round_number, status = last_task_by_unit.get(unit, (0, "redo"))
             if status == "redo":
-                rows.append(task_row(project, stage_spec, round_number + 1, unit, image))
+                rows.append(build_task_row(project, stage_spec, round_number + 1, unit, image))
         insert_rows(connection, tasks, rows)
         if rows:
-            details = {"tasks": len(rows), "wanted": stage_spec.wanted}
-            add_row(connection, project, step="plan", rule=stage, said=details, seals=())
+            details = {"tasks": len(rows), "wanted": stage_spec.n_annotators}
+            add_journal_row(connection, project, step="plan", rule=stage, details=details, seals=())
     return len(rows)
 
 
-def _units(project: Project, stage: Stage) -> pl.DataFrame:
+def _read_units(project: Project, stage: AnnotationStage) -> pl.DataFrame:
     if stage.unit_kind == "image":
         return read_images(project).select("image_id", image="image_id")
     people = read_instances(project)
@@ -122,7 +122,7 @@ def _units(project: Project, stage: Stage) -> pl.DataFrame:
     return boxed_people.select("instance_id", "image_id")
 
 
-def open_tasks(stage: str, *, training: bool) -> sa.Select[Any]:
+def select_open_tasks(stage: str, *, training: bool) -> sa.Select[Any]:
     """Build the query of a stage's open tasks, with their photos and boxes."""
     return (
         sa.select(tasks, images.c.file, *(instances.c[column] for column in "xywh"))
@@ -133,16 +133,16 @@ def open_tasks(stage: str, *, training: bool) -> sa.Select[Any]:
     )
 
 
-def left_ids(project: Project) -> frozenset[str]:
+def read_excluded_ids(project: Project) -> frozenset[str]:
     """Read the ids of photos and people that are excluded now."""
-    exclusions = left_out(project)
+    exclusions = read_exclusions(project)
     instance_ids = exclusions.filter(unit_kind="instance")["unit_id"]
     return frozenset([*exclusions["image_id"].drop_nulls(), *instance_ids])
 
 
-def task_row(
+def build_task_row(
     project: Project,
-    stage: Stage,
+    stage: AnnotationStage,
     round_number: int,
     unit: str,
     image: str,
@@ -159,30 +159,30 @@ def task_row(
         "unit_kind": stage.unit_kind,
         "unit_id": unit,
         "image_id": image,
-        "wanted": stage.wanted,
+        "wanted": stage.n_annotators,
         "golden": golden,
         "status": "open",
         "data": {},
     }
 
 
-BELOW, CHECK, GRADUATED = "below", "spot check", "graduated"
+BELOW_THRESHOLD, NEEDS_SPOT_CHECK, GRADUATED = "below", "spot check", "graduated"
 
 
-def last_passes(connection: Connection, stage: str) -> dict[str, tuple[int, float, str]]:
+def read_last_attempts(connection: Connection, stage: str) -> dict[str, tuple[int, float, str]]:
     """Read each annotator's last attempt at a stage: its number, score and status."""
     query = sa.select(passes.c.annotator_id, passes.c.attempt, passes.c.score, passes.c.status)
     query = query.where(passes.c.stage == stage).order_by(passes.c.attempt)
     return {str(w): (int(a), float(s), str(t)) for w, a, s, t in connection.execute(query)}
 
 
-def graduates(connection: Connection, stage: str) -> frozenset[str] | None:
+def read_graduates(connection: Connection, stage: str) -> frozenset[str] | None:
     """Read who may annotate a stage; None: anyone, as it has no golden tasks."""
     query = sa.select(sa.func.count()).select_from(tasks)
     query = query.where(tasks.c.stage == stage, tasks.c.golden.is_(True))
     if not connection.execute(query).scalar():
         return None
-    last_attempts = last_passes(connection, stage)
+    last_attempts = read_last_attempts(connection, stage)
     return frozenset(
         annotator_id
         for annotator_id, (_, _, status) in last_attempts.items()
@@ -190,7 +190,7 @@ def graduates(connection: Connection, stage: str) -> frozenset[str] | None:
     )
 
 
-class Willing:
+class ConsentingAnnotators:
     """The annotators of a project who have not revoked the use of their answers.
 
     Annotators who are not in the consent ledger count as consenting: a lab may employ them.
@@ -203,7 +203,7 @@ class Willing:
     def __init__(self, project: Project) -> None:
         self._ledger = read_consent(project)
 
-    def are(self, annotators: pl.Series) -> pl.Series:
+    def flag_allowed(self, annotators: pl.Series) -> pl.Series:
         """Flag annotators whose answers may be used."""
         if self._ledger is None:
             return pl.Series([True] * len(annotators), dtype=pl.Boolean)
@@ -216,7 +216,7 @@ _BARRED = "You have not graduated from the training of this stage yet."
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class SubmittedAnswer:
     """An answer as submitted; its fields are columns of the table ``annotations``."""
 
     task_id: str
@@ -230,14 +230,16 @@ class Given:
     skipped: bool = False
 
 
-def record(project: Project, stage: Stage, answers: Sequence[Given]) -> tuple[int, int]:
+def record_answers(
+    project: Project, stage: AnnotationStage, answers: Sequence[SubmittedAnswer]
+) -> tuple[int, int]:
     """Store new answers and newer versions; the numbers of new and of refused ones."""
     answers = _drop_revoked(project, answers)
-    with writing(project.engine) as connection:
-        photo_sizes = sizes(connection, [answer.task_id for answer in answers])
+    with write_transaction(project.engine) as connection:
+        photo_sizes = read_photo_sizes(connection, [answer.task_id for answer in answers])
         versions = _read_versions(connection, {answer.source for answer in answers})
-        graduate_ids = graduates(connection, stage.name)
-        golden_ids = _golden(connection, stage.name)
+        graduate_ids = read_graduates(connection, stage.name)
+        golden_ids = _read_golden_ids(connection, stage.name)
         new_rows: list[dict[str, Any]] = []
         superseded_ids: list[str] = []
         for answer in answers:
@@ -253,7 +255,7 @@ def record(project: Project, stage: Stage, answers: Sequence[Given]) -> tuple[in
                 and answer.task_id not in golden_ids
                 and answer.annotator_id not in graduate_ids
             )
-            row = _row(
+            row = _build_annotation_row(
                 project,
                 stage,
                 answer,
@@ -277,7 +279,9 @@ def record(project: Project, stage: Stage, answers: Sequence[Given]) -> tuple[in
             "refused": refused,
         }
         seals = [row["seal"] for row in new_rows]
-        n = add_row(connection, project, step="pull", rule=stage.name, said=details, seals=seals)
+        n = add_journal_row(
+            connection, project, step="pull", rule=stage.name, details=details, seals=seals
+        )
         connection.execute(sa.insert(annotations_table), [row | {"n": n} for row in new_rows])
         if superseded_ids:
             is_superseded = annotations_table.c.annotation_id.in_(superseded_ids)
@@ -287,16 +291,16 @@ def record(project: Project, stage: Stage, answers: Sequence[Given]) -> tuple[in
     return len(new_rows), refused
 
 
-def _drop_revoked(project: Project, answers: Sequence[Given]) -> list[Given]:
+def _drop_revoked(project: Project, answers: Sequence[SubmittedAnswer]) -> list[SubmittedAnswer]:
     """Exclude answers about photos of people who revoked their consent."""
     revoked = find_revoked_photos(project)
     query = sa.select(tasks.c.task_id, tasks.c.image_id)
     query = query.where(tasks.c.task_id.in_({answer.task_id for answer in answers}))
-    image_by_task = {str(task): image for task, image in project.rows(query)}
+    image_by_task = {str(task): image for task, image in project.read_rows(query)}
     return [answer for answer in answers if image_by_task[answer.task_id] not in revoked]
 
 
-def sizes(connection: Connection, task_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+def read_photo_sizes(connection: Connection, task_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Read the upright size (width, height) of each task's photo."""
     query = (
         sa.select(tasks.c.task_id, images.c.width, images.c.height, images.c.facts)
@@ -304,7 +308,7 @@ def sizes(connection: Connection, task_ids: Sequence[str]) -> dict[str, tuple[in
         .where(tasks.c.task_id.in_(list(task_ids)))
     )
     return {
-        task: upright(width or 0, height or 0, facts.get("orientation"))
+        task: orient_size(width or 0, height or 0, facts.get("orientation"))
         for task, width, height, facts in connection.execute(query)
     }
 
@@ -336,10 +340,10 @@ def _read_versions(
     return versions
 
 
-def _row(
+def _build_annotation_row(
     project: Project,
-    stage: Stage,
-    submitted_answer: Given,
+    stage: AnnotationStage,
+    submitted_answer: SubmittedAnswer,
     version: int,
     photo_size: tuple[int, int],
     *,
@@ -350,12 +354,12 @@ def _row(
         answer, status = answer | {SKIPPED: True}, SKIPPED
     elif is_barred:
         answer, status = answer | {"fault": _BARRED}, REFUSED
-    elif reason := fault(stage, submitted_answer.answer, photo_size, project.classes):
+    elif reason := find_fault(stage, submitted_answer.answer, photo_size, project.classes):
         answer, status = answer | {"fault": reason}, REFUSED
     fields = asdict(submitted_answer) | {"answer": answer, "version": version}
     del fields["skipped"]
     # Our own id: two servers may use the same number.
-    fields["annotation_id"] = seal_of(
+    fields["annotation_id"] = compute_commitment(
         project.key.hex(),
         {
             "source": submitted_answer.source,
@@ -364,10 +368,10 @@ def _row(
         },
     )[:24]
     salt = new_salt()
-    return fields | {"status": status, "salt": salt, "seal": seal_of(salt, fields)}
+    return fields | {"status": status, "salt": salt, "seal": compute_commitment(salt, fields)}
 
 
-def _golden(connection: Connection, stage: str) -> set[str]:
+def _read_golden_ids(connection: Connection, stage: str) -> set[str]:
     query = sa.select(tasks.c.task_id).where(tasks.c.stage == stage, tasks.c.golden.is_(True))
     return {str(task_id) for task_id in connection.execute(query).scalars()}
 

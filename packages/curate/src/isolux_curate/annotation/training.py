@@ -20,18 +20,18 @@ from isolux.geometry.boxes import pairs_iou_xywh
 from isolux.stats.proportions import wilson
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux_curate.annotation.answers import Answer
-from isolux_curate.annotation.sheets import answers_by_unit
-from isolux_curate.annotation.stages import Stage
+from isolux_curate.annotation.sheets import group_answers_by_unit
+from isolux_curate.annotation.stages import AnnotationStage
 from isolux_curate.annotation.tasks import (
-    BELOW,
-    CHECK,
+    BELOW_THRESHOLD,
     GRADUATED,
-    last_passes,
-    stage_of,
-    task_row,
+    NEEDS_SPOT_CHECK,
+    build_task_row,
+    find_stage,
+    read_last_attempts,
 )
-from isolux_curate.project.database import insert_rows, update_rows, writing
-from isolux_curate.project.folder import Project, add_row
+from isolux_curate.project.database import insert_rows, update_rows, write_transaction
+from isolux_curate.project.folder import Project, add_journal_row
 from isolux_curate.project.reading import find_revoked_photos
 from isolux_curate.project.reading import read_table as read_own
 from isolux_curate.project.tables import (
@@ -47,13 +47,13 @@ from isolux_curate.user_tables import read_text
 _SCORED_STATUSES = ("stands", "refused")
 
 
-def golden(project: Project, stage: str, sheet: str | Path) -> int:
+def create_golden_tasks(project: Project, stage: str, sheet: str | Path) -> int:
     """Create golden tasks from units with known answers; the number of new tasks."""
-    stage_spec = stage_of(stage)
-    truth = answers_by_unit(read_text(sheet), stage_spec, str(sheet))
+    stage_spec = find_stage(stage)
+    truth = group_answers_by_unit(read_text(sheet), stage_spec, str(sheet))
     revoked = find_revoked_photos(project)
-    with writing(project.engine) as connection:
-        image_by_unit = _images(connection, stage_spec)
+    with write_transaction(project.engine) as connection:
+        image_by_unit = _read_image_by_unit(connection, stage_spec)
         for unit in truth:
             if unit not in image_by_unit:
                 raise UnknownNameError(stage_spec.unit_kind, unit, image_by_unit, where=str(sheet))
@@ -71,7 +71,7 @@ def golden(project: Project, stage: str, sheet: str | Path) -> int:
             ).scalars()
         )
         rows = [
-            task_row(project, stage_spec, 1, unit, image_by_unit[unit], golden=True)
+            build_task_row(project, stage_spec, 1, unit, image_by_unit[unit], golden=True)
             | {"data": {"truth": answer}}
             for unit, answer in truth.items()
             if unit not in golden_units
@@ -87,23 +87,23 @@ def golden(project: Project, stage: str, sheet: str | Path) -> int:
             )
         insert_rows(connection, tasks, rows)
         details = {"new": len(rows), "given": len(truth), "threshold": stage_spec.threshold}
-        add_row(connection, project, step="golden", rule=stage, said=details, seals=())
+        add_journal_row(connection, project, step="golden", rule=stage, details=details, seals=())
     return len(rows)
 
 
-def _images(connection: Connection, stage: Stage) -> dict[str, str]:
+def _read_image_by_unit(connection: Connection, stage: AnnotationStage) -> dict[str, str]:
     if stage.unit_kind == "image":
         return {str(i): str(i) for i in connection.execute(sa.select(images.c.image_id)).scalars()}
     query = sa.select(instances.c.instance_id, instances.c.image_id)
     return {str(instance_id): str(image) for instance_id, image in connection.execute(query)}
 
 
-def examine(project: Project, stage: str) -> pl.DataFrame:
+def score_annotators(project: Project, stage: str) -> pl.DataFrame:
     """Score annotators who answered all golden tasks of a stage; a new score is a new attempt."""
-    stage_spec = stage_of(stage)
-    with writing(project.engine) as connection:
+    stage_spec = find_stage(stage)
+    with write_transaction(project.engine) as connection:
         truth, answers_by_annotator = _read_golden_answers(connection, stage)
-        last_attempts = last_passes(connection, stage)
+        last_attempts = read_last_attempts(connection, stage)
         rows: list[dict[str, Any]] = []
         result_rows: list[tuple[str, int, int, float | None, str | None]] = []
         for annotator_id, answers in sorted(answers_by_annotator.items()):
@@ -112,10 +112,10 @@ def examine(project: Project, stage: str) -> pl.DataFrame:
                 continue
             score = _score_annotator(stage_spec, truth, answers)
             status = (
-                BELOW
+                BELOW_THRESHOLD
                 if score < stage_spec.threshold
-                else CHECK
-                if stage_spec.checked
+                else NEEDS_SPOT_CHECK
+                if stage_spec.needs_manual_check
                 else GRADUATED
             )
             attempt, old_score, old_status = last_attempts.get(annotator_id, (0, None, None))
@@ -134,7 +134,7 @@ def examine(project: Project, stage: str) -> pl.DataFrame:
                 status = str(old_status)
             result_rows.append((annotator_id, len(answers), len(truth), score, status))
         if rows:
-            _add(connection, project, stage, rows)
+            _add_attempts(connection, project, stage, rows)
     schema = {
         "annotator_id": pl.String,
         "units": pl.Int64,
@@ -145,13 +145,14 @@ def examine(project: Project, stage: str) -> pl.DataFrame:
     return pl.DataFrame(result_rows, schema=schema, orient="row")
 
 
-def _add(
+def _add_attempts(
     connection: Connection, project: Project, stage: str, rows: Sequence[Mapping[str, Any]]
 ) -> None:
     counts = {
-        name: sum(row["status"] == name for row in rows) for name in (BELOW, CHECK, GRADUATED)
+        name: sum(row["status"] == name for row in rows)
+        for name in (BELOW_THRESHOLD, NEEDS_SPOT_CHECK, GRADUATED)
     }
-    n = add_row(connection, project, step="training", rule=stage, said=counts, seals=())
+    n = add_journal_row(connection, project, step="training", rule=stage, details=counts, seals=())
     insert_rows(connection, passes, [{**row, "n": n} for row in rows])
 
 
@@ -173,9 +174,9 @@ def _read_golden_answers(
 
 
 def _score_annotator(
-    stage: Stage, truth: Mapping[str, Answer], annotator_answers: Mapping[str, Answer]
+    stage: AnnotationStage, truth: Mapping[str, Answer], annotator_answers: Mapping[str, Answer]
 ) -> float:
-    if stage.draws == "boxes":
+    if stage.shape_type == "boxes":
         ious = [
             iou for task, t in truth.items() for iou in _golden_box_ious(t, annotator_answers[task])
         ]
@@ -211,19 +212,19 @@ def _golden_box_ious(truth: Answer, answer: Answer) -> list[float]:
     return [best.get(i, 0.0) for i in range(len(golden_boxes))]
 
 
-def graduate(project: Project, stage: str, annotator_ids: Sequence[str]) -> int:
+def graduate_annotators(project: Project, stage: str, annotator_ids: Sequence[str]) -> int:
     """Graduate raters whose boxes were checked by hand; the number of new graduates."""
-    with writing(project.engine) as connection:
-        last_attempts = last_passes(connection, stage)
+    with write_transaction(project.engine) as connection:
+        last_attempts = read_last_attempts(connection, stage)
         ineligible_ids = [
             annotator_id
             for annotator_id in annotator_ids
-            if last_attempts.get(annotator_id, (0, 0.0, ""))[2] not in (CHECK, GRADUATED)
+            if last_attempts.get(annotator_id, (0, 0.0, ""))[2] not in (NEEDS_SPOT_CHECK, GRADUATED)
         ]
         if ineligible_ids:
             raise SpecError(
                 f"{ineligible_ids[0]!r} cannot graduate from the stage {stage}",
-                expected=f"a score of {stage_of(stage).threshold:g} or more on its golden tasks",
+                expected=f"a score of {find_stage(stage).threshold:g} or more on its golden tasks",
                 found=f"{last_attempts[ineligible_ids[0]][1]:.2f}"
                 if ineligible_ids[0] in last_attempts
                 else "not examined",
@@ -242,17 +243,17 @@ def graduate(project: Project, stage: str, annotator_ids: Sequence[str]) -> int:
                 "status": GRADUATED,
             }
             for annotator_id in dict.fromkeys(annotator_ids)
-            if last_attempts[annotator_id][2] == CHECK
+            if last_attempts[annotator_id][2] == NEEDS_SPOT_CHECK
         ]
         if rows:
-            _add(connection, project, stage, rows)
+            _add_attempts(connection, project, stage, rows)
     return len(rows)
 
 
-def know_raters(project: Project, sheet: str | Path) -> int:
+def record_annotator_facts(project: Project, sheet: str | Path) -> int:
     """Store raters' regions and other disclosed facts: columns ``annotator_id, region, …``."""
     frame = read_text(sheet, "annotator_id")
-    with writing(project.engine) as connection:
+    with write_transaction(project.engine) as connection:
         existing_ids = set(connection.execute(sa.select(annotators.c.annotator_id)).scalars())
         rows = {
             row.pop("annotator_id"): {
@@ -271,7 +272,7 @@ def know_raters(project: Project, sheet: str | Path) -> int:
     return frame.height
 
 
-def raters(project: Project) -> pl.DataFrame:
+def count_graduates(project: Project) -> pl.DataFrame:
     """Count scored and graduated raters by stage and region, with Wilson intervals."""
     last_attempts = (
         read_own(project, "passes")

@@ -30,11 +30,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, place
+from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, format_location
 
-PERSON = "n00007846"
+PERSON_SYNSET = "n00007846"
 """*person, individual, someone* in WordNet 3.0, as ImageNet numbers it."""
-LEAST_EXAMPLES, DEEPEST = 500, 5  # in ImageNet-21k, and steps below person: FACET's
+MIN_EXAMPLES, DEEPEST = 500, 5  # in ImageNet-21k, and steps below person: FACET's
 _SYNSET_LINE = re.compile(r"^(\d{8}) \d\d n ([0-9a-f]{2}) ")
 _HYPERNYM_POINTERS = ("@", "@i")  # hypernym and instance hypernym
 _SCHEMA: dict[str, Any] = {
@@ -61,7 +61,7 @@ def read_nouns(path: str | Path) -> pl.DataFrame:
                 "this is not a file of WordNet's nouns",
                 expected="data.noun, as wndb(5WN) says",
                 found=line[:60],
-                where=place(str(path), number),
+                where=format_location(str(path), number),
             )
         rows.append(_parse_synset(line.partition(" | ")[0].split(), int(synset_match[2], 16)))
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
@@ -82,13 +82,13 @@ def _parse_synset(cells: list[str], n_words: int) -> tuple[str, list[str], list[
     return f"n{cells[0]}", lemmas, parents
 
 
-def concepts(
+def select_concepts(
     nouns: pl.DataFrame,
     *,
     offensive: Collection[str] = (),
     imagenet: Collection[str] | None = None,
     examples: Mapping[str, int] | None = None,
-    root: str = PERSON,
+    root: str = PERSON_SYNSET,
 ) -> pl.DataFrame:
     """Apply FACET's rules to all synsets under a root, with the reason for each excluded one.
 
@@ -115,10 +115,8 @@ def concepts(
         n_examples = pl.col("synset").replace_strict(
             dict(examples), default=0, return_dtype=pl.Int64
         )
-        too_few_examples = pl.format(
-            "{} examples, fewer than {}", n_examples, pl.lit(LEAST_EXAMPLES)
-        )
-        rules.append((n_examples < LEAST_EXAMPLES, too_few_examples))
+        too_few_examples = pl.format("{} examples, fewer than {}", n_examples, pl.lit(MIN_EXAMPLES))
+        rules.append((n_examples < MIN_EXAMPLES, too_few_examples))
     too_deep = pl.format("{} steps below, more than {}", "depth", pl.lit(DEEPEST))
     rules.append((pl.col("depth") > DEEPEST, too_deep))
     reasons = pl.coalesce(pl.when(is_broken).then(rule_reason) for is_broken, rule_reason in rules)
@@ -160,7 +158,7 @@ def _find_ancestors(nouns: pl.DataFrame, synsets: list[str]) -> set[str]:
     return ancestors
 
 
-FIRST = 50
+FIRST_ROUND_PHOTOS = 50
 """Photos of each class in the first round."""
 _INFLECTIONS = (
     ("s", ""),
@@ -195,7 +193,7 @@ _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _MIN_RATE = 0.02  # a lower rate would give one class the whole budget
 
 
-def forms(word: str) -> set[str]:
+def list_base_forms(word: str) -> set[str]:
     """List the words that a word may be an inflection of, including itself.
 
     Examples
@@ -215,14 +213,14 @@ def forms(word: str) -> set[str]:
     return base_forms
 
 
-def term_table(
+def build_term_table(
     lemmas: Mapping[str, Sequence[str]], related: Mapping[str, Sequence[str]] | None = None
 ) -> pl.DataFrame:
     """Join a class's lemmas and related nouns: ``class, term``, in small letters, each once.
 
     Examples
     --------
-    >>> table = term_table({"flutist": ["flutist", "flute player"]}, {"flutist": ["flute"]})
+    >>> table = build_term_table({"flutist": ["flutist", "flute player"]}, {"flutist": ["flute"]})
     >>> table["term"].to_list()
     ['flutist', 'flute player', 'flute']
     """
@@ -235,14 +233,14 @@ def term_table(
     return table.unique(maintain_order=True)
 
 
-def matches(photos: pl.DataFrame, terms: pl.DataFrame) -> pl.DataFrame:
+def count_term_matches(photos: pl.DataFrame, terms: pl.DataFrame) -> pl.DataFrame:
     """Count the terms of each class in a photo's caption and tags.
 
     Examples
     --------
     >>> photos = pl.DataFrame({"image_id": ["a", "b"], "caption": ["A flutist plays.", "A dog"],
     ...                        "tags": ["flute,stage", ""]})
-    >>> matches(photos, term_table({"flutist": ["flutist"]}, {"flutist": ["flute"]})).rows()
+    >>> matches(photos, build_term_table({"flutist": ["flutist"]}, {"flutist": ["flute"]})).rows()
     [('a', 'flutist', 2)]
     """
     text_columns = [name for name in ("caption", "tags") if name in photos.columns]
@@ -278,17 +276,17 @@ def _find_terms(
     for start in range(len(words)):
         for length in range(1, min(longest, len(words) - start) + 1):
             first_words = words[start : start + length - 1]
-            for form in forms(words[start + length - 1]):
+            for form in list_base_forms(words[start + length - 1]):
                 yield from terms_by_text.get(" ".join([*first_words, form]), ())
 
 
-def pick(
+def pick_candidates(
     matched: pl.DataFrame,
     *,
-    per_class: int = FIRST,
+    per_class: int = FIRST_ROUND_PHOTOS,
     rates: Mapping[str, float] | None = None,
-    have: Mapping[str, int] | None = None,
-    taken: Iterable[str] = (),
+    n_by_class: Mapping[str, int] | None = None,
+    excluded_ids: Iterable[str] = (),
 ) -> pl.DataFrame:
     """Choose the photos of a round: for each class those with the most terms, ties at random.
 
@@ -299,14 +297,14 @@ def pick(
     >>> pick(matched, per_class=2)["image_id"].to_list()
     ['b', 'd']
     """
-    candidates = matched.filter(~pl.col("image_id").is_in(list(taken)))
+    candidates = matched.filter(~pl.col("image_id").is_in(list(excluded_ids)))
     random_order = pl.Series("lot", np.random.default_rng(0).random(candidates.height))
     ordered = candidates.with_columns(random_order).sort(
         ["overlap", "lot"], descending=[True, False]
     )
     n_wanted = {}
     for name in matched["class"].unique().sort():
-        n_missing = max(per_class - (have or {}).get(name, 0), 0)
+        n_missing = max(per_class - (n_by_class or {}).get(name, 0), 0)
         rate = 1.0 if rates is None else max(rates.get(name, 1.0), _MIN_RATE)
         n_wanted[name] = int(np.ceil(n_missing / rate))
     class_by_image: dict[str, tuple[str, int]] = {}

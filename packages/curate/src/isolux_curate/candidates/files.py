@@ -18,10 +18,15 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
-from isolux_curate.candidates.captions import concepts, matches, pick, read_nouns
+from isolux_curate.candidates.captions import (
+    count_term_matches,
+    pick_candidates,
+    read_nouns,
+    select_concepts,
+)
 from isolux_curate.user_tables import read_text, refuse_missing, refuse_rows
 
-FIRST = 7_125
+FIRST_ROUND_PHOTOS = 7_125
 """Photos of the first round, sampled at random over all countries."""
 _SUM_TOLERANCE = 1e-6
 _PRIOR = 5.0  # prior weight of the overall composition, in photos
@@ -29,7 +34,7 @@ _TOTAL_WEIGHT = 1e3  # weight of the total relative to the balance
 
 
 @dataclass(frozen=True, slots=True)
-class Quotas:
+class CountryQuotas:
     """The numbers of photos of a round.
 
     Parameters
@@ -44,13 +49,13 @@ class Quotas:
     groups: pl.DataFrame
 
 
-def quotas(
+def compute_quotas(
     annotated_photos: pl.DataFrame,
     *,
     take: int,
     balance: Mapping[str, float] | None = None,
-    most: int | None = None,
-) -> Quotas:
+    max_photos: int | None = None,
+) -> CountryQuotas:
     """Compute how many photos to take from each country.
 
     Examples
@@ -62,7 +67,7 @@ def quotas(
     """
     refuse_missing(annotated_photos, ("country", "group"))
     annotated = annotated_photos.drop_nulls(["country", "group"])
-    if annotated.is_empty() or take < 1 or (most is not None and most < 1):
+    if annotated.is_empty() or take < 1 or (max_photos is not None and max_photos < 1):
         raise SpecError(
             "there is nothing to compute from",
             expected="annotated photos, and some to take",
@@ -70,13 +75,13 @@ def quotas(
         )
     groups = annotated["group"].unique().sort().to_list()
     countries = annotated["country"].unique().sort().to_list()
-    target_shares = _wanted(groups, balance)
-    counts = _counts(annotated, countries, groups)
+    target_shares = _target_shares(groups, balance)
+    counts = _count_photos(annotated, countries, groups)
     overall_composition = counts.sum(axis=0) / counts.sum()
     compositions = (counts + _PRIOR * overall_composition) / (
         counts.sum(axis=1, keepdims=True) + _PRIOR
     )
-    max_per_country = take if most is None else min(most, take)
+    max_per_country = take if max_photos is None else min(max_photos, take)
     quota = _solve_quotas(compositions, counts.sum(axis=0), target_shares, take, max_per_country)
     expected_totals = counts.sum(axis=0) + compositions.T @ quota
     table = pl.DataFrame(
@@ -91,10 +96,10 @@ def quotas(
             "wanted": target_shares,
         }
     )
-    return Quotas(table.sort("take", "country", descending=[True, False]), group_table)
+    return CountryQuotas(table.sort("take", "country", descending=[True, False]), group_table)
 
 
-def _wanted(groups: list[str], balance: Mapping[str, float] | None) -> FloatArray:
+def _target_shares(groups: list[str], balance: Mapping[str, float] | None) -> FloatArray:
     if balance is None:
         return np.full(len(groups), 1 / len(groups))
     for name in balance:
@@ -110,7 +115,7 @@ def _wanted(groups: list[str], balance: Mapping[str, float] | None) -> FloatArra
     return np.array([balance.get(name, 0.0) for name in groups])
 
 
-def _counts(annotated: pl.DataFrame, countries: list[str], groups: list[str]) -> FloatArray:
+def _count_photos(annotated: pl.DataFrame, countries: list[str], groups: list[str]) -> FloatArray:
     table = np.zeros((len(countries), len(groups)))
     row, column = {c: k for k, c in enumerate(countries)}, {g: k for k, g in enumerate(groups)}
     for country, group, number in (
@@ -150,7 +155,7 @@ def _solve_quotas(
     return np.asarray(quota)
 
 
-def lines_of(path: str | Path) -> list[str]:
+def read_list(path: str | Path) -> list[str]:
     """Read a text file's lines, without blank ones and those that begin with #."""
     try:
         text = Path(path).expanduser().read_text(encoding="utf-8-sig")
@@ -164,7 +169,7 @@ def lines_of(path: str | Path) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def _numbers(path: str | Path, key: str, value_column: str) -> dict[str, float]:
+def _read_numbers(path: str | Path, key: str, value_column: str) -> dict[str, float]:
     frame = read_text(path, key, value_column)
     number = frame[value_column].cast(pl.Float64, strict=False)
     refuse_rows(
@@ -177,7 +182,7 @@ def _numbers(path: str | Path, key: str, value_column: str) -> dict[str, float]:
     return dict(zip(frame[key], number, strict=True))
 
 
-def concepts_of_files(
+def select_concepts_from_files(
     nouns: str | Path,
     *,
     offensive: str | None = None,
@@ -205,17 +210,17 @@ def concepts_of_files(
     """
     n_examples = None
     if examples is not None:
-        n_examples = {k: int(v) for k, v in _numbers(examples, "synset", "examples").items()}
-    concept_table = concepts(
+        n_examples = {k: int(v) for k, v in _read_numbers(examples, "synset", "examples").items()}
+    concept_table = select_concepts(
         read_nouns(nouns),
-        offensive=lines_of(offensive) if offensive else (),
-        imagenet=lines_of(imagenet) if imagenet else None,
+        offensive=read_list(offensive) if offensive else (),
+        imagenet=read_list(imagenet) if imagenet else None,
         examples=n_examples,
     )
     return concept_table.with_columns(pl.col("lemmas").list.join(", "))
 
 
-def candidates_of_files(
+def pick_candidates_from_files(
     photos: str | Path,
     *,
     terms: str,
@@ -246,24 +251,28 @@ def candidates_of_files(
         for path in taken
         for image_id in read_text(path, "image_id")["image_id"].drop_nulls()
     ]
-    term_matches = matches(read_text(photos, "image_id"), read_text(terms, "class", "term"))
-    n_existing = {k: int(v) for k, v in _numbers(have, "class", "number").items()} if have else None
-    return pick(
+    term_matches = count_term_matches(
+        read_text(photos, "image_id"), read_text(terms, "class", "term")
+    )
+    n_existing = (
+        {k: int(v) for k, v in _read_numbers(have, "class", "number").items()} if have else None
+    )
+    return pick_candidates(
         term_matches,
         per_class=per_class,
-        rates=_numbers(rates, "class", "rate") if rates else None,
-        have=n_existing,
-        taken=earlier_ids,
+        rates=_read_numbers(rates, "class", "rate") if rates else None,
+        n_by_class=n_existing,
+        excluded_ids=earlier_ids,
     )
 
 
-def quotas_of_files(
+def compute_quotas_from_files(
     seen: str | Path,
     *,
     take: int,
     balance: str | None = None,
     most: int | None = None,
-) -> Quotas:
+) -> CountryQuotas:
     """Reckon how many photos to take from each country in the next round.
 
     Parameters
@@ -277,11 +286,13 @@ def quotas_of_files(
     most : int, optional
         The most photos from one country in this round, so that no country represents a group alone.
     """
-    target_shares = _numbers(balance, "group", "share") if balance else None
-    return quotas(read_text(seen, "country", "group"), take=take, balance=target_shares, most=most)
+    target_shares = _read_numbers(balance, "group", "share") if balance else None
+    return compute_quotas(
+        read_text(seen, "country", "group"), take=take, balance=target_shares, max_photos=most
+    )
 
 
-def first_round(photos: str | Path, *, first: int) -> pl.DataFrame:
+def draw_first_round(photos: str | Path, *, first: int) -> pl.DataFrame:
     """Sample the first round at random over all countries."""
     frame = read_text(photos, "image_id")
     if frame.height < first:

@@ -12,8 +12,8 @@ from isolux.cli.streams import say
 from isolux.vocabulary.errors import SpecError
 
 if TYPE_CHECKING:
-    from isolux_curate.proof.searching import Proof
-    from isolux_curate.withdrawal.withdrawing import Looked, Withdrawn
+    from isolux_curate.proof.searching import SearchResult
+    from isolux_curate.withdrawal.withdrawing import WithdrawalPreview, WithdrawalResult
 
 VERB = "isolux_curate.verbs.withdraw:withdraw"
 
@@ -56,16 +56,16 @@ def withdraw(
     photo : sequence of str
         With --prove: photos of them that you have, to search for copies of.
     """
-    from isolux.vocabulary.plugin_options import named_options, own_settings
+    from isolux.vocabulary.plugin_options import list_option_defaults, select_settings
     from isolux_curate.verbs import withdraw as verb
-    from isolux_curate.withdrawal.withdrawing import Withdrawn
+    from isolux_curate.withdrawal.withdrawing import WithdrawalResult
 
-    flags = named_options(verb.withdraw)
+    flags = list_option_defaults(verb.withdraw)
     if verify is not None:
-        _show_receipt(verify, own_settings(flags, settings, _LEDGER_SETTINGS, "--verify"))
+        _show_receipt(verify, select_settings(flags, settings, _LEDGER_SETTINGS, "--verify"))
         return
     if prove:
-        proof_settings = own_settings(
+        proof_settings = select_settings(
             flags, settings, (*_PROOF_SETTINGS, *_LEDGER_SETTINGS), "--prove"
         )
         search_settings = {
@@ -77,37 +77,37 @@ def withdraw(
         raise SpecError("--photo is for a search", expected="--prove --photo FILE")
     if replay:
         _show_replay(
-            verb.replay(folders, **own_settings(flags, settings, _REPLAY_SETTINGS, "--replay"))
+            verb.replay(folders, **select_settings(flags, settings, _REPLAY_SETTINGS, "--replay"))
         )
         return
     outcome = verb.withdraw(folders, **settings)
-    if isinstance(outcome, Withdrawn):
+    if isinstance(outcome, WithdrawalResult):
         _show_result(outcome)
     else:
         _show_preview(outcome)
 
 
-def _show_replay(outcomes: Sequence[Withdrawn]) -> None:
+def _show_replay(outcomes: Sequence[WithdrawalResult]) -> None:
     if not outcomes:
         say("nobody who withdrew is back")
     for outcome in outcomes:
         _show_result(outcome)
 
 
-def _show_proof(proof: Proof) -> None:
+def _show_proof(proof: SearchResult) -> None:
     import polars as pl
 
-    for name, rows in (("found", proof.found), ("not looked into", proof.blind)):
+    for name, rows in (("found", proof.matches), ("not looked into", proof.unsearchable)):
         schema = {"where": pl.String, "what": pl.String}
-        document.give(name, pl.DataFrame(rows, schema=schema, orient="row"))
-    for source, description in proof.found[:_MAX_LISTED]:
-        document.warn(f"{source}: {description}")
-    for source, reason in proof.blind[:_MAX_LISTED]:
-        document.warn(f"{source} was not looked into, and is not clean: {reason}")
-    document.note_all(proof.notes)
+        document.add_table(name, pl.DataFrame(rows, schema=schema, orient="row"))
+    for source, description in proof.matches[:_MAX_LISTED]:
+        document.report_warning(f"{source}: {description}")
+    for source, reason in proof.unsearchable[:_MAX_LISTED]:
+        document.report_warning(f"{source} was not looked into, and is not clean: {reason}")
+    document.report_notes(proof.notes)
     say(
         f"{proof.files:,} files and parts of files, {proof.bytes:,} bytes, {proof.pictures:,}"
-        f" pictures: {len(proof.found):,} found, {len(proof.blind):,} not looked into"
+        f" pictures: {len(proof.matches):,} found, {len(proof.unsearchable):,} not looked into"
     )
     if not proof.is_clean:
         raise typer.Exit(_EXIT_REMAINING)
@@ -124,37 +124,37 @@ def _show_receipt(receipt: str, settings: dict[str, Any]) -> None:
     )
 
 
-def _show_artefacts(outcome: Withdrawn | Looked) -> None:
+def _show_artefacts(outcome: WithdrawalResult | WithdrawalPreview) -> None:
     import polars as pl
 
-    from isolux.cli.screen import show_wide
-    from isolux_curate.withdrawal.withdrawing import Withdrawn
+    from isolux.cli.screen import print_wide_table
+    from isolux_curate.withdrawal.withdrawing import WithdrawalResult
 
     columns = ("where", "what", "done", "n")
     rows = [{c: getattr(artefact, c) for c in columns} for artefact in outcome.artefacts]
     table = pl.DataFrame(rows, schema={c: pl.Int64 if c == "n" else pl.String for c in columns})
-    document.give("artefacts", table)
-    for source, reason in outcome.blind:
-        document.warn(f"{source} was not looked through: {reason}.")
-    for source, description in outcome.left if isinstance(outcome, Withdrawn) else ():
-        document.warn(f"{source}: {description}")
-    if not document.giving() and table.height:
+    document.add_table("artefacts", table)
+    for source, reason in outcome.unsearchable:
+        document.report_warning(f"{source} was not looked through: {reason}.")
+    for source, description in outcome.remaining if isinstance(outcome, WithdrawalResult) else ():
+        document.report_warning(f"{source}: {description}")
+    if not document.is_json_active() and table.height:
         summary = table.group_by("what", "done", maintain_order=True).agg(
             artefacts=pl.len(), rows=pl.col("n").sum()
         )
-        show_wide("What held them", summary)
+        print_wide_table("What held them", summary)
 
 
-def _show_preview(preview: Looked) -> None:
+def _show_preview(preview: WithdrawalPreview) -> None:
     _show_artefacts(preview)
     say(f"{len(preview.artefacts):,} files would be changed or deleted; nothing was changed")
 
 
-def _show_result(outcome: Withdrawn) -> None:
+def _show_result(outcome: WithdrawalResult) -> None:
 
     _show_artefacts(outcome)
-    document.note_all(outcome.notes)
+    document.report_notes(outcome.notes)
     if outcome.receipt is None:
         say("not finished: give the same command again once what is named above is settled")
         raise typer.Exit(_EXIT_REMAINING)
-    document.wrote("receipt", outcome.receipt)
+    document.report_file("receipt", outcome.receipt)

@@ -19,50 +19,50 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from isolux.io.atomic import write_bytes
-from isolux.io.paths import inside
+from isolux.io.paths import resolve_inside
 from isolux.vocabulary.errors import FileError, TableError
-from isolux_curate.intake.facts import facts_of
-from isolux_curate.project.database import insert_rows, update_rows, writing
-from isolux_curate.project.decisions import CAME, write_verdicts
-from isolux_curate.project.folder import PHOTOS, Project, remember_ledger_head
-from isolux_curate.project.reading import FACTS, drop_revoked_rows
+from isolux_curate.intake.facts import read_photo_facts
+from isolux_curate.project.database import insert_rows, update_rows, write_transaction
+from isolux_curate.project.decisions import ARRIVED, write_verdicts
+from isolux_curate.project.folder import PHOTOS_DIR, Project, store_ledger_head
+from isolux_curate.project.reading import FACT_DTYPES, drop_revoked_rows
 from isolux_curate.project.tables import images, instances, subjects
-from isolux_curate.quality.known import HashList, cleared, write_matches
+from isolux_curate.quality.known import HashList, read_cleared_entries, write_matches
 from isolux_curate.user_tables import read_text, refuse_missing, refuse_rows
 
-_TOGETHER = 200  # photos in one transaction
+_BATCH_SIZE = 200  # photos in one transaction
 _NON_FACT_COLUMNS = ("image_id", "file", "subject_id", "instance_id")
 _ID_COLUMNS = ("image_id", "subject_id", "copyright_holder")
 _STEP = "arrival"
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class IngestResult:
     """Numbers of new photos, of existing ones, and of those with changed facts.
 
     Also ids of photos that match a list of known illegal material, which were not copied.
     The last field counts photos of people who revoked their consent; they were not ingested.
     """
 
-    new: int
-    known: int
-    changed: int
-    subjects: int
+    n_new: int
+    n_existing: int
+    n_changed: int
+    n_subjects: int
     matches: tuple[str, ...] = ()
-    revoked: int = 0
+    n_revoked: int = 0
 
 
-def add(
+def ingest_photos(
     project: Project,
     sheet: str | Path,
     *,
     photos: str | Path | None = None,
     subjects: str | Path | None = None,
     hashes: HashList | None = None,
-) -> Added:
+) -> IngestResult:
     """Ingest photos of a sheet into a project, without people who revoked their consent."""
     path = Path(sheet).expanduser()
-    rows = _rows(_strip_ids(read_text(path)), str(path))
+    rows = _check_photo_rows(_strip_ids(read_text(path)), str(path))
     subject_facts = None if subjects is None else _read_subjects(Path(subjects).expanduser())
     n_photos = rows["image_id"].n_unique()
     rows, subject_facts = drop_revoked_rows(project, rows, subject_facts)
@@ -74,26 +74,26 @@ def add(
     matches: list[str] = []
     for batch in _iterate_batches(located_rows):
         copied_photos, batch_matches = _copy_files(project, batch, hashes)
-        batch_result = bring_in(
+        batch_result = write_photos(
             project, copied_photos, batch.drop("path", "file"), subject_facts if is_first else None
         )
         n_new, n_existing, n_changed = (
-            n_new + batch_result.new,
-            n_existing + batch_result.known,
-            n_changed + batch_result.changed,
+            n_new + batch_result.n_new,
+            n_existing + batch_result.n_existing,
+            n_changed + batch_result.n_changed,
         )
         is_first = False
         if hashes is not None and batch_matches:
             write_matches(project, batch_matches, hashes)
             matches += batch_matches
     n_subjects = 0 if subject_facts is None else subject_facts.height
-    return Added(n_new, n_existing, n_changed, n_subjects, tuple(matches), n_revoked)
+    return IngestResult(n_new, n_existing, n_changed, n_subjects, tuple(matches), n_revoked)
 
 
 def _iterate_batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
     ids = rows["image_id"].unique(maintain_order=True)
-    for start in range(0, len(ids), _TOGETHER):
-        yield rows.filter(pl.col("image_id").is_in(ids[start : start + _TOGETHER].implode()))
+    for start in range(0, len(ids), _BATCH_SIZE):
+        yield rows.filter(pl.col("image_id").is_in(ids[start : start + _BATCH_SIZE].implode()))
 
 
 def _strip_ids(texts: pl.DataFrame) -> pl.DataFrame:
@@ -102,7 +102,7 @@ def _strip_ids(texts: pl.DataFrame) -> pl.DataFrame:
     return texts.with_columns(pl.col(ids).str.strip_chars())
 
 
-def _rows(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+def _check_photo_rows(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     for name in ("file", "subject_id"):
         refuse_missing(frame, [name], source)
         refuse_rows(
@@ -153,7 +153,7 @@ def _read_subjects(path: Path) -> pl.DataFrame:
 def _refuse_non_numbers(frame: pl.DataFrame, source: str) -> None:
     """Refuse text in a column of numbers, before anything is ingested."""
     for name in frame.columns:
-        dtype = FACTS.get(name)
+        dtype = FACT_DTYPES.get(name)
         if dtype is None or not dtype.is_numeric():
             continue
         numbers = frame[name].cast(pl.Float64, strict=False)
@@ -173,7 +173,7 @@ def _locate_files(rows: pl.DataFrame, root: Path, source: str) -> pl.DataFrame:
     paths: dict[str, str] = {}
     missing: list[str] = []
     for file in rows["file"].unique(maintain_order=True):
-        path = inside(root, file)
+        path = resolve_inside(root, file)
         paths[file] = str(path)
         if not path.is_file():
             missing.append(file)
@@ -197,7 +197,7 @@ def _copy_files(
     """
     photo_rows: list[dict[str, Any]] = []
     entry_by_image: dict[str, str] = {}
-    cleared_entries = {} if hashes is None else cleared(project)
+    cleared_entries = {} if hashes is None else read_cleared_entries(project)
     for image_id, path in rows.select("image_id", "path").unique(maintain_order=True).iter_rows():
         try:
             file_bytes = Path(path).read_bytes()
@@ -210,12 +210,12 @@ def _copy_files(
             empty = dict.fromkeys(("file", "width", "height")) | {"facts": {}}
             photo_rows.append({"image_id": image_id, "sha256": digest} | empty)
             continue
-        file = Path(PHOTOS) / digest[:2] / f"{digest}{Path(path).suffix.lower()}"
+        file = Path(PHOTOS_DIR) / digest[:2] / f"{digest}{Path(path).suffix.lower()}"
         target = project.folder / file
         if not target.is_file() or target.stat().st_size != len(file_bytes):
             target.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(target, file_bytes)
-        facts = facts_of(file_bytes)
+        facts = read_photo_facts(file_bytes)
         size = {name: facts.pop(name, None) for name in ("width", "height")}
         photo_rows.append(
             {
@@ -237,19 +237,19 @@ def _copy_files(
     return pl.DataFrame(photo_rows, schema=schema), entry_by_image
 
 
-def bring_in(
+def write_photos(
     project: Project,
     photos: pl.DataFrame,
     people: pl.DataFrame,
     subject_facts: pl.DataFrame | None = None,
-) -> Added:
+) -> IngestResult:
     """Write photos, their instances and facts of subjects in one transaction."""
-    cleared_entries = cleared(project)
-    with writing(project.engine) as connection:
+    cleared_entries = read_cleared_entries(project)
+    with write_transaction(project.engine) as connection:
         people = _assign_instance_ids(connection, people)
         subject_rows = _build_subject_rows(people, subject_facts)
         n_changed, _ = _merge_rows(connection, subjects, "subject_id", subject_rows)
-        new_ids, n_existing = _photos(connection, photos, cleared_entries)
+        new_ids, n_existing = _insert_photos(connection, photos, cleared_entries)
         rows = [
             {k: row[k] for k in ("instance_id", "image_id", "subject_id")}
             | {"origin": "submitted", "facts": _extract_facts(row)}
@@ -266,25 +266,25 @@ def bring_in(
         if new_ids or n_changed:
             verdicts = pl.DataFrame({"unit_id": new_ids}, schema={"unit_id": pl.String})
             verdicts = verdicts.with_columns(
-                verdict=pl.lit(CAME), reason=pl.lit(None, dtype=pl.String)
+                verdict=pl.lit(ARRIVED), reason=pl.lit(None, dtype=pl.String)
             )
             details = {"photos": len(new_ids), "changed": n_changed}
             write_verdicts(connection, project, _STEP, "came in", verdicts, "image", details)
         else:
-            remember_ledger_head(connection, project)
-    return Added(len(new_ids), n_existing, n_changed, len(subject_rows))
+            store_ledger_head(connection, project)
+    return IngestResult(len(new_ids), n_existing, n_changed, len(subject_rows))
 
 
 def _extract_facts(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: _number(name, fact)
+        name: _parse_fact(name, fact)
         for name, fact in row.items()
         if name not in _NON_FACT_COLUMNS and fact is not None
     }
 
 
-def _number(name: str, fact: object) -> object:
-    dtype = FACTS.get(name)
+def _parse_fact(name: str, fact: object) -> object:
+    dtype = FACT_DTYPES.get(name)
     if dtype is None or dtype == pl.Boolean or not isinstance(fact, str):
         return fact
     return float(fact) if dtype == pl.Float64 else int(float(fact))
@@ -305,7 +305,7 @@ def _build_subject_rows(
     ]
 
 
-def _photos(
+def _insert_photos(
     connection: Connection, photos: pl.DataFrame, cleared_ids: Collection[str]
 ) -> tuple[list[str], int]:
     """Insert new photos; refuse one that was ingested before with other bytes."""

@@ -19,8 +19,8 @@ _EXIF_IFD_TAG = 0x8769
 _ORIENTATION = 0x0112
 _MAKE, _MODEL, _SOFTWARE, _CHANGED, _PROCESSING = 0x010F, 0x0110, 0x0131, 0x0132, 0x000B
 _TAKEN_TAG, _ZOOM, _RENDERED, _WIDTH, _HEIGHT = 0x9003, 0xA404, 0xA401, 0xA002, 0xA003
-_TEXTS = {"make": _MAKE, "model": _MODEL, "software": _SOFTWARE, "processing": _PROCESSING}
-_DAMAGE = (
+_TEXT_TAGS = {"make": _MAKE, "model": _MODEL, "software": _SOFTWARE, "processing": _PROCESSING}
+_READ_ERRORS = (
     OSError,
     SyntaxError,
     ValueError,
@@ -36,10 +36,10 @@ _DAMAGE = (
     zlib.error,
     ZeroDivisionError,
 )
-_LONGEST = 200
+_MAX_TEXT_LENGTH = 200
 
 
-def facts_of(file_bytes: bytes) -> dict[str, Any]:
+def read_photo_facts(file_bytes: bytes) -> dict[str, Any]:
     """Read the facts of a photo's file.
 
     Examples
@@ -48,10 +48,10 @@ def facts_of(file_bytes: bytes) -> dict[str, Any]:
     >>> exif, file = Image.Exif(), io.BytesIO()
     >>> exif[0x0110] = "A phone"
     >>> Image.new("RGB", (40, 30)).save(file, "JPEG", exif=exif)
-    >>> told = facts_of(file.getvalue())
+    >>> told = read_photo_facts(file.getvalue())
     >>> told["format"], told["width"], told["model"], told["exif"]
     ('JPEG', 40, 'A phone', True)
-    >>> facts_of(b"")["trouble"]
+    >>> read_photo_facts(b"")["trouble"]
     'the file is empty'
     """
     from PIL import Image
@@ -74,7 +74,7 @@ def facts_of(file_bytes: bytes) -> dict[str, Any]:
                     facts["panorama"] = "yes"
                 image.draft("L", (256, 256))  # decodes the whole file, at the smallest scale
                 image.load()
-    except (*_DAMAGE, Image.DecompressionBombError) as error:
+    except (*_READ_ERRORS, Image.DecompressionBombError) as error:
         message = (str(error).splitlines() or [""])[0].partition(" <_io.")[0][:120]
         return {"trouble": message or type(error).__name__}
     return facts
@@ -84,10 +84,10 @@ def _read_exif(image: Any) -> dict[str, Any]:
     try:
         exif = image.getexif()
         tags = {**exif, **exif.get_ifd(_EXIF_IFD_TAG)}
-    except _DAMAGE:
+    except _READ_ERRORS:
         return {"exif": False}
     facts: dict[str, Any] = {"exif": bool(tags)}
-    facts |= {name: _text(tags.get(tag)) for name, tag in _TEXTS.items()}
+    facts |= {name: _parse_text(tags.get(tag)) for name, tag in _TEXT_TAGS.items()}
     facts |= {
         "taken": _parse_time(tags.get(_TAKEN_TAG)),
         "changed": _parse_time(tags.get(_CHANGED)),
@@ -107,22 +107,26 @@ def _parse_numbers(tags: Mapping[int, Any]) -> dict[str, Any]:
     ):
         try:
             number = number_type(tags[tag])
-        except _DAMAGE:
+        except _READ_ERRORS:
             continue
         if number == number:  # noqa: PLR0124  (Pillow gives NaN for 0/0)
             numbers[name] = number
     return numbers
 
 
-def _text(tag_value: object) -> str | None:
+def _parse_text(tag_value: object) -> str | None:
     if isinstance(tag_value, bytes):
         tag_value = tag_value.decode("utf-8", "replace")
-    text = str(tag_value).strip("\0 ").replace("\0", "")[:_LONGEST] if tag_value is not None else ""
+    text = (
+        str(tag_value).strip("\0 ").replace("\0", "")[:_MAX_TEXT_LENGTH]
+        if tag_value is not None
+        else ""
+    )
     return text or None
 
 
 def _parse_time(tag_value: object) -> str | None:
-    text = _text(tag_value)
+    text = _parse_text(tag_value)
     try:
         timestamp = dt.datetime.strptime(text or "", "%Y:%m:%d %H:%M:%S")  # noqa: DTZ007 (no zone told)
     except ValueError:

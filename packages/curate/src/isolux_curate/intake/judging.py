@@ -13,13 +13,13 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.errors import TableError, UnknownNameError
 from isolux.vocabulary.info import RuleInfo
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.plugin_options import named_options, read_value, refuse_unknown
-from isolux_curate.project.decisions import IN, came_in, decide, listed
-from isolux_curate.project.folder import MARK, Project
+from isolux.vocabulary.plugin_options import list_option_defaults, read_value, refuse_unknown
+from isolux_curate.project.decisions import IN, read_arrivals, read_hash_matches, record_decision
+from isolux_curate.project.folder import PROJECT_FILE, Project
 from isolux_curate.project.reading import (
-    CONSENT,
-    left_out,
+    CONSENT_KINDS,
     read_consent,
+    read_exclusions,
     read_images,
     read_instances,
     read_subjects,
@@ -30,7 +30,7 @@ _STEP_ORDER = ("specifications", "people", "consent", "series")
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class IntakeVerdicts:
     """The results of the rules of intake.
 
     Parameters
@@ -45,13 +45,13 @@ class Judged:
     notes: tuple[str, ...] = ()
 
 
-def judge(
-    project: Project, *, only: Sequence[str] = (), devices: str | Path | None = None
-) -> Judged:
+def apply_rules(
+    project: Project, *, rules_to_apply: Sequence[str] = (), devices: str | Path | None = None
+) -> IntakeVerdicts:
     """Apply the rules of intake to all ingested photos, and record their verdicts."""
-    names = _names(only)
+    names = _order_rules(rules_to_apply)
     settings = {name: _read_rule_settings(project, name) for name in names}
-    _refuse_unknown_rules(project.rules, str(project.folder / MARK))
+    _refuse_unknown_rules(project.rules, str(project.folder / PROJECT_FILE))
     facts = _read_facts(project)
     if devices is not None:
         facts = _join_device_years(facts, Path(devices))
@@ -63,26 +63,28 @@ def judge(
             notes.append(_note_skipped_rule(name, rule_info))
             continue
         rule_facts = (
-            _exclude_earlier_refusals(project, facts, name) if rule_info.together else facts
+            _exclude_earlier_refusals(project, facts, name) if rule_info.is_joint else facts
         )
         refusals = registry.load("rules", name).refuse(rule_facts, **settings[name])
         examined_ids = rule_facts["image_id"].unique(maintain_order=True)
         refused = refusals.select(unit_id="image_id", reason="reason")
         details = {k: list(v) if isinstance(v, tuple) else v for k, v in settings[name].items()}
-        n_new = decide(project, rule_info.step, name, refused, looked_at=examined_ids, said=details)
+        n_new = record_decision(
+            project, rule_info.step, name, refused, examined_units=examined_ids, details=details
+        )
         rows.append((rule_info.step, name, len(examined_ids), refused.height, n_new))
     schema = {"step": pl.String, "rule": pl.String, **dict.fromkeys(_COUNT_COLUMNS, pl.Int64)}
-    return Judged(pl.DataFrame(rows, schema=schema, orient="row"), tuple(notes))
+    return IntakeVerdicts(pl.DataFrame(rows, schema=schema, orient="row"), tuple(notes))
 
 
 _COUNT_COLUMNS = ("looked_at", "refused", "new")
 
 
-def _names(requested: Sequence[str]) -> list[str]:
+def _order_rules(requested: Sequence[str]) -> list[str]:
     _refuse_unknown_rules(requested, None)
     rule_names = set(requested) or registry.names("rules")
     return sorted(
-        rule_names, key=lambda n: (_rule_info(n).together, _STEP_ORDER.index(_rule_info(n).step), n)
+        rule_names, key=lambda n: (_rule_info(n).is_joint, _STEP_ORDER.index(_rule_info(n).step), n)
     )
 
 
@@ -94,18 +96,18 @@ def _refuse_unknown_rules(names: Iterable[str], source: str | None) -> None:
 
 
 def _rule_info(name: str) -> RuleInfo:
-    return cast("RuleInfo", registry.info("rules", name))
+    return cast("RuleInfo", registry.load_info("rules", name))
 
 
 def _read_rule_settings(project: Project, name: str) -> dict[str, Any]:
     """Read a rule's settings: its defaults, overridden by project.yaml."""
     function = registry.load("rules", name).refuse
-    rule_settings = named_options(function)
-    source = f"{project.folder / MARK}, rule {name}"
+    rule_settings = list_option_defaults(function)
+    source = f"{project.folder / PROJECT_FILE}, rule {name}"
     for key, setting in project.rules.get(name, {}).items():
-        refuse_unknown(key, rule_settings, where=source)
+        refuse_unknown(key, rule_settings, source=source)
         rule_settings[key] = read_value(
-            function, key, setting, owner=f"the rule {name}", called=key
+            function, key, setting, owner=f"the rule {name}", displayed_name=key
         )
     return rule_settings
 
@@ -120,14 +122,17 @@ def _note_skipped_rule(name: str, rule_info: RuleInfo) -> str:
 
 def _read_facts(project: Project) -> pl.DataFrame:
     """Join all facts: one row a subject in a photo, in the order of arrival."""
-    photos = came_in(project).join(
-        read_images(project, everything=True), on="image_id", how="left", maintain_order="left"
+    photos = read_arrivals(project).join(
+        read_images(project, include_excluded=True),
+        on="image_id",
+        how="left",
+        maintain_order="left",
     )
-    people = read_instances(project, everything=True).filter(pl.col("origin") == "submitted")
+    people = read_instances(project, include_excluded=True).filter(pl.col("origin") == "submitted")
     facts = _join_facts(photos, people.drop("x", "y", "w", "h", "origin"), "image_id")
     facts = _join_facts(facts, read_subjects(project), "subject_id")
     # Matches with known illegal material get no letters, and no rule is applied to them.
-    matching_ids = listed(project).filter(pl.col("state") != IN)["image_id"]
+    matching_ids = read_hash_matches(project).filter(pl.col("state") != IN)["image_id"]
     facts = facts.filter(~pl.col("image_id").is_in(matching_ids.implode()))
     facts = _join_consent(project, facts)
     known_columns = [
@@ -151,7 +156,7 @@ def _join_facts(facts: pl.DataFrame, more_facts: pl.DataFrame, key: str) -> pl.D
 def _join_consent(project: Project, facts: pl.DataFrame) -> pl.DataFrame:
     """Replace statements of consent in the sheets by those of the ledger."""
     ledger = read_consent(project)
-    for person_kind, column, key in CONSENT:
+    for person_kind, column, key in CONSENT_KINDS:
         if ledger is None or key not in facts.columns:
             continue
         is_allowed = ledger.allows(person_kind, facts[key].cast(pl.String), "evaluation")
@@ -190,27 +195,27 @@ def _join_device_years(facts: pl.DataFrame, path: Path) -> pl.DataFrame:
 
 def _exclude_earlier_refusals(project: Project, facts: pl.DataFrame, name: str) -> pl.DataFrame:
     """Keep the photos that no earlier rule refused."""
-    rule_names = _names(())
+    rule_names = _order_rules(())
     earlier = rule_names[: rule_names.index(name)]
     is_earlier_rule = pl.struct("step", "rule").is_in(
         [{"step": _rule_info(n).step, "rule": n} for n in earlier]
     )
-    refused_ids = left_out(project).filter(is_earlier_rule)["image_id"]
+    refused_ids = read_exclusions(project).filter(is_earlier_rule)["image_id"]
     return facts.filter(~pl.col("image_id").is_in(refused_ids.implode()))
 
 
-def letters(project: Project) -> pl.DataFrame:
+def list_refusal_letters(project: Project) -> pl.DataFrame:
     """List each refused photo with all its reasons, by subject, for letters to them."""
     steps = list(get_args(get_type_hints(RuleInfo)["step"]))
-    exclusions = left_out(project).filter(
+    exclusions = read_exclusions(project).filter(
         pl.col("step").is_in(steps), pl.col("image_id").is_not_null()
     )
-    matching_ids = listed(project).filter(pl.col("state") != IN)["image_id"]
+    matching_ids = read_hash_matches(project).filter(pl.col("state") != IN)["image_id"]
     exclusions = exclusions.filter(~pl.col("image_id").is_in(matching_ids.implode()))
     reasons = exclusions.group_by("image_id", maintain_order=True).agg(
         reasons=pl.col("reason").unique(maintain_order=True).str.join("\n")
     )
-    people = read_instances(project, everything=True).select("subject_id", "image_id")
+    people = read_instances(project, include_excluded=True).select("subject_id", "image_id")
     return (
         people.join(reasons, on="image_id")
         .unique(["subject_id", "image_id"])

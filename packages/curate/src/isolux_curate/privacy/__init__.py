@@ -9,27 +9,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from isolux.io.consent.chain import make_key, mark_of, read_key
+from isolux.io.consent.chain import compute_keyed_hash, make_key, read_key
 from isolux.vocabulary.errors import OutputError, SpecError
 
-NO_KEY = bytes(32)
+DUMMY_KEY = bytes(32)
 """A key to check a table before a real key is created; nothing is written with it."""
-KEY_MARK = "pseudonym_key_mark"
+KEY_HASH_FIELD = "pseudonym_key_mark"
 """The field of a record with the hash of the key that ids were replaced with."""
 
 
-def key_mark(key: bytes) -> str:
+def hash_pseudonym_key(key: bytes) -> str:
     """Hash a key of pseudonyms, so that records can name it without revealing it.
 
     Examples
     --------
-    >>> key_mark(b"key") == key_mark(b"another")
+    >>> hash_pseudonym_key(b"key") == hash_pseudonym_key(b"another")
     False
     """
-    return mark_of("key", "pseudonyms", key)[:16]
+    return compute_keyed_hash("key", "pseudonyms", key)[:16]
 
 
-def outside_of(target: Path, key: str | Path) -> Path:
+def resolve_key_path(target: Path, key: str | Path) -> Path:
     """Resolve the path of a key, which must not lie in the published folder."""
     path = Path(key).expanduser().resolve()
     if path.is_relative_to(target):
@@ -42,7 +42,7 @@ def outside_of(target: Path, key: str | Path) -> Path:
     return path
 
 
-def key_at(path: Path) -> bytes:
+def read_or_create_key(path: Path) -> bytes:
     """Read the key used to replace ids; it is created if missing."""
     if path.exists():
         return read_key(path)

@@ -13,7 +13,7 @@ import struct
 import zlib
 from collections.abc import Collection, Iterator
 
-from isolux.io.inflating import inflated
+from isolux.io.inflating import decompress_bounded
 from isolux.vocabulary.errors import FileError, SpecError
 
 _KEPT_PROFILE_TAGS = frozenset(
@@ -46,13 +46,13 @@ _KEPT_PROFILE_TAGS = frozenset(
         b"cicp",
     }
 )
-_HEAD, _ENTRY_BYTES, _MOST = 128, 12, 200  # bytes, bytes, tags
+_HEADER_BYTES, _ENTRY_BYTES, _MAX_TAGS = 128, 12, 200  # bytes, bytes, tags
 _LAST_VERSION_2 = 2  # ICC version 2 and earlier encode text differently
 _PROFILE_TEXT = "colours"
 _FIXED_DATE = struct.pack(">6H", 2000, 1, 1, 0, 0, 0)
 
 
-def trimmed(profile: bytes) -> bytes:
+def trim_profile(profile: bytes) -> bytes:
     """Return an ICC profile without names, text, dates and device numbers.
 
     Examples
@@ -65,9 +65,9 @@ def trimmed(profile: bytes) -> bytes:
     tags = _profile_tags(profile)
     if not tags:
         return b""
-    texts = _text(profile[8])
+    texts = _encode_profile_text(profile[8])
     tags |= {b"desc": texts[0], b"cprt": texts[1]}
-    data_offset = _HEAD + 4 + _ENTRY_BYTES * len(tags)
+    data_offset = _HEADER_BYTES + 4 + _ENTRY_BYTES * len(tags)
     table, body, offset_by_value = b"", b"", dict[bytes, int]()
     for name, tag_bytes in sorted(tags.items()):
         if tag_bytes not in offset_by_value:  # tags with equal content share it: often three curves
@@ -91,20 +91,22 @@ def trimmed(profile: bytes) -> bytes:
 
 def _profile_tags(profile: bytes) -> dict[bytes, bytes]:
     """Read the tags to keep; none if it is no profile."""
-    if len(profile) < _HEAD + 4 or profile[36:40] != b"acsp":
+    if len(profile) < _HEADER_BYTES + 4 or profile[36:40] != b"acsp":
         return {}
-    (count,) = struct.unpack_from(">I", profile, _HEAD)
-    if count > _MOST or len(profile) < _HEAD + 4 + _ENTRY_BYTES * count:
+    (count,) = struct.unpack_from(">I", profile, _HEADER_BYTES)
+    if count > _MAX_TAGS or len(profile) < _HEADER_BYTES + 4 + _ENTRY_BYTES * count:
         return {}
     tags: dict[bytes, bytes] = {}
     for k in range(count):
-        name, start, size = struct.unpack_from(">4sII", profile, _HEAD + 4 + _ENTRY_BYTES * k)
+        name, start, size = struct.unpack_from(
+            ">4sII", profile, _HEADER_BYTES + 4 + _ENTRY_BYTES * k
+        )
         if name in _KEPT_PROFILE_TAGS and start + size <= len(profile):
             tags[name] = profile[start : start + size]
     return tags
 
 
-def _text(version: int) -> tuple[bytes, bytes]:
+def _encode_profile_text(version: int) -> tuple[bytes, bytes]:
     """Encode the description and copyright that every profile must have."""
     ascii_text = _PROFILE_TEXT.encode() + b"\0"
     if version <= _LAST_VERSION_2:
@@ -136,7 +138,9 @@ _APP0, _APP1, _APP2, _APP14 = 0xE0, 0xE1, 0xE2, 0xEE
 _MARKERS_WITHOUT_LENGTH = {0x01, *range(0xD0, 0xD9)}  # markers without a length
 
 
-def stripped(content: bytes, kept_tags: Collection[str] = (), *, where: str = "a picture") -> bytes:
+def strip_metadata(
+    content: bytes, kept_tags: Collection[str] = (), *, source: str = "a picture"
+) -> bytes:
     """Return an image file without metadata.
 
     Examples
@@ -168,13 +172,13 @@ def stripped(content: bytes, kept_tags: Collection[str] = (), *, where: str = "a
             "a picture is damaged",
             expected="a whole JPEG, PNG or WebP file",
             found=str(error),
-            where=where,
+            where=source,
         ) from error
     raise FileError(
         "the metadata of this format is not known",
         expected="JPEG, PNG or WebP",
         found=repr(content[:8]),
-        where=where,
+        where=source,
         hint="save it as PNG first: no pixel changes",
     )
 
@@ -209,7 +213,7 @@ def _build_jpeg_profile(content: bytes) -> bytes:
         for marker, segment in _split_segments(content)
         if marker == _APP2 and segment[4:16] == _ICC_MARKER
     )
-    profile = trimmed(b"".join(segment for _, segment in numbered_parts))
+    profile = trim_profile(b"".join(segment for _, segment in numbered_parts))
     profile_parts = [
         profile[start : start + _MAX_SEGMENT_BYTES]
         for start in range(0, len(profile), _MAX_SEGMENT_BYTES)
@@ -308,7 +312,7 @@ def _strip_png(content: bytes, kept_tags: Collection[str]) -> bytes:
 
 def _build_png_profile(chunk_bytes: bytes) -> bytes:
     _, _, packed = chunk_bytes.partition(b"\0")
-    profile = trimmed(inflated(packed[1:], _MAX_PROFILE_BYTES))
+    profile = trim_profile(decompress_bounded(packed[1:], _MAX_PROFILE_BYTES))
     if not profile:
         return b""
     return _build_png_chunk(b"iCCP", b"colours\0\0" + zlib.compress(profile))
@@ -337,7 +341,7 @@ def _strip_webp(content: bytes, kept_tags: Collection[str]) -> bytes:
         if chunk_type in _KEPT_WEBP_CHUNKS:
             chunk = content[offset:next_offset]
             if chunk_type == b"ICCP":
-                chunk = _build_riff_chunk(chunk_type, trimmed(chunk[8 : 8 + length]))
+                chunk = _build_riff_chunk(chunk_type, trim_profile(chunk[8 : 8 + length]))
             elif chunk_type == b"EXIF":
                 chunk = _build_riff_chunk(
                     chunk_type, _filter_exif(chunk[8 : 8 + length], kept_tags).removeprefix(_EXIF)

@@ -13,11 +13,11 @@ import polars as pl
 
 from isolux.io.frames import read_table
 from isolux.io.images import read_image
-from isolux.io.paths import inside
+from isolux.io.paths import resolve_inside
 from isolux.vocabulary.errors import InputError, SpecError, TableError
-from isolux_curate.privacy.metadata import stripped
-from isolux_curate.privacy.table import pseudonym
-from isolux_curate.user_tables import import_function, refuse_missing, refuse_rows
+from isolux_curate.privacy.metadata import strip_metadata
+from isolux_curate.privacy.table import make_pseudonym
+from isolux_curate.user_tables import import_user_function, refuse_missing, refuse_rows
 
 if TYPE_CHECKING:
     from isolux.io.images import Pixels
@@ -29,7 +29,7 @@ Filler = Callable[["Pixels", np.ndarray], "Pixels"]
 _INPAINT_RADIUS_PX = 5  # the radius of the neighbourhood that OpenCV inpaints from
 
 
-def filler(method: str) -> Filler:
+def find_filler(method: str) -> Filler:
     """Find a function that fills regions: ``black``, ``opencv`` or ``python:MODULE:FUNCTION``.
 
     Examples
@@ -42,10 +42,10 @@ def filler(method: str) -> Filler:
         return _fill_black
     if method == "opencv":
         return _load_opencv_filler()
-    fill: Filler = import_function(
+    fill: Filler = import_user_function(
         method,
         "this is not a way to fill a region",
-        where="inpaint",
+        source="inpaint",
         expected="black, opencv or python:MODULE:FUNCTION",
     )
     return fill
@@ -76,7 +76,7 @@ def _load_opencv_filler() -> Filler:
     return fill
 
 
-def redacted(pixels: Pixels, boxes: Sequence[Box], fill: Filler) -> Pixels:
+def fill_regions(pixels: Pixels, boxes: Sequence[Box], fill: Filler) -> Pixels:
     """Fill boxes of an image; all pixels outside of them stay."""
     height, width = pixels.shape[:2]
     region = np.zeros((height, width), dtype=np.bool_)
@@ -103,8 +103,8 @@ def redacted(pixels: Pixels, boxes: Sequence[Box], fill: Filler) -> Pixels:
     return np.where(region[..., None], filled, pixels)
 
 
-_BOX = ("file", "x", "y", "w", "h")
-_QUALITY = 95  # for JPEG files with filled regions; others are not encoded anew
+_REGION_COLUMNS = ("file", "x", "y", "w", "h")
+_JPEG_QUALITY = 95  # for JPEG files with filled regions; others are not encoded anew
 _TIFF_SUFFIXES = (".tif", ".tiff")
 
 
@@ -115,15 +115,17 @@ def read_regions(
     if redact is None:
         return {}
     region_rows = read_table(redact)
-    refuse_missing(region_rows, (column, *_BOX[1:]), str(redact))
-    regions = region_rows.with_columns(pl.col(_BOX[1:]).cast(pl.Float64, strict=False))
+    refuse_missing(region_rows, (column, *_REGION_COLUMNS[1:]), str(redact))
+    regions = region_rows.with_columns(pl.col(_REGION_COLUMNS[1:]).cast(pl.Float64, strict=False))
     faulty = regions.select(
-        pl.any_horizontal(pl.col(_BOX[1:]).is_null()) | (pl.col("w") <= 0) | (pl.col("h") <= 0)
+        pl.any_horizontal(pl.col(_REGION_COLUMNS[1:]).is_null())
+        | (pl.col("w") <= 0)
+        | (pl.col("h") <= 0)
     ).to_series()
     refuse_rows(
         faulty, "a region is not a box", str(redact), expected="x, y and positive w and h in pixels"
     )
-    largest = regions.select(pl.max_horizontal(pl.col(_BOX[1:]).max())).item()
+    largest = regions.select(pl.max_horizontal(pl.col(_REGION_COLUMNS[1:]).max())).item()
     if largest is not None and largest <= 1:
         raise TableError(
             "regions look like shares of the picture",
@@ -133,7 +135,7 @@ def read_regions(
         )
     file_names = set(rows[file].cast(pl.String)) if file in rows.columns else set()
     boxes_by_file: dict[str, list[Box]] = {}
-    for photo, x, y, w, h in regions.select(column, *_BOX[1:]).iter_rows():
+    for photo, x, y, w, h in regions.select(column, *_REGION_COLUMNS[1:]).iter_rows():
         if str(photo) not in file_names:
             raise TableError(
                 "a region is of no photo of the table",
@@ -158,7 +160,7 @@ def copy_photos(
     (staging_dir / "photos").mkdir()
     names: dict[str, str] = {}
     for name in files.cast(pl.String).drop_nulls().unique(maintain_order=True):
-        path = inside(folder, name)
+        path = resolve_inside(folder, name)
         if not path.is_file():
             raise InputError(
                 "a photo is not there",
@@ -167,11 +169,11 @@ def copy_photos(
                 where=str(folder),
             )
         suffix = ".png" if path.suffix.lower() in _TIFF_SUFFIXES else path.suffix.lower()
-        new_name = pseudonym(secret, "file", name) + suffix
+        new_name = make_pseudonym(secret, "file", name) + suffix
         content = (
             _encode_filled(path, regions.get(name, ()), fill)
             if name in regions or path.suffix.lower() in _TIFF_SUFFIXES
-            else stripped(path.read_bytes(), keep, where=str(path))
+            else strip_metadata(path.read_bytes(), keep, source=str(path))
         )
         (staging_dir / "photos" / new_name).write_bytes(content)
         names[name] = f"photos/{new_name}"
@@ -183,10 +185,10 @@ def _encode_filled(path: Path, boxes: Sequence[Box], fill: Any) -> bytes:
     from PIL import Image
 
     pixels = read_image(path)
-    picture = Image.fromarray(redacted(pixels, boxes, fill) if boxes else pixels)
+    picture = Image.fromarray(fill_regions(pixels, boxes, fill) if boxes else pixels)
     buffer = io.BytesIO()
     if path.suffix.lower() in {".jpg", ".jpeg"}:
-        picture.save(buffer, "JPEG", quality=_QUALITY, subsampling=0)
+        picture.save(buffer, "JPEG", quality=_JPEG_QUALITY, subsampling=0)
     else:
         picture.save(buffer, {".webp": "WEBP"}.get(path.suffix.lower(), "PNG"), lossless=True)
     return buffer.getvalue()

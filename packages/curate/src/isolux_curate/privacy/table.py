@@ -32,7 +32,7 @@ _IDENTIFYING_COLUMN = re.compile(
 )
 _MAX_UNIQUE_SHARE = 0.9  # columns with a larger share of distinct words could name people
 _MIN_ROWS = 20
-_PERSON = ("subject_id", "subject")
+_PERSON_COLUMNS = ("subject_id", "subject")
 _NON_PERSON_COLUMNS = (
     "instance_id",
     "image_id",
@@ -43,12 +43,12 @@ _NON_PERSON_COLUMNS = (
     "cluster_id",
 )
 # FHIBE publishes "the approximate time": night from 22 to 5, then morning, afternoon, evening.
-_PARTS = dict(
+_DAY_PARTS = dict(
     enumerate(5 * ["night"] + 7 * ["morning"] + 6 * ["afternoon"] + 4 * ["evening"] + 2 * ["night"])
 )
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100
-_LONG = 4  # shorter ids are searched as whole words only
-_FEW, _COINCIDENCE_LEVEL = (
+_MIN_SEARCHED_LENGTH = 4  # shorter ids are searched as whole words only
+_MIN_COINCIDENCES, _COINCIDENCE_LEVEL = (
     3,
     1e-3,
 )  # distinct numbers, or digits of one; level of the Poisson test
@@ -84,7 +84,7 @@ _MIN_DAY_SHARE = 0.5  # share of cells from which a column counts as dates
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PublishableTable:
     """An anonymised table that may be published.
 
     Parameters
@@ -103,7 +103,7 @@ class Told:
     notes: tuple[str, ...]
 
 
-def pseudonym(key: bytes, id_column: str, person_id: str) -> str:
+def make_pseudonym(key: bytes, id_column: str, person_id: str) -> str:
     """Make a pseudonym, which only the key's owner can resolve: 16 hexadecimal digits.
 
     Examples
@@ -116,7 +116,7 @@ def pseudonym(key: bytes, id_column: str, person_id: str) -> str:
     return hmac.new(key, f"{id_column}\x00{person_id}".encode(), hashlib.sha256).hexdigest()[:16]
 
 
-def anonymised(
+def anonymise_table(
     table: pl.DataFrame,
     key: bytes,
     *,
@@ -124,9 +124,9 @@ def anonymised(
     dates: Sequence[str] = (),
     aggregate: Sequence[str] | None = None,
     drop: Sequence[str] = (),
-    least: int = 10,
+    min_people: int = 10,
     person: str | None = None,
-) -> Told:
+) -> PublishableTable:
     """Anonymise a table for publication.
 
     Examples
@@ -140,14 +140,15 @@ def anonymised(
     count_columns = _find_count_columns(table.columns, aggregate, (*ids, *dates, *drop))
     people = table.drop(*drop, *count_columns)
     _refuse_identifying_columns(people.columns, (*ids, *dates))
-    person_column = person or person_of(ids)
-    counts = _counts(table, count_columns, person_column, least)
+    person_column = person or find_person_column(ids)
+    counts = _count_people(table, count_columns, person_column, min_people)
     for name in dates:
         people = _coarsen_dates(people, name)
     for name in ids:
         original_ids = people[name].cast(pl.String).drop_nulls().unique()
         pseudonyms = pl.Series(
-            [pseudonym(key, name, original_id) for original_id in original_ids], dtype=pl.String
+            [make_pseudonym(key, name, original_id) for original_id in original_ids],
+            dtype=pl.String,
         )
         replaced = (
             pl.col(name).cast(pl.String).replace_strict(original_ids, pseudonyms, default=None)
@@ -155,11 +156,13 @@ def anonymised(
         people = people.with_columns(replaced)
     _refuse_days(people, ids)
     _refuse_traces(table, people, ids)
-    count_notes = _note_excluded_rows(table, count_columns, person_column, least)
-    return Told(people, counts, (*_build_notes(people, ids, count_columns), *count_notes))
+    count_notes = _note_excluded_rows(table, count_columns, person_column, min_people)
+    return PublishableTable(
+        people, counts, (*_build_notes(people, ids, count_columns), *count_notes)
+    )
 
 
-def identified(table: pl.DataFrame, person: str) -> pl.DataFrame:
+def filter_identified(table: pl.DataFrame, person: str) -> pl.DataFrame:
     """Keep rows with a person's id: without one the number of people is unknown.
 
     Examples
@@ -171,15 +174,15 @@ def identified(table: pl.DataFrame, person: str) -> pl.DataFrame:
     return table.filter(person_id.is_not_null() & (person_id != ""))
 
 
-def person_of(ids: Sequence[str]) -> str | None:
+def find_person_column(ids: Sequence[str]) -> str | None:
     """Find the column of ids that identifies people; None if there is none.
 
     Examples
     --------
-    >>> person_of(["annotator", "subject_id"]), person_of(["participant"]), person_of(["image_id"])
+    >>> find_person_column(["annotator", "subject_id"]), find_person_column(["participant"]), find_person_column(["image_id"])
     ('subject_id', 'participant', None)
     """
-    person_columns = [name for name in _PERSON if name in ids]
+    person_columns = [name for name in _PERSON_COLUMNS if name in ids]
     other_columns = [name for name in ids if name not in _NON_PERSON_COLUMNS]
     return (
         person_columns[0]
@@ -196,7 +199,7 @@ def _note_excluded_rows(
     """List rows that are in no count, and caution about too few people, as notes."""
     if not columns or person is None:
         return []
-    identified_rows = identified(table, person)
+    identified_rows = filter_identified(table, person)
     notes: list[str] = []
     if identified_rows.height < table.height:
         n_excluded = table.height - identified_rows.height
@@ -214,8 +217,8 @@ def _note_excluded_rows(
 def _refuse_traces(table: pl.DataFrame, people: pl.DataFrame, ids: Sequence[str]) -> None:
     """Refuse a table that still contains an id: in text, or as a number in its own row."""
     ids_as_text = {str(v) for name in ids for v in table[name].drop_nulls().unique()}
-    long_ids = sorted(v for v in ids_as_text if len(v) >= _LONG)
-    short_ids = sorted(v for v in ids_as_text if len(v) < _LONG and not v.isdigit())
+    long_ids = sorted(v for v in ids_as_text if len(v) >= _MIN_SEARCHED_LENGTH)
+    short_ids = sorted(v for v in ids_as_text if len(v) < _MIN_SEARCHED_LENGTH and not v.isdigit())
     words = "|".join(re.escape(v) for v in short_ids)
     for name, dtype in people.schema.items():
         if name in ids:
@@ -242,23 +245,23 @@ def _flag_own_ids(table: pl.DataFrame, cells: pl.Series, ids: Sequence[str]) -> 
     for name in ids:
         row_ids = table[name].cast(pl.String).str.strip_chars_start("0")
         is_equal = ((row_ids.str.len_chars() > 0) & (plain_cells == row_ids)).fill_null(value=False)
-        if is_equal.sum() * 2 > len(cells) and not _by_chance(
+        if is_equal.sum() * 2 > len(cells) and not _is_coincidence(
             pl.DataFrame({"own": row_ids, "cell": plain_cells})
         ):
             is_own_id |= is_equal
     return is_own_id
 
 
-def _by_chance(pairs: pl.DataFrame) -> bool:
+def _is_coincidence(pairs: pl.DataFrame) -> bool:
     """Test whether randomly permuted cells would equal as many ids (Poisson), by distinct pair."""
     from scipy.stats import poisson
 
     pairs = pairs.unique()
     equal_cells = pairs.filter(pl.col("own") == pl.col("cell"))["own"]
-    if (equal_cells.str.len_chars() >= _FEW).any():
+    if (equal_cells.str.len_chars() >= _MIN_COINCIDENCES).any():
         return False
     if len(equal_cells) == len(pairs):
-        return len(equal_cells) < _FEW
+        return len(equal_cells) < _MIN_COINCIDENCES
     id_counts, cell_counts = (pairs[name].value_counts(name="n") for name in ("own", "cell"))
     joint_counts = id_counts.join(cell_counts, left_on="own", right_on="cell")
     expected = (joint_counts["n"] * joint_counts["n_right"]).sum() / len(pairs)
@@ -307,7 +310,7 @@ def _refuse_days(people: pl.DataFrame, ids: Collection[str]) -> None:
         )
 
 
-def _counts(
+def _count_people(
     table: pl.DataFrame, columns: Sequence[str], person: str | None, min_people: int
 ) -> pl.DataFrame:
     """Count people by value; rare values are merged until each row has the minimum of people."""
@@ -318,7 +321,7 @@ def _counts(
             found=f"no such column, and {', '.join(columns)} to be published as counts",
             hint="--person subject_id names it; --drop COLUMN leaves a column out",
         )
-    table = table if person is None else identified(table, person)
+    table = table if person is None else filter_identified(table, person)
     counts: list[tuple[str, str, int]] = []
     for name in columns:
         person_values = table.select(who=pl.col(str(person)), value=pl.col(name).cast(pl.String))
@@ -369,7 +372,7 @@ def _coarsen_dates(people: pl.DataFrame, name: str) -> pl.DataFrame:
     has_time = bool((hour.fill_null(0) != 0).any())
     people = people.with_columns(cells.dt.strftime("%Y-%m").alias(name), hour.alias("__hour"))
     if has_time:
-        day_part = pl.col("__hour").replace_strict(_PARTS, return_dtype=pl.String, default=None)
+        day_part = pl.col("__hour").replace_strict(_DAY_PARTS, return_dtype=pl.String, default=None)
         people = people.with_columns(day_part.alias(f"{name}_time"))
     return people.drop("__hour")
 

@@ -23,26 +23,26 @@ from sqlalchemy.pool import NullPool
 from isolux.vocabulary.errors import FileError, OutputError, SpecError
 from isolux_curate.project.tables import META, settings
 
-FILE = "project.sqlite"
-VERSION = 1
+SQLITE_FILE = "project.sqlite"
+TABLES_VERSION = 1
 """The version of the tables: projects with another version are refused."""
 _VERSION_SETTING = "version of the tables"
 _LOCK_TIMEOUT_S = 60  # how long a command waits for another curator's lock
-_WRITES = "isolux_writes"
+_WRITE_OPTION = "isolux_writes"
 _POOL_LOG_NAME = "isolux"  # the pool's log is disabled: its errors are raised
 
 
-def engine_of(database: str, folder: Path) -> Engine:
+def create_engine_from_address(database: str, folder: Path) -> Engine:
     """Create the SQLAlchemy engine of an address."""
     if database == "sqlite":
         engine = sa.create_engine(
-            URL.create("sqlite", database=str(folder / FILE)),
+            URL.create("sqlite", database=str(folder / SQLITE_FILE)),
             poolclass=NullPool,
             connect_args={"timeout": _LOCK_TIMEOUT_S},
         )
-        _teach_sqlite(engine)
+        _configure_sqlite(engine)
         return engine
-    url = _read(database)
+    url = _parse_address(database)
     secret = os.environ.get("PGPASSWORD")
     pool = f"{NullPool.__module__}.{NullPool.__name__}.{_POOL_LOG_NAME}"
     logging.getLogger(pool).disabled = True  # a server that went away: no traceback on the terminal
@@ -61,7 +61,7 @@ def engine_of(database: str, folder: Path) -> Engine:
         ) from error
 
 
-def _read(database: str) -> URL:
+def _parse_address(database: str) -> URL:
     try:
         url = make_url(database)
     except ArgumentError as error:
@@ -85,14 +85,14 @@ def _read(database: str) -> URL:
     return url
 
 
-def shown(engine: Engine) -> str:
+def format_database_name(engine: Engine) -> str:
     """Format a database's address for messages, without a password."""
     if engine.dialect.name == "sqlite":
         return str(engine.url.database)
     return str(engine.url.set(password=None))
 
 
-def _teach_sqlite(engine: Engine) -> None:
+def _configure_sqlite(engine: Engine) -> None:
     """Set explicit transactions, foreign keys, and overwriting of deleted rows (secure_delete)."""
 
     def set_pragmas(connection: Any, _record: object) -> None:
@@ -101,7 +101,7 @@ def _teach_sqlite(engine: Engine) -> None:
             connection.execute(f"PRAGMA {pragma}").close()
 
     def begin_transaction(connection: Connection) -> None:
-        is_writer = connection.get_execution_options().get(_WRITES)
+        is_writer = connection.get_execution_options().get(_WRITE_OPTION)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")
 
     event.listen(engine, "connect", set_pragmas)
@@ -109,7 +109,7 @@ def _teach_sqlite(engine: Engine) -> None:
 
 
 @contextmanager
-def reading(engine: Engine) -> Iterator[Connection]:
+def read_transaction(engine: Engine) -> Iterator[Connection]:
     """Open a connection whose reads see one snapshot of the database."""
     try:
         with engine.connect() as connection, connection.begin():
@@ -119,18 +119,18 @@ def reading(engine: Engine) -> Iterator[Connection]:
     except (DBAPIError, OSError) as error:
         raise FileError(
             "the project's database cannot be read",
-            found=_said(error),
-            where=shown(engine),
+            found=_format_database_error(error),
+            where=format_database_name(engine),
             hint="see that it is there and running, then give the same command again",
         ) from error
 
 
 @contextmanager
-def writing(engine: Engine, *, is_new: bool = False) -> Iterator[Connection]:
+def write_transaction(engine: Engine, *, is_new: bool = False) -> Iterator[Connection]:
     """Open a connection as the project's only writer: all changes are committed, or none."""
     try:
         with engine.connect() as reader:
-            connection = reader.execution_options(**{_WRITES: True})
+            connection = reader.execution_options(**{_WRITE_OPTION: True})
             with connection.begin():
                 if engine.dialect.name == "postgresql" and not is_new:
                     connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT_S}s'")
@@ -139,14 +139,14 @@ def writing(engine: Engine, *, is_new: bool = False) -> Iterator[Connection]:
     except (DBAPIError, OSError) as error:
         raise OutputError(
             "the project's database could not be written",
-            found=_said(error),
-            where=shown(engine),
+            found=_format_database_error(error),
+            where=format_database_name(engine),
             hint="nothing of this step was kept: see that the database is running, that its disk"
             " has room and that no other command holds it, then give the same command again",
         ) from error
 
 
-def sweep(engine: Engine) -> None:
+def vacuum_database(engine: Engine) -> None:
     """Rewrite the database file, so that no free page holds deleted rows (VACUUM)."""
     statement = "VACUUM" if engine.dialect.name == "sqlite" else "VACUUM FULL"
     try:
@@ -162,13 +162,13 @@ def sweep(engine: Engine) -> None:
     except Exception as error:
         raise OutputError(
             "the project's database could not be rewritten",
-            found=_said(error),
-            where=shown(engine),
+            found=_format_database_error(error),
+            where=format_database_name(engine),
             hint="end other commands on it, then give the same command again",
         ) from error
 
 
-def _said(error: BaseException) -> str:
+def _format_database_error(error: BaseException) -> str:
     origin = getattr(error, "orig", None) or error
     args = getattr(origin, "args", ())
     if args and isinstance(args[0], dict):  # pg8000 gives the server's fields
@@ -176,20 +176,22 @@ def _said(error: BaseException) -> str:
     return (str(origin).splitlines() or [type(origin).__name__])[0][:200]
 
 
-def version_of(engine: Engine) -> int | None:
+def read_tables_version(engine: Engine) -> int | None:
     """Read the version of a database's tables; 0 without a number, None without tables."""
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         if not sa.inspect(connection).has_table(settings.name):
             return None
         query = sa.select(settings.c.value).where(settings.c.name == _VERSION_SETTING)
         return int(connection.execute(query).scalar() or 0)
 
 
-def make_tables(engine: Engine) -> None:
+def create_tables(engine: Engine) -> None:
     """Create the tables of a new project."""
-    with writing(engine, is_new=True) as connection:
+    with write_transaction(engine, is_new=True) as connection:
         META.create_all(connection)
-        connection.execute(sa.insert(settings), [{"name": _VERSION_SETTING, "value": VERSION}])
+        connection.execute(
+            sa.insert(settings), [{"name": _VERSION_SETTING, "value": TABLES_VERSION}]
+        )
 
 
 def insert_rows(connection: Connection, table: sa.Table, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -19,39 +19,39 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from isolux.io.consent.chain import new_salt, seal_of
+from isolux.io.consent.chain import compute_commitment, new_salt
 from isolux.io.frames import read_table
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux.vocabulary.words import numbered
-from isolux_curate.project.database import insert_rows, reading, writing
-from isolux_curate.project.folder import Project, add_row, remember_ledger_head
+from isolux.vocabulary.words import pluralise
+from isolux_curate.project.database import insert_rows, read_transaction, write_transaction
+from isolux_curate.project.folder import Project, add_journal_row, store_ledger_head
 from isolux_curate.project.tables import decisions, images, instances, journal, subjects
 from isolux_curate.user_tables import refuse_missing, refuse_rows, to_text
 
-CAME, IN, OUT = "came", "in", "out"
-_UNITS = {
+ARRIVED, IN, OUT = "came", "in", "out"
+_UNIT_COLUMNS = {
     "image": images.c.image_id,
     "subject": subjects.c.subject_id,
     "instance": instances.c.instance_id,
 }
 
 
-def came_in(project: Project) -> pl.DataFrame:
+def read_arrivals(project: Project) -> pl.DataFrame:
     """Read the photos that arrived, with their journal row, in the order of arrival."""
     query = (
         sa.select(decisions.c.unit_id, sa.func.min(decisions.c.n))
-        .where(decisions.c.verdict == CAME, decisions.c.unit_kind == "image")
+        .where(decisions.c.verdict == ARRIVED, decisions.c.unit_kind == "image")
         .where(decisions.c.unit_id.is_not(None))
         .group_by(decisions.c.unit_id)
         .order_by(sa.func.min(decisions.c.decision_id))
     )
     schema = {"image_id": pl.String, "n": pl.Int64}
-    return pl.DataFrame(list(map(tuple, project.rows(query))), schema=schema, orient="row")
+    return pl.DataFrame(list(map(tuple, project.read_rows(query))), schema=schema, orient="row")
 
 
-def standing(project: Project) -> pl.DataFrame:
+def read_out_verdicts(project: Project) -> pl.DataFrame:
     """Read the last verdicts that are ``out``, oldest first."""
-    with reading(project.engine) as connection:
+    with read_transaction(project.engine) as connection:
         return (
             _read_last_verdicts(connection).filter(verdict=OUT).drop("verdict").sort("decision_id")
         )
@@ -61,17 +61,17 @@ def _read_last_verdicts(
     connection: Connection, step: str | None = None, rule: str | None = None
 ) -> pl.DataFrame:
     """Read the last verdict of each unit, step and rule."""
-    query = sa.select(*(decisions.c[name] for name in _COLUMNS)).where(
-        decisions.c.verdict != CAME, decisions.c.unit_id.is_not(None)
+    query = sa.select(*(decisions.c[name] for name in _VERDICT_SCHEMA)).where(
+        decisions.c.verdict != ARRIVED, decisions.c.unit_id.is_not(None)
     )
     if step is not None:
         query = query.where(decisions.c.step == step, decisions.c.rule == rule)
     rows = connection.execute(query.order_by(decisions.c.decision_id)).all()
-    frame = pl.DataFrame([tuple(r) for r in rows], schema=_COLUMNS, orient="row")
+    frame = pl.DataFrame([tuple(r) for r in rows], schema=_VERDICT_SCHEMA, orient="row")
     return frame.unique(["unit_kind", "unit_id", "step", "rule"], keep="last", maintain_order=True)
 
 
-_COLUMNS = {
+_VERDICT_SCHEMA = {
     "decision_id": pl.Int64,
     "n": pl.Int64,
     "unit_kind": pl.String,
@@ -83,28 +83,28 @@ _COLUMNS = {
 }
 
 
-def decide(
+def record_decision(
     project: Project,
     step: str,
     rule: str,
     refused: pl.DataFrame,
     *,
-    looked_at: Sequence[str] | pl.Series,
+    examined_units: Sequence[str] | pl.Series,
     unit_kind: str = "image",
-    said: Mapping[str, Any] | None = None,
+    details: Mapping[str, Any] | None = None,
 ) -> int:
     """Write the verdicts of a rule that differ from its last ones; how many there are."""
     if refused["unit_id"].is_duplicated().any():
         raise TableError("a unit is refused twice by one rule", expected="one reason a unit")
-    units = pl.Series("unit_id", list(looked_at), dtype=pl.String)
+    units = pl.Series("unit_id", list(examined_units), dtype=pl.String)
     examined_ids = pl.DataFrame([units]).unique(maintain_order=True)
-    counts = dict(said or {}) | {"looked_at": examined_ids.height, "out": refused.height}
-    with writing(project.engine) as connection:
+    counts = dict(details or {}) | {"looked_at": examined_ids.height, "out": refused.height}
+    with write_transaction(project.engine) as connection:
         _refuse_unknown_units(connection, examined_ids["unit_id"], unit_kind)
         last_verdicts = _read_last_verdicts(connection, step, rule).filter(unit_kind=unit_kind)
         new_verdicts = _find_new_verdicts(examined_ids, refused, last_verdicts)
         if new_verdicts.is_empty() and _is_last_note(connection, step, rule, counts):
-            remember_ledger_head(connection, project)
+            store_ledger_head(connection, project)
         else:
             write_verdicts(connection, project, step, rule, new_verdicts, unit_kind, counts)
     return new_verdicts.height
@@ -126,13 +126,13 @@ def _find_new_verdicts(
     ).select("unit_id", "reason", verdict=pl.when(is_out).then(pl.lit(OUT)).otherwise(pl.lit(IN)))
 
 
-def note(project: Project, step: str, rule: str, details: Mapping[str, Any]) -> bool:
+def record_note(project: Project, step: str, rule: str, details: Mapping[str, Any]) -> bool:
     """Add a journal row without verdicts, unless the last row of its rule has the same content."""
-    with writing(project.engine) as connection:
+    with write_transaction(project.engine) as connection:
         if _is_last_note(connection, step, rule, details):
-            remember_ledger_head(connection, project)
+            store_ledger_head(connection, project)
             return False
-        add_row(connection, project, step=step, rule=rule, said=details, seals=())
+        add_journal_row(connection, project, step=step, rule=rule, details=details, seals=())
     return True
 
 
@@ -168,33 +168,40 @@ def write_verdicts(
             "reason": reason,
         }
         salt = new_salt()
-        rows.append(fields | {"salt": salt, "seal": seal_of(salt, fields)})
+        rows.append(fields | {"salt": salt, "seal": compute_commitment(salt, fields)})
     seals = [row["seal"] for row in rows]
-    n = add_row(connection, project, step=step, rule=rule, said=details, seals=seals)
+    n = add_journal_row(connection, project, step=step, rule=rule, details=details, seals=seals)
     insert_rows(connection, decisions, [row | {"n": n} for row in rows])
     return n
 
 
 def _refuse_unknown_units(connection: Connection, units: pl.Series, unit_kind: str) -> None:
     existing_ids = {
-        str(unit_id) for unit_id in connection.execute(sa.select(_UNITS[unit_kind])).scalars()
+        str(unit_id)
+        for unit_id in connection.execute(sa.select(_UNIT_COLUMNS[unit_kind])).scalars()
     }
     unknown_ids = [unit_id for unit_id in units if unit_id not in existing_ids]
     if unknown_ids:
         raise UnknownNameError(unit_kind, unknown_ids[0], existing_ids, where="the project")
 
 
-def decide_by_sheet(
+def record_sheet_verdicts(
     project: Project, sheet: str | Path, *, step: str, rule: str, unit_kind: str = "image"
 ) -> int:
     """Write the verdicts of a table."""
     verdicts = read_verdicts(sheet, unit_kind)
     refused = verdicts.filter(verdict=OUT).select("unit_id", "reason")
-    return decide(project, step, rule, refused, looked_at=verdicts["unit_id"], unit_kind=unit_kind)
+    return record_decision(
+        project, step, rule, refused, examined_units=verdicts["unit_id"], unit_kind=unit_kind
+    )
 
 
 def read_verdicts(
-    sheet: str | Path, unit_kind: str = "image", *, key: str | None = None, open_too: bool = False
+    sheet: str | Path,
+    unit_kind: str = "image",
+    *,
+    key: str | None = None,
+    allow_undecided: bool = False,
 ) -> pl.DataFrame:
     """Read a table of verdicts, and refuse rows that are no verdict."""
     frame = read_table(Path(sheet).expanduser())
@@ -205,7 +212,7 @@ def read_verdicts(
     is_out, is_empty = pl.col("verdict") == OUT, pl.col("verdict").is_null()
     for is_faulty, problem, expected in (
         (
-            ~pl.col("verdict").is_in([OUT, IN]) | (is_empty if not open_too else False),
+            ~pl.col("verdict").is_in([OUT, IN]) | (is_empty if not allow_undecided else False),
             "this is not a verdict",
             "out or in",
         ),
@@ -230,40 +237,42 @@ def read_verdicts(
     return verdicts.rename({key: "unit_id"}) if key != "unit_id" else verdicts
 
 
-KNOWN, LISTED, CONFIRMED = "known material", "hash list", "decided"
-_TOLD = 5
+KNOWN_MATERIAL, HASH_LIST, DECIDED = "known material", "hash list", "decided"
+_MAX_LISTED = 5
 
 
-def listed(project: Project) -> pl.DataFrame:
+def read_hash_matches(project: Project) -> pl.DataFrame:
     """Read the photos that ever matched a hash list, with the state of the decision about them."""
     query = (
         sa.select(decisions.c.unit_id, decisions.c.rule, decisions.c.verdict, decisions.c.reason)
-        .where(decisions.c.step == KNOWN, decisions.c.unit_kind == "image")
+        .where(decisions.c.step == KNOWN_MATERIAL, decisions.c.unit_kind == "image")
         .where(decisions.c.unit_id.is_not(None))
         .order_by(decisions.c.decision_id)
     )
     state_by_image: dict[str, tuple[str | None, str]] = {}
-    for unit, rule, verdict, reason in project.rows(query):
+    for unit, rule, verdict, reason in project.read_rows(query):
         entry = state_by_image.get(unit, (None, ""))[0]
-        if rule == LISTED and verdict == OUT:
+        if rule == HASH_LIST and verdict == OUT:
             state_by_image[unit] = reason, "undecided"
-        elif verdict == IN or rule == CONFIRMED:
+        elif verdict == IN or rule == DECIDED:
             state_by_image[unit] = entry, str(verdict)
     rows = [(unit, *state_by_image[unit]) for unit in sorted(state_by_image)]
     schema = {"image_id": pl.String, "entry": pl.String, "state": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def refuse_held(project: Project) -> None:
+def refuse_undecided_matches(project: Project) -> None:
     """Refuse to send or write anything while a match with a hash list is undecided."""
-    undecided_ids = listed(project).filter(state="undecided")["image_id"]
+    undecided_ids = read_hash_matches(project).filter(state="undecided")["image_id"]
     if not len(undecided_ids):
         return
-    id_list = ", ".join(undecided_ids[:_TOLD]) + (
-        f" and {len(undecided_ids) - _TOLD:,} more" if len(undecided_ids) > _TOLD else ""
+    id_list = ", ".join(undecided_ids[:_MAX_LISTED]) + (
+        f" and {len(undecided_ids) - _MAX_LISTED:,} more"
+        if len(undecided_ids) > _MAX_LISTED
+        else ""
     )
     raise SpecError(
-        f"{numbered(len(undecided_ids), 'photo matches', 'photos match')} a list of known illegal "
+        f"{pluralise(len(undecided_ids), 'photo matches', 'photos match')} a list of known illegal "
         "material, and nobody has decided about them",
         expected="a decision about each before anything leaves the project",
         found=id_list,

@@ -29,33 +29,33 @@ from sqlalchemy.engine import Connection, Engine
 from isolux.io.atomic import write_text
 from isolux.io.consent import Ledger, read_ledger
 from isolux.io.consent.chain import (
-    FIRST,
-    digest_of,
+    FIRST_PREVIOUS_HASH,
+    compute_commitment,
+    hash_fields,
     is_signed,
     make_key,
     read_key,
-    seal_of,
-    signature_of,
+    sign_digest,
 )
 from isolux.io.settings_files import read_mapping
 from isolux.vocabulary.errors import FileError, OutputError, SpecError, TableError
 from isolux_curate.project.database import (
-    VERSION,
-    engine_of,
-    make_tables,
-    reading,
-    shown,
-    version_of,
-    writing,
+    TABLES_VERSION,
+    create_engine_from_address,
+    create_tables,
+    format_database_name,
+    read_tables_version,
+    read_transaction,
+    write_transaction,
 )
 from isolux_curate.project.tables import annotations_table, decisions, journal, seals, settings
 
-_NAME = "consent ledger: last row"
+_LEDGER_HEAD_SETTING = "consent ledger: last row"
 
 
 def check_ledger_head(connection: Connection, project: Project, ledger: Ledger | None) -> None:
     """Refuse a ledger without the row that was its last when the project last wrote its journal."""
-    query = sa.select(settings.c.value).where(settings.c.name == _NAME)
+    query = sa.select(settings.c.value).where(settings.c.name == _LEDGER_HEAD_SETTING)
     head = connection.execute(query).scalar()
     if head is None:
         return
@@ -66,7 +66,7 @@ def check_ledger_head(connection: Connection, project: Project, ledger: Ledger |
             "the project's ledger of consent is not there",
             expected=f"a ledger with {expected}",
             found="no file",
-            where=str(project.consent),
+            where=str(project.consent_path),
             hint=hint,
         )
     rows = ledger.rows
@@ -75,20 +75,22 @@ def check_ledger_head(connection: Connection, project: Project, ledger: Ledger |
             "the project's ledger of consent lost rows",
             expected=expected,
             found=f"{len(rows):,} rows, without it",
-            where=str(project.consent),
+            where=str(project.consent_path),
             hint=hint,
         )
 
 
-def remember_ledger_head(connection: Connection, project: Project) -> None:
+def store_ledger_head(connection: Connection, project: Project) -> None:
     """Store the last row of the consent ledger; a ledger without the stored one is refused."""
-    ledger = read_ledger(project.consent) if project.consent.exists() else None
+    ledger = read_ledger(project.consent_path) if project.consent_path.exists() else None
     check_ledger_head(connection, project, ledger)
     if ledger is not None and ledger.rows:
         last_row = ledger.rows[-1]
-        connection.execute(sa.delete(settings).where(settings.c.name == _NAME))
+        connection.execute(sa.delete(settings).where(settings.c.name == _LEDGER_HEAD_SETTING))
         ledger_head = {"n": last_row.n, "hash": last_row.hash}
-        connection.execute(sa.insert(settings), [{"name": _NAME, "value": ledger_head}])
+        connection.execute(
+            sa.insert(settings), [{"name": _LEDGER_HEAD_SETTING, "value": ledger_head}]
+        )
 
 
 _HASHED_COLUMNS = ("n", "at", "who", "step", "rule", "said", "digest", "previous")
@@ -107,44 +109,44 @@ _SEALED_ANNOTATION_COLUMNS = (
 )
 
 
-def now() -> str:
+def format_utc_now() -> str:
     """Format the current time as ISO 8601 in UTC."""
     text = dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds")
     return text.replace("+00:00", "Z")
 
 
-def add_row(
+def add_journal_row(
     connection: Connection,
     project: Project,
     *,
     step: str,
     rule: str,
-    said: Mapping[str, Any],
+    details: Mapping[str, Any],
     seals: Iterable[str],
 ) -> int:
     """Append a row to the journal; the connection must be the project's only writer."""
     last_row = connection.execute(
         sa.select(journal.c.n, journal.c.hash).order_by(journal.c.n.desc()).limit(1)
     ).first()
-    n, previous = (last_row.n + 1, last_row.hash) if last_row else (1, FIRST)
+    n, previous = (last_row.n + 1, last_row.hash) if last_row else (1, FIRST_PREVIOUS_HASH)
     fields = {
         "n": n,
-        "at": now(),
-        "who": project.who,
+        "at": format_utc_now(),
+        "who": project.curator,
         "step": step,
         "rule": rule,
-        "said": json.loads(json.dumps(said)),
-        "digest": _digest(seals),
+        "said": json.loads(json.dumps(details)),
+        "digest": _digest_seals(seals),
         "previous": previous,
     }
-    digest = digest_of(fields)
-    signature = signature_of(digest, project.key)
+    digest = hash_fields(fields)
+    signature = sign_digest(digest, project.key)
     connection.execute(sa.insert(journal), [fields | {"hash": digest, "signature": signature}])
-    remember_ledger_head(connection, project)
+    store_ledger_head(connection, project)
     return int(n)
 
 
-def _digest(seals: Iterable[str]) -> str:
+def _digest_seals(seals: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(sorted(seals)).encode()).hexdigest()
 
 
@@ -154,7 +156,7 @@ def read_journal(project: Project) -> pl.DataFrame:
     query = sa.select(*(journal.c[name] for name in names)).order_by(journal.c.n)
     rows = [
         [json.dumps(c) if n == "said" else c for n, c in zip(names, row, strict=True)]
-        for row in project.rows(query)
+        for row in project.read_rows(query)
     ]
     schema = {name: pl.Int64 if name == "n" else pl.String for name in names}
     return pl.DataFrame(rows, schema=schema, orient="row")
@@ -162,14 +164,14 @@ def read_journal(project: Project) -> pl.DataFrame:
 
 def check_journal(project: Project, *, head: str | None = None) -> int:
     """Check that no row and no verdict was changed, removed or added; the number of rows."""
-    source = shown(project.engine)
-    with reading(project.engine) as connection:
+    source = format_database_name(project.engine)
+    with read_transaction(project.engine) as connection:
         rows = connection.execute(sa.select(journal).order_by(journal.c.n)).mappings().all()
         seals_by_row = _read_seals(connection, source)
-    previous = FIRST
+    previous = FIRST_PREVIOUS_HASH
     for number, row in enumerate(rows, 1):
         _check_row(row, number, previous, project.key, source)
-        if row["digest"] != _digest(seals_by_row.pop(number, ())):
+        if row["digest"] != _digest_seals(seals_by_row.pop(number, ())):
             raise TableError(
                 f"verdicts of row {number} of the journal were taken out or put in",
                 expected="the verdicts that the row was signed with",
@@ -197,7 +199,7 @@ def _check_row(row: Mapping[Any, Any], number: int, previous: str, key: bytes, s
     problem = None
     if row["n"] != number or row["previous"] != previous:
         problem = "a row before this one was taken out, put in or moved"
-    elif digest_of(fields) != row["hash"]:
+    elif hash_fields(fields) != row["hash"]:
         problem = "this row was changed after it was written"
     elif not is_signed(row["hash"], row["signature"], key):
         problem = "this row's signature does not verify"
@@ -219,7 +221,7 @@ def _read_seals(connection: Connection, source: str) -> dict[int, list[str]]:
         (annotations_table, _SEALED_ANNOTATION_COLUMNS),
     ):
         for row in connection.execute(sa.select(table)).mappings():
-            if row["salt"] is not None and row["seal"] != seal_of(
+            if row["salt"] is not None and row["seal"] != compute_commitment(
                 row["salt"], {name: row[name] for name in fields}
             ):
                 raise TableError(
@@ -235,7 +237,12 @@ def _read_seals(connection: Connection, source: str) -> dict[int, list[str]]:
     return seals_by_row
 
 
-MARK, KEY, CONSENT, PHOTOS = "project.yaml", "journal.key", "consent.jsonl", "photos"
+PROJECT_FILE, KEY_FILE, CONSENT_FILE, PHOTOS_DIR = (
+    "project.yaml",
+    "journal.key",
+    "consent.jsonl",
+    "photos",
+)
 _SETTING_NAMES = ("name", "database", "classes", "rules", "publish")
 
 
@@ -255,7 +262,7 @@ class Project:
         them.
     classes : tuple of str
         What people are labelled with.
-    who : str
+    curator : str
         The curator who gives the commands: the journal names them.
     publish : mapping
         Settings of publications, as ``project.yaml`` has them.
@@ -267,21 +274,23 @@ class Project:
     key: bytes
     rules: Mapping[str, Mapping[str, Any]]
     classes: tuple[str, ...]
-    who: str
+    curator: str
     publish: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def consent(self) -> Path:
+    def consent_path(self) -> Path:
         """The ledger of consent."""
-        return self.folder / CONSENT
+        return self.folder / CONSENT_FILE
 
-    def rows(self, query: Any) -> Sequence[Any]:
+    def read_rows(self, query: Any) -> Sequence[Any]:
         """Read the rows of one query."""
-        with reading(self.engine) as connection:
+        with read_transaction(self.engine) as connection:
             return connection.execute(query).all()
 
 
-def create(folder: str | Path, *, database: str = "sqlite", who: str | None = None) -> Project:
+def create_project(
+    folder: str | Path, *, database: str = "sqlite", curator: str | None = None
+) -> Project:
     """Create a project, or open it where it exists.
 
     Examples
@@ -293,30 +302,34 @@ def create(folder: str | Path, *, database: str = "sqlite", who: str | None = No
     ('faces', 'faces')
     """
     root = Path(folder).expanduser().resolve()
-    if not (root / MARK).exists():
-        _make(root, database)
-    project_settings = read_mapping(root / MARK)
+    if not (root / PROJECT_FILE).exists():
+        _create_folder(root, database)
+    project_settings = read_mapping(root / PROJECT_FILE)
     if database not in ("sqlite", project_settings.get("database")):
         raise SpecError(
             "this project is stored in another database",
             expected=str(project_settings.get("database")),
             found=database,
-            where=str(root / MARK),
+            where=str(root / PROJECT_FILE),
         )
-    project = _opened(root, who)
-    if version_of(project.engine) is None:
-        make_tables(project.engine)
+    project = _open_folder(root, curator)
+    if read_tables_version(project.engine) is None:
+        create_tables(project.engine)
     _check_version(project)
     if read_journal(project).is_empty():  # also where the disk was full after the tables
-        details = {"version": VERSION}
-        with writing(project.engine) as connection:
-            add_row(connection, project, step="init", rule="tables", said=details, seals=())
+        details = {"version": TABLES_VERSION}
+        with write_transaction(project.engine) as connection:
+            add_journal_row(
+                connection, project, step="init", rule="tables", details=details, seals=()
+            )
     return project
 
 
-def _make(root: Path, database: str) -> None:
-    engine_of(database, root).dispose()  # refuse a wrong address before creating a folder
-    if root.exists() and any(p for p in root.iterdir() if p.name not in (KEY, CONSENT)):
+def _create_folder(root: Path, database: str) -> None:
+    create_engine_from_address(
+        database, root
+    ).dispose()  # refuse a wrong address before creating a folder
+    if root.exists() and any(p for p in root.iterdir() if p.name not in (KEY_FILE, CONSENT_FILE)):
         raise OutputError(
             "this folder holds other things",
             expected="a new or empty folder, or a project's",
@@ -325,26 +338,26 @@ def _make(root: Path, database: str) -> None:
         )
     try:
         root.mkdir(parents=True, exist_ok=True)
-        if not (root / KEY).exists():
-            make_key(root / KEY)
+        if not (root / KEY_FILE).exists():
+            make_key(root / KEY_FILE)
     except OSError as error:
         raise OutputError(
             "the project's folder cannot be written", found=str(error.strerror), where=str(root)
         ) from error
     settings = {"name": root.name, "database": database, "classes": [], "rules": {}}
-    write_text(root / MARK, yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
+    write_text(root / PROJECT_FILE, yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
 
 
-def open_project(folder: str | Path, *, who: str | None = None) -> Project:
+def open_project(folder: str | Path, *, curator: str | None = None) -> Project:
     """Open a project."""
     root = Path(folder).expanduser().resolve()
-    project = _opened(root, who)
-    if version_of(project.engine) is None:
+    project = _open_folder(root, curator)
+    if read_tables_version(project.engine) is None:
         raise FileError(
             "the project's database holds no project",
             expected="its tables",
             found="none",
-            where=shown(project.engine),
+            where=format_database_name(project.engine),
             hint=f"bring it back from a backup; for a new project, `isolux curate init {folder}`",
         )
     _check_version(project)
@@ -352,38 +365,38 @@ def open_project(folder: str | Path, *, who: str | None = None) -> Project:
 
 
 def _check_version(project: Project) -> None:
-    version = version_of(project.engine)
-    if version != VERSION:
+    version = read_tables_version(project.engine)
+    if version != TABLES_VERSION:
         raise FileError(
             "the project's tables are of another version of isolux",
-            expected=str(VERSION),
+            expected=str(TABLES_VERSION),
             found=str(version or "no number"),
-            where=shown(project.engine),
+            where=format_database_name(project.engine),
             hint="open it with the isolux that wrote it, or make a new project",
         )
 
 
-def _opened(root: Path, curator: str | None) -> Project:
-    if not (root / MARK).is_file():
+def _open_folder(root: Path, curator: str | None) -> Project:
+    if not (root / PROJECT_FILE).is_file():
         raise FileError(
             "this is not a curation project",
-            expected=f"a folder with {MARK}",
+            expected=f"a folder with {PROJECT_FILE}",
             where=str(root),
             hint=f"`isolux curate init {root.name}` makes one",
         )
-    project_settings = read_mapping(root / MARK)
-    _refuse_settings(project_settings, root / MARK)
-    if not (root / KEY).exists():
+    project_settings = read_mapping(root / PROJECT_FILE)
+    _refuse_settings(project_settings, root / PROJECT_FILE)
+    if not (root / KEY_FILE).exists():
         raise FileError(
             "the key that signs this project's journal is not there",
-            expected=str(root / KEY),
+            expected=str(root / KEY_FILE),
             where=str(root),
             hint="bring it back from a backup",
         )
     rules = {str(k): dict(v or {}) for k, v in (project_settings.get("rules") or {}).items()}
     classes = tuple(str(class_name) for class_name in project_settings.get("classes") or ())
-    engine = engine_of(str(project_settings["database"]), root)
-    key = read_key(root / KEY)
+    engine = create_engine_from_address(str(project_settings["database"]), root)
+    key = read_key(root / KEY_FILE)
     publish = dict(project_settings.get("publish") or {})
     return Project(
         root,

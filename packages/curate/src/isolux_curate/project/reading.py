@@ -24,20 +24,22 @@ from typing import Any
 import polars as pl
 import sqlalchemy as sa
 
-from isolux.io.consent import Kind, Ledger, key_path, read_ledger
+from isolux.io.consent import ConsentRole, Ledger, key_path, read_ledger
 from isolux.vocabulary.errors import FileError, UnknownNameError
-from isolux_curate.project.database import reading
-from isolux_curate.project.decisions import came_in, standing
+from isolux_curate.project.database import read_transaction
+from isolux_curate.project.decisions import read_arrivals, read_out_verdicts
 from isolux_curate.project.folder import Project, check_ledger_head
 from isolux_curate.project.tables import META, images, instances, subjects
 
 ANNOTATION = "annotation"
-DRAWN_AGAIN, BYSTANDER, COUNTED = "drawn again", "bystander", "more counted than named"
+DRAWN_AGAIN, BYSTANDER, MORE_COUNTED = "drawn again", "bystander", "more counted than named"
 
 
 def assign_subjects(people: pl.DataFrame, out_verdicts: pl.DataFrame) -> pl.DataFrame:
     """Assign the photo's subject to a drawn person if one is named and one drawn; else null."""
-    with_counts = people.join(_counts(people, out_verdicts), on="image_id", maintain_order="left")
+    with_counts = people.join(
+        _count_named_and_drawn(people, out_verdicts), on="image_id", maintain_order="left"
+    )
     is_subject = (pl.col("named") == 1) & (pl.col("drawn") == 1) & ~_is_dropped_box(out_verdicts)
     named_id = pl.when(pl.col("origin") == "submitted").then("subject_id")
     subject_id = named_id.when(is_subject).then("subject")
@@ -48,7 +50,7 @@ def list_crowded_photos(
     ledger: Ledger, people: pl.DataFrame, out_verdicts: pl.DataFrame
 ) -> pl.DataFrame:
     """List photos with more people drawn than named, if the ledger has grants of subjects."""
-    counts = _counts(people, out_verdicts).filter(
+    counts = _count_named_and_drawn(people, out_verdicts).filter(
         pl.col("named") > 0, pl.col("drawn") > pl.col("named")
     )
     sentence = (
@@ -63,7 +65,7 @@ def list_crowded_photos(
     return rows if ledger.has_grants("subject") else rows.clear()
 
 
-def _counts(people: pl.DataFrame, out_verdicts: pl.DataFrame) -> pl.DataFrame:
+def _count_named_and_drawn(people: pl.DataFrame, out_verdicts: pl.DataFrame) -> pl.DataFrame:
     """Count named subjects (the first is ``subject``) and drawn people but bystanders, by photo."""
     is_submitted = pl.col("origin") == "submitted"
     subject = pl.col("subject_id").filter(is_submitted).drop_nulls()
@@ -81,7 +83,7 @@ def _is_dropped_box(out_verdicts: pl.DataFrame) -> pl.Expr:
     return pl.col("instance_id").is_in(dropped["unit_id"].implode())
 
 
-CONSENT: tuple[tuple[Kind, str, str], ...] = (
+CONSENT_KINDS: tuple[tuple[ConsentRole, str, str], ...] = (
     ("subject", "consent", "subject_id"),
     ("copyright", "copyright", "copyright_holder"),
 )
@@ -94,13 +96,13 @@ _REASONS = {
 
 def read_consent(project: Project) -> Ledger | None:
     """Read and verify the project's consent ledger; None: the project never had one."""
-    ledger = read_ledger(project.consent) if project.consent.exists() else None
-    with reading(project.engine) as connection:
+    ledger = read_ledger(project.consent_path) if project.consent_path.exists() else None
+    with read_transaction(project.engine) as connection:
         check_ledger_head(connection, project, ledger)
-    if ledger is None and key_path(project.consent, None).exists():
+    if ledger is None and key_path(project.consent_path, None).exists():
         raise FileError(
             "the project's ledger of consent is not there",
-            expected=str(project.consent),
+            expected=str(project.consent_path),
             found="its key alone",
             where=str(project.folder),
             hint="bring it back from a backup",
@@ -111,7 +113,7 @@ def read_consent(project: Project) -> Ledger | None:
 def list_revoked_photos(ledger: Ledger, people: pl.DataFrame) -> pl.DataFrame:
     """List photos whose subject or copyright holder revoked consent to evaluation."""
     tables = [pl.DataFrame(schema=dict.fromkeys(("image_id", "step", "rule", "reason"), pl.String))]
-    for person_kind, rule, column in CONSENT:
+    for person_kind, rule, column in CONSENT_KINDS:
         if column in people.columns:
             is_allowed = ledger.allows(person_kind, people[column].cast(pl.String), "evaluation")
             photos = people.filter(~is_allowed.fill_null(value=True))["image_id"]
@@ -137,7 +139,7 @@ def drop_revoked_rows(
     return rows.filter(~pl.col("image_id").is_in(revoked_ids.implode())), subjects
 
 
-FACTS: dict[str, Any] = {
+FACT_DTYPES: dict[str, Any] = {
     "exif": pl.Boolean,
     "megapixels": pl.Float64,
     "exif_width": pl.Int64,
@@ -163,7 +165,7 @@ def read_table(project: Project, name: str) -> pl.DataFrame:
     """Read one of the project's tables unchanged; JSON columns are text."""
     if name not in META.tables:
         raise UnknownNameError("table", name, META.tables)
-    frame, json_columns = _read(project, META.tables[name])
+    frame, json_columns = _read_columns(project, META.tables[name])
     texts = [
         pl.Series(name, [None if v is None else json.dumps(v) for v in cells], dtype=pl.String)
         for name, cells in json_columns.items()
@@ -171,9 +173,9 @@ def read_table(project: Project, name: str) -> pl.DataFrame:
     return frame.hstack(texts).select(c.name for c in META.tables[name].columns)
 
 
-def _read(project: Project, table: sa.Table) -> tuple[pl.DataFrame, dict[str, list[Any]]]:
+def _read_columns(project: Project, table: sa.Table) -> tuple[pl.DataFrame, dict[str, list[Any]]]:
     """Read a table in the order of its keys, and its JSON columns separately."""
-    rows = project.rows(sa.select(table).order_by(*table.primary_key.columns))
+    rows = project.read_rows(sa.select(table).order_by(*table.primary_key.columns))
     cells = {c.name: [row[k] for row in rows] for k, c in enumerate(table.columns)}
     json_columns = {c.name: cells.pop(c.name) for c in table.columns if isinstance(c.type, sa.JSON)}
     types = {
@@ -186,21 +188,21 @@ def _read(project: Project, table: sa.Table) -> tuple[pl.DataFrame, dict[str, li
     return pl.DataFrame(cells, schema=types), json_columns
 
 
-def read_images(project: Project, *, everything: bool = False) -> pl.DataFrame:
+def read_images(project: Project, *, include_excluded: bool = False) -> pl.DataFrame:
     """Read the photos that are not excluded, or all of them."""
     frame = _read_with_facts(project, images)
-    if everything:
+    if include_excluded:
         return frame
-    excluded_ids = left_out(project)["image_id"].drop_nulls().unique()
+    excluded_ids = read_exclusions(project)["image_id"].drop_nulls().unique()
     return frame.filter(~pl.col("image_id").is_in(excluded_ids.implode()))
 
 
-def read_instances(project: Project, *, everything: bool = False) -> pl.DataFrame:
+def read_instances(project: Project, *, include_excluded: bool = False) -> pl.DataFrame:
     """Read the people in photos that are not excluded, or all of them."""
-    frame = assign_subjects(_read_with_facts(project, instances), standing(project))
-    if everything:
+    frame = assign_subjects(_read_with_facts(project, instances), read_out_verdicts(project))
+    if include_excluded:
         return frame
-    exclusions = left_out(project)
+    exclusions = read_exclusions(project)
     excluded_instance_ids = exclusions.filter(unit_kind="instance")["unit_id"]
     return frame.filter(
         ~pl.col("image_id").is_in(exclusions["image_id"].drop_nulls().unique().implode()),
@@ -210,7 +212,9 @@ def read_instances(project: Project, *, everything: bool = False) -> pl.DataFram
 
 def read_bystanders(project: Project) -> pl.DataFrame:
     """Read the boxes that a curator marked as bystanders."""
-    bystander_ids = standing(project).filter(rule=BYSTANDER, unit_kind="instance")["unit_id"]
+    bystander_ids = read_out_verdicts(project).filter(rule=BYSTANDER, unit_kind="instance")[
+        "unit_id"
+    ]
     people = _read_with_facts(project, instances).filter(
         pl.col("instance_id").is_in(bystander_ids.implode())
     )
@@ -222,7 +226,7 @@ def read_subjects(project: Project) -> pl.DataFrame:
     return _read_with_facts(project, subjects)
 
 
-def with_facts_of_subjects(project: Project, people: pl.DataFrame) -> pl.DataFrame:
+def join_subject_facts(project: Project, people: pl.DataFrame) -> pl.DataFrame:
     """Join facts of subjects to people in photos; columns that exist already are not replaced."""
     subject_facts = read_subjects(project)
     new_columns = [c for c in subject_facts.columns if c not in people.columns or c == "subject_id"]
@@ -231,9 +235,9 @@ def with_facts_of_subjects(project: Project, people: pl.DataFrame) -> pl.DataFra
     )
 
 
-def left_out(project: Project) -> pl.DataFrame:
+def read_exclusions(project: Project) -> pl.DataFrame:
     """Read the reasons why photos and people are excluded; a subject's exclude all their photos."""
-    out_verdicts = standing(project)
+    out_verdicts = read_out_verdicts(project)
     people = _read_with_facts(project, instances)
     image_verdicts = out_verdicts.filter(unit_kind="image").with_columns(image_id=pl.col("unit_id"))
     subject_verdicts = out_verdicts.filter(unit_kind="subject").join(
@@ -269,37 +273,37 @@ def find_revoked_photos(project: Project) -> frozenset[str]:
 
 
 def _read_with_facts(project: Project, table: sa.Table) -> pl.DataFrame:
-    frame, json_columns = _read(project, table)
+    frame, json_columns = _read_columns(project, table)
     facts = json_columns["facts"]
     return frame.hstack(
         [
             pl.Series(
                 name,
                 [fact_values.get(name) for fact_values in facts],
-                dtype=FACTS.get(name, pl.String),
+                dtype=FACT_DTYPES.get(name, pl.String),
             )
             for name in dict.fromkeys(name for fact_values in facts for name in fact_values)
         ]
     )
 
 
-def funnel(project: Project) -> pl.DataFrame:
+def read_funnel(project: Project) -> pl.DataFrame:
     """Count photos that arrived, that each step and rule excluded, and that remain."""
-    return funnel_of(came_in(project)["image_id"], left_out(project))
+    return count_funnel(read_arrivals(project)["image_id"], read_exclusions(project))
 
 
-def funnel_of(arrived_ids: pl.Series, exclusions: pl.DataFrame) -> pl.DataFrame:
+def count_funnel(arrived_ids: pl.Series, exclusions: pl.DataFrame) -> pl.DataFrame:
     """Count the funnel from arrived photos and the reasons for exclusion.
 
     Examples
     --------
     >>> gone = pl.DataFrame({"image_id": ["a", "b", "a"], "step": ["quality", "quality", "consent"],
     ...                      "rule": ["blurred", "small", "form"], "decision_id": [1, 2, 3]})
-    >>> funnel_of(pl.Series(["a", "b", "c"]), gone).rows()
+    >>> count_funnel(pl.Series(["a", "b", "c"]), gone).rows()
     [('arrival', 'came in', 0, 0, 3), ('quality', 'blurred', 1, 1, 2),
      ('quality', 'small', 1, 1, 1), ('consent', 'form', 0, 1, 1)]
     """
-    reasons = _in_order(arrived_ids, exclusions)
+    reasons = _sort_reasons(arrived_ids, exclusions)
     first_reason_rows = reasons.unique("image_id", keep="first", maintain_order=True)
     keys = ["step", "rule"]
     refused = reasons.group_by(keys, maintain_order=True).agg(
@@ -320,14 +324,14 @@ def funnel_of(arrived_ids: pl.Series, exclusions: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(remain=arrived_ids.n_unique() - pl.col("left").cum_sum())
 
 
-def first_reasons(project: Project) -> pl.DataFrame:
+def read_first_reasons(project: Project) -> pl.DataFrame:
     """Read the step and rule that excluded each photo first."""
-    reasons = _in_order(came_in(project)["image_id"], left_out(project))
+    reasons = _sort_reasons(read_arrivals(project)["image_id"], read_exclusions(project))
     first_reason_rows = reasons.unique("image_id", keep="first", maintain_order=True)
     return first_reason_rows.select("image_id", "step", "rule")
 
 
-def _in_order(arrived_ids: pl.Series, exclusions: pl.DataFrame) -> pl.DataFrame:
+def _sort_reasons(arrived_ids: pl.Series, exclusions: pl.DataFrame) -> pl.DataFrame:
     """Sort reasons in the funnel's order: by their step's first verdict, then by their own."""
     reasons = exclusions.filter(pl.col("image_id").is_in(arrived_ids.implode()))
     step_at = pl.col("decision_id").min().over("step")

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from urllib.parse import quote, quote_plus
 
-from isolux_curate.withdrawal.terms import LETTERS
+from isolux_curate.withdrawal.terms import WORD_CHARACTERS
 
 _UNREADABLE_FORMATS = {
     b"7z\xbc\xaf\x27\x1c": "a 7z archive",
@@ -55,19 +55,19 @@ _IMAGE_SUFFIXES = (".heic", ".heif", ".avif", ".jxl", ".cr2", ".nef", ".arw", ".
 _PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".ckpt")
 _PICKLE_START = re.compile(rb"[(\]}cVSILFN)](?:.{0,200}\n){1,3}?p[0-9]+\n")
 """The start of a pickle of protocol 0, which is text: a type letter stands before each name."""
-WEIGHTS = (".safetensors", ".onnx", ".gguf", ".tflite")
+WEIGHTS_SUFFIXES = (".safetensors", ".onnx", ".gguf", ".tflite")
 _CONTROL_BYTES = bytes({*range(32), 127} - set(b"\t\n\f\r\x1b"))
-_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _NON_TEXT_CATEGORIES = ("Cc", "Cn", "Co", "Cs")
 _WIDE_CODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
 
 
-def why_blind(name: str, file_bytes: bytes, *, opened: bool) -> str:
+def find_unsearchable_reason(name: str, file_bytes: bytes, *, is_opened: bool) -> str:
     r"""Find why a file cannot be searched; empty if it can.
 
     Examples
     --------
-    >>> why_blind("a.7z", b"7z\xbc\xaf\x27\x1c", opened=False)
+    >>> find_unsearchable_reason("a.7z", b"7z\xbc\xaf\x27\x1c", opened=False)
     'a 7z archive'
     """
     for magic_bytes, description in _UNREADABLE_FORMATS.items():
@@ -76,13 +76,13 @@ def why_blind(name: str, file_bytes: bytes, *, opened: bool) -> str:
     suffix = PurePosixPath(name).suffix.lower()
     if suffix in _MEDIA_SUFFIXES:
         return "a film or a sound"
-    if suffix in _IMAGE_SUFFIXES and not opened:
+    if suffix in _IMAGE_SUFFIXES and not is_opened:
         return "a picture that cannot be opened here"
     if suffix in _PICKLE_SUFFIXES or (
         _PICKLE_START.match(file_bytes) and file_bytes.rstrip().endswith(b".")
     ):
         return "a pickle, which no one should open"
-    if not opened and suffix not in WEIGHTS and not is_text(file_bytes):
+    if not is_opened and suffix not in WEIGHTS_SUFFIXES and not is_text(file_bytes):
         return "no text, and of a format that isolux cannot read"
     return ""
 
@@ -102,7 +102,9 @@ def is_text(file_bytes: bytes) -> bool:
             text = file_bytes.decode(coding)
         except UnicodeDecodeError:
             continue
-        is_plain = 2 * sum(map(str.isascii, text)) >= len(text) or file_bytes.startswith(_MARKS)
+        is_plain = 2 * sum(map(str.isascii, text)) >= len(text) or file_bytes.startswith(
+            _BYTE_ORDER_MARKS
+        )
         signs = set(text) - set("\t\n\f\r")
         if is_plain and all(
             unicodedata.category(sign) not in _NON_TEXT_CATEGORIES for sign in signs
@@ -111,35 +113,35 @@ def is_text(file_bytes: bytes) -> bool:
     return False
 
 
-LEAST = 4
+MIN_SEARCHED_LENGTH = 4
 """The minimum length of a name that is searched in bytes; shorter ones are searched as cells."""
 _MIN_BASE64_BYTES = 6  # bytes: shorter names leave four letters, which occur by chance
 _CONTEXT_LETTERS = 8  # letters around a name that decide whether it is a word
 _WORD = re.compile(rb"[A-Za-z0-9]")
-_LETTER = re.compile(f"[{LETTERS}]")
+_LETTER = re.compile(f"[{WORD_CHARACTERS}]")
 _ESCAPE = re.compile(rb"(?:%[0-9A-Fa-f]{2}|\\[nrtbfv0]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4})\Z")
 _MAX_ESCAPE_LENGTH = 6
 
 
 @dataclass(frozen=True)
-class Needles:
+class SearchTerms:
     """The people's names, and longer names of others that contain one of them.
 
     Parameters
     ----------
     names : tuple of str
         Those of LEAST characters or more; a name that holds another is found by it.
-    others : tuple of str
+    other_names : tuple of str
         Names of everyone else.
     """
 
     names: tuple[str, ...]
-    others: tuple[str, ...] = ()
+    other_names: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, names: Iterable[str], other_names: Iterable[str]) -> Needles:
+    def from_names(cls, names: Iterable[str], other_names: Iterable[str]) -> SearchTerms:
         """Build search terms: names that contain a shorter one as a word need no search."""
-        long_names = sorted({name for name in names if len(name) >= LEAST}, key=len)
+        long_names = sorted({name for name in names if len(name) >= MIN_SEARCHED_LENGTH}, key=len)
         searched_names: list[str] = []
         for name in long_names:
             if not any(_contains_as_word(name, short) for short in searched_names):
@@ -155,7 +157,7 @@ class Needles:
         return cls(tuple(searched_names), covering_names)
 
     @cached_property
-    def forms(self) -> tuple[tuple[str, bytes, str], ...]:
+    def encoded_forms(self) -> tuple[tuple[str, bytes, str], ...]:
         """Each name in each coding: the name, its bytes, the coding (empty: one byte a letter)."""
         encoded_names = {
             (name, form, coding): None for name in self.names for form, coding in _encode_name(name)
@@ -165,14 +167,16 @@ class Needles:
     @cached_property
     def _longer_names(self) -> Mapping[str, tuple[bytes, ...]]:
         return {
-            name: tuple(other_name.encode() for other_name in self.others if name in other_name)
+            name: tuple(
+                other_name.encode() for other_name in self.other_names if name in other_name
+            )
             for name in self.names
         }
 
-    def hits(self, file_bytes: bytes) -> Iterator[tuple[str, int]]:
+    def find_names(self, file_bytes: bytes) -> Iterator[tuple[str, int]]:
         """Find names in bytes, each once, with the offset of the first match."""
         found_names: set[str] = set()
-        for name, form, coding in self.forms:
+        for name, form, coding in self.encoded_forms:
             offset = file_bytes.find(form) if name not in found_names else -1
             while offset >= 0:
                 if self._is_person_name_in(name, file_bytes, offset, offset + len(form), coding):
@@ -181,14 +185,14 @@ class Needles:
                     break
                 offset = file_bytes.find(form, offset + 1)
 
-    def lines(self, file_bytes: bytes) -> list[int]:
+    def find_lines(self, file_bytes: bytes) -> list[int]:
         """Find the lines of a text, from 1, that contain names; none if bytes are no text."""
         try:
             file_bytes.decode()
         except UnicodeDecodeError:
             return []
         line_numbers: set[int] = set()
-        for name, form, coding in self.forms:
+        for name, form, coding in self.encoded_forms:
             offset = -1 if b"\0" in file_bytes else file_bytes.find(form)
             while offset >= 0:
                 if self._is_person_name_in(name, file_bytes, offset, offset + len(form), coding):
@@ -210,7 +214,7 @@ class Needles:
         if coding:
             letter_bytes = len("a".encode(coding))
             context_bytes = letter_bytes * (
-                _CONTEXT_LETTERS + max(map(len, self.others), default=0)
+                _CONTEXT_LETTERS + max(map(len, self.other_names), default=0)
             )
             context_start = max(start % letter_bytes, start - context_bytes)
             text = (

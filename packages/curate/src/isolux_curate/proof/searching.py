@@ -13,26 +13,32 @@ from urllib.parse import unquote_to_bytes
 import numpy as np
 import polars as pl
 
-from isolux.checks.duplicates.hashes import copies_of
-from isolux.io.binary_tables import first_line
+from isolux.checks.duplicates.hashes import find_copies_of
+from isolux.io.binary_tables import first_error_line
 from isolux.io.images import Pixels
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.words import numbered
-from isolux_curate.id_columns import kinds_of_column
-from isolux_curate.privacy import key_mark
-from isolux_curate.proof.needles import LEAST, WEIGHTS, Needles, is_text, why_blind
-from isolux_curate.proof.unpacking import inner_cells, inner_parts, tables_of
-from isolux_curate.withdrawal.gathering import thumbnails, turned
-from isolux_curate.withdrawal.pseudonymised import key_mark_in
-from isolux_curate.withdrawal.rewriting import Blind, rewrite
-from isolux_curate.withdrawal.terms import Terms
-from isolux_curate.withdrawal.walking import Place, beside_of, links_below
+from isolux.vocabulary.words import pluralise
+from isolux_curate.id_columns import parse_id_column
+from isolux_curate.privacy import hash_pseudonym_key
+from isolux_curate.proof.needles import (
+    MIN_SEARCHED_LENGTH,
+    WEIGHTS_SUFFIXES,
+    SearchTerms,
+    find_unsearchable_reason,
+    is_text,
+)
+from isolux_curate.proof.unpacking import iterate_cell_files, iterate_inner_files, read_file_tables
+from isolux_curate.withdrawal.gathering import build_thumbnails, rotate_thumbnails
+from isolux_curate.withdrawal.pseudonymised import read_key_mark
+from isolux_curate.withdrawal.rewriting import UnsearchableFile, rewrite_file
+from isolux_curate.withdrawal.terms import IdentifyingTerms
+from isolux_curate.withdrawal.walking import FileLocation, index_neighbours, list_links
 
-CELL = "a cell of it is"
-TEXT, CELLS, NAME = "it holds", "a cell holds", "its name holds"
+CELL_IS = "a cell of it is"
+TEXT_HOLDS, CELL_HOLDS, NAME_HOLDS = "it holds", "a cell holds", "its name holds"
 _PERSON_KINDS = ("subject", "copyright", "annotator")
 _MAX_LISTED_LINES = 10
-ALIKE = "a picture that looks like theirs"
+SIMILAR_IMAGE = "a picture that looks like theirs"
 _MAX_DEPTH = 8
 _METADATA_SUFFIXES = (
     "!metadata",
@@ -62,7 +68,7 @@ _BREAK = re.compile(
 
 
 @dataclass
-class Proof:
+class SearchResult:
     """The matches of a search, and the files that it could not search.
 
     Parameters
@@ -71,9 +77,9 @@ class Proof:
         Numbers that were searched, with members of archives and unpacked bytes.
     pictures : int
         Images that were opened and compared.
-    found : list of (str, str)
+    matches : list of (str, str)
         Where, and how: its name, a name in it, a row, a picture.
-    blind : list of (str, str)
+    unsearchable : list of (str, str)
         Where, and why: none of these is clean.
     notes : list of str
     lines : dict of str to list of int
@@ -85,8 +91,8 @@ class Proof:
     files: int = 0
     bytes: int = 0
     pictures: int = 0
-    found: list[tuple[str, str]] = field(default_factory=list)
-    blind: list[tuple[str, str]] = field(default_factory=list)
+    matches: list[tuple[str, str]] = field(default_factory=list)
+    unsearchable: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     lines: dict[str, list[int]] = field(default_factory=dict)
     cells_only: int = 0
@@ -94,127 +100,140 @@ class Proof:
     @property
     def is_clean(self) -> bool:
         """Whether there is no match, and every file was searched."""
-        return not self.found and not self.blind
+        return not self.matches and not self.unsearchable
 
 
-def prove(
-    locations: Iterable[Place],
-    terms: Terms,
+def search_files(
+    locations: Iterable[FileLocation],
+    terms: IdentifyingTerms,
     thumbnail_array: Pixels,
     *,
     folders: Sequence[Path] = (),
-    others: Collection[str] = (),
+    other_ids: Collection[str] = (),
     keys: Iterable[bytes] = (),
-) -> Proof:
+) -> SearchResult:
     """Search files below folders for people's names and images."""
-    search = _Search(terms, frozenset(others), frozenset(map(key_mark, keys)))
+    search = _Search(terms, frozenset(other_ids), frozenset(map(hash_pseudonym_key, keys)))
     location_list = list(locations)
-    list_neighbours = beside_of(location_list)
+    list_neighbours = index_neighbours(location_list)
     for location in location_list:
         source = f"{location.root.name}/{location.name}"
-        search.name(source, location.name)
+        search.search_path(source, location.name)
         try:
             file_bytes = location.path.read_bytes()
         except OSError as error:
-            search.proof.blind.append((source, f"it cannot be read: {error.strerror}"))
+            search.proof.unsearchable.append((source, f"it cannot be read: {error.strerror}"))
             continue
-        search.look(source, file_bytes)
+        search.search_bytes(source, file_bytes)
         try:
-            n = rewrite(location.name, file_bytes, list_neighbours(location), terms)[1]
-        except Blind as blind:
-            search.add_once(search.proof.blind, source, str(blind))
+            n = rewrite_file(location.name, file_bytes, list_neighbours(location), terms)[1]
+        except UnsearchableFile as blind:
+            search.add_once(search.proof.unsearchable, source, str(blind))
         else:
             if n:  # matches in id columns, in the file's name or by its hash
                 description = f"about them (rows, entries, parts): {n:,}"
-                search.add_once(search.proof.found, source, description)
-    for link in links_below(folders):
+                search.add_once(search.proof.matches, source, description)
+    for link in list_links(folders):
         if not link.is_symlink():
-            search.name(str(link), link.name)
-            search.proof.blind.append((str(link), "no file that can be read: a pipe or a device"))
+            search.search_path(str(link), link.name)
+            search.proof.unsearchable.append(
+                (str(link), "no file that can be read: a pipe or a device")
+            )
             continue
-        search.name(str(link), f"{link.name}\n{link.readlink()}")
+        search.search_path(str(link), f"{link.name}\n{link.readlink()}")
         target = link.resolve()
         if not target.exists() or not any(
             target.is_relative_to(folder.resolve()) for folder in folders
         ):
-            search.proof.blind.append((str(link), "a link: what it leads to was not looked into"))
+            search.proof.unsearchable.append(
+                (str(link), "a link: what it leads to was not looked into")
+            )
     search.check_keys()
-    search.compare(thumbnail_array)
+    search.compare_images(thumbnail_array)
     return search.proof
 
 
 class _Search:
     def __init__(
-        self, terms: Terms, known_hashes: frozenset[str], key_marks: frozenset[str]
+        self, terms: IdentifyingTerms, known_hashes: frozenset[str], key_marks: frozenset[str]
     ) -> None:
-        self.known, self.damaged, self.key_marks = known_hashes, 0, key_marks
-        other_names = [name for id_kind in terms.others for name in terms.others[id_kind]]
+        self.known_hashes, self.n_damaged, self.key_marks = known_hashes, 0, key_marks
+        other_names = [name for id_kind in terms.other_names for name in terms.other_names[id_kind]]
         # Common words and numbers are only searched as cells of id columns, as are names that are
         # also another person's or another kind of id.
-        searched = {name for name in terms.every if name.lower() not in _WORDS}
-        self.needles = Needles.of(searched - set(other_names), other_names)
-        self.short = frozenset(
-            name for name in terms.every if len(name) < LEAST and not name.isdigit()
+        searched = {name for name in terms.all_names if name.lower() not in _COMMON_WORDS}
+        self.needles = SearchTerms.from_names(searched - set(other_names), other_names)
+        self.short_names = frozenset(
+            name
+            for name in terms.all_names
+            if len(name) < MIN_SEARCHED_LENGTH and not name.isdigit()
         )
-        self.numbers = frozenset(filter(str.isdigit, terms.every))
-        self.terms, self.proof = terms, Proof()
+        self.numbers = frozenset(filter(str.isdigit, terms.all_names))
+        self.terms, self.proof = terms, SearchResult()
         self._caution_on_short_ids(set(other_names))
-        self.thumbs: list[tuple[str, Pixels]] = []
-        self.weights = 0
-        self.declared: dict[str, list[tuple[str, str]]] = {}
+        self.thumbnails: list[tuple[str, Pixels]] = []
+        self.n_weights = 0
+        self.declared_keys: dict[str, list[tuple[str, str]]] = {}
 
     def _caution_on_short_ids(self, other_names: Collection[str]) -> None:
         """Count the ids that are only searched as cells, and add a caution."""
         ids = {
             person_id
             for id_kind in _PERSON_KINDS
-            for person_id in self.terms.named.get(id_kind, ())
+            for person_id in self.terms.names_by_kind.get(id_kind, ())
         } - {""}
         n = sum(
-            len(person_id) < LEAST or person_id.lower() in _WORDS or person_id in other_names
+            len(person_id) < MIN_SEARCHED_LENGTH
+            or person_id.lower() in _COMMON_WORDS
+            or person_id in other_names
             for person_id in ids
         )
         self.proof.cells_only = n
         if n:
             self.proof.notes.append(
                 Caution(
-                    f"{numbered(n, 'id')} could be searched for only as whole cells, and not in "
-                    f"sentences: ids of fewer than {LEAST} characters, and words that also mean "
+                    f"{pluralise(n, 'id')} could be searched for only as whole cells, and not in "
+                    f"sentences: ids of fewer than {MIN_SEARCHED_LENGTH} characters, and words that"
+                    " also mean "
                     "something else. Read notes and other texts yourself: they may still name these"
                     " people."
                 )
             )
 
-    def name(self, source: str, path: str) -> None:
+    def search_path(self, source: str, path: str) -> None:
         """Search a path for names."""
         path_bytes = path.encode("utf-8", "surrogateescape")
         for name in {
             name
             for text_bytes in (path_bytes, _unquote_repeatedly(path_bytes))
-            for name, _ in self.needles.hits(text_bytes)
+            for name, _ in self.needles.find_names(text_bytes)
         }:
-            self.proof.found.append((source, f"{NAME} {name!r}"))
+            self.proof.matches.append((source, f"{NAME_HOLDS} {name!r}"))
 
-    def look(self, source: str, file_bytes: bytes, depth: int = 0) -> None:
+    def search_bytes(self, source: str, file_bytes: bytes, depth: int = 0) -> None:
         """Search bytes, and the files inside them."""
         self.proof.files += 1
         self.proof.bytes += len(file_bytes)
-        names_found = [name for name, _ in self.needles.hits(file_bytes)]
+        names_found = [name for name, _ in self.needles.find_names(file_bytes)]
         for reading in () if names_found else _decode_readings(source, file_bytes):
             names_found += [
-                name for name, _ in self.needles.hits(reading) if name not in names_found
+                name for name, _ in self.needles.find_names(reading) if name not in names_found
             ]
-        lines = self.needles.lines(file_bytes) if names_found and not depth else []
+        lines = self.needles.find_lines(file_bytes) if names_found and not depth else []
         if lines:
             self.proof.lines[source] = lines
-        self.proof.found += [(source, f"{TEXT} {name!r}{in_lines(lines)}") for name in names_found]
+        self.proof.matches += [
+            (source, f"{TEXT_HOLDS} {name!r}{format_lines(lines)}") for name in names_found
+        ]
         try:
             opened = self._search_contents(source, file_bytes, depth, has_match=bool(names_found))
-        except Blind as blind:
-            self.proof.blind.append((source, str(blind)))
+        except UnsearchableFile as blind:
+            self.proof.unsearchable.append((source, str(blind)))
             return
         except Exception as error:  # noqa: BLE001  (a reader that fails has not read the file)
-            self.proof.blind.append((source, f"it cannot be read: {first_line(error)[:80]}"))
+            self.proof.unsearchable.append(
+                (source, f"it cannot be read: {first_error_line(error)[:80]}")
+            )
             return
         is_metadata = source.endswith(_METADATA_SUFFIXES)
         if (
@@ -222,39 +241,39 @@ class _Search:
             if is_metadata
             else self._find_blind_reason(source, file_bytes, depth, opened=opened)
         ):
-            self.proof.blind.append((source, reason))
-        self.weights += source.lower().endswith(WEIGHTS)
+            self.proof.unsearchable.append((source, reason))
+        self.n_weights += source.lower().endswith(WEIGHTS_SUFFIXES)
 
     def _find_blind_reason(
         self, source: str, file_bytes: bytes, depth: int, *, opened: bool
     ) -> str:
         path = source.replace("!", "/")
-        key_hash = key_mark_in(path, file_bytes) if depth else None
+        key_hash = read_key_mark(path, file_bytes) if depth else None
         if key_hash is not None:
-            self.declared.setdefault(path.rpartition("/")[0], []).append((source, key_hash))
-        return why_blind(source, file_bytes, opened=opened)
+            self.declared_keys.setdefault(path.rpartition("/")[0], []).append((source, key_hash))
+        return find_unsearchable_reason(source, file_bytes, is_opened=opened)
 
     def _search_contents(
         self, source: str, file_bytes: bytes, depth: int, *, has_match: bool
     ) -> bool:
         is_opened = self._search_tables(source, file_bytes, depth, has_match=has_match)
-        if not is_opened and self.short:
+        if not is_opened and self.short_names:
             self._search_cells(source, file_bytes)
         if file_bytes.startswith(_IMAGE_MAGIC) and (
-            file_thumbnails := list(thumbnails(file_bytes))
+            file_thumbnails := list(build_thumbnails(file_bytes))
         ):
-            self.thumbs += [(source, file_thumbnail) for file_thumbnail in file_thumbnails]
+            self.thumbnails += [(source, file_thumbnail) for file_thumbnail in file_thumbnails]
             is_opened = True
         elif file_bytes.startswith(_IMAGE_MAGIC[:2]):
-            if hashlib.sha256(file_bytes).hexdigest() not in self.known:
-                raise Blind("a picture that cannot be opened")
-            self.damaged, is_opened = self.damaged + 1, True
+            if hashlib.sha256(file_bytes).hexdigest() not in self.known_hashes:
+                raise UnsearchableFile("a picture that cannot be opened")
+            self.n_damaged, is_opened = self.n_damaged + 1, True
         if depth == _MAX_DEPTH:
-            raise Blind("it is packed in itself too often")
-        for inner, inner_bytes in inner_parts(source, file_bytes):
+            raise UnsearchableFile("it is packed in itself too often")
+        for inner, inner_bytes in iterate_inner_files(source, file_bytes):
             is_opened = True
-            self.name(source, inner[len(source) :])
-            self.look(inner, inner_bytes, depth + 1)
+            self.search_path(source, inner[len(source) :])
+            self.search_bytes(inner, inner_bytes, depth + 1)
         return is_opened
 
     def _search_tables(
@@ -262,16 +281,16 @@ class _Search:
     ) -> bool:
         """Search the cells of tables; whether there are tables."""
         has_tables = False
-        for table in tables_of(source, file_bytes):
+        for table in read_file_tables(source, file_bytes):
             has_tables = True
             if not has_match and (
-                names := {n for n, _ in self.needles.hits(_table_to_text(table))}
+                names := {n for n, _ in self.needles.find_names(_table_to_text(table))}
             ):
-                self.proof.found += [(source, f"{CELLS} {name!r}") for name in names]
+                self.proof.matches += [(source, f"{CELL_HOLDS} {name!r}") for name in names]
             if reason := _find_nameless_ids(table, self.numbers):
-                raise Blind(reason)
-            for inner, cell_bytes in inner_cells(source, table):
-                self.look(inner, cell_bytes, depth + 1)
+                raise UnsearchableFile(reason)
+            for inner, cell_bytes in iterate_cell_files(source, table):
+                self.search_bytes(inner, cell_bytes, depth + 1)
         return has_tables
 
     @staticmethod
@@ -283,46 +302,47 @@ class _Search:
     def _search_cells(self, source: str, file_bytes: bytes) -> None:
         """Search short ids as whole cells of text: between quotation marks, tags or line ends."""
         cells = {next(filter(None, cell.groups())) for cell in _CELL.finditer(file_bytes)}
-        for name in self.short:
+        for name in self.short_names:
             if name.encode() in cells:
-                self.proof.found.append((source, f"{CELL} {name!r}"))
+                self.proof.matches.append((source, f"{CELL_IS} {name!r}"))
 
     def check_keys(self) -> None:
         """List folders in archives whose pseudonyms were made with a key that was not given."""
-        for records in self.declared.values():
+        for records in self.declared_keys.values():
             key_hashes = {key_hash for _, key_hash in records} - {""}
             if not key_hashes or not key_hashes <= self.key_marks:
-                self.proof.blind.append((records[0][0], _ANOTHER_KEY))
+                self.proof.unsearchable.append((records[0][0], _ANOTHER_KEY))
 
-    def compare(self, thumbnail_array: Pixels) -> None:
+    def compare_images(self, thumbnail_array: Pixels) -> None:
         """Compare all images with the people's thumbnails."""
-        self.proof.pictures = len(self.thumbs)
-        if self.thumbs and len(thumbnail_array):
-            thumbnail_stack = np.stack([file_thumbnail for _, file_thumbnail in self.thumbs])
+        self.proof.pictures = len(self.thumbnails)
+        if self.thumbnails and len(thumbnail_array):
+            thumbnail_stack = np.stack([file_thumbnail for _, file_thumbnail in self.thumbnails])
             sources = (
-                self.thumbs[row][0] for row in copies_of(turned(thumbnail_array), thumbnail_stack)
+                self.thumbnails[row][0]
+                for row in find_copies_of(rotate_thumbnails(thumbnail_array), thumbnail_stack)
             )
-            self.proof.found += [(source, ALIKE) for source in dict.fromkeys(sources)]
-        if self.damaged:
+            self.proof.matches += [(source, SIMILAR_IMAGE) for source in dict.fromkeys(sources)]
+        if self.n_damaged:
             self.proof.notes.append(
-                f"damaged pictures that could not be compared: {self.damaged:,}. The project says"
+                f"damaged pictures that could not be compared: {self.n_damaged:,}. The project says"
                 " whose they are, and that is someone else."
             )
-        if self.weights:
+        if self.n_weights:
             self.proof.notes.append(
-                f"files that hold weights of models: {self.weights:,}. Names were searched for"
+                f"files that hold weights of models: {self.n_weights:,}. Names were searched for"
                 " in them; whether a model learnt from these people, no search tells."
             )
 
 
-def in_lines(lines: Sequence[int]) -> str:
+def format_lines(lines: Sequence[int]) -> str:
     """Format line numbers as the end of a sentence.
 
     Examples
     --------
-    >>> in_lines([]), in_lines([2]), in_lines([2, 5, 9])
+    >>> format_lines([]), format_lines([2]), format_lines([2, 5, 9])
     ('', ' in line 2', ' in lines 2, 5 and 9')
-    >>> in_lines(range(3, 90))
+    >>> format_lines(range(3, 90))
     ' in 87 lines, the first of them 3, 4, 5, 6, 7, 8, 9, 10, 11 and 12'
     """
     if not lines:
@@ -372,7 +392,7 @@ def _decode_readings(source: str, file_bytes: bytes) -> Iterator[bytes]:
 
 def _find_nameless_ids(table: pl.DataFrame, numbers: frozenset[str]) -> str:
     """Find why a table without a column of ids may still hold the people's ids; empty if not."""
-    if any(kinds_of_column(name) is not None for name in table.columns):
+    if any(parse_id_column(name) is not None for name in table.columns):
         return ""
     for name, dtype in table.schema.items():
         is_bare = _GENERIC_COLUMN.fullmatch(name) and (dtype.is_integer() or dtype == pl.String)
@@ -381,7 +401,7 @@ def _find_nameless_ids(table: pl.DataFrame, numbers: frozenset[str]) -> str:
     return ""
 
 
-_WORDS = frozenset(
+_COMMON_WORDS = frozenset(
     {
         "age",
         "box",

@@ -25,16 +25,16 @@ from urllib.parse import unquote_to_bytes
 import numpy as np
 import polars as pl
 
-from isolux.io.binary_tables import first_line
-from isolux.io.inflating import TooLargeError, inflated
-from isolux_curate.withdrawal.gathering import thumbnail
+from isolux.io.binary_tables import first_error_line
+from isolux.io.inflating import TooLargeError, decompress_bounded
+from isolux_curate.withdrawal.gathering import build_thumbnail
 from isolux_curate.withdrawal.rewriting.tables import (
-    Blind,
-    database_of,
-    frame_of,
-    held_bytes,
+    UnsearchableFile,
+    build_database_frame,
+    iterate_cell_bytes,
+    open_database_copy,
+    read_database_tables,
     read_frame,
-    read_tables,
 )
 from isolux_curate.withdrawal.rewriting.text import read_delimited
 
@@ -48,7 +48,7 @@ _NAME_FLAG, _COMMENT_FLAG, _EXTRA_FLAG = 8, 16, 4  # flags of gzip
 _MAX_TEXT_BYTES = 1 << 26  # limit of an image's unpacked text
 
 
-def said_in(file_bytes: bytes) -> bytes:
+def read_metadata(file_bytes: bytes) -> bytes:
     """Read the metadata of an image or a gzip file as unpacked, separated values."""
     if file_bytes.startswith(b"\x89PNG"):
         values = list(_read_png_metadata(file_bytes))
@@ -89,11 +89,11 @@ def _decompress_text(chunk_type: bytes, chunk_bytes: bytes) -> Iterator[bytes]:
     if chunk_type == b"iTXt":  # two flags, a language and a translation, each ended by a zero
         packed = b"x" + packed[2:].partition(b"\0")[2].partition(b"\0")[2]
     try:
-        yield inflated(packed[1:], _MAX_TEXT_BYTES)
+        yield decompress_bounded(packed[1:], _MAX_TEXT_BYTES)
     except zlib.error:
         return  # not compressed
     except TooLargeError as error:
-        raise Blind(f"the picture's text cannot be unpacked: {error}") from error
+        raise UnsearchableFile(f"the picture's text cannot be unpacked: {error}") from error
 
 
 def _read_jpeg_metadata(file_bytes: bytes) -> Iterator[bytes]:
@@ -221,13 +221,13 @@ _EMBEDDED = re.compile(
     rb"|SQLite format 3\0",
     re.DOTALL,
 )
-_ADDRESS = re.compile(rb"data:[\w/+.;=-]*,([^\"'\s)<>]+)")
+_DATA_ADDRESS = re.compile(rb"data:[\w/+.;=-]*,([^\"'\s)<>]+)")
 _ZLIB = (b"\x01", b"\x5e", b"\x9c", b"\xda")  # levels of packing
 _MAX_ZIP_END_BYTES = 22 + (1 << 16)  # bytes of an archive's last record, with its comment
-_MOST = 1 << 31  # bytes that one file may become
+_MAX_UNPACKED_BYTES = 1 << 31  # bytes that one file may become
 
 
-def inner_parts(name: str, file_bytes: bytes) -> Iterator[tuple[str, bytes]]:
+def iterate_inner_files(name: str, file_bytes: bytes) -> Iterator[tuple[str, bytes]]:
     """Iterate over the files inside a file: names below it, and bytes."""
     if file_bytes.startswith((b"PK\x03\x04", b"PK\x05\x06")) or _has_appended_zip(file_bytes):
         yield from _read_zip(name, file_bytes)
@@ -237,7 +237,7 @@ def inner_parts(name: str, file_bytes: bytes) -> Iterator[tuple[str, bytes]]:
         for magic_bytes, unpack in _OPENERS_BY_MAGIC.items():
             if file_bytes.startswith(magic_bytes):
                 yield f"{name}!unpacked", _decompress(unpack, file_bytes)
-    if metadata := said_in(file_bytes):
+    if metadata := read_metadata(file_bytes):
         yield f"{name}!metadata", metadata
     yield from _inflate_zlib(name, file_bytes)
     yield from _decode_base64_blocks(name, file_bytes)
@@ -251,11 +251,11 @@ def inner_parts(name: str, file_bytes: bytes) -> Iterator[tuple[str, bytes]]:
 def _decompress(open_stream: Callable[..., Any], file_bytes: bytes) -> bytes:
     try:
         with open_stream(io.BytesIO(file_bytes)) as stream:
-            unpacked: bytes = stream.read(_MOST + 1)
+            unpacked: bytes = stream.read(_MAX_UNPACKED_BYTES + 1)
     except (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError) as error:
-        raise Blind(f"it is packed and damaged: {error}") from error
-    if len(unpacked) > _MOST:
-        raise Blind(f"it is packed, and becomes more than {_MOST:,} bytes")
+        raise UnsearchableFile(f"it is packed and damaged: {error}") from error
+    if len(unpacked) > _MAX_UNPACKED_BYTES:
+        raise UnsearchableFile(f"it is packed, and becomes more than {_MAX_UNPACKED_BYTES:,} bytes")
     return unpacked
 
 
@@ -273,13 +273,13 @@ def _read_zip(name: str, file_bytes: bytes) -> Iterator[tuple[str, bytes]]:
             yield f"{name}!comment", archive.comment
             for member in archive.infolist():
                 if member.flag_bits & 1:
-                    raise Blind("a part of it is encrypted")
-                if member.file_size > _MOST:
-                    raise Blind("a part of it is larger than 2 GB")
+                    raise UnsearchableFile("a part of it is encrypted")
+                if member.file_size > _MAX_UNPACKED_BYTES:
+                    raise UnsearchableFile("a part of it is larger than 2 GB")
                 yield f"{name}!{member.filename}", archive.read(member)
     except (zipfile.BadZipFile, NotImplementedError, OSError, RuntimeError, EOFError,
             ValueError, zlib.error, lzma.LZMAError) as error:  # fmt: skip
-        raise Blind(f"the archive cannot be opened: {error}") from error
+        raise UnsearchableFile(f"the archive cannot be opened: {error}") from error
 
 
 def _has_appended_zip(file_bytes: bytes) -> bool:
@@ -293,11 +293,11 @@ def _inflate_zlib(name: str, file_bytes: bytes) -> Iterator[tuple[str, bytes]]:
     """Decompress a bare zlib stream."""
     if file_bytes[:1] == b"\x78" and file_bytes[1:2] in _ZLIB:
         try:
-            yield f"{name}!unpacked", inflated(file_bytes, _MOST)
+            yield f"{name}!unpacked", decompress_bounded(file_bytes, _MAX_UNPACKED_BYTES)
         except zlib.error:
             return  # no zlib stream
         except TooLargeError as error:
-            raise Blind(f"it cannot be unpacked: {error}") from error
+            raise UnsearchableFile(f"it cannot be unpacked: {error}") from error
 
 
 def _read_tar(name: str, file_bytes: bytes) -> Iterator[tuple[str, bytes]]:
@@ -307,7 +307,7 @@ def _read_tar(name: str, file_bytes: bytes) -> Iterator[tuple[str, bytes]]:
                 stream = archive.extractfile(member) if member.isfile() else None
                 yield f"{name}!{member.name}", stream.read() if stream else member.linkname.encode()
     except (tarfile.TarError, OSError, EOFError, ValueError) as error:
-        raise Blind(f"the archive cannot be opened: {error}") from error
+        raise UnsearchableFile(f"the archive cannot be opened: {error}") from error
 
 
 def _read_pdf_streams(name: str, file_bytes: bytes) -> Iterator[tuple[str, bytes]]:
@@ -315,10 +315,12 @@ def _read_pdf_streams(name: str, file_bytes: bytes) -> Iterator[tuple[str, bytes
     for k, stream_match in enumerate(_STREAM.finditer(file_bytes)):
         with suppress(zlib.error):
             try:
-                yield f"{name}!stream {k}", inflated(stream_match[1], _MOST)
+                yield f"{name}!stream {k}", decompress_bounded(stream_match[1], _MAX_UNPACKED_BYTES)
             except TooLargeError as error:
-                raise Blind(f"a part of the document cannot be unpacked: {error}") from error
-    raise Blind("a PDF: its text may be coded, and its pictures are not compared")
+                raise UnsearchableFile(
+                    f"a part of the document cannot be unpacked: {error}"
+                ) from error
+    raise UnsearchableFile("a PDF: its text may be coded, and its pictures are not compared")
 
 
 def _decode_base64_blocks(name: str, file_bytes: bytes) -> Iterator[tuple[str, bytes]]:
@@ -336,7 +338,7 @@ def _decode_base64_blocks(name: str, file_bytes: bytes) -> Iterator[tuple[str, b
 
 def _decode_addresses(name: str, file_bytes: bytes) -> Iterator[tuple[str, bytes]]:
     """Decode files in data addresses with percent escapes."""
-    for k, address_match in enumerate(_ADDRESS.finditer(file_bytes)):
+    for k, address_match in enumerate(_DATA_ADDRESS.finditer(file_bytes)):
         if b"%" in address_match[1]:
             yield f"{name}!address {k}", unquote_to_bytes(address_match[1])
 
@@ -355,12 +357,12 @@ def _find_embedded_files(name: str, file_bytes: bytes) -> Iterator[tuple[str, by
                 zlib.decompressobj(31).decompress(inner, 64)
             except zlib.error:
                 continue  # no gzip stream
-        elif inner.startswith(_IMAGE_MAGIC) and thumbnail(inner) is None:
+        elif inner.startswith(_IMAGE_MAGIC) and build_thumbnail(inner) is None:
             continue
         yield f"{name}!at byte {magic_match.start()}", inner
 
 
-def tables_of(name: str, file_bytes: bytes) -> Iterator[pl.DataFrame]:
+def read_file_tables(name: str, file_bytes: bytes) -> Iterator[pl.DataFrame]:
     """Read the tables of a file."""
     lower = name.lower()
     try:
@@ -371,9 +373,9 @@ def tables_of(name: str, file_bytes: bytes) -> Iterator[pl.DataFrame]:
         ):
             yield read_frame(file_bytes)[0]
         elif file_bytes.startswith(b"SQLite format 3\0"):
-            with database_of(file_bytes) as (connection, _):
-                for _, names, rows in read_tables(connection):
-                    yield frame_of(names, rows)
+            with open_database_copy(file_bytes) as (connection, _):
+                for _, names, rows in read_database_tables(connection):
+                    yield build_database_frame(names, rows)
         elif file_bytes.startswith(b"\x93NUMPY"):
             array = np.load(io.BytesIO(file_bytes), allow_pickle=False)
             words = array.ravel() if array.dtype.kind in "US" else ()
@@ -382,13 +384,15 @@ def tables_of(name: str, file_bytes: bytes) -> Iterator[pl.DataFrame]:
             yield frame
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError,
             sqlite3.Error, EOFError) as error:  # fmt: skip
-        raise Blind(f"the table cannot be read: {first_line(error)[:80]}") from error
+        raise UnsearchableFile(
+            f"the table cannot be read: {first_error_line(error)[:80]}"
+        ) from error
 
 
-def inner_cells(name: str, table: pl.DataFrame) -> Iterator[tuple[str, bytes]]:
+def iterate_cell_files(name: str, table: pl.DataFrame) -> Iterator[tuple[str, bytes]]:
     """Iterate over files in a table's cells, such as images in Parquet and databases."""
     for column in table.columns:
-        for row, cell in enumerate(held_bytes(table[column])):
+        for row, cell in enumerate(iterate_cell_bytes(table[column])):
             for content in cell:
                 if content.startswith(_FILE_MAGIC):
                     yield f"{name}!{column} {row}", content

@@ -25,21 +25,21 @@ import polars as pl
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux_curate.annotation.answers import read_answers
 from isolux_curate.annotation.stages import STAGES, UNKNOWN
-from isolux_curate.annotation.tasks import upright
+from isolux_curate.annotation.tasks import orient_size
 from isolux_curate.project.folder import Project
 from isolux_curate.project.reading import read_consent, read_instances
-from isolux_curate.publication.photos import together
-from isolux_curate.quality.answers import facts_of_units
+from isolux_curate.publication.photos import assign_clusters
+from isolux_curate.quality.answers import read_unit_facts
 from isolux_curate.user_tables import read_text
 
-SEVERAL = ";"
-MARKS = "_marks"
+VALUE_SEPARATOR = ";"
+MARKS_SUFFIX = "_marks"
 """The suffix of the column with all marks of a scale."""
 _UNIT_COLUMNS = ["instance_id", "question"]
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class ConsensusAnswers:
     """Consensus answers, one row a person.
 
     Parameters
@@ -59,7 +59,7 @@ class Settled:
     tied: dict[str, int]
 
 
-def settled_answers(answers: pl.DataFrame) -> Settled:
+def combine_answers(answers: pl.DataFrame) -> ConsensusAnswers:
     """Combine annotators' answers into one row a person.
 
     Examples
@@ -68,36 +68,45 @@ def settled_answers(answers: pl.DataFrame) -> Settled:
     >>> tone = "perceived skin tone"
     >>> rows = [("a", who, tone, str(t)) for who, two in marks.items() for t in two]
     >>> schema = ["instance_id", "annotator", "question", "label"]
-    >>> settled_answers(pl.DataFrame(rows, schema=schema, orient="row")).table.row(0)
+    >>> combine_answers(pl.DataFrame(rows, schema=schema, orient="row")).table.row(0)
     ('a', '6', '5;5;6;6;6;7')
     """
-    checks = [question for stage in STAGES.values() for question in stage.requeue]
+    checks = [question for stage in STAGES.values() for question in stage.requeue_answers]
     answers = answers.filter(~pl.col("question").is_in(checks))
     if answers.is_empty():
-        return Settled(pl.DataFrame(schema={"instance_id": pl.String}), (), {})
+        return ConsensusAnswers(pl.DataFrame(schema={"instance_id": pl.String}), (), {})
     scales = {question for stage in STAGES.values() for question in stage.consecutive}
     names = answers["question"].unique(maintain_order=True).to_list()
     majority_answers = _take_majority_answers(answers)
     on_scale = pl.col("question").is_in(sorted(scales))
     top_values, tied = _take_top_marks(majority_answers.filter(on_scale))
-    value_tables = [_joined(majority_answers.filter(~on_scale)), top_values]
-    table = _by_person(pl.concat(value_tables), names)
+    value_tables = [_join_values(majority_answers.filter(~on_scale)), top_values]
+    table = _pivot_by_person(pl.concat(value_tables), names)
     marks = [name for name in names if name in scales]
     if marks:
-        all_marks = _by_person(_joined(_placed(answers.filter(on_scale))), marks)
-        renamed = all_marks.rename({name: _plain(name) + MARKS for name in marks})
+        all_marks = _pivot_by_person(
+            _join_values(_sort_by_answer_order(answers.filter(on_scale))), marks
+        )
+        renamed = all_marks.rename(
+            {name: _format_column_name(name) + MARKS_SUFFIX for name in marks}
+        )
         table = table.join(renamed, on="instance_id", how="full", coalesce=True)
-    table = table.rename({name: _plain(name) for name in names})
-    order = [c for name in map(_plain, names) for c in (name, name + MARKS) if c in table.columns]
-    n_tied = {_plain(name): n for name, n in tied.items()}
-    return Settled(
+    table = table.rename({name: _format_column_name(name) for name in names})
+    order = [
+        c
+        for name in map(_format_column_name, names)
+        for c in (name, name + MARKS_SUFFIX)
+        if c in table.columns
+    ]
+    n_tied = {_format_column_name(name): n for name, n in tied.items()}
+    return ConsensusAnswers(
         table.select("instance_id", *order).sort("instance_id"),
-        tuple(_plain(name) + MARKS for name in marks),
+        tuple(_format_column_name(name) + MARKS_SUFFIX for name in marks),
         n_tied,
     )
 
 
-def _plain(name: str) -> str:
+def _format_column_name(name: str) -> str:
     return name.strip("?").replace(" ", "_")
 
 
@@ -108,10 +117,10 @@ def _take_majority_answers(answers: pl.DataFrame) -> pl.DataFrame:
     majority_answers = votes.join(annotator_counts, on=_UNIT_COLUMNS).filter(
         pl.col("votes") * 2 > pl.col("asked")
     )
-    return _placed(majority_answers)
+    return _sort_by_answer_order(majority_answers)
 
 
-def _placed(rows: pl.DataFrame) -> pl.DataFrame:
+def _sort_by_answer_order(rows: pl.DataFrame) -> pl.DataFrame:
     """Sort by unit, and by the answers' order in their question."""
     order = {
         word: k
@@ -123,9 +132,9 @@ def _placed(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.sort([*_UNIT_COLUMNS, position, "label"])
 
 
-def _joined(rows: pl.DataFrame) -> pl.DataFrame:
+def _join_values(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.group_by(_UNIT_COLUMNS, maintain_order=True).agg(
-        value=pl.col("label").str.join(SEVERAL)
+        value=pl.col("label").str.join(VALUE_SEPARATOR)
     )
 
 
@@ -141,13 +150,13 @@ def _take_top_marks(majority_answers: pl.DataFrame) -> tuple[pl.DataFrame, dict[
     return top_values, {question: int(k) for question, k in tied.iter_rows()}
 
 
-def _by_person(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+def _pivot_by_person(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     wide = rows.pivot("question", index="instance_id", values="value")
     missing = [pl.lit(None, dtype=pl.String).alias(n) for n in names if n not in wide.columns]
     return wide.with_columns(missing).select("instance_id", *names)
 
 
-FIXED = (
+FIXED_COLUMNS = (
     "instance_id",
     "image_id",
     "subject_id",
@@ -162,17 +171,17 @@ FIXED = (
     "box_w",
     "box_h",
 )
-_ANSWERS = ("instance_id", "annotator_id", "question", "answer")
+_ANSWER_COLUMNS = ("instance_id", "annotator_id", "question", "answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedPeople:
     """People, answers and outlines, with ids as the project has them.
 
     Parameters
     ----------
     people : polars.DataFrame
-        The columns of ``FIXED`` but ``split``, and a column for each attribute.
+        The columns of ``FIXED_COLUMNS`` but ``split``, and a column for each attribute.
     answers : polars.DataFrame
         ``instance_id, annotator_id, question, answer``: what each annotator said.
     outlines : polars.DataFrame
@@ -193,17 +202,17 @@ class Published:
     tied: Mapping[str, int] = field(default_factory=dict)
 
 
-def published_people(
+def read_published_people(
     project: Project, photos: pl.DataFrame, *, facts: Sequence[str] = (), labels: Sequence[str] = ()
-) -> Published:
+) -> PublishedPeople:
     """Read the people in some photos with their attributes, answers and outlines."""
-    people = _people(project, photos)
-    answer_rows, outlines = _said(project, people["instance_id"])
-    combined = settled_answers(answer_rows)
+    people = _read_people(project, photos)
+    answer_rows, outlines = _read_published_answers(project, people["instance_id"])
+    combined = combine_answers(answer_rows)
     source_by_column = dict.fromkeys(combined.table.columns[1:], "perceived")
     people = people.join(combined.table, on="instance_id", how="left", maintain_order="left")
     for text in labels:
-        name, table = _labels(text)
+        name, table = _read_labels(text)
         _refuse_used_name(name, source_by_column)
         source_by_column[name] = "consensus"
         people = people.join(table, on="instance_id", how="left", maintain_order="left")
@@ -211,26 +220,28 @@ def published_people(
         _refuse_used_name(name, source_by_column)
         source_by_column[name] = "self-reported"
     unit_facts = (
-        facts_of_units(project, facts).rename({"unit_id": "instance_id"}).drop("subject_id")
+        read_unit_facts(project, facts).rename({"unit_id": "instance_id"}).drop("subject_id")
     )
     people = people.join(unit_facts, on="instance_id", how="left", maintain_order="left")
     answers = answer_rows.select(
         "instance_id", "question", annotator_id="annotator", answer="label"
-    ).select(_ANSWERS)
-    return Published(people, answers, outlines, source_by_column, combined.marks, combined.tied)
+    ).select(_ANSWER_COLUMNS)
+    return PublishedPeople(
+        people, answers, outlines, source_by_column, combined.marks, combined.tied
+    )
 
 
 def _refuse_used_name(name: str, used_names: Mapping[str, str]) -> None:
-    if name in used_names or name in FIXED:
+    if name in used_names or name in FIXED_COLUMNS:
         raise SpecError(
             "two columns would have one name", expected="a name of its own", found=repr(name)
         )
 
 
-def _people(project: Project, photos: pl.DataFrame) -> pl.DataFrame:
+def _read_people(project: Project, photos: pl.DataFrame) -> pl.DataFrame:
     """Read the people that annotators drew in each photo, else those who were named."""
     photo_sizes = [
-        upright(w or 0, h or 0, o)
+        orient_size(w or 0, h or 0, o)
         for w, h, o in photos.select(
             "width",
             "height",
@@ -247,7 +258,9 @@ def _people(project: Project, photos: pl.DataFrame) -> pl.DataFrame:
     )
     instances = read_instances(project).join(photo_columns, on="image_id", how="inner")
     named_in = instances.filter(pl.col("origin") == "submitted")
-    instances = instances.join(together(named_in), on="image_id", how="left", maintain_order="left")
+    instances = instances.join(
+        assign_clusters(named_in), on="image_id", how="left", maintain_order="left"
+    )
     boxed_people = instances.filter(pl.col("x").is_not_null())
     unboxed_people = instances.filter(
         pl.col("x").is_null() & ~pl.col("image_id").is_in(boxed_people["image_id"].implode())
@@ -258,10 +271,12 @@ def _people(project: Project, photos: pl.DataFrame) -> pl.DataFrame:
     rows = pl.concat([boxed_people, unboxed_people]).sort("image_id", "instance_id")
     boxes = {f"box_{column}": pl.col(column) for column in "xywh"}
     people = rows.with_columns(class_label.alias("class"), **boxes)
-    return people.select(c for c in FIXED if c != "split")
+    return people.select(c for c in FIXED_COLUMNS if c != "split")
 
 
-def _said(project: Project, units: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _read_published_answers(
+    project: Project, units: pl.Series
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read answers and outlines of annotators who have not refused publication."""
     answer_tables = [
         read_answers(project, name)
@@ -282,7 +297,7 @@ def _said(project: Project, units: pl.Series) -> tuple[pl.DataFrame, pl.DataFram
     ), outlines
 
 
-def _labels(text: str) -> tuple[str, pl.DataFrame]:
+def _read_labels(text: str) -> tuple[str, pl.DataFrame]:
     name, _, file = text.partition("=")
     if not name or not file:
         raise SpecError("these are not labels", expected="NAME=labels.csv", found=repr(text))

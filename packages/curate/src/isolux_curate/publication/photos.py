@@ -22,15 +22,15 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from isolux.io.consent import Ledger
-from isolux.io.consent.rows import Kind, Scope
+from isolux.io.consent.rows import ConsentRole, Scope
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.annotation.following import hold_crowded_photos, note_crowded_photos
-from isolux_curate.project.decisions import refuse_held
+from isolux_curate.annotation.following import exclude_crowded_photos, note_crowded_photos
+from isolux_curate.project.decisions import refuse_undecided_matches
 from isolux_curate.project.folder import Project
 from isolux_curate.project.reading import read_consent, read_images, read_instances
 
-_TOLERANCE = 1e-6
+_SUM_TOLERANCE = 1e-6
 
 
 def read_shares(text: str) -> dict[str, float]:
@@ -56,7 +56,7 @@ def read_shares(text: str) -> dict[str, float]:
                 where="split",
             )
         share_by_split[name] = share_value
-    if abs(sum(share_by_split.values()) - 1.0) > _TOLERANCE:
+    if abs(sum(share_by_split.values()) - 1.0) > _SUM_TOLERANCE:
         raise SpecError(
             "the shares of splits do not sum to 1",
             expected="train=0.8,test=0.2",
@@ -92,12 +92,12 @@ def split_by_subject(people: pl.DataFrame, shares: Mapping[str, float], seed: in
         for person_key in order["first"]
     ]
     order = order.with_columns(place=pl.Series(draw_keys)).sort("stratum", "place")
-    split_names = _given(order["stratum"].to_list(), shares)
+    split_names = _assign_splits(order["stratum"].to_list(), shares)
     names = dict(zip(order["part"].to_list(), split_names, strict=True))
     return pl.Series("split", [names[component] for component in components], dtype=pl.String)
 
 
-def together(named_people: pl.DataFrame) -> pl.DataFrame:
+def assign_clusters(named_people: pl.DataFrame) -> pl.DataFrame:
     """Assign one cluster id to people who are connected by photos, by photo.
 
     Examples
@@ -130,7 +130,7 @@ def _connect_people(photo_people: pl.DataFrame) -> list[int]:
     return [int(component) for component in component_of_node[person_index]]
 
 
-def _given(strata: list[str], shares: Mapping[str, float]) -> list[str]:
+def _assign_splits(strata: list[str], shares: Mapping[str, float]) -> list[str]:
     names = list(shares)
     share = np.array([shares[name] for name in names])
     split_counts = np.zeros(len(names))
@@ -152,37 +152,37 @@ def _given(strata: list[str], shares: Mapping[str, float]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class EligiblePhotos:
     """The photos that may be published.
 
     Parameters
     ----------
     photos : polars.DataFrame
         As ``read_images``; with a file.
-    left : mapping of str to int
+    excluded_counts : mapping of str to int
         Photos that stand and are not published, by reason.
     notes : tuple of str
     """
 
     photos: pl.DataFrame
-    left: dict[str, int]
+    excluded_counts: dict[str, int]
     notes: tuple[str, ...]
 
 
-def chosen_photos(project: Project, scopes: Sequence[Scope]) -> Chosen:
+def select_eligible_photos(project: Project, scopes: Sequence[Scope]) -> EligiblePhotos:
     """Select photos that are not excluded and whose people consented to every scope."""
-    refuse_held(project)
+    refuse_undecided_matches(project)
     ledger = read_consent(project)
     if ledger is None:
         raise FileError(
             "the project has no ledger of consent, and nothing says that anyone agreed to be"
             " published",
-            expected=str(project.consent),
+            expected=str(project.consent_path),
             where=str(project.folder),
-            hint=f"isolux curate grant {project.consent} --list subjects.txt --scope"
+            hint=f"isolux curate grant {project.consent_path} --list subjects.txt --scope"
             f" {','.join(scopes)}",
         )
-    hold_crowded_photos(project)
+    exclude_crowded_photos(project)
     notes = [*ledger.notes, *note_crowded_photos(project)]
     photos = read_images(project)
     people = read_instances(project).filter(pl.col("origin") == "submitted")
@@ -211,11 +211,17 @@ def chosen_photos(project: Project, scopes: Sequence[Scope]) -> Chosen:
             or "no photo",
             where=str(project.folder),
         )
-    return Chosen(eligible, {reason: n for reason, n in excluded_counts.items() if n}, tuple(notes))
+    return EligiblePhotos(
+        eligible, {reason: n for reason, n in excluded_counts.items() if n}, tuple(notes)
+    )
 
 
 def _list_agreed_photos(
-    ledger: Ledger, people: pl.DataFrame, column: str, person_kind: Kind, scopes: Sequence[Scope]
+    ledger: Ledger,
+    people: pl.DataFrame,
+    column: str,
+    person_kind: ConsentRole,
+    scopes: Sequence[Scope],
 ) -> dict[str, pl.Series]:
     """List the photos in which all people agreed, by scope; unknown people did not."""
     person_ids = people[column].drop_nulls().unique().sort()

@@ -17,8 +17,8 @@ import polars as pl
 from isolux.geometry.boxes import pairs_iou_xywh
 from isolux.geometry.keypoints import COCO_SIGMAS, boxes_around, pairs_oks
 from isolux.geometry.masks import pairs_common_px
-from isolux_curate.quality.answers import COLLECTED, SHAPES, SPECIALISTS, Answers
-from isolux_curate.shapes.merging import merged_masks
+from isolux_curate.quality.answers import COLLECTED, SHAPES, SPECIALISTS, TypedAnswers
+from isolux_curate.shapes.merging import merge_masks
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -26,8 +26,8 @@ METRICS = {"choice": "Jaccard", "box": "IoU", "mask": "Dice", "keypoints": "OKS"
 _MEAN_SIGMA = float(np.mean(COCO_SIGMAS))  # for keypoints other than COCO's 17
 
 
-def alike(
-    answers: Answers, first: IntArray, other_answers: Answers, second: IntArray
+def compare_answers(
+    answers: TypedAnswers, first: IntArray, other_answers: TypedAnswers, second: IntArray
 ) -> FloatArray:
     """Compute the similarity of rows ``first[p]`` and ``second[p]`` of two tables: ``[p]``, 0 to 1.
 
@@ -40,7 +40,7 @@ def alike(
     >>> alike(hair, np.array([0]), hair, np.array([1])).tolist()
     [0.5]
     """
-    if answers.kind == "box":
+    if answers.answer_type == "box":
         return np.minimum(pairs_iou_xywh(answers.boxes[first], other_answers.boxes[second]), 1.0)
     if answers.masks is not None and other_answers.masks is not None:
         shared = 2.0 * pairs_common_px(answers.masks, first, other_answers.masks, second)
@@ -61,7 +61,7 @@ def alike(
 
 
 def _compare_keypoints(
-    answers: Answers, first: IntArray, other_answers: Answers, second: IntArray
+    answers: TypedAnswers, first: IntArray, other_answers: TypedAnswers, second: IntArray
 ) -> FloatArray:
     """Compute the OKS of keypoints that both labelled; the scale is the boxes' mean area."""
     assert answers.points is not None and other_answers.points is not None  # noqa: S101, PT018 - by the kind
@@ -77,7 +77,7 @@ def _box_areas(boxes: FloatArray) -> FloatArray:
     return np.asarray(boxes[:, 2] * boxes[:, 3])
 
 
-def mean_of(answers: Answers, groups: Sequence[IntArray]) -> Answers:
+def average_shapes(answers: TypedAnswers, groups: Sequence[IntArray]) -> TypedAnswers:
     """Average the shapes of each group of rows; a group belongs to one unit.
 
     Examples
@@ -86,19 +86,19 @@ def mean_of(answers: Answers, groups: Sequence[IntArray]) -> Answers:
     >>> said = pl.DataFrame({"unit": ["a", "a"], "annotator": ["x", "y"], "type": ["boxes"] * 2,
     ...                      "x": [0, 2], "y": [0, 0], "w": [10, 10], "h": [4, 8]})
     >>> boxes = given_answers(said, "said")["boxes"]
-    >>> mean_of(boxes, [np.array([0, 1])]).boxes.tolist()
+    >>> average_shapes(boxes, [np.array([0, 1])]).boxes.tolist()
     [[1.0, 0.0, 10.0, 6.0]]
     """
     rows = answers.rows[[int(group[0]) for group in groups]]
     if answers.masks is not None:
-        masks = merged_masks(answers.masks, list(groups), "vote")
-        return Answers(rows, answers.kind, masks.box_xywh, masks=masks)
+        masks = merge_masks(answers.masks, list(groups), "vote")
+        return TypedAnswers(rows, answers.answer_type, masks.box_xywh, masks=masks)
     if answers.points is not None:
         points = np.stack([_average_pose(answers.points[group]) for group in groups])
-        return Answers(rows, answers.kind, boxes_around(points), points=points)
+        return TypedAnswers(rows, answers.answer_type, boxes_around(points), points=points)
     # Left, top, width and height are linear in the edges, so averaging them averages the edges.
     boxes = np.stack([answers.boxes[group].mean(axis=0) for group in groups])
-    return Answers(rows, answers.kind, boxes)
+    return TypedAnswers(rows, answers.answer_type, boxes)
 
 
 def _average_pose(points: FloatArray) -> FloatArray:
@@ -111,7 +111,7 @@ def _average_pose(points: FloatArray) -> FloatArray:
 
 
 INTRA, INTER = "intra-vendor", "inter-vendor"
-UNITS = {
+UNIT_SCHEMA = {
     "unit": pl.String,
     "part": pl.String,
     "vendor": pl.String,
@@ -122,7 +122,7 @@ UNITS = {
 _IntArray = npt.NDArray[np.int64]
 
 
-def of_specialists(answers: Answers) -> pl.DataFrame:
+def compare_with_specialists(answers: TypedAnswers) -> pl.DataFrame:
     """Compare each unit's collected answers with the mean of specialists.
 
     Examples
@@ -131,27 +131,27 @@ def of_specialists(answers: Answers) -> pl.DataFrame:
     >>> said = pl.DataFrame({"unit": ["a"] * 3, "annotator": ["x", "q", "r"],
     ...     "vendor": ["collected", "specialists", "specialists"], "type": ["hair"] * 3,
     ...     "answer": ["red", "red", "brown"]})
-    >>> of_specialists(given_answers(said, "said")["hair"])["value"].to_list()
+    >>> compare_with_specialists(given_answers(said, "said")["hair"])["value"].to_list()
     [0.5]
     """
     numbered_rows = answers.rows.select("unit", "vendor").with_row_index("row")
     collected_rows = numbered_rows.filter(vendor=COLLECTED).select("unit", first="row")
     specialist_rows = numbered_rows.filter(vendor=SPECIALISTS).select("unit", second="row")
     reference = answers
-    if answers.kind in SHAPES and specialist_rows.height:
+    if answers.answer_type in SHAPES and specialist_rows.height:
         matched_rows = specialist_rows.filter(
             pl.col("unit").is_in(collected_rows["unit"].implode())
         )
         units = matched_rows.group_by("unit", maintain_order=True).agg("second")
         if units.height:
             groups = [np.array(rows, dtype=np.int64) for rows in units["second"]]
-            reference = mean_of(answers, groups)
+            reference = average_shapes(answers, groups)
             specialist_rows = units.select("unit").with_row_index("second")
     pairs = collected_rows.join(specialist_rows, on="unit", maintain_order="left")
     return _average_by_unit(pairs, answers, reference, comparison=SPECIALISTS)
 
 
-def of_vendors(answers: Answers) -> pl.DataFrame:
+def compare_vendors(answers: TypedAnswers) -> pl.DataFrame:
     """Compare all pairs of answers about a unit, within each vendor and between vendors.
 
     Examples
@@ -159,7 +159,7 @@ def of_vendors(answers: Answers) -> pl.DataFrame:
     >>> from isolux_curate.quality.answers import given_answers
     >>> said = pl.DataFrame({"unit": ["a"] * 3, "annotator": ["x", "y", "z"], "type": ["hair"] * 3,
     ...     "vendor": ["v", "v", "w"], "answer": ["red", "red", "brown"]})
-    >>> of_vendors(given_answers(said, "said")["hair"]).select("part", "value", "pairs").rows()
+    >>> compare_vendors(given_answers(said, "said")["hair"]).select("part", "value", "pairs").rows()
     [('inter-vendor', 0.0, 2), ('intra-vendor', 1.0, 1)]
     """
     numbered_rows = answers.rows.select("unit", "vendor").with_row_index("row")
@@ -169,7 +169,7 @@ def of_vendors(answers: Answers) -> pl.DataFrame:
     is_same_vendor = pl.col("vendor") == pl.col("vendor_2")
     tables = [
         _average_by_unit(
-            _pairs(row_pairs.filter(test)),
+            _select_pairs(row_pairs.filter(test)),
             answers,
             answers,
             comparison=comparison,
@@ -183,24 +183,24 @@ def of_vendors(answers: Answers) -> pl.DataFrame:
     return pl.concat(tables)
 
 
-def _pairs(row_pairs: pl.DataFrame) -> pl.DataFrame:
+def _select_pairs(row_pairs: pl.DataFrame) -> pl.DataFrame:
     return row_pairs.select("unit", "vendor", first="row", second="row_2")
 
 
 def _average_by_unit(
     pairs: pl.DataFrame,
-    answers: Answers,
-    other_answers: Answers,
+    answers: TypedAnswers,
+    other_answers: TypedAnswers,
     *,
     comparison: str,
     by_vendor: bool = False,
 ) -> pl.DataFrame:
     """Average the similarity of each unit's pairs of answers."""
     if pairs.is_empty():
-        return pl.DataFrame(schema=UNITS)
+        return pl.DataFrame(schema=UNIT_SCHEMA)
     first, second = (pairs[name].to_numpy().astype(np.int64) for name in ("first", "second"))
     similarity = pl.Series(
-        _compare_in_batches(alike, answers, first, other_answers, second)
+        _compare_in_batches(compare_answers, answers, first, other_answers, second)
     ).fill_nan(None)
     vendor = pl.col("vendor") if by_vendor else pl.lit(None, dtype=pl.String)
     return (
@@ -208,7 +208,7 @@ def _average_by_unit(
         .group_by("unit", "part", "vendor")
         .agg(value=pl.col("value").mean(), pairs=pl.len().cast(pl.Int64))
         .sort("unit", "vendor")
-        .select(list(UNITS))
+        .select(list(UNIT_SCHEMA))
     )
 
 
@@ -217,11 +217,11 @@ _BATCH_SIZE = 200_000  # pairs: of 17 keypoints some 80 MB
 
 def _compare_in_batches(
     similarity_function: Callable[
-        [Answers, _IntArray, Answers, _IntArray], npt.NDArray[np.float64]
+        [TypedAnswers, _IntArray, TypedAnswers, _IntArray], npt.NDArray[np.float64]
     ],
-    answers: Answers,
+    answers: TypedAnswers,
     first: _IntArray,
-    other_answers: Answers,
+    other_answers: TypedAnswers,
     second: _IntArray,
 ) -> npt.NDArray[np.float64]:
     batches = [

@@ -23,17 +23,17 @@ from isolux.vocabulary.errors import TableError, UnknownNameError
 from isolux_curate.annotation.answers import read_answers
 from isolux_curate.annotation.stages import STAGES
 from isolux_curate.project.folder import Project
-from isolux_curate.project.reading import read_images, read_instances, with_facts_of_subjects
+from isolux_curate.project.reading import join_subject_facts, read_images, read_instances
 from isolux_curate.user_tables import refuse_missing, refuse_rows, to_text
 
-KINDS = ("subject", "image", "instance", *STAGES)
+UNIT_TYPES = ("subject", "image", "instance", *STAGES)
 _NON_FACT_COLUMNS = ("x", "y", "w", "h", "origin", "file", "sha256", "width", "height")
 
 
-def units_of(project: Project, unit_type: str) -> pl.DataFrame:
+def read_units(project: Project, unit_type: str) -> pl.DataFrame:
     """Read the current units of a type: ``unit_id, image_id``."""
-    if unit_type not in KINDS:
-        raise UnknownNameError("kind of unit", unit_type, KINDS)
+    if unit_type not in UNIT_TYPES:
+        raise UnknownNameError("kind of unit", unit_type, UNIT_TYPES)
     if unit_type == "image":
         units = read_images(project).select("image_id", unit_id="image_id")
     elif unit_type in ("subject", "instance"):
@@ -53,10 +53,10 @@ def units_of(project: Project, unit_type: str) -> pl.DataFrame:
     )
 
 
-def facts_of_units(project: Project, by: Sequence[str]) -> pl.DataFrame:
+def read_unit_facts(project: Project, by: Sequence[str]) -> pl.DataFrame:
     """Read facts of subjects, photos and people, keyed by the ids of all three."""
-    people = with_facts_of_subjects(project, read_instances(project, everything=True))
-    photos = read_images(project, everything=True)
+    people = join_subject_facts(project, read_instances(project, include_excluded=True))
+    photos = read_images(project, include_excluded=True)
     new_columns = [c for c in photos.columns if c not in people.columns or c == "image_id"]
     people = people.join(
         photos.select(new_columns), on="image_id", how="left", maintain_order="left"
@@ -88,25 +88,25 @@ def _single_value(name: str) -> pl.Expr:
 
 
 FloatArray = npt.NDArray[np.float64]
-Kind = Literal["choice", "box", "mask", "keypoints"]
+AnswerType = Literal["choice", "box", "mask", "keypoints"]
 COLLECTED, SPECIALISTS = "collected", "specialists"
 """The vendor of answers that a project collected, and of specialists' answers."""
 SHAPES = ("box", "mask", "keypoints")
-SIDES = ("x", "y", "w", "h")
-COLUMNS = ("unit", "annotator", "type", "vendor", "answer", *SIDES, "points", "keypoints")
-_NEEDED = ("unit", "annotator", "type")
+BOX_COLUMNS = ("x", "y", "w", "h")
+COLUMNS = ("unit", "annotator", "type", "vendor", "answer", *BOX_COLUMNS, "points", "keypoints")
+_REQUIRED_COLUMNS = ("unit", "annotator", "type")
 _MIN_CORNERS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class TypedAnswers:
     """The answers of one type: one row for each unit and annotator.
 
     Parameters
     ----------
     rows : polars.DataFrame
         ``unit, annotator, vendor`` (null: not said), ``choices`` (sorted; empty of shapes).
-    kind : {"choice", "box", "mask", "keypoints"}
+    answer_type : {"choice", "box", "mask", "keypoints"}
     boxes : [n, 4] float
         Left, top, width, height in pixels; of keypoints, around those that are labelled.
     masks : Masks, optional
@@ -114,26 +114,26 @@ class Answers:
     """
 
     rows: pl.DataFrame
-    kind: Kind
+    answer_type: AnswerType
     boxes: FloatArray = field(default_factory=lambda: np.empty((0, 4)))
     masks: Masks | None = None
     points: FloatArray | None = None
 
 
-def given_answers(table: pl.DataFrame, source: str) -> dict[str, Answers]:
+def parse_answers(table: pl.DataFrame, source: str) -> dict[str, TypedAnswers]:
     """Parse a table of answers into one object for each type.
 
     Examples
     --------
     >>> said = pl.DataFrame({"unit": ["a", "a"], "annotator": ["x", "x"], "type": ["hair"] * 2,
     ...                      "answer": ["red", "brown"]})
-    >>> given_answers(said, "said")["hair"].rows["choices"].to_list()
+    >>> parse_answers(said, "said")["hair"].rows["choices"].to_list()
     [['brown', 'red']]
     """
-    frame = _plain(table, source)
+    frame = _check_answer_table(table, source)
     tests_by_type = {
         "choice": pl.col("answer").is_not_null(),
-        "box": pl.all_horizontal(pl.col(SIDES).is_not_null()),
+        "box": pl.all_horizontal(pl.col(BOX_COLUMNS).is_not_null()),
         "mask": pl.col("points").is_not_null(),
         "keypoints": pl.col("keypoints").is_not_null(),
     }
@@ -141,7 +141,7 @@ def given_answers(table: pl.DataFrame, source: str) -> dict[str, Answers]:
         pl.when(test).then(pl.lit(type_name)) for type_name, test in tests_by_type.items()
     )
     frame = frame.with_columns(kind=answer_type).filter(pl.col("kind").is_not_null())
-    answers_by_type: dict[str, Answers] = {}
+    answers_by_type: dict[str, TypedAnswers] = {}
     for (name,), rows in frame.group_by("type", maintain_order=True):
         answer_types = rows["kind"].unique(maintain_order=True).to_list()
         if len(answer_types) > 1:
@@ -155,10 +155,10 @@ def given_answers(table: pl.DataFrame, source: str) -> dict[str, Answers]:
     return answers_by_type
 
 
-def _plain(table: pl.DataFrame, source: str) -> pl.DataFrame:
-    refuse_missing(table, _NEEDED, source)
+def _check_answer_table(table: pl.DataFrame, source: str) -> pl.DataFrame:
+    refuse_missing(table, _REQUIRED_COLUMNS, source)
     frame = to_text(table, COLUMNS)
-    for name in _NEEDED:
+    for name in _REQUIRED_COLUMNS:
         refuse_rows(
             frame[name].is_null(),
             f"a cell of {name!r} is empty",
@@ -166,8 +166,8 @@ def _plain(table: pl.DataFrame, source: str) -> pl.DataFrame:
             column=name,
             expected="who answered what of which unit",
         )
-    boxes = frame.select(pl.col(SIDES).cast(pl.Float64, strict=False))
-    for name in SIDES:
+    boxes = frame.select(pl.col(BOX_COLUMNS).cast(pl.Float64, strict=False))
+    for name in BOX_COLUMNS:
         is_faulty = (boxes[name].is_null() | ~boxes[name].is_finite()) & frame[name].is_not_null()
         refuse_rows(
             is_faulty,
@@ -180,7 +180,7 @@ def _plain(table: pl.DataFrame, source: str) -> pl.DataFrame:
     return frame.with_columns(boxes)
 
 
-def _build_answers(rows: pl.DataFrame, answer_type: Kind, source: str) -> Answers:
+def _build_answers(rows: pl.DataFrame, answer_type: AnswerType, source: str) -> TypedAnswers:
     keys = ["unit", "annotator"]
     answer_rows = rows.group_by(keys, maintain_order=True).agg(
         vendor=pl.col("vendor").first(),
@@ -188,7 +188,7 @@ def _build_answers(rows: pl.DataFrame, answer_type: Kind, source: str) -> Answer
         n=pl.len(),
         points=pl.col("points"),
         keypoints=pl.col("keypoints").first(),
-        **{column: pl.col(column).first() for column in SIDES},
+        **{column: pl.col(column).first() for column in BOX_COLUMNS},
     )
     duplicates = answer_rows.filter(pl.col("n") > 1)
     if answer_type in ("box", "keypoints") and duplicates.height:
@@ -200,18 +200,18 @@ def _build_answers(rows: pl.DataFrame, answer_type: Kind, source: str) -> Answer
         )
     unit_rows = answer_rows.select("unit", "annotator", "vendor", "choices")
     if answer_type == "choice":
-        return Answers(unit_rows, answer_type)
+        return TypedAnswers(unit_rows, answer_type)
     if answer_type == "box":
-        return Answers(unit_rows, answer_type, _boxes(answer_rows, source))
+        return TypedAnswers(unit_rows, answer_type, _parse_boxes(answer_rows, source))
     if answer_type == "mask":
-        masks = _masks(answer_rows["points"].to_list(), source)
-        return Answers(unit_rows, answer_type, masks.box_xywh, masks=masks)
+        masks = _parse_masks(answer_rows["points"].to_list(), source)
+        return TypedAnswers(unit_rows, answer_type, masks.box_xywh, masks=masks)
     points = _parse_keypoints(answer_rows["keypoints"].to_list(), source)
-    return Answers(unit_rows, answer_type, boxes_around(points), points=points)
+    return TypedAnswers(unit_rows, answer_type, boxes_around(points), points=points)
 
 
-def _boxes(answer_rows: pl.DataFrame, source: str) -> FloatArray:
-    boxes = answer_rows.select(SIDES).to_numpy().astype(np.float64)
+def _parse_boxes(answer_rows: pl.DataFrame, source: str) -> FloatArray:
+    boxes = answer_rows.select(BOX_COLUMNS).to_numpy().astype(np.float64)
     if (boxes[:, 2:] <= 0).any():
         row = int((boxes[:, 2:] <= 0).any(axis=1).argmax())
         raise TableError(
@@ -223,7 +223,7 @@ def _boxes(answer_rows: pl.DataFrame, source: str) -> FloatArray:
     return boxes
 
 
-def _masks(outlines: Sequence[Sequence[str]], source: str) -> Masks:
+def _parse_masks(outlines: Sequence[Sequence[str]], source: str) -> Masks:
     """Rasterise each answer's polygons on one canvas that holds all; the photo's size is unused."""
     polygons = [[_parse_polygon(text, source) for text in texts] for texts in outlines]
     width_px = max((max(line[0::2]) for shape in polygons for line in shape), default=1.0)
@@ -235,13 +235,13 @@ def _masks(outlines: Sequence[Sequence[str]], source: str) -> Masks:
 
 
 def _parse_polygon(text: str, source: str) -> list[float]:
-    points = [point[:2] for point in _listed(text, 2, source)]
+    points = [point[:2] for point in _parse_points(text, 2, source)]
     if len(points) < _MIN_CORNERS:
         raise TableError("an outline is not a polygon", expected="3 points or more", where=source)
     return [number for point in points for number in point]
 
 
-def _listed(text: str, min_numbers: int, source: str) -> list[list[float]]:
+def _parse_points(text: str, min_numbers: int, source: str) -> list[list[float]]:
     try:
         parsed = json.loads(text)
         rows = [[float(number) for number in row] for row in parsed]
@@ -263,7 +263,7 @@ def _listed(text: str, min_numbers: int, source: str) -> list[list[float]]:
 
 
 def _parse_keypoints(texts: Sequence[str], source: str) -> FloatArray:
-    rows = [[point[:3] for point in _listed(text, 3, source)] for text in texts]
+    rows = [[point[:3] for point in _parse_points(text, 3, source)] for text in texts]
     sizes = {len(row) for row in rows}
     if len(sizes) > 1 or 0 in sizes:
         raise TableError(
@@ -275,20 +275,20 @@ def _parse_keypoints(texts: Sequence[str], source: str) -> FloatArray:
     return np.array(rows, dtype=np.float64)
 
 
-BOXES, _MASK = "boxes", "mask: "
-_SIDES = ("x", "y", "w", "h")
-_SCHEMA = {name: pl.Float64 if name in _SIDES else pl.String for name in COLUMNS}
+BOXES, _MASK_PREFIX = "boxes", "mask: "
+_BOX_COLUMNS = ("x", "y", "w", "h")
+_ANSWER_SCHEMA = {name: pl.Float64 if name in _BOX_COLUMNS else pl.String for name in COLUMNS}
 
 
-def collected_answers(project: Project, types: Sequence[str]) -> pl.DataFrame:
+def read_collected_answers(project: Project, types: Sequence[str]) -> pl.DataFrame:
     """Read the project's answers of some types as a table of answers."""
     people = read_instances(project)
-    facts = with_facts_of_subjects(project, people)
+    facts = join_subject_facts(project, people)
     stage_by_question = {q: stage for stage in STAGES.values() for q in stage.choices}
-    non_fact_columns = ("instance_id", "image_id", "subject_id", "origin", *_SIDES)
+    non_fact_columns = ("instance_id", "image_id", "subject_id", "origin", *_BOX_COLUMNS)
     type_names = [
         BOXES,
-        *(f"{_MASK}{label}" for label in STAGES["masks"].labels),
+        *(f"{_MASK_PREFIX}{label}" for label in STAGES["masks"].labels),
         *stage_by_question,
         *(c for c in facts.columns if c not in non_fact_columns),
     ]
@@ -296,10 +296,12 @@ def collected_answers(project: Project, types: Sequence[str]) -> pl.DataFrame:
     for name in types:
         if name == BOXES:
             answers = people.filter(pl.col("x").is_not_null()).select(
-                *_SIDES, unit="instance_id", annotator=pl.lit(COLLECTED)
+                *_BOX_COLUMNS, unit="instance_id", annotator=pl.lit(COLLECTED)
             )
-        elif name.startswith(_MASK) and name in type_names:
-            stage_answers = read_answers(project, "masks").filter(label=name.removeprefix(_MASK))
+        elif name.startswith(_MASK_PREFIX) and name in type_names:
+            stage_answers = read_answers(project, "masks").filter(
+                label=name.removeprefix(_MASK_PREFIX)
+            )
             answers = stage_answers.select("annotator", "points", unit="instance_id")
         elif name in stage_by_question:
             stage_answers = read_answers(project, stage_by_question[name].name).filter(
@@ -317,7 +319,7 @@ def collected_answers(project: Project, types: Sequence[str]) -> pl.DataFrame:
         tables.append(
             _conform_answers(answers.with_columns(type=pl.lit(name), vendor=pl.lit(COLLECTED)))
         )
-    return pl.concat(tables) if tables else pl.DataFrame(schema=_SCHEMA)
+    return pl.concat(tables) if tables else pl.DataFrame(schema=_ANSWER_SCHEMA)
 
 
 def _conform_answers(answers: pl.DataFrame) -> pl.DataFrame:
@@ -325,5 +327,5 @@ def _conform_answers(answers: pl.DataFrame) -> pl.DataFrame:
         pl.col(name).cast(dtype)
         if name in answers.columns
         else pl.lit(None, dtype=dtype).alias(name)
-        for name, dtype in _SCHEMA.items()
+        for name, dtype in _ANSWER_SCHEMA.items()
     )

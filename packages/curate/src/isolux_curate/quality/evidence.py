@@ -19,17 +19,17 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from isolux.io.images import Pixels, read_shrunk
+from isolux.io.images import Pixels, read_downscaled
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.words import numbered
-from isolux_curate.project.decisions import note, refuse_held
+from isolux.vocabulary.words import pluralise
+from isolux_curate.project.decisions import record_note, refuse_undecided_matches
 from isolux_curate.project.folder import Project
 from isolux_curate.project.reading import read_images, read_instances
-from isolux_curate.quality.answers import facts_of_units
+from isolux_curate.quality.answers import read_unit_facts
 from isolux_curate.user_tables import read_text, refuse_missing, refuse_rows, to_text
 
 INDOORS = ("indoor", "indoors", "inside")
-SKY = 0.5
+MIN_SKY_SHARE = 0.5
 """The share of sky in the upper third of a photo above which "indoors" is doubtful."""
 _MAX_SIDE_PX = 256  # photos are downscaled to this longer side
 _MIN_BRIGHTNESS, _MIN_BLUE_EXCESS, _MAX_GRADIENT = 120.0, 12.0, 6.0  # grey levels
@@ -58,14 +58,14 @@ def sky_share(pixels: Pixels) -> float:
 
 def sky_share_of_file(path: str | Path) -> float:
     """Compute the ``sky_share`` of a photo's file, downscaled."""
-    return sky_share(read_shrunk(path, _MAX_SIDE_PX).pixels)
+    return sky_share(read_downscaled(path, _MAX_SIDE_PX).pixels)
 
 
 STEP = "suspicious"
 LOGO_SCORE = 0.6
 """FHIBE: the minimum score of a detected logo that is reviewed."""
 LOGO, SCENE, CONTRADICTION = "logo", "scene", "contradiction"
-EVIDENCE = {
+EVIDENCE_SCHEMA = {
     "image_id": pl.String,
     "subject_id": pl.String,
     "kind": pl.String,
@@ -84,13 +84,13 @@ class Suspects:
     sheet : polars.DataFrame
         One row a unit, most kinds of evidence first: ``unit_kind`` (subject, of logos image),
         ``unit_id, kinds, photos, evidence``, and empty ``verdict, reason``.
-    kinds : polars.DataFrame
+    evidence_kinds : polars.DataFrame
         ``kind, rows, photos, subjects``.
     notes : tuple of str
     """
 
     sheet: pl.DataFrame
-    kinds: pl.DataFrame
+    evidence_kinds: pl.DataFrame
     notes: tuple[str, ...]
 
 
@@ -117,20 +117,20 @@ def gather_suspects(
     logo_score : float
         Logos with a lower score are ignored (FHIBE's).
     """
-    refuse_held(project)
+    refuse_undecided_matches(project)
     if evidence is None and not contradict and scene is None:
         raise SpecError(
             "there is no evidence to collect",
             expected="a table of evidence, --contradict FACT=FACT, or --scene FACT",
         )
-    tables = [pl.DataFrame(schema=EVIDENCE)]
+    tables = [pl.DataFrame(schema=EVIDENCE_SCHEMA)]
     notes: list[str] = []
     if evidence is not None:
         rows, n_ignored = _read_evidence(project, Path(evidence).expanduser(), logo_score)
         tables.append(rows)
         if n_ignored:
             notes.append(
-                f"{numbered(n_ignored, 'logo')} of a score below {logo_score:g} passed over."
+                f"{pluralise(n_ignored, 'logo')} of a score below {logo_score:g} passed over."
             )
     tables += [_find_contradictions(project, pair) for pair in contradict]
     if scene is not None:
@@ -155,7 +155,7 @@ def gather_suspects(
         "kinds": evidence_kinds.height,
         "to_review": sheet.height,
     }
-    note(project, STEP, "evidence", counts)
+    record_note(project, STEP, "evidence", counts)
     return Suspects(sheet, evidence_kinds, tuple(notes))
 
 
@@ -163,7 +163,7 @@ def _read_evidence(project: Project, path: Path, logo_score: float) -> tuple[pl.
     """Read the user's rows of evidence, and refuse unknown ids; the rows and ignored logos."""
     frame = read_text(path, "kind")
     refuse_missing(frame, ["image_id"] if "subject_id" not in frame.columns else [], str(path))
-    rows = to_text(frame, EVIDENCE)
+    rows = to_text(frame, EVIDENCE_SCHEMA)
     rows = rows.with_columns(pl.col("kind").str.to_lowercase().str.strip_chars())
     rows = rows.with_columns(_has_score=pl.col("score").is_not_null()).with_columns(
         pl.col("score").cast(pl.Float64, strict=False)
@@ -180,8 +180,8 @@ def _read_evidence(project: Project, path: Path, logo_score: float) -> tuple[pl.
     ):
         refuse_rows(rows.select(is_faulty).to_series(), problem, str(path), expected=expected)
     for column, existing_ids in (
-        ("image_id", read_images(project, everything=True)["image_id"]),
-        ("subject_id", read_instances(project, everything=True)["subject_id"]),
+        ("image_id", read_images(project, include_excluded=True)["image_id"]),
+        ("subject_id", read_instances(project, include_excluded=True)["subject_id"]),
     ):
         unknown_ids = rows.filter(
             pl.col(column).is_not_null()
@@ -197,7 +197,7 @@ def _read_evidence(project: Project, path: Path, logo_score: float) -> tuple[pl.
             )
     has_low_score = (pl.col("kind") == LOGO) & (pl.col("score") < logo_score).fill_null(value=False)
     kept_rows = rows.filter(~has_low_score)
-    return kept_rows.select(list(EVIDENCE)), rows.height - kept_rows.height
+    return kept_rows.select(list(EVIDENCE_SCHEMA)), rows.height - kept_rows.height
 
 
 def _find_contradictions(project: Project, pair: str) -> pl.DataFrame:
@@ -210,21 +210,21 @@ def _find_contradictions(project: Project, pair: str) -> pl.DataFrame:
             found=repr(pair),
             where="contradict",
         )
-    facts = facts_of_units(project, [fact, other_fact])
+    facts = read_unit_facts(project, [fact, other_fact])
     people = read_instances(project).select("instance_id", "image_id")
     person_facts = people.join(
         facts, left_on="instance_id", right_on="unit_id", maintain_order="left"
     )
     normalised_facts = [pl.col(n).str.strip_chars().str.to_lowercase() for n in (fact, other_fact)]
     description = pl.format(f"{fact}: {{}}, {other_fact}: {{}}", fact, other_fact)
-    return _rows(
+    return _build_evidence(
         person_facts.filter(normalised_facts[0] != normalised_facts[1]),
         f"{CONTRADICTION} of {fact}",
         description,
     )
 
 
-def _rows(
+def _build_evidence(
     person_facts: pl.DataFrame, evidence_kind: str, says: pl.Expr, score: pl.Expr | None = None
 ) -> pl.DataFrame:
     score_column = pl.lit(None, dtype=pl.Float64) if score is None else score
@@ -235,7 +235,7 @@ def _rows(
 
 def _find_indoor_skies(project: Project, fact: str) -> pl.DataFrame:
     """Find photos whose scene is stated as indoors and that show a sky."""
-    facts = facts_of_units(project, [fact])
+    facts = read_unit_facts(project, [fact])
     people = read_instances(project).select("instance_id", "image_id")
     person_facts = people.join(
         facts, left_on="instance_id", right_on="unit_id", maintain_order="left"
@@ -247,7 +247,7 @@ def _find_indoor_skies(project: Project, fact: str) -> pl.DataFrame:
     photos = indoor_people.select("image_id").unique().sort("image_id").join(files, on="image_id")
     shares = [sky_share_of_file(project.folder / file) for file in photos["file"]]
     sky_photos = photos.with_columns(share=pl.Series(shares, dtype=pl.Float64)).filter(
-        pl.col("share") > SKY
+        pl.col("share") > MIN_SKY_SHARE
     )
     doubtful_people = indoor_people.join(sky_photos, on="image_id", maintain_order="left")
     description = pl.format(
@@ -255,7 +255,7 @@ def _find_indoor_skies(project: Project, fact: str) -> pl.DataFrame:
         fact,
         (pl.col("share") * 100).round(0).cast(pl.Int64),
     )
-    return _rows(doubtful_people, SCENE, description, pl.col("share"))
+    return _build_evidence(doubtful_people, SCENE, description, pl.col("share"))
 
 
 def _join_current_subjects(project: Project, rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
@@ -279,7 +279,9 @@ def _join_current_subjects(project: Project, rows: pl.DataFrame) -> tuple[pl.Dat
         ]
     )
     n_excluded = rows.height - current_rows["row"].n_unique()
-    return current_rows.sort("row").select(list(EVIDENCE)).unique(maintain_order=True), n_excluded
+    return current_rows.sort("row").select(list(EVIDENCE_SCHEMA)).unique(
+        maintain_order=True
+    ), n_excluded
 
 
 def _build_sheet(rows: pl.DataFrame) -> pl.DataFrame:

@@ -24,25 +24,25 @@ import polars as pl
 from isolux.io.frames import read_table, refuse_unless_file
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux_curate.project.decisions import (
-    CONFIRMED,
+    DECIDED,
+    HASH_LIST,
     IN,
-    KNOWN,
-    LISTED,
+    KNOWN_MATERIAL,
     OUT,
-    decide,
-    listed,
+    read_hash_matches,
     read_verdicts,
+    record_decision,
 )
 from isolux_curate.project.folder import Project
 from isolux_curate.project.tables import images
-from isolux_curate.user_tables import import_function
+from isolux_curate.user_tables import import_user_function
 
 BITS = 8
 """Of 64: perceptual hashes that differ in no more bits match. By chance, 3 in 10 billion pairs."""
-_EXACT = {"md5": 32, "sha1": 40, "sha256": 64}
+_DIGITS_BY_HASH = {"md5": 32, "sha1": 40, "sha256": 64}
 _PHASH, _PHASH_DIGITS = "phash", 16
 _HEX = re.compile(r"[0-9a-f]+")
-_AT_ONCE = 1 << 22  # pairs of hashes
+_BATCH_SIZE = 1 << 22  # pairs of hashes
 
 Hasher = Callable[[bytes], str]
 _U8 = npt.NDArray[np.uint8]
@@ -58,18 +58,18 @@ class HashList:
         ``md5``, ``sha1``, ``sha256``: hexadecimal digits.
     phash : [n] uint64
         Perceptual hashes as the package imagehash makes them.
-    other : [m, bytes] uint8
+    perceptual : [m, bytes] uint8
         Perceptual hashes of ``hasher``.
     """
 
     exact: dict[str, frozenset[str]]
     phash: npt.NDArray[np.uint64]
-    other: _U8 = field(default_factory=lambda: np.empty((0, 0), np.uint8))
+    perceptual: _U8 = field(default_factory=lambda: np.empty((0, 0), np.uint8))
     hasher: Hasher | None = None
 
     def __len__(self) -> int:
         """Count the entries."""
-        return sum(map(len, self.exact.values())) + len(self.phash) + len(self.other)
+        return sum(map(len, self.exact.values())) + len(self.phash) + len(self.perceptual)
 
     def match(self, file_bytes: bytes) -> str | None:
         """Find the entry that a file matches, as its kind and digits; None without a match.
@@ -86,15 +86,15 @@ class HashList:
                 return f"{name} {digest}"
         if len(self.phash):
             for photo_hash in _hash_photo(file_bytes):
-                if (index := _near(self.phash, photo_hash)) is not None:
+                if (index := _find_nearest(self.phash, photo_hash)) is not None:
                     return f"{_PHASH} {int(self.phash[index]):016x}"
-        if self.hasher is not None and len(self.other):
-            photo_hash_bytes = _bytes_of(self.hasher(file_bytes), "the hasher")
-            distances = np.bitwise_count(self.other ^ photo_hash_bytes[None]).sum(
+        if self.hasher is not None and len(self.perceptual):
+            photo_hash_bytes = _parse_hash(self.hasher(file_bytes), "the hasher")
+            distances = np.bitwise_count(self.perceptual ^ photo_hash_bytes[None]).sum(
                 axis=1, dtype=np.int64
             )
             if int(distances.min()) <= BITS:
-                return f"perceptual {self.other[int(distances.argmin())].tobytes().hex()}"
+                return f"perceptual {self.perceptual[int(distances.argmin())].tobytes().hex()}"
         return None
 
 
@@ -103,17 +103,22 @@ def read_hash_list(path: str | Path, *, hasher: str | None = None) -> HashList:
     source = str(path)
     hash_function: Hasher | None = None
     if hasher is not None:
-        hash_function = import_function(
-            hasher, "this is not a hash function", where="hasher", expected="python:MODULE:FUNCTION"
+        hash_function = import_user_function(
+            hasher,
+            "this is not a hash function",
+            source="hasher",
+            expected="python:MODULE:FUNCTION",
         )
-    rows = _rows(Path(path), has_hasher=hash_function is not None)
+    rows = _read_entries(Path(path), has_hasher=hash_function is not None)
     exact = {
-        name: frozenset(_checked(rows[name], digits, name, source))
-        for name, digits in _EXACT.items()
+        name: frozenset(_check_entries(rows[name], digits, name, source))
+        for name, digits in _DIGITS_BY_HASH.items()
         if rows.get(name)
     }
-    phash = [int(h, 16) for h in _checked(rows.get(_PHASH, []), _PHASH_DIGITS, _PHASH, source)]
-    perceptual_hashes = [_bytes_of(text, source) for text in rows.get("perceptual", [])]
+    phash = [
+        int(h, 16) for h in _check_entries(rows.get(_PHASH, []), _PHASH_DIGITS, _PHASH, source)
+    ]
+    perceptual_hashes = [_parse_hash(text, source) for text in rows.get("perceptual", [])]
     if len({len(hash_bytes) for hash_bytes in perceptual_hashes}) > 1:
         raise TableError("perceptual hashes differ in length", expected="one length", where=source)
     if perceptual_hashes and hash_function is None:
@@ -130,7 +135,7 @@ def read_hash_list(path: str | Path, *, hasher: str | None = None) -> HashList:
     return hash_list
 
 
-def _rows(path: Path, *, has_hasher: bool) -> dict[str, list[str]]:
+def _read_entries(path: Path, *, has_hasher: bool) -> dict[str, list[str]]:
     """Read the entries by kind of hash, from a table or from lines."""
     refuse_unless_file(path)
     is_plain_text = path.suffix in {".csv", ".txt", ""}
@@ -139,7 +144,7 @@ def _rows(path: Path, *, has_hasher: bool) -> dict[str, list[str]]:
     except (OSError, UnicodeDecodeError) as error:
         raise FileError("the list cannot be read", found=str(error), where=str(path)) from error
     first_line = text.partition("\n")[0]
-    column_names = {*_EXACT, _PHASH, "perceptual"}
+    column_names = {*_DIGITS_BY_HASH, _PHASH, "perceptual"}
     if not is_plain_text or column_names & {word.strip().lower() for word in first_line.split(",")}:
         table = read_table(path, format="csv" if is_plain_text else None)
         return {
@@ -149,7 +154,9 @@ def _rows(path: Path, *, has_hasher: bool) -> dict[str, list[str]]:
         }
     lines = (line.split("#")[0].strip().lower() for line in text.splitlines())
     entries: dict[str, list[str]] = {}
-    name_by_digits = {digits: name for name, digits in _EXACT.items()} | {_PHASH_DIGITS: _PHASH}
+    name_by_digits = {digits: name for name, digits in _DIGITS_BY_HASH.items()} | {
+        _PHASH_DIGITS: _PHASH
+    }
     for number, line in enumerate(lines, 1):
         if not line:
             continue
@@ -165,7 +172,7 @@ def _rows(path: Path, *, has_hasher: bool) -> dict[str, list[str]]:
     return entries
 
 
-def _checked(entries: Sequence[str], digits: int, name: str, source: str) -> list[str]:
+def _check_entries(entries: Sequence[str], digits: int, name: str, source: str) -> list[str]:
     for number, entry in enumerate(entries, 1):
         if len(entry) != digits or not _HEX.fullmatch(entry):
             raise TableError(
@@ -177,7 +184,7 @@ def _checked(entries: Sequence[str], digits: int, name: str, source: str) -> lis
     return list(entries)
 
 
-def _bytes_of(text: str, source: str) -> _U8:
+def _parse_hash(text: str, source: str) -> _U8:
     try:
         return np.frombuffer(bytes.fromhex(text), dtype=np.uint8)
     except (ValueError, TypeError) as error:
@@ -189,9 +196,9 @@ def _bytes_of(text: str, source: str) -> _U8:
         ) from error
 
 
-def _near(entries: npt.NDArray[np.uint64], photo_hash: int) -> int | None:
-    for start in range(0, len(entries), _AT_ONCE):
-        distances = np.bitwise_count(entries[start : start + _AT_ONCE] ^ np.uint64(photo_hash))
+def _find_nearest(entries: npt.NDArray[np.uint64], photo_hash: int) -> int | None:
+    for start in range(0, len(entries), _BATCH_SIZE):
+        distances = np.bitwise_count(entries[start : start + _BATCH_SIZE] ^ np.uint64(photo_hash))
         if int(distances.min()) <= BITS:
             return start + int(distances.argmin())
     return None
@@ -215,30 +222,30 @@ def _hash_photo(file_bytes: bytes) -> list[int]:
         ]
     )
     hashes = hash_thumbnails(thumbnails)
-    if hashes.blank.all():
+    if hashes.is_blank.all():
         return []
     return [
         int(photo_hash)
-        for photo_hash in np.unique(np.concatenate([hashes.straight, hashes.mirrored]))
+        for photo_hash in np.unique(np.concatenate([hashes.upright, hashes.mirrored]))
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class HashMatches:
     """Photos compared with a list, the ids of new matches, and the ids of undecided ones."""
 
-    looked_at: int
-    new: tuple[str, ...]
-    undecided: tuple[str, ...]
+    n_photos: int
+    new_ids: tuple[str, ...]
+    undecided_ids: tuple[str, ...]
 
 
-def match_photos(project: Project, hash_list: HashList) -> Matched:
+def match_photos(project: Project, hash_list: HashList) -> HashMatches:
     """Compare all photos with a list; those that match are out until decided."""
     import sqlalchemy as sa
 
     query = sa.select(images.c.image_id, images.c.file).where(images.c.file.is_not(None))
-    rows = project.rows(query.order_by(images.c.image_id))
-    cleared_entries = cleared(project)
+    rows = project.read_rows(query.order_by(images.c.image_id))
+    cleared_entries = read_cleared_entries(project)
     entry_by_image: dict[str, str] = {}
     for image, file in rows:
         try:
@@ -251,13 +258,13 @@ def match_photos(project: Project, hash_list: HashList) -> Matched:
         if entry is not None and cleared_entries.get(image) != entry:
             entry_by_image[image] = entry
     new_ids = write_matches(project, entry_by_image, hash_list)
-    undecided_ids = listed(project).filter(state="undecided")["image_id"]
-    return Matched(len(rows), new_ids, tuple(undecided_ids))
+    undecided_ids = read_hash_matches(project).filter(state="undecided")["image_id"]
+    return HashMatches(len(rows), new_ids, tuple(undecided_ids))
 
 
-def cleared(project: Project) -> Mapping[str, str]:
+def read_cleared_entries(project: Project) -> Mapping[str, str]:
     """Read the entry that each photo matched, for photos that people decided to keep."""
-    cleared_matches = listed(project).filter(state=IN)
+    cleared_matches = read_hash_matches(project).filter(state=IN)
     return dict(cleared_matches.select("image_id", "entry").rows())
 
 
@@ -265,21 +272,28 @@ def write_matches(
     project: Project, entry_by_image: Mapping[str, str], hash_list: HashList
 ) -> tuple[str, ...]:
     """Exclude matching photos; the ids of those that are new."""
-    matched_ids = set(listed(project).filter(pl.col("state") != IN)["image_id"])
+    matched_ids = set(read_hash_matches(project).filter(pl.col("state") != IN)["image_id"])
     new_ids = tuple(image for image in entry_by_image if image not in matched_ids)
     schema = {"unit_id": pl.String, "reason": pl.String}
     refused = pl.DataFrame(
         [(image_id, entry_by_image[image_id]) for image_id in new_ids], schema=schema, orient="row"
     )
     if new_ids:
-        decide(project, KNOWN, LISTED, refused, looked_at=new_ids, said={"entries": len(hash_list)})
+        record_decision(
+            project,
+            KNOWN_MATERIAL,
+            HASH_LIST,
+            refused,
+            examined_units=new_ids,
+            details={"entries": len(hash_list)},
+        )
     return new_ids
 
 
 def decide_matches(project: Project, sheet: str | Path) -> int:
     """Record the decisions about matches; the number of changed ones."""
     verdicts = read_verdicts(sheet, "image")
-    state = listed(project)
+    state = read_hash_matches(project)
     unknown_ids = verdicts.filter(~pl.col("unit_id").is_in(state["image_id"].implode()))["unit_id"]
     if len(unknown_ids):
         raise UnknownNameError(
@@ -293,8 +307,10 @@ def decide_matches(project: Project, sheet: str | Path) -> int:
     confirmed = verdicts.filter(verdict=OUT).select("unit_id", "reason")
     cleared_ids = verdicts.filter(verdict=IN)["unit_id"]
     if len(cleared_ids):
-        decide(project, KNOWN, CONFIRMED, no_verdicts, looked_at=cleared_ids)
-        decide(project, KNOWN, LISTED, no_verdicts, looked_at=cleared_ids)
+        record_decision(project, KNOWN_MATERIAL, DECIDED, no_verdicts, examined_units=cleared_ids)
+        record_decision(project, KNOWN_MATERIAL, HASH_LIST, no_verdicts, examined_units=cleared_ids)
     if confirmed.height:
-        decide(project, KNOWN, CONFIRMED, confirmed, looked_at=confirmed["unit_id"])
+        record_decision(
+            project, KNOWN_MATERIAL, DECIDED, confirmed, examined_units=confirmed["unit_id"]
+        )
     return len(changed_ids)

@@ -17,51 +17,51 @@ import polars as pl
 from isolux.stats.proportions import wilson
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.project.decisions import OUT, decide, note, read_verdicts
+from isolux_curate.project.decisions import OUT, read_verdicts, record_decision, record_note
 from isolux_curate.project.folder import Project
 from isolux_curate.project.reading import read_images
 from isolux_curate.quality.evidence import STEP
 from isolux_curate.quality.sampling import (
     LEVEL,
     METHOD,
-    Design,
-    Share,
+    SamplingDesign,
+    ShareEstimate,
+    estimate_share,
     read_design,
-    share_of_finite,
 )
 
 _UNITS = ("subject", "image", "instance")
 
 
 @dataclass(frozen=True, slots=True)
-class Reviewed:
+class ReviewResult:
     """The results of a review.
 
     Parameters
     ----------
-    new : int
+    n_new_verdicts : int
         Verdicts that are new.
-    looked_at, out : int
+    n_reviewed, n_out : int
         Units that were reviewed, and of these left out.
-    photos : int
+    n_excluded_photos : int
         Photos that left by this review.
-    kinds : polars.DataFrame
+    evidence_kinds : polars.DataFrame
         By kind of evidence, where the sheet says it: ``kind, reviewed, out, share, low, high``.
     estimate : Share, optional
         Of all units that the sample was drawn from.
     notes : tuple of str
     """
 
-    new: int
-    looked_at: int
-    out: int
-    photos: int
-    kinds: pl.DataFrame
-    estimate: Share | None
+    n_new_verdicts: int
+    n_reviewed: int
+    n_out: int
+    n_excluded_photos: int
+    evidence_kinds: pl.DataFrame
+    estimate: ShareEstimate | None
     notes: tuple[str, ...]
 
 
-def bring_review(
+def import_review(
     project: Project,
     sheet: str | Path,
     *,
@@ -69,7 +69,7 @@ def bring_review(
     unit: Literal["subject", "image", "instance"] = "subject",
     sample: str | Path | None = None,
     kind: str | None = None,
-) -> Reviewed:
+) -> ReviewResult:
     """Write the verdicts of a filled sheet, and estimate from a sample.
 
     Parameters
@@ -88,7 +88,7 @@ def bring_review(
         The type of the sample, if it has several.
     """
     path = Path(sheet).expanduser()
-    verdict_rows = read_verdicts(path, "unit", key="unit_id", open_too=True)
+    verdict_rows = read_verdicts(path, "unit", key="unit_id", allow_undecided=True)
     verdicts = verdict_rows.filter(pl.col("verdict").is_not_null())
     if verdicts.is_empty():
         raise TableError(
@@ -111,14 +111,14 @@ def bring_review(
     n_new_verdicts = 0
     for unit_kind, rows in _split_by_unit(verdicts, unit):
         refused = rows.filter(verdict=OUT).select("unit_id", "reason")
-        n_new_verdicts += decide(
-            project, STEP, rule, refused, looked_at=rows["unit_id"], unit_kind=unit_kind
+        n_new_verdicts += record_decision(
+            project, STEP, rule, refused, examined_units=rows["unit_id"], unit_kind=unit_kind
         )
     if details:
-        note(project, STEP, f"{rule}: estimate", details)
+        record_note(project, STEP, f"{rule}: estimate", details)
     excluded_photos = photos_before - set(read_images(project)["image_id"])
     n_out = verdicts.filter(verdict=OUT).height
-    return Reviewed(
+    return ReviewResult(
         n_new_verdicts,
         verdicts.height,
         n_out,
@@ -129,11 +129,11 @@ def bring_review(
     )
 
 
-def _estimate_to_details(estimate: Share) -> Mapping[str, object]:
+def _estimate_to_details(estimate: ShareEstimate) -> Mapping[str, object]:
     return {
         "population": estimate.population,
         "reviewed": estimate.n,
-        "found": estimate.found,
+        "found": estimate.n_found,
         "share": round(estimate.value, 6),
         "low": round(estimate.low, 6),
         "high": round(estimate.high, 6),
@@ -160,8 +160,8 @@ def _split_by_unit(verdicts: pl.DataFrame, unit: str) -> list[tuple[str, pl.Data
 
 
 def _estimate_population_share(
-    verdicts: pl.DataFrame, design: Design, sample_type: str | None
-) -> tuple[Share, list[str]]:
+    verdicts: pl.DataFrame, design: SamplingDesign, sample_type: str | None
+) -> tuple[ShareEstimate, list[str]]:
     """Estimate the population's share of units that are out, by the design's strata."""
     types = design.strata["type"].unique(maintain_order=True).to_list()
     if sample_type is None and len(types) > 1:
@@ -203,7 +203,7 @@ def _estimate_population_share(
     n_found, n_reviewed, population = (
         strata_counts[n].to_list() for n in ("found", "seen", "population")
     )
-    return share_of_finite(n_found, n_reviewed, population), notes
+    return estimate_share(n_found, n_reviewed, population), notes
 
 
 def _count_by_kind(verdicts: pl.DataFrame) -> pl.DataFrame:

@@ -23,14 +23,14 @@ import numpy as np
 import polars as pl
 
 from isolux.io.atomic import staged_directory, write_text
-from isolux.io.csv_text import csv_text
+from isolux.io.csv_text import to_safe_csv
 from isolux.io.settings_files import read_mapping
 from isolux.stats.proportions import wilson
 from isolux.vocabulary.errors import FileError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.project.decisions import note, refuse_held
+from isolux_curate.project.decisions import record_note, refuse_undecided_matches
 from isolux_curate.project.folder import Project
-from isolux_curate.quality.answers import facts_of_units, units_of
+from isolux_curate.quality.answers import read_unit_facts, read_units
 from isolux_curate.user_tables import read_text
 
 LEVEL, MARGIN, EXPECTED = 0.95, 0.05, 0.5
@@ -38,7 +38,7 @@ METHOD = "Wilson, with finite population correction"
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ShareEstimate:
     """The share of a finite population, 0 to 1, estimated from a sample.
 
     The estimate and its interval; the counts of units found, reviewed, and in the population.
@@ -47,21 +47,21 @@ class Share:
     value: float
     low: float
     high: float
-    found: int
+    n_found: int
     n: int
     population: int
 
 
-def share_of_finite(
+def estimate_share(
     n_found: Sequence[int], n_reviewed: Sequence[int], population: Sequence[int]
-) -> Share:
+) -> ShareEstimate:
     """Estimate a share of a finite population from counts by stratum, with a Wilson interval.
 
     Examples
     --------
     FHIBE's 14 of 400, drawn from 2,017 subjects: 3.5 %. It prints ± 1.7 points.
 
-    >>> found = share_of_finite([14], [400], [2017])
+    >>> found = estimate_share([14], [400], [2017])
     >>> round(found.value, 4), round(found.low, 4), round(found.high, 4)
     (0.035, 0.0221, 0.055)
     """
@@ -81,11 +81,11 @@ def share_of_finite(
     counts = int(x.sum()), int(total), int(size.sum())
     effect = _design_effect(weight, share, n, size)
     if effect == 0.0:  # all units were reviewed
-        return Share(estimate, estimate, estimate, *counts)
+        return ShareEstimate(estimate, estimate, estimate, *counts)
     n_effective = total / effect
     bounds = wilson(estimate * n_effective, n_effective, LEVEL)
     interval = _clip_to_counts(float(bounds.low), float(bounds.high), counts)
-    return Share(estimate, *interval, *counts)
+    return ShareEstimate(estimate, *interval, *counts)
 
 
 def _clip_to_counts(low: float, high: float, counts: tuple[int, int, int]) -> tuple[float, float]:
@@ -112,12 +112,14 @@ def _design_effect(weight: np.ndarray, share: np.ndarray, n: np.ndarray, size: n
     return max(pooled_variance, stratified_variance) * float(n.sum())
 
 
-def size_needed(population: int, margin: float = MARGIN, expected: float = EXPECTED) -> int:
+def required_sample_size(
+    population: int, margin: float = MARGIN, expected: float = EXPECTED
+) -> int:
     """Find the smallest sample whose interval has a half-width of at most the margin.
 
     Examples
     --------
-    >>> size_needed(10_000), size_needed(2_017, margin=0.017, expected=0.035)
+    >>> required_sample_size(10_000), required_sample_size(2_017, margin=0.017, expected=0.035)
     (367, 381)
     """
     for name, setting, low, high in (
@@ -142,13 +144,13 @@ def size_needed(population: int, margin: float = MARGIN, expected: float = EXPEC
     return int(np.argmax(is_sufficient)) + 1
 
 
-SHEET, DESIGN = "sample.csv", "design.json"
+SHEET_FILE, DESIGN_FILE = "sample.csv", "design.json"
 _MIN_STRATUM_UNITS = 2  # of a stratum: one unit has no variance
 _STRATUM_COLUMNS = ("type", "stratum", "population", "drawn")
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class SamplingDesign:
     """The sampling design of a review.
 
     Parameters
@@ -162,13 +164,13 @@ class Design:
     strata: pl.DataFrame
     settings: Mapping[str, Any]
 
-    def text(self) -> str:
+    def to_json(self) -> str:
         """Format the design as JSON."""
         record = {"settings": dict(self.settings), "strata": self.strata.to_dicts()}
         return json.dumps(record, indent=1, ensure_ascii=False) + "\n"
 
 
-def draw(units: pl.DataFrame, unit_type: str, size: int, seed: int) -> pl.DataFrame:
+def draw_units(units: pl.DataFrame, unit_type: str, size: int, seed: int) -> pl.DataFrame:
     """Sample units of one type, from each stratum in proportion to its size.
 
     Examples
@@ -182,7 +184,7 @@ def draw(units: pl.DataFrame, unit_type: str, size: int, seed: int) -> pl.DataFr
     draw_keys = [_draw_key(seed, unit_type, unit) for unit in units["unit_id"]]
     sizes = units.group_by("stratum").agg(population=pl.len()).sort("stratum")
     allocations = sizes.with_columns(
-        drawn=pl.Series(allocated(sizes["population"].to_list(), size))
+        drawn=pl.Series(allocate_sample(sizes["population"].to_list(), size))
     )
     return (
         units.with_columns(_draw_key=pl.Series(draw_keys, dtype=pl.String))
@@ -198,7 +200,7 @@ def _draw_key(seed: int, unit_type: str, unit: str) -> str:
     return hashlib.sha256(f"{seed}\x00{unit_type}\x00{unit}".encode()).hexdigest()
 
 
-def allocated(population: Sequence[int], size: int) -> list[int]:
+def allocate_sample(population: Sequence[int], size: int) -> list[int]:
     """Allocate a sample to strata by their sizes (largest remainders), at least two units each.
 
     Examples
@@ -224,13 +226,13 @@ def allocated(population: Sequence[int], size: int) -> list[int]:
     return [int(n) for n in allocation]
 
 
-def read_design(folder: str | Path) -> Design:
+def read_design(folder: str | Path) -> SamplingDesign:
     """Read a sample's design."""
-    path = Path(folder).expanduser() / DESIGN
+    path = Path(folder).expanduser() / DESIGN_FILE
     if not path.is_file():
         raise FileError(
             "there is no sample",
-            expected=f"a folder with {DESIGN}",
+            expected=f"a folder with {DESIGN_FILE}",
             where=str(folder),
             hint="`isolux curate sample` makes one",
         )
@@ -249,7 +251,7 @@ def read_design(folder: str | Path) -> Design:
     strata = pl.DataFrame(
         [{name: row[name] for name in _STRATUM_COLUMNS} for row in rows], schema=schema
     )
-    return Design(strata, dict(design_record.get("settings") or {}))
+    return SamplingDesign(strata, dict(design_record.get("settings") or {}))
 
 
 STEP = "quality"
@@ -257,11 +259,11 @@ _SHEET_COLUMNS = ("type", "unit_id", "image_id", "stratum", "verdict", "reason")
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class ReviewSample:
     """A review sample: the sheet's rows, the design and notes."""
 
     sheet: pl.DataFrame
-    design: Design
+    design: SamplingDesign
     notes: tuple[str, ...]
 
 
@@ -277,7 +279,7 @@ def draw_sample(
     size: int | None = None,
     seed: int = 0,
     overwrite: bool = False,
-) -> Sampled:
+) -> ReviewSample:
     """Draw units for review, and write ``sample.csv`` and ``design.json``.
 
     Parameters
@@ -303,7 +305,7 @@ def draw_sample(
     overwrite : bool
         Replace an earlier sample.
     """
-    refuse_held(project)
+    refuse_undecided_matches(project)
     if bool(of) == (table is not None):
         raise SpecError(
             "what is to be drawn is not said, or twice", expected="--of TYPE, or --table FILE"
@@ -314,7 +316,7 @@ def draw_sample(
         {"table": _read_table_units(Path(str(table)), by)}
         if table is not None
         else {
-            unit_type: _read_stratified_units(project, units_of(project, unit_type), by)
+            unit_type: _read_stratified_units(project, read_units(project, unit_type), by)
             for unit_type in of
         }
     )
@@ -329,8 +331,8 @@ def draw_sample(
                 found="none",
                 where=str(project.folder),
             )
-        n = size if size is not None else size_needed(units.height, margin, expected)
-        sampled_units = draw(units, unit_type, n, seed).with_columns(type=pl.lit(unit_type))
+        n = size if size is not None else required_sample_size(units.height, margin, expected)
+        sampled_units = draw_units(units, unit_type, n, seed).with_columns(type=pl.lit(unit_type))
         sheets.append(sampled_units)
         stratum_counts = (
             units.group_by("stratum")
@@ -349,24 +351,28 @@ def draw_sample(
     strata_table = pl.concat(strata).select(
         "type", "stratum", *(pl.col(c).cast(pl.Int64) for c in ("population", "drawn"))
     )
-    design = Design(strata_table, settings)
+    design = SamplingDesign(strata_table, settings)
     sheet = pl.concat(sheets, how="diagonal").with_columns(
         verdict=pl.lit(None, dtype=pl.String), reason=pl.lit(None, dtype=pl.String)
     )
     sheet = sheet.select(_SHEET_COLUMNS)
-    with staged_directory(out, overwrite=overwrite, marks=(DESIGN,), what="sample") as staging_dir:
-        write_text(staging_dir / SHEET, csv_text(sheet))
-        write_text(staging_dir / DESIGN, design.text())
+    with staged_directory(
+        out, overwrite=overwrite, marks=(DESIGN_FILE,), folder_kind="sample"
+    ) as staging_dir:
+        write_text(staging_dir / SHEET_FILE, to_safe_csv(sheet))
+        write_text(staging_dir / DESIGN_FILE, design.to_json())
     for (unit_type,), rows in strata_table.group_by("type", maintain_order=True):
         counts = {c: int(rows[c].sum()) for c in ("population", "drawn")}
-        note(project, STEP, f"sample of {unit_type}", settings | counts | {"strata": rows.height})
-    return Sampled(sheet, design, tuple(notes))
+        record_note(
+            project, STEP, f"sample of {unit_type}", settings | counts | {"strata": rows.height}
+        )
+    return ReviewSample(sheet, design, tuple(notes))
 
 
 def _read_stratified_units(
     project: Project, units: pl.DataFrame, by: Sequence[str]
 ) -> pl.DataFrame:
-    facts = facts_of_units(project, by)
+    facts = read_unit_facts(project, by)
     unit_facts = units.join(facts, on="unit_id", how="left", maintain_order="left")
     return unit_facts.select("unit_id", "image_id", stratum=_stratum_expression(by))
 

@@ -23,21 +23,28 @@ from isolux.geometry.masks import masks_to_coco
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.shapes.drawings import BOX, Drawings, Kind, Likeness, drawings_of, likeness
+from isolux_curate.shapes.drawings import (
+    BOX_COLUMNS,
+    DrawingPairs,
+    Drawings,
+    ShapeType,
+    compare_drawings,
+    read_drawings,
+)
 from isolux_curate.shapes.merging import (
     MaskRule,
-    how_they_draw,
+    measure_annotators,
     median_box_xywh,
-    merged_masks,
-    robust_pose,
+    merge_masks,
+    merge_poses,
 )
-from isolux_curate.shapes.writing import coco_of, flat_table
+from isolux_curate.shapes.writing import build_flat_table, shapes_to_coco
 from isolux_curate.table_folder import write_tables
 
-__all__ = ["Kind", "MaskRule", "Shapes", "find_shapes"]
+__all__ = ["MaskRule", "ShapeType", "Shapes", "find_shapes"]
 
-MARK = "shapes.json"
-AGREED, ASK = "agreed", "ask again"
+SHAPES_FILE = "shapes.json"
+AGREED, ASK_AGAIN = "agreed", "ask again"
 _MIN_CAUTION_SHARE = 0.1  # share of objects; from here on a caution
 
 
@@ -83,18 +90,18 @@ class Shapes:
     def write(self, out_dir: str | Path, *, overwrite: bool = False) -> Path:
         """Write the tables as CSV, the agreed objects as COCO JSON, and ``shapes.json``."""
         tables = {
-            "objects": flat_table(self),
+            "objects": build_flat_table(self),
             "annotators": self.annotators,
             "drawings": self.drawings,
         }
         record = {**self.record, "notes": list(self.notes)}
-        coco_texts = {"agreed.json": json.dumps(coco_of(self)) + "\n"}
+        coco_texts = {"agreed.json": json.dumps(shapes_to_coco(self)) + "\n"}
         folder = write_tables(
             out_dir,
             tables,
             record,
-            mark=MARK,
-            what="consensus folder",
+            record_file=SHAPES_FILE,
+            description="consensus folder",
             texts=coco_texts,
             overwrite=overwrite,
         )
@@ -103,7 +110,7 @@ class Shapes:
 
 def find_shapes(
     dataset: Dataset,
-    kind: Kind = "boxes",
+    kind: ShapeType = "boxes",
     *,
     annotator: str = "annotator",
     least: int = 2,
@@ -112,7 +119,7 @@ def find_shapes(
 ) -> Shapes:
     """Find the objects that several annotators drew, and merge their drawings."""
     _refuse_settings(kind, least, overlap, mask_rule)
-    drawings = drawings_of(dataset, kind, annotator)
+    drawings = read_drawings(dataset, kind, annotator)
     n_annotators = drawings.rows["annotator"].n_unique()
     if least > n_annotators:
         raise SpecError(
@@ -121,12 +128,16 @@ def find_shapes(
             found=str(least),
             where="least",
         )
-    drawing_pairs = likeness(drawings)
-    object_index = gathered(
-        drawing_pairs.first, drawing_pairs.second, drawing_pairs.alike, drawings.annotator, overlap
+    drawing_pairs = compare_drawings(drawings)
+    object_index = group_drawings(
+        drawing_pairs.first,
+        drawing_pairs.second,
+        drawing_pairs.similarity,
+        drawings.annotator_index,
+        overlap,
     )
     objects = _build_objects(drawings, drawing_pairs, object_index, least, mask_rule)
-    annotators = how_they_draw(drawings, drawing_pairs, object_index, least)
+    annotators = measure_annotators(drawings, drawing_pairs, object_index, least)
     drawing_objects = drawings.rows.select(
         drawing_id="instance_id",
         object_id=pl.Series(objects["instance_id"].gather(object_index)),
@@ -141,7 +152,7 @@ def find_shapes(
         "mask_rule": mask_rule,
     }
     record = {"data": dataset.name, "inputs": dict(dataset.inputs), "settings": settings}
-    notes = (*dataset.notes, *_notes(objects, drawings, kind))
+    notes = (*dataset.notes, *_build_notes(objects, drawings, kind))
     return Shapes(objects, annotators, drawing_objects, attributes, notes, dataset.images, record)
 
 
@@ -175,7 +186,7 @@ def _refuse_settings(shape_type: str, min_annotators: int, min_iou: float, mask_
 
 def _build_objects(
     drawings: Drawings,
-    drawing_pairs: Likeness,
+    drawing_pairs: DrawingPairs,
     object_index: np.ndarray,
     min_annotators: int,
     mask_rule: MaskRule,
@@ -188,7 +199,7 @@ def _build_objects(
         {
             "instance_id": [f"object-{k + 1}" for k in range(len(object_rows))],
             "image_id": drawings.rows["image_id"].gather(first_rows),
-            "label": _labels(drawings, object_index),
+            "label": _vote_labels(drawings, object_index),
             "drawn_by": [len(r) for r in object_rows],
         }
     ).join(annotator_counts, on="image_id", how="left", maintain_order="left")
@@ -201,12 +212,12 @@ def _build_objects(
     )
     is_agreed = (pl.col("drawn_by") >= min_annotators) & ~is_tied
     table = table.with_columns(
-        status=pl.when(is_agreed).then(pl.lit(AGREED)).otherwise(pl.lit(ASK))
+        status=pl.when(is_agreed).then(pl.lit(AGREED)).otherwise(pl.lit(ASK_AGAIN))
     )
-    return table.hstack(_merged(drawings, object_rows, mask_rule))
+    return table.hstack(_merge_objects(drawings, object_rows, mask_rule))
 
 
-def _labels(drawings: Drawings, object_index: np.ndarray) -> pl.Series:
+def _vote_labels(drawings: Drawings, object_index: np.ndarray) -> pl.Series:
     """Take each object's label with the most votes; null for ties."""
     votes = (
         drawings.rows.select("label", object=pl.Series(object_index))
@@ -225,7 +236,7 @@ def _vote_attributes(
     dataset: Dataset, drawing_objects: pl.DataFrame, annotator: str
 ) -> pl.DataFrame:
     """Take each object's attribute values with the most votes, without ties."""
-    non_attribute_names = (annotator, "label", "category", "supercategory", *BOX)
+    non_attribute_names = (annotator, "label", "category", "supercategory", *BOX_COLUMNS)
     votes = (
         dataset.instance_attributes()
         .filter(~pl.col("attribute").is_in(non_attribute_names) & pl.col("value").is_not_null())
@@ -239,7 +250,7 @@ def _vote_attributes(
 
 
 def _mean_agreement(
-    drawings: Drawings, drawing_pairs: Likeness, object_index: np.ndarray, n_objects: int
+    drawings: Drawings, drawing_pairs: DrawingPairs, object_index: np.ndarray, n_objects: int
 ) -> dict[str, pl.Series]:
     """Average similarity over an object's pairs of annotators; unlisted pairs count as 0."""
     is_same_object = object_index[drawing_pairs.first] == object_index[drawing_pairs.second]
@@ -252,16 +263,18 @@ def _mean_agreement(
         with np.errstate(invalid="ignore"):
             return pl.Series(sums / n_pairs).fill_nan(None)
 
-    columns = {"oks" if drawings.kind == "keypoints" else "iou": mean(drawing_pairs.alike)}
+    columns = {
+        "oks" if drawings.shape_type == "keypoints" else "iou": mean(drawing_pairs.similarity)
+    }
     return columns if drawing_pairs.dice is None else columns | {"dice": mean(drawing_pairs.dice)}
 
 
-def _merged(
+def _merge_objects(
     drawings: Drawings, object_rows: Sequence[np.ndarray], mask_rule: MaskRule
 ) -> pl.DataFrame:
     """Merge each object's drawings, in the columns of the table instances."""
     if drawings.masks is not None:
-        masks = merged_masks(drawings.masks, object_rows, mask_rule)
+        masks = merge_masks(drawings.masks, object_rows, mask_rule)
         counts = [m["counts"].decode() for m in masks_to_coco(masks)]
         columns = {
             "area": masks.area_px.astype(np.float64),
@@ -276,12 +289,12 @@ def _merged(
     if drawings.points is not None:
         size_px = np.sqrt(drawings.areas)
         poses = [
-            robust_pose(drawings.points[r], float(np.median(size_px[r])), drawings.sigmas)
+            merge_poses(drawings.points[r], float(np.median(size_px[r])), drawings.sigmas)
             for r in object_rows
         ]
         columns = {f"keypoints_{c}": [p[:, k].tolist() for p in poses] for k, c in enumerate("xyv")}
-        columns["keypoint_names"] = [list(drawings.names)] * len(object_rows)
-    box_columns = {name: boxes[:, k] for k, name in enumerate(BOX)}
+        columns["keypoint_names"] = [list(drawings.keypoint_names)] * len(object_rows)
+    box_columns = {name: boxes[:, k] for k, name in enumerate(BOX_COLUMNS)}
     return pl.DataFrame(box_columns | columns)
 
 
@@ -312,14 +325,16 @@ def _note_suspicious_drawings(drawings: Drawings) -> list[str]:
     return notes
 
 
-def _notes(objects: pl.DataFrame, drawings: Drawings, shape_type: Kind) -> tuple[str, ...]:
+def _build_notes(
+    objects: pl.DataFrame, drawings: Drawings, shape_type: ShapeType
+) -> tuple[str, ...]:
     notes: list[str] = [*_note_suspicious_drawings(drawings)]
     n_single = objects.unique("image_id").filter(asked=1).height
     n_images = objects["image_id"].n_unique()
     if n_single:
         text = f"{n_single:,} of {n_images:,} pictures have drawings of one annotator alone"
         notes.append(Caution(f"{text}: nobody can agree or differ there."))
-    n_open = objects.filter(status=ASK).height
+    n_open = objects.filter(status=ASK_AGAIN).height
     if n_open >= _MIN_CAUTION_SHARE * objects.height:
         notes.append(
             Caution(
@@ -327,7 +342,7 @@ def _notes(objects: pl.DataFrame, drawings: Drawings, shape_type: Kind) -> tuple
                 "a random subset. Do most of them come from some groups?"
             )
         )
-    if shape_type == "keypoints" and len(drawings.names) != 17:
+    if shape_type == "keypoints" and len(drawings.keypoint_names) != 17:
         notes.append("How finely people place these keypoints is taken from the mean of COCO's 17.")
     notes.append(
         "An annotator counts as having seen a picture if they drew anything in it: those who drew "
@@ -340,7 +355,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-def gathered(
+def group_drawings(
     first: IntArray,
     second: IntArray,
     similarity: FloatArray,

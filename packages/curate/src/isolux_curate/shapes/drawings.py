@@ -20,10 +20,10 @@ from isolux.vocabulary.tables import IMAGES
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-Kind = Literal["boxes", "masks", "keypoints"]
-BOX = ("box_x", "box_y", "box_w", "box_h")
+ShapeType = Literal["boxes", "masks", "keypoints"]
+BOX_COLUMNS = ("box_x", "box_y", "box_w", "box_h")
 _REQUIRED_COLUMNS = {
-    "boxes": BOX,
+    "boxes": BOX_COLUMNS,
     "masks": ("mask_counts", "mask_polygons"),
     "keypoints": ("keypoints_x", "keypoints_y", "keypoints_v"),
 }
@@ -39,8 +39,8 @@ class Drawings:
     ----------
     rows : polars.DataFrame
         ``instance_id, image_id, annotator, label`` (null: none given).
-    kind : {"boxes", "masks", "keypoints"}
-    image, annotator : [n] int
+    shape_type : {"boxes", "masks", "keypoints"}
+    image_index, annotator_index : [n] int
         Codes, from 0, of each row's picture and annotator.
     boxes : [n, 4] float
         Left, top, width, height in pixels; of keypoints, the person's, else around the labelled.
@@ -48,25 +48,25 @@ class Drawings:
         Of masks.
     points : [n, K, 3] float, optional
         Of keypoints: x, y, and 0 (not labelled), 1 (hidden) or 2 (seen).
-    names : tuple of str
+    keypoint_names : tuple of str
         Of keypoints, their names.
     """
 
     rows: pl.DataFrame
-    kind: Kind
-    image: IntArray
-    annotator: IntArray
+    shape_type: ShapeType
+    image_index: IntArray
+    annotator_index: IntArray
     boxes: FloatArray
     masks: Masks | None = None
     points: FloatArray | None = None
-    names: tuple[str, ...] = ()
+    keypoint_names: tuple[str, ...] = ()
 
     @property
     def sigmas(self) -> FloatArray:
         """COCO's sigma of each keypoint: annotators' spread relative to the person's size."""
-        if len(self.names) == len(COCO_SIGMAS):
+        if len(self.keypoint_names) == len(COCO_SIGMAS):
             return np.asarray(COCO_SIGMAS)
-        return np.full(len(self.names), _MEAN_SIGMA)
+        return np.full(len(self.keypoint_names), _MEAN_SIGMA)
 
     @property
     def areas(self) -> FloatArray:
@@ -75,14 +75,14 @@ class Drawings:
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class DrawingPairs:
     """Pairs of two annotators' drawings of one image, with their similarity.
 
     Parameters
     ----------
     first, second : [p] int
         Rows, each pair once, of two annotators.
-    alike : [p] float
+    similarity : [p] float
         IoU of boxes and masks, object keypoint similarity of keypoints (over the keypoints that
         both labelled): 0 to 1, 1 is the same.
     dice : [p] float, optional
@@ -91,11 +91,11 @@ class Likeness:
 
     first: IntArray
     second: IntArray
-    alike: FloatArray
+    similarity: FloatArray
     dice: FloatArray | None = None
 
 
-def drawings_of(dataset: Dataset, shape_type: Kind, annotator: str) -> Drawings:
+def read_drawings(dataset: Dataset, shape_type: ShapeType, annotator: str) -> Drawings:
     """Read the drawings of one type of shape from a dataset."""
     dataset = _join_box_attributes(dataset)
     columns = [name for name in _REQUIRED_COLUMNS[shape_type] if name in dataset.instances.columns]
@@ -122,7 +122,7 @@ def drawings_of(dataset: Dataset, shape_type: Kind, annotator: str) -> Drawings:
     if shape_type == "masks":
         masks = _read_masks(rows, dataset)
         return Drawings(rows, shape_type, image_index, annotator_index, masks.box_xywh, masks=masks)
-    points, names = _points(rows, dataset.name)
+    points, names = _read_keypoints(rows, dataset.name)
     return Drawings(
         rows,
         shape_type,
@@ -130,19 +130,21 @@ def drawings_of(dataset: Dataset, shape_type: Kind, annotator: str) -> Drawings:
         annotator_index,
         _read_person_boxes(rows, points),
         points=points,
-        names=names,
+        keypoint_names=names,
     )
 
 
 def _join_box_attributes(dataset: Dataset) -> Dataset:
     """Join boxes that a user's table holds as attributes to the instances."""
-    box_attributes = dataset.attributes.filter(pl.col("attribute").is_in(BOX), unit_kind="instance")
-    if set(BOX) <= set(dataset.instances.columns) or box_attributes["attribute"].n_unique() < len(
-        BOX
-    ):
+    box_attributes = dataset.attributes.filter(
+        pl.col("attribute").is_in(BOX_COLUMNS), unit_kind="instance"
+    )
+    if set(BOX_COLUMNS) <= set(dataset.instances.columns) or box_attributes[
+        "attribute"
+    ].n_unique() < len(BOX_COLUMNS):
         return dataset
     boxes = box_attributes.pivot("attribute", index="unit_id", values="number").select(
-        "unit_id", *BOX
+        "unit_id", *BOX_COLUMNS
     )
     return replace(
         dataset,
@@ -152,11 +154,11 @@ def _join_box_attributes(dataset: Dataset) -> Dataset:
     )
 
 
-def likeness(drawings: Drawings) -> Likeness:
+def compare_drawings(drawings: Drawings) -> DrawingPairs:
     """Compare all pairs of annotators' drawings in one image; dissimilar pairs are not listed."""
     matching_inputs = (
-        Detections(drawings.image, np.ones(len(drawings.image))),
-        Truths(drawings.image),
+        Detections(drawings.image_index, np.ones(len(drawings.image_index))),
+        Truths(drawings.image_index),
     )
     if drawings.points is not None:
         return _compare_poses(drawings, drawings.points)
@@ -169,19 +171,21 @@ def likeness(drawings: Drawings) -> Likeness:
             *matching_inputs, drawings.boxes, drawings.boxes, lowest_iou=_MIN_SIMILARITY
         )
     is_kept = (pairs.detection < pairs.truth) & (
-        drawings.annotator[pairs.detection] != drawings.annotator[pairs.truth]
+        drawings.annotator_index[pairs.detection] != drawings.annotator_index[pairs.truth]
     )
     first, second = pairs.detection[is_kept], pairs.truth[is_kept]
     if drawings.masks is None:
-        return Likeness(first, second, pairs.iou[is_kept])
+        return DrawingPairs(first, second, pairs.iou[is_kept])
     shared = pairs_common_px(drawings.masks, first, drawings.masks, second)
     area = drawings.masks.area_px
-    return Likeness(first, second, pairs.iou[is_kept], 2 * shared / (area[first] + area[second]))
+    return DrawingPairs(
+        first, second, pairs.iou[is_kept], 2 * shared / (area[first] + area[second])
+    )
 
 
-def _compare_poses(drawings: Drawings, points: FloatArray) -> Likeness:
-    order = np.argsort(drawings.image, kind="stable")
-    starts = np.flatnonzero(np.diff(drawings.image[order], prepend=-1))
+def _compare_poses(drawings: Drawings, points: FloatArray) -> DrawingPairs:
+    order = np.argsort(drawings.image_index, kind="stable")
+    starts = np.flatnonzero(np.diff(drawings.image_index[order], prepend=-1))
     sizes = np.diff(np.append(starts, len(order)))
     pairs = [
         order[start + np.column_stack(np.triu_indices(size, 1))]
@@ -190,7 +194,9 @@ def _compare_poses(drawings: Drawings, points: FloatArray) -> Likeness:
     ]
     row_pairs = np.concatenate(pairs) if pairs else np.empty((0, 2), np.int64)
     row_pairs = np.sort(
-        row_pairs[drawings.annotator[row_pairs[:, 0]] != drawings.annotator[row_pairs[:, 1]]],
+        row_pairs[
+            drawings.annotator_index[row_pairs[:, 0]] != drawings.annotator_index[row_pairs[:, 1]]
+        ],
         axis=1,
     )
     first, second = row_pairs[:, 0], row_pairs[:, 1]
@@ -202,7 +208,7 @@ def _compare_poses(drawings: Drawings, points: FloatArray) -> Likeness:
         np.nan_to_num(points[first]), np.nan_to_num(truth), area_px, sigmas=drawings.sigmas
     )
     is_kept = np.nan_to_num(oks) >= _MIN_SIMILARITY
-    return Likeness(first[is_kept], second[is_kept], oks[is_kept])
+    return DrawingPairs(first[is_kept], second[is_kept], oks[is_kept])
 
 
 def _join_annotators(dataset: Dataset, annotator: str) -> pl.DataFrame:
@@ -231,11 +237,11 @@ def _join_annotators(dataset: Dataset, annotator: str) -> pl.DataFrame:
             f" {rows.filter(pl.col('annotator').is_null())['instance_id'][0]!r}",
         )
     return rows.join(
-        _labels(dataset, attributes), on="instance_id", how="left", maintain_order="left"
+        _read_labels(dataset, attributes), on="instance_id", how="left", maintain_order="left"
     )
 
 
-def _labels(dataset: Dataset, attributes: pl.DataFrame) -> pl.DataFrame:
+def _read_labels(dataset: Dataset, attributes: pl.DataFrame) -> pl.DataFrame:
     """Read each drawing's label: the dataset's class, else an attribute called label."""
     labels = dataset.instances.select("instance_id", label=pl.lit(None, dtype=pl.String))
     if "classes" in dataset.instances.columns:
@@ -255,7 +261,9 @@ def _labels(dataset: Dataset, attributes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _read_boxes(rows: pl.DataFrame, name: str) -> FloatArray:
-    boxes = np.asarray(rows.select(pl.col(BOX).cast(pl.Float64)).to_numpy(), dtype=np.float64)
+    boxes = np.asarray(
+        rows.select(pl.col(BOX_COLUMNS).cast(pl.Float64)).to_numpy(), dtype=np.float64
+    )
     check_boxes_xywh(boxes, file=name)
     return boxes
 
@@ -293,7 +301,7 @@ def _read_masks(rows: pl.DataFrame, dataset: Dataset) -> Masks:
     return masks_from_coco(outlines, *mask_sizes, file=dataset.name)
 
 
-def _points(rows: pl.DataFrame, source: str) -> tuple[FloatArray, tuple[str, ...]]:
+def _read_keypoints(rows: pl.DataFrame, source: str) -> tuple[FloatArray, tuple[str, ...]]:
     counts = rows.select(pl.col(_REQUIRED_COLUMNS["keypoints"]).list.len())
     n_keypoints = int(counts["keypoints_x"].max() or 0)  # type: ignore[arg-type]
     if counts.select(pl.any_horizontal(pl.all() != n_keypoints).any()).item():
@@ -320,7 +328,7 @@ def _points(rows: pl.DataFrame, source: str) -> tuple[FloatArray, tuple[str, ...
 def _read_person_boxes(rows: pl.DataFrame, points: FloatArray) -> FloatArray:
     """Read people's boxes; without one, the box around their labelled keypoints."""
     keypoint_boxes = boxes_around(points)
-    if not set(BOX) <= set(rows.columns):
+    if not set(BOX_COLUMNS) <= set(rows.columns):
         return keypoint_boxes
-    person_boxes = rows.select(pl.col(BOX).cast(pl.Float64)).to_numpy()
+    person_boxes = rows.select(pl.col(BOX_COLUMNS).cast(pl.Float64)).to_numpy()
     return np.where(np.isfinite(person_boxes).all(axis=1)[:, None], person_boxes, keypoint_boxes)

@@ -11,8 +11,8 @@ import polars as pl
 
 from isolux.geometry.masks import Masks
 from isolux.geometry.rle import masks_from_edges
-from isolux_curate.shapes.drawings import Drawings, Likeness
-from isolux_curate.shapes.staple import staple
+from isolux_curate.shapes.drawings import DrawingPairs, Drawings
+from isolux_curate.shapes.staple import fit_staple
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -35,7 +35,7 @@ def median_box_xywh(boxes: FloatArray) -> FloatArray:
     return np.concatenate([left_top, np.median(boxes[:, :2] + boxes[:, 2:], axis=0) - left_top])
 
 
-def robust_pose(points: FloatArray, size_px: float, sigmas: FloatArray) -> FloatArray:
+def merge_poses(points: FloatArray, size_px: float, sigmas: FloatArray) -> FloatArray:
     """Merge ``[r, K, 3]`` keypoints to ``[K, 3]``: Huber's mean over annotators who labelled each.
 
     Shapes: ``points`` [r, K, 3], ``sigmas`` [K].
@@ -45,7 +45,7 @@ def robust_pose(points: FloatArray, size_px: float, sigmas: FloatArray) -> Float
     Two agree, a third took another person's nose:
 
     >>> drawn = np.array([[[10.0, 10, 2]], [[12.0, 10, 2]], [[90.0, 10, 2]]])
-    >>> robust_pose(drawn, 100.0, np.array([0.026])).round(1).tolist()
+    >>> merge_poses(drawn, 100.0, np.array([0.026])).round(1).tolist()
     [[12.7, 10.0, 2.0]]
     """
     labelled = points[..., 2] > 0
@@ -83,7 +83,7 @@ def _weighted_mean(positions_px: FloatArray, weight: FloatArray) -> FloatArray:
     )
 
 
-def merged_masks(masks: Masks, objects: Sequence[IntArray], rule: MaskRule) -> Masks:
+def merge_masks(masks: Masks, objects: Sequence[IntArray], rule: MaskRule) -> Masks:
     """Merge the masks of each object into one.
 
     Shapes: ``objects`` [r].
@@ -93,17 +93,17 @@ def merged_masks(masks: Masks, objects: Sequence[IntArray], rule: MaskRule) -> M
     >>> from isolux.geometry.masks import masks_from_counts
     >>> side = np.full(3, 4)
     >>> three = masks_from_counts([[0, 6, 10], [0, 8, 8], [8, 8]], side, side)
-    >>> merged_masks(three, [np.arange(3)], "vote").area_px.tolist()
+    >>> merge_masks(three, [np.arange(3)], "vote").area_px.tolist()
     [6]
     """
-    edges_by_object = [_merged(masks, rows, rule) for rows in objects]
+    edges_by_object = [_merge_edges(masks, rows, rule) for rows in objects]
     starts = np.append(0, np.cumsum([len(object_edges) for object_edges in edges_by_object]))
     edges = np.concatenate([*edges_by_object, np.empty(0, np.int32)]).astype(np.int32)
     first = np.array([rows[0] for rows in objects], dtype=np.int64)
     return masks_from_edges(edges, starts, masks.height[first], masks.width[first])
 
 
-def _merged(masks: Masks, rows: IntArray, rule: MaskRule) -> npt.NDArray[np.int32]:
+def _merge_edges(masks: Masks, rows: IntArray, rule: MaskRule) -> npt.NDArray[np.int32]:
     """Merge masks run by run: between two neighbouring edges the same annotators drew."""
     edges_by_mask = [masks.edges[masks.starts[r] : masks.starts[r + 1]] for r in rows]
     edge_offsets = np.concatenate(edges_by_mask)
@@ -141,7 +141,7 @@ def _select_runs(
     )
     no_annotator = np.zeros((1, len(rows)), dtype=np.bool_)
     pixel_counts = np.append(np.where(is_drawn, pixels, 0.0), max(n_context_pixels, 0.0))
-    chance = staple(np.concatenate([has_drawn, no_annotator]), pixel_counts).chance[:-1]
+    chance = fit_staple(np.concatenate([has_drawn, no_annotator]), pixel_counts).probability[:-1]
     is_likely = is_drawn & (chance > 0.5)
     return np.asarray(is_likely[pattern_index])
 
@@ -158,12 +158,12 @@ def _join_runs(edges: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
 
 
 _REPLICATES, _LEVEL = 500, 0.95
-_FEW = 5  # with fewer images no bootstrap interval is given
+_MIN_IMAGES = 5  # with fewer images no bootstrap interval is given
 _SHARE_COLUMNS = ("kept", "found", "alike")
 
 
-def how_they_draw(
-    all_drawings: Drawings, drawing_pairs: Likeness, object_index: IntArray, min_annotators: int
+def measure_annotators(
+    all_drawings: Drawings, drawing_pairs: DrawingPairs, object_index: IntArray, min_annotators: int
 ) -> pl.DataFrame:
     """Measure each annotator's confirmed and missed drawings and similarity, with intervals."""
     table = _count_by_image(all_drawings, drawing_pairs, object_index, min_annotators)
@@ -203,18 +203,22 @@ def _bootstrap_shares(
         shares[share] = estimate
         with np.errstate(invalid="ignore"):
             replicates = replicate_sums[:, numerator] / replicate_sums[:, denominator]
-        has_interval = estimate is not None and n >= _FEW
+        has_interval = estimate is not None and n >= _MIN_IMAGES
         low, high = np.nanquantile(replicates, [tail, 1 - tail]) if has_interval else (None, None)
         shares |= {f"{share}_low": low, f"{share}_high": high}
     return shares
 
 
 def _count_by_image(
-    drawings: Drawings, drawing_pairs: Likeness, object_index: IntArray, min_annotators: int
+    drawings: Drawings, drawing_pairs: DrawingPairs, object_index: IntArray, min_annotators: int
 ) -> pl.DataFrame:
     """Sum numerators and denominators of the shares by annotator and image."""
     rows = pl.DataFrame(
-        {"annotator": drawings.rows["annotator"], "image": drawings.image, "object": object_index}
+        {
+            "annotator": drawings.rows["annotator"],
+            "image": drawings.image_index,
+            "object": object_index,
+        }
     )
     annotator_images = (
         rows.select("annotator", "image")
@@ -246,15 +250,15 @@ def _count_by_image(
 
 
 def _sum_similarity(
-    drawings: Drawings, drawing_pairs: Likeness, object_index: IntArray
+    drawings: Drawings, drawing_pairs: DrawingPairs, object_index: IntArray
 ) -> pl.DataFrame:
     is_same_object = object_index[drawing_pairs.first] == object_index[drawing_pairs.second]
     tables = [
         pl.DataFrame(
             {
                 "annotator": drawings.rows["annotator"].gather(rows[is_same_object]),
-                "image": drawings.image[rows[is_same_object]],
-                "alike": drawing_pairs.alike[is_same_object],
+                "image": drawings.image_index[rows[is_same_object]],
+                "alike": drawing_pairs.similarity[is_same_object],
             }
         )
         for rows in (drawing_pairs.first, drawing_pairs.second)

@@ -27,28 +27,28 @@ _MAX_LOG_ODDS = 700.0  # exp() overflows above it
 
 
 @dataclass(frozen=True, slots=True)
-class Staple:
+class StapleFit:
     """A fitted STAPLE model.
 
     Parameters
     ----------
-    chance : [p] float
+    probability : [p] float
         The probability, 0 to 1, that a pattern's pixels belong to the object.
-    found : [r] float
+    sensitivity : [r] float
         Sensitivity of each annotator: the share of the object's pixels that they drew, 0 to 1.
-    spared : [r] float
+    specificity : [r] float
         Specificity: the share of other pixels that the annotator did not draw, 0 to 1.
-    settled : bool
+    has_converged : bool
         Whether the fit converged.
     """
 
-    chance: FloatArray
-    found: FloatArray
-    spared: FloatArray
-    settled: bool
+    probability: FloatArray
+    sensitivity: FloatArray
+    specificity: FloatArray
+    has_converged: bool
 
 
-def staple(patterns: BoolArray, pixels: npt.ArrayLike) -> Staple:
+def fit_staple(patterns: BoolArray, pixels: npt.ArrayLike) -> StapleFit:
     """Fit STAPLE to how many pixels each set of annotators drew.
 
     Shapes: ``patterns`` [p, r], ``pixels`` [p].
@@ -75,7 +75,7 @@ def staple(patterns: BoolArray, pixels: npt.ArrayLike) -> Staple:
         ):
             has_converged = True
             break
-    return Staple(
+    return StapleFit(
         _object_probability(has_drawn, prior, sensitivity, specificity),
         sensitivity,
         specificity,
@@ -88,12 +88,12 @@ def _object_probability(
 ) -> FloatArray:
     """Compute each pattern's posterior probability of the object, in logarithms."""
     with np.errstate(divide="ignore"):
-        log_object = np.where(has_drawn > 0, np.log(sensitivity), np.log1p(-sensitivity)).sum(
-            axis=1
-        ) + np.log(prior)
-        log_background = np.where(has_drawn > 0, np.log1p(-specificity), np.log(specificity)).sum(
-            axis=1
-        ) + np.log1p(-prior)
+        log_object = np.where(
+            has_drawn > 0, np.log(sensitivity), np.log1p(-sensitivity)
+        ).sum(axis=1) + np.log(prior)
+        log_background = np.where(
+            has_drawn > 0, np.log1p(-specificity), np.log(specificity)
+        ).sum(axis=1) + np.log1p(-prior)
     return np.asarray(1 / (1 + np.exp(np.minimum(log_background - log_object, _MAX_LOG_ODDS))))
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from isolux_curate.shapes.drawings import BOX
+from isolux_curate.shapes.drawings import BOX_COLUMNS
 
 if TYPE_CHECKING:
     from isolux_curate.shapes import Shapes
 
 
-def flat_table(shapes: Shapes) -> pl.DataFrame:
+def build_flat_table(shapes: Shapes) -> pl.DataFrame:
     """Build one table of objects and their attributes; lists of numbers become text."""
     table = shapes.objects
     if shapes.attributes.height:
@@ -26,7 +26,7 @@ def flat_table(shapes: Shapes) -> pl.DataFrame:
     )
 
 
-def coco_of(shapes: Shapes) -> dict[str, Any]:
+def shapes_to_coco(shapes: Shapes) -> dict[str, Any]:
     """Convert the agreed objects to COCO JSON, with the annotators' agreement as attributes."""
     agreed = shapes.objects.filter(status="agreed")
     labels = agreed["label"].fill_null("object").unique().sort().to_list()
@@ -65,7 +65,7 @@ def _build_annotation(
     agreement = {
         k: row[k] for k in ("drawn_by", "asked", "iou", "oks", "dice") if row.get(k) is not None
     }
-    box = [row[column] for column in BOX]
+    box = [row[column] for column in BOX_COLUMNS]
     annotation: dict[str, Any] = {
         "category_id": labels.index(row["label"] or "object") + 1,
         "bbox": box,

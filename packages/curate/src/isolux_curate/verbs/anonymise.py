@@ -11,18 +11,24 @@ from typing import Any
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError
-from isolux_curate.privacy import KEY_MARK, NO_KEY, key_at, key_mark, outside_of
-from isolux_curate.privacy.photos import copy_photos, filler, read_regions
-from isolux_curate.privacy.table import Told, anonymised, person_of
+from isolux_curate.privacy import (
+    DUMMY_KEY,
+    KEY_HASH_FIELD,
+    hash_pseudonym_key,
+    read_or_create_key,
+    resolve_key_path,
+)
+from isolux_curate.privacy.photos import copy_photos, find_filler, read_regions
+from isolux_curate.privacy.table import PublishableTable, anonymise_table, find_person_column
 from isolux_curate.user_tables import refuse_missing
 
-MARK = "privacy.json"
+PRIVACY_FILE = "privacy.json"
 _FILE_COLUMN = "file"  # the column that names a photo
-_IDS = ("subject_id", "subject", "annotator", "annotator_id", "copyright_holder")
+_DEFAULT_ID_COLUMNS = ("subject_id", "subject", "annotator", "annotator_id", "copyright_holder")
 
 
 @dataclass(frozen=True, slots=True)
-class Anonymised:
+class AnonymisationResult:
     """The anonymised tables, and numbers of photos.
 
     Examples
@@ -33,8 +39,8 @@ class Anonymised:
     people: pl.DataFrame
     counts: pl.DataFrame
     folder: Path
-    pictures: int
-    filled: int
+    n_photos: int
+    n_filled: int
     notes: tuple[str, ...]
 
 
@@ -54,7 +60,7 @@ def anonymise(
     redact: str | Path | None = None,
     inpaint: str = "black",
     overwrite: bool = False,
-) -> Anonymised:
+) -> AnonymisationResult:
     r"""Make photos and their table fit to be published.
 
     Parameters
@@ -124,10 +130,12 @@ def anonymise(
     from isolux.io.frames import read_table
 
     target = Path(out).expanduser().resolve()
-    key_path = outside_of(target, key)
-    refuse_existing(target, overwrite=overwrite, marks=(MARK,), what="anonymised dataset")
+    key_path = resolve_key_path(target, key)
+    refuse_existing(
+        target, overwrite=overwrite, marks=(PRIVACY_FILE,), folder_kind="anonymised dataset"
+    )
     rows = read_table(table)
-    ids = [*id] or [c for c in rows.columns if c in _IDS]
+    ids = [*id] or [c for c in rows.columns if c in _DEFAULT_ID_COLUMNS]
     ids += [person] if person is not None and person not in ids else []
     file_columns = [_FILE_COLUMN] if photos is not None and _FILE_COLUMN not in ids else []
     refuse_missing(rows, file_columns, str(table))
@@ -135,21 +143,21 @@ def anonymise(
     if (redact is not None or keep_exif) and photos is None:
         raise SpecError("there are no photos to change", expected="--photos FOLDER", found="none")
     anonymise_rows = partial(
-        anonymised,
+        anonymise_table,
         rows,
         ids=[*ids, *file_columns],
         dates=date,
         aggregate=aggregate,
         drop=drop,
-        least=publish_min,
-        person=person or person_of(ids),
+        min_people=publish_min,
+        person=person or find_person_column(ids),
     )
-    anonymise_rows(NO_KEY)  # check the table before a key is created
-    fill = filler(inpaint)
-    key_bytes = key_at(key_path)
+    anonymise_rows(DUMMY_KEY)  # check the table before a key is created
+    fill = find_filler(inpaint)
+    key_bytes = read_or_create_key(key_path)
     publishable = anonymise_rows(key_bytes)
     with staged_directory(
-        target, overwrite=overwrite, marks=(MARK,), what="anonymised dataset"
+        target, overwrite=overwrite, marks=(PRIVACY_FILE,), folder_kind="anonymised dataset"
     ) as staging_dir:
         names: dict[str, str] = {}
         if photos is not None:
@@ -167,34 +175,36 @@ def anonymise(
             "filled": len(regions),
             "filled_with": inpaint if regions else None,
         }
-        _write_tables(staging_dir, publishable, settings, key_mark(key_bytes))
-    return Anonymised(
+        _write_tables(staging_dir, publishable, settings, hash_pseudonym_key(key_bytes))
+    return AnonymisationResult(
         publishable.people, publishable.counts, target, len(names), len(regions), publishable.notes
     )
 
 
 def _write_tables(
-    staging_dir: Path, publishable: Told, settings: Mapping[str, Any], key_hash: str
+    staging_dir: Path, publishable: PublishableTable, settings: Mapping[str, Any], key_hash: str
 ) -> None:
     import json
 
     from isolux.io.atomic import write_text
-    from isolux.io.csv_text import csv_text
+    from isolux.io.csv_text import to_safe_csv
 
-    write_text(staging_dir / "people.csv", csv_text(publishable.people))
-    write_text(staging_dir / "counts.csv", csv_text(publishable.counts))
+    write_text(staging_dir / "people.csv", to_safe_csv(publishable.people))
+    write_text(staging_dir / "counts.csv", to_safe_csv(publishable.counts))
     record = {
         "settings": dict(settings),
         "rows": publishable.people.height,
         "notes": list(publishable.notes),
-        KEY_MARK: key_hash,
+        KEY_HASH_FIELD: key_hash,
     }
-    write_text(staging_dir / MARK, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    write_text(staging_dir / PRIVACY_FILE, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
-def _rename_files(publishable: Told, files: pl.Series, names: Mapping[str, str]) -> Told:
+def _rename_files(
+    publishable: PublishableTable, files: pl.Series, names: Mapping[str, str]
+) -> PublishableTable:
     new_names = files.cast(pl.String).replace_strict(names, default=None, return_dtype=pl.String)
-    return Told(
+    return PublishableTable(
         publishable.people.with_columns(new_names.alias(_FILE_COLUMN)),
         publishable.counts,
         publishable.notes,

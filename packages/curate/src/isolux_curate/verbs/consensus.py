@@ -8,12 +8,12 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.people.held import held_people
-from isolux.vocabulary.blanks import on_blanks
+from isolux.people.held import load_people_or_memory
+from isolux.vocabulary.blanks import caution_on_blank_words
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.labels import SEED, SURE, Consensus, Method, find_consensus
+from isolux_curate.labels import MIN_LABEL_CHANCE, SEED, Consensus, Method, find_consensus
 
 _MIN_CAUTION_SHARE = 0.1  # share of items without a label; from here on a caution
 
@@ -71,25 +71,27 @@ def consensus(
     ...     consensus(f"ratings:{file}").labels.select("instance_id", "label", "status").rows()
     [('a', 'cat', 'agreed'), ('b', None, 'ask again')]
     """
-    dataset = held_people(
+    dataset = load_people_or_memory(
         data, withdrawn=withdrawn, allow_unmatched=allow_unmatched, data_option=data_option
     )
-    answers = _answers(dataset, (ignored,) if isinstance(ignored, str) else tuple(ignored))
+    answers = _read_answers(dataset, (ignored,) if isinstance(ignored, str) else tuple(ignored))
     consensus_labels = find_consensus(answers, method=method, least=least, asked=asked)
     settings = {"method": method, "ignored": list(ignored)} | (
-        {"least": least, "asked": asked} if method == "majority" else {"sure": SURE, "seed": SEED}
+        {"least": least, "asked": asked}
+        if method == "majority"
+        else {"sure": MIN_LABEL_CHANCE, "seed": SEED}
     )
     record = {"data": dataset.name, "inputs": dict(dataset.inputs), "settings": settings}
     notes = (
         *dataset.notes,
-        *on_blanks(answers["label"], "--ignored "),
+        *caution_on_blank_words(answers["label"], "--ignored "),
         *consensus_labels.notes,
         *_note_unlabelled_items(consensus_labels.labels),
     )
     return replace(consensus_labels, notes=notes, record=record)
 
 
-def _answers(dataset: Dataset, ignored: Sequence[str]) -> pl.DataFrame:
+def _read_answers(dataset: Dataset, ignored: Sequence[str]) -> pl.DataFrame:
     if dataset.outputs is None or "annotator" not in dataset.outputs.columns:
         raise SpecError(
             "there are no annotators' answers",

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from isolux.people.held import held_people
+from isolux.people.held import load_people_or_memory
 from isolux.vocabulary.containers import Dataset
-from isolux_curate.shapes import Kind, MaskRule, Shapes, find_shapes
+from isolux_curate.shapes import MaskRule, Shapes, ShapeType, find_shapes
 
 
 def consensus_shapes(
     data: Dataset | str | Path,
     *,
-    kind: Kind = "boxes",
+    kind: ShapeType = "boxes",
     annotator: str = "annotator",
     least: int = 2,
     overlap: float = 0.5,
@@ -70,7 +70,7 @@ def consensus_shapes(
     >>> found.objects.select("drawn_by", "iou", "status", "box_x").to_dicts()[0]
     {'drawn_by': 2, 'iou': 0.8181818181818182, 'status': 'agreed', 'box_x': 0.5}
     """
-    dataset = held_people(
+    dataset = load_people_or_memory(
         data, withdrawn=withdrawn, allow_unmatched=allow_unmatched, data_option=data_option
     )
     return find_shapes(

@@ -7,10 +7,17 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.consent import KINDS, SCOPES, Ledger, append, read_ledger, standing
-from isolux.io.consent.rows import Act, Kind, Row
+from isolux.io.consent import (
+    CONSENT_ROLES,
+    SCOPES,
+    Ledger,
+    append_consent,
+    compute_current_consent,
+    read_ledger,
+)
+from isolux.io.consent.rows import Act, ConsentRole, ConsentRow
 from isolux.vocabulary.errors import SpecError, TableError
-from isolux_curate.listed_ids import listed_ids
+from isolux_curate.listed_ids import read_id_list
 
 
 def add_consent(
@@ -19,13 +26,13 @@ def add_consent(
     *,
     who: Sequence[str] = (),
     list: str | None = None,  # noqa: A002  (the flag is called --list)
-    kind: Kind = "subject",
+    kind: ConsentRole = "subject",
     scope: Sequence[str] = (),
     note: str = "",
     allow_unmatched: bool = False,
     again: bool = False,
     key: str | None = None,
-) -> Sequence[Row]:
+) -> Sequence[ConsentRow]:
     """Add what people granted or revoked to a ledger.
 
     Parameters
@@ -61,7 +68,7 @@ def add_consent(
         No person, no scope; a grant for people who revoked, without ``again``; a list that cannot
         be read; a ledger that was tampered with; a file that cannot be written.
     """
-    scopes = scopes_of(scope)
+    scopes = parse_scopes(scope)
     if not scopes and act == "revoke":
         scopes = [*SCOPES]
     if not scopes:
@@ -70,8 +77,10 @@ def add_consent(
             expected="--scope with one or more of " + ", ".join(SCOPES),
             found="none",
         )
-    if kind not in KINDS:
-        raise SpecError("this is not a kind of person", expected=", ".join(KINDS), found=repr(kind))
+    if kind not in CONSENT_ROLES:
+        raise SpecError(
+            "this is not a kind of person", expected=", ".join(CONSENT_ROLES), found=repr(kind)
+        )
     joined_ids = [person_id for person_id in who if "," in person_id]
     if joined_ids:
         raise SpecError(
@@ -79,7 +88,7 @@ def add_consent(
             expected="--who for each id, or --list FILE",
             found=repr(joined_ids[0]),
         )
-    people = [*who, *listed_ids(list, kind)]
+    people = [*who, *read_id_list(list, kind)]
     if act == "revoke" and not allow_unmatched:
         _refuse_unknown_people(ledger, kind, people, key)
     person_ids = (
@@ -93,11 +102,15 @@ def add_consent(
         people = [person_id for person_id in people if person_id.strip() not in unchanged_ids]
         if not people:
             return []
-    return append(ledger, act, kind, people, scopes, note=note, key=key)  # type: ignore[arg-type]
+    return append_consent(ledger, act, kind, people, scopes, note=note, key=key)  # type: ignore[arg-type]
 
 
 def _refuse_revoked(
-    ledger: Ledger, person_kind: Kind, person_ids: Sequence[str], scopes: Sequence[str], source: str
+    ledger: Ledger,
+    person_kind: ConsentRole,
+    person_ids: Sequence[str],
+    scopes: Sequence[str],
+    source: str,
 ) -> None:
     """Refuse a grant of people who revoked: an old list given again is no new consent."""
     id_series = pl.Series(person_ids, dtype=pl.String)
@@ -115,7 +128,7 @@ def _refuse_revoked(
 
 
 def _find_unchanged(
-    ledger: Ledger, act: Act, person_kind: Kind, scopes: Sequence[str], note: str
+    ledger: Ledger, act: Act, person_kind: ConsentRole, scopes: Sequence[str], note: str
 ) -> set[str]:
     """Find people whose last rows say the same about every scope, with the same note."""
     last: dict[tuple[str, str], tuple[Act, str | None]] = {}
@@ -160,12 +173,12 @@ def _refuse_unknown_people(
         )
 
 
-def scopes_of(texts: Sequence[str]) -> Sequence[str]:
+def parse_scopes(texts: Sequence[str]) -> Sequence[str]:
     """Parse scopes; one text may hold several, separated by commas.
 
     Examples
     --------
-    >>> scopes_of(["evaluation,training"])
+    >>> parse_scopes(["evaluation,training"])
     ['evaluation', 'training']
     """
     scopes = [scope.strip() for text in texts for scope in text.split(",") if scope.strip()]
@@ -212,9 +225,9 @@ def check_consent(ledger: str | Path, *, key: str | None = None, head: str | Non
     return consent_ledger
 
 
-def summary(ledger: Ledger) -> pl.DataFrame:
+def summarise_consent(ledger: Ledger) -> pl.DataFrame:
     """Count by kind of person and scope who allows it, revoked it, or was never asked."""
-    state = standing(ledger.rows)
+    state = compute_current_consent(ledger.rows)
     long = state.unpivot(SCOPES, index=["kind", "who"], variable_name="scope", value_name="allows")
     return (
         long.group_by("kind", "scope", maintain_order=True)

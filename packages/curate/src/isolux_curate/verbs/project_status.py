@@ -25,7 +25,7 @@ _MIN_GROUPS = 2  # groups that a comparison needs
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class ProjectStatus:
     """The status of a project.
 
     Parameters
@@ -46,16 +46,16 @@ class Status:
     notes: tuple[str, ...] = ()
 
 
-def project_status(project: Project, *, by: Sequence[str] = ()) -> Status:
+def project_status(project: Project, *, by: Sequence[str] = ()) -> ProjectStatus:
     """Compute the funnel, and compare groups by the share that each step excluded."""
-    from isolux_curate.project.reading import first_reasons, funnel
+    from isolux_curate.project.reading import read_first_reasons, read_funnel
 
-    table = funnel(project)
+    table = read_funnel(project)
     people = _read_people(project, by) if by else None
     shift_tables: list[pl.DataFrame] = []
     notes: list[str] = []
     if people is not None:
-        exclusion_reasons = first_reasons(project)
+        exclusion_reasons = read_first_reasons(project)
         remaining_people = people
         for step in table["step"].unique(maintain_order=True):
             excluded_ids = exclusion_reasons.filter(step=step)["image_id"]
@@ -67,7 +67,7 @@ def project_status(project: Project, *, by: Sequence[str] = ()) -> Status:
             remaining_people = scored_people.filter(pl.col("value") == 0).drop("value")
         notes += _note_missing_facts(people, by)
     shifts = pl.concat(shift_tables) if shift_tables else pl.DataFrame(schema=_SHIFT_SCHEMA)
-    return Status(table, shifts, tuple(notes))
+    return ProjectStatus(table, shifts, tuple(notes))
 
 
 _SHIFT_SCHEMA = {
@@ -88,15 +88,15 @@ _SHIFT_SCHEMA = {
 
 
 def _read_people(project: Project, by: Sequence[str]) -> pl.DataFrame:
-    from isolux_curate.project.decisions import came_in
-    from isolux_curate.project.reading import read_instances, with_facts_of_subjects
+    from isolux_curate.project.decisions import read_arrivals
+    from isolux_curate.project.reading import join_subject_facts, read_instances
 
-    people = read_instances(project, everything=True).filter(pl.col("origin") == "submitted")
-    people_facts = with_facts_of_subjects(project, people)
+    people = read_instances(project, include_excluded=True).filter(pl.col("origin") == "submitted")
+    people_facts = join_subject_facts(project, people)
     for name in by:
         if name not in people_facts.columns:
             raise UnknownNameError("fact", name, people_facts.columns, where="the project")
-    arrived_ids = came_in(project)["image_id"]
+    arrived_ids = read_arrivals(project)["image_id"]
     people_facts = people_facts.filter(pl.col("image_id").is_in(arrived_ids.implode()))
     return people_facts.select(
         "image_id",

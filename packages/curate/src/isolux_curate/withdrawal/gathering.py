@@ -19,25 +19,25 @@ import polars as pl
 
 from isolux.checks.duplicates.hashes import SIDE
 from isolux.io.images import Pixels
-from isolux_curate.id_columns import kinds_of_column
-from isolux_curate.withdrawal.project_rows import Found
-from isolux_curate.withdrawal.rewriting import PICTURES
+from isolux_curate.id_columns import parse_id_column
+from isolux_curate.withdrawal.project_rows import PersonReferences
+from isolux_curate.withdrawal.rewriting import IMAGE_SUFFIXES
 from isolux_curate.withdrawal.rewriting.archives import is_archive, list_parts
-from isolux_curate.withdrawal.rewriting.tables import Blind, decoded, read_frame
+from isolux_curate.withdrawal.rewriting.tables import UnsearchableFile, decode_text, read_frame
 from isolux_curate.withdrawal.rewriting.text import read_delimited
-from isolux_curate.withdrawal.terms import Terms, short_names, tails
-from isolux_curate.withdrawal.walking import Place, beside_of
+from isolux_curate.withdrawal.terms import IdentifyingTerms, path_tails, short_names
+from isolux_curate.withdrawal.walking import FileLocation, index_neighbours
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
 
-def thumbnail(file_bytes: bytes) -> Pixels | None:
+def build_thumbnail(file_bytes: bytes) -> Pixels | None:
     """Build the grey thumbnail that identifies an image; None: it cannot be opened."""
-    return next(thumbnails(file_bytes), None)
+    return next(build_thumbnails(file_bytes), None)
 
 
-def thumbnails(file_bytes: bytes) -> Iterator[Pixels]:
+def build_thumbnails(file_bytes: bytes) -> Iterator[Pixels]:
     """Build a thumbnail of each frame or page of an image file."""
     from PIL import Image
 
@@ -68,24 +68,24 @@ def _shrink_image(picture: Picture) -> Pixels:
     return np.asarray(upright.convert("L").resize((SIDE, SIDE), Image.Resampling.LANCZOS))
 
 
-def turned(thumbnail_array: Pixels) -> Pixels:
+def rotate_thumbnails(thumbnail_array: Pixels) -> Pixels:
     """Stack thumbnails with their rotations by 90, 180 and 270 degrees: ``[4 n, 32, 32]``."""
     return np.concatenate([np.rot90(thumbnail_array, k, axes=(1, 2)) for k in range(4)])
 
 
-def from_text(texts: Iterable[str]) -> Pixels:
+def decode_thumbnails(texts: Iterable[str]) -> Pixels:
     """Decode thumbnails from base64: ``[n, 32, 32]``.
 
     Examples
     --------
-    >>> from_text([as_text(np.zeros((32, 32), np.uint8))]).shape
+    >>> decode_thumbnails([encode_thumbnail(np.zeros((32, 32), np.uint8))]).shape
     (1, 32, 32)
     """
     arrays = [np.frombuffer(base64.b64decode(text), np.uint8) for text in texts]
     return np.array(arrays, np.uint8).reshape(-1, SIDE, SIDE)
 
 
-def as_text(thumbnail_array: Pixels) -> str:
+def encode_thumbnail(thumbnail_array: Pixels) -> str:
     """Encode a thumbnail as base64."""
     return base64.b64encode(np.ascontiguousarray(thumbnail_array).tobytes()).decode()
 
@@ -97,7 +97,9 @@ _OWNER_KINDS = ("subject", "copyright")
 _PHOTO_KINDS = ("image", "instance", "file", "task")
 
 
-def tables_by_place(locations: Iterable[Place]) -> Iterator[tuple[Place, pl.DataFrame]]:
+def read_located_id_tables(
+    locations: Iterable[FileLocation],
+) -> Iterator[tuple[FileLocation, pl.DataFrame]]:
     """Read the id columns, as text, of tables among files and in archives, with their location."""
     for location in locations:
         try:
@@ -120,9 +122,9 @@ def _read_id_tables(name: str, file_bytes: bytes) -> Iterator[pl.DataFrame]:
         yield from _read_id_tables(member_name, content)
 
 
-def tables_in(locations: Iterable[Place]) -> Iterator[pl.DataFrame]:
+def read_id_tables(locations: Iterable[FileLocation]) -> Iterator[pl.DataFrame]:
     """Read the id columns of tables, without their locations."""
-    yield from (table for _, table in tables_by_place(locations))
+    yield from (table for _, table in read_located_id_tables(locations))
 
 
 def _read_id_columns(name: str, file_bytes: bytes) -> pl.DataFrame | None:
@@ -137,7 +139,7 @@ def _read_id_columns(name: str, file_bytes: bytes) -> pl.DataFrame | None:
             frame = _parse_json_table(file_bytes, lines=suffix != ".json")
         else:
             return None
-    except (Blind, OSError, ValueError, RecursionError, pl.exceptions.PolarsError,
+    except (UnsearchableFile, OSError, ValueError, RecursionError, pl.exceptions.PolarsError,
             pl.exceptions.PanicException):  # fmt: skip
         return None  # listed as unsearchable when its content is searched
     if frame is None:
@@ -145,14 +147,14 @@ def _read_id_columns(name: str, file_bytes: bytes) -> pl.DataFrame | None:
     ids = [
         c
         for c, dtype in frame.schema.items()
-        if kinds_of_column(c) is not None
+        if parse_id_column(c) is not None
         and (dtype in (pl.String, pl.Categorical) or dtype.is_integer())
     ]
     return frame.select(pl.col(c).cast(pl.String) for c in ids) if ids else None
 
 
 def _parse_json_table(file_bytes: bytes, *, lines: bool) -> pl.DataFrame | None:
-    text, _ = decoded(file_bytes)
+    text, _ = decode_text(file_bytes)
     records = (
         [json.loads(line) for line in text.splitlines() if line.strip()]
         if lines
@@ -171,25 +173,27 @@ def _parse_json_table(file_bytes: bytes, *, lines: bool) -> pl.DataFrame | None:
     return pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String))
 
 
-def find_in_tables(locations: Sequence[Place], references: Found) -> None:
+def add_table_references(locations: Sequence[FileLocation], references: PersonReferences) -> None:
     """Add photos, instances and files of rows that hold a person's ids, until nothing is new."""
-    tables = list(tables_in(locations))
+    tables = list(read_id_tables(locations))
     for table in tables:
         for column in table.columns:
-            id_kinds, strict = kinds_of_column(column) or ((), False)
+            id_kinds, strict = parse_id_column(column) or ((), False)
             if strict:
-                references.others.setdefault(id_kinds[0], set()).update(table[column].drop_nulls())
+                references.other_names.setdefault(id_kinds[0], set()).update(
+                    table[column].drop_nulls()
+                )
     for _ in range(_MAX_ROUNDS):
-        n_before = sum(map(len, references.named.values()))
+        n_before = sum(map(len, references.names_by_kind.values()))
         for table in tables:
             _add_row_references(table, references)
-        if sum(map(len, references.named.values())) == n_before:
+        if sum(map(len, references.names_by_kind.values())) == n_before:
             return
 
 
-def _add_row_references(table: pl.DataFrame, references: Found) -> None:
+def _add_row_references(table: pl.DataFrame, references: PersonReferences) -> None:
     """Add ids from one table: from owners to their photos, and from photos to all in them."""
-    parsed_columns = {c: kinds_of_column(c) for c in table.columns}
+    parsed_columns = {c: parse_id_column(c) for c in table.columns}
     kinds_by_column = {
         c: parsed[0] for c, parsed in parsed_columns.items() if parsed is not None and parsed[1]
     }
@@ -198,7 +202,7 @@ def _add_row_references(table: pl.DataFrame, references: Found) -> None:
         names = {
             n
             for k in id_kinds
-            for n in references.named.get(k, ())
+            for n in references.names_by_kind.get(k, ())
             if k in (*_OWNER_KINDS, *_PHOTO_KINDS)
         }
         if names:
@@ -220,37 +224,43 @@ def _add_row_references(table: pl.DataFrame, references: Found) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Pictures:
+class PersonImages:
     """A person's images: SHA-256, thumbnails as text, and file names."""
 
-    sums: frozenset[str]
-    looks: tuple[str, ...]
-    names: frozenset[str]
+    hashes: frozenset[str]
+    thumbnails: tuple[str, ...]
+    file_names: frozenset[str]
 
 
-def known_pictures(locations: Sequence[Place], terms: Terms) -> Pictures:
+def find_person_images(locations: Sequence[FileLocation], terms: IdentifyingTerms) -> PersonImages:
     """Find images with a person's names, and images with the same content under other names."""
-    hashes, names = set(terms.pictures), set[str]()
-    list_neighbours = beside_of(locations)
-    images: list[tuple[Place, str, str | None]] = []
+    hashes, names = set(terms.photo_hashes), set[str]()
+    list_neighbours = index_neighbours(locations)
+    images: list[tuple[FileLocation, str, str | None]] = []
     thumbnail_texts: dict[str, None] = {}
     for location in locations:
-        if location.path.suffix.lower() not in PICTURES:
+        if location.path.suffix.lower() not in IMAGE_SUFFIXES:
             continue
         name = location.name.rpartition("/")[2]
         neighbour_names = (
             [neighbour.rpartition("/")[2] for neighbour in list_neighbours(location)]
-            if terms.may_name(name)
+            if terms.can_name_person(name)
             else []
         )
         file_bytes = location.path.read_bytes()
         digest = hashlib.sha256(file_bytes).hexdigest()
-        pixels = thumbnail(file_bytes)
+        pixels = build_thumbnail(file_bytes)
         thumbnail_text = (
-            as_text(pixels) if pixels is not None and pixels.std() >= _MIN_STD_GREY_LEVELS else None
+            encode_thumbnail(pixels)
+            if pixels is not None and pixels.std() >= _MIN_STD_GREY_LEVELS
+            else None
         )
         images.append((location, digest, thumbnail_text))
-        if digest in hashes or terms.is_path(location.name) or terms.is_name(name, neighbour_names):
+        if (
+            digest in hashes
+            or terms.is_person_path(location.name)
+            or terms.is_person_name(name, neighbour_names)
+        ):
             hashes.add(digest)
             if thumbnail_text is not None:
                 thumbnail_texts[thumbnail_text] = None
@@ -260,9 +270,9 @@ def known_pictures(locations: Sequence[Place], terms: Terms) -> Pictures:
             other_names.update(short_names(location.name))
         else:
             hashes.add(digest)
-            names.update(tails(location.name))
+            names.update(path_tails(location.name))
             names.add(short_names(location.name)[-1])
-    return Pictures(frozenset(hashes), tuple(thumbnail_texts), frozenset(names - other_names))
+    return PersonImages(frozenset(hashes), tuple(thumbnail_texts), frozenset(names - other_names))
 
 
 _MIN_STD_GREY_LEVELS = 2.0  # grey levels; the same limit as in the check of duplicates

@@ -12,56 +12,74 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from isolux.io.consent import KINDS, Kind, Scope, read_ledger
-from isolux.io.consent.chain import mark_of
+from isolux.io.consent import CONSENT_ROLES, ConsentRole, Scope, read_ledger
+from isolux.io.consent.chain import compute_keyed_hash
 from isolux.io.hashing import sha256_file
-from isolux_curate.id_columns import kinds_of_column
-from isolux_curate.project.folder import now, open_project
-from isolux_curate.withdrawal.gathering import find_in_tables, known_pictures, tables_in
-from isolux_curate.withdrawal.progress import (
-    UNFINISHED,
-    Plan,
-    Work,
-    check_receipt,
-    folder_of,
-    receipts_of,
-    work_path,
+from isolux_curate.id_columns import parse_id_column
+from isolux_curate.project.folder import format_utc_now, open_project
+from isolux_curate.withdrawal.gathering import (
+    add_table_references,
+    find_person_images,
+    read_id_tables,
 )
-from isolux_curate.withdrawal.project_rows import Found, find_in, people_of, tasks_of
-from isolux_curate.withdrawal.pseudonymised import published_as, replaced_columns
-from isolux_curate.withdrawal.rewriting import PICTURES
-from isolux_curate.withdrawal.terms import Terms, is_distinctive, short_names
-from isolux_curate.withdrawal.walking import Place, files_below, of_project, projects_in
+from isolux_curate.withdrawal.progress import (
+    UNFINISHED_SUFFIX,
+    WithdrawalPlan,
+    WithdrawalState,
+    check_receipt,
+    list_receipts,
+    receipt_dir,
+    state_path,
+)
+from isolux_curate.withdrawal.project_rows import (
+    PersonReferences,
+    add_project_references,
+    read_person_ids,
+    read_server_tasks,
+)
+from isolux_curate.withdrawal.pseudonymised import list_pseudonyms, read_replaced_columns
+from isolux_curate.withdrawal.rewriting import IMAGE_SUFFIXES
+from isolux_curate.withdrawal.terms import IdentifyingTerms, is_distinctive, short_names
+from isolux_curate.withdrawal.walking import (
+    FileLocation,
+    find_projects,
+    list_project_files,
+    walk_files,
+)
 
 
 @dataclass(frozen=True)
-class Back:
+class ReappearedPeople:
     """People of one kind who reappeared: ids, other names, hashes of photos, keyed hashes."""
 
-    kind: Kind
-    who: tuple[str, ...]
-    named: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    pictures: frozenset[str] = frozenset()
+    kind: ConsentRole
+    person_ids: tuple[str, ...]
+    names_by_kind: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    photo_hashes: frozenset[str] = frozenset()
     marks: tuple[str, ...] = ()
 
 
-def who_is_back(
+def find_reappeared_people(
     folders: Sequence[Path],
-    locations: Sequence[Place],
+    locations: Sequence[FileLocation],
     ledger: Path,
     key: bytes,
     scope: Scope,
     *,
     published: Sequence[bytes] = (),
-) -> list[Back]:
+) -> list[ReappearedPeople]:
     """Find people in the folders who revoked a scope and did not grant it again."""
-    names, columns = _collect_names(folders, locations), replaced_columns(locations)
-    revoked_marks, receipts = _list_revoked_marks(ledger, scope), receipts_of(ledger)
-    photos = [location.path for location in locations if location.path.suffix.lower() in PICTURES]
+    names, columns = _collect_names(folders, locations), read_replaced_columns(locations)
+    revoked_marks, receipts = _list_revoked_marks(ledger, scope), list_receipts(ledger)
+    photos = [
+        location.path for location in locations if location.path.suffix.lower() in IMAGE_SUFFIXES
+    ]
     file_hashes = {sha256_file(path) for path in photos} if receipts else set()
     reappeared = []
-    for person_kind in KINDS:
-        id_by_mark = {mark_of(person_kind, name, key): name for name in names.get(person_kind, ())}
+    for person_kind in CONSENT_ROLES:
+        id_by_mark = {
+            compute_keyed_hash(person_kind, name, key): name for name in names.get(person_kind, ())
+        }
         id_by_mark |= _find_published_people(
             ledger, person_kind, names.get(person_kind, set()), published, columns
         )
@@ -78,18 +96,22 @@ def who_is_back(
             receipt_marks = frozenset(receipt["marks"])
             for id_kind, candidate_names in names.items():
                 matching_names = frozenset(
-                    name for name in candidate_names if mark_of(id_kind, name, key) in receipt_marks
+                    name
+                    for name in candidate_names
+                    if compute_keyed_hash(id_kind, name, key) in receipt_marks
                 )
                 names_by_kind[id_kind] = names_by_kind.get(id_kind, frozenset()) | matching_names
             matching_hashes = frozenset(
-                digest for digest in file_hashes if mark_of("picture", digest, key) in receipt_marks
+                digest
+                for digest in file_hashes
+                if compute_keyed_hash("picture", digest, key) in receipt_marks
             )
             photo_hashes |= matching_hashes
             if matching_hashes or any(names_by_kind.values()):
                 marks |= set(receipt["people"])
         if person_ids or photo_hashes or any(names_by_kind.values()):
             reappeared.append(
-                Back(
+                ReappearedPeople(
                     person_kind,
                     tuple(person_ids),
                     names_by_kind,
@@ -110,13 +132,13 @@ def _list_revoked_marks(ledger: Path, scope: Scope) -> dict[str, list[str]]:
         person_kind: [
             m for (k, m), is_granted in state.items() if k == person_kind and not is_granted
         ]
-        for person_kind in KINDS
+        for person_kind in CONSENT_ROLES
     }
 
 
 def _find_published_people(
     ledger: Path,
-    person_kind: Kind,
+    person_kind: ConsentRole,
     present_names: set[str],
     published: Sequence[bytes],
     columns: Sequence[str],
@@ -132,25 +154,27 @@ def _find_published_people(
         and any(
             name in present_names
             for publication_key in published
-            for name in published_as(publication_key, person_kind, row.who, columns)
+            for name in list_pseudonyms(publication_key, person_kind, row.who, columns)
         )
     }
 
 
-def _collect_names(folders: Sequence[Path], locations: Sequence[Place]) -> dict[str, set[str]]:
+def _collect_names(
+    folders: Sequence[Path], locations: Sequence[FileLocation]
+) -> dict[str, set[str]]:
     """Collect every id and file name that could be a person's, by kind."""
     names_by_kind: dict[str, set[str]] = {}
-    for folder in projects_in(folders):
-        references = Found()
-        find_in(open_project(folder), references)
+    for folder in find_projects(folders):
+        references = PersonReferences()
+        add_project_references(open_project(folder), references)
         for id_kind, names in (
-            *references.others.items(),
-            *people_of(open_project(folder)).items(),
+            *references.other_names.items(),
+            *read_person_ids(open_project(folder)).items(),
         ):
             names_by_kind.setdefault(id_kind, set()).update(names)
-    for table in tables_in(locations):
+    for table in read_id_tables(locations):
         for column in table.columns:
-            id_kinds, _ = kinds_of_column(column) or ((), False)
+            id_kinds, _ = parse_id_column(column) or ((), False)
             cells = set(table[column].drop_nulls())
             for id_kind in id_kinds:
                 names_by_kind.setdefault(id_kind, set()).update(cells)
@@ -163,20 +187,20 @@ def _collect_names(folders: Sequence[Path], locations: Sequence[Place]) -> dict[
     return names_by_kind
 
 
-def plan_of(
+def plan_withdrawal(
     folders: Sequence[Path],
     ledger: Path,
     key: bytes,
-    person_kind: Kind,
+    person_kind: ConsentRole,
     person_ids: Sequence[str],
     scopes: Sequence[Scope],
     *,
-    back: Back | None = None,
+    reappeared: ReappearedPeople | None = None,
     published: Sequence[bytes] = (),
-) -> Plan:
+) -> WithdrawalPlan:
     """Plan a withdrawal; projects are changed only if consent to evaluation is withdrawn."""
     is_complete = "evaluation" in scopes
-    locations = places_of(folders, ledger, projects_in(folders))
+    locations = list_searched_files(folders, ledger, find_projects(folders))
     references, thumbnail_texts = _find_references(
         folders,
         locations,
@@ -184,47 +208,49 @@ def plan_of(
         person_ids,
         published,
         is_complete=is_complete,
-        reappeared=back,
+        reappeared=reappeared,
     )
     marks = (
-        back.marks
-        if back
-        else tuple(mark_of(person_kind, person_id, key) for person_id in person_ids)
+        reappeared.marks
+        if reappeared
+        else tuple(compute_keyed_hash(person_kind, person_id, key) for person_id in person_ids)
     )
-    names_by_kind = {name: sorted(names) for name, names in sorted(references.named.items())}
-    projects = projects_in(folders) if is_complete else []
-    return Plan(
+    names_by_kind = {
+        name: sorted(names) for name, names in sorted(references.names_by_kind.items())
+    }
+    projects = find_projects(folders) if is_complete else []
+    return WithdrawalPlan(
         person_kind,
         marks,
         tuple(scopes),
         tuple(map(str, folders)),
         names_by_kind,
-        tuple(sorted(references.pictures)),
-        now(),
+        tuple(sorted(references.photo_hashes)),
+        format_utc_now(),
         secrets.token_hex(8),
         tuple(thumbnail_texts),
         tuple(
             task
             for project_dir in projects
-            for task in tasks_of(open_project(project_dir), references)
+            for task in read_server_tasks(open_project(project_dir), references)
         ),
     )
 
 
-def known_of(
+def find_person_terms(
     folders: Sequence[Path],
-    person_kind: Kind,
+    person_kind: ConsentRole,
     person_ids: Sequence[str],
     published: Sequence[bytes] = (),
-) -> tuple[Terms, list[Place], Sequence[str]]:
+) -> tuple[IdentifyingTerms, list[FileLocation], Sequence[str]]:
     """Find names, files and thumbnails of people below folders, for a search only."""
     key_paths = [
         path
-        for project in projects_in(folders)
-        for path in of_project(project)
+        for project in find_projects(folders)
+        for path in list_project_files(project)
         if path.suffix == ".key"
     ]
-    locations = list(files_below(folders, apart=key_paths))
+    locations = list(walk_files(folders, excluded_paths=key_paths))
     references, thumbnail_texts = _find_references(
         folders, locations, person_kind, person_ids, published, is_complete=True
     )
@@ -232,19 +258,19 @@ def known_of(
         locations, person_kind, person_ids
     ):  # the plan has names that are deleted by now
         thumbnail_texts = [*dict.fromkeys([*thumbnail_texts, *plan.looks])]
-        references.pictures |= set(plan.pictures)
+        references.photo_hashes |= set(plan.pictures)
         for name, names in plan.named.items():
             references.add(name, names)
-    return references.terms(), locations, thumbnail_texts
+    return references.build_terms(), locations, thumbnail_texts
 
 
 def _read_unfinished_plans(
-    locations: Sequence[Place], person_kind: Kind, person_ids: Sequence[str]
-) -> Iterator[Plan]:
+    locations: Sequence[FileLocation], person_kind: ConsentRole, person_ids: Sequence[str]
+) -> Iterator[WithdrawalPlan]:
     """Read the plans of unfinished withdrawals of these people."""
     for location in locations:
-        if location.path.name.endswith(UNFINISHED):
-            plan = Work(location.path).plan()
+        if location.path.name.endswith(UNFINISHED_SUFFIX):
+            plan = WithdrawalState(location.path).read_plan()
             if (
                 plan is not None
                 and plan.kind == person_kind
@@ -254,79 +280,81 @@ def _read_unfinished_plans(
 
 
 def _add_published_names(
-    references: Found, keys: Sequence[bytes], locations: Sequence[Place]
+    references: PersonReferences, keys: Sequence[bytes], locations: Sequence[FileLocation]
 ) -> None:
     """Add pseudonyms that `isolux curate publish` and `anonymise` made with keys, and photos."""
     if not keys:
         return
-    columns = replaced_columns(locations)
-    for id_kind, names in list(references.named.items()):
+    columns = read_replaced_columns(locations)
+    for id_kind, names in list(references.names_by_kind.items()):
         for name in names - references.pseudonyms:
             for key in keys:
-                pseudonyms = published_as(key, id_kind, name, columns)
+                pseudonyms = list_pseudonyms(key, id_kind, name, columns)
                 references.pseudonyms.update(pseudonyms)
                 references.add(id_kind, pseudonyms)
-    find_in_tables(locations, references)
+    add_table_references(locations, references)
 
 
 def _find_references(
     folders: Sequence[Path],
-    locations: Sequence[Place],
-    person_kind: Kind,
+    locations: Sequence[FileLocation],
+    person_kind: ConsentRole,
     person_ids: Sequence[str],
     published: Sequence[bytes],
     *,
     is_complete: bool,
-    reappeared: Back | None = None,
-) -> tuple[Found, Sequence[str]]:
-    references = Found()
+    reappeared: ReappearedPeople | None = None,
+) -> tuple[PersonReferences, Sequence[str]]:
+    references = PersonReferences()
     references.add(person_kind, list(person_ids))
     if reappeared is not None:
-        references.pictures |= reappeared.pictures
-        for name, names in reappeared.named.items():
+        references.photo_hashes |= reappeared.photo_hashes
+        for name, names in reappeared.names_by_kind.items():
             references.add(name, sorted(names))
     projects = [
-        open_project(project_dir) for project_dir in (projects_in(folders) if is_complete else [])
+        open_project(project_dir) for project_dir in (find_projects(folders) if is_complete else [])
     ]
     for _ in range(2):  # tables may name photos with copies in the project
         for project in projects:
-            find_in(project, references)
+            add_project_references(project, references)
         if person_kind != "annotator":
-            find_in_tables(locations, references)
+            add_table_references(locations, references)
         _add_published_names(references, published, locations)
     thumbnail_texts: Sequence[str] = ()
     if person_kind != "annotator":
-        pictures = known_pictures(locations, references.terms())
-        thumbnail_texts = pictures.looks
-        references.pictures |= pictures.sums
+        pictures = find_person_images(locations, references.build_terms())
+        thumbnail_texts = pictures.thumbnails
+        references.photo_hashes |= pictures.hashes
         for project in projects:
-            find_in(project, references)
+            add_project_references(project, references)
         references.add(
             "file",
             {
                 file_name
-                for file_name in pictures.names
+                for file_name in pictures.file_names
                 if "/" in file_name or is_distinctive(file_name)
             },
         )
-        find_in_tables(locations, references)
+        add_table_references(locations, references)
         _add_published_names(references, published, locations)
     return references, thumbnail_texts
 
 
-def places_of(folders: Sequence[Path], ledger: Path, projects: Sequence[Path]) -> list[Place]:
+def list_searched_files(
+    folders: Sequence[Path], ledger: Path, projects: Sequence[Path]
+) -> list[FileLocation]:
     """List the files to search: all but ledgers, keys, receipts and databases."""
-    excluded_paths = [ledger, Path(f"{ledger}.key"), work_path(ledger), folder_of(ledger)]
-    excluded_paths += [path for project in projects for path in of_project(project)]
-    return list(files_below(folders, apart=excluded_paths))
+    excluded_paths = [ledger, Path(f"{ledger}.key"), state_path(ledger), receipt_dir(ledger)]
+    excluded_paths += [path for project in projects for path in list_project_files(project)]
+    return list(walk_files(folders, excluded_paths=excluded_paths))
 
 
-def everyone_else(
-    folders: Sequence[Path], locations: Sequence[Place]
+def read_other_names(
+    folders: Sequence[Path], locations: Sequence[FileLocation]
 ) -> Mapping[str, frozenset[str]]:
     """Read the names of everyone in projects and tables, by kind."""
-    references = Found()
-    for folder in projects_in(folders):
-        find_in(open_project(folder), references)
-    find_in_tables(locations, references)
-    return {id_kind: frozenset(names) for id_kind, names in references.others.items()}
+    references = PersonReferences()
+    for folder in find_projects(folders):
+        add_project_references(open_project(folder), references)
+    add_table_references(locations, references)
+    return {id_kind: frozenset(names) for id_kind, names in references.other_names.items()}

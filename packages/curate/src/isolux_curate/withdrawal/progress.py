@@ -24,25 +24,31 @@ from typing import Any
 
 from isolux.io.atomic import write_text
 from isolux.io.consent import key_path
-from isolux.io.consent.chain import digest_of, is_signed, mark_of, read_key, signature_of
+from isolux.io.consent.chain import (
+    compute_keyed_hash,
+    hash_fields,
+    is_signed,
+    read_key,
+    sign_digest,
+)
 from isolux.vocabulary.errors import FileError, OutputError, TableError
-from isolux_curate.project.folder import now
-from isolux_curate.withdrawal.terms import Terms, others_of
+from isolux_curate.project.folder import format_utc_now
+from isolux_curate.withdrawal.terms import IdentifyingTerms, separate_names
 
-UNFINISHED = ".withdrawing"
+UNFINISHED_SUFFIX = ".withdrawing"
 """The suffix of the state file, after the ledger's name."""
 
 _VERSION = 1
 _HASH_BEFORE_FIELD = "sum_before"
 
 
-def work_path(ledger: Path) -> Path:
+def state_path(ledger: Path) -> Path:
     """Return the path of a ledger's state file."""
-    return Path(f"{ledger}{UNFINISHED}")
+    return Path(f"{ledger}{UNFINISHED_SUFFIX}")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class WithdrawalPlan:
     """The plan of a withdrawal; its fields are stored in the state file.
 
     Parameters
@@ -79,12 +85,14 @@ class Plan:
     server: tuple[Mapping[str, Any], ...] = ()
     replacing: Mapping[str, Any] | None = None
 
-    def terms(self, other_names: Mapping[str, frozenset[str]]) -> Terms:
+    def build_terms(self, other_names: Mapping[str, frozenset[str]]) -> IdentifyingTerms:
         """Build the people's identifying terms, given everyone else's names."""
         names_by_kind = {id_kind: frozenset(names) for id_kind, names in self.named.items()}
-        return Terms(*others_of(names_by_kind, other_names), frozenset(self.pictures))
+        return IdentifyingTerms(
+            *separate_names(names_by_kind, other_names), frozenset(self.pictures)
+        )
 
-    def with_more(self, other_plan: Plan) -> Plan:
+    def merge_plan(self, other_plan: WithdrawalPlan) -> WithdrawalPlan:
         """Merge another plan for the same people: its names, images, tasks and folders."""
         names_by_kind = {
             id_kind: sorted({*self.named.get(id_kind, ()), *other_plan.named.get(id_kind, ())})
@@ -116,13 +124,13 @@ class Artefact:
     after: str | None = None
 
 
-class Work:
+class WithdrawalState:
     """The state file of an unfinished withdrawal."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def plan(self) -> Plan | None:
+    def read_plan(self) -> WithdrawalPlan | None:
         """Read the plan; None: no withdrawal is unfinished."""
         lines = self._read_lines()
         if not lines:
@@ -131,9 +139,9 @@ class Work:
         fields.pop("version", None)
         for name in ("marks", "scopes", "folders", "pictures", "looks", "server"):
             fields[name] = tuple(fields[name])
-        return Plan(**fields)
+        return WithdrawalPlan(**fields)
 
-    def begin(self, plan: Plan) -> None:
+    def write_plan(self, plan: WithdrawalPlan) -> None:
         """Write the plan atomically; artefacts of an earlier plan are kept."""
         record = {"version": _VERSION, **asdict(plan)}
         artefact_lines = [json.dumps(line) + "\n" for line in self._read_lines()[1:]]
@@ -144,15 +152,15 @@ class Work:
         )
         self.path.chmod(0o600)
 
-    def note(self, artefact: Artefact, *, sum_before: str = "") -> None:
+    def record_artefact(self, artefact: Artefact, *, hash_before: str = "") -> None:
         """Append a change before it is made; it is on the disk (fsync) when this returns."""
-        line = json.dumps(asdict(artefact) | {_HASH_BEFORE_FIELD: sum_before}) + "\n"
+        line = json.dumps(asdict(artefact) | {_HASH_BEFORE_FIELD: hash_before}) + "\n"
         with self.path.open("ab") as stream:
             stream.write(line.encode())
             stream.flush()
             os.fsync(stream.fileno())
 
-    def artefacts(self) -> list[Artefact]:
+    def read_artefacts(self) -> list[Artefact]:
         """Read the changes, one for each location; of a repeated change the last counts."""
         artefacts_by_key: dict[tuple[str, str], Artefact] = {}
         for line in self._read_lines()[1:]:
@@ -174,7 +182,7 @@ class Work:
             artefacts_by_key[artefact.where, artefact.what] = artefact
         return list(artefacts_by_key.values())
 
-    def sums(self) -> dict[str, str]:
+    def read_hash_changes(self) -> dict[str, str]:
         """Read the SHA-256 of rewritten files, by their hash before."""
         return {
             line[_HASH_BEFORE_FIELD]: line["after"]
@@ -184,7 +192,7 @@ class Work:
             and line[_HASH_BEFORE_FIELD] != line["after"]
         }
 
-    def end(self) -> None:
+    def remove(self) -> None:
         """Overwrite the file with zeros and delete it, once the receipt is written."""
         size = self.path.stat().st_size
         with self.path.open("r+b") as stream:
@@ -206,7 +214,7 @@ class Work:
 
 
 @contextmanager
-def alone(ledger: Path) -> Iterator[None]:
+def lock_ledger(ledger: Path) -> Iterator[None]:
     """Lock a ledger against other withdrawals."""
     import fcntl
 
@@ -224,18 +232,18 @@ def alone(ledger: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-FORMAT = "isolux withdrawal 1"
+RECEIPT_FORMAT = "isolux withdrawal 1"
 _RECEIPT_NAME = re.compile(r"(\d{4,})\.json")
 
 
-def folder_of(ledger: Path) -> Path:
+def receipt_dir(ledger: Path) -> Path:
     """Return the folder of a ledger's receipts."""
     return ledger.parent / "withdrawals"
 
 
-def receipts_of(ledger: Path) -> list[Path]:
+def list_receipts(ledger: Path) -> list[Path]:
     """List a ledger's receipts, oldest first."""
-    folder = folder_of(ledger)
+    folder = receipt_dir(ledger)
     paths = sorted(folder.iterdir()) if folder.is_dir() else []
     return [path for path in paths if _RECEIPT_NAME.fullmatch(path.name)]
 
@@ -243,36 +251,40 @@ def receipts_of(ledger: Path) -> list[Path]:
 def write_receipt(
     ledger: Path,
     key: bytes,
-    plan: Plan,
+    plan: WithdrawalPlan,
     artefacts: Sequence[Artefact],
     *,
-    head: str,
-    searched: Mapping[str, Any],
+    ledger_head: str,
+    search_counts: Mapping[str, Any],
 ) -> Path:
     """Write the receipt of a finished withdrawal, and return its path."""
-    earlier_receipts = receipts_of(ledger)
+    earlier_receipts = list_receipts(ledger)
     number = int(earlier_receipts[-1].stem) + 1 if earlier_receipts else 1
-    marks = {mark_of(id_kind, name, key) for id_kind, names in plan.named.items() for name in names}
-    marks |= {mark_of("picture", photo_hash, key) for photo_hash in plan.pictures}
+    marks = {
+        compute_keyed_hash(id_kind, name, key)
+        for id_kind, names in plan.named.items()
+        for name in names
+    }
+    marks |= {compute_keyed_hash("picture", photo_hash, key) for photo_hash in plan.pictures}
     fields = {
-        "format": FORMAT,
+        "format": RECEIPT_FORMAT,
         "number": number,
         "begun": plan.at,
-        "ended": now(),
+        "ended": format_utc_now(),
         "made_by": f"isolux {version('isolux')}",
         "kind": plan.kind,
         "scopes": list(plan.scopes),
         "people": list(plan.marks),
-        "ledger_head": head,
+        "ledger_head": ledger_head,
         "previous": str(read_receipt(earlier_receipts[-1])["hash"]) if earlier_receipts else None,
         "artefacts": [asdict(artefact) for artefact in artefacts],
         "replaced": [dict(replacement) for replacement in (plan.replacing or {}).get("told", ())],
-        "searched": dict(searched),
+        "searched": dict(search_counts),
         "marks": sorted(marks),
     }
-    digest = digest_of(fields)
-    record = fields | {"hash": digest, "signature": signature_of(digest, key)}
-    path = folder_of(ledger) / f"{number:04d}.json"
+    digest = hash_fields(fields)
+    record = fields | {"hash": digest, "signature": sign_digest(digest, key)}
+    path = receipt_dir(ledger) / f"{number:04d}.json"
     path.parent.mkdir(exist_ok=True)
     return write_text(path, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
 
@@ -288,10 +300,10 @@ def read_receipt(path: str | Path) -> dict[str, Any]:
             found=getattr(error, "strerror", None) or "no JSON",
             where=str(path),
         ) from error
-    if not isinstance(receipt, dict) or receipt.get("format") != FORMAT:
+    if not isinstance(receipt, dict) or receipt.get("format") != RECEIPT_FORMAT:
         raise FileError(
             "this is not the receipt of a withdrawal",
-            expected=f"the format {FORMAT!r}",
+            expected=f"the format {RECEIPT_FORMAT!r}",
             found=repr(receipt.get("format"))[:60] if isinstance(receipt, dict) else "no object",
             where=str(path),
         )
@@ -312,7 +324,7 @@ def check_receipt(
             hint="name it with --key, or the ledger with --ledger",
         )
     fields = {k: v for k, v in receipt.items() if k not in ("hash", "signature")}
-    digest = digest_of(fields)
+    digest = hash_fields(fields)
     if digest != receipt.get("hash"):
         raise TableError(
             "this receipt was changed after it was written",

@@ -9,9 +9,14 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from isolux_curate.id_columns import kinds_of_column
-from isolux_curate.project.database import insert_rows, reading, sweep, writing
-from isolux_curate.project.folder import Project, add_row
+from isolux_curate.id_columns import parse_id_column
+from isolux_curate.project.database import (
+    insert_rows,
+    read_transaction,
+    vacuum_database,
+    write_transaction,
+)
+from isolux_curate.project.folder import Project, add_journal_row
 from isolux_curate.project.tables import (
     META,
     annotations_table,
@@ -24,34 +29,36 @@ from isolux_curate.project.tables import (
     subjects,
     tasks,
 )
-from isolux_curate.withdrawal.terms import Terms, others_of, short_names
+from isolux_curate.withdrawal.terms import IdentifyingTerms, separate_names, short_names
 
 _IDS_PER_QUERY = 400  # SQLite allows 999 parameters in one query
 _KEPT_TABLES = (journal.name, seals.name, settings.name, decisions.name)
 
 
-class Found:
+class PersonReferences:
     """A person's names and everyone else's by kind, hashes of photos, and pseudonyms."""
 
     def __init__(self) -> None:
-        self.named: dict[str, set[str]] = {}
-        self.others: dict[str, set[str]] = {}
-        self.pictures: set[str] = set()
+        self.names_by_kind: dict[str, set[str]] = {}
+        self.other_names: dict[str, set[str]] = {}
+        self.photo_hashes: set[str] = set()
         self.pseudonyms: set[str] = set()
 
     def add(self, id_kind: str, names: Iterator[str] | Sequence[str] | set[str]) -> None:
         """Add names of the person."""
-        self.named.setdefault(id_kind, set()).update(str(name) for name in names if name)
+        self.names_by_kind.setdefault(id_kind, set()).update(str(name) for name in names if name)
 
-    def terms(self) -> Terms:
+    def build_terms(self) -> IdentifyingTerms:
         """Build immutable identifying terms from the names."""
-        names_by_kind = {id_kind: frozenset(names) for id_kind, names in self.named.items()}
-        return Terms(*others_of(names_by_kind, self.others), frozenset(self.pictures))
+        names_by_kind = {id_kind: frozenset(names) for id_kind, names in self.names_by_kind.items()}
+        return IdentifyingTerms(
+            *separate_names(names_by_kind, self.other_names), frozenset(self.photo_hashes)
+        )
 
 
-def find_in(project: Project, references: Found) -> None:
+def add_project_references(project: Project, references: PersonReferences) -> None:
     """Add the photos, instances, tasks and annotations of the people named in references."""
-    with reading(project.engine) as connection:
+    with read_transaction(project.engine) as connection:
         people = connection.execute(
             sa.select(
                 instances.c.instance_id,
@@ -72,10 +79,10 @@ def find_in(project: Project, references: Found) -> None:
         ).all()
         subject_ids = connection.execute(sa.select(subjects.c.subject_id)).scalars().all()
     person_ids, holder_ids = (
-        references.named.get("subject", set()),
-        references.named.get("copyright", set()),
+        references.names_by_kind.get("subject", set()),
+        references.names_by_kind.get("copyright", set()),
     )
-    image_ids = set(references.named.get("image", set()))
+    image_ids = set(references.names_by_kind.get("image", set()))
     for _, image, subject, facts in people:
         if subject in person_ids or str((facts or {}).get("copyright_holder")) in holder_ids:
             image_ids.add(image)
@@ -84,14 +91,17 @@ def find_in(project: Project, references: Found) -> None:
     }
     image_ids |= {image for image, (_, digest) in photo_by_image.items() if digest in photo_hashes}
     references.add("image", image_ids)
-    references.pictures |= {str(photo_hash) for photo_hash in photo_hashes}
+    references.photo_hashes |= {str(photo_hash) for photo_hash in photo_hashes}
     files = {photo_by_image[image][0] for image in image_ids if image in photo_by_image} - {None}
     references.add("file", {*files, *(short_names(str(file_name))[0] for file_name in files)})
     references.add(
         "instance", {instance_id for instance_id, image, _, _ in people if image in image_ids}
     )
     references.add("task", {task for task, image in task_rows if image in image_ids})
-    task_ids, raters = references.named["task"], references.named.get("annotator", set())
+    task_ids, raters = (
+        references.names_by_kind["task"],
+        references.names_by_kind.get("annotator", set()),
+    )
     references.add(
         "annotation",
         {a for a, task, annotator in annotations if task in task_ids or annotator in raters},
@@ -104,19 +114,23 @@ def find_in(project: Project, references: Found) -> None:
         ("annotation", [annotation[0] for annotation in annotations]),
         ("annotator", {annotation[2] for annotation in annotations}),
     ):
-        references.others.setdefault(id_kind, set()).update(map(str, names))
+        references.other_names.setdefault(id_kind, set()).update(map(str, names))
 
 
-def sums_of_photos(project: Project) -> frozenset[str]:
+def read_photo_hashes(project: Project) -> frozenset[str]:
     """Read the SHA-256 of every photo of a project."""
     return frozenset(
-        str(photo_hash) for (photo_hash,) in project.rows(sa.select(images.c.sha256)) if photo_hash
+        str(photo_hash)
+        for (photo_hash,) in project.read_rows(sa.select(images.c.sha256))
+        if photo_hash
     )
 
 
-def take_out(project: Project, terms: Terms, withdrawal_number: str) -> dict[str, int]:
+def delete_person(
+    project: Project, terms: IdentifyingTerms, withdrawal_number: str
+) -> dict[str, int]:
     """Delete people from every table; the journal holds counts only."""
-    with writing(project.engine) as connection:
+    with write_transaction(project.engine) as connection:
         counts = {"decisions": _redact_decisions(connection, terms)}
         reopened = _reopen_tasks(connection, terms)
         for table in reversed(META.sorted_tables):
@@ -127,12 +141,14 @@ def take_out(project: Project, terms: Terms, withdrawal_number: str) -> dict[str
         if counts:
             details = {"withdrawal": withdrawal_number, **counts}
             details |= {"tasks opened again": reopened} if reopened else {}
-            add_row(connection, project, step="withdraw", rule="taken out", said=details, seals=())
-    sweep(project.engine)  # also after an interrupted deletion
+            add_journal_row(
+                connection, project, step="withdraw", rule="taken out", details=details, seals=()
+            )
+    vacuum_database(project.engine)  # also after an interrupted deletion
     return counts
 
 
-def _delete_rows(connection: Connection, table: sa.Table, terms: Terms) -> int:
+def _delete_rows(connection: Connection, table: sa.Table, terms: IdentifyingTerms) -> int:
     """Delete rows with a person's id, and keep the seals of sealed rows for the journal."""
     n = 0
     for column, names in _list_id_columns(table, terms):
@@ -142,7 +158,9 @@ def _delete_rows(connection: Connection, table: sa.Table, terms: Terms) -> int:
                 condition = sa.false()
                 for id_kind in ("image", "subject", "instance"):
                     ids_of_kind = [
-                        unit_id for unit_id in id_batch if unit_id in terms.named.get(id_kind, ())
+                        unit_id
+                        for unit_id in id_batch
+                        if unit_id in terms.names_by_kind.get(id_kind, ())
                     ]
                     condition |= (table.c.unit_kind == id_kind) & column.in_(ids_of_kind)
             if "seal" in table.c and "n" in table.c:
@@ -152,17 +170,19 @@ def _delete_rows(connection: Connection, table: sa.Table, terms: Terms) -> int:
     return n
 
 
-def _list_id_columns(table: sa.Table, terms: Terms) -> Iterator[tuple[sa.Column[Any], list[str]]]:
+def _list_id_columns(
+    table: sa.Table, terms: IdentifyingTerms
+) -> Iterator[tuple[sa.Column[Any], list[str]]]:
     for column in table.columns:
         if not isinstance(column.type, sa.Text):
             continue
-        parsed = kinds_of_column(column.name)
+        parsed = parse_id_column(column.name)
         if parsed is None or not (column.name.endswith("_id") or parsed[1]):
             continue
         if table is instances and column.name == "subject_id":
-            names = set(terms.named.get("subject", ()))
+            names = set(terms.names_by_kind.get("subject", ()))
         else:
-            names = {name for id_kind in parsed[0] for name in terms.named.get(id_kind, ())}
+            names = {name for id_kind in parsed[0] for name in terms.names_by_kind.get(id_kind, ())}
         if names:
             yield column, sorted(names)
 
@@ -172,11 +192,11 @@ def _split_ids(names: Sequence[str]) -> Iterator[list[str]]:
         yield list(names[start : start + _IDS_PER_QUERY])
 
 
-def _redact_decisions(connection: Connection, terms: Terms) -> int:
+def _redact_decisions(connection: Connection, terms: IdentifyingTerms) -> int:
     """Erase unit, reason and salt of verdicts about the person; the seal stays."""
     n = 0
     for id_kind in ("image", "subject", "instance", "annotation", "annotator"):
-        for id_batch in _split_ids(sorted(terms.named.get(id_kind, ()))):
+        for id_batch in _split_ids(sorted(terms.names_by_kind.get(id_kind, ()))):
             condition = (decisions.c.unit_kind == id_kind) & decisions.c.unit_id.in_(id_batch)
             update = sa.update(decisions).where(condition)
             n += connection.execute(update.values(unit_id=None, reason=None, salt=None)).rowcount
@@ -184,17 +204,17 @@ def _redact_decisions(connection: Connection, terms: Terms) -> int:
         decisions.c.reason.is_not(None)
     )
     for number, reason in connection.execute(query).all():
-        if terms.in_text(reason):
+        if terms.is_in_text(reason):
             condition = decisions.c.decision_id == number
             connection.execute(sa.update(decisions).where(condition).values(reason=None, salt=None))
             n += 1
     return n
 
 
-def _reopen_tasks(connection: Connection, terms: Terms) -> int:
+def _reopen_tasks(connection: Connection, terms: IdentifyingTerms) -> int:
     """Reopen tasks that a withdrawn annotator answered: now they have too few answers."""
     n = 0
-    for id_batch in _split_ids(sorted(terms.named.get("annotator", ()))):
+    for id_batch in _split_ids(sorted(terms.names_by_kind.get("annotator", ()))):
         table = annotations_table.c
         query = sa.select(table.task_id).where(table.annotator_id.in_(id_batch)).distinct()
         for task in connection.execute(query).scalars().all():
@@ -203,7 +223,7 @@ def _reopen_tasks(connection: Connection, terms: Terms) -> int:
     return n
 
 
-def _redact_facts(connection: Connection, terms: Terms) -> int:
+def _redact_facts(connection: Connection, terms: IdentifyingTerms) -> int:
     """Remove facts of other people that name the person (a friend's id)."""
     n = 0
     for table in META.sorted_tables:
@@ -220,17 +240,17 @@ def _redact_facts(connection: Connection, terms: Terms) -> int:
     return n
 
 
-def _names_person(name: str, fact: object, terms: Terms) -> bool:
+def _names_person(name: str, fact: object, terms: IdentifyingTerms) -> bool:
     text = fact if isinstance(fact, str) else json.dumps(fact, ensure_ascii=False)
-    parsed = kinds_of_column(name)
+    parsed = parse_id_column(name)
     if parsed is not None and terms.is_id(text, parsed[0], strict=parsed[1]):
         return True
-    return terms.in_text(text)
+    return terms.is_in_text(text)
 
 
-def people_of(project: Project) -> Mapping[str, Sequence[str]]:
+def read_person_ids(project: Project) -> Mapping[str, Sequence[str]]:
     """Read the ids of a project's people, by kind: candidates of a replay."""
-    with reading(project.engine) as connection:
+    with read_transaction(project.engine) as connection:
         subject_ids = connection.execute(sa.select(subjects.c.subject_id)).scalars().all()
         facts = connection.execute(sa.select(instances.c.facts)).scalars().all()
         raters = connection.execute(sa.select(META.tables["annotators"].c.annotator_id)).scalars()
@@ -246,13 +266,15 @@ def people_of(project: Project) -> Mapping[str, Sequence[str]]:
         }
 
 
-def tasks_of(project: Project, references: Found) -> Iterator[Mapping[str, Any]]:
+def read_server_tasks(
+    project: Project, references: PersonReferences
+) -> Iterator[Mapping[str, Any]]:
     """Read the person's tasks on servers, and answers there of annotators who withdrew."""
     task_ids, annotation_ids = (
-        references.named.get("task", set()),
-        references.named.get("annotation", set()),
+        references.names_by_kind.get("task", set()),
+        references.names_by_kind.get("annotation", set()),
     )
-    with reading(project.engine) as connection:
+    with read_transaction(project.engine) as connection:
         columns = (tasks.c.task_id, tasks.c.server, tasks.c.server_project, tasks.c.server_task)
         for row in connection.execute(sa.select(*columns).where(tasks.c.server.is_not(None))):
             if row.task_id in task_ids:

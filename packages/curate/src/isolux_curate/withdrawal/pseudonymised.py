@@ -15,31 +15,31 @@ from typing import Any
 
 import polars as pl
 
-from isolux.datasets import FORMAT
-from isolux_curate.id_columns import kinds_of_column
-from isolux_curate.privacy import KEY_MARK, key_mark
-from isolux_curate.privacy.table import pseudonym
-from isolux_curate.withdrawal.gathering import tables_by_place
-from isolux_curate.withdrawal.walking import Place
+from isolux.datasets import TERMS_FORMAT
+from isolux_curate.id_columns import parse_id_column
+from isolux_curate.privacy import KEY_HASH_FIELD, hash_pseudonym_key
+from isolux_curate.privacy.table import make_pseudonym
+from isolux_curate.withdrawal.gathering import read_located_id_tables
+from isolux_curate.withdrawal.walking import FileLocation
 
 
-def published_as(
+def list_pseudonyms(
     key: bytes, id_kind: str, name: str, more_columns: Sequence[str] = ()
 ) -> list[str]:
     """List the pseudonyms under which a person or file was published with a key.
 
     Examples
     --------
-    >>> len(published_as(b"key", "subject", "s17")), len(published_as(b"key", "file", "a.jpg"))
+    >>> len(list_pseudonyms(b"key", "subject", "s17")), len(list_pseudonyms(b"key", "file", "a.jpg"))
     (2, 1)
     """
     columns = ("file",) if id_kind == "file" else (f"{id_kind}_id", id_kind, *more_columns)
-    return [pseudonym(key, column, name) for column in dict.fromkeys(columns)]
+    return [make_pseudonym(key, column, name) for column in dict.fromkeys(columns)]
 
 
 _PSEUDONYM = "^[0-9a-f]{16}$"
 _PUBLISHED_FILES = ("people.csv", "answers.csv", "objects.json")
-_OF_PEOPLE = ("subject", "copyright", "annotator")
+_PERSON_KINDS = ("subject", "copyright", "annotator")
 _NO_KEY = (
     "people are in it under pseudonyms, which were not searched for: name the key of isolux curate"
     " publish or anonymise with --published-key FILE"
@@ -55,22 +55,22 @@ _NO_PEOPLE = (
 )
 
 
-def key_mark_in(name: str, file_bytes: bytes) -> str | None:
+def read_key_mark(name: str, file_bytes: bytes) -> str | None:
     """Read the hash of the key with which ids were replaced from a record; empty: not recorded.
 
     Examples
     --------
-    >>> key_mark_in("dataset.json", b'{"format": "isolux curated dataset"}')
+    >>> read_key_mark("dataset.json", b'{"format": "isolux curated dataset"}')
     ''
     """
     record = _read_record(name, file_bytes)
     spec, dataset = record.get("spec"), record.get("dataset")
     source = spec.get("data") if isinstance(spec, dict) else record.get("data")
     file = PurePosixPath(name).name
-    if KEY_MARK in record:
-        return str(record[KEY_MARK])
+    if KEY_HASH_FIELD in record:
+        return str(record[KEY_HASH_FIELD])
     is_published = (
-        record.get("format") == FORMAT
+        record.get("format") == TERMS_FORMAT
         or (file == "privacy.json" and "settings" in record)
         or (file == "publish.json" and {"settings", "files"} <= record.keys())
     )
@@ -89,7 +89,7 @@ def _read_record(name: str, file_bytes: bytes) -> dict[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
-def replaced_columns(locations: Iterable[Place]) -> tuple[str, ...]:
+def read_replaced_columns(locations: Iterable[FileLocation]) -> tuple[str, ...]:
     """Read the names of id columns that `isolux curate anonymise` replaced."""
     columns: dict[str, None] = {}
     for location in locations:
@@ -100,8 +100,8 @@ def replaced_columns(locations: Iterable[Place]) -> tuple[str, ...]:
     return tuple(columns)
 
 
-def without_key(
-    locations: Sequence[Place],
+def find_unlinked_files(
+    locations: Sequence[FileLocation],
     keys: Sequence[bytes],
     names_by_kind: Mapping[str, Collection[str]],
     person_ids: Collection[str],
@@ -112,7 +112,7 @@ def without_key(
         folder: set() for folder, key_marks in marks.items() if key_marks is not None
     }
     looks_pseudonymous = all(re.match(_PSEUDONYM, person_id) for person_id in person_ids)
-    for location, table in tables_by_place(locations):
+    for location, table in read_located_id_tables(locations):
         cells = {cell for column in table.columns for cell in table[column].drop_nulls()}
         folder = next((up for up in location.path.parents if up in marks), None)
         if folder in ids:
@@ -121,13 +121,16 @@ def without_key(
             ids.setdefault(folder or location.path, set()).update(cells)
     if not ids:
         return []
-    known_marks, columns = {key_mark(key) for key in keys}, replaced_columns(locations)
+    known_marks, columns = (
+        {hash_pseudonym_key(key) for key in keys},
+        read_replaced_columns(locations),
+    )
     names = {
         name
         for key in keys
         for id_kind, kind_names in names_by_kind.items()
         for person_name in kind_names
-        for name in published_as(key, id_kind, person_name, columns)
+        for name in list_pseudonyms(key, id_kind, person_name, columns)
     }
 
     def fits(path: Path) -> bool:
@@ -142,11 +145,13 @@ def without_key(
     return [(str(path), _NO_LINK if keys else _NO_KEY) for path in sorted(ids)]
 
 
-def without_link(locations: Iterable[Place], person_kind: str) -> list[tuple[str, str]]:
+def find_unlinked_photo_tables(
+    locations: Iterable[FileLocation], person_kind: str
+) -> list[tuple[str, str]]:
     """Find tables of photos without people, if no table links photos to people."""
     unlinked = []
-    for location, table in tables_by_place(locations):
-        parsed_columns = {kinds_of_column(c) or ((), False) for c in table.columns}
+    for location, table in read_located_id_tables(locations):
+        parsed_columns = {parse_id_column(c) or ((), False) for c in table.columns}
         has_photos = "unit_id" in table.columns or any(
             strict and id_kinds[0] in ("image", "instance", "file")
             for id_kinds, strict in parsed_columns
@@ -159,14 +164,14 @@ def without_link(locations: Iterable[Place], person_kind: str) -> list[tuple[str
     return unlinked
 
 
-def _read_declared_keys(locations: Iterable[Place]) -> dict[Path, set[str] | None]:
+def _read_declared_keys(locations: Iterable[FileLocation]) -> dict[Path, set[str] | None]:
     """Read folders whose records say that ids were replaced, with the hashes of the keys."""
     marks_by_folder: dict[Path, set[str] | None] = {}
     for location in locations:
         if location.path.suffix != ".json":
             continue
         file_bytes, folder = location.path.read_bytes(), location.path.parent
-        mark = key_mark_in(location.name, file_bytes)
+        mark = read_key_mark(location.name, file_bytes)
         if mark is not None:
             marks_by_folder[folder] = (marks_by_folder.get(folder) or set()) | ({mark} - {""})
         elif folder not in marks_by_folder:
@@ -183,7 +188,11 @@ def _has_pseudonyms(table: pl.DataFrame, *, of_run: bool) -> bool:
     columns = [
         c
         for c in table.columns
-        if ((parsed := kinds_of_column(c)) is not None and parsed[0][0] in _OF_PEOPLE and parsed[1])
+        if (
+            (parsed := parse_id_column(c)) is not None
+            and parsed[0][0] in _PERSON_KINDS
+            and parsed[1]
+        )
         or (of_run and c == "unit_id")
     ]
     cells = [table[c].drop_nulls() for c in columns]

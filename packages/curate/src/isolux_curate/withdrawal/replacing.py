@@ -24,12 +24,12 @@ import polars as pl
 from isolux.io.atomic import write_text
 from isolux.io.cells import as_text
 from isolux.vocabulary.errors import SpecError, TableError
-from isolux_curate.id_columns import kinds_of_column
+from isolux_curate.id_columns import parse_id_column
 from isolux_curate.user_tables import read_text, refuse_missing
-from isolux_curate.withdrawal.rewriting.tables import theirs
-from isolux_curate.withdrawal.terms import Terms
+from isolux_curate.withdrawal.rewriting.tables import flag_person_rows
+from isolux_curate.withdrawal.terms import IdentifyingTerms
 
-KEYS = ("pronoun", "age_group", "ancestry")
+MATCH_KEYS = ("pronoun", "age_group", "ancestry")
 """FHIBE's attributes, the most important first."""
 _DISTANCE_STEPS = (1000, 100, 10)
 """Steps of a distance from 0 to 1; the first number that keeps all sums exact is used."""
@@ -37,7 +37,7 @@ _MAX_EXACT_INTEGER = 2.0**52
 
 
 @dataclass(frozen=True, slots=True)
-class Replacing:
+class ReplacementRows:
     """Rows that replace withdrawn rows of a sample; the fields are stored in the plan.
 
     Parameters
@@ -55,11 +55,11 @@ class Replacing:
     told: Sequence[Mapping[str, Any]]
 
 
-def closest(
+def match_replacements(
     withdrawn_rows: pl.DataFrame,
     pool: pl.DataFrame,
     *,
-    keys: Sequence[str] = KEYS,
+    keys: Sequence[str] = MATCH_KEYS,
     complexity: Sequence[str] = (),
 ) -> pl.DataFrame:
     """Match each withdrawn row with a different row of a pool, with the least total distance.
@@ -96,28 +96,35 @@ def closest(
     )
 
 
-def rows_for(
-    sample: Path, pool: Path, terms: Terms, *, keys: Sequence[str], complexity: Sequence[str]
-) -> Replacing:
+def choose_replacements(
+    sample: Path,
+    pool: Path,
+    terms: IdentifyingTerms,
+    *,
+    keys: Sequence[str],
+    complexity: Sequence[str],
+) -> ReplacementRows:
     """Choose rows of a pool to replace the withdrawn rows of a sample."""
     if sample.suffix.lower() != ".csv":
         raise SpecError("a sample is a CSV file", expected="--sample FILE.csv", found=sample.name)
     sample_rows = read_text(sample)
     pool_rows = read_text(pool, *sample_rows.columns)
-    is_withdrawn = theirs(sample_rows, terms)
+    is_withdrawn = flag_person_rows(sample_rows, terms)
     ids = [
-        c for c in sample_rows.columns if (kinds_of_column(c) or ((), False))[1]
+        c for c in sample_rows.columns if (parse_id_column(c) or ((), False))[1]
     ] or sample_rows.columns[:1]
-    candidates = pool_rows.filter(~theirs(pool_rows, terms)).join(
+    candidates = pool_rows.filter(~flag_person_rows(pool_rows, terms)).join(
         sample_rows.select(ids), on=ids, how="anti", nulls_equal=True
     )
-    pairs = closest(sample_rows.filter(is_withdrawn), candidates, keys=keys, complexity=complexity)
+    pairs = match_replacements(
+        sample_rows.filter(is_withdrawn), candidates, keys=keys, complexity=complexity
+    )
     rows = candidates[pairs["pool"].to_list()].select(sample_rows.columns)
     match_distances = pairs.drop("gone", "pool").to_dicts()
-    return Replacing(str(sample), [list(row) for row in rows.iter_rows()], match_distances)
+    return ReplacementRows(str(sample), [list(row) for row in rows.iter_rows()], match_distances)
 
 
-def put_in(replacement: Replacing) -> None:
+def append_replacements(replacement: ReplacementRows) -> None:
     """Append the rows to a sample, each once even if repeated."""
     sample = Path(replacement.sample)
     existing_rows = set(read_text(sample).iter_rows())

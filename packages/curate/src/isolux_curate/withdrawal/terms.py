@@ -14,17 +14,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import unquote
 
-LETTERS = r"0-9A-Za-z\u00c0-\u058f\u1e00-\u1fff"
+WORD_CHARACTERS = r"0-9A-Za-z\u00c0-\u058f\u1e00-\u1fff"
 """Characters that extend a word: digits, and letters of scripts with spaces between words. In
 「被験者s17さん」 the id is a separate word."""
-_OF_FILES = ("image", "instance", "file", "task")
+_FILE_KINDS = ("image", "instance", "file", "task")
 _SUFFIX = re.compile(r"(?s)^(.+)\.[^./\\]{1,8}$")
 _CROP = re.compile(r"(?s)^(.+)-[0-9a-f]{16}$")
 _MIN_LENGTH, _MIN_DIGITS = 4, 7
 _MASK = "(withdrawn)"
 
 
-def tails(path: str) -> tuple[str, ...]:
+def path_tails(path: str) -> tuple[str, ...]:
     """List a path and its endings without the first folders.
 
     Examples
@@ -36,12 +36,15 @@ def tails(path: str) -> tuple[str, ...]:
     return tuple("/".join(segments[k:]) for k in range(len(segments)))
 
 
-def others_of(
+def separate_names(
     names_by_kind: Mapping[str, frozenset[str]], other_names: Mapping[str, Iterable[str]]
 ) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
     """Separate a person's names from everyone else's; files of both may have the same name."""
     path_endings = {
-        tail for path in names_by_kind.get("file", ()) if "/" in path for tail in tails(path)[:-1]
+        tail
+        for path in names_by_kind.get("file", ())
+        if "/" in path
+        for tail in path_tails(path)[:-1]
     }
     own_names = dict(names_by_kind)
     all_names = frozenset[str]().union(*names_by_kind.values())
@@ -59,7 +62,7 @@ def others_of(
             name for name in remaining_names.get(id_kind, ()) if "/" in name or "\\" in name
         ]:
             short_matches = bare_names.intersection(short_names(path))
-            if path_endings.intersection(tails(path)[:-1]) or any(
+            if path_endings.intersection(path_tails(path)[:-1]) or any(
                 map(_contains_hash, short_matches)
             ):
                 remaining_names[id_kind].discard(path)
@@ -108,47 +111,47 @@ def short_names(path: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Terms:
+class IdentifyingTerms:
     """The names of people who withdrew, and of everyone else.
 
     Parameters
     ----------
-    named : mapping of str to set of str
+    names_by_kind : mapping of str to set of str
         By kind, their ids and files.
-    others : mapping of str to set of str
+    other_names : mapping of str to set of str
         By kind, those of everyone else, as far as they are known.
-    pictures : set of str
+    photo_hashes : set of str
         SHA-256 of the bytes of their photos.
     """
 
-    named: Mapping[str, frozenset[str]]
-    others: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    pictures: frozenset[str] = frozenset()
+    names_by_kind: Mapping[str, frozenset[str]]
+    other_names: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    photo_hashes: frozenset[str] = frozenset()
 
     @cached_property
-    def every(self) -> frozenset[str]:
+    def all_names(self) -> frozenset[str]:
         """The people's names of all kinds."""
-        names = {name for id_kind in self.named for name in self.named[id_kind]}
+        names = {name for id_kind in self.names_by_kind for name in self.names_by_kind[id_kind]}
         return frozenset(names) - {""}
 
     @cached_property
     def distinctive(self) -> tuple[str, ...]:
         """Names that are searched in longer text, longest first, without names of others."""
-        unique_names = self.every - self._all_other_names
+        unique_names = self.all_names - self._all_other_names
         return tuple(sorted(filter(is_distinctive, unique_names), key=lambda n: (-len(n), n)))
 
     @cached_property
     def _pattern(self) -> re.Pattern[str] | None:
         alternatives = "|".join(map(re.escape, self.distinctive))
         return (
-            re.compile(rf"(?<![{LETTERS}])(?:{alternatives})(?![{LETTERS}])")
+            re.compile(rf"(?<![{WORD_CHARACTERS}])(?:{alternatives})(?![{WORD_CHARACTERS}])")
             if alternatives
             else None
         )
 
     @cached_property
     def _all_other_names(self) -> frozenset[str]:
-        return frozenset(name for id_kind in self.others for name in self.others[id_kind])
+        return frozenset(name for id_kind in self.other_names for name in self.other_names[id_kind])
 
     @cached_property
     def _longer_names(self) -> Mapping[str, tuple[str, ...]]:
@@ -161,28 +164,28 @@ class Terms:
                         names_by_term.setdefault(hit[0], []).append(name)
         return {term: tuple(names) for term, names in names_by_term.items()}
 
-    def is_id(self, cell: str, kinds: Collection[str], *, strict: bool) -> bool:
+    def is_id(self, cell: str, id_kinds: Collection[str], *, strict: bool) -> bool:
         """Check whether a cell of an id column names the people."""
-        if self._is_named(cell, kinds, strict=strict):
+        if self._is_named(cell, id_kinds, strict=strict):
             return True
-        if any(cell in self.others.get(id_kind, ()) for id_kind in kinds):
+        if any(cell in self.other_names.get(id_kind, ()) for id_kind in id_kinds):
             return False  # an id of someone else
-        if "file" in kinds or not strict:
+        if "file" in id_kinds or not strict:
             decoded = unquote(cell) if "%" in cell else cell
             names = [decoded, *short_names(decoded)]
             crop = _CROP.match(names[-1])
             names += [crop[1]] if crop else []
-            files = tuple(dict.fromkeys((*kinds, *("image", "instance", "file", "task"))))
+            files = tuple(dict.fromkeys((*id_kinds, *("image", "instance", "file", "task"))))
             if any(self._is_named(name, files, strict=False) for name in names):
                 return True
-        return self.in_text(cell)
+        return self.is_in_text(cell)
 
     def _is_named(self, name: str, id_kinds: Collection[str], *, strict: bool) -> bool:
-        if not any(name in self.named.get(id_kind, ()) for id_kind in id_kinds):
+        if not any(name in self.names_by_kind.get(id_kind, ()) for id_kind in id_kinds):
             return False
-        return strict or not any(name in self.others.get(id_kind, ()) for id_kind in id_kinds)
+        return strict or not any(name in self.other_names.get(id_kind, ()) for id_kind in id_kinds)
 
-    def in_text(self, text: str) -> bool:
+    def is_in_text(self, text: str) -> bool:
         """Check whether a text contains one of the distinctive names."""
         return self._pattern is not None and next(self._find_spans(text), None) is not None
 
@@ -195,7 +198,7 @@ class Terms:
             ):
                 yield hit.span()
 
-    def blotted(self, text: str) -> str:
+    def redact_text(self, text: str) -> str:
         """Replace the people's names in a text by a mask."""
         chunks, offset = [], 0
         for start, end in self._find_spans(text):
@@ -203,7 +206,7 @@ class Terms:
             offset = end
         return "".join([*chunks, text[offset:]])
 
-    def is_path(self, path: str) -> bool:
+    def is_person_path(self, path: str) -> bool:
         """Check whether a path ends like one of the people's files that has a folder.
 
         Examples
@@ -212,12 +215,12 @@ class Terms:
         >>> held.is_path("public/s17/1.jpg"), held.is_path("public/s1/1.jpg")
         (True, False)
         """
-        files = self.named.get("file", frozenset())
-        return any(tail in files for tail in tails(path)[:-1])
+        files = self.names_by_kind.get("file", frozenset())
+        return any(tail in files for tail in path_tails(path)[:-1])
 
-    def is_name(self, name: str, neighbours: Sequence[str] = ()) -> bool:
+    def is_person_name(self, name: str, neighbours: Sequence[str] = ()) -> bool:
         """Check whether a file's or a folder's name is the people's, given its neighbours."""
-        if self.in_text(name):
+        if self.is_in_text(name):
             return True
         forms = set(_name_forms(name))
         neighbour_forms = [
@@ -225,53 +228,53 @@ class Terms:
         ]
         own_kinds = [
             k
-            for k, names in self.named.items()
+            for k, names in self.names_by_kind.items()
             if forms & names and self._is_usual_kind(k, neighbour_forms)
         ]
         other_kinds = [
             k
-            for k, names in self.others.items()
+            for k, names in self.other_names.items()
             if forms & names and self._is_usual_kind(k, neighbour_forms)
         ]
         if not other_kinds:
             return bool(own_kinds)
         # A folder 9 next to folders of subjects is a subject's, a file 9.png a photo's.
-        preferred_kinds = _OF_FILES if len(short_names(name)) > 1 else ("subject",)
+        preferred_kinds = _FILE_KINDS if len(short_names(name)) > 1 else ("subject",)
         return any(k in preferred_kinds for k in own_kinds) and not any(
             k in preferred_kinds for k in other_kinds
         )
 
     def _is_usual_kind(self, id_kind: str, neighbour_forms: Sequence[set[str]]) -> bool:
         n_known = sum(
-            bool(forms & self.others.get(id_kind, frozenset())) for forms in neighbour_forms
+            bool(forms & self.other_names.get(id_kind, frozenset())) for forms in neighbour_forms
         )
         return n_known > 0 and 2 * n_known >= len(neighbour_forms)
 
-    def may_name(self, name: str) -> bool:
+    def can_name_person(self, name: str) -> bool:
         """Check whether a name is one of the people's, without its neighbours."""
-        return any(form in self.every for form in _name_forms(name))
+        return any(form in self.all_names for form in _name_forms(name))
 
-    def masked(self, path: str) -> str:
+    def mask_path(self, path: str) -> str:
         """Mask the people's names in a path."""
         path_parts = path.split("/")
         return "/".join(self._mask_part(path_part) for path_part in path_parts)
 
-    def masked_words(self, text: str) -> str:
+    def mask_quoted(self, text: str) -> str:
         """Mask the people's names in a sentence, which are in quotation marks."""
         return re.sub(
             r"'([^']*)'",
-            lambda f: f"'{_MASK}'" if any(n and n in f[1] for n in self.every) else f[0],
+            lambda f: f"'{_MASK}'" if any(n and n in f[1] for n in self.all_names) else f[0],
             text,
         )
 
     def _mask_part(self, path_part: str) -> str:
         forms = set(_name_forms(path_part))
-        if forms & self.every or any(
-            name in path_part for name in self.every if len(name) >= _MIN_LENGTH
+        if forms & self.all_names or any(
+            name in path_part for name in self.all_names if len(name) >= _MIN_LENGTH
         ):
             suffix = path_part[len(short_names(path_part)[-1]) :]
-            return _MASK + (suffix if not any(n in suffix for n in self.every) else "")
-        return self.blotted(path_part)
+            return _MASK + (suffix if not any(n in suffix for n in self.all_names) else "")
+        return self.redact_text(path_part)
 
 
 def _name_forms(name: str) -> tuple[str, ...]:

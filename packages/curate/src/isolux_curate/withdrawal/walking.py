@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from isolux.io.stages import left_below
+from isolux.io.stages import settle_staging_below
 from isolux.vocabulary.errors import FileError, SpecError
-from isolux_curate.project.database import FILE as DATABASE
-from isolux_curate.project.folder import CONSENT, KEY, MARK
+from isolux_curate.project.database import SQLITE_FILE as DATABASE
+from isolux_curate.project.folder import CONSENT_FILE, KEY_FILE, PROJECT_FILE
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FileLocation:
     """A file, as a root folder and the path below it with slashes."""
 
     root: Path
@@ -26,7 +26,7 @@ class Place:
         return self.root / self.name
 
 
-def folders_of(paths: Sequence[str | Path]) -> list[Path]:
+def resolve_folders(paths: Sequence[str | Path]) -> list[Path]:
     """Resolve folders, without those inside another one."""
     folders = sorted({Path(path).expanduser().resolve() for path in paths})
     if not folders:
@@ -44,18 +44,20 @@ def folders_of(paths: Sequence[str | Path]) -> list[Path]:
     return [folder for folder in folders if not any(parent in folders for parent in folder.parents)]
 
 
-def projects_in(folders: Sequence[Path]) -> list[Path]:
+def find_projects(folders: Sequence[Path]) -> list[Path]:
     """Find curation projects below folders."""
     return [
         location.path.parent
-        for location in files_below(folders)
-        if location.path.name == MARK and (location.path.parent / KEY).is_file()
+        for location in walk_files(folders)
+        if location.path.name == PROJECT_FILE and (location.path.parent / KEY_FILE).is_file()
     ]
 
 
-def files_below(folders: Sequence[Path], *, apart: Iterable[Path] = ()) -> Iterator[Place]:
+def walk_files(
+    folders: Sequence[Path], *, excluded_paths: Iterable[Path] = ()
+) -> Iterator[FileLocation]:
     """List files in a fixed order; links are not followed."""
-    excluded = {excluded_path.resolve() for excluded_path in apart}
+    excluded = {excluded_path.resolve() for excluded_path in excluded_paths}
     for root in folders:
         for dirpath, names, files in os.walk(root, onerror=_refuse_unread):
             directory = Path(dirpath)
@@ -65,14 +67,14 @@ def files_below(folders: Sequence[Path], *, apart: Iterable[Path] = ()) -> Itera
             for name in sorted(files):
                 path = directory / name
                 if path not in excluded and path.is_file() and not path.is_symlink():
-                    yield Place(root, path.relative_to(root).as_posix())
+                    yield FileLocation(root, path.relative_to(root).as_posix())
 
 
 def _refuse_unread(error: OSError) -> None:
     raise FileError("a folder cannot be read", found=str(error.strerror), where=error.filename)
 
 
-def links_below(folders: Sequence[Path]) -> list[Path]:
+def list_links(folders: Sequence[Path]) -> list[Path]:
     """List links, which are not followed, and pipes, sockets and devices, which are not read."""
     links = []
     for root in folders:
@@ -82,7 +84,7 @@ def links_below(folders: Sequence[Path]) -> list[Path]:
     return sorted(links)
 
 
-def beside_of(locations: Sequence[Place]) -> Callable[[Place], list[str]]:
+def index_neighbours(locations: Sequence[FileLocation]) -> Callable[[FileLocation], list[str]]:
     """Build a function that lists a file's siblings, and one file of each folder of its root."""
     names_by_folder: dict[tuple[Path, str], list[str]] = {}
     folders: dict[Path, dict[str, str]] = {}
@@ -97,14 +99,14 @@ def beside_of(locations: Sequence[Place]) -> Callable[[Place], list[str]]:
     ]
 
 
-def sweep_below(folders: Sequence[Path]) -> None:
+def remove_stale_staging(folders: Sequence[Path]) -> None:
     """Remove staging directories of killed commands."""
     for root in folders:
-        for _ in left_below(root):
+        for _ in settle_staging_below(root):
             pass
 
 
-def of_project(folder: Path) -> list[Path]:
+def list_project_files(folder: Path) -> list[Path]:
     """List a project's own files, which are not searched: keys, ledger and database."""
-    names = (KEY, CONSENT, f"{CONSENT}.key", DATABASE, f"{DATABASE}-journal")
+    names = (KEY_FILE, CONSENT_FILE, f"{CONSENT_FILE}.key", DATABASE, f"{DATABASE}-journal")
     return [folder / name for name in names]

@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from isolux_worlds.layouts._files import Picture, save_pictures, uuid_of, write_bytes
-from isolux_worlds.layouts._layout import Ids, Layout, Way
+from isolux_worlds.layouts._files import PaintedPicture, save_pictures, uuid_of, write_bytes
+from isolux_worlds.layouts._layout import Ids, LayoutWriter, Way
 from isolux_worlds.layouts.fhibe.faces import (
     SIDE_PX,
     Face,
@@ -174,7 +174,9 @@ def ids(world: PhotoWorld) -> Ids:
     )
 
 
-def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> PhotoWorld:
+def write(
+    world: PhotoWorld, root: Path, pictures: Iterator[PaintedPicture] | None = None
+) -> PhotoWorld:
     """Write the world as FHIBE; see ``facet.write``. Without pictures there are no faces."""
     image_names = _image_names(world)
     folders = dict(image_names.select("image_id", "folder").iter_rows())
@@ -183,7 +185,7 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
     names = dict(image_names.select("person_id", "person").iter_rows())
     faces: list[Face] = []
 
-    def write_faces(picture: Picture) -> None:
+    def write_faces(picture: PaintedPicture) -> None:
         folder = folders[picture.image_id]
         for k, person in enumerate(picture.people.iter_rows(named=True), start=1):
             if face := write_face(picture, k, person, folder, names[person["person_id"]], root):
@@ -289,7 +291,7 @@ def _subject(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, **literal}
 
 
-LAYOUT = Layout(
+LAYOUT = LayoutWriter(
     "photos and aligned faces; what people say of themselves; joints and parts",
     write,
     ids,

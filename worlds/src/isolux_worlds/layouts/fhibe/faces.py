@@ -18,8 +18,8 @@ import polars as pl
 
 from isolux.geometry.masks import masks_from_counts
 from isolux_worlds._tables import left_join
-from isolux_worlds.drawing import encoded
-from isolux_worlds.layouts._files import Picture, write_bytes
+from isolux_worlds.drawing import encode_image
+from isolux_worlds.layouts._files import PaintedPicture, write_bytes
 from isolux_worlds.layouts.fhibe.outlines import Polygon, outlines, outlines_of_bitmap
 from isolux_worlds.photo_world.tables import JOINTS, PARTS
 
@@ -147,7 +147,9 @@ def segment_cells(people: pl.DataFrame) -> pl.Series:
         for k, (row, part_name) in enumerate(part_rows.select("row", "part").iter_rows()):
             texts[row] += _texts(CLASS_OF_PART[part_name], outlines(masks, k))
     return pl.Series(
-        "segments", [_numbered(segment_texts) for segment_texts in texts], dtype=pl.String
+        "segments",
+        [_format_numbered_object(segment_texts) for segment_texts in texts],
+        dtype=pl.String,
     )
 
 
@@ -162,7 +164,7 @@ def segments_of_picture(
     present = np.flatnonzero(np.bincount(labels.ravel()))
     masks = {c: classes == c for c in sorted({int(_OF_NUMBER[p]) for p in present}) if c >= 0}
     texts = [text for c, mask in masks.items() for text in _texts(c, outlines_of_bitmap(mask))]
-    return _numbered(texts), masks
+    return _format_numbered_object(texts), masks
 
 
 def _texts(number: int, polygons: Iterable[Polygon]) -> list[str]:
@@ -175,7 +177,7 @@ def _texts(number: int, polygons: Iterable[Polygon]) -> list[str]:
     ]
 
 
-def _numbered(texts: list[str]) -> str:
+def _format_numbered_object(texts: list[str]) -> str:
     """Count the polygons of a class from 1, as the data do."""
     counts: dict[str, int] = {}
     for i, text in enumerate(texts):
@@ -237,12 +239,12 @@ Face = tuple[int, str, str, str]
 
 
 def write_face(
-    picture: Picture, k: int, person: Mapping[str, Any], folder: str, name: str, root: Path
+    picture: PaintedPicture, k: int, person: Mapping[str, Any], folder: str, name: str, root: Path
 ) -> Face | None:
     """Cut out, align and write the face of the k-th person (from 1) of a picture."""
     from PIL import Image
 
-    part_pixels = np.where(picture.owner == k, picture.part, 0).astype(np.uint8)
+    part_pixels = np.where(picture.owner == k, picture.part_pixels, 0).astype(np.uint8)
     if int((part_pixels == PARTS.index("face_skin") + 1).sum()) < _LEAST_FACE_PX:
         return None
     inverse = _alignment(person)  # aligned pixel to the photo's
@@ -253,7 +255,9 @@ def write_face(
     labels = Image.fromarray(part_pixels).transform(
         size, transform, coefficients, Image.Resampling.NEAREST
     )
-    write_bytes(root, f"{folder}/faces_crop_and_align_{name}.png", encoded(np.asarray(face), "png"))
+    write_bytes(
+        root, f"{folder}/faces_crop_and_align_{name}.png", encode_image(np.asarray(face), "png")
+    )
     cell, classes = segments_of_picture(np.asarray(labels))
     masks = _write_masks(classes, name, root)
     return person["person_id"], _points(person, inverse), cell, str(masks)
@@ -299,5 +303,5 @@ def _write_masks(classes: Mapping[int, npt.NDArray[np.bool_]], name: str, root: 
     pictures = {_LABELS[k]: ((combined == k) * 255).astype(np.uint8) for k in present}
     pictures["combined"] = combined
     for label, picture in pictures.items():
-        write_bytes(root, f"{MASKS}/{name}/{label}.png", encoded(picture, "png"))
+        write_bytes(root, f"{MASKS}/{name}/{label}.png", encode_image(picture, "png"))
     return [f"{MASKS}/{name}/{label}.png" for label in pictures]

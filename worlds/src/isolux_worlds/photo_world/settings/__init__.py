@@ -19,7 +19,7 @@ from typing import Any, Self
 from pydantic import ValidationError, model_validator
 
 from isolux.vocabulary.errors import IsoluxError, SpecError, UnknownNameError
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.spec import split_intersection
 from isolux_worlds.photo_world.settings.checks import check_world
 from isolux_worlds.photo_world.settings.fields import SETTINGS_NAMES, ModelSettings, WorldFields
 from isolux_worlds.photo_world.settings.files import read_yaml_file
@@ -51,7 +51,9 @@ class WorldSettings(WorldFields):
     @property
     def groupings(self) -> tuple[str, ...]:
         """Return ``by``, or what it stands for when it is empty."""
-        return tuple("*".join(crossed(entry)) for entry in self.by) or tuple(self.attributes)
+        return tuple("*".join(split_intersection(entry)) for entry in self.by) or tuple(
+            self.attributes
+        )
 
     def model_named(self, name: str | ModelSettings) -> ModelSettings:
         """Return the model of that name, or raise UnknownNameError; a model is itself."""

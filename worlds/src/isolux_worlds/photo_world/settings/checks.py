@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.spec import split_intersection
 from isolux_worlds.photo_world.places import PLACE_VALUES
 from isolux_worlds.photo_world.settings.fields import AttributeSettings, WorldFields
 from isolux_worlds.photo_world.tables import HOUSEHOLDS, PEOPLE, PHOTOS, SUBJECTS
-from isolux_worlds.photo_world.vocabulary import DRAWN, LEVELS, Level
+from isolux_worlds.photo_world.vocabulary import BUILT_IN_ATTRIBUTES, LEVELS, Level
 
 __all__ = ["check_world"]
 
@@ -33,7 +33,7 @@ _RESERVED_NAMES = _COLUMNS - set(PLACE_VALUES)
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _TOLERANCE = 1e-6
 
-Where = Mapping[str, Sequence[str]]
+ConditionMap = Mapping[str, Sequence[str]]
 _ValuesByAttribute = Mapping[str, tuple[str, ...]]
 
 
@@ -53,7 +53,9 @@ def check_world(settings: WorldFields) -> None:
                 f"the world has too many {name}", name, f"at most {_MAX_ATTRIBUTES}", str(n)
             )
     _check_attributes(settings)
-    values_by_attribute = {name: tuple(built_in.shares) for name, built_in in DRAWN.items()}
+    values_by_attribute = {
+        name: tuple(built_in.shares) for name, built_in in BUILT_IN_ATTRIBUTES.items()
+    }
     values_by_attribute |= {name: _values(name, a) for name, a in settings.attributes.items()}
     for i, special in enumerate(settings.annotators.errors):
         _check_conditions(special.where, values_by_attribute, f"annotators.errors[{i}].where")
@@ -116,7 +118,7 @@ def _check_attributes(settings: WorldFields) -> None:
 
 
 def _level_of(name: str, attribute: AttributeSettings, key: str) -> Level:
-    fixed: Level | None = DRAWN[name].level if name in DRAWN else None
+    fixed: Level | None = BUILT_IN_ATTRIBUTES[name].level if name in BUILT_IN_ATTRIBUTES else None
     if name in PLACE_VALUES:
         fixed = "household"
     level = attribute.level or fixed
@@ -129,7 +131,11 @@ def _level_of(name: str, attribute: AttributeSettings, key: str) -> Level:
 
 
 def _usual_values(name: str) -> tuple[str, ...]:
-    return tuple(DRAWN[name].shares) if name in DRAWN else PLACE_VALUES.get(name, ())
+    return (
+        tuple(BUILT_IN_ATTRIBUTES[name].shares)
+        if name in BUILT_IN_ATTRIBUTES
+        else PLACE_VALUES.get(name, ())
+    )
 
 
 def _values(name: str, attribute: AttributeSettings) -> tuple[str, ...]:
@@ -160,7 +166,7 @@ def _check_shares(shares: Mapping[str, float], values: tuple[str, ...], key: str
 
 
 def _check_conditional(
-    conditions: Where,
+    conditions: ConditionMap,
     name: str,
     level: Level,
     earlier: Mapping[str, tuple[Level, tuple[str, ...]]],
@@ -168,7 +174,7 @@ def _check_conditional(
 ) -> None:
     values_by_attribute = {parent: values for parent, (_, values) in earlier.items()}
     for parent in conditions:
-        if parent not in values_by_attribute and (parent in DRAWN or parent == name):
+        if parent not in values_by_attribute and (parent in BUILT_IN_ATTRIBUTES or parent == name):
             problem = f"{name!r} hangs on {parent!r}, which the world does not name before it"
             expected = (
                 "one of " + ", ".join(values_by_attribute)
@@ -185,7 +191,9 @@ def _check_conditional(
             raise _settings_error(f"{name!r} cannot hang on {parent!r}", key, expected, description)
 
 
-def _check_conditions(conditions: Where, values_by_attribute: _ValuesByAttribute, key: str) -> None:
+def _check_conditions(
+    conditions: ConditionMap, values_by_attribute: _ValuesByAttribute, key: str
+) -> None:
     if not conditions or not all(conditions.values()):
         expected = "attributes and values, such as lighting: dimly_lit"
         description = repr({k: list(v) for k, v in conditions.items()})[:80]
@@ -200,7 +208,7 @@ def _check_grouping(
 ) -> None:
     if entry in earlier:
         raise _settings_error("a grouping is listed twice", key, "every one once", repr(entry[:80]))
-    names = crossed(entry)
+    names = split_intersection(entry)
     _check_names_exist("attribute", names, values_by_attribute, key)
     if len(set(names)) < len(names):
         problem = "an intersection is of different attributes"

@@ -14,7 +14,7 @@ __all__ = ["SETTINGS_NAMES", "AttributeSettings", "ModelSettings", "WorldFields"
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 
 
-def _word(raw: object) -> str:
+def _to_text(raw: object) -> str:
     """Write a value as the tables have it; YAML reads 9 as a number and true as a truth."""
     if isinstance(raw, bool):
         return str(raw).lower()
@@ -23,12 +23,12 @@ def _word(raw: object) -> str:
     raise ValueError("a value should be a word or a number")
 
 
-def _words(raw: object) -> object:
-    return tuple(map(_word, raw)) if isinstance(raw, list | tuple) else (_word(raw),)
+def _to_texts(raw: object) -> object:
+    return tuple(map(_to_text, raw)) if isinstance(raw, list | tuple) else (_to_text(raw),)
 
 
 def _with_text_keys(raw: object) -> object:
-    return {_word(k): v for k, v in raw.items()} if isinstance(raw, Mapping) else raw
+    return {_to_text(k): v for k, v in raw.items()} if isinstance(raw, Mapping) else raw
 
 
 def _to_range(raw: object) -> object:
@@ -42,12 +42,13 @@ def _refuse_bool(raw: object) -> object:
 
 
 Count = Annotated[int, Field(strict=True, ge=1)]
-Ends = Annotated[tuple[Count, Count], BeforeValidator(_to_range)]
+CountRange = Annotated[tuple[Count, Count], BeforeValidator(_to_range)]
 Number = Annotated[float, BeforeValidator(_refuse_bool), Field(allow_inf_nan=False)]
 Share = Annotated[float, BeforeValidator(_refuse_bool), Field(ge=0, le=1, allow_inf_nan=False)]
 Shares = Annotated[dict[str, Share], BeforeValidator(_with_text_keys)]
-Where = Annotated[
-    dict[str, Annotated[tuple[str, ...], BeforeValidator(_words)]], BeforeValidator(_with_text_keys)
+Conditions = Annotated[
+    dict[str, Annotated[tuple[str, ...], BeforeValidator(_to_texts)]],
+    BeforeValidator(_with_text_keys),
 ]
 """Attribute to the values meant: all of them must hold; of one attribute any."""
 Name = Annotated[str, Field(pattern=_NAME)]
@@ -60,7 +61,7 @@ class _Frozen(BaseModel):
 class Conditional(_Frozen):
     """Shares that hold for some, in place of the attribute's own; a value not named has none."""
 
-    where: Where
+    where: Conditions
     shares: Shares
 
 
@@ -85,7 +86,7 @@ class ImageSettings(_Frozen):
 class ErrorSettings(_Frozen):
     """A share of wrong labels that holds for some people, in place of everyone's."""
 
-    where: Where
+    where: Conditions
     error: Share
 
 
@@ -103,7 +104,7 @@ class AnnotatorSettings(_Frozen):
 class EffectSettings(_Frozen):
     """What is added to the logit of being right, where all of ``where`` holds."""
 
-    where: Where
+    where: Conditions
     size: Annotated[Number, Field(ge=-50, le=50)]
 
 
@@ -154,14 +155,14 @@ class WorldFields(_Frozen):
     about: Annotated[str, Field(max_length=1000)] = ""
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**63)] = 0
     households: Count = 400
-    subjects: Ends = (1, 4)
-    photos: Ends = (2, 4)
-    people: Ends = (1, 5)
+    subjects: CountRange = (1, 4)
+    photos: CountRange = (2, 4)
+    people: CountRange = (1, 5)
     image: ImageSettings = ImageSettings()
     attributes: dict[str, AttributeSettings] = {}
     annotators: AnnotatorSettings = AnnotatorSettings()
     models: tuple[ModelSettings, ...] = ()
-    by: Annotated[tuple[str, ...], BeforeValidator(_words)] = ()
+    by: Annotated[tuple[str, ...], BeforeValidator(_to_texts)] = ()
 
 
 SETTINGS_NAMES = [name for kind in _Frozen.__subclasses__() for name in kind.model_fields]

@@ -33,10 +33,10 @@ def read_yaml_file(path: str | Path) -> dict[str, Any]:
     if len(content) > LARGEST_BYTES:
         expected = f"at most {LARGEST_BYTES:,} bytes"
         raise FileError("the file is too large to be a world", expected=expected, where=str(path))
-    return read_yaml_text(text, where=str(path))
+    return read_yaml_text(text, source=str(path))
 
 
-def read_yaml_text(text: str, *, where: str | None = None) -> dict[str, Any]:
+def read_yaml_text(text: str, *, source: str | None = None) -> dict[str, Any]:
     """Read YAML text that holds one mapping; errors as in ``read_yaml_file``."""
     import yaml
 
@@ -45,18 +45,18 @@ def read_yaml_text(text: str, *, where: str | None = None) -> dict[str, Any]:
         try:
             root = loader.get_single_node()
             if root is not None:
-                _check_nodes(root, where)
+                _check_nodes(root, source)
             document = None if root is None else loader.construct_document(root)
         finally:
             loader.dispose()
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
         first = " ".join(str(error).split())[:300]
-        raise FileError("the file is not valid YAML", found=first, where=where) from error
+        raise FileError("the file is not valid YAML", found=first, where=source) from error
     if not isinstance(document, dict):
         description, expected = type(document).__name__, "lines such as `name: fair`"
         description = "an empty file" if document is None else description
         raise SpecError(
-            "the file holds no world", expected=expected, found=description, where=where
+            "the file holds no world", expected=expected, found=description, where=source
         )
     return {str(key): content for key, content in document.items()}
 

@@ -9,31 +9,31 @@ import polars as pl
 
 from isolux.cli import document
 from isolux.io.atomic import refuse_existing, write_text
-from isolux.io.csv_text import csv_text
-from isolux.vocabulary.notes import by_severity
+from isolux.io.csv_text import to_safe_csv
+from isolux.vocabulary.notes import split_by_severity
 
 
-def warn_first(notes: Sequence[str]) -> Sequence[str]:
+def warn_cautions(notes: Sequence[str]) -> Sequence[str]:
     """Print cautions, which must be read before any number, and return the other notes."""
-    cautions, other_notes = by_severity(notes)
+    cautions, other_notes = split_by_severity(notes)
     for caution in cautions:
-        document.warn(caution)
+        document.report_warning(caution)
     return other_notes
 
 
-def say_notes(notes: Sequence[str]) -> None:
+def print_notes(notes: Sequence[str]) -> None:
     """Print notes."""
     for note in notes:
-        document.note(note)
+        document.report_note(note)
 
 
 def write_csv(path: str | Path, table: pl.DataFrame) -> None:
     """Write a table as CSV."""
-    write_text(path, csv_text(table))
+    write_text(path, to_safe_csv(table))
 
 
 def refuse_folder(out: Path | None, record_file: str, description: str, *, overwrite: bool) -> None:
     """Refuse an existing output folder before the computation starts."""
     if out is not None:
         target = out.expanduser().resolve()
-        refuse_existing(target, overwrite=overwrite, marks=(record_file,), what=description)
+        refuse_existing(target, overwrite=overwrite, marks=(record_file,), folder_kind=description)

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from isolux.cli import document
 from isolux.cli.streams import say
-from isolux.vocabulary.words import numbered
-from isolux_curate.annotation.exchange import Pulled
-from isolux_curate.annotation.exchange import pull as fetch_answers
-from isolux_curate.annotation.exchange import push as send_tasks
-from isolux_curate.annotation.server import Server
-from isolux_curate.annotation.sheets import read_given, write_answers, write_tasks
-from isolux_curate.annotation.training import golden as create_golden
-from isolux_curate.commands.curate._tell import say_notes, warn_first
+from isolux.vocabulary.words import pluralise
+from isolux_curate.annotation.exchange import ImportResult
+from isolux_curate.annotation.exchange import import_answers as fetch_answers
+from isolux_curate.annotation.exchange import upload_tasks as send_tasks
+from isolux_curate.annotation.server import LabelStudioServer
+from isolux_curate.annotation.sheets import import_sheet, write_answers, write_tasks
+from isolux_curate.annotation.training import create_golden_tasks as create_golden
+from isolux_curate.commands.curate._tell import print_notes, warn_cautions
 from isolux_curate.project.folder import open_project
 
 
@@ -38,14 +38,19 @@ def push(
         Seconds to wait for a response from the server.
     """
     opened = open_project(project)
-    label_studio = Server.from_environment(server, timeout_s=timeout)
+    label_studio = LabelStudioServer.from_environment(server, timeout_s=timeout)
     upload_result = send_tasks(opened, stage, label_studio, training=training)
     for note in upload_result.notes:
-        document.warn(note)
+        document.report_warning(note)
     found_text = (
-        f", {upload_result.found:,} found there that were not noted" if upload_result.found else ""
+        f", {upload_result.n_already_sent:,} found there that were not noted"
+        if upload_result.n_already_sent
+        else ""
     )
-    say(f"{numbered(upload_result.planned, 'new task')}; {upload_result.sent:,} sent{found_text}")
+    say(
+        f"{pluralise(upload_result.n_planned, 'new task')}; {upload_result.n_sent:,}"
+        f" sent{found_text}"
+    )
     say(f"annotate at {label_studio.url}/projects/{upload_result.server_project}")
     flag = " --training" if training else ""
     say(f"next: isolux curate pull {project} --stage {stage} --server {server}{flag}")
@@ -73,12 +78,14 @@ def pull(
         Seconds to wait for a response from the server.
     """
     opened = open_project(project)
-    label_studio = Server.from_environment(server, timeout_s=timeout)
+    label_studio = LabelStudioServer.from_environment(server, timeout_s=timeout)
     import_result = fetch_answers(opened, stage, label_studio, training=training)
-    notes = warn_first(import_result.notes)
-    say(f"{numbered(import_result.seen, 'answer')} on the server, {import_result.new:,} new")
+    notes = warn_cautions(import_result.notes)
+    say(
+        f"{pluralise(import_result.n_answers, 'answer')} on the server, {import_result.n_new:,} new"
+    )
     _print_refused(import_result, ": push it again")
-    say_notes(notes)
+    print_notes(notes)
 
 
 def tasks(project: str, *, stage: str, out: Path, training: bool = False) -> None:
@@ -96,7 +103,7 @@ def tasks(project: str, *, stage: str, out: Path, training: bool = False) -> Non
         The golden tasks, which every rater answers before starting work.
     """
     number = write_tasks(open_project(project), stage, out, training=training)
-    say(f"{numbered(number, 'open task')}: {out / 'tasks.csv'}")
+    say(f"{pluralise(number, 'open task')}: {out / 'tasks.csv'}")
     if number:
         say(f"next: isolux curate answers {project} FILE --stage {stage} --annotator NAME")
 
@@ -126,24 +133,28 @@ def answers(
     opened = open_project(project)
     if out:
         row_counts = write_answers(opened, stage, file)
-        if row_counts.withdrawn:
-            document.warn(
-                f"{numbered(row_counts.withdrawn, 'answer')} left out: the annotators withdrew."
+        if row_counts.n_withdrawn:
+            document.report_warning(
+                f"{pluralise(row_counts.n_withdrawn, 'answer')} left out: the annotators withdrew."
             )
-        say(f"{numbered(row_counts.rows, 'row')}: {file}")
+        say(f"{pluralise(row_counts.n_rows, 'row')}: {file}")
         return
-    import_result = read_given(opened, stage, file, annotator=annotator)
+    import_result = import_sheet(opened, stage, file, annotator=annotator)
     for caution in import_result.notes:
-        document.warn(caution)
-    say(numbered(import_result.new, "new answer"))
+        document.report_warning(caution)
+    say(pluralise(import_result.n_new, "new answer"))
     _print_refused(import_result)
 
 
-def _print_refused(import_result: Pulled, advice: str = "") -> None:
-    if import_result.refused:
-        say(f"{numbered(import_result.refused, 'answer')} against the stage's rules: not counted")
-    if import_result.sent_back:
-        say(f"{numbered(import_result.sent_back, 'photo')} sent back to an earlier stage{advice}")
+def _print_refused(import_result: ImportResult, advice: str = "") -> None:
+    if import_result.n_refused:
+        say(
+            f"{pluralise(import_result.n_refused, 'answer')} against the stage's rules: not counted"
+        )
+    if import_result.n_sent_back:
+        say(
+            f"{pluralise(import_result.n_sent_back, 'photo')} sent back to an earlier stage{advice}"
+        )
 
 
 def golden(project: str, sheet: str, *, stage: str) -> None:
@@ -159,5 +170,5 @@ def golden(project: str, sheet: str, *, stage: str) -> None:
         count, boxes, skin_tone or attributes.
     """
     n_new = create_golden(open_project(project), stage, sheet)
-    say(numbered(n_new, "new golden task"))
+    say(pluralise(n_new, "new golden task"))
     say(f"next: isolux curate push {project} --stage {stage} --training --server URL")

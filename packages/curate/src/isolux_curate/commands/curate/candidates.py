@@ -6,22 +6,22 @@ from pathlib import Path
 from typing import Any
 
 from isolux.cli import document
-from isolux.cli.screen import show_wide
+from isolux.cli.screen import print_wide_table
 from isolux.cli.streams import say
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.words import numbered
+from isolux.vocabulary.words import pluralise
 from isolux_curate.candidates.files import (
-    candidates_of_files,
-    concepts_of_files,
-    first_round,
-    quotas_of_files,
+    compute_quotas_from_files,
+    draw_first_round,
+    pick_candidates_from_files,
+    select_concepts_from_files,
 )
 from isolux_curate.commands.curate._tell import write_csv
 
 VERBS = {
-    "concepts": concepts_of_files,
-    "candidates": candidates_of_files,
-    "quotas": quotas_of_files,
+    "concepts": select_concepts_from_files,
+    "candidates": pick_candidates_from_files,
+    "quotas": compute_quotas_from_files,
 }
 
 
@@ -42,10 +42,12 @@ def concepts(nouns: str, *, out: Path, **settings: Any) -> None:
         ("examples", "500 examples"),
     ):
         if settings.get(name) is None:
-            document.warn(f"the rule on {rule_description} was not applied: no --{name}")
+            document.report_warning(f"the rule on {rule_description} was not applied: no --{name}")
     if settings.get("offensive") is None:
-        document.warn("no --offensive: synsets that insult people are among those that stand")
-    concept_table = concepts_of_files(nouns, **settings)
+        document.report_warning(
+            "no --offensive: synsets that insult people are among those that stand"
+        )
+    concept_table = select_concepts_from_files(nouns, **settings)
     write_csv(out, concept_table)
     say(
         f"{concept_table.height:,} concepts of people: {concept_table['reason'].null_count():,}"
@@ -71,10 +73,10 @@ def candidates(photos: str, *, out: Path, **settings: Any) -> None:
     out : Path
         The CSV to write: image_id, class, overlap.
     """
-    candidate_table = candidates_of_files(photos, **settings)
+    candidate_table = pick_candidates_from_files(photos, **settings)
     write_csv(out, candidate_table)
-    show_wide("Photos of this round", candidate_table["class"].value_counts().sort("class"))
-    say(f"{numbered(candidate_table.height, 'photo')}: {out}")
+    print_wide_table("Photos of this round", candidate_table["class"].value_counts().sort("class"))
+    say(f"{pluralise(candidate_table.height, 'photo')}: {out}")
 
 
 def quotas(
@@ -107,12 +109,12 @@ def quotas(
             "which round this is is not said", expected="--first N, or --take N of a later round"
         )
     if first is not None:
-        first_photos = first_round(seen, first=first)
+        first_photos = draw_first_round(seen, first=first)
         write_csv(out, first_photos)
-        say(f"{numbered(first_photos.height, 'photo')} drawn at random: {out}")
+        say(f"{pluralise(first_photos.height, 'photo')} drawn at random: {out}")
         return
-    country_quotas = quotas_of_files(seen, take=int(take or 0), **settings)
+    country_quotas = compute_quotas_from_files(seen, take=int(take or 0), **settings)
     write_csv(out, country_quotas.countries)
-    show_wide("Countries", country_quotas.countries)
-    show_wide("Groups after this round, as expected", country_quotas.groups)
+    print_wide_table("Countries", country_quotas.countries)
+    print_wide_table("Groups after this round, as expected", country_quotas.groups)
     say(f"quotas: {out}")

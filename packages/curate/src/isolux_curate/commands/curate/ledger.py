@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from isolux.cli import document
-from isolux.cli.screen import show_wide
+from isolux.cli.screen import print_wide_table
 from isolux.cli.streams import say
 from isolux.io.consent.rows import Act
-from isolux.vocabulary.words import numbered
-from isolux_curate.verbs.consent import add_consent, check_consent, summary
+from isolux.vocabulary.words import pluralise
+from isolux_curate.verbs.consent import add_consent, check_consent, summarise_consent
 
 VERBS = {"grant": add_consent, "revoke": add_consent, "consent": check_consent}
 
@@ -23,7 +23,7 @@ def grant(ledger: str, **settings: Any) -> None:
     ledger : str
         The ledger's file; created, with its key, if missing.
     """
-    _add(ledger, "grant", settings)
+    _add_rows(ledger, "grant", settings)
 
 
 def revoke(ledger: str, **settings: Any) -> None:
@@ -34,15 +34,15 @@ def revoke(ledger: str, **settings: Any) -> None:
     ledger : str
         The ledger's file; created, with its key, if missing.
     """
-    _add(ledger, "revoke", settings)
+    _add_rows(ledger, "revoke", settings)
 
 
-def _add(ledger: str, act: Act, settings: Mapping[str, Any]) -> None:
+def _add_rows(ledger: str, act: Act, settings: Mapping[str, Any]) -> None:
     rows = add_consent(ledger, act, **settings)
     if not rows:
         say("0 rows added: the same stands already, with the same note")
         return
-    say(f"{numbered(len(rows), 'row')} added to {ledger}, the last is row {rows[-1].n:,}")
+    say(f"{pluralise(len(rows), 'row')} added to {ledger}, the last is row {rows[-1].n:,}")
     say(f"head: {rows[-1].hash}")
 
 
@@ -56,8 +56,10 @@ def consent(ledger: str, **settings: Any) -> None:
     """
     consent_ledger = check_consent(ledger, **settings)
     for note in consent_ledger.notes:
-        document.warn(note)
-    checked = "hashes and signatures verify" if consent_ledger.signatures else "hashes verify"
-    say(f"{numbered(len(consent_ledger.rows), 'row')}: {checked}")
-    show_wide("People by what they allow", summary(consent_ledger))
+        document.report_warning(note)
+    checked = (
+        "hashes and signatures verify" if consent_ledger.has_checked_signatures else "hashes verify"
+    )
+    say(f"{pluralise(len(consent_ledger.rows), 'row')}: {checked}")
+    print_wide_table("People by what they allow", summarise_consent(consent_ledger))
     say(f"head: {consent_ledger.rows[-1].hash}")

@@ -9,21 +9,26 @@ from typing import Any, Literal
 import polars as pl
 
 from isolux.cli import document
-from isolux.cli.screen import show_wide
+from isolux.cli.screen import print_wide_table
 from isolux.cli.streams import say
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.plugin_options import named_options, own_settings
-from isolux.vocabulary.words import numbered
-from isolux_curate.annotation.training import examine, graduate, know_raters, raters
+from isolux.vocabulary.plugin_options import list_option_defaults, select_settings
+from isolux.vocabulary.words import pluralise
+from isolux_curate.annotation.training import (
+    count_graduates,
+    graduate_annotators,
+    record_annotator_facts,
+    score_annotators,
+)
 from isolux_curate.commands.curate._tell import write_csv
-from isolux_curate.intake.arrival import add as ingest
-from isolux_curate.intake.judging import judge
-from isolux_curate.intake.judging import letters as list_letters
-from isolux_curate.project.decisions import decide_by_sheet
+from isolux_curate.intake.arrival import ingest_photos as ingest
+from isolux_curate.intake.judging import apply_rules
+from isolux_curate.intake.judging import list_refusal_letters as list_letters
+from isolux_curate.project.decisions import record_sheet_verdicts
 from isolux_curate.project.folder import (
     Project,
     check_journal,
-    create,
+    create_project,
     open_project,
     read_journal,
 )
@@ -41,10 +46,10 @@ def init(project: str, *, database: str = "sqlite") -> None:
     database : str
         sqlite, or postgresql+pg8000://user@host:port/name (password in PGPASSWORD).
     """
-    new_project = create(project, database=database)
+    new_project = create_project(project, database=database)
     journal = read_journal(new_project)
     say(f"project {new_project.name}: {new_project.folder}")
-    say(f"journal: {numbered(journal.height, 'row')}, head {journal['hash'][-1]}")
+    say(f"journal: {pluralise(journal.height, 'row')}, head {journal['hash'][-1]}")
 
 
 def add(
@@ -77,16 +82,16 @@ def add(
     )
     if ingest_result.matches:
         _warn_about_matches(ingest_result.matches)
-    if ingest_result.revoked:
-        document.warn(
-            f"{numbered(ingest_result.revoked, 'photo')} left out: people in them took their"
+    if ingest_result.n_revoked:
+        document.report_warning(
+            f"{pluralise(ingest_result.n_revoked, 'photo')} left out: people in them took their"
             " consent back."
             f" `isolux curate grant {project}/consent.jsonl --who ID --scope evaluation --again`"
             " records that someone consented again."
         )
     say(
-        f"{numbered(ingest_result.new, 'photo')} came in; {ingest_result.known:,} there already;"
-        f" {ingest_result.changed:,} with new facts"
+        f"{pluralise(ingest_result.n_new, 'photo')} came in; {ingest_result.n_existing:,} there"
+        f" already; {ingest_result.n_changed:,} with new facts"
     )
     say(f"next: isolux curate intake {project}")
 
@@ -115,14 +120,14 @@ def intake(
         A CSV to write: what to tell each subject about each photo.
     """
     opened = open_project(project)
-    verdicts = judge(opened, only=only, devices=devices)
+    verdicts = apply_rules(opened, rules_to_apply=only, devices=devices)
     for note in verdicts.notes:
-        document.warn(note)
-    show_wide("Rules of intake", verdicts.rules)
+        document.report_warning(note)
+    print_wide_table("Rules of intake", verdicts.rules)
     if letters is not None:
         letter_rows = list_letters(opened)
         write_csv(letters, letter_rows)
-        say(f"letters: {letters}, {numbered(letter_rows.height, 'row')}")
+        say(f"letters: {letters}, {pluralise(letter_rows.height, 'row')}")
     say(f"next: isolux curate status {project}")
 
 
@@ -149,8 +154,8 @@ def decide(
     unit : {"image", "subject", "instance"}
         What the decision is about; if a subject is left out, so are their photos.
     """
-    new = decide_by_sheet(open_project(project), sheet, step=step, rule=rule, unit_kind=unit)
-    say(numbered(new, "new verdict"))
+    new = record_sheet_verdicts(open_project(project), sheet, step=step, rule=rule, unit_kind=unit)
+    say(pluralise(new, "new verdict"))
 
 
 def status(project: str, *, by: Sequence[str] = ()) -> None:
@@ -166,19 +171,19 @@ def status(project: str, *, by: Sequence[str] = ()) -> None:
     opened = open_project(project)
     project_state = project_status(opened, by=by)
     for note in project_state.notes:
-        document.warn(note)
+        document.report_warning(note)
     n_arrived = project_state.funnel["remain"][0]
     say(
-        f"{opened.name}: {numbered(n_arrived, 'photo')} came in,"
+        f"{opened.name}: {pluralise(n_arrived, 'photo')} came in,"
         f" {project_state.funnel['remain'][-1]:,} remain"
     )
     say(_format_funnel_sum(project_state.funnel))
-    show_wide(
+    print_wide_table(
         "Where photos left (refused: those that had left before included)", project_state.funnel
     )
     for (step,), table in project_state.shifts.group_by("step", maintain_order=True):
         title = f"Whom the step {step!r} left out, in people in photos (shares in %)"
-        show_wide(title, _round_shares(table.drop("step")))
+        print_wide_table(title, _round_shares(table.drop("step")))
     if not by:
         say("--by FACT compares whom each step left out: facts of subjects, as age_group")
 
@@ -259,8 +264,8 @@ def show(
     }
     if what not in _FLAGS_BY_VIEW:
         raise UnknownNameError("part of a project", what, _FLAGS_BY_VIEW)
-    view_flags = own_settings(
-        named_options(show), settings, _FLAGS_BY_VIEW[what], f"curate show {what}"
+    view_flags = select_settings(
+        list_option_defaults(show), settings, _FLAGS_BY_VIEW[what], f"curate show {what}"
     )
     views = {"hashes": _show_hashes, "raters": _show_raters, "journal": _show_journal}
     views[what](open_project(project), view_flags)
@@ -273,22 +278,22 @@ def _show_hashes(project: Project, flags: Mapping[str, Any]) -> None:
             "what is to be done is not said, or twice", expected="--list FILE, or --decided FILE"
         )
     if decided is not None:
-        say(f"{numbered(decide_matches(project, decided), 'match', 'matches')} decided")
+        say(f"{pluralise(decide_matches(project, decided), 'match', 'matches')} decided")
         return
     hash_matches = match_photos(project, read_hash_list(path, hasher=flags["hasher"]))
-    if hash_matches.undecided:
-        _warn_about_matches(hash_matches.undecided)
+    if hash_matches.undecided_ids:
+        _warn_about_matches(hash_matches.undecided_ids)
     say(
-        f"{numbered(hash_matches.looked_at, 'photo')} looked at;"
-        f" {numbered(len(hash_matches.new), 'new match', 'new matches')},"
-        f" {len(hash_matches.undecided):,} undecided"
+        f"{pluralise(hash_matches.n_photos, 'photo')} looked at;"
+        f" {pluralise(len(hash_matches.new_ids), 'new match', 'new matches')},"
+        f" {len(hash_matches.undecided_ids):,} undecided"
     )
 
 
 def _warn_about_matches(ids: tuple[str, ...]) -> None:
     """Print a warning with the ids of matching photos."""
     more_text = f" and {len(ids) - _MAX_LISTED:,} more" if len(ids) > _MAX_LISTED else ""
-    document.warn(
+    document.report_warning(
         "photos match a list of known illegal material:"
         f" {', '.join(ids[:_MAX_LISTED])}{more_text}. Do not open or copy them. Nothing leaves the"
         " project until each is decided: isolux curate show hashes PROJECT --decided SHEET"
@@ -300,20 +305,20 @@ def _show_raters(project: Project, flags: Mapping[str, Any]) -> None:
     if graduate_ids and stage is None:
         raise SpecError("who graduates from which stage is not said", expected="--stage")
     if flags["sheet"] is not None:
-        say(f"{numbered(know_raters(project, flags['sheet']), 'rater')} noted")
+        say(f"{pluralise(record_annotator_facts(project, flags['sheet']), 'rater')} noted")
     if stage is not None:
-        examined = examine(project, stage)
+        examined = score_annotators(project, stage)
         if graduate_ids:
-            graduate(project, stage, graduate_ids)
-            examined = examine(project, stage)
-        show_wide(f"Golden tasks of the stage {stage}", examined)
-    show_wide("Who graduated, by region (95 % interval)", raters(project))
+            graduate_annotators(project, stage, graduate_ids)
+            examined = score_annotators(project, stage)
+        print_wide_table(f"Golden tasks of the stage {stage}", examined)
+    print_wide_table("Who graduated, by region (95 % interval)", count_graduates(project))
 
 
 def _show_journal(project: Project, flags: Mapping[str, Any]) -> None:
     rows = check_journal(project, head=flags["head"])
     last = min(_LAST_ROWS, rows)
     table = read_journal(project)
-    show_wide(f"The last {last:,} of {rows:,} rows", table.tail(last).drop("hash"))
-    say(f"{numbered(rows, 'row')}: hashes, signatures and verdicts verify")
+    print_wide_table(f"The last {last:,} of {rows:,} rows", table.tail(last).drop("hash"))
+    say(f"{pluralise(rows, 'row')}: hashes, signatures and verdicts verify")
     say(f"head: {table['hash'][-1]}")

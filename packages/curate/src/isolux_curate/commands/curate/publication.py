@@ -8,13 +8,13 @@ from typing import Any
 import polars as pl
 
 from isolux.cli import document
-from isolux.cli.screen import show_wide
+from isolux.cli.screen import print_wide_table
 from isolux.cli.streams import say
-from isolux.vocabulary.words import numbered
-from isolux_curate.commands.curate._tell import refuse_folder, say_notes, warn_first
-from isolux_curate.labels import MARK as LABELS
+from isolux.vocabulary.words import pluralise
+from isolux_curate.commands.curate._tell import print_notes, refuse_folder, warn_cautions
+from isolux_curate.labels import CONSENSUS_FILE as LABELS
 from isolux_curate.project.folder import open_project
-from isolux_curate.shapes import MARK as SHAPES
+from isolux_curate.shapes import SHAPES_FILE as SHAPES
 from isolux_curate.verbs import anonymise as privacy
 from isolux_curate.verbs import consensus as labels
 from isolux_curate.verbs import consensus_shapes as drawings
@@ -27,7 +27,7 @@ VERBS = {
     "publish": publish_dataset,
 }
 EXAMPLES = {"consensus": "isolux curate consensus ratings:ratings.csv --out labels"}
-_SHOWN = 20
+_MAX_LISTED = 20
 _STATUSES = ("agreed", "ask again", "discard")
 
 
@@ -49,16 +49,16 @@ def consensus(data: str, *, out: Path, overwrite: bool = False, **settings: Any)
     """
     refuse_folder(out, LABELS, "consensus folder", overwrite=overwrite)
     consensus_labels = labels.consensus(data, **settings)
-    notes = warn_first(consensus_labels.notes)
+    notes = warn_cautions(consensus_labels.notes)
     say(
-        f"{numbered(consensus_labels.labels.height, 'item')}:"
+        f"{pluralise(consensus_labels.labels.height, 'item')}:"
         f" {_count_statuses(consensus_labels.labels)}"
     )
     rated_annotators = consensus_labels.annotators.drop_nulls("right")
-    if 0 < rated_annotators.height <= _SHOWN and rated_annotators["low"].null_count() == 0:
-        show_wide("How often each annotator is likely right", rated_annotators)
-    say_notes(notes)
-    document.wrote("labels", consensus_labels.write(out, overwrite=overwrite))
+    if 0 < rated_annotators.height <= _MAX_LISTED and rated_annotators["low"].null_count() == 0:
+        print_wide_table("How often each annotator is likely right", rated_annotators)
+    print_notes(notes)
+    document.report_file("labels", consensus_labels.write(out, overwrite=overwrite))
 
 
 def shapes(data: str, *, out: Path, overwrite: bool = False, **settings: Any) -> None:
@@ -79,19 +79,19 @@ def shapes(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
     """
     refuse_folder(out, SHAPES, "consensus folder", overwrite=overwrite)
     consensus_objects = drawings.consensus_shapes(data, **settings)
-    notes = warn_first(consensus_objects.notes)
+    notes = warn_cautions(consensus_objects.notes)
     say(
-        f"{numbered(consensus_objects.drawings.height, 'drawing')} of"
-        f" {numbered(consensus_objects.objects.height, 'object')}:"
+        f"{pluralise(consensus_objects.drawings.height, 'drawing')} of"
+        f" {pluralise(consensus_objects.objects.height, 'object')}:"
         f" {_count_statuses(consensus_objects.objects)}"
     )
-    if consensus_objects.annotators.height <= _SHOWN:
+    if consensus_objects.annotators.height <= _MAX_LISTED:
         annotator_table = consensus_objects.annotators.select(
             "annotator", "images", "drawn", "kept", "found", "alike"
         )
-        show_wide("Each annotator beside the others", annotator_table)
-    say_notes(notes)
-    document.wrote("objects", consensus_objects.write(out, overwrite=overwrite))
+        print_wide_table("Each annotator beside the others", annotator_table)
+    print_notes(notes)
+    document.report_file("objects", consensus_objects.write(out, overwrite=overwrite))
 
 
 def _count_statuses(table: pl.DataFrame) -> str:
@@ -110,15 +110,15 @@ def anonymise(table: str, **settings: Any) -> None:
         One row per person or photo.
     """
     anonymised = privacy.anonymise(table, **settings)
-    notes = warn_first(anonymised.notes)
+    notes = warn_cautions(anonymised.notes)
     summary = f"{anonymised.people.height:,} rows"
-    if anonymised.pictures:
+    if anonymised.n_photos:
         summary += (
-            f", {anonymised.pictures:,} photos ({anonymised.filled:,} with regions filled in)"
+            f", {anonymised.n_photos:,} photos ({anonymised.n_filled:,} with regions filled in)"
         )
     say(summary)
-    say_notes(notes)
-    document.wrote("dataset", anonymised.folder)
+    print_notes(notes)
+    document.report_file("dataset", anonymised.folder)
 
 
 def publish(project: str, **settings: Any) -> None:
@@ -132,13 +132,13 @@ def publish(project: str, **settings: Any) -> None:
         The project's folder.
     """
     release_result = publish_dataset(open_project(project), **settings)
-    notes = warn_first(release_result.notes)
+    notes = warn_cautions(release_result.notes)
     release = release_result.release
     say(
-        f"{numbered(release.photos, 'photo')}, {numbered(release.people, 'person', 'people')} in"
-        " photos,"
-        f" {numbered(release.subjects, 'subject')}. {release.terms}"
+        f"{pluralise(release.n_photos, 'photo')}, {pluralise(release.n_people, 'person', 'people')}"
+        " in photos,"
+        f" {pluralise(release.n_subjects, 'subject')}. {release.terms}"
     )
-    say_notes(notes)
-    document.wrote("dataset", release_result.folder)
+    print_notes(notes)
+    document.report_file("dataset", release_result.folder)
     say(f"next: isolux audit curated:{release_result.folder} --by ATTRIBUTE …")

@@ -8,23 +8,27 @@ from typing import Any
 import polars as pl
 
 from isolux.cli import document
-from isolux.cli.screen import show_wide
+from isolux.cli.screen import print_wide_table
 from isolux.cli.streams import say
-from isolux.vocabulary.words import numbered
-from isolux_curate.commands.curate._tell import refuse_folder, say_notes, warn_first, write_csv
+from isolux.vocabulary.words import pluralise
+from isolux_curate.commands.curate._tell import print_notes, refuse_folder, warn_cautions, write_csv
 from isolux_curate.project.folder import open_project
 from isolux_curate.quality.evidence import gather_suspects
-from isolux_curate.quality.reviewed import bring_review
+from isolux_curate.quality.reviewed import import_review
 from isolux_curate.quality.sampling import LEVEL, METHOD, draw_sample
-from isolux_curate.verbs.annotation_quality import Quality, annotation_quality, vendor_consistency
-from isolux_curate.verbs.annotation_quality.measured import MARK
+from isolux_curate.verbs.annotation_quality import (
+    AnnotationQuality,
+    annotation_quality,
+    vendor_consistency,
+)
+from isolux_curate.verbs.annotation_quality.measured import QUALITY_FILE
 
 VERBS = {
     "sample": draw_sample,
     "quality": annotation_quality,
     "consistency": vendor_consistency,
     "suspects": gather_suspects,
-    "review": bring_review,
+    "review": import_review,
 }
 
 
@@ -42,10 +46,10 @@ def sample(project: str, *, out: Path, **settings: Any) -> None:
     """
     review_sample = draw_sample(open_project(project), out, **settings)
     for note in review_sample.notes:
-        document.warn(note)
-    show_wide("What was drawn", review_sample.design.strata)
-    document.wrote("sheet", out / "sample.csv")
-    document.wrote("design", out / "design.json")
+        document.report_warning(note)
+    print_wide_table("What was drawn", review_sample.design.strata)
+    document.report_file("sheet", out / "sample.csv")
+    document.report_file("design", out / "design.json")
 
 
 def quality(
@@ -69,7 +73,7 @@ def quality(
     overwrite : bool
         Replace an earlier folder of tables.
     """
-    refuse_folder(out, MARK, "quality folder", overwrite=overwrite)
+    refuse_folder(out, QUALITY_FILE, "quality folder", overwrite=overwrite)
     _show_quality(
         annotation_quality(open_project(project), specialists, **settings), out, overwrite=overwrite
     )
@@ -89,7 +93,7 @@ def consistency(
     overwrite : bool
         Replace an earlier folder of tables.
     """
-    refuse_folder(out, MARK, "quality folder", overwrite=overwrite)
+    refuse_folder(out, QUALITY_FILE, "quality folder", overwrite=overwrite)
     _show_quality(vendor_consistency(table, **settings), out, overwrite=overwrite)
 
 
@@ -108,10 +112,10 @@ def suspects(project: str, *, out: Path, **settings: Any) -> None:
     """
     suspect_sheet = gather_suspects(open_project(project), **settings)
     write_csv(out, suspect_sheet.sheet)
-    show_wide("Evidence", suspect_sheet.kinds)
-    say_notes(suspect_sheet.notes)
+    print_wide_table("Evidence", suspect_sheet.evidence_kinds)
+    print_notes(suspect_sheet.notes)
     say(f"{suspect_sheet.sheet.height:,} to review")
-    document.wrote("sheet", out)
+    document.report_file("sheet", out)
 
 
 def review(project: str, sheet: str, **settings: Any) -> None:
@@ -125,18 +129,18 @@ def review(project: str, sheet: str, **settings: Any) -> None:
         unit_id, verdict (out, in, or empty: not reviewed yet) and reason.
     """
     opened = open_project(project)
-    review_result = bring_review(opened, sheet, **settings)
+    review_result = import_review(opened, sheet, **settings)
     for note in review_result.notes:
-        document.warn(note)
+        document.report_warning(note)
     say(
-        f"{review_result.looked_at:,} reviewed, {review_result.out:,} out;"
-        f" {numbered(review_result.photos, 'photo')} left;"
-        f" {numbered(review_result.new, 'new verdict')}"
+        f"{review_result.n_reviewed:,} reviewed, {review_result.n_out:,} out;"
+        f" {pluralise(review_result.n_excluded_photos, 'photo')} left;"
+        f" {pluralise(review_result.n_new_verdicts, 'new verdict')}"
     )
-    if review_result.kinds.height:
-        show_wide(
+    if review_result.evidence_kinds.height:
+        print_wide_table(
             "How often evidence was right",
-            review_result.kinds.with_columns(pl.selectors.float().round(3)),
+            review_result.evidence_kinds.with_columns(pl.selectors.float().round(3)),
         )
     if review_result.estimate is not None:
         estimate = review_result.estimate
@@ -147,18 +151,18 @@ def review(project: str, sheet: str, **settings: Any) -> None:
         )
 
 
-def _show_quality(quality_tables: Quality, out: Path | None, *, overwrite: bool) -> None:
+def _show_quality(quality_tables: AnnotationQuality, out: Path | None, *, overwrite: bool) -> None:
     """Print the agreement, cautions first; write the tables if a folder is given."""
     missed = quality_tables.types.filter(verdict="missed")
     for name, comparison in missed.select("type", "part").unique(maintain_order=True).iter_rows():
-        document.warn(f"{name}: agreement ({comparison}) is below its threshold")
-    notes = warn_first(quality_tables.notes)
+        document.report_warning(f"{name}: agreement ({comparison}) is below its threshold")
+    notes = warn_cautions(quality_tables.notes)
     numbers = pl.selectors.float() - pl.selectors.by_name("p_adjusted", require_all=False)
     title = "Agreement, 0 to 1 (met, missed: the whole interval is beyond the threshold)"
-    show_wide(title, quality_tables.types.drop("method").with_columns(numbers.round(3)))
+    print_wide_table(title, quality_tables.types.drop("method").with_columns(numbers.round(3)))
     if quality_tables.groups.height:
         group_table = quality_tables.groups.with_columns(numbers.round(3))
-        show_wide("By group of people (difference: the group minus everyone)", group_table)
-    say_notes(notes)
+        print_wide_table("By group of people (difference: the group minus everyone)", group_table)
+    print_notes(notes)
     if out is not None:
-        document.wrote("quality", quality_tables.write(out, overwrite=overwrite))
+        document.report_file("quality", quality_tables.write(out, overwrite=overwrite))

@@ -17,7 +17,7 @@ _WRITTEN_DATE_FORMATS = ("%Y-%m-%d", "%d-%m-%Y", "%m-%d-%Y")
 _SIGNED = rf"^(?:{_YES}|(?:{_YES},? (?:on )?)?{_DATE}|{_FORM}{_NUMBER})$"
 
 
-def refused(facts: pl.DataFrame, *cases: tuple[pl.Expr, pl.Expr | str]) -> pl.DataFrame:
+def refuse_where(facts: pl.DataFrame, *cases: tuple[pl.Expr, pl.Expr | str]) -> pl.DataFrame:
     """Refuse photos for which a condition holds, with the message of the first such condition.
 
     Of several rows of a photo, the first refused one counts.
@@ -39,7 +39,9 @@ def refused(facts: pl.DataFrame, *cases: tuple[pl.Expr, pl.Expr | str]) -> pl.Da
     return refusals.drop("is_out").unique("image_id", keep="first", maintain_order=True)
 
 
-def known(facts: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataType]) -> pl.DataFrame:
+def cast_or_add_column(
+    facts: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataType]
+) -> pl.DataFrame:
     """Cast a column, or add it as nulls if it is missing.
 
     Examples
@@ -52,7 +54,7 @@ def known(facts: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataType]
     return facts.with_columns(pl.lit(None, dtype=dtype).alias(name))
 
 
-def signed(name: str) -> pl.Expr:
+def is_form_signed(name: str) -> pl.Expr:
     """Build a mask of signed forms: a clear yes, a date or a form's number, and no other word.
 
     Examples
@@ -80,18 +82,18 @@ def signed(name: str) -> pl.Expr:
     return (text.str.contains(_SIGNED) & is_real_date).fill_null(value=False)
 
 
-def rounded_up(number: pl.Expr) -> pl.Expr:
+def round_up(number: pl.Expr) -> pl.Expr:
     """Round up to two decimals, so that a value just above a limit is not printed as the limit.
 
     Examples
     --------
-    >>> pl.select(rounded_up(pl.lit(2.001))).item(), pl.select(rounded_up(pl.lit(2.5))).item()
+    >>> pl.select(round_up(pl.lit(2.001))).item(), pl.select(round_up(pl.lit(2.5))).item()
     (2.01, 2.5)
     """
     return ((number * 100 - 1e-6).ceil() / 100).round(2)
 
 
-def unclear(name: str) -> pl.Expr:
+def first_unclear_entry(name: str) -> pl.Expr:
     """Take each photo's first entry that is not empty and not a clear yes; null without one.
 
     Examples
@@ -101,7 +103,7 @@ def unclear(name: str) -> pl.Expr:
     ['Maybe', 'Maybe', None]
     """
     word = pl.col(name).cast(pl.String).str.strip_chars()
-    return word.filter((word != "") & ~signed(name)).first().over("image_id")
+    return word.filter((word != "") & ~is_form_signed(name)).first().over("image_id")
 
 
 def _normalised_text(name: str) -> pl.Expr:

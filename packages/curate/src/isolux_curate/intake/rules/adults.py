@@ -6,12 +6,12 @@ import polars as pl
 
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import known, refused
+from isolux_curate.intake.rules._refused import cast_or_add_column, refuse_where
 
 INFO = RuleInfo(
     title="Adults",
     summary="Refuses photos of people who are not known to be of age.",
-    references=(works.FHIBE.at("Methods, Ethics statement"),),
+    references=(works.FHIBE.with_location("Methods, Ethics statement"),),
     step="people",
     needs=("age",),
     assumptions=(
@@ -44,8 +44,10 @@ def refuse(facts: pl.DataFrame, *, least: float = 18.0) -> pl.DataFrame:
     >>> refuse(pl.DataFrame({"image_id": ["a", "b"], "age": [17.0, 40.0]}))["reason"].to_list()
     ['Only people of age can take part, from 18 years.']
     """
-    facts = known(known(facts, "age", pl.Float64), "age_of_majority", pl.Float64)
-    facts = known(facts, "sha256", pl.String)
+    facts = cast_or_add_column(
+        cast_or_add_column(facts, "age", pl.Float64), "age_of_majority", pl.Float64
+    )
+    facts = cast_or_add_column(facts, "sha256", pl.String)
     min_age = pl.max_horizontal(pl.col("age_of_majority"), pl.lit(least))
     is_impossible_age = ~pl.col("age").is_between(0, _MAX_AGE)
     is_minor = (pl.col("age") < min_age) & ~is_impossible_age
@@ -56,7 +58,7 @@ def refuse(facts: pl.DataFrame, *, least: float = 18.0) -> pl.DataFrame:
         " Please tell us: only people of age can take part."
     )
     too_young = "Only people of age can take part, from {} years."
-    return refused(
+    return refuse_where(
         facts,
         (
             pl.col("age").is_null(),

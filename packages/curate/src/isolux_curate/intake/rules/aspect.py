@@ -6,12 +6,12 @@ import polars as pl
 
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import refused, rounded_up
+from isolux_curate.intake.rules._refused import refuse_where, round_up
 
 INFO = RuleInfo(
     title="Up to 2:1",
     summary="Refuses photos more than twice as long as wide.",
-    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    references=(works.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
     needs=("width", "height"),
 )
@@ -40,7 +40,7 @@ def refuse(facts: pl.DataFrame, *, most: float = 2.0) -> pl.DataFrame:
     side_ratio = pl.max_horizontal("width", "height") / pl.min_horizontal("width", "height")
     message = pl.format(
         "The photo is {} times as long as it is wide. Please send photos of up to {}:1.",
-        rounded_up(side_ratio),
+        round_up(side_ratio),
         pl.lit(f"{most:g}"),
     )
-    return refused(facts, (side_ratio > most, message))
+    return refuse_where(facts, (side_ratio > most, message))

@@ -6,12 +6,12 @@ import polars as pl
 
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import known, refused
+from isolux_curate.intake.rules._refused import cast_or_add_column, refuse_where
 
 INFO = RuleInfo(
     title="No panorama, no blurred background",
     summary="Refuses panoramas, and photos whose background blur was computed by the phone.",
-    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    references=(works.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
     needs=("custom_rendered", "panorama"),
     assumptions=(
@@ -41,8 +41,10 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     >>> refuse(pl.DataFrame({"image_id": ["a"], "custom_rendered": [6]}))["reason"][0]
     'The photo is a panorama. Please send one that was taken in a single shot.'
     """
-    facts = known(known(facts, "custom_rendered", pl.Int64), "panorama", pl.String)
-    return refused(
+    facts = cast_or_add_column(
+        cast_or_add_column(facts, "custom_rendered", pl.Int64), "panorama", pl.String
+    )
+    return refuse_where(
         facts,
         (
             (pl.col("custom_rendered") == _PANORAMA_MODE) | pl.col("panorama").is_not_null(),

@@ -6,12 +6,12 @@ import polars as pl
 
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import refused, signed, unclear
+from isolux_curate.intake.rules._refused import first_unclear_entry, is_form_signed, refuse_where
 
 INFO = RuleInfo(
     title="Consent of each subject",
     summary="Refuses photos in which a subject has not consented, or has withdrawn consent.",
-    references=(works.FHIBE.at("Methods, Ethics statement"),),
+    references=(works.FHIBE.with_location("Methods, Ethics statement"),),
     step="consent",
     needs=("consent",),
 )
@@ -41,12 +41,15 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     """
     entry = pl.col("consent").cast(pl.String).str.strip_chars().str.to_lowercase()
     is_revoked = entry.is_in(_REVOKED_ENTRIES).fill_null(value=False).any().over("image_id")
-    unclear_entry, lacks_consent = unclear("consent"), ~signed("consent").all().over("image_id")
+    unclear_entry, lacks_consent = (
+        first_unclear_entry("consent"),
+        ~is_form_signed("consent").all().over("image_id"),
+    )
     no_clear_yes = (
         "Of the consent of a person in this photo it says '{}', which is not a clear yes. Please"
         " have everyone in it sign the form."
     )
-    return refused(
+    return refuse_where(
         facts,
         (
             lacks_consent & is_revoked,

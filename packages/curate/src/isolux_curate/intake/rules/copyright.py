@@ -6,12 +6,12 @@ import polars as pl
 
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import refused, signed, unclear
+from isolux_curate.intake.rules._refused import first_unclear_entry, is_form_signed, refuse_where
 
 INFO = RuleInfo(
     title="Copyright of each photo",
     summary="Refuses photos whose copyright holder has not signed.",
-    references=(works.FHIBE.at("Methods, Ethics statement"),),
+    references=(works.FHIBE.with_location("Methods, Ethics statement"),),
     step="consent",
     needs=("copyright",),
 )
@@ -38,14 +38,14 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     >>> refuse(facts)["image_id"].to_list()
     ['b']
     """
-    unclear_entry = unclear("copyright")
+    unclear_entry = first_unclear_entry("copyright")
     please = "Please have the person who took the photo sign it."
     no_clear_yes = "Of the agreement on copyright it says '{}', which is not a clear yes. " + please
-    return refused(
+    return refuse_where(
         facts,
         (unclear_entry.is_not_null(), pl.format(no_clear_yes, unclear_entry)),
         (
-            ~signed("copyright").any().over("image_id"),
+            ~is_form_signed("copyright").any().over("image_id"),
             f"The agreement on copyright is missing. {please}",
         ),
     )

@@ -9,15 +9,15 @@ import polars as pl
 
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import known
+from isolux_curate.intake.rules._refused import cast_or_add_column
 
 INFO = RuleInfo(
     title="Days between photos",
     summary="Refuses photos taken too soon after another of the same subject.",
-    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    references=(works.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="series",
     needs=("taken",),
-    together=True,
+    is_joint=True,
     assumptions=(
         (
             "FHIBE also requires a different time of day; clothing and place are as stated by the "
@@ -54,7 +54,7 @@ def refuse(facts: pl.DataFrame, *, least: float = 1.0, preferred: float = 7.0) -
     [('b', 'This photo was taken less than 1 day after another one of the same person. Please ...')]
     """
     for name in ("clothing", "place"):
-        facts = known(facts, name, pl.String)
+        facts = cast_or_add_column(facts, name, pl.String)
     dated = facts.with_columns(
         at=pl.col("taken").str.to_datetime(strict=False).dt.epoch("s") / _DAY_S
     ).drop_nulls(["at", "subject_id"])

@@ -6,12 +6,12 @@ import polars as pl
 
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import refused
+from isolux_curate.intake.rules._refused import refuse_where
 
 INFO = RuleInfo(
     title="A device of 2011 or later",
     summary="Refuses photos of devices that were released before 2011, or that nobody could date.",
-    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    references=(works.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
     needs=("device_year",),
     assumptions=(
@@ -42,7 +42,7 @@ def refuse(facts: pl.DataFrame, *, earliest: int = 2011) -> pl.DataFrame:
     """
     year = pl.col("device_year")
     ask = f"Please send photos of devices released in {earliest} or later."
-    return refused(
+    return refuse_where(
         facts,
         (year.is_null(), f"We could not tell which device took the photo. {ask}"),
         (year < earliest, pl.format("The photo was taken with a device of {}. " + ask, year)),

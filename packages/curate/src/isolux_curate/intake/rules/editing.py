@@ -8,12 +8,12 @@ import polars as pl
 
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import known, refused
+from isolux_curate.intake.rules._refused import cast_or_add_column, refuse_where
 
 INFO = RuleInfo(
     title="No processing",
     summary="Refuses photos that Exif says were edited, filtered or resized.",
-    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    references=(works.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
     needs=("software", "processing", "custom_rendered", "exif_width"),
     assumptions=("Who edits a photo and takes the traces out of its Exif is not found here.",),
@@ -84,7 +84,7 @@ def refuse(facts: pl.DataFrame, *, editors: Sequence[str] = EDITORS) -> pl.DataF
         "exif_width": pl.Int64,
         "exif_height": pl.Int64,
     }.items():
-        facts = known(facts, name, dtype)
+        facts = cast_or_add_column(facts, name, dtype)
     names_editor = (
         pl.col("software").str.to_lowercase().str.contains_any([e.lower() for e in editors])
     )
@@ -96,7 +96,7 @@ def refuse(facts: pl.DataFrame, *, editors: Sequence[str] = EDITORS) -> pl.DataF
     resized = (
         "The photo was cropped or resized: the camera saved {} × {} pixels, the file has {} × {}. "
     )
-    return refused(
+    return refuse_where(
         facts,
         (
             names_editor | pl.col("processing").is_not_null(),

@@ -6,12 +6,12 @@ import polars as pl
 
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import known, refused
+from isolux_curate.intake.rules._refused import cast_or_add_column, refuse_where
 
 INFO = RuleInfo(
     title="Exif is there",
     summary="Refuses photos without Exif metadata of a camera.",
-    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    references=(works.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
     needs=("exif",),
 )
@@ -36,7 +36,7 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     'The photo does not say which camera took it and'
     """
     for name in ("make", "model", "taken"):
-        facts = known(facts, name, pl.String)
+        facts = cast_or_add_column(facts, name, pl.String)
     names_camera_and_time = (pl.col("make").is_not_null() | pl.col("model").is_not_null()) & pl.col(
         "taken"
     ).is_not_null()
@@ -45,4 +45,4 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
         " send the original file: messengers and editors take these data out."
     )
     is_readable = pl.col("exif").is_not_null()
-    return refused(facts, (is_readable & (~pl.col("exif") | ~names_camera_and_time), message))
+    return refuse_where(facts, (is_readable & (~pl.col("exif") | ~names_camera_and_time), message))

@@ -8,12 +8,12 @@ import polars as pl
 
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import refused
+from isolux_curate.intake.rules._refused import refuse_where
 
 INFO = RuleInfo(
     title="JPEG or TIFF",
     summary="Refuses photos in formats other than JPEG and TIFF.",
-    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    references=(works.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
     needs=("format",),
 )
@@ -44,4 +44,4 @@ def refuse(facts: pl.DataFrame, *, allowed: Sequence[str] = ("JPEG", "TIFF")) ->
         "format",
         pl.lit(" or ".join(allowed)),
     )
-    return refused(facts, (~pl.col("format").is_in(list(allowed)), message))
+    return refuse_where(facts, (~pl.col("format").is_in(list(allowed)), message))

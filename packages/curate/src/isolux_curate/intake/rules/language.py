@@ -6,12 +6,12 @@ import polars as pl
 
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import refused
+from isolux_curate.intake.rules._refused import refuse_where
 
 INFO = RuleInfo(
     title="Two of three questions",
     summary="Refuses photos of people who answered fewer than two of three language questions.",
-    references=(works.FHIBE.at("Methods, Ethics statement"),),
+    references=(works.FHIBE.with_location("Methods, Ethics statement"),),
     step="people",
     needs=("language_right",),
 )
@@ -43,7 +43,7 @@ def refuse(facts: pl.DataFrame, *, least: int = 2) -> pl.DataFrame:
         f"To be sure that the forms can be understood, {least} of 3 language questions must be"
         " answered right. "
     )
-    return refused(
+    return refuse_where(
         facts,
         (n_right.is_null(), message + "You have not answered them yet."),
         (n_right < least, pl.format(message + "You answered {}.", n_right)),

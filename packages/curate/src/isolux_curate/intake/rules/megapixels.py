@@ -6,12 +6,12 @@ import polars as pl
 
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import refused
+from isolux_curate.intake.rules._refused import refuse_where
 
 INFO = RuleInfo(
     title="At least 8 megapixels",
     summary="Refuses photos with fewer than 8 megapixels.",
-    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    references=(works.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
     needs=("megapixels",),
     assumptions=(
@@ -50,4 +50,4 @@ def refuse(facts: pl.DataFrame, *, least: float = 8.0) -> pl.DataFrame:
         pl.when(rounded > 0).then(rounded.cast(pl.String)).otherwise(pl.lit("less than 0.1")),
         pl.lit(f"{least:g}"),
     )
-    return refused(facts, (rounded < least, message))
+    return refuse_where(facts, (rounded < least, message))

@@ -6,15 +6,15 @@ import polars as pl
 
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import refused
+from isolux_curate.intake.rules._refused import refuse_where
 
 INFO = RuleInfo(
     title="At most ten photos a subject",
     summary="Refuses photos of a subject beyond the tenth.",
-    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    references=(works.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="series",
     needs=("subject_id",),
-    together=True,
+    is_joint=True,
 )
 
 
@@ -42,6 +42,6 @@ def refuse(facts: pl.DataFrame, *, most: int = 10) -> pl.DataFrame:
     photo_number = pl.int_range(pl.len()).over("subject_id")
     message = f"You sent more than {most} photos. The first {most} that could be taken were taken."
     photo_rows = facts.unique(["image_id", "subject_id"], keep="first", maintain_order=True)
-    return refused(
+    return refuse_where(
         photo_rows, ((photo_number >= most) & pl.col("subject_id").is_not_null(), message)
     )

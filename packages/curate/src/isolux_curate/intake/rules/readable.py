@@ -6,12 +6,12 @@ import polars as pl
 
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import refused
+from isolux_curate.intake.rules._refused import refuse_where
 
 INFO = RuleInfo(
     title="A picture that can be opened",
     summary="Refuses files that are damaged, cut off, empty or not pictures.",
-    references=(works.FHIBE.at("Methods, Quality control: image integrity"),),
+    references=(works.FHIBE.with_location("Methods, Quality control: image integrity"),),
     step="specifications",
     needs=("trouble",),
 )
@@ -38,4 +38,4 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     message = pl.format(
         "The file cannot be opened ({}). Please send it again, as the camera saved it.", "trouble"
     )
-    return refused(facts, (pl.col("trouble").is_not_null(), message))
+    return refuse_where(facts, (pl.col("trouble").is_not_null(), message))

@@ -6,15 +6,15 @@ import polars as pl
 
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import refused
+from isolux_curate.intake.rules._refused import refuse_where
 
 INFO = RuleInfo(
     title="No photo twice",
     summary="Refuses a photo whose file came in before, byte by byte.",
-    references=(works.FHIBE.at("Methods, Quality control: duplicates"),),
+    references=(works.FHIBE.with_location("Methods, Quality control: duplicates"),),
     step="series",
     needs=("sha256",),
-    together=True,
+    is_joint=True,
     assumptions=(
         "Copies that were saved again are found by `isolux check` (duplicates), not here.",
     ),
@@ -42,6 +42,6 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     """
     photo_rows = facts.unique("image_id", keep="first", maintain_order=True)
     is_duplicate = ~pl.col("sha256").is_first_distinct() & pl.col("sha256").is_not_null()
-    return refused(
+    return refuse_where(
         photo_rows, (is_duplicate, "This photo was sent before. Please send each photo once.")
     )

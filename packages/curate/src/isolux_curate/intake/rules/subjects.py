@@ -6,12 +6,12 @@ import polars as pl
 
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import refused
+from isolux_curate.intake.rules._refused import refuse_where
 
 INFO = RuleInfo(
     title="One or two subjects",
     summary="Refuses photos with more than two subjects.",
-    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    references=(works.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
     needs=("subject_id",),
 )
@@ -45,4 +45,4 @@ def refuse(facts: pl.DataFrame, *, most: int = 2) -> pl.DataFrame:
         n_subjects,
         pl.lit(most),
     )
-    return refused(facts, (n_subjects > most, message))
+    return refuse_where(facts, (n_subjects > most, message))

@@ -6,12 +6,12 @@ import polars as pl
 
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import refused, rounded_up
+from isolux_curate.intake.rules._refused import refuse_where, round_up
 
 INFO = RuleInfo(
     title="No digital zoom",
     summary="Refuses photos whose Exif says that digital zoom was used.",
-    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    references=(works.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
     needs=("digital_zoom",),
 )
@@ -40,6 +40,6 @@ def refuse(facts: pl.DataFrame, *, most: float = 1.0) -> pl.DataFrame:
     message = pl.format(
         "The photo was taken with digital zoom ({} times). Please come closer, and take it without"
         " zoom.",
-        rounded_up(pl.col("digital_zoom")),
+        round_up(pl.col("digital_zoom")),
     )
-    return refused(facts, (pl.col("digital_zoom") > most, message))
+    return refuse_where(facts, (pl.col("digital_zoom") > most, message))

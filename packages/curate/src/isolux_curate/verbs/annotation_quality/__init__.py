@@ -19,28 +19,28 @@ import polars as pl
 
 from isolux.io.frames import read_table
 from isolux.vocabulary.errors import TableError
-from isolux_curate.project.decisions import note
+from isolux_curate.project.decisions import record_note
 from isolux_curate.project.folder import Project
 from isolux_curate.quality.agreement import INTER as BETWEEN
-from isolux_curate.quality.agreement import UNITS, of_specialists, of_vendors
+from isolux_curate.quality.agreement import UNIT_SCHEMA, compare_vendors, compare_with_specialists
 from isolux_curate.quality.answers import (
     SPECIALISTS,
-    Answers,
-    collected_answers,
-    facts_of_units,
-    given_answers,
+    TypedAnswers,
+    parse_answers,
+    read_collected_answers,
+    read_unit_facts,
 )
 from isolux_curate.user_tables import refuse_missing
 from isolux_curate.verbs.annotation_quality.measured import (
-    DENSE,
-    Quality,
-    drawn_units,
-    measured,
+    DENSE_THRESHOLD,
+    AnnotationQuality,
+    measure_quality,
+    read_sampled_units,
 )
 
-__all__ = ["Quality", "annotation_quality", "vendor_consistency"]
+__all__ = ["AnnotationQuality", "annotation_quality", "vendor_consistency"]
 
-INTRA, INTER = 0.8, 0.7
+INTRA_VENDOR_THRESHOLD, INTER_VENDOR_THRESHOLD = 0.8, 0.7
 
 
 def annotation_quality(
@@ -50,8 +50,8 @@ def annotation_quality(
     sample: str | Path | None = None,
     attributes: float | None = None,
     by: Sequence[str] = (),
-    dense: float = DENSE,
-) -> Quality:
+    dense: float = DENSE_THRESHOLD,
+) -> AnnotationQuality:
     """Compare what was collected with the mean of specialists.
 
     Parameters
@@ -80,7 +80,7 @@ def annotation_quality(
     table = read_table(specialists)
     refuse_missing(table, ["type"], str(specialists))
     types = table["type"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
-    collected = collected_answers(project, types)
+    collected = read_collected_answers(project, types)
     specialist_rows = table.with_columns(vendor=pl.lit(SPECIALISTS))
     shared = [c for c in collected.columns if c in specialist_rows.columns]
     answer_rows = pl.concat(
@@ -92,20 +92,20 @@ def annotation_quality(
         ],
         how="diagonal",
     )
-    given_answers(specialist_rows, str(specialists))  # errors name the rows of the user's table
-    answers_by_type = given_answers(answer_rows, str(specialists))
-    units = _compare_types(answers_by_type, of_specialists)
+    parse_answers(specialist_rows, str(specialists))  # errors name the rows of the user's table
+    answers_by_type = parse_answers(answer_rows, str(specialists))
+    units = _compare_types(answers_by_type, compare_with_specialists)
     if units.is_empty():
         raise TableError(
             "specialists answered about nothing that was collected",
             expected="ids of people in photos (instance_id) in the column unit",
             where=str(specialists),
         )
-    sampled_units, notes = (None, []) if sample is None else drawn_units(sample, units)
+    sampled_units, notes = (None, []) if sample is None else read_sampled_units(sample, units)
     settings = {"dense": dense, "attributes": attributes, "sample": sample is not None}
-    facts = facts_of_units(project, by)
+    facts = read_unit_facts(project, by)
     facts = facts.rename({"unit_id": "unit", "subject_id": "cluster"})
-    quality = measured(
+    quality = measure_quality(
         units,
         answers_by_type,
         lambda answer_type, _: attributes if answer_type == "choice" else dense,
@@ -117,18 +117,20 @@ def annotation_quality(
     )
     for row in quality.types.iter_rows(named=True):
         journal_fields = ("metric", "units", "value", "low", "high", "threshold", "verdict")
-        note(project, "quality", f"agreement of {row['type']}", {k: row[k] for k in journal_fields})
+        record_note(
+            project, "quality", f"agreement of {row['type']}", {k: row[k] for k in journal_fields}
+        )
     return quality
 
 
 def vendor_consistency(
     table: str | Path,
     *,
-    intra: float = INTRA,
-    inter: float = INTER,
+    intra: float = INTRA_VENDOR_THRESHOLD,
+    inter: float = INTER_VENDOR_THRESHOLD,
     by: Sequence[str] = (),
-    dense: float = DENSE,
-) -> Quality:
+    dense: float = DENSE_THRESHOLD,
+) -> AnnotationQuality:
     r"""Compare annotators of one vendor with one another, and vendors with one another.
 
     Parameters
@@ -169,8 +171,8 @@ def vendor_consistency(
     refuse_missing(rows, ("vendor", *by), str(table))
     if rows["vendor"].null_count():
         raise TableError("an answer has no vendor", expected="a vendor each", where=str(table))
-    answers_by_type = given_answers(rows, str(table))
-    units = _compare_types(answers_by_type, of_vendors)
+    answers_by_type = parse_answers(rows, str(table))
+    units = _compare_types(answers_by_type, compare_vendors)
     if units.is_empty():
         raise TableError(
             "no unit was answered twice",
@@ -182,17 +184,17 @@ def vendor_consistency(
         return dense if answer_type != "choice" else inter if comparison == BETWEEN else intra
 
     settings = {"dense": dense, "intra": intra, "inter": inter}
-    return measured(
+    return measure_quality(
         units, answers_by_type, threshold, _read_unit_columns(rows, by), None, by, settings, []
     )
 
 
-def _compare_types(answers_by_type: Mapping[str, Answers], compare: Any) -> pl.DataFrame:
+def _compare_types(answers_by_type: Mapping[str, TypedAnswers], compare: Any) -> pl.DataFrame:
     tables = [
         compare(answers).with_columns(type=pl.lit(name))
         for name, answers in answers_by_type.items()
     ]
-    empty = pl.DataFrame(schema={**UNITS, "type": pl.String})
+    empty = pl.DataFrame(schema={**UNIT_SCHEMA, "type": pl.String})
     units: pl.DataFrame = pl.concat([empty, *tables])
     return units
 

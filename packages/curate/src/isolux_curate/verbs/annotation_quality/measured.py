@@ -14,16 +14,16 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux_curate.annotation.stages import STAGES
 from isolux_curate.quality.agreement import METRICS
-from isolux_curate.quality.answers import Answers
-from isolux_curate.quality.sampling import SHEET, read_design
+from isolux_curate.quality.answers import TypedAnswers
+from isolux_curate.quality.sampling import SHEET_FILE, read_design
 
 _SHEET_COLUMNS = ("type", "unit_id", "stratum")
 
 
-def drawn_units(sample: str | Path, units: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+def read_sampled_units(sample: str | Path, units: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """Read stratum, population and weight of each sampled unit; notes on missing and other ones."""
     design = read_design(sample)
-    sheet = read_table(Path(sample) / SHEET).cast(dict.fromkeys(_SHEET_COLUMNS, pl.String))
+    sheet = read_table(Path(sample) / SHEET_FILE).cast(dict.fromkeys(_SHEET_COLUMNS, pl.String))
     sheet_units = sheet.select(sampled="type", unit="unit_id", stratum="stratum").fill_null("")
     types = sheet_units["sampled"].unique().to_list()
     sampled_type_by_type = {
@@ -72,13 +72,13 @@ def _find_sampled_type(name: str, sampled: Sequence[str]) -> str:
     )
 
 
-MARK = "quality.json"
-MET, MISSED, OPEN = "met", "missed", "open"
-DENSE = 0.9  # FHIBE, Methods, "Annotation QA"
+QUALITY_FILE = "quality.json"
+THRESHOLD_MET, THRESHOLD_MISSED, UNDECIDED = "met", "missed", "open"
+DENSE_THRESHOLD = 0.9  # FHIBE, Methods, "Annotation QA"
 
 
 @dataclass(frozen=True, slots=True)
-class Quality:
+class AnnotationQuality:
     """The quality of annotations.
 
     Parameters
@@ -111,7 +111,12 @@ class Quality:
         tables = {name: getattr(self, name) for name in ("types", "groups", "units")}
         record = {"settings": dict(self.settings), "notes": list(self.notes)}
         return write_tables(
-            out_dir, tables, record, mark=MARK, what="quality folder", overwrite=overwrite
+            out_dir,
+            tables,
+            record,
+            record_file=QUALITY_FILE,
+            description="quality folder",
+            overwrite=overwrite,
         )
 
 
@@ -149,22 +154,22 @@ _GROUP_SCHEMA = {
 }
 
 
-def measured(
+def measure_quality(
     units: pl.DataFrame,
-    answers_by_type: Mapping[str, Answers],
+    answers_by_type: Mapping[str, TypedAnswers],
     threshold: Any,
     facts: pl.DataFrame,
     sampled_units: pl.DataFrame | None,
     by: Sequence[str],
     settings: Mapping[str, Any],
     notes: list[str],
-) -> Quality:
+) -> AnnotationQuality:
     """Audit each type and comparison, and compare it with its threshold."""
     types: list[dict[str, Any]] = []
     groups: list[pl.DataFrame] = []
     keys = ["type", "part", "vendor"]
     for (name, comparison, vendor), unit_rows in units.group_by(keys, maintain_order=True):
-        answer_type = answers_by_type[str(name)].kind
+        answer_type = answers_by_type[str(name)].answer_type
         scored_units = unit_rows.join(facts, on="unit", how="left", maintain_order="left")
         if sampled_units is not None:
             scored_units = scored_units.join(
@@ -172,7 +177,7 @@ def measured(
             )
         if scored_units.is_empty():
             continue
-        by_metric, compared, audit_notes = _audited(scored_units, by, sampled_units is not None)
+        by_metric, compared, audit_notes = _audit_units(scored_units, by, sampled_units is not None)
         notes += [f"{name}: {note}" for note in audit_notes]
         row = by_metric.filter(pl.col("attribute").is_null()).row(0, named=True)
         min_agreement = threshold(answer_type, str(comparison))
@@ -199,12 +204,12 @@ def measured(
     )
     by_group = pl.concat(groups) if groups and by else pl.DataFrame(schema=_GROUP_SCHEMA)
     unit_table = units.select("type", "part", "vendor", "unit", "value", "pairs")
-    return Quality(
+    return AnnotationQuality(
         table, by_group, unit_table, {"by": list(by), **settings}, tuple(dict.fromkeys(notes))
     )
 
 
-def _audited(
+def _audit_units(
     scored_units: pl.DataFrame, by: Sequence[str], with_design: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
     """Audit one type, overall and by group; a sample's design replaces clusters."""
@@ -245,8 +250,14 @@ def _verdict(row: Mapping[str, Any], threshold: float | None) -> str | None:
     if threshold is None:
         return None
     if row["low"] is None or row["high"] is None:
-        return OPEN
-    return MET if row["low"] > threshold else MISSED if row["high"] < threshold else OPEN
+        return UNDECIDED
+    return (
+        THRESHOLD_MET
+        if row["low"] > threshold
+        else THRESHOLD_MISSED
+        if row["high"] < threshold
+        else UNDECIDED
+    )
 
 
 def _build_group_table(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from isolux.datasets import FORMAT
+from isolux.datasets import TERMS_FORMAT
 from isolux.vocabulary.errors import SpecError
 from isolux_curate.project.folder import Project
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from isolux.io.consent.rows import Scope
     from isolux_curate.verbs.release.papers import Release
 
-MARK = "publish.json"
-Terms = Literal["evaluation", "training"]
-_WORDS = {
+RELEASE_FILE = "publish.json"
+UseTerms = Literal["evaluation", "training"]
+_TERMS_SENTENCES = {
     "evaluation": "For evaluation only: no model may be trained on it.",
     "training": "For evaluation and for training.",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ReleaseResult:
     """A published dataset.
 
     Parameters
@@ -42,14 +42,14 @@ class Written:
     folder : Path
     release : Release
     notes : tuple of str
-    blanks : int
+    n_blanks : int
         The number of unanswered questions of the documents.
     """
 
     folder: Path
     release: Release
     notes: tuple[str, ...]
-    blanks: int
+    n_blanks: int
 
 
 def publish_dataset(
@@ -57,14 +57,14 @@ def publish_dataset(
     *,
     out: str | Path,
     key: str | Path,
-    terms: Terms = "evaluation",
+    terms: UseTerms = "evaluation",
     attribute: Sequence[str] = (),
     labels: Sequence[str] = (),
     redact: str | Path | None = None,
     beside: str | Path | None = None,
     facts: str | Path | None = None,
     overwrite: bool = False,
-) -> Written:
+) -> ReleaseResult:
     """Publish a project's photos that passed and may be published.
 
     ``publish:`` in project.yaml sets what is the same each time: ``Settings``.
@@ -105,44 +105,50 @@ def publish_dataset(
     """
     from isolux.cards import read_facts
     from isolux.io.atomic import staged_directory
-    from isolux_curate.privacy import key_at, outside_of
-    from isolux_curate.project.decisions import note
-    from isolux_curate.publication.people import published_people
-    from isolux_curate.publication.photos import chosen_photos, read_shares
-    from isolux_curate.verbs.release.asks import ALL
-    from isolux_curate.verbs.release.told import told_by
-    from isolux_curate.verbs.release.writing import prepare, settings_of, write_release
+    from isolux_curate.privacy import read_or_create_key, resolve_key_path
+    from isolux_curate.project.decisions import record_note
+    from isolux_curate.publication.people import read_published_people
+    from isolux_curate.publication.photos import read_shares, select_eligible_photos
+    from isolux_curate.verbs.release.asks import QUESTIONS
+    from isolux_curate.verbs.release.told import read_project_facts
+    from isolux_curate.verbs.release.writing import (
+        prepare_release,
+        read_publication_settings,
+        write_release,
+    )
 
     target = Path(out).expanduser().resolve()
-    key_path = outside_of(target, key)
-    _refuse(target, terms, overwrite=overwrite)
-    publication_settings = settings_of(project)
+    key_path = resolve_key_path(target, key)
+    _check_target(target, terms, overwrite=overwrite)
+    publication_settings = read_publication_settings(project)
     shares = read_shares(publication_settings.split)
     scopes: tuple[Scope, ...] = ("publication", "evaluation")
-    eligible = chosen_photos(project, (*scopes, "training") if terms == "training" else scopes)
+    eligible = select_eligible_photos(
+        project, (*scopes, "training") if terms == "training" else scopes
+    )
     fact_columns = list(
         dict.fromkeys([*attribute, *publication_settings.aggregate, *publication_settings.date])
     )
-    published = published_people(project, eligible.photos, facts=fact_columns, labels=labels)
-    user_facts = read_facts(facts, ALL)
-    prepared = prepare(project, published, publication_settings, shares, redact)
-    project_facts = told_by(project, publication_settings.publish_min)
-    key_bytes = key_at(key_path)
+    published = read_published_people(project, eligible.photos, facts=fact_columns, labels=labels)
+    user_facts = read_facts(facts, QUESTIONS)
+    prepared = prepare_release(project, published, publication_settings, shares, redact)
+    project_facts = read_project_facts(project, publication_settings.publish_min)
+    key_bytes = read_or_create_key(key_path)
     settings = msgspec.structs.asdict(publication_settings) | {
         "terms": terms,
         "attribute": [*attribute],
         "inpaint": publication_settings.inpaint if redact else None,
     }
     with staged_directory(
-        target, overwrite=overwrite, marks=(MARK,), what="published dataset"
+        target, overwrite=overwrite, marks=(RELEASE_FILE,), folder_kind="published dataset"
     ) as staging_dir:
         own_terms = {
-            "format": FORMAT,
+            "format": TERMS_FORMAT,
             "version": 1,
-            "name": user_facts.text("dataset_name") or project.name,
+            "name": user_facts.joined_text("dataset_name") or project.name,
             "licence": publication_settings.licence,
             "training": terms == "training",
-            "terms": _WORDS[terms],
+            "terms": _TERMS_SENTENCES[terms],
         }
         release, cards = write_release(
             project,
@@ -157,15 +163,20 @@ def publish_dataset(
             beside,
         )
         manifest = _write_manifest(staging_dir, settings, release)
-    counts = {"photos": release.photos, "people": release.people, "subjects": release.subjects}
-    note(project, "publish", target.name, settings | counts | {"sha256": manifest})
+    counts = {
+        "photos": release.n_photos,
+        "people": release.n_people,
+        "subjects": release.n_subjects,
+    }
+    record_note(project, "publish", target.name, settings | counts | {"sha256": manifest})
     n_blanks = sum(len(card.blanks) for card in cards)
     notes = [*eligible.notes, *prepared.notes]
     notes += [
-        f"{n:,} photos are kept but not published: {reason}." for reason, n in eligible.left.items()
+        f"{n:,} photos are kept but not published: {reason}."
+        for reason, n in eligible.excluded_counts.items()
     ]
     notes += [
-        f"{name}: several values have the most marks of {n:,} of {release.people:,} people in"
+        f"{name}: several values have the most marks of {n:,} of {release.n_people:,} people in"
         f" photos; the middle one stands, of two the lower. {name}_marks has every mark."
         for name, n in published.tied.items()
     ]
@@ -173,17 +184,22 @@ def publish_dataset(
         notes.append(
             f"{n_blanks:,} questions of the papers are not answered: --facts FILE answers them."
         )
-    return Written(target, release, tuple(notes), n_blanks)
+    return ReleaseResult(target, release, tuple(notes), n_blanks)
 
 
-def _refuse(target: Path, terms: str, *, overwrite: bool) -> None:
+def _check_target(target: Path, terms: str, *, overwrite: bool) -> None:
     from isolux.io.atomic import refuse_existing
 
-    if terms not in _WORDS:
+    if terms not in _TERMS_SENTENCES:
         raise SpecError(
-            "these are not terms", expected=" or ".join(_WORDS), found=repr(terms), where="terms"
+            "these are not terms",
+            expected=" or ".join(_TERMS_SENTENCES),
+            found=repr(terms),
+            where="terms",
         )
-    refuse_existing(target, overwrite=overwrite, marks=(MARK,), what="published dataset")
+    refuse_existing(
+        target, overwrite=overwrite, marks=(RELEASE_FILE,), folder_kind="published dataset"
+    )
 
 
 def _write_manifest(staging_dir: Path, settings: Mapping[str, Any], release: Release) -> str:
@@ -195,12 +211,12 @@ def _write_manifest(staging_dir: Path, settings: Mapping[str, Any], release: Rel
     hashes = {p.relative_to(staging_dir).as_posix(): sha256_file(p) for p in paths}
     record = {
         "settings": dict(settings),
-        "photos": release.photos,
-        "people": release.people,
-        "subjects": release.subjects,
-        "left": dict(release.left),
+        "photos": release.n_photos,
+        "people": release.n_people,
+        "subjects": release.n_subjects,
+        "left": dict(release.excluded_counts),
         "files": hashes,
     }
     text = json.dumps(record, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-    write_text(staging_dir / MARK, text)
+    write_text(staging_dir / RELEASE_FILE, text)
     return hashlib.sha256(text.encode()).hexdigest()

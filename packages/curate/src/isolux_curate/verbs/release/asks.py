@@ -6,7 +6,7 @@ question without an answer is listed as not stated.
 
 from __future__ import annotations
 
-from isolux.vocabulary.info import Ask, Reference
+from isolux.vocabulary.info import FactField, Reference
 
 CROWD_WORK_SHEETS = Reference(
     "crowdworksheets",
@@ -22,7 +22,7 @@ DATA_CARDS = Reference(
     url="https://doi.org/10.1145/3531146.3533231",
 )
 
-SHEET: dict[str, tuple[tuple[str, str], ...]] = {
+DATASHEET_QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "Motivation": (
         ("purpose", "for what purpose it was made"),
         ("creators", "who made it, on whose behalf"),
@@ -90,7 +90,7 @@ SHEET: dict[str, tuple[tuple[str, str], ...]] = {
 }
 """Gebru et al. (2021), in their order; keys have ``datasheet_`` before them."""
 
-CROWD: dict[str, tuple[tuple[str, str], ...]] = {
+CROWDWORKSHEETS_QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "Task formulation": (
         ("subjective", "what is subjective in the tasks"),
         ("assumptions", "what is assumed of annotators"),
@@ -124,7 +124,7 @@ CROWD: dict[str, tuple[tuple[str, str], ...]] = {
 }
 """Díaz et al. (2022), as FACET's appendix C answers them; keys have ``crowd_`` before them."""
 
-CARD: tuple[tuple[str, str], ...] = (
+DATA_CARD_QUESTIONS: tuple[tuple[str, str], ...] = (
     ("publisher", "the publisher"),
     ("authors", "the authors"),
     ("contact", "how to reach them"),
@@ -138,22 +138,22 @@ CARD: tuple[tuple[str, str], ...] = (
 """FACET's data card, appendix B; keys have ``card_`` before them."""
 
 
-def _collect_questions() -> dict[str, Ask]:
+def _collect_questions() -> dict[str, FactField]:
     questions = [
         *(
             ("datasheet_" + key, text)
-            for section_questions in SHEET.values()
+            for section_questions in DATASHEET_QUESTIONS.values()
             for key, text in section_questions
         ),
         *(
             ("crowd_" + key, text)
-            for section_questions in CROWD.values()
+            for section_questions in CROWDWORKSHEETS_QUESTIONS.values()
             for key, text in section_questions
         ),
-        *(("card_" + key, text) for key, text in CARD),
+        *(("card_" + key, text) for key, text in DATA_CARD_QUESTIONS),
     ]
-    return {key: Ask(key, text) for key, text in questions}
+    return {key: FactField(key, text) for key, text in questions}
 
 
-ALL = _collect_questions()
+QUESTIONS = _collect_questions()
 """Every question, by its key in the file of facts."""

@@ -12,11 +12,18 @@ from typing import Any
 
 import polars as pl
 
-from isolux.cards import Card, Column, Facts, Part, Said, Table
+from isolux.cards import Card, CardColumn, CardFact, CardFacts, CardSection, CardTable
 from isolux.vocabulary import works
 from isolux.vocabulary.info import Reference
-from isolux_curate.verbs.release.asks import ALL, CARD, CROWD, CROWD_WORK_SHEETS, DATA_CARDS, SHEET
-from isolux_curate.verbs.release.told import Told, settings_of
+from isolux_curate.verbs.release.asks import (
+    CROWD_WORK_SHEETS,
+    CROWDWORKSHEETS_QUESTIONS,
+    DATA_CARD_QUESTIONS,
+    DATA_CARDS,
+    DATASHEET_QUESTIONS,
+    QUESTIONS,
+)
+from isolux_curate.verbs.release.told import ProjectFacts, parse_details
 
 _PROJECT_SOURCE = "the project's journal and tables"
 _STATEMENT = (
@@ -38,61 +45,63 @@ class Release:
 
     name: str
     terms: str
-    people: int
-    photos: int
-    subjects: int
-    left: Mapping[str, int]
+    n_people: int
+    n_photos: int
+    n_subjects: int
+    excluded_counts: Mapping[str, int]
     splits: Mapping[str, int]
     attributes: Mapping[str, str]
     composition: pl.DataFrame
     aggregate: tuple[str, ...]
-    hidden: int
-    least: int
-    redacted: int
-    answers: int
+    n_hidden_groups: int
+    min_people: int
+    n_redacted: int
+    n_answers: int
     tied: Mapping[str, int] = field(default_factory=dict)
-    nameless: int = 0
+    n_without_subject: int = 0
 
 
-def datasheet(release: Release, project_facts: Told, facts: Facts) -> Card:
+def build_datasheet(release: Release, project_facts: ProjectFacts, facts: CardFacts) -> Card:
     """Build a datasheet, after Gebru et al. (2021)."""
-    known_answers = _known(release, project_facts)
+    known_answers = _answer_from_project(release, project_facts)
     sections = [
-        Part(title, _answers("datasheet_", questions, known_answers, facts))
-        for title, questions in SHEET.items()
+        CardSection(title, _answer_questions("datasheet_", questions, known_answers, facts))
+        for title, questions in DATASHEET_QUESTIONS.items()
     ]
-    sections.insert(2, Part("Where photos left", (_funnel_table(project_facts),)))
+    sections.insert(2, CardSection("Where photos left", (_funnel_table(project_facts),)))
     return _build_card("datasheet", "Datasheet", release, sections, (works.DATASHEETS,), facts)
 
 
-def crowd_work_sheets(release: Release, project_facts: Told, facts: Facts) -> Card:
+def build_crowdworksheets(release: Release, project_facts: ProjectFacts, facts: CardFacts) -> Card:
     """Build CrowdWorkSheets, after Díaz et al. (2022)."""
     known_answers = _answer_about_annotators(release, project_facts)
     sections = [
-        Part(title, _answers("crowd_", questions, known_answers, facts))
-        for title, questions in CROWD.items()
+        CardSection(title, _answer_questions("crowd_", questions, known_answers, facts))
+        for title, questions in CROWDWORKSHEETS_QUESTIONS.items()
     ]
     if project_facts.stages.height:
         sections.append(
-            Part("Stages of annotation", (_frame_to_table("Stages", project_facts.stages),))
+            CardSection("Stages of annotation", (_frame_to_table("Stages", project_facts.stages),))
         )
     if project_facts.regions.height:
         sections.append(
-            Part("Annotators by region", (_frame_to_table("Regions", project_facts.regions),))
+            CardSection(
+                "Annotators by region", (_frame_to_table("Regions", project_facts.regions),)
+            )
         )
     return _build_card(
         "crowdworksheets", "CrowdWorkSheets", release, sections, (CROWD_WORK_SHEETS,), facts
     )
 
 
-def data_card(release: Release, project_facts: Told, facts: Facts) -> Card:
+def build_data_card(release: Release, project_facts: ProjectFacts, facts: CardFacts) -> Card:
     """Build a data card with the fields of FACET's."""
     snapshot = (
-        f"{release.photos:,} photos",
-        f"annotations of {release.people:,} people in photos",
-        f"{release.subjects:,} subjects",
+        f"{release.n_photos:,} photos",
+        f"annotations of {release.n_people:,} people in photos",
+        f"{release.n_subjects:,} subjects",
         *(f"split {name}: {n:,} people in photos" for name, n in release.splits.items()),
-        *([_describe_people_without_subject(release)] if release.nameless else []),
+        *([_describe_people_without_subject(release)] if release.n_without_subject else []),
     )
     attributes = tuple(
         f"{name} ({label_source})" for name, label_source in release.attributes.items()
@@ -113,26 +122,31 @@ def data_card(release: Release, project_facts: Told, facts: Facts) -> Card:
         ),
     )
     sections = [
-        Part("Overview", _answers("card_", CARD, {}, facts)),
-        Part("Data", tuple(entry for entry in entries if entry.texts)),
-        Part("Who is in it", (_composition_table(release),)),
-        Part("Where photos left", (_funnel_table(project_facts),)),
+        CardSection("Overview", _answer_questions("card_", DATA_CARD_QUESTIONS, {}, facts)),
+        CardSection("Data", tuple(entry for entry in entries if entry.texts)),
+        CardSection("Who is in it", (_composition_table(release),)),
+        CardSection("Where photos left", (_funnel_table(project_facts),)),
     ]
     return _build_card(
-        "data_card", "Data card", release, sections, (DATA_CARDS, works.FACET.at("B")), facts
+        "data_card",
+        "Data card",
+        release,
+        sections,
+        (DATA_CARDS, works.FACET.with_location("B")),
+        facts,
     )
 
 
-def _answers(
+def _answer_questions(
     prefix: str,
     questions: Sequence[tuple[str, str]],
     known_answers: Mapping[str, Sequence[str]],
-    facts: Facts,
-) -> tuple[Said, ...]:
+    facts: CardFacts,
+) -> tuple[CardFact, ...]:
     """Answer each question from the user's facts and the project; else it is a missing fact."""
-    answers: list[Said] = []
+    answers: list[CardFact] = []
     for key, label in questions:
-        stated = facts.said(ALL[prefix + key])
+        stated = facts.stated_fact(QUESTIONS[prefix + key])
         texts = tuple(known_answers.get(key, ()))
         if stated.texts or not texts:
             answers.append(stated)
@@ -141,25 +155,25 @@ def _answers(
     return tuple(answers)
 
 
-def _project_answer(label: str, texts: Sequence[str]) -> Said:
-    return Said(label, tuple(texts), _PROJECT_SOURCE)
+def _project_answer(label: str, texts: Sequence[str]) -> CardFact:
+    return CardFact(label, tuple(texts), _PROJECT_SOURCE)
 
 
 def _build_card(
     card_kind: str,
     title: str,
     release: Release,
-    sections: Sequence[Part],
+    sections: Sequence[CardSection],
     follows: Sequence[Reference],
-    facts: Facts,
+    facts: CardFacts,
 ) -> Card:
     sources = ["The project's journal, whose rows are chained and signed, and its tables."]
     if facts.origin:
         sources.append(f"Facts {facts.origin}: SHA-256 begins {facts.sha256[:12]}.")
     cited = tuple(
-        (" ".join(filter(None, (work.citation, work.place))), work.url) for work in follows
+        (" ".join(filter(None, (work.citation, work.location))), work.url) for work in follows
     )
-    answer = f"{release.photos:,} photos of {release.subjects:,} subjects. {release.terms}"
+    answer = f"{release.n_photos:,} photos of {release.n_subjects:,} subjects. {release.terms}"
     return Card(
         card_kind,
         f"{title}: {release.name}",
@@ -172,12 +186,12 @@ def _build_card(
     )
 
 
-def _known(release: Release, project_facts: Told) -> dict[str, Sequence[str]]:
+def _answer_from_project(release: Release, project_facts: ProjectFacts) -> dict[str, Sequence[str]]:
     """Answer a datasheet's questions from the project."""
     n_arrived = int(project_facts.funnel["remain"][0])
     exclusion_texts = [
         (f"{n:,} photos that are kept are not published: {reason}.")
-        for reason, n in release.left.items()
+        for reason, n in release.excluded_counts.items()
     ]
     rules = [
         f"{row['rule']}: {_format_settings(row['said'])}"
@@ -187,32 +201,32 @@ def _known(release: Release, project_facts: Told) -> dict[str, Sequence[str]]:
     ]
     dates = [*project_facts.journal["first"], *project_facts.journal["last"]]
     consent = [
-        f"{person_kind}, {scope}: granted by {_format_small_count(granted, release.least)},"
+        f"{person_kind}, {scope}: granted by {_format_small_count(granted, release.min_people)},"
         " revoked by"
-        f" {_format_small_count(revoked, release.least)}"
+        f" {_format_small_count(revoked, release.min_people)}"
         for person_kind, scope, granted, revoked in project_facts.consent.iter_rows()
         if granted or revoked
     ]
     hidden = (
         [
             (
-                f"{release.hidden:,} groups are not told: fewer than {release.least} people, or"
-                " they would give such a group away."
+                f"{release.n_hidden_groups:,} groups are not told: fewer than {release.min_people}"
+                " people, or they would give such a group away."
             )
         ]
-        if release.hidden
+        if release.n_hidden_groups
         else []
     )
-    redacted = f"In {release.redacted:,} photos regions were filled in."
+    redacted = f"In {release.n_redacted:,} photos regions were filled in."
     return {
         "instances": ["A row of people.csv is a person in a photo."],
         "count": [
-            f"{release.photos:,} photos",
-            f"{release.people:,} people in photos",
-            f"{release.subjects:,} subjects",
+            f"{release.n_photos:,} photos",
+            f"{release.n_people:,} people in photos",
+            f"{release.n_subjects:,} subjects",
         ],
         "population": [
-            f"{n_arrived:,} photos came in; {release.photos:,} are published.",
+            f"{n_arrived:,} photos came in; {release.n_photos:,} are published.",
             *exclusion_texts,
         ],
         "instance_data": [
@@ -221,7 +235,7 @@ def _known(release: Release, project_facts: Told) -> dict[str, Sequence[str]]:
             + "."
         ],
         "labels": [f"{name}: {label_source}" for name, label_source in release.attributes.items()],
-        "missing": [_describe_people_without_subject(release)] if release.nameless else [],
+        "missing": [_describe_people_without_subject(release)] if release.n_without_subject else [],
         "relations": [
             (
                 "subject_id and image_id say which rows are of one person, and of one photo;"
@@ -249,7 +263,7 @@ def _known(release: Release, project_facts: Told) -> dict[str, Sequence[str]]:
         ],
         "processed": [
             "Exif and other metadata were cut out of every photo.",
-            *([redacted] if release.redacted else []),
+            *([redacted] if release.n_redacted else []),
             *_describe_reviews(project_facts),
         ],
         "software": ["isolux"],
@@ -260,7 +274,9 @@ def _known(release: Release, project_facts: Told) -> dict[str, Sequence[str]]:
 _INTAKE_STEPS = ("specifications", "people", "consent", "series")
 
 
-def _answer_about_annotators(release: Release, project_facts: Told) -> dict[str, Sequence[str]]:
+def _answer_about_annotators(
+    release: Release, project_facts: ProjectFacts
+) -> dict[str, Sequence[str]]:
     from isolux_curate.annotation.stages import STAGES
 
     used_stages = [s for s in STAGES.values() if s.name in project_facts.stages["stage"].to_list()]
@@ -268,7 +284,7 @@ def _answer_about_annotators(release: Release, project_facts: Told) -> dict[str,
         f"{stage}: {n_graduated:,} of {n_tried:,} annotators graduated from golden tasks"
         for stage, n_tried, n_graduated in project_facts.passes.iter_rows()
     ]
-    multi_annotator_stages = [s.name for s in used_stages if s.wanted > 1]
+    multi_annotator_stages = [s.name for s in used_stages if s.n_annotators > 1]
     known_answers: dict[str, Sequence[str]] = {
         "instructions": [f"{s.title}: {s.instruction}" for s in used_stages],
         "selection": trained,
@@ -278,7 +294,7 @@ def _answer_about_annotators(release: Release, project_facts: Told) -> dict[str,
         "quality": [*trained, *_describe_reviews(project_facts)],
         "responses": [
             "A published attribute is the answer of more than half of the annotators; every "
-            f"single answer is in answers.csv ({release.answers:,} rows)"
+            f"single answer is in answers.csv ({release.n_answers:,} rows)"
             + (
                 f"; several annotators were asked in {', '.join(multi_annotator_stages)}."
                 if multi_annotator_stages
@@ -286,7 +302,7 @@ def _answer_about_annotators(release: Release, project_facts: Told) -> dict[str,
             ),
             *_describe_ties(release),
         ]
-        if release.answers
+        if release.n_answers
         else [],
         "limits": [release.terms],
         "withdrawal": [
@@ -301,7 +317,8 @@ def _answer_about_annotators(release: Release, project_facts: Told) -> dict[str,
 
 def _describe_people_without_subject(release: Release) -> str:
     return (
-        f"{release.nameless:,} of {release.people:,} people in photos have no subject_id: several "
+        f"{release.n_without_subject:,} of {release.n_people:,} people in photos have no"
+        " subject_id: several "
         "subjects are in their photo, and annotators were not asked which is which. The number of "
         "these people is not known, and no count of people includes them; intervals go by "
         "cluster_id."
@@ -312,18 +329,18 @@ def _describe_ties(release: Release) -> list[str]:
     """Describe how scales became one value, and for how many people the tie rule decided."""
     return [
         f"{name} is the value with the most marks of those that more than half gave; of"
-        f" {_format_small_count(n, release.least)} people in photos several had as many: the"
+        f" {_format_small_count(n, release.min_people)} people in photos several had as many: the"
         " middle one, of two"
         f" the lower. {name}_marks has every mark."
         for name, n in release.tied.items()
     ]
 
 
-def _describe_reviews(project_facts: Told) -> list[str]:
+def _describe_reviews(project_facts: ProjectFacts) -> list[str]:
     """Describe the samples, estimates and agreement recorded in the journal."""
     sentences: list[str] = []
     for row in project_facts.journal.iter_rows(named=True):
-        details = settings_of(row["said"])
+        details = parse_details(row["said"])
         sample = details.get("sample")
         if row["rule"].startswith("sample of "):
             sentences.append(
@@ -355,7 +372,7 @@ def _format_small_count(n: int, min_people: int) -> str:
 
 
 def _format_settings(details_json: str) -> str:
-    details = settings_of(details_json)
+    details = parse_details(details_json)
     setting_values = {k: v for k, v in details.items() if k not in ("looked_at", "out")}
     words = ", ".join(f"{k} {v}" for k, v in setting_values.items()) or "no settings"
     return f"{words}; {details.get('out', 0):,} of {details.get('looked_at', 0):,} photos refused"
@@ -371,7 +388,7 @@ def _format_groups(release: Release) -> list[str]:
     ]
 
 
-def _composition_table(release: Release) -> Table:
+def _composition_table(release: Release) -> CardTable:
     single_attributes = release.composition.filter(
         ~pl.col("attribute").str.contains("*", literal=True)
     )
@@ -380,22 +397,22 @@ def _composition_table(release: Release) -> Table:
         for d, a, g, n, s in single_attributes.iter_rows()
     ]
     columns = (
-        Column("dataset: attribute"),
-        Column("group"),
-        Column("people", number=True),
-        Column("share, %", number=True),
+        CardColumn("dataset: attribute"),
+        CardColumn("group"),
+        CardColumn("people", number=True),
+        CardColumn("share, %", number=True),
     )
-    note = f"People with a subject_id, each once; no group of fewer than {release.least}."
-    return Table("People by group", columns, tuple(cells), "composition.csv", (note,))
+    note = f"People with a subject_id, each once; no group of fewer than {release.min_people}."
+    return CardTable("People by group", columns, tuple(cells), "composition.csv", (note,))
 
 
-def _funnel_table(project_facts: Told) -> Table:
+def _funnel_table(project_facts: ProjectFacts) -> CardTable:
     return _frame_to_table("Photos", project_facts.funnel)
 
 
-def _frame_to_table(caption: str, frame: pl.DataFrame) -> Table:
-    columns = tuple(Column(c, number=dtype.is_numeric()) for c, dtype in frame.schema.items())
+def _frame_to_table(caption: str, frame: pl.DataFrame) -> CardTable:
+    columns = tuple(CardColumn(c, number=dtype.is_numeric()) for c, dtype in frame.schema.items())
     rows = tuple(
         tuple(f"{v:,}" if isinstance(v, int) else str(v) for v in row) for row in frame.iter_rows()
     )
-    return Table(caption, columns, rows, _PROJECT_SOURCE)
+    return CardTable(caption, columns, rows, _PROJECT_SOURCE)

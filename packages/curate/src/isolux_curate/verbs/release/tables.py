@@ -15,21 +15,28 @@ from typing import Any
 
 import polars as pl
 
-from isolux.cards import CONFORMS, Facts, croissant_json, day_of, rai_of, type_of
+from isolux.cards import (
+    CONFORMS_TO,
+    CardFacts,
+    make_croissant_json,
+    media_type,
+    parse_day,
+    rai_properties,
+)
 from isolux.groups.unknown import UNKNOWN
 from isolux.io.hashing import sha256_file
 from isolux.report.suppression import hidden_cells
-from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.errors import TableError, format_location
 from isolux_curate.user_tables import read_text, refuse_missing, to_text
 from isolux_curate.verbs.release.papers import Release
 
 
-def croissant_text(
+def format_croissant(
     folder: Path,
     tables: Mapping[str, pl.DataFrame],
     other_files: Sequence[str],
     release: Release,
-    facts: Facts,
+    facts: CardFacts,
     licence: str,
 ) -> str:
     """Format the Croissant JSON-LD, validated by ``mlcroissant``."""
@@ -40,7 +47,7 @@ def croissant_text(
                 id=name,
                 name=name,
                 content_url=name,
-                encoding_formats=[type_of(name)],
+                encoding_formats=[media_type(name)],
                 sha256=sha256_file(folder / name),
             )
             for name in (*tables, *other_files)
@@ -50,43 +57,43 @@ def croissant_text(
         ]
         return {
             "name": release.name,
-            "description": facts.text("dataset_description"),
-            "url": facts.text("dataset_url"),
+            "description": facts.joined_text("dataset_description"),
+            "url": facts.joined_text("dataset_url"),
             "license": [licence] if licence else None,
-            "cite_as": facts.text("dataset_citation"),
-            "version": facts.text("dataset_version"),
-            "date_published": day_of(facts.text("dataset_published")),
+            "cite_as": facts.joined_text("dataset_citation"),
+            "version": facts.joined_text("dataset_version"),
+            "date_published": parse_day(facts.joined_text("dataset_published")),
             "creators": _build_creators(facts, mlc),
             "distribution": files,
-            "record_sets": [_records(name, table, mlc) for name, table in tables.items()],
+            "record_sets": [_build_record_set(name, table, mlc) for name, table in tables.items()],
             "data_biases": [*facts.texts.get("dataset_biases", ())],
             "data_limitations": list(facts.texts.get("known_limitations", ())),
             "personal_sensitive_information": [
                 *facts.texts.get("sensitive_information", ()),
                 *sensitive,
             ],
-            "conforms_to": CONFORMS,
-            **rai_of(facts),
+            "conforms_to": CONFORMS_TO,
+            **rai_properties(facts),
             "data_use_cases": [*facts.texts.get("dataset_uses", ()), release.terms],
         }
 
-    document = croissant_json(build_fields)
+    document = make_croissant_json(build_fields)
     return json.dumps(document, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def _build_creators(facts: Facts, mlc: Any) -> list[Any]:
+def _build_creators(facts: CardFacts, mlc: Any) -> list[Any]:
     people = facts.texts.get("dataset_persons", ())
     groups = facts.texts.get("dataset_organisations", ())
     return [*(mlc.Person(name=n) for n in people), *(mlc.Organization(name=n) for n in groups)]
 
 
-def _records(name: str, table: pl.DataFrame, mlc: Any) -> Any:
+def _build_record_set(name: str, table: pl.DataFrame, mlc: Any) -> Any:
     stem = name.partition(".")[0]
     fields = [
         mlc.Field(
             id=f"{stem}/{column}",
             name=f"{stem}/{column}",
-            data_types=_type(dtype, mlc),
+            data_types=_croissant_type(dtype, mlc),
             source=mlc.Source(file_object=name, extract=mlc.Extract(column=column)),
         )
         for column, dtype in table.schema.items()
@@ -94,20 +101,20 @@ def _records(name: str, table: pl.DataFrame, mlc: Any) -> Any:
     return mlc.RecordSet(id=stem, name=stem, fields=fields)
 
 
-def _type(dtype: pl.DataType, mlc: Any) -> Any:
+def _croissant_type(dtype: pl.DataType, mlc: Any) -> Any:
     if dtype.is_integer():
         return mlc.DataType.INTEGER
     return mlc.DataType.FLOAT if dtype.is_float() else mlc.DataType.TEXT
 
 
-COMPOSITION = {
+COMPOSITION_SCHEMA = {
     "dataset": pl.String,
     "attribute": pl.String,
     "group": pl.String,
     "people": pl.Int64,
     "share": pl.Float64,
 }
-_WHOLE = 1e-3  # rounding of printed shares, for each group
+_SHARE_TOLERANCE = 1e-3  # rounding of printed shares, for each group
 _COLOURS = (
     "#4269d0",
     "#efb118",
@@ -120,10 +127,10 @@ _COLOURS = (
     "#9c6b4e",
     "#9498a0",
 )
-_ROW, _BAR_HEIGHT_PX, _LEFT, _PLOT_WIDTH_PX = 26, 18, 170, 520
+_ROW_HEIGHT_PX, _BAR_HEIGHT_PX, _LABEL_WIDTH_PX, _PLOT_WIDTH_PX = 26, 18, 170, 520
 
 
-def composition_of(
+def count_composition(
     people: pl.DataFrame, by: Sequence[str], name: str, min_people: int
 ) -> tuple[pl.DataFrame, int]:
     """Count people by groups of one and of two attributes, and suppress small groups."""
@@ -149,8 +156,8 @@ def composition_of(
         ordered = tuple(sorted(names)), tuple(v for _, v in sorted(zip(names, values, strict=True)))
         if names and (*ordered, None) not in hidden and n >= min_people:
             table.append((name, "*".join(names), " × ".join(values), n))
-    short = list(COMPOSITION)[:4]
-    frame = pl.DataFrame(table, schema={c: COMPOSITION[c] for c in short}, orient="row")
+    short = list(COMPOSITION_SCHEMA)[:4]
+    frame = pl.DataFrame(table, schema={c: COMPOSITION_SCHEMA[c] for c in short}, orient="row")
     groups = len(rows) - 1
     for (
         attribute
@@ -170,7 +177,7 @@ def composition_of(
     unknown = pl.col("group").str.contains(UNKNOWN, literal=True)
     share = pl.when(~unknown).then(pl.col("people") / attribute_total)
     return frame.with_columns(share=share).select(
-        pl.col(c).cast(t) for c, t in COMPOSITION.items()
+        pl.col(c).cast(t) for c, t in COMPOSITION_SCHEMA.items()
     ), groups - frame.height
 
 
@@ -218,19 +225,21 @@ def _to_metric_rows(rows: Sequence[tuple[tuple[str, ...], tuple[str, ...], int]]
     )
 
 
-def with_others(composition: pl.DataFrame, other_path: str | Path) -> pl.DataFrame:
+def append_other_datasets(composition: pl.DataFrame, other_path: str | Path) -> pl.DataFrame:
     """Append the shares of other datasets to a composition."""
     source = str(other_path)
     frame = read_text(other_path, "dataset", "attribute", "group")
     refuse_missing(frame, ["share"] if "people" not in frame.columns else [], source)
-    rows = to_text(frame, COMPOSITION).cast({"people": pl.Int64, "share": pl.Float64}, strict=False)
+    rows = to_text(frame, COMPOSITION_SCHEMA).cast(
+        {"people": pl.Int64, "share": pl.Float64}, strict=False
+    )
     keys = ["dataset", "attribute"]
     rows = rows.with_columns(
         share=pl.coalesce("share", pl.col("people") / pl.col("people").sum().over(keys))
     )
     is_faulty = rows.select(
         ~pl.col("share").is_between(0, 1).fill_null(value=False)
-        | (pl.col("share").sum().over(keys) > 1 + _WHOLE * pl.len().over(keys))
+        | (pl.col("share").sum().over(keys) > 1 + _SHARE_TOLERANCE * pl.len().over(keys))
         | pl.any_horizontal(pl.col("dataset", "attribute", "group").is_null())
     ).to_series()
     if is_faulty.any():
@@ -239,18 +248,20 @@ def with_others(composition: pl.DataFrame, other_path: str | Path) -> pl.DataFra
             "this is not a composition",
             expected="shares from 0 to 1 that sum to 1 at the most, or counts of people",
             found=str(rows.row(row)),
-            where=place(source, row + 1),
+            where=format_location(source, row + 1),
         )
-    return pl.concat([composition, rows.select(pl.col(c).cast(t) for c, t in COMPOSITION.items())])
+    return pl.concat(
+        [composition, rows.select(pl.col(c).cast(t) for c, t in COMPOSITION_SCHEMA.items())]
+    )
 
 
-def figure_svg(table: pl.DataFrame, attribute: str) -> str:
+def draw_composition_svg(table: pl.DataFrame, attribute: str) -> str:
     """Draw the composition of each dataset by one attribute as bars, after FairFace's figure 1.
 
     Examples
     --------
     >>> rows = [("ours", "tone", "light", 6, 0.6), ("ours", "tone", "dark", 4, 0.4)]
-    >>> drawn = figure_svg(pl.DataFrame(rows, schema=COMPOSITION, orient="row"), "tone")
+    >>> drawn = draw_composition_svg(pl.DataFrame(rows, schema=COMPOSITION, orient="row"), "tone")
     >>> drawn.count("<rect"), drawn.startswith("<svg")
     (4, True)
     """
@@ -260,9 +271,9 @@ def figure_svg(table: pl.DataFrame, attribute: str) -> str:
     names = attribute_rows["dataset"].unique(maintain_order=True).to_list()
     elements: list[str] = []
     for k, name in enumerate(names):
-        y_px, x_px = 30 + k * _ROW, float(_LEFT)
+        y_px, x_px = 30 + k * _ROW_HEIGHT_PX, float(_LABEL_WIDTH_PX)
         elements.append(
-            f'<text x="{_LEFT - 8}" y="{y_px + 13}" text-anchor="end">{_escape(name)}</text>'
+            f'<text x="{_LABEL_WIDTH_PX - 8}" y="{y_px + 13}" text-anchor="end">{_escape(name)}</text>'
         )
         for group, share in (
             attribute_rows.filter(dataset=name).select("group", "share").iter_rows()
@@ -275,12 +286,12 @@ def figure_svg(table: pl.DataFrame, attribute: str) -> str:
             )
             x_px += width_px
     for k, group in enumerate(groups):
-        x, y = _LEFT + (k % 4) * 130, 44 + len(names) * _ROW + (k // 4) * 20
+        x, y = _LABEL_WIDTH_PX + (k % 4) * 130, 44 + len(names) * _ROW_HEIGHT_PX + (k // 4) * 20
         elements.append(f'<rect x="{x}" y="{y}" width="12" height="12" fill="{colour[group]}"/>')
         elements.append(f'<text x="{x + 17}" y="{y + 11}">{_escape(group)}</text>')
-    height_px = 60 + len(names) * _ROW + (len(groups) + 3) // 4 * 20
+    height_px = 60 + len(names) * _ROW_HEIGHT_PX + (len(groups) + 3) // 4 * 20
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LEFT + _PLOT_WIDTH_PX + 20}"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LABEL_WIDTH_PX + _PLOT_WIDTH_PX + 20}"'
         f' height="{height_px}"'
         f' font-family="sans-serif" font-size="12"><text x="8" y="18" font-weight="bold">'
         f"{_escape(attribute)}</text>" + "".join(elements) + "</svg>\n"

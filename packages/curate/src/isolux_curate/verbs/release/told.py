@@ -15,11 +15,11 @@ import polars as pl
 if TYPE_CHECKING:
     from isolux_curate.project.folder import Project
 
-_OURS = ("publish", "withdraw")  # steps that are no part of making the dataset
+_EXCLUDED_STEPS = ("publish", "withdraw")  # steps that are no part of making the dataset
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ProjectFacts:
     """A project's facts for the documents of its dataset.
 
     Parameters
@@ -49,9 +49,9 @@ class Told:
     consent: pl.DataFrame
 
 
-def told_by(project: Project, min_people: int) -> Told:
+def read_project_facts(project: Project, min_people: int) -> ProjectFacts:
     """Read a project's facts for the documents of its dataset."""
-    from isolux_curate.project.reading import funnel, read_table
+    from isolux_curate.project.reading import read_funnel, read_table
 
     annotations = read_table(project, "annotations").filter(pl.col("status") != "withdrawn")
     task_rows = read_table(project, "tasks").filter(~pl.col("golden"))
@@ -88,9 +88,9 @@ def told_by(project: Project, min_people: int) -> Told:
         )
         .sort("stage")
     )
-    return Told(
-        funnel(project),
-        journal_of(project),
+    return ProjectFacts(
+        read_funnel(project),
+        summarise_journal(project),
         stages,
         regions.filter(pl.col("annotators") >= min_people),
         active_annotators.height,
@@ -99,11 +99,11 @@ def told_by(project: Project, min_people: int) -> Told:
     )
 
 
-def journal_of(project: Project) -> pl.DataFrame:
+def summarise_journal(project: Project) -> pl.DataFrame:
     """Summarise the journal by step and rule, without publications and withdrawals."""
     from isolux_curate.project.folder import read_journal
 
-    rows = read_journal(project).filter(~pl.col("step").is_in(_OURS))
+    rows = read_journal(project).filter(~pl.col("step").is_in(_EXCLUDED_STEPS))
     summary_by_rule: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows.iter_rows(named=True):
         summary = summary_by_rule.setdefault(
@@ -125,19 +125,19 @@ def journal_of(project: Project) -> pl.DataFrame:
     return pl.DataFrame(summaries, schema=schema)
 
 
-def settings_of(details_json: str) -> Mapping[str, Any]:
+def parse_details(details_json: str) -> Mapping[str, Any]:
     """Parse the details of a journal row."""
     details: Mapping[str, Any] = json.loads(details_json)
     return details
 
 
 def _count_consent(project: Project) -> pl.DataFrame:
-    from isolux.io.consent import SCOPES, read_ledger, standing
+    from isolux.io.consent import SCOPES, compute_current_consent, read_ledger
 
     schema = {"kind": pl.String, "scope": pl.String, "granted": pl.Int64, "revoked": pl.Int64}
-    if not project.consent.is_file():
+    if not project.consent_path.is_file():
         return pl.DataFrame(schema=schema)
-    consent_rows = standing(read_ledger(project.consent).rows)
+    consent_rows = compute_current_consent(read_ledger(project.consent_path).rows)
     rows = [
         (
             person_kind,

@@ -11,38 +11,49 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from isolux.datasets import TERMS
+from isolux.datasets import TERMS_FILE
 from isolux.io.atomic import write_text
-from isolux.io.csv_text import csv_text
+from isolux.io.csv_text import to_safe_csv
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.privacy import KEY_MARK, NO_KEY, key_mark
-from isolux_curate.privacy.photos import Box, copy_photos, filler, read_regions
-from isolux_curate.privacy.table import AGGREGATE_ONLY, Told, anonymised, identified, pseudonym
-from isolux_curate.project.folder import MARK as PROJECT
+from isolux_curate.privacy import DUMMY_KEY, KEY_HASH_FIELD, hash_pseudonym_key
+from isolux_curate.privacy.photos import Box, copy_photos, find_filler, read_regions
+from isolux_curate.privacy.table import (
+    AGGREGATE_ONLY,
+    PublishableTable,
+    anonymise_table,
+    filter_identified,
+    make_pseudonym,
+)
+from isolux_curate.project.folder import PROJECT_FILE as PROJECT
 from isolux_curate.project.reading import read_bystanders, read_images
-from isolux_curate.publication.people import FIXED, Published
+from isolux_curate.publication.people import FIXED_COLUMNS, PublishedPeople
 from isolux_curate.publication.photos import split_by_subject
-from isolux_curate.verbs.release.papers import Release, crowd_work_sheets, data_card, datasheet
+from isolux_curate.verbs.release.papers import (
+    Release,
+    build_crowdworksheets,
+    build_data_card,
+    build_datasheet,
+)
 from isolux_curate.verbs.release.tables import (
-    composition_of,
-    croissant_text,
-    figure_svg,
-    with_others,
+    append_other_datasets,
+    count_composition,
+    draw_composition_svg,
+    format_croissant,
 )
 
 if TYPE_CHECKING:
-    from isolux.cards import Card, Facts
+    from isolux.cards import Card, CardFacts
     from isolux_curate.project.folder import Project
-    from isolux_curate.publication.photos import Chosen
-    from isolux_curate.verbs.release.told import Told as Journal
+    from isolux_curate.publication.photos import EligiblePhotos
+    from isolux_curate.verbs.release.told import ProjectFacts as Journal
 
 _ID_COLUMNS = ("instance_id", "image_id", "subject_id", "cluster_id")
 _MAX_GROUPS = 40  # attributes with more groups are not in the composition
 _FILE_COLUMN = "file"
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PublicationSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The settings of publications, ``publish:`` in ``project.yaml``.
 
     Parameters
@@ -79,48 +90,48 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     inpaint: str = "black"
 
 
-def settings_of(project: Project) -> Settings:
+def read_publication_settings(project: Project) -> PublicationSettings:
     """Read the settings of publications from ``project.yaml``."""
     try:
-        return msgspec.convert(project.publish, Settings)
+        return msgspec.convert(project.publish, PublicationSettings)
     except msgspec.ValidationError as error:
         raise SpecError(
             "these are not settings of a publication",
             found=str(error),
-            expected=", ".join(Settings.__struct_fields__),
+            expected=", ".join(PublicationSettings.__struct_fields__),
             where=f"{project.folder / PROJECT}, publish",
         ) from error
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class PreparedRelease:
     """A release before ids are replaced; regions by the photo's file."""
 
-    found: Published
-    counted: Sequence[str]
+    published: PublishedPeople
+    count_columns: Sequence[str]
     regions: Mapping[str, Sequence[Box]]
     notes: Sequence[str] = ()
 
-    def anonymise(self, settings: Settings, key_bytes: bytes) -> Told:
+    def anonymise(self, settings: PublicationSettings, key_bytes: bytes) -> PublishableTable:
         """Replace ids, coarsen dates, and count columns that are published as counts only."""
-        return anonymised(
-            self.found.people,
+        return anonymise_table(
+            self.published.people,
             key_bytes,
             ids=[*_ID_COLUMNS, _FILE_COLUMN],
             dates=settings.date,
-            aggregate=self.counted,
-            least=settings.publish_min,
+            aggregate=self.count_columns,
+            min_people=settings.publish_min,
             person="subject_id",
         )
 
 
-def prepare(
+def prepare_release(
     project: Project,
-    published: Published,
-    settings: Settings,
+    published: PublishedPeople,
+    settings: PublicationSettings,
     shares: Mapping[str, float],
     redact: str | Path | None,
-) -> Ready:
+) -> PreparedRelease:
     """Split people, and check that all of it may be published, without writing anything."""
     people = published.people
     for name in settings.stratify:
@@ -130,19 +141,19 @@ def prepare(
     stratum = pl.concat_str(strata, separator=" | ")
     people_with_strata = people.with_columns(stratum=stratum, subject_id=pl.col("cluster_id"))
     split = split_by_subject(people_with_strata, shares, settings.seed)
-    people = people.with_columns(split).select(*FIXED, *published.judgement)
+    people = people.with_columns(split).select(*FIXED_COLUMNS, *published.judgement)
     aggregate_only_columns = [
         c for c in published.judgement if any(word in c.lower() for word in AGGREGATE_ONLY)
     ]
-    all_images = read_images(project, everything=True).select("image_id")
+    all_images = read_images(project, include_excluded=True).select("image_id")
     by_image = read_regions(redact, all_images, "image_id", column="image_id")
     for image, *box in read_bystanders(project).iter_rows():
         by_image.setdefault(image, []).append((box[0], box[1], box[2], box[3]))
     files = dict(people.select("image_id", _FILE_COLUMN).unique().rows())
     regions = {files[image]: boxes for image, boxes in by_image.items() if image in files}
     count_columns = tuple(dict.fromkeys([*aggregate_only_columns, *settings.aggregate]))
-    prepared = Ready(replace(published, people=people), count_columns, regions)
-    publishable = prepared.anonymise(settings, NO_KEY)
+    prepared = PreparedRelease(replace(published, people=people), count_columns, regions)
+    publishable = prepared.anonymise(settings, DUMMY_KEY)
     return replace(
         prepared, notes=(*publishable.notes, *_note_excluded_people(people, settings.publish_min))
     )
@@ -150,7 +161,7 @@ def prepare(
 
 def _note_excluded_people(people: pl.DataFrame, min_people: int) -> list[str]:
     """Note people in no group of the composition, and caution about too few people."""
-    identified_people = identified(people, "subject_id")
+    identified_people = filter_identified(people, "subject_id")
     notes: list[str] = []
     if identified_people.height < people.height:
         notes.append(
@@ -169,66 +180,72 @@ def write_release(
     project: Project,
     staging_dir: Path,
     key_bytes: bytes,
-    eligible: Chosen,
-    prepared: Ready,
+    eligible: EligiblePhotos,
+    prepared: PreparedRelease,
     journal: Journal,
-    facts: Facts,
+    facts: CardFacts,
     terms: Mapping[str, Any],
-    settings: Settings,
+    settings: PublicationSettings,
     other_compositions: str | Path | None,
 ) -> tuple[Release, list[Card]]:
     """Write all files of a release but its manifest."""
     publishable = prepared.anonymise(settings, key_bytes)
     names = copy_photos(
-        prepared.found.people[_FILE_COLUMN].sort(),
+        prepared.published.people[_FILE_COLUMN].sort(),
         project.folder,
         staging_dir,
         key_bytes,
         settings.keep_exif,
         prepared.regions,
-        filler(settings.inpaint),
+        find_filler(settings.inpaint),
     )
-    new_files = prepared.found.people[_FILE_COLUMN].replace_strict(names, return_dtype=pl.String)
+    new_files = prepared.published.people[_FILE_COLUMN].replace_strict(
+        names, return_dtype=pl.String
+    )
     people = publishable.people.with_columns(new_files.alias(_FILE_COLUMN)).sort("instance_id")
-    answers = _answers(prepared.found.answers, key_bytes)
+    answers = _pseudonymise_answers(prepared.published.answers, key_bytes)
     tables = {"people.csv": people, "answers.csv": answers, "counts.csv": publishable.counts}
     tables = {name: table for name, table in tables.items() if table.height}
     attributes = {
         n: label_source
-        for n, label_source in prepared.found.judgement.items()
+        for n, label_source in prepared.published.judgement.items()
         if n in people.columns
     }
     # Rows without a subject are in no count: their number of people is unknown.
-    identified_people = identified(people, "subject_id").with_columns(who="subject_id")
+    identified_people = filter_identified(people, "subject_id").with_columns(who="subject_id")
     by = [
         n
         for n in attributes
-        if n not in prepared.found.marks
+        if n not in prepared.published.marks
         and 0 < identified_people[n].drop_nulls().n_unique() <= _MAX_GROUPS
     ]
     as_words = identified_people.with_columns(pl.col(n).cast(pl.String) for n in by)
-    composition, hidden = composition_of(as_words, by, str(terms["name"]), settings.publish_min)
+    composition, hidden = count_composition(as_words, by, str(terms["name"]), settings.publish_min)
     if other_compositions is not None:
-        composition = with_others(composition, other_compositions)
+        composition = append_other_datasets(composition, other_compositions)
         for attribute in dict.fromkeys(composition["attribute"]):
             attribute_rows = composition.filter(attribute=attribute)
             if attribute_rows["dataset"].n_unique() > 1:
                 write_text(
-                    staging_dir / f"composition {_plain(attribute)}.svg",
-                    figure_svg(composition, attribute),
+                    staging_dir / f"composition {_format_file_name(attribute)}.svg",
+                    draw_composition_svg(composition, attribute),
                 )
     tables["composition.csv"] = composition
     for name, table in tables.items():
-        write_text(staging_dir / name, csv_text(table))
+        write_text(staging_dir / name, to_safe_csv(table))
     other_files = []
     objects = _format_objects(people, prepared, key_bytes)
     if objects is not None:
         write_text(staging_dir / "objects.json", objects)
         other_files.append("objects.json")
     splits = dict(people.group_by("split").len().sort("split").rows())
-    extra_terms = {"attributes": attributes, "splits": splits, KEY_MARK: key_mark(key_bytes)}
+    extra_terms = {
+        "attributes": attributes,
+        "splits": splits,
+        KEY_HASH_FIELD: hash_pseudonym_key(key_bytes),
+    }
     write_text(
-        staging_dir / TERMS,
+        staging_dir / TERMS_FILE,
         json.dumps(dict(terms) | extra_terms, indent=1, ensure_ascii=False) + "\n",
     )
     release = Release(
@@ -237,7 +254,7 @@ def write_release(
         people.height,
         len(names),
         people["subject_id"].drop_nulls().n_unique(),
-        eligible.left,
+        eligible.excluded_counts,
         splits,
         attributes,
         composition,
@@ -246,32 +263,32 @@ def write_release(
         settings.publish_min,
         len(prepared.regions),
         answers.height,
-        prepared.found.tied,
+        prepared.published.tied,
         people["subject_id"].null_count(),
     )
     cards = [
         build_document(release, journal, facts)
-        for build_document in (data_card, datasheet, crowd_work_sheets)
+        for build_document in (build_data_card, build_datasheet, build_crowdworksheets)
     ]
     for card in cards:
         write_text(staging_dir / f"{card.kind}.md", card.markdown())
-    text = croissant_text(
-        staging_dir, tables, [*other_files, TERMS], release, facts, str(terms["licence"])
+    text = format_croissant(
+        staging_dir, tables, [*other_files, TERMS_FILE], release, facts, str(terms["licence"])
     )
     write_text(staging_dir / "croissant.json", text)
     return release, cards
 
 
-def _plain(text: str) -> str:
+def _format_file_name(text: str) -> str:
     return "".join(c if c.isalnum() or c in " -_" else "-" for c in text)
 
 
-def _answers(answers: pl.DataFrame, key_bytes: bytes) -> pl.DataFrame:
+def _pseudonymise_answers(answers: pl.DataFrame, key_bytes: bytes) -> pl.DataFrame:
     """Replace ids of annotators and people by pseudonyms."""
     pseudonym_columns = [
         answers[column].replace_strict(
             {
-                original_id: pseudonym(key_bytes, column, original_id)
+                original_id: make_pseudonym(key_bytes, column, original_id)
                 for original_id in answers[column].unique()
             },
             return_dtype=pl.String,
@@ -281,7 +298,9 @@ def _answers(answers: pl.DataFrame, key_bytes: bytes) -> pl.DataFrame:
     return answers.with_columns(pseudonym_columns).sort(answers.columns)
 
 
-def _format_objects(people: pl.DataFrame, prepared: Ready, key_bytes: bytes) -> str | None:
+def _format_objects(
+    people: pl.DataFrame, prepared: PreparedRelease, key_bytes: bytes
+) -> str | None:
     """Format boxes and outlines as COCO JSON; numbers follow the pseudonyms' order."""
     boxes = people.filter(pl.col("box_x").is_not_null())
     if boxes.is_empty():
@@ -290,7 +309,7 @@ def _format_objects(people: pl.DataFrame, prepared: Ready, key_bytes: bytes) -> 
     image_numbers = {image: k for k, image in enumerate(photos["image_id"], 1)}
     classes = sorted(boxes["class"].drop_nulls().unique()) or ["person"]
     category_numbers = {name: k for k, name in enumerate(classes, 1)}
-    outlines_by_person = _group_outlines(prepared.found.outlines, key_bytes)
+    outlines_by_person = _group_outlines(prepared.published.outlines, key_bytes)
     labels = sorted(
         {label for person_outlines in outlines_by_person.values() for label in person_outlines}
     )
@@ -337,7 +356,7 @@ def _group_outlines(
     for unit, label, points in outlines.select("instance_id", "label", "points").iter_rows():
         polygon = [number for point in json.loads(points) for number in point[:2]]
         person_outlines = outlines_by_person.setdefault(
-            pseudonym(key_bytes, "instance_id", unit), {}
+            make_pseudonym(key_bytes, "instance_id", unit), {}
         )
         person_outlines.setdefault(str(label), []).append(polygon)
     return outlines_by_person

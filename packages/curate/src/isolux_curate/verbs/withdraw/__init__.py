@@ -7,18 +7,28 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from isolux.io.consent import SCOPES, Scope, key_of, revoke
+from isolux.io.consent import SCOPES, Scope, read_ledger_key, revoke_consent
 from isolux.vocabulary.errors import SpecError
-from isolux_curate.listed_ids import listed_ids
-from isolux_curate.project.folder import CONSENT, open_project
-from isolux_curate.proof.searching import Proof
-from isolux_curate.verbs.consent import scopes_of
-from isolux_curate.verbs.withdraw.asked import Request, ledger_names, look_of, search, unsearchable
-from isolux_curate.withdrawal.planning import known_of, who_is_back
-from isolux_curate.withdrawal.progress import Plan, alone, check_receipt
-from isolux_curate.withdrawal.replacing import KEYS, rows_for
-from isolux_curate.withdrawal.walking import folders_of, projects_in, sweep_below
-from isolux_curate.withdrawal.withdrawing import Looked, Withdrawn, look_for
+from isolux_curate.listed_ids import read_id_list
+from isolux_curate.project.folder import CONSENT_FILE, open_project
+from isolux_curate.proof.searching import SearchResult
+from isolux_curate.verbs.consent import parse_scopes
+from isolux_curate.verbs.withdraw.asked import (
+    WithdrawalRequest,
+    build_photo_thumbnail,
+    find_unsearchable_files,
+    read_ledger_names,
+    search_for_people,
+)
+from isolux_curate.withdrawal.planning import find_person_terms, find_reappeared_people
+from isolux_curate.withdrawal.progress import WithdrawalPlan, check_receipt, lock_ledger
+from isolux_curate.withdrawal.replacing import MATCH_KEYS, choose_replacements
+from isolux_curate.withdrawal.walking import find_projects, remove_stale_staging, resolve_folders
+from isolux_curate.withdrawal.withdrawing import (
+    WithdrawalPreview,
+    WithdrawalResult,
+    preview_withdrawal,
+)
 
 
 def withdraw(
@@ -35,12 +45,12 @@ def withdraw(
     published_key: Sequence[str] = (),
     sample: str | None = None,
     pool: str | None = None,
-    match: Sequence[str] = KEYS,
+    match: Sequence[str] = MATCH_KEYS,
     complexity: Sequence[str] = (),
     keep_alike: bool = False,
     allow_unmatched: bool = False,
     dry_run: bool = False,
-) -> Withdrawn | Looked:
+) -> WithdrawalResult | WithdrawalPreview:
     """Take people out of everything below folders, and write a receipt.
 
     The same command goes on where it was stopped; without ``who`` it ends what was begun.
@@ -98,25 +108,29 @@ def withdraw(
         No folder, no ledger; no person, or one whom nothing knows; a ledger that was tampered with;
         a server that is not named or does not answer; a file that cannot be read or written.
     """
-    request = Request.from_flags(folders, ledger, key, published_key, server, keep_alike=keep_alike)
+    request = WithdrawalRequest.from_flags(
+        folders, ledger, key, published_key, server, keep_alike=keep_alike
+    )
     _refuse_sample(request.folders, sample, pool)
-    scopes = scopes_of(scope) or [*SCOPES]
-    people = _people((*who, *listed_ids(list, kind)))
-    with alone(request.ledger):
-        unfinished_plan, earlier_notes = request.work.plan(), tuple[str, ...]()
+    scopes = parse_scopes(scope) or [*SCOPES]
+    people = _strip_ids((*who, *read_id_list(list, kind)))
+    with lock_ledger(request.ledger):
+        unfinished_plan, earlier_notes = request.state.read_plan(), tuple[str, ...]()
         if unfinished_plan is None and not people:
             raise SpecError("who withdraws is not said", expected="--who ID, or --list FILE")
         if not dry_run:
-            sweep_below(request.folders)
+            remove_stale_staging(request.folders)
         if unfinished_plan is not None:
-            unfinished_plan = request.widen(unfinished_plan, kind, people)
+            unfinished_plan = request.widen_plan(unfinished_plan, kind, people)
             if dry_run:
-                return look_for(unfinished_plan, request.ledger)
-            earlier_outcome = request.finish(unfinished_plan)
-            if request.are_of(unfinished_plan, kind, people):
+                return preview_withdrawal(unfinished_plan, request.ledger)
+            earlier_outcome = request.execute(unfinished_plan)
+            if request.concerns_same_people(unfinished_plan, kind, people):
                 return earlier_outcome
             if earlier_outcome.receipt is None:
-                return replace(earlier_outcome, left=(_NOT_STARTED, *earlier_outcome.left))
+                return replace(
+                    earlier_outcome, remaining=(_NOT_STARTED, *earlier_outcome.remaining)
+                )
             earlier_notes = (
                 f"one that was begun before was finished first: {earlier_outcome.receipt}",
             )
@@ -124,30 +138,34 @@ def withdraw(
             request.refuse_unknown(people, kind)
         request.refuse_unsearchable(people, kind)
         if not dry_run:
-            revoke(request.ledger, kind, people, scopes, note=note, key=key)  # type: ignore[arg-type]
-        plan = request.plan(kind, people, scopes)
+            revoke_consent(request.ledger, kind, people, scopes, note=note, key=key)  # type: ignore[arg-type]
+        plan = request.plan_withdrawal(kind, people, scopes)
         if dry_run:
-            return look_for(plan, request.ledger)
-        outcome = request.finish(_add_replacements(plan, sample, pool, match, complexity))
+            return preview_withdrawal(plan, request.ledger)
+        outcome = request.execute(_add_replacements(plan, sample, pool, match, complexity))
         return replace(outcome, notes=(*earlier_notes, *outcome.notes))
 
 
 def _add_replacements(
-    plan: Plan, sample: str | None, pool: str | None, keys: Sequence[str], complexity: Sequence[str]
-) -> Plan:
+    plan: WithdrawalPlan,
+    sample: str | None,
+    pool: str | None,
+    keys: Sequence[str],
+    complexity: Sequence[str],
+) -> WithdrawalPlan:
     if sample is None or pool is None:
         return plan
-    rows = rows_for(
+    rows = choose_replacements(
         Path(sample).expanduser().resolve(),
         Path(pool).expanduser(),
-        plan.terms({}),
+        plan.build_terms({}),
         keys=keys,
         complexity=complexity,
     )
     return replace(plan, replacing=asdict(rows))
 
 
-def _people(ids: Iterable[str]) -> list[str]:
+def _strip_ids(ids: Iterable[str]) -> list[str]:
     return [*dict.fromkeys(person_id.strip() for person_id in ids if person_id.strip())]
 
 
@@ -178,32 +196,34 @@ def replay(
     key: str | None = None,
     server: str | None = None,
     published_key: Sequence[str] = (),
-) -> Sequence[Withdrawn]:
+) -> Sequence[WithdrawalResult]:
     """Take out whoever withdrew before and is back, since a backup was restored."""
-    request = Request.from_flags(folders, ledger, key, published_key, server)
-    scopes = scopes_of(scope) or [*SCOPES]
+    request = WithdrawalRequest.from_flags(folders, ledger, key, published_key, server)
+    scopes = parse_scopes(scope) or [*SCOPES]
     first: Scope = "evaluation" if "evaluation" in scopes else scopes[0]  # type: ignore[assignment]
     outcomes = []
-    with alone(request.ledger):
-        unfinished_plan = request.work.plan()
-        known_names = set[str]().union(*ledger_names(request.ledger, key).values())
+    with lock_ledger(request.ledger):
+        unfinished_plan = request.state.read_plan()
+        known_names = set[str]().union(*read_ledger_names(request.ledger, key).values())
         request.refuse_unsearchable(sorted(known_names), None, unfinished_plan)
         if unfinished_plan is not None:
-            outcomes.append(request.finish(unfinished_plan))
+            outcomes.append(request.execute(unfinished_plan))
             if outcomes[-1].receipt is None:
                 return outcomes
-        sweep_below(request.folders)
-        for reappeared in who_is_back(
+        remove_stale_staging(request.folders)
+        for reappeared in find_reappeared_people(
             request.folders,
             request.list_files(),
             request.ledger,
             request.secret,
             first,
-            published=request.published,
+            published=request.published_keys,
         ):
             outcomes.append(
-                request.finish(
-                    request.plan(reappeared.kind, reappeared.who, scopes, back=reappeared)
+                request.execute(
+                    request.plan_withdrawal(
+                        reappeared.kind, reappeared.person_ids, scopes, reappeared=reappeared
+                    )
                 )
             )
             if outcomes[-1].receipt is None:
@@ -219,27 +239,29 @@ def prove(
     kind: Literal["subject", "copyright", "annotator"] = "subject",
     photo: Sequence[str] = (),
     published_key: Sequence[str] = (),
-) -> Proof:
+) -> SearchResult:
     """Search every byte below folders for people, and change nothing."""
-    searched_folders = folders_of(folders)
-    names = _people((*who, *listed_ids(list)))
+    searched_folders = resolve_folders(folders)
+    names = _strip_ids((*who, *read_id_list(list)))
     if not names and not photo:
         raise SpecError("who is searched for is not said", expected="--who ID, or --photo FILE")
-    published_keys = [key_of(path, path) for path in published_key]
-    terms, files, thumbnail_texts = known_of(searched_folders, kind, names, published_keys)
-    proof = search(
+    published_keys = [read_ledger_key(path, path) for path in published_key]
+    terms, files, thumbnail_texts = find_person_terms(searched_folders, kind, names, published_keys)
+    proof = search_for_people(
         files,
         terms,
-        [*thumbnail_texts, *(look_of(path) for path in photo)],
+        [*thumbnail_texts, *(build_photo_thumbnail(path) for path in photo)],
         searched_folders,
         published_keys,
     )
     if names:
         names_by_kind: dict[str, set[str]] = {}
-        for project in projects_in(searched_folders):
-            for id_kind, kind_names in ledger_names(open_project(project).consent).items():
+        for project in find_projects(searched_folders):
+            for id_kind, kind_names in read_ledger_names(
+                open_project(project).consent_path
+            ).items():
                 names_by_kind.setdefault(id_kind, set()).update(kind_names)
-        proof.blind += unsearchable(
+        proof.unsearchable += find_unsearchable_files(
             searched_folders, files, names, kind, names_by_kind, published_keys
         )
     return proof
@@ -250,5 +272,5 @@ def verify(
 ) -> dict[str, Any]:
     """Verify a receipt's hash and signature, and return it."""
     receipt_path = Path(receipt).expanduser().resolve()
-    ledger_path = Path(ledger).expanduser() if ledger else receipt_path.parent.parent / CONSENT
+    ledger_path = Path(ledger).expanduser() if ledger else receipt_path.parent.parent / CONSENT_FILE
     return check_receipt(receipt_path, ledger=ledger_path, key=key)

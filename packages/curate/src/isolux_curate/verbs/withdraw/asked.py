@@ -9,20 +9,34 @@ from typing import Any
 
 import polars as pl
 
-from isolux.io.consent import SCOPES, key_of, key_path, mark_of, read_ledger
+from isolux.io.consent import SCOPES, compute_keyed_hash, key_path, read_ledger, read_ledger_key
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.annotation.server import Server
-from isolux_curate.project.folder import CONSENT, open_project
-from isolux_curate.proof.searching import ALIKE, CELL, CELLS, NAME, TEXT, Proof, in_lines, prove
-from isolux_curate.withdrawal.gathering import as_text, from_text, thumbnail
-from isolux_curate.withdrawal.planning import Back, everyone_else, places_of, plan_of
-from isolux_curate.withdrawal.progress import Plan, Work, work_path
-from isolux_curate.withdrawal.project_rows import sums_of_photos
-from isolux_curate.withdrawal.pseudonymised import without_key, without_link
-from isolux_curate.withdrawal.terms import Terms
-from isolux_curate.withdrawal.walking import Place, folders_of, projects_in
-from isolux_curate.withdrawal.withdrawing import Searched, Withdrawn, finish
+from isolux_curate.annotation.server import LabelStudioServer
+from isolux_curate.project.folder import CONSENT_FILE, open_project
+from isolux_curate.proof.searching import (
+    CELL_HOLDS,
+    CELL_IS,
+    NAME_HOLDS,
+    SIMILAR_IMAGE,
+    TEXT_HOLDS,
+    SearchResult,
+    format_lines,
+    search_files,
+)
+from isolux_curate.withdrawal.gathering import build_thumbnail, decode_thumbnails, encode_thumbnail
+from isolux_curate.withdrawal.planning import (
+    ReappearedPeople,
+    list_searched_files,
+    plan_withdrawal,
+    read_other_names,
+)
+from isolux_curate.withdrawal.progress import WithdrawalPlan, WithdrawalState, state_path
+from isolux_curate.withdrawal.project_rows import read_photo_hashes
+from isolux_curate.withdrawal.pseudonymised import find_unlinked_files, find_unlinked_photo_tables
+from isolux_curate.withdrawal.terms import IdentifyingTerms
+from isolux_curate.withdrawal.walking import FileLocation, find_projects, resolve_folders
+from isolux_curate.withdrawal.withdrawing import ProofResult, WithdrawalResult, execute_withdrawal
 
 _REMAINING_ADVICE = (
     "isolux takes an id out of a sentence only if it can hardly be another word (four characters "
@@ -30,13 +44,19 @@ _REMAINING_ADVICE = (
     "it out by hand, or delete or rename the file; then give the same command again. `isolux "
     "withdraw --prove` with the same folders and ids shows which id stands where."
 )
-_WORDS = {TEXT: "it still holds", CELLS: "its cells still hold", NAME: "its name still holds"}
+_PHRASES = {
+    TEXT_HOLDS: "it still holds",
+    CELL_HOLDS: "its cells still hold",
+    NAME_HOLDS: "its name still holds",
+}
 
 
-def searched(search_result: Proof, *, keep_alike: bool) -> Searched:
+def summarise_search(search_result: SearchResult, *, keep_alike: bool) -> ProofResult:
     """Summarise a search: what remains, by file, and cautions."""
-    kept_matches = [entry for entry in search_result.found if keep_alike and entry[1] == ALIKE]
-    cell_matches = [entry for entry in search_result.found if entry[1].startswith(CELL)]
+    kept_matches = [
+        entry for entry in search_result.matches if keep_alike and entry[1] == SIMILAR_IMAGE
+    ]
+    cell_matches = [entry for entry in search_result.matches if entry[1].startswith(CELL_IS)]
     notes = list(search_result.notes)
     if cell_matches:  # id columns are cleaned: remaining short cells may be any word
         notes.append(
@@ -45,9 +65,9 @@ def searched(search_result: Proof, *, keep_alike: bool) -> Searched:
             " and may be any word: isolux withdraw --prove names them."
         )
     remaining = [
-        entry for entry in search_result.found if entry not in (*kept_matches, *cell_matches)
+        entry for entry in search_result.matches if entry not in (*kept_matches, *cell_matches)
     ]
-    remaining_by_file = counted(remaining, search_result.lines)
+    remaining_by_file = count_names_by_file(remaining, search_result.lines)
     if remaining_by_file != remaining:
         notes.append(Caution(_REMAINING_ADVICE))
     counts = {
@@ -58,10 +78,12 @@ def searched(search_result: Proof, *, keep_alike: bool) -> Searched:
         "alike_kept": len(kept_matches),
         "ids_not_in_text": search_result.cells_only,
     }
-    return Searched(counts, tuple(remaining_by_file), tuple(search_result.blind), tuple(notes))
+    return ProofResult(
+        counts, tuple(remaining_by_file), tuple(search_result.unsearchable), tuple(notes)
+    )
 
 
-def counted(
+def count_names_by_file(
     matches: Iterable[tuple[str, str]], lines: Mapping[str, Sequence[int]]
 ) -> list[tuple[str, str]]:
     """Count ids and names by file, with the lines that hold them.
@@ -75,34 +97,37 @@ def counted(
     """
     names_by_entry: dict[tuple[str, str], set[str]] = {}
     for source, description in matches:
-        prefix = next((phrase for phrase in _WORDS if description.startswith(f"{phrase} ")), None)
+        prefix = next((phrase for phrase in _PHRASES if description.startswith(f"{phrase} ")), None)
         names_by_entry.setdefault((source, description if prefix is None else prefix), set()).add(
             description
         )
     entries = []
     for (source, description), names in names_by_entry.items():
-        if description not in _WORDS:
+        if description not in _PHRASES:
             entries.append((source, description))
             continue
         n = len(names)
         name_count = (
             "1 of their ids or file names" if n == 1 else f"{n:,} of their ids or file names"
         )
-        line_text = in_lines(lines.get(source, ())) if description == TEXT else ""
+        line_text = format_lines(lines.get(source, ())) if description == TEXT_HOLDS else ""
         entries.append(
-            (source, f"{_WORDS[description]} {name_count}" + (f",{line_text}" if line_text else ""))
+            (
+                source,
+                f"{_PHRASES[description]} {name_count}" + (f",{line_text}" if line_text else ""),
+            )
         )
     return entries
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class WithdrawalRequest:
     """The inputs of a withdrawal: folders, ledger and key, keys of pseudonyms, server."""
 
     folders: Sequence[Path]
     ledger: Path
     key: str | None
-    published: Sequence[bytes]
+    published_keys: Sequence[bytes]
     server: str | None = None
     keep_alike: bool = False
 
@@ -116,66 +141,70 @@ class Request:
         server: str | None,
         *,
         keep_alike: bool = False,
-    ) -> Request:
+    ) -> WithdrawalRequest:
         """Resolve folders and ledger: the given one, else that of the only project in them."""
-        resolved_folders = folders_of(folders)
+        resolved_folders = resolve_folders(folders)
         if ledger is not None:
             path = Path(ledger).expanduser().resolve()
         else:
-            projects = projects_in(resolved_folders)
+            projects = find_projects(resolved_folders)
             if len(projects) != 1:
                 raise SpecError(
                     "nothing says which consent ledger to use",
                     expected="--ledger FILE",
                     found=f"{len(projects)} projects among the folders",
                 )
-            path = projects[0] / CONSENT
-        published_keys = [key_of(key_file, key_file) for key_file in published_key]
+            path = projects[0] / CONSENT_FILE
+        published_keys = [read_ledger_key(key_file, key_file) for key_file in published_key]
         return cls(resolved_folders, path, key, published_keys, server, keep_alike)
 
     @property
     def secret(self) -> bytes:
         """The ledger's key."""
-        return key_of(self.ledger, self.key)
+        return read_ledger_key(self.ledger, self.key)
 
     @property
-    def work(self) -> Work:
+    def state(self) -> WithdrawalState:
         """The state of an unfinished withdrawal."""
-        return Work(work_path(self.ledger))
+        return WithdrawalState(state_path(self.ledger))
 
-    def list_files(self, folders: Sequence[Path] | None = None) -> list[Place]:
+    def list_files(self, folders: Sequence[Path] | None = None) -> list[FileLocation]:
         """List the files that are searched."""
         folders = folders or self.folders
-        return places_of(folders, self.ledger, projects_in(folders))
+        return list_searched_files(folders, self.ledger, find_projects(folders))
 
-    def plan(
+    def plan_withdrawal(
         self,
         person_kind: Any,
         people: Sequence[str],
         scopes: Any,
         *,
         folders: Sequence[Path] | None = None,
-        back: Back | None = None,
-    ) -> Plan:
+        reappeared: ReappearedPeople | None = None,
+    ) -> WithdrawalPlan:
         """Plan a withdrawal of people."""
-        return plan_of(
+        return plan_withdrawal(
             folders or self.folders,
             self.ledger,
             self.secret,
             person_kind,
             people,
             scopes,
-            back=back,
-            published=self.published,
+            reappeared=reappeared,
+            published=self.published_keys,
         )
 
-    def are_of(self, plan: Plan, person_kind: str, people: Sequence[str]) -> bool:
+    def concerns_same_people(
+        self, plan: WithdrawalPlan, person_kind: str, people: Sequence[str]
+    ) -> bool:
         """Check whether people are those of an unfinished withdrawal."""
-        return {mark_of(person_kind, person_id, self.secret) for person_id in people} <= set(
-            plan.marks
-        )
+        return {
+            compute_keyed_hash(person_kind, person_id, self.secret) for person_id in people
+        } <= set(plan.marks)
 
-    def widen(self, unfinished_plan: Plan, person_kind: str, people: Sequence[str]) -> Plan:
+    def widen_plan(
+        self, unfinished_plan: WithdrawalPlan, person_kind: str, people: Sequence[str]
+    ) -> WithdrawalPlan:
         """Add folders and keys that the unfinished withdrawal of the same people did not have."""
         self.refuse_unsearchable(
             unfinished_plan.named.get(unfinished_plan.kind, ()), None, unfinished_plan
@@ -186,12 +215,12 @@ class Request:
             for folder in self.folders
             if not any(folder.is_relative_to(planned_folder) for planned_folder in planned_folders)
         ]
-        is_same = not people or self.are_of(unfinished_plan, person_kind, people)
-        if not is_same or not (new_folders or self.published):
+        is_same = not people or self.concerns_same_people(unfinished_plan, person_kind, people)
+        if not is_same or not (new_folders or self.published_keys):
             return unfinished_plan
         names = unfinished_plan.named.get(unfinished_plan.kind, ())
-        return unfinished_plan.with_more(
-            self.plan(
+        return unfinished_plan.merge_plan(
+            self.plan_withdrawal(
                 unfinished_plan.kind,
                 names,
                 unfinished_plan.scopes,
@@ -211,7 +240,7 @@ class Request:
                 if all(s[k] is None for s in allowed_by_scope)
             ]
         if unknown_ids:
-            names = everyone_else(self.folders, self.list_files()).values()
+            names = read_other_names(self.folders, self.list_files()).values()
             known_names = frozenset[str]().union(*names)
             unknown_ids = [person_id for person_id in unknown_ids if person_id not in known_names]
         if unknown_ids:
@@ -227,17 +256,20 @@ class Request:
             )
 
     def refuse_unsearchable(
-        self, people: Sequence[str], person_kind: str | None, unfinished_plan: Plan | None = None
+        self,
+        people: Sequence[str],
+        person_kind: str | None,
+        unfinished_plan: WithdrawalPlan | None = None,
     ) -> None:
         """Refuse folders in which people cannot be found, as a receipt would be wrong."""
         folders = self.folders
         if unfinished_plan is not None:  # also its folders that still exist
             existing_folders = filter(Path.is_dir, map(Path, unfinished_plan.folders))
-            folders = folders_of([*folders, *existing_folders])
-        names_by_kind = ledger_names(self.ledger, self.key)
+            folders = resolve_folders([*folders, *existing_folders])
+        names_by_kind = read_ledger_names(self.ledger, self.key)
         files = self.list_files(folders)
-        unsearchable_files = unsearchable(
-            folders, files, people, person_kind, names_by_kind, self.published
+        unsearchable_files = find_unsearchable_files(
+            folders, files, people, person_kind, names_by_kind, self.published_keys
         )
         if unsearchable_files:
             more_text = (
@@ -250,18 +282,22 @@ class Request:
                 hint="; ".join(dict.fromkeys(reason for _, reason in unsearchable_files)),
             )
 
-    def finish(self, plan: Plan) -> Withdrawn:
+    def execute(self, plan: WithdrawalPlan) -> WithdrawalResult:
         """Execute a plan, search for remains, and write the receipt."""
-        self.work.begin(plan)
+        self.state.write_plan(plan)
         folders = [Path(folder) for folder in plan.folders]
 
         def search_rest(
-            locations: Sequence[Place], terms: Terms, thumbnail_texts: Sequence[str]
-        ) -> Searched:
-            search_result = search(locations, terms, thumbnail_texts, folders, self.published)
-            return searched(search_result, keep_alike=self.keep_alike)
+            locations: Sequence[FileLocation],
+            terms: IdentifyingTerms,
+            thumbnail_texts: Sequence[str],
+        ) -> ProofResult:
+            search_result = search_for_people(
+                locations, terms, thumbnail_texts, folders, self.published_keys
+            )
+            return summarise_search(search_result, keep_alike=self.keep_alike)
 
-        return finish(
+        return execute_withdrawal(
             self.ledger,
             self.secret,
             plan,
@@ -270,7 +306,7 @@ class Request:
             key_file=key_path(self.ledger, self.key),
         )
 
-    def _open_server(self, url: str) -> Server:
+    def _open_server(self, url: str) -> LabelStudioServer:
         if str(self.server).rstrip("/") != url:
             raise SpecError(
                 "tasks of theirs are on another server",
@@ -278,30 +314,30 @@ class Request:
                 found=self.server,
                 hint="give the command once more for each server: what was done stays done",
             )
-        return Server.from_environment(url)
+        return LabelStudioServer.from_environment(url)
 
 
-def search(
-    locations: Sequence[Place],
-    terms: Terms,
+def search_for_people(
+    locations: Sequence[FileLocation],
+    terms: IdentifyingTerms,
     thumbnail_texts: Sequence[str],
     folders: Sequence[Path],
     published: Sequence[bytes],
-) -> Proof:
+) -> SearchResult:
     """Search every byte; damaged photos of other people in projects are no obstacle."""
-    projects = map(open_project, projects_in(sorted(folders)))
-    other_hashes = frozenset[str]().union(*map(sums_of_photos, projects))
-    return prove(
+    projects = map(open_project, find_projects(sorted(folders)))
+    other_hashes = frozenset[str]().union(*map(read_photo_hashes, projects))
+    return search_files(
         locations,
         terms,
-        from_text(thumbnail_texts),
+        decode_thumbnails(thumbnail_texts),
         folders=folders,
-        others=other_hashes - frozenset(terms.pictures),
+        other_ids=other_hashes - frozenset(terms.photo_hashes),
         keys=published,
     )
 
 
-def ledger_names(ledger: Path, key: str | None = None) -> dict[str, set[str]]:
+def read_ledger_names(ledger: Path, key: str | None = None) -> dict[str, set[str]]:
     """Read the ids in a ledger that are not erased, by kind."""
     names_by_kind: dict[str, set[str]] = {}
     for row in read_ledger(ledger, key=key).rows if ledger.exists() else ():
@@ -310,20 +346,20 @@ def ledger_names(ledger: Path, key: str | None = None) -> dict[str, set[str]]:
     return names_by_kind
 
 
-def look_of(photo: str) -> str:
+def build_photo_thumbnail(photo: str) -> str:
     """Build the thumbnail of a photo file, as text."""
     try:
-        thumbnail_array = thumbnail(Path(photo).expanduser().read_bytes())
+        thumbnail_array = build_thumbnail(Path(photo).expanduser().read_bytes())
     except OSError as error:
         raise FileError("a photo cannot be read", found=error.strerror, where=photo) from error
     if thumbnail_array is None:
         raise FileError("this photo cannot be opened", expected="a picture", where=photo)
-    return as_text(thumbnail_array)
+    return encode_thumbnail(thumbnail_array)
 
 
-def unsearchable(
+def find_unsearchable_files(
     folders: Sequence[Path],
-    files: Sequence[Place],
+    files: Sequence[FileLocation],
     people: Sequence[str],
     person_kind: str | None,
     names_by_kind: Mapping[str, set[str]],
@@ -332,13 +368,13 @@ def unsearchable(
     """Find folders and tables in which a search would not find people, and why."""
     all_names = {id_kind: set(names) for id_kind, names in names_by_kind.items()}
     all_names.setdefault(person_kind or "subject", set()).update(people)
-    for id_kind, names in everyone_else(folders, files).items():
+    for id_kind, names in read_other_names(folders, files).items():
         all_names.setdefault(id_kind, set()).update(names)
-    unsearchable_files = without_key(files, published, all_names, people)
+    unsearchable_files = find_unlinked_files(files, published, all_names, people)
     if (
         not unsearchable_files
         and person_kind in ("subject", "copyright")
-        and not projects_in(folders)
+        and not find_projects(folders)
     ):
-        unsearchable_files = without_link(files, person_kind)
+        unsearchable_files = find_unlinked_photo_tables(files, person_kind)
     return unsearchable_files

@@ -7,10 +7,14 @@ import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
-from isolux_curate.withdrawal.rewriting.archives import is_archive, refusing, rewrite_archive
+from isolux_curate.withdrawal.rewriting.archives import (
+    is_archive,
+    refuse_unreadable,
+    rewrite_archive,
+)
 from isolux_curate.withdrawal.rewriting.tables import (
-    Blind,
-    Rewritten,
+    RewriteResult,
+    UnsearchableFile,
     rewrite_array,
     rewrite_database,
     rewrite_frame,
@@ -23,11 +27,22 @@ from isolux_curate.withdrawal.rewriting.text import (
     rewrite_list,
     rewrite_page,
 )
-from isolux_curate.withdrawal.terms import Terms
+from isolux_curate.withdrawal.terms import IdentifyingTerms
 
-__all__ = ["PICTURES", "Blind", "Rewritten", "rewrite"]
+__all__ = ["IMAGE_SUFFIXES", "RewriteResult", "UnsearchableFile", "rewrite_file"]
 
-PICTURES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp", ".gif", ".jp2", ".avif")
+IMAGE_SUFFIXES = (
+    ".jpg",
+    ".jpeg",
+    ".png",
+    ".tif",
+    ".tiff",
+    ".webp",
+    ".bmp",
+    ".gif",
+    ".jp2",
+    ".avif",
+)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _TEXT_SUFFIXES = (
     ".txt",
@@ -51,21 +66,23 @@ _TEXT_SUFFIXES = (
 )
 
 
-def rewrite(name: str, file_bytes: bytes, neighbours: list[str], terms: Terms) -> Rewritten:
+def rewrite_file(
+    name: str, file_bytes: bytes, neighbours: list[str], terms: IdentifyingTerms
+) -> RewriteResult:
     """Remove a person from a file's content; raises where the file cannot be searched."""
     path = PurePosixPath(name)
-    if hashlib.sha256(file_bytes).hexdigest() in terms.pictures and file_bytes:
+    if hashlib.sha256(file_bytes).hexdigest() in terms.photo_hashes and file_bytes:
         return None, 1
     if _has_person_name(path, neighbours, terms):
         return None, 1
-    with refusing("it cannot be read"):
+    with refuse_unreadable("it cannot be read"):
         content, n = _rewrite_by_format(path, file_bytes, terms)
     return (content, n) if n else (file_bytes, 0)
 
 
-def _has_person_name(path: PurePosixPath, neighbours: list[str], terms: Terms) -> bool:
+def _has_person_name(path: PurePosixPath, neighbours: list[str], terms: IdentifyingTerms) -> bool:
     """Check whether the file or one of its folders has the person's name."""
-    if terms.is_path(str(path)):
+    if terms.is_person_path(str(path)):
         return True
     for depth, path_part in enumerate(path.parts):
         if path_part in ("/", ".", "..") or _is_hash_folder(path, depth):
@@ -77,10 +94,10 @@ def _has_person_name(path: PurePosixPath, neighbours: list[str], terms: Terms) -
                 if (neighbour_parts := PurePosixPath(neighbour).parts)[:depth] == path.parts[:depth]
                 and len(neighbour_parts) > depth
             }
-            if neighbours and terms.may_name(path_part)
+            if neighbours and terms.can_name_person(path_part)
             else set()
         )
-        if terms.is_name(path_part, tuple(sibling_names)):
+        if terms.is_person_name(path_part, tuple(sibling_names)):
             return True
     return False
 
@@ -94,11 +111,13 @@ def _is_hash_folder(path: PurePosixPath, depth: int) -> bool:
     )
 
 
-def _rewrite_by_format(path: PurePosixPath, file_bytes: bytes, terms: Terms) -> Rewritten:
+def _rewrite_by_format(
+    path: PurePosixPath, file_bytes: bytes, terms: IdentifyingTerms
+) -> RewriteResult:
     suffix = path.suffix.lower()
 
-    def rewrite_part(name: str, part_bytes: bytes, names: list[str]) -> Rewritten:
-        return rewrite(name, part_bytes, names, terms)
+    def rewrite_part(name: str, part_bytes: bytes, names: list[str]) -> RewriteResult:
+        return rewrite_file(name, part_bytes, names, terms)
 
     if is_archive(file_bytes) and suffix != ".npz":
         inner_name = path.name[: -len(path.suffix)] if path.suffix else path.name
@@ -114,7 +133,7 @@ def _rewrite_by_format(path: PurePosixPath, file_bytes: bytes, terms: Terms) -> 
     return suffix_rewriter(file_bytes, terms) if suffix_rewriter else (file_bytes, 0)
 
 
-_Rewriter = Callable[[bytes, Terms], Rewritten]
+_Rewriter = Callable[[bytes, IdentifyingTerms], RewriteResult]
 _REWRITERS_BY_MAGIC: tuple[tuple[bytes, _Rewriter], ...] = (
     (b"PAR1", rewrite_frame),
     (b"ARROW1", rewrite_frame),

@@ -12,71 +12,77 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from isolux_curate.withdrawal.rewriting.tables import Blind, Rewritten
+from isolux_curate.withdrawal.rewriting.tables import RewriteResult, UnsearchableFile
 
-Part = Callable[[str, bytes, list[str]], Rewritten]
+PartRewriter = Callable[[str, bytes, list[str]], RewriteResult]
 """A function that rewrites a member, given its name, its bytes and all members' names."""
 
 
 def is_archive(file_bytes: bytes) -> bool:
     """Check by its first bytes whether a file is an archive or compressed."""
-    return file_bytes.startswith((b"PK\x03\x04", *_PACKED)) or file_bytes[257:262] == b"ustar"
+    return (
+        file_bytes.startswith((b"PK\x03\x04", *_CODEC_BY_MAGIC)) or file_bytes[257:262] == b"ustar"
+    )
 
 
 def list_parts(name: str, file_bytes: bytes) -> list[tuple[str, bytes]]:
     """List the members of an archive, or a compressed file's content; empty for other files."""
     archive_parts: list[tuple[str, bytes]] = []
 
-    def collect_part(part_name: str, content: bytes, _: list[str]) -> Rewritten:
+    def collect_part(part_name: str, content: bytes, _: list[str]) -> RewriteResult:
         archive_parts.append((part_name, content))
         return content, 0
 
-    with suppress(Blind):  # listed as unsearchable when its content is searched
+    with suppress(UnsearchableFile):  # listed as unsearchable when its content is searched
         rewrite_archive(name.rpartition(".")[0] or name, file_bytes, collect_part)
     return archive_parts
 
 
-def rewrite_archive(inner: str, file_bytes: bytes, rewrite_part: Part) -> Rewritten:
+def rewrite_archive(inner: str, file_bytes: bytes, rewrite_part: PartRewriter) -> RewriteResult:
     """Rewrite an archive's members, or a compressed file's content, which is named ``inner``."""
     if file_bytes.startswith(b"PK\x03\x04"):
         return _rewrite_zip(file_bytes, rewrite_part)
     if file_bytes[257:262] == b"ustar":
         return _rewrite_tar(file_bytes, rewrite_part)
     codec = next(
-        (codec for magic_bytes, codec in _PACKED.items() if file_bytes.startswith(magic_bytes)),
+        (
+            codec
+            for magic_bytes, codec in _CODEC_BY_MAGIC.items()
+            if file_bytes.startswith(magic_bytes)
+        ),
         None,
     )
     if codec is None:
         return file_bytes, 0
     unpack, pack = codec
-    with refusing("it cannot be unpacked"):
+    with refuse_unreadable("it cannot be unpacked"):
         unpacked = unpack(file_bytes)
     content, n = rewrite_part(inner, unpacked, [])
     return (pack(content) if n and content is not None else content), n
 
 
 @contextmanager
-def refusing(problem: str) -> Iterator[None]:
+def refuse_unreadable(problem: str) -> Iterator[None]:
     """Turn a library's exceptions into an unsearchable file."""
     try:
         yield
-    except Blind:
+    except UnsearchableFile:
         raise
     except Exception as error:  # zipfile, tarfile and the others raise many
-        raise Blind(f"{problem}: {error}") from error
+        raise UnsearchableFile(f"{problem}: {error}") from error
 
 
-def _rewrite_zip(file_bytes: bytes, rewrite_part: Part) -> Rewritten:
+def _rewrite_zip(file_bytes: bytes, rewrite_part: PartRewriter) -> RewriteResult:
     out, n = io.BytesIO(), 0
     with (
-        refusing("the archive cannot be opened"),
+        refuse_unreadable("the archive cannot be opened"),
         zipfile.ZipFile(io.BytesIO(file_bytes)) as old,
         zipfile.ZipFile(out, "w") as new,
     ):
         names = old.namelist()
         for member in old.infolist():
             if member.flag_bits & 1:
-                raise Blind("a part of the archive is encrypted")
+                raise UnsearchableFile("a part of the archive is encrypted")
             member_bytes = old.read(member)
             content, n_removed = (
                 (member_bytes, 0)
@@ -89,10 +95,10 @@ def _rewrite_zip(file_bytes: bytes, rewrite_part: Part) -> Rewritten:
     return out.getvalue(), n
 
 
-def _rewrite_tar(file_bytes: bytes, rewrite_part: Part) -> Rewritten:
+def _rewrite_tar(file_bytes: bytes, rewrite_part: PartRewriter) -> RewriteResult:
     out, n = io.BytesIO(), 0
     with (
-        refusing("the archive cannot be opened"),
+        refuse_unreadable("the archive cannot be opened"),
         tarfile.open(fileobj=io.BytesIO(file_bytes), mode="r:") as old,
         tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as new,
     ):
@@ -110,7 +116,7 @@ def _rewrite_tar(file_bytes: bytes, rewrite_part: Part) -> Rewritten:
     return out.getvalue(), n
 
 
-_PACKED: dict[bytes, tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]] = {
+_CODEC_BY_MAGIC: dict[bytes, tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]] = {
     b"\x1f\x8b": (gzip.decompress, functools.partial(gzip.compress, mtime=0)),
     b"BZh": (bz2.decompress, bz2.compress),
     b"\xfd7zXZ\x00": (lzma.decompress, lzma.compress),

@@ -24,24 +24,24 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.io.binary_tables import first_line, read_arrow, refuse_damaged
-from isolux.io.panics import panics_unprinted
-from isolux_curate.id_columns import ANY, kinds_of_column
-from isolux_curate.withdrawal.terms import Terms
+from isolux.io.binary_tables import first_error_line, read_arrow, refuse_damaged
+from isolux.io.panics import silence_panics
+from isolux_curate.id_columns import ALL_ID_KINDS, parse_id_column
+from isolux_curate.withdrawal.terms import IdentifyingTerms
 
 _CODINGS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 
 
-class Blind(Exception):  # noqa: N818  (a result of search and withdrawal, not an error)
+class UnsearchableFile(Exception):  # noqa: N818  (a result of search and withdrawal, not an error)
     """A file, or a member of one, that cannot be searched, and why."""
 
 
-Rewritten = tuple[bytes | None, int]
+RewriteResult = tuple[bytes | None, int]
 """A file's new content (None: delete the file), and the number of removed rows, entries or
 members."""
 
 
-def decoded(file_bytes: bytes) -> tuple[str, str]:
+def decode_text(file_bytes: bytes) -> tuple[str, str]:
     """Decode text, and return its coding.
 
     Examples
@@ -55,49 +55,49 @@ def decoded(file_bytes: bytes) -> tuple[str, str]:
             return file_bytes.decode(candidate), candidate
         except UnicodeDecodeError:
             continue
-    raise Blind("its text has no known coding")
+    raise UnsearchableFile("its text has no known coding")
 
 
-Rule = Callable[[str], bool]
+CellTest = Callable[[str], bool]
 """Whether a cell names someone who withdrew."""
 
 
-def rule_of(terms: Terms, column: str, columns: Sequence[str] = ()) -> Rule:
+def build_cell_test(terms: IdentifyingTerms, column: str, columns: Sequence[str] = ()) -> CellTest:
     """Build the test of a column's cells from its name and the other columns' names."""
-    parsed = kinds_of_column(column)
+    parsed = parse_id_column(column)
     if parsed is None:
-        return terms.in_text
+        return terms.is_in_text
     id_kinds, strict = parsed
     parsed_columns = [
         parsed_column
-        for parsed_column in map(kinds_of_column, columns)
+        for parsed_column in map(parse_id_column, columns)
         if parsed_column is not None
     ]
     strict = strict or not any(is_specific for _, is_specific in parsed_columns)
     return lambda cell: terms.is_id(cell, id_kinds, strict=strict)
 
 
-def theirs(frame: pl.DataFrame, terms: Terms) -> pl.Series:
+def flag_person_rows(frame: pl.DataFrame, terms: IdentifyingTerms) -> pl.Series:
     """Flag rows that hold a person who withdrew."""
     is_person_row = pl.repeat(value=False, n=frame.height, dtype=pl.Boolean, eager=True)
     for name in frame.columns:
-        cells = _text(frame[name])
+        cells = _cells_to_text(frame[name])
         if cells is not None:
             is_person_row = is_person_row | _flag_cells(cells, _build_unit_test(frame, name, terms))
         is_person_row = is_person_row | pl.Series(
-            _contains_photo(frame[name], terms.pictures), dtype=pl.Boolean
+            _contains_photo(frame[name], terms.photo_hashes), dtype=pl.Boolean
         )
     if {"attribute", "value"} <= set(frame.columns):
-        is_person_row = is_person_row | _by_attribute(frame, terms)
+        is_person_row = is_person_row | _flag_attribute_rows(frame, terms)
     return is_person_row.fill_null(value=False)
 
 
-def held_bytes(cells: pl.Series) -> Iterator[Sequence[bytes]]:
+def iterate_cell_bytes(cells: pl.Series) -> Iterator[Sequence[bytes]]:
     """Iterate over the binary contents of a column's cells, such as embedded images.
 
     Examples
     --------
-    >>> list(held_bytes(pl.Series([{"path": "a.jpg", "bytes": b"x"}, None])))
+    >>> list(iterate_cell_bytes(pl.Series([{"path": "a.jpg", "bytes": b"x"}, None])))
     [[b'x'], []]
     """
     dtype = cells.dtype
@@ -111,51 +111,56 @@ def held_bytes(cells: pl.Series) -> Iterator[Sequence[bytes]]:
 def _contains_photo(cells: pl.Series, pictures: frozenset[str]) -> list[bool]:
     holds_photo = [
         any(hashlib.sha256(content).hexdigest() in pictures for content in cell)
-        for cell in held_bytes(cells)
+        for cell in iterate_cell_bytes(cells)
     ]
     return holds_photo or [False] * len(cells)
 
 
-def _build_unit_test(frame: pl.DataFrame, name: str, terms: Terms) -> Rule | pl.Series:
+def _build_unit_test(
+    frame: pl.DataFrame, name: str, terms: IdentifyingTerms
+) -> CellTest | pl.Series:
     if name != "unit_id" or "unit_kind" not in frame.columns:
-        return rule_of(terms, name, frame.columns)
+        return build_cell_test(terms, name, frame.columns)
     unit_kinds = frame["unit_kind"].cast(pl.String)
     is_match = pl.repeat(value=False, n=frame.height, dtype=pl.Boolean, eager=True)
     cells = frame[name].cast(pl.String)
     for unit_kind in unit_kinds.unique():
-        strict = unit_kind is not None and unit_kind in terms.named.keys() | terms.others.keys()
-        id_kinds = (unit_kind,) if strict else ANY
+        strict = (
+            unit_kind is not None
+            and unit_kind in terms.names_by_kind.keys() | terms.other_names.keys()
+        )
+        id_kinds = (unit_kind,) if strict else ALL_ID_KINDS
         mask = unit_kinds.eq_missing(unit_kind)
-        is_id = partial(terms.is_id, kinds=id_kinds, strict=strict)
+        is_id = partial(terms.is_id, id_kinds=id_kinds, strict=strict)
         is_match = is_match | (mask & _flag_cells(cells, is_id))
     return is_match
 
 
-def _flag_cells(cells: pl.Series, rule: Rule | pl.Series) -> pl.Series:
+def _flag_cells(cells: pl.Series, rule: CellTest | pl.Series) -> pl.Series:
     if isinstance(rule, pl.Series):
         return rule
     matching_cells = [cell for cell in cells.unique() if cell is not None and rule(cell)]
     return cells.is_in(pl.Series(matching_cells, dtype=pl.String).implode()).fill_null(value=False)
 
 
-def _by_attribute(frame: pl.DataFrame, terms: Terms) -> pl.Series:
+def _flag_attribute_rows(frame: pl.DataFrame, terms: IdentifyingTerms) -> pl.Series:
     """Flag rows of a table of attributes whose value is an id (``subject``)."""
     is_match = pl.repeat(value=False, n=frame.height, dtype=pl.Boolean, eager=True)
     names, values = frame["attribute"].cast(pl.String), frame["value"].cast(pl.String)
     for name in names.unique().drop_nulls():
-        if kinds_of_column(name) is not None:
+        if parse_id_column(name) is not None:
             is_match = is_match | (
-                (names == name) & _flag_cells(values, rule_of(terms, name, [name]))
+                (names == name) & _flag_cells(values, build_cell_test(terms, name, [name]))
             )
     return is_match
 
 
-def _text(cells: pl.Series) -> pl.Series | None:
+def _cells_to_text(cells: pl.Series) -> pl.Series | None:
     """Convert cells to text; None for lists, and for numbers of columns without ids."""
     dtype = cells.dtype
     if dtype in (pl.String, pl.Categorical, pl.Enum):
         return cells.cast(pl.String)
-    if dtype.is_integer() and kinds_of_column(cells.name) is not None:
+    if dtype.is_integer() and parse_id_column(cells.name) is not None:
         return cells.cast(pl.String)
     if isinstance(dtype, pl.Struct) and pl.String in [f.dtype for f in dtype.fields]:
         return pl.Series(
@@ -166,9 +171,9 @@ def _text(cells: pl.Series) -> pl.Series | None:
     return None
 
 
-def without(frame: pl.DataFrame, terms: Terms) -> tuple[pl.DataFrame, int]:
+def remove_person_rows(frame: pl.DataFrame, terms: IdentifyingTerms) -> tuple[pl.DataFrame, int]:
     """Remove the people's rows, and their entries in lists of other rows."""
-    is_person_row = theirs(frame, terms)
+    is_person_row = flag_person_rows(frame, terms)
     remaining = frame.filter(~is_person_row)
     n = int(is_person_row.sum())
     for name in frame.columns:
@@ -179,9 +184,11 @@ def without(frame: pl.DataFrame, terms: Terms) -> tuple[pl.DataFrame, int]:
     return remaining, n
 
 
-def _remove_list_entries(frame: pl.DataFrame, name: str, terms: Terms) -> tuple[pl.DataFrame, int]:
+def _remove_list_entries(
+    frame: pl.DataFrame, name: str, terms: IdentifyingTerms
+) -> tuple[pl.DataFrame, int]:
     """Remove entries from a list column, and from list columns of the same lengths."""
-    rule = rule_of(terms, name, frame.columns)
+    rule = build_cell_test(terms, name, frame.columns)
     all_entries = frame[name].explode(empty_as_null=False).cast(pl.String) if frame.height else None
     if all_entries is None:
         return frame, 0
@@ -206,20 +213,20 @@ def _remove_list_entries(frame: pl.DataFrame, name: str, terms: Terms) -> tuple[
 
 def read_frame(file_bytes: bytes) -> tuple[pl.DataFrame, str]:
     """Read a table, and return its form: parquet, or Arrow file or stream."""
-    with panics_unprinted():
+    with silence_panics():
         refuse_damaged(file_bytes)
         if file_bytes[:4] == b"PAR1":
             return pl.read_parquet(io.BytesIO(file_bytes)), "parquet"
         return read_arrow(file_bytes), "file" if file_bytes[:6] == b"ARROW1" else "stream"
 
 
-def rewrite_frame(file_bytes: bytes, terms: Terms) -> Rewritten:
+def rewrite_frame(file_bytes: bytes, terms: IdentifyingTerms) -> RewriteResult:
     """Remove the people's rows from a Parquet or Arrow table."""
     try:
         frame, form = read_frame(file_bytes)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        raise Blind(f"it cannot be read: {first_line(error)[:80]}") from error
-    remaining, n = without(frame, terms)
+        raise UnsearchableFile(f"it cannot be read: {first_error_line(error)[:80]}") from error
+    remaining, n = remove_person_rows(frame, terms)
     buffer = io.BytesIO()
     if form == "parquet":
         remaining.write_parquet(buffer, statistics=False)
@@ -231,7 +238,7 @@ def rewrite_frame(file_bytes: bytes, terms: Terms) -> Rewritten:
 
 
 @contextmanager
-def database_of(file_bytes: bytes) -> Iterator[tuple[sqlite3.Connection, Path]]:
+def open_database_copy(file_bytes: bytes) -> Iterator[tuple[sqlite3.Connection, Path]]:
     """Open a copy of a database."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy.sqlite"
@@ -243,7 +250,7 @@ def database_of(file_bytes: bytes) -> Iterator[tuple[sqlite3.Connection, Path]]:
             connection.close()
 
 
-def read_tables(
+def read_database_tables(
     connection: sqlite3.Connection, columns: str = "*"
 ) -> Iterator[tuple[str, list[str], list[tuple[Any, ...]]]]:
     """Read each table of a database: its name in SQL, its columns' names and its rows."""
@@ -257,13 +264,15 @@ def read_tables(
             yield quoted, names, cursor.fetchall()
 
 
-def rewrite_database(file_bytes: bytes, terms: Terms) -> Rewritten:
+def rewrite_database(file_bytes: bytes, terms: IdentifyingTerms) -> RewriteResult:
     """Remove the people's rows from a copy of an SQLite database, which replaces it."""
     try:
-        with database_of(file_bytes) as (connection, copy):
+        with open_database_copy(file_bytes) as (connection, copy):
             n = 0
-            for name, columns, rows in read_tables(connection, "rowid, *"):
-                is_person_row = theirs(frame_of(columns[1:], [row[1:] for row in rows]), terms)
+            for name, columns, rows in read_database_tables(connection, "rowid, *"):
+                is_person_row = flag_person_rows(
+                    build_database_frame(columns[1:], [row[1:] for row in rows]), terms
+                )
                 row_ids = [
                     row[:1] for row, is_theirs in zip(rows, is_person_row, strict=True) if is_theirs
                 ]
@@ -274,22 +283,24 @@ def rewrite_database(file_bytes: bytes, terms: Terms) -> Rewritten:
             connection.close()  # before that, changes may be in the write-ahead log
             new_bytes = copy.read_bytes()
     except sqlite3.Error as error:
-        raise Blind(f"the database cannot be read: {error}") from error
+        raise UnsearchableFile(f"the database cannot be read: {error}") from error
     return new_bytes, n or _count_names_in_unused_pages(file_bytes, new_bytes, terms)
 
 
-def _count_names_in_unused_pages(file_bytes: bytes, new_bytes: bytes, terms: Terms) -> int:
+def _count_names_in_unused_pages(
+    file_bytes: bytes, new_bytes: bytes, terms: IdentifyingTerms
+) -> int:
     """Count removed names in pages that no row uses (rows deleted earlier)."""
     names = [term.encode("utf-8", "surrogatepass") for term in terms.distinctive]
     return sum(max(0, file_bytes.count(name) - new_bytes.count(name)) for name in names)
 
 
-def frame_of(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> pl.DataFrame:
+def build_database_frame(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> pl.DataFrame:
     """Build a table from a database's cells, each with its own type: text, and bytes separately.
 
     Examples
     --------
-    >>> frame_of(["a"], [["x"], [b"y"]]).to_dict(as_series=False)
+    >>> build_database_frame(["a"], [["x"], [b"y"]]).to_dict(as_series=False)
     {'a': ['x', None], 'a (bytes)': [None, b'y']}
     """
     columns_by_name: dict[str, pl.Series] = {}
@@ -305,7 +316,7 @@ def frame_of(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> pl.Dat
     return pl.DataFrame(columns_by_name)
 
 
-def rewrite_array(file_bytes: bytes, terms: Terms) -> Rewritten:
+def rewrite_array(file_bytes: bytes, terms: IdentifyingTerms) -> RewriteResult:
     """Remove entries from arrays of ids, and from arrays of the same length next to them."""
     buffer = io.BytesIO()
     try:
@@ -320,7 +331,9 @@ def rewrite_array(file_bytes: bytes, terms: Terms) -> Rewritten:
         with zipfile.ZipFile(io.BytesIO(file_bytes)) as archive:
             is_compressed = any(member.compress_type for member in archive.infolist())
     except (ValueError, OSError, zipfile.BadZipFile, EOFError, KeyError) as error:
-        raise Blind(f"arrays cannot be read: {str(error).splitlines()[0][:80]}") from error
+        raise UnsearchableFile(
+            f"arrays cannot be read: {str(error).splitlines()[0][:80]}"
+        ) from error
     id_lengths = {len(array) for name, array in arrays.items() if _is_ids(name, array)}
     removed_by_length: dict[int, npt.NDArray[np.bool_]] = {}
     for name, array in arrays.items():
@@ -344,26 +357,30 @@ def _is_ids(name: str, array: npt.NDArray[np.generic]) -> bool:
     """Check whether an array holds text, or integers that are ids by its name."""
     dtype_kind = array.dtype.kind
     return array.ndim == 1 and (
-        dtype_kind in "US" or (dtype_kind in "iu" and kinds_of_column(name) is not None)
+        dtype_kind in "US" or (dtype_kind in "iu" and parse_id_column(name) is not None)
     )
 
 
 def _refuse_unsearchable(
-    name: str, array: npt.NDArray[np.generic], id_lengths: AbstractSet[int], terms: Terms
+    name: str, array: npt.NDArray[np.generic], id_lengths: AbstractSet[int], terms: IdentifyingTerms
 ) -> None:
     """Refuse an array in which a person cannot be found."""
     if array.dtype.kind == "V":
-        raise Blind("an array of records")
+        raise UnsearchableFile("an array of records")
     if array.dtype.kind not in "US" and array.ndim > 1 and id_lengths.isdisjoint(array.shape):
-        raise Blind("numbers (pixels, vectors), and beside them no ids of the same length")
+        raise UnsearchableFile(
+            "numbers (pixels, vectors), and beside them no ids of the same length"
+        )
     is_bare = array.dtype.kind in "iu" and re.fullmatch(r"(arr_\d+)?", name)
-    if is_bare and any(term.isdigit() and np.any(array == int(term)) for term in terms.every):
-        raise Blind("an array without a name holds numbers that are spelt as their ids")
+    if is_bare and any(term.isdigit() and np.any(array == int(term)) for term in terms.all_names):
+        raise UnsearchableFile("an array without a name holds numbers that are spelt as their ids")
 
 
-def _flag_entries(name: str, array: npt.NDArray[np.generic], terms: Terms) -> npt.NDArray[np.bool_]:
+def _flag_entries(
+    name: str, array: npt.NDArray[np.generic], terms: IdentifyingTerms
+) -> npt.NDArray[np.bool_]:
     if not _is_ids(name, array):
         return np.zeros(array.shape, bool)
-    rule = rule_of(terms, name, [name])
+    rule = build_cell_test(terms, name, [name])
     cells = [c.decode("utf-8", "replace") if isinstance(c, bytes) else str(c) for c in array]
     return np.array([rule(cell) for cell in cells], bool)

@@ -20,29 +20,29 @@ from typing import Any
 
 import polars as pl
 
-from isolux_curate.id_columns import kinds_of_column
+from isolux_curate.id_columns import parse_id_column
 from isolux_curate.withdrawal.rewriting.tables import (
-    Blind,
-    Rewritten,
-    decoded,
+    RewriteResult,
+    UnsearchableFile,
+    build_cell_test,
+    decode_text,
+    flag_person_rows,
     rewrite_frame,
-    rule_of,
-    theirs,
 )
-from isolux_curate.withdrawal.terms import Terms, short_names
+from isolux_curate.withdrawal.terms import IdentifyingTerms, short_names
 
 _DELIMITERS = ",;\t|"
 SUFFIXES = (".csv", ".tsv", ".tab")
 
 
-def rewrite_delimited(file_bytes: bytes, terms: Terms) -> Rewritten:
+def rewrite_delimited(file_bytes: bytes, terms: IdentifyingTerms) -> RewriteResult:
     """Remove the people's rows from a delimited table with a header."""
-    text, coding = decoded(file_bytes)
-    records = _records(text)
-    frame = frame_of(text)
+    text, coding = decode_text(file_bytes)
+    records = _split_records(text)
+    frame = parse_delimited(text)
     if frame is None or not records:
-        raise Blind("rows of unequal length")
-    is_person_row = theirs(frame, terms)
+        raise UnsearchableFile("rows of unequal length")
+    is_person_row = flag_person_rows(frame, terms)
     remaining = [
         records[0],
         *(r for r, out in zip(records[1:], is_person_row, strict=True) if not out),
@@ -50,9 +50,9 @@ def rewrite_delimited(file_bytes: bytes, terms: Terms) -> Rewritten:
     return "".join(remaining).encode(coding), int(is_person_row.sum())
 
 
-def frame_of(text: str) -> pl.DataFrame | None:
+def parse_delimited(text: str) -> pl.DataFrame | None:
     """Parse a delimited table, one row a record; None where records do not fit the header."""
-    records = _records(text)
+    records = _split_records(text)
     if not records:
         return None
     delimiter = max(_DELIMITERS, key=records[0].count)
@@ -70,12 +70,12 @@ def frame_of(text: str) -> pl.DataFrame | None:
 def read_delimited(file_bytes: bytes) -> pl.DataFrame | None:
     """Read a delimited table; None if the file is none."""
     try:
-        return frame_of(decoded(file_bytes)[0])
-    except Blind:
+        return parse_delimited(decode_text(file_bytes)[0])
+    except UnsearchableFile:
         return None
 
 
-def _records(text: str) -> list[str]:
+def _split_records(text: str) -> list[str]:
     """Split a text at line ends outside quotation marks; each record keeps its line end."""
     records, pending = [], ""
     for line in io.StringIO(text, newline="") if "\r" in text else text.splitlines(keepends=True):
@@ -86,37 +86,37 @@ def _records(text: str) -> list[str]:
     return [*records, pending] if pending else records
 
 
-def rewrite_list(file_bytes: bytes, terms: Terms) -> Rewritten:
+def rewrite_list(file_bytes: bytes, terms: IdentifyingTerms) -> RewriteResult:
     """Remove lines with ids or hashes of files from a text, and redact names in sentences."""
-    text, coding = decoded(file_bytes)
+    text, coding = decode_text(file_bytes)
     lines = text.splitlines(keepends=True)
     kept_lines = [
-        ln for ln in lines if ln.strip() not in terms.every and not _is_person_file(ln, terms)
+        ln for ln in lines if ln.strip() not in terms.all_names and not _is_person_file(ln, terms)
     ]
     remaining_text = "".join(kept_lines)
-    redacted_text = terms.blotted(remaining_text)
+    redacted_text = terms.redact_text(remaining_text)
     return redacted_text.encode(coding), len(lines) - len(kept_lines) + (
         redacted_text != remaining_text
     )
 
 
-def _is_person_file(line: str, terms: Terms) -> bool:
+def _is_person_file(line: str, terms: IdentifyingTerms) -> bool:
     """Check whether a line holds a hash and a file of the people: ``HEX  crops/s17.png``."""
     words = line.split()
     if len(words) != 2 or len(words[0]) not in (32, 40, 64):
         return False
-    return words[0] in terms.pictures or any(
-        name in terms.every for name in (words[1].lstrip("*"), *short_names(words[1]))
+    return words[0] in terms.photo_hashes or any(
+        name in terms.all_names for name in (words[1].lstrip("*"), *short_names(words[1]))
     )
 
 
 _REMOVED = object()
 
 
-def rewrite_json(file_bytes: bytes, terms: Terms) -> Rewritten:
+def rewrite_json(file_bytes: bytes, terms: IdentifyingTerms) -> RewriteResult:
     """Remove the people's entries from a JSON document."""
-    text, coding = decoded(file_bytes)
-    remaining, n = without_entries(_parsed(text, "it is no JSON"), terms)
+    text, coding = decode_text(file_bytes)
+    remaining, n = remove_entries(_parse_json(text, "it is no JSON"), terms)
     if remaining is None:
         return None, n
     indent = 2 if "\n" in text.strip() else None
@@ -126,21 +126,21 @@ def rewrite_json(file_bytes: bytes, terms: Terms) -> Rewritten:
     ), n
 
 
-def _parsed(text: str, problem: str) -> Any:
+def _parse_json(text: str, problem: str) -> Any:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Blind(problem) from error
+        raise UnsearchableFile(problem) from error
     return document
 
 
-def rewrite_lines(file_bytes: bytes, terms: Terms) -> Rewritten:
+def rewrite_lines(file_bytes: bytes, terms: IdentifyingTerms) -> RewriteResult:
     """Remove the people's entries from a file of JSON lines."""
-    text, coding = decoded(file_bytes)
+    text, coding = decode_text(file_bytes)
     kept_lines, n = [], 0
     for line in text.splitlines(keepends=True):
-        document = _parsed(line, "a line is no JSON") if line.strip() else None
-        remaining, n_removed = without_entries(document, terms)
+        document = _parse_json(line, "a line is no JSON") if line.strip() else None
+        remaining, n_removed = remove_entries(document, terms)
         n += n_removed
         if not n_removed:
             kept_lines.append(line)
@@ -149,29 +149,31 @@ def rewrite_lines(file_bytes: bytes, terms: Terms) -> Rewritten:
     return "".join(kept_lines).encode(coding), n
 
 
-def without_entries(document: Any, terms: Terms) -> tuple[Any, int]:
+def remove_entries(document: Any, terms: IdentifyingTerms) -> tuple[Any, int]:
     """Remove the people's entries from a document; None if nothing remains."""
     counter = [0]
-    coco_result = _tied(document, terms)
+    coco_result = _remove_coco_entries(document, terms)
     if coco_result is not None:
         return coco_result
     remaining = _remove_nested(document, terms, "", counter)
     return (None if remaining is _REMOVED else remaining), counter[0]
 
 
-def _is_person_entry(entry: Any, terms: Terms, key: str, neighbours: tuple[str, ...]) -> bool:
+def _is_person_entry(
+    entry: Any, terms: IdentifyingTerms, key: str, neighbours: tuple[str, ...]
+) -> bool:
     if isinstance(entry, bool) or not isinstance(entry, str | int):
         return False
     if isinstance(entry, int):  # "id": 9 numbers an entry, "image_id": 9 names a photo
-        parsed = kinds_of_column(key)
+        parsed = parse_id_column(key)
         if parsed is None or not parsed[1]:
             return False
-    return rule_of(terms, key, neighbours)(str(entry))
+    return build_cell_test(terms, key, neighbours)(str(entry))
 
 
-def _remove_nested(node: Any, terms: Terms, key: str, counter: list[int]) -> Any:
+def _remove_nested(node: Any, terms: IdentifyingTerms, key: str, counter: list[int]) -> Any:
     if isinstance(node, dict):
-        return _of_mapping(node, terms, counter)
+        return _remove_from_mapping(node, terms, counter)
     if not isinstance(node, list):
         return node
     remaining = []
@@ -185,18 +187,20 @@ def _remove_nested(node: Any, terms: Terms, key: str, counter: list[int]) -> Any
     return remaining
 
 
-def _of_mapping(record: dict[str, Any], terms: Terms, counter: list[int]) -> Any:
+def _remove_from_mapping(
+    record: dict[str, Any], terms: IdentifyingTerms, counter: list[int]
+) -> Any:
     """Remove a record with a person's id completely; redact names in other texts."""
     names = tuple(record)
     remaining: dict[str, Any] = {}
     for name, child in record.items():
         if _is_person_entry(child, terms, name, names):
             counter[0] += 1
-            if kinds_of_column(name) is not None:
+            if parse_id_column(name) is not None:
                 return _REMOVED
-            remaining[name] = terms.blotted(child) if isinstance(child, str) else None
+            remaining[name] = terms.redact_text(child) if isinstance(child, str) else None
             continue
-        if terms.is_name(name, names) or terms.in_text(name):  # keyed by id
+        if terms.is_person_name(name, names) or terms.is_in_text(name):  # keyed by id
             counter[0] += 1
             continue
         remaining_child = _remove_nested(child, terms, name, counter)
@@ -205,7 +209,7 @@ def _of_mapping(record: dict[str, Any], terms: Terms, counter: list[int]) -> Any
     return remaining
 
 
-def _tied(coco: Any, terms: Terms) -> tuple[Any, int] | None:
+def _remove_coco_entries(coco: Any, terms: IdentifyingTerms) -> tuple[Any, int] | None:
     """Remove images from a COCO document, with the annotations that refer to them."""
     if not isinstance(coco, dict) or not isinstance(coco.get("images"), list):
         return None
@@ -242,7 +246,7 @@ def _tied(coco: Any, terms: Terms) -> tuple[Any, int] | None:
     return remaining_coco, counter[0]
 
 
-def _is_person_image(name: str, terms: Terms) -> bool:
+def _is_person_image(name: str, terms: IdentifyingTerms) -> bool:
     return bool(name) and any(
         terms.is_id(candidate, ("file", "image", "task"), strict=False)
         for candidate in (name, *short_names(name))
@@ -256,22 +260,22 @@ _TABLE = re.compile(
 _JSON = re.compile(r'(<script type="application/json"[^>]*>)(.*?)(</script>)', re.DOTALL)
 _PICTURE = re.compile(r"data:image/[a-z+]+;base64,([A-Za-z0-9+/=]+)")
 _CELL = re.compile(r"<(?:td|th|bdi|li|dd)[^>]*>([^<]{1,200})<")
-_OF_PEOPLE = "Who is shown in this file"
+_GALLERY_TITLE = "Who is shown in this file"
 """The title of a gallery: on other pages a cell with a short name is a group or a number."""
-_OURS = re.compile(r"Made by isolux|isolux", re.IGNORECASE)
+_ISOLUX_MARK = re.compile(r"Made by isolux|isolux", re.IGNORECASE)
 _SAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
-def rewrite_page(file_bytes: bytes, terms: Terms) -> Rewritten:
+def rewrite_page(file_bytes: bytes, terms: IdentifyingTerms) -> RewriteResult:
     """Remove rows from a page's tables; delete a page that still names or shows a person."""
-    text, coding = decoded(file_bytes)
+    text, coding = decode_text(file_bytes)
     page = _PageRewriter(terms)
     page_text = _JSON.sub(page.words, _TABLE.sub(page.table, text))
-    if _names(_PICTURE.sub("", _TABLE.sub("", page_text)), terms) or _shows_person(
+    if _names_person(_PICTURE.sub("", _TABLE.sub("", page_text)), terms) or _shows_person(
         page_text, terms
     ):
-        if _OURS.search(text) is None:
-            raise Blind("a page that isolux did not make names or shows them")
+        if _ISOLUX_MARK.search(text) is None:
+            raise UnsearchableFile("a page that isolux did not make names or shows them")
         return None, page.n + 1
     return page_text.encode(coding), page.n
 
@@ -279,7 +283,7 @@ def rewrite_page(file_bytes: bytes, terms: Terms) -> Rewritten:
 class _PageRewriter:
     """Rewrites the tables and JSON blocks of one page, and counts removed entries."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: IdentifyingTerms) -> None:
         self.terms, self.n = terms, 0
 
     def table(self, tag: re.Match[str]) -> str:
@@ -287,7 +291,7 @@ class _PageRewriter:
         try:
             table_bytes = gzip.decompress(base64.b64decode(tag[2]))
         except (OSError, EOFError, binascii.Error) as error:
-            raise Blind("a table in it cannot be unpacked") from error
+            raise UnsearchableFile("a table in it cannot be unpacked") from error
         new_bytes, n = rewrite_frame(table_bytes, self.terms)
         if not n or new_bytes is None:
             return tag[0]
@@ -300,37 +304,37 @@ class _PageRewriter:
             document = json.loads(tag[2])
         except (ValueError, RecursionError):
             return tag[0]
-        remaining, n = without_entries(document, self.terms)
+        remaining, n = remove_entries(document, self.terms)
         self.n += n
-        return tag[0] if not n else tag[1] + _json(remaining) + tag[3]
+        return tag[0] if not n else tag[1] + _encode_script_json(remaining) + tag[3]
 
 
-def _json(document: object) -> str:
+def _encode_script_json(document: object) -> str:
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     return "".join(_SAFE.get(sign, sign) for sign in text)
 
 
-def _names(text: str, terms: Terms) -> bool:
+def _names_person(text: str, terms: IdentifyingTerms) -> bool:
     """Check whether a text contains the people's names, or a gallery's cells are names."""
     plain_text = html.unescape(text)
-    if terms.in_text(plain_text) or _OF_PEOPLE not in text:
-        return terms.in_text(plain_text)
+    if terms.is_in_text(plain_text) or _GALLERY_TITLE not in text:
+        return terms.is_in_text(plain_text)
     person_names = {
         name
         for id_kind in ("subject", "image", "instance", "file")
-        for name in terms.named.get(id_kind, ())
+        for name in terms.names_by_kind.get(id_kind, ())
     }
     return any(
         html.unescape(cell_match[1]).strip() in person_names for cell_match in _CELL.finditer(text)
     )
 
 
-def _shows_person(text: str, terms: Terms) -> bool:
+def _shows_person(text: str, terms: IdentifyingTerms) -> bool:
     for image_match in _PICTURE.finditer(text):
         try:
             image_bytes = base64.b64decode(image_match[1])
         except binascii.Error:
             continue
-        if hashlib.sha256(image_bytes).hexdigest() in terms.pictures:
+        if hashlib.sha256(image_bytes).hexdigest() in terms.photo_hashes:
             return True
     return False
