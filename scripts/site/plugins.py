@@ -47,13 +47,12 @@ def write_plugins(source: Path) -> None:
         folder.mkdir(parents=True)
         for name in names:
             (folder / f"{name}.md").write_text(_page(kind, name), encoding="utf-8")
-        rows = [[f"[`{name}`]({kind}/{name}.md)", plain(registry.load_info(package_of_kind(kind), name).summary)]
+        package = package_of_kind(kind)
+        rows = [[f"[`{name}`]({kind}/{name}.md)", plain(registry.load_info(package, name).summary)]
                 for name in names]  # fmt: skip
         menu = _menu(f"{kind}/{name}" for name in names)
-        text = (
-            "#"
-            f" {kind.capitalize()}\n\n{LISTABLE_KINDS[kind]}\n\n{table(['name', 'what it is'], rows)}\n"
-        )
+        index = table(["name", "what it is"], rows)
+        text = f"# {kind.capitalize()}\n\n{LISTABLE_KINDS[kind]}\n\n{index}\n"
         (source / "plugins" / f"{kind}.md").write_text(text + menu, encoding="utf-8")
     listed = [[f"[{kind}](plugins/{kind}.md)", LISTABLE_KINDS[kind]] for kind in LISTABLE_KINDS]
     text = (

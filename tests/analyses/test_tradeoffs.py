@@ -223,9 +223,7 @@ def test_a_gap_that_abstaining_widens_is_found_once():
     sure = rng.random(table.height)
     chance = np.where(dark, 0.75, 0.5 + 0.5 * sure)
     right = rng.random(table.height) < chance
-    evidence = table.drop("tone").with_columns(
-        confidence=pl.Series(sure), correct=pl.Series(right)
-    )
+    evidence = table.drop("tone").with_columns(confidence=pl.Series(sure), correct=pl.Series(right))
     changed = explain(replace(run, evidence={"classification": evidence}))
     told = changed.findings.filter(reference="jones-2021")
     assert told.height == 1

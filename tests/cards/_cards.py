@@ -66,7 +66,9 @@ def traced(card: Card, run: Run) -> int:
         for cells in table.rows:
             (row,) = rows.filter(pl.col("group") == cells[0]).iter_rows(named=True)
             assert cells[1:4] == (
-                format_value(row["value"]), format_interval(row["low"], row["high"]), f"{row['n_units']:,}",
-            )  # fmt: skip
+                format_value(row["value"]),
+                format_interval(row["low"], row["high"]),
+                f"{row['n_units']:,}",
+            )
             seen += 1
     return seen

@@ -15,8 +15,15 @@ TABLES = {"votes": pl.DataFrame({"item": ["=1+1"], "n": [2]})}
 
 
 def written(folder: Path, *, overwrite: bool = False) -> Path:
-    return write_tables(folder, TABLES, {"notes": ["é"]}, record_file="votes.json", description="folder of votes",
-                        texts={"more.txt": "x"}, overwrite=overwrite)  # fmt: skip
+    return write_tables(
+        folder,
+        TABLES,
+        {"notes": ["é"]},
+        record_file="votes.json",
+        description="folder of votes",
+        texts={"more.txt": "x"},
+        overwrite=overwrite,
+    )
 
 
 def test_tables_texts_and_what_is_told(tmp_path: Path) -> None:

@@ -161,9 +161,7 @@ def test_buckets_are_those_of_the_income_rule(incomes):
     edges = parse_bins(income_bins("fairness-indicators")).edges
     assert found == [INCOME_BUCKETS[k] for k in np.searchsorted(edges, incomes, side="right")]
     # Table 5: 27 to 90 are low, 93 to 1,700 medium, 1,700 (1,890 in the data) to 10,000 high.
-    by_hand = [
-        INCOME_BUCKETS[min(max(round(float(np.log(i)) / 3), 0), 4)] for i in incomes
-    ]
+    by_hand = [INCOME_BUCKETS[min(max(round(float(np.log(i)) / 3), 0), 4)] for i in incomes]
     assert found == by_hand
 
 

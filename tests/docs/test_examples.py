@@ -20,9 +20,14 @@ from tests.docs import _pages as pages
 from tests.docs._people import write_people
 
 OF_TASKS = [flat_name(n) for task in registry.names("tasks") for n in task_parameters(task)]
-FLAGS = {"--" + name.replace("_", "-") for name in [*SETTING_BY_FLAT_NAME, "protocol", "option", *OF_TASKS]} | {
-    "--help", "--help-all", "--json",
-}  # fmt: skip
+FLAGS = {
+    "--" + name.replace("_", "-")
+    for name in [*SETTING_BY_FLAT_NAME, "protocol", "option", *OF_TASKS]
+} | {
+    "--help",
+    "--help-all",
+    "--json",
+}
 
 
 def _program(blocks: list[pages.Block]) -> str:

@@ -53,11 +53,19 @@ def of(name, *units, **more):
 
 PICTURES = [
     *(of(f"{k}.{'jpg' if k % 2 else 'png'}") for k in range(12)),
-    of("broken.png"), of("empty.jpg"), of("absent.png"),
-    SourceImage("away", None, None, None, (Unit("away"),), needs_annotated_size=False, reason="on the web"),
-    of("0.png", Unit("a", is_full_image=False, box=(2.5, 3.0, 20.0, 11.0)), Unit("b", is_full_image=False)),
+    of("broken.png"),
+    of("empty.jpg"),
+    of("absent.png"),
+    SourceImage(
+        "away", None, None, None, (Unit("away"),), needs_annotated_size=False, reason="on the web"
+    ),
+    of(
+        "0.png",
+        Unit("a", is_full_image=False, box=(2.5, 3.0, 20.0, 11.0)),
+        Unit("b", is_full_image=False),
+    ),
     of("1.jpg", width=7, height=7, placed=True),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")

@@ -199,8 +199,15 @@ def test_a_callable_in_memory_is_refused(people, tmp_path):
     store = ShardStore(tmp_path / "out")
     with store.lock(), pytest.raises(SpecError, match="in memory cannot be given to other"):
         run_remotely(
-            ProcessExecutor(1), model, (), [], image_folder(people), store, "k", PredictionSettings()
-        )  # fmt: skip
+            ProcessExecutor(1),
+            model,
+            (),
+            [],
+            image_folder(people),
+            store,
+            "k",
+            PredictionSettings(),
+        )
 
 
 def test_a_worker_without_the_commands_folder_says_so(tmp_path):
@@ -222,8 +229,16 @@ def test_pictures_come_back_from_json_as_they_were():
     from isolux.engine.pictures import SourceImage, Unit
 
     unit = Unit("u", is_full_image=False, box=(1.5, 2.0, 3.0, 4.25))
-    picture = SourceImage("i", "a/b.jpg", 10, None, (unit, Unit("v")), needs_annotated_size=True, reason=None,
-                      boxes=((0.0, 1.0, 2.0, 3.0),))  # fmt: skip
+    picture = SourceImage(
+        "i",
+        "a/b.jpg",
+        10,
+        None,
+        (unit, Unit("v")),
+        needs_annotated_size=True,
+        reason=None,
+        boxes=((0.0, 1.0, 2.0, 3.0),),
+    )
     sent = json.loads(json.dumps(work.shard_to_json(Shard(3, (picture,)))))
     assert sent["index"] == 3
     assert msgspec.convert(sent["shard"], tuple[SourceImage, ...]) == (picture,)

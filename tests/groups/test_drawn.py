@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
-from isolux.groups.measure.drawn import apply_survey_weights
 
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
+from isolux.groups.measure.drawn import apply_survey_weights
 from isolux.stats.roc import auc, roc_auc
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.vocabulary.containers import Scores

@@ -120,9 +120,7 @@ ROWS = st.lists(
 ALL = [("w", name, values[0]) for name, values in VALUES.items()]
 
 
-@given(
-    ROWS, st.permutations(sorted(VALUES)), st.integers(1, 4), st.sampled_from(["keep", "drop"])
-)
+@given(ROWS, st.permutations(sorted(VALUES)), st.integers(1, 4), st.sampled_from(["keep", "drop"]))
 @settings(max_examples=100, deadline=None)
 def test_membership_is_the_set_product_recomputed_in_plain_python(rows, order, k, unknown):
     rows = [*rows, *ALL]

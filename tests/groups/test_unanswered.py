@@ -8,9 +8,9 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
-from isolux.groups.membership import build_membership
 
 import isolux
+from isolux.groups.membership import build_membership
 from isolux.groups.unanswered import caution_on_missing_scores, count_missing_predictions
 from tests.cli._run import isolux as run
 

@@ -134,10 +134,16 @@ def lost_cells(
     """Ask that no group lost more since the first answers, on the same people."""
     own = sides(photos, right[1])
     return [
-        compare_differences(side, side, paired(photos[:, g], (right[0][:, g], right[1][:, g])), margin,
-                       1.0, "the baseline")
+        compare_differences(
+            side,
+            side,
+            paired(photos[:, g], (right[0][:, g], right[1][:, g])),
+            margin,
+            1.0,
+            "the baseline",
+        )
         for g, side in enumerate(own)
-    ]  # fmt: skip
+    ]
 
 
 def passes(rules: Sequence[Sequence[RuleComparisons]]) -> np.ndarray:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from isolux.groups.membership import build_membership
 
 from isolux.groups.measure import measure_groups
+from isolux.groups.membership import build_membership
 from isolux.groups.settings import read_groupings
 from isolux.tasks.generated_images import score
 from isolux.vocabulary.containers import Dataset

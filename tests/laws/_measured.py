@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 from unittest import mock
 
-from isolux.groups.membership import build_membership
-
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
+from isolux.groups.membership import build_membership
 from isolux.groups.settings import read_groupings
 from isolux.tasks import score
 from isolux.verbs._in_memory import to_dataset

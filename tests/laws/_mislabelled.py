@@ -72,8 +72,13 @@ def corrected_gaps(rates, error, *, worlds, people=200, replicates=400, photos=5
         naive_held.append(as_labelled.gap_low[0] <= truth <= as_labelled.gap_high[0])
         naive_wide.append(as_labelled.gap_high[0] - as_labelled.gap_low[0])
         # As if the matrix had been counted on everyone.
-        taken = correct_by_matrix(own, ConfusionMatrix(read.groups, read.share, None, dropped_unknown=False),
-                          replicates, LEVEL, seed)  # fmt: skip
+        taken = correct_by_matrix(
+            own,
+            ConfusionMatrix(read.groups, read.share, None, dropped_unknown=False),
+            replicates,
+            LEVEL,
+            seed,
+        )
         exact.append(taken.gap_low[0] <= truth <= taken.gap_high[0])
     return {
         "groups": len(rates), "rates": " / ".join(f"{r:g}" for r in rates),

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
-from isolux.groups.membership import build_membership
 
 from isolux.groups.measure import measure_groups
+from isolux.groups.membership import build_membership
 from isolux.verbs._in_memory import to_scores
 from isolux.verbs.side_by_side.changes import compare_pairs
 from isolux.verbs.side_by_side.seeds import ModelRuns, build_model_values

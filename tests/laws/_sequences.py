@@ -158,8 +158,12 @@ def delay(rate, gap, *, worlds, begins=100, looks=300, clusters=20):
         early += at < begins
         if at >= begins:
             late.append(at - begins + 1)
-        found = run_sequential_test(x[look <= min(at + 20, looks - 1)], look[look <= min(at + 20, looks - 1)],
-                        min(at + 21, looks), 1 / ALPHA)  # fmt: skip
+        found = run_sequential_test(
+            x[look <= min(at + 20, looks - 1)],
+            look[look <= min(at + 20, looks - 1)],
+            min(at + 21, looks),
+            1 / ALPHA,
+        )
         off.append(abs(found.start - begins))
         if at >= begins and at + 20 < looks:
             dated.append(found.start_range[0] <= begins <= found.start_range[1])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from isolux.groups.membership import build_membership
 
 from isolux.disparity.models import compare_models
 from isolux.groups.measure import measure_groups
+from isolux.groups.membership import build_membership
 from isolux.verbs._in_memory import to_scores
 from isolux.vocabulary.spec import parse_spec
 from isolux.vocabulary.tables import ATTRIBUTES, Status

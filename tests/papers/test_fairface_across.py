@@ -6,14 +6,14 @@ import statistics
 
 import polars as pl
 import pytest
+
+import isolux
 from isolux.papers.fairface.across import (
     AVERAGE,
     average_datasets,
     compare_across_datasets,
     lay_out_values,
 )
-
-import isolux
 from isolux.vocabulary.errors import SpecError
 
 # One race a line: people, and their answers to each question in turn.

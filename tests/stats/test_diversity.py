@@ -135,9 +135,7 @@ def test_the_interval_is_the_delete_d_jackknifes():
     found = vendi_of_subjects(made, np.arange(60), 15, seed=3)
     rng = np.random.default_rng(3)
     logs = [
-        math.log(
-            vendi_score(made[rng.choice(60, size=15, replace=False, shuffle=False)]).value
-        )
+        math.log(vendi_score(made[rng.choice(60, size=15, replace=False, shuffle=False)]).value)
         for _ in range(50)
     ]
     assert found.value == pytest.approx(math.exp(np.mean(logs)))

@@ -54,8 +54,12 @@ def test_a_group_without_a_bad_score_borrows_what_one_costs():
         ),
     )
     both = concatenate_means([_group(good), _group(others)])
-    near, far = (skewness_adjusted_interval(both.take(np.array([0])), s.take(np.array([0])), Z, is_fraction=True)
-                 for s in (alone, lent))  # fmt: skip
+    near, far = (
+        skewness_adjusted_interval(
+            both.take(np.array([0])), s.take(np.array([0])), Z, is_fraction=True
+        )
+        for s in (alone, lent)
+    )
     mean = good.mean()
     assert mean - far.low[0] > 3.0 * (mean - near.low[0])
     assert far.high[0] == near.high[0]

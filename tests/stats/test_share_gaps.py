@@ -220,9 +220,7 @@ def test_a_careful_end_of_a_ratio_lies_nearly_half_a_person_farther_out(end):
     off = abs(0.92 - at * 0.85)
     assert off == pytest.approx(1.6448536 * spread + 0.45 * max(1 / 50, at / 200))
     assert found.half_width(1.6448536, ratio=at, conservative=True).item() == pytest.approx(off)
-    assert abs(np.log(at) - np.log(0.92 / 0.85)) > abs(
-        plain - np.log(0.92 / 0.85)
-    )
+    assert abs(np.log(at) - np.log(0.92 / 0.85)) > abs(plain - np.log(0.92 / 0.85))
 
 
 def test_a_careful_ratio_counts_people_of_the_group_that_moves_it_more():

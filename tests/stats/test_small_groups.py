@@ -126,9 +126,7 @@ def test_the_likelihood_of_normal_means_is_the_textbooks():
         value, noise, np.ones(6, dtype=bool), is_proportion=False
     )
     shared, _ = effect_covariances(levels)
-    log_sd = np.log(
-        [[0.5, 0.4, 0.3, 0.2, 0.3, 0.1, 0.6], [0.1, 0.2, 0.05, 0.1, 0.1, 0.3, 0.2]]
-    )
+    log_sd = np.log([[0.5, 0.4, 0.3, 0.2, 0.3, 0.1, 0.6], [0.1, 0.2, 0.05, 0.1, 0.1, 0.3, 0.2]])
     found = find_modes(cells, shared, log_sd)
     of_cells = cell_posteriors(cells, shared, log_sd, found)
     for h in range(2):

@@ -6,9 +6,9 @@ from collections import defaultdict
 from dataclasses import replace
 
 import polars as pl
-from isolux.groups.membership import build_membership
 
 from isolux.groups.measure import measure_groups
+from isolux.groups.membership import build_membership
 from isolux.groups.settings import read_groupings
 from isolux.vocabulary.spec import Groups, Statistics
 from isolux.vocabulary.tables import ATTRIBUTES

@@ -78,9 +78,7 @@ def test_without_errors_shares_are_those_of_the_judgements():
     plain = evidence(codes, np.eye(2), exact=True)
     assert float(SHARE(plain, weights)) == 0.75
     assert float(DISTANCE(plain, weights)) == 0.25
-    by_hand = -(
-        0.75 * math.log(0.75) + 0.25 * math.log(0.25)
-    ) / math.log(2)
+    by_hand = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25)) / math.log(2)
     assert float(ENTROPY(plain, weights)) == pytest.approx(by_hand)
 
 

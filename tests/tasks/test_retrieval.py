@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from isolux.groups.membership import build_membership
 from sklearn.neighbors import NearestNeighbors
 
 from isolux.groups.measure import measure_groups
+from isolux.groups.membership import build_membership
 from isolux.groups.settings import read_groupings
 from isolux.tasks._embeddings.vectors import find_nearest
 from isolux.tasks.retrieval import score

@@ -40,9 +40,7 @@ def test_without_an_early_stop_it_is_the_penalised_maximum_of_scikit_learn():
     theirs = LogisticRegression(C=1 / (0.05 * train.sum()), tol=1e-10, max_iter=10_000)
     theirs.fit(scaled[train], y[train])
     last = fit.losses[-1, 0]
-    own = -np.log(
-        theirs.predict_proba(scaled[train])[np.arange(train.sum()), y[train]]
-    ).mean()
+    own = -np.log(theirs.predict_proba(scaled[train])[np.arange(train.sum()), y[train]]).mean()
     assert last == pytest.approx(own, abs=2e-4)
 
 

@@ -48,10 +48,7 @@ def audited(world, models=2, *, again=1, alone=False, **settings):
     groups = who.select("tone", "light", "weight", "stratum", unit_id="id")
     lost = ["cluster_id"] if alone else []
     return [
-        [
-            isolux.audit(scored(rng, who, name).drop(lost), groups, **said).run
-            for _ in range(again)
-        ]
+        [isolux.audit(scored(rng, who, name).drop(lost), groups, **said).run for _ in range(again)]
         for name in MODELS[:models]
     ]
 

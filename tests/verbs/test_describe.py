@@ -228,9 +228,7 @@ def test_balance_by_hand():
     row = build_balance_row("race", {"A": 60, "B": 30, "C": 10, "D": 0}, None)
     # uniform is ¼: distance ½ (.35 + .05 + .15 + .25) = .4; entropy of .6, .3, .1 over ln 4
     assert row["distance"] == pytest.approx(0.4)
-    entropy = -(
-        0.6 * math.log(0.6) + 0.3 * math.log(0.3) + 0.1 * math.log(0.1)
-    )
+    entropy = -(0.6 * math.log(0.6) + 0.3 * math.log(0.3) + 0.1 * math.log(0.1))
     assert row["evenness"] == pytest.approx(entropy / math.log(4))
     assert (row["least represented"], row["least ÷ due"], row["empty groups"]) == ("D", 0.0, 1)
     assert (row["most represented"], row["most ÷ due"]) == ("A", pytest.approx(2.4))

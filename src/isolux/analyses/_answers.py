@@ -23,7 +23,10 @@ def find_prediction_columns(
     Examples
     --------
     >>> settings = Predictions(prediction_column="said_a", model_name="a")
-    >>> find_prediction_columns(settings, ["tone", "said_a", "said_b", "sure_a", "sure_b", "sure_light"])
+    >>> find_prediction_columns(
+    ...     settings,
+    ...     ["tone", "said_a", "said_b", "sure_a", "sure_b", "sure_light"],
+    ... )
     ('said_a', 'said_b', 'sure_a', 'sure_b')
     """
     columns = list(dict.fromkeys(present_columns))

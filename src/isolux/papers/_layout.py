@@ -101,7 +101,7 @@ def pivot_metrics(
 def list_groups(
     source: Run | pl.DataFrame, metric: str, attribute: str
 ) -> dict[str, dict[str, str]]:
-    """Name the groups of one attribute as columns for ``pivot_groups``, those of unknown value left out."""
+    """Name the known groups of one attribute as columns for ``pivot_groups``."""
     table = _rows_of_metric(source, metric)
     rows = table.filter(pl.col("attribute") == _require_entry(table, [attribute]))
     values = rows["values"].list.first().unique(maintain_order=True)

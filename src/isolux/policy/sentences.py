@@ -237,12 +237,14 @@ def _format_measured(rule: PolicyRule, case: RuleCase, unit: str) -> str:
     if rule.kind not in _DIFFERENCE_KINDS:
         return f"has {format_with_unit(estimate, unit)} {interval_text}"
     if rule.kind == "lost_at_most":
-        return f"changed by {_add_sign(format_points(estimate, unit), estimate)} {_format_signed_interval(low, high, unit)}"
+        change = _add_sign(format_points(estimate, unit), estimate)
+        return f"changed by {change} {_format_signed_interval(low, high, unit)}"
     direction = "above" if (estimate or 0) >= 0 else "below"
     is_flipped = direction == "below" and low is not None and high is not None
     first_bound, last_bound = (-high, -low) if is_flipped else (low, high)  # type: ignore[operator]
     interval_text = f"({format_value(first_bound, unit)} to {format_value(last_bound, unit)})"
-    return f"is {format_points(estimate, unit)} {direction} {shorten_name(str(case.other))} {interval_text}"
+    other_name = shorten_name(str(case.other))
+    return f"is {format_points(estimate, unit)} {direction} {other_name} {interval_text}"
 
 
 def _format_signed_interval(low: float | None, high: float | None, unit: str) -> str:

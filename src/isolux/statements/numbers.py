@@ -43,7 +43,11 @@ def choose_decimals(unit: str, *numbers: float | None) -> int:
     --------
     >>> choose_decimals("fraction", 0.11, 0.00033), choose_decimals("fraction", 0.0002, 0.00041)
     (1, 3)
-    >>> choose_decimals("years", 4.31, 0.2), choose_decimals("years", 12.3), choose_decimals("ms", 12345.6)
+    >>> (
+    ...     choose_decimals("years", 4.31, 0.2),
+    ...     choose_decimals("years", 12.3),
+    ...     choose_decimals("ms", 12345.6),
+    ... )
     (2, 1, 0)
     """
     scale = 100 if unit == "fraction" else 1
@@ -62,7 +66,10 @@ def choose_column_decimals(values: Iterable[float | None], unit: str) -> int:
 
     Examples
     --------
-    >>> choose_column_decimals([0.774, 0.868], "fraction"), choose_column_decimals([0.0018, 0.0002], "fraction")
+    >>> (
+    ...     choose_column_decimals([0.774, 0.868], "fraction"),
+    ...     choose_column_decimals([0.0018, 0.0002], "fraction"),
+    ... )
     (1, 3)
     >>> choose_column_decimals([5123.4, 7400.0], "USD"), choose_column_decimals([4.2, 6.1], "years")
     (0, 2)

@@ -239,9 +239,7 @@ def fit_glad(
             np.maximum(1 - probability_correct, 1e-300) / max(labels.n_classes - 1, 1)
         )
         share = item_weights @ posterior
-        logs = np.tile(
-            np.log(np.maximum(share / share.sum(), 1e-300)), (labels.n_items, 1)
-        )
+        logs = np.tile(np.log(np.maximum(share / share.sum(), 1e-300)), (labels.n_items, 1))
         # GLAD: an incorrect label is uniform over the other classes.
         logs += np.bincount(labels.item_index, log_error, labels.n_items)[:, None]
         index = labels.item_index.astype(np.int64) * labels.n_classes + labels.label

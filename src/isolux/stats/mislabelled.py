@@ -166,9 +166,7 @@ def fit_dawid_skene_votes(
         # Smoothing by 0.01 votes: no annotator has an error rate of 0.
         counts = np.einsum("ng,nal->agl", posterior * person_weights[:, None], votes) + 0.01
         error = counts / counts.sum(axis=2, keepdims=True)
-        logs = np.log(np.maximum(share, 1e-12)) + np.einsum(
-            "nal,agl->ng", votes, np.log(error)
-        )
+        logs = np.log(np.maximum(share, 1e-12)) + np.einsum("nal,agl->ng", votes, np.log(error))
         new_posterior = np.exp(logs - logs.max(axis=1, keepdims=True))
         new_posterior /= new_posterior.sum(axis=1, keepdims=True)
         max_change = float(np.abs(new_posterior - posterior).max())

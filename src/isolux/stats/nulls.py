@@ -75,7 +75,12 @@ def compare_with_null(
 
     Examples
     --------
-    >>> found = compare_with_null(np.array([2.0]), [np.array([[1.0, -3.0]])], np.array([True]), np.exp)
+    >>> found = compare_with_null(
+    ...     np.array([2.0]),
+    ...     [np.array([[1.0, -3.0]])],
+    ...     np.array([True]),
+    ...     np.exp,
+    ... )
     >>> found.largest.tolist()
     [1.0, 3.0]
     """
@@ -152,7 +157,7 @@ def sign_flip_test(
 
 @dataclass(frozen=True, slots=True)
 class _ContrastScores:
-    """Standardised scores of contrasts, linear in four sums each: ``at [h, 4]`` times ``loadings``."""
+    """Standardised scores of contrasts, linear in four sums: ``at [h, 4]`` times ``loadings``."""
 
     loadings: FloatArray
     sum_index: IntArray

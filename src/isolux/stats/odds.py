@@ -61,10 +61,7 @@ def log_odds_ratio(
     if min(n) <= 0:
         nan = float("nan")
         return LogOdds(nan, nan, nan, x[0], n[0], x[1], n[1])
-    logit = [
-        np.log((a + _ADDED_COUNT) / (m - a + _ADDED_COUNT))
-        for a, m in zip(x, n, strict=True)
-    ]
+    logit = [np.log((a + _ADDED_COUNT) / (m - a + _ADDED_COUNT)) for a, m in zip(x, n, strict=True)]
     row_variance = sum(
         1.0 / (a + _ADDED_COUNT) + 1.0 / (m - a + _ADDED_COUNT) for a, m in zip(x, n, strict=True)
     )

@@ -307,9 +307,7 @@ class ProportionDifferences:
         """Return the root-finding problem for both bounds of ln(a / b)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             is_positive = (self.a > 0) & (self.b > 0)
-            log_ratios = np.where(
-                is_positive, np.log(self.a) - np.log(self.b), np.nan
-            )
+            log_ratios = np.where(is_positive, np.log(self.a) - np.log(self.b), np.nan)
         pairs_twice, t_inflations = self._duplicate_pairs(), _duplicate(self.t_inflation(z))
 
         def build_excess(rows: npt.NDArray[np.intp] | None = None) -> Excess:

@@ -234,7 +234,7 @@ def _align_entries(
 
 @dataclass(frozen=True, slots=True)
 class _StratumSums:
-    """Sums over the clusters of each group and stratum; ``rows`` and ``stratum_index`` index the entries."""
+    """Sums over clusters of each group and stratum, with the group and stratum of each entry."""
 
     rows: IntArray
     stratum_index: IntArray

@@ -214,9 +214,21 @@ def caution_on_rate_difference(
     --------
     >>> on = np.arange(400) < 200
     >>> reached = (np.arange(400) % 10 == 0) & on
-    >>> print(caution_on_rate_difference(reached, on, what="people", where="split=val", model="m")[0][:75])
+    >>> print(caution_on_rate_difference(
+    ...     reached,
+    ...     on,
+    ...     what="people",
+    ...     where="split=val",
+    ...     model="m",
+    ... )[0][:75])
     Of the 200 people by which the threshold of 'm' was set (split=val) 10.0 %
-    >>> caution_on_rate_difference(np.arange(400) % 10 == 0, on, what="people", where="split=val", model="m")
+    >>> caution_on_rate_difference(
+    ...     np.arange(400) % 10 == 0,
+    ...     on,
+    ...     what="people",
+    ...     where="split=val",
+    ...     model="m",
+    ... )
     []
     """
     n, m = int(in_sample.sum()), int((~in_sample).sum())
@@ -264,8 +276,13 @@ def caution_on_constant_outcome(
 
     Examples
     --------
-    >>> (said,) = caution_on_constant_outcome("m", np.array([0.1, 0.9]), 50.0, none="no answer is 'yes'",
-    ...                        every="every answer is 'yes'")
+    >>> (said,) = caution_on_constant_outcome(
+    ...     "m",
+    ...     np.array([0.1, 0.9]),
+    ...     50.0,
+    ...     none="no answer is 'yes'",
+    ...     every="every answer is 'yes'",
+    ... )
     >>> print(said.removesuffix(" Is the threshold on the scale of the scores?"))
     No score of 'm' reaches the threshold of 50: scores run from 0.1 to 0.9, so no answer is 'yes'.
     >>> caution_on_constant_outcome("m", np.array([0.1, 0.9]), 0.5, none="", every="")

@@ -36,7 +36,11 @@ def compute_audit_share(planned: Sequence[str]) -> float:
 
     Examples
     --------
-    >>> compute_audit_share([]), compute_audit_share(["power"]), compute_audit_share(["patterns", "slices"])
+    >>> (
+    ...     compute_audit_share([]),
+    ...     compute_audit_share(["power"]),
+    ...     compute_audit_share(["patterns", "slices"]),
+    ... )
     (1.0, 1.0, 0.8)
     """
     return AUDIT_SHARE if _select_claiming(planned) else 1.0

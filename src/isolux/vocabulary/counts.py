@@ -64,7 +64,10 @@ def count_people_of_units(units: pl.Series, times: pl.Series | None) -> int:
 
     Examples
     --------
-    >>> count_people_of_units(pl.Series([0, 2]), None), count_people_of_units(pl.Series([0, 2]), pl.Series([5, 1, 7]))
+    >>> (
+    ...     count_people_of_units(pl.Series([0, 2]), None),
+    ...     count_people_of_units(pl.Series([0, 2]), pl.Series([5, 1, 7])),
+    ... )
     (2, 12)
     """
     return len(units) if times is None else int(times.gather(units).sum())

@@ -95,7 +95,10 @@ def count_people_where(mask: pl.Series, source: object) -> int:
     Examples
     --------
     >>> two = TableRows("people", times=np.array([3, 4]))
-    >>> count_people_where(pl.Series([False, True]), two), count_people_where(pl.Series([True]), "people.csv")
+    >>> (
+    ...     count_people_where(pl.Series([False, True]), two),
+    ...     count_people_where(pl.Series([True]), "people.csv"),
+    ... )
     (4, 1)
     """
     if isinstance(source, TableRows) and source.times is not None:

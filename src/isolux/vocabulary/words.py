@@ -69,7 +69,11 @@ def format_class_name(label: object, target: str | None) -> str:
 
     Examples
     --------
-    >>> format_class_name("nurse", "occupation"), format_class_name("1.0", "ill"), format_class_name("TRUE", "smiling")
+    >>> (
+    ...     format_class_name("nurse", "occupation"),
+    ...     format_class_name("1.0", "ill"),
+    ...     format_class_name("TRUE", "smiling"),
+    ... )
     ('nurse', 'ill = 1', 'smiling = TRUE')
     """
     text = str(label)

@@ -69,9 +69,12 @@ def test_later_rounds_over_sample_by_the_rate_and_go_to_classes_that_are_short()
     """nurse lacks 10 at a rate of .5: 20 photos; guard has enough: none; chef lacks 4 of rate 1."""
     matched = _matched(nurse=[1] * 40, guard=[1] * 40, chef=[1] * 40)
     found = pick_candidates(
-        matched, per_class=10, rates={"nurse": 0.5, "guard": 0.9}, n_by_class={"guard": 12, "chef": 6},
+        matched,
+        per_class=10,
+        rates={"nurse": 0.5, "guard": 0.9},
+        n_by_class={"guard": 12, "chef": 6},
         excluded_ids=["nurse0"],
-    )  # fmt: skip
+    )
     assert dict(found["class"].value_counts().iter_rows()) == {"nurse": 20, "chef": 4}
     assert "nurse0" not in found["image_id"]
 

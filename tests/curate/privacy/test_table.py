@@ -151,8 +151,11 @@ def test_short_ids_are_found_as_words_and_numbers_in_their_own_row():
         2,
     ]  # by chance
     with pytest.raises(SpecError, match="2 cells of code"):
-        anonymise_table(few.with_columns(code=pl.Series([907, 908]), who=pl.Series([907, 908])), KEY,
-                   ids=["who"])  # fmt: skip
+        anonymise_table(
+            few.with_columns(code=pl.Series([907, 908]), who=pl.Series([907, 908])),
+            KEY,
+            ids=["who"],
+        )
 
 
 def test_a_year_of_two_digits_is_refused():

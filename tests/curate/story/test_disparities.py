@@ -47,9 +47,17 @@ def annotated(seed: int, folder: Path) -> tuple[Path, Path]:
     for k, person in enumerate(rows.iter_rows(named=True)):
         name = f"{person['image_id']}-{k}"
         asked = AnnotationTask(
-            task_id=name, image_id=person["image_id"], unit_id=name, round=1, golden=False,
-            wanted=3, people=(person,), person=person, box=true_box(person), primary=person["class"],
-        )  # fmt: skip
+            task_id=name,
+            image_id=person["image_id"],
+            unit_id=name,
+            round=1,
+            golden=False,
+            wanted=3,
+            people=(person,),
+            person=person,
+            box=true_box(person),
+            primary=person["class"],
+        )
         three = np.random.default_rng([seed, k]).permutation(len(CREW) - 1)[:3]
         for one in three:
             said = simulate_answer(asked, "skin_tone", CREW[one], seed).answer["choices"]

@@ -114,12 +114,8 @@ def test_the_slope_over_sizes_is_that_of_an_integral(shift, slope):
 def test_occlusion_hangs_on_attributes_by_hand():
     # .2 is a logit of -log 4; with log 4 more it is .5.
     truth = injected_recall(
-        scene(
-            occlusion_effects=(Effect({"tone": "b"}, np.log(4)),), by=("tone", "occluded")
-        ),
-        Detector(
-            name="m", base_rate=0.8, effects=(Effect({"occluded": "true"}, -np.log(4)),)
-        ),
+        scene(occlusion_effects=(Effect({"tone": "b"}, np.log(4)),), by=("tone", "occluded")),
+        Detector(name="m", base_rate=0.8, effects=(Effect({"occluded": "true"}, -np.log(4)),)),
     )
     assert of(truth, attribute="tone") == pytest.approx({"a": 0.8 * 0.8 + 0.2 * 0.5, "b": 0.65})
     assert of(truth, attribute="occluded") == pytest.approx({"false": 0.8, "true": 0.5})

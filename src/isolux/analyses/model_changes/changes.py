@@ -27,7 +27,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ChangeFinding:
-    """A row of the comparisons and its sentence; ``direction``: lost, gained, higher, lower or none."""
+    """A row of comparisons and its sentence; ``direction``: lost, gained, higher, lower or none."""
 
     row: Row
     claim: str

@@ -38,7 +38,7 @@ from isolux.analyses._judged import (
 )
 from isolux.analyses._regrouping import check_settings, read_settings, require_at_least
 from isolux.analyses._sampled import FIXED_WEIGHTS_NOTE, read_survey_sample, take_sample_rows
-from isolux.analyses.slices.searching import CandidateSlices, find_candidates, compare_slices
+from isolux.analyses.slices.searching import CandidateSlices, compare_slices, find_candidates
 from isolux.statements.numbers import format_points, format_value, format_with_unit
 from isolux.statements.words import RunTerms, format_level, words_of
 from isolux.stats.multiplicity import holm

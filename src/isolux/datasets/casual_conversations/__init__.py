@@ -255,7 +255,7 @@ def _age_note(videos: pl.DataFrame) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ChosenFrames:
-    """``table``: ``video``, ``frame_index``, ``uri``; ``n_unmatched``: pictures of no such video."""
+    """``table``: ``video``, ``frame_index``, ``uri``; ``n_unmatched``: images of no such video."""
 
     table: pl.DataFrame
     n_unmatched: int

@@ -60,7 +60,10 @@ def lower_by_bias(interval: Interval, bias: FloatArray) -> Interval:
 
     Examples
     --------
-    >>> found = lower_by_bias(Interval(np.array([0.05, 0.2]), np.array([0.1, 0.3])), np.array([0.1, 0.1]))
+    >>> found = lower_by_bias(
+    ...     Interval(np.array([0.05, 0.2]), np.array([0.1, 0.3])),
+    ...     np.array([0.1, 0.1]),
+    ... )
     >>> found.low.round(3).tolist(), found.high.tolist()
     ([0.0, 0.1], [0.1, 0.3])
     """

@@ -11,16 +11,15 @@ import itertools
 import numpy as np
 import polars as pl
 
-from isolux.groups.membership import Membership
 from isolux.groups.estimates import ComplementEstimates, Estimates, Group, Measure
 from isolux.groups.interval_methods import attribute_index, compute_intervals, standard_error
 from isolux.groups.interval_methods.class_mean import floor_macro_standard_errors
 from isolux.groups.interval_methods.noisy import adjust_standard_error, flag_skewed, has_noise_bias
 from isolux.groups.interval_methods.root import flag_heavy_tails
 from isolux.groups.means import all_means, effective_sample_size
-from isolux.groups.measure.drawn import apply_multiplicity, apply_survey_weights
 from isolux.groups.measure.columns import ScoreMatrix, build_score_matrix
 from isolux.groups.measure.detections import measure_detections
+from isolux.groups.measure.drawn import apply_multiplicity, apply_survey_weights
 from isolux.groups.measure.entries import MembershipEntries, number_entries
 from isolux.groups.measure.others import (
     ComplementColumns,
@@ -29,6 +28,7 @@ from isolux.groups.measure.others import (
     list_small_complement_rows,
 )
 from isolux.groups.measure.pairs import measure_pair_statistics, pair_sample
+from isolux.groups.membership import Membership
 from isolux.groups.statuses import StatusCells, assign_statuses, flag_rare_class
 from isolux.stats.constants import TIE_WINDOW_SE
 from isolux.stats.design import ClusterSums, build_cluster_sums

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from isolux.groups.membership import Membership
 from isolux.groups.estimates import OVERALL, Group
 from isolux.groups.intersections import group_name
+from isolux.groups.membership import Membership
 from isolux.stats.statistic import IntArray
 from isolux.vocabulary.places import lookup_positions
 

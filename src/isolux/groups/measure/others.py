@@ -113,7 +113,10 @@ def list_small_complement_rows(rows_of_group: list[IntArray], n_rows: int) -> di
     Examples
     --------
     >>> everyone, most, few = np.arange(4), np.array([0, 1, 3]), np.array([2])
-    >>> {g: rows.tolist() for g, rows in list_small_complement_rows([everyone, most, few], 4).items()}
+    >>> {
+    ...     g: rows.tolist()
+    ...     for g, rows in list_small_complement_rows([everyone, most, few], 4).items()
+    ... }
     {1: [2]}
     """
     rows_by_group = {}

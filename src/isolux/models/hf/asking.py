@@ -195,7 +195,7 @@ class ImageEmbedder(_RowModel):
 def tokenise_prompts(
     loaded: LoadedCheckpoint, texts: Sequence[str], *, pad_to_maximum: bool
 ) -> Any:
-    """Write prompts as tokens, padded to the longest or as far as the model reads (``pad_to_maximum``)."""
+    """Encode prompts, padded to the longest or to the model's maximum (``pad_to_maximum``)."""
     tokenizer, config = loaded.processor.tokenizer, loaded.model.config
     inner = getattr(config, "text_config", None) or config
     length_limits = (

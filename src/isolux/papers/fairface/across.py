@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from isolux.groups.membership import build_membership
 from isolux.groups.measure import measure_groups
+from isolux.groups.membership import build_membership
 from isolux.papers._layout import summarise_groups
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores

@@ -239,9 +239,13 @@ class ShardedTable:
             "ids_named": is_id_named,
         }
         code = sha256_file(counting.__file__)
-        key_text = json.dumps([counting.COUNT_SHARD_CALL, sha, options, code, pl.__version__], sort_keys=True)
+        key_text = json.dumps(
+            [counting.COUNT_SHARD_CALL, sha, options, code, pl.__version__], sort_keys=True
+        )
         key = hashlib.sha256(key_text.encode()).hexdigest()
-        return Job(key, path, counting.COUNT_SHARD_CALL, {"path": str(Path(path).resolve()), **options})
+        return Job(
+            key, path, counting.COUNT_SHARD_CALL, {"path": str(Path(path).resolve()), **options}
+        )
 
     def _run_counting(self, pieces: list[Job], store: JobStore) -> None:
         engine = self.spec.engine

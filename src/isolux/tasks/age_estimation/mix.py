@@ -51,7 +51,10 @@ def read_age_composition(texts: Sequence[str], sex: str | None) -> AgeCompositio
 
     Examples
     --------
-    >>> read_age_composition(["18-20"], None).low.tolist(), read_age_composition(["18-20"], None).high.tolist()
+    >>> (
+    ...     read_age_composition(["18-20"], None).low.tolist(),
+    ...     read_age_composition(["18-20"], None).high.tolist(),
+    ... )
     ([18.0, 19.0, 20.0], [18.0, 19.0, 20.0])
     >>> read_age_composition(["0-17=1", "18-64=3"], None).weight.tolist()
     [0.25, 0.75]

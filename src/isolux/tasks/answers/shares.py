@@ -20,7 +20,10 @@ def format_label(question: str, answer: str, *, has_several_questions: bool) -> 
 
     Examples
     --------
-    >>> format_label("neutral", "nurse", several=True), format_label("What work?", "nurse", several=True)
+    >>> (
+    ...     format_label("neutral", "nurse", several=True),
+    ...     format_label("What work?", "nurse", several=True),
+    ... )
     ('nurse (neutral)', 'nurse (What work?)')
     >>> format_label("neutral", "nurse", several=False)
     'nurse'

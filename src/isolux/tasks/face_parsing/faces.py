@@ -81,7 +81,7 @@ class PartAnnotations:
 
 @dataclass(frozen=True, slots=True)
 class PartPixelCounts:
-    """Pixels of each part: ``truth [n, K + 1]``; ``predicted_px`` and ``common_px`` of one model likewise.
+    """Pixels of each part: ``truth [n, K + 1]``, and ``predicted_px`` and ``common_px`` of a model.
 
     ``missed [n]``: the model has no mask of this face.
     """

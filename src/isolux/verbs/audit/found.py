@@ -15,9 +15,9 @@ import polars as pl
 from isolux.disparity.measured import Disparities, measure_disparities
 from isolux.groups.accounting import Losses, account_for
 from isolux.groups.binning import Bins, bin_labels, parse_bins, quantile_edges
-from isolux.groups.membership import Membership, build_membership
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
+from isolux.groups.membership import Membership, build_membership
 from isolux.groups.settings import check_references, read_groupings, read_references
 from isolux.groups.small_groups import add_shrinkage_estimates
 from isolux.groups.unanswered import (

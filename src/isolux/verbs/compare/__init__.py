@@ -18,9 +18,9 @@ import polars as pl
 from isolux.disparity.class_rankings import rank_classes
 from isolux.disparity.models import compare_models
 from isolux.disparity.paired import compute_relative_changes
-from isolux.groups.membership import build_membership
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
+from isolux.groups.membership import build_membership
 from isolux.groups.settings import read_groupings, read_references
 from isolux.io.ids import IdFrom
 from isolux.io.record_paths import make_paths_relative

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from isolux.groups.membership import build_membership
 from isolux.groups.intersections import split_entry
+from isolux.groups.membership import build_membership
 from isolux.groups.no_groups import MAX_NUMBERS
 from isolux.groups.ordering import sort_for_display
 from isolux.stats.proportions import design_effect, wilson

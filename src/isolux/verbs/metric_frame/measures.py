@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.groups.membership import Membership
 from isolux.groups.estimates import Estimates
 from isolux.groups.intersections import IntersectionMembership
 from isolux.groups.interval_methods import recompute_intervals
 from isolux.groups.measure import measure_groups
+from isolux.groups.membership import Membership
 from isolux.groups.unanswered import NO_SCORE, caution_on_missing_scores, count_missing_predictions
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval, difference_interval, percentile

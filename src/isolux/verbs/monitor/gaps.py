@@ -317,7 +317,8 @@ def _format_range(gap: MonitoredGap, low: float | None, high: float | None) -> s
     if low is None or high is None:
         return "of no one size"
     unit = gap.metric.unit
-    return f"from {format_interval(low, high, unit)} {'points' if unit == 'fraction' else unit}".rstrip()
+    unit_text = "points" if unit == "fraction" else unit
+    return f"from {format_interval(low, high, unit)} {unit_text}".rstrip()
 
 
 def format_e_value(x: float) -> str:

@@ -18,8 +18,8 @@ from typing import Any
 import polars as pl
 
 from isolux.disparity.class_rankings import rank_classes
-from isolux.groups.membership import build_membership
 from isolux.groups.measure import measure_groups
+from isolux.groups.membership import build_membership
 from isolux.groups.settings import read_groupings, read_references
 from isolux.io.atomic import staged_directory, write_parquet, write_text
 from isolux.io.csv_text import to_safe_csv

@@ -176,9 +176,7 @@ def _place_boxes(crowd: _People, seed: int) -> tuple[FloatArray, pl.DataFrame]:
     Returns boxes ``[n, 4]``, and of images ``cluster_id, image_id, width, height, strip_top``.
     """
     n = len(crowd.image)
-    aspect = np.exp(
-        np.log(_ASPECT) + _ASPECT_SPREAD * stream(seed, "aspect").standard_normal(n)
-    )
+    aspect = np.exp(np.log(_ASPECT) + _ASPECT_SPREAD * stream(seed, "aspect").standard_normal(n))
     width, height = crowd.side_px / np.sqrt(aspect), crowd.side_px * np.sqrt(aspect)
     first = crowd.index_in_image == 0
     before = np.where(first, 0.0, np.concatenate([[0.0], width[:-1]]))

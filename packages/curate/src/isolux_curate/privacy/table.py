@@ -179,7 +179,8 @@ def find_person_column(ids: Sequence[str]) -> str | None:
 
     Examples
     --------
-    >>> find_person_column(["annotator", "subject_id"]), find_person_column(["participant"]), find_person_column(["image_id"])
+    >>> columns = ["annotator", "subject_id"], ["participant"], ["image_id"]
+    >>> tuple(map(find_person_column, columns))
     ('subject_id', 'participant', None)
     """
     person_columns = [name for name in _PERSON_COLUMNS if name in ids]

@@ -88,12 +88,12 @@ def _object_probability(
 ) -> FloatArray:
     """Compute each pattern's posterior probability of the object, in logarithms."""
     with np.errstate(divide="ignore"):
-        log_object = np.where(
-            has_drawn > 0, np.log(sensitivity), np.log1p(-sensitivity)
-        ).sum(axis=1) + np.log(prior)
-        log_background = np.where(
-            has_drawn > 0, np.log1p(-specificity), np.log(specificity)
-        ).sum(axis=1) + np.log1p(-prior)
+        log_object = np.where(has_drawn > 0, np.log(sensitivity), np.log1p(-sensitivity)).sum(
+            axis=1
+        ) + np.log(prior)
+        log_background = np.where(has_drawn > 0, np.log1p(-specificity), np.log(specificity)).sum(
+            axis=1
+        ) + np.log1p(-prior)
     return np.asarray(1 / (1 + np.exp(np.minimum(log_background - log_object, _MAX_LOG_ODDS))))
 
 

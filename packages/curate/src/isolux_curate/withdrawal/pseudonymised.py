@@ -30,7 +30,10 @@ def list_pseudonyms(
 
     Examples
     --------
-    >>> len(list_pseudonyms(b"key", "subject", "s17")), len(list_pseudonyms(b"key", "file", "a.jpg"))
+    >>> (
+    ...     len(list_pseudonyms(b"key", "subject", "s17")),
+    ...     len(list_pseudonyms(b"key", "file", "a.jpg")),
+    ... )
     (2, 1)
     """
     columns = ("file",) if id_kind == "file" else (f"{id_kind}_id", id_kind, *more_columns)

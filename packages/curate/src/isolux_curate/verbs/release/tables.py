@@ -273,7 +273,8 @@ def draw_composition_svg(table: pl.DataFrame, attribute: str) -> str:
     for k, name in enumerate(names):
         y_px, x_px = 30 + k * _ROW_HEIGHT_PX, float(_LABEL_WIDTH_PX)
         elements.append(
-            f'<text x="{_LABEL_WIDTH_PX - 8}" y="{y_px + 13}" text-anchor="end">{_escape(name)}</text>'
+            f'<text x="{_LABEL_WIDTH_PX - 8}" y="{y_px + 13}" text-anchor="end">'
+            f"{_escape(name)}</text>"
         )
         for group, share in (
             attribute_rows.filter(dataset=name).select("group", "share").iter_rows()
