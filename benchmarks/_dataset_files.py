@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from isolux.datasets.fhibe.words import KEYPOINTS
+from isolux.datasets.fhibe.value_lists import KEYPOINTS
 from isolux.geometry.masks import masks_from_counts, masks_to_coco
 
 PEOPLE, FACET_IMAGES, FACET_MASKS = 49_551, 31_702, 69_105

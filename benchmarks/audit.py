@@ -30,10 +30,10 @@ spent, at = {}, time.process_time()
 def mark(name):
     global at
     now = time.process_time(); spent[name] = round(now - at, 3); at = now
-from isolux.disparity.measured import measure_disparities
+from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
-from isolux.groups.settings import groupings
+from isolux.groups.option_parsing import groupings
 from isolux.people.loading import judged_people
 from isolux.report.html import write_report
 from isolux.tasks import score

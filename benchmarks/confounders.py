@@ -22,18 +22,18 @@ import polars as pl
 
 from benchmarks._timing import cpu_seconds, last_line, quick
 from benchmarks.normalised_ap import World, judged, world
-from isolux.analyses.confounders.cases import build_case
-from isolux.analyses.confounders.cells import StratumEstimates, StratumLayout, build_layout
+from isolux.analyses.confounders.audit_tests import MaxStatistic
 from isolux.analyses.confounders.detections import (
     ModelDetectionTable,
     PrecisionSettings,
     build_detection_tables,
     estimate_precision,
 )
-from isolux.analyses.confounders.facts import AdjustmentSettings, estimate_effects
+from isolux.analyses.confounders.effects import AdjustmentSettings, estimate_effects
 from isolux.analyses.confounders.groups import ExplanatoryStrata, SensitiveAttribute
+from isolux.analyses.confounders.metric_cases import build_case
+from isolux.analyses.confounders.strata import StratumEstimates, StratumLayout, build_layout
 from isolux.analyses.confounders.tables import build_tables
-from isolux.analyses.confounders.tests import MaxStatistic
 from isolux.vocabulary.registry import task_info
 
 GROUPS, EXPLANATORY, VALUES, REPLICATES = 3, 5, 3, 200

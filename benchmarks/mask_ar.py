@@ -29,7 +29,7 @@ from pycocotools.cocoeval import COCOeval
 
 import isolux
 from benchmarks._timing import cpu_seconds, last_line, quick
-from isolux.io.kernels import njit
+from isolux.io.compile_cache import njit
 from isolux.predictions import read_outputs
 from isolux.tasks import score
 

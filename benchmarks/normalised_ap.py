@@ -25,7 +25,7 @@ from pycocotools.cocoeval import COCOeval
 from benchmarks._timing import cpu_seconds, last_line, quick
 from isolux.geometry.boxes import BoxColumns, box_pairs_xywh
 from isolux.geometry.matching import Detections, Truths, match
-from isolux.stats.cells import DetectionIndex, DetectionOutcomes, rank_detection_cells
+from isolux.stats.detection_cells import DetectionIndex, DetectionOutcomes, rank_detection_cells
 from isolux.stats.precision_recall import class_weights, precision_table
 
 CLASSES, VALUES = 8, 8

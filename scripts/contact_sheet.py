@@ -20,7 +20,7 @@ import polars as pl
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux_worlds.drawing.anatomy import PersonFigure, build_figure
-from isolux_worlds.drawing.painting import render
+from isolux_worlds.drawing.rendering import render
 from isolux_worlds.photo_world.vocabulary import BUILT_IN_ATTRIBUTES, MONK_TONES
 from isolux_worlds.photo_world.world import PhotoWorld
 

@@ -38,7 +38,7 @@ class PrivateModules(Contract):
 def _home(module: str) -> str | None:
     """Return the package that a private module belongs to; None where none of its names is private.
 
-    The home of ``isolux.tasks._boxes.table`` is ``isolux.tasks``.
+    The home of ``isolux.tasks._boxes.instance_tables`` is ``isolux.tasks``.
     """
     parts = module.split(".")
     for at, part in enumerate(parts):

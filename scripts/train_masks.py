@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.io.image_folder import ImageFolder
 from isolux.io.images import read_image
-from isolux.io.picture_folder import ImageFolder
 from isolux_worlds.networks.audit import TONES, overlooked, paint_photos
 from scripts.onnx_file import Node, onnx_bytes
 

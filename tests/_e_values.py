@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from isolux.stats.sequences import schedule_starts
-from isolux.stats.sequences.kernels import capitals
+from isolux.stats.sequential_tests import schedule_starts
+from isolux.stats.sequential_tests.betting_kernels import capitals
 
 
 def e_values(difference, look, n_looks):

@@ -24,7 +24,7 @@ ALSO_NOT_FOR_THE_BARE_IMPORT = ("jinja2", "pydantic", "typer")
 
 NOT_FOR_A_PLAIN_AUDIT = (
     "PIL.Image",
-    "isolux.derive._pictures",
+    "isolux.derive._image_reader",
     "isolux.engine",
     "isolux.models",
     "isolux.people.shards",

@@ -9,6 +9,7 @@ from typing import Any
 
 from isolux.cli.listing import LISTABLE_KINDS, SETTING_FLAGS, package_of_kind
 from isolux.vocabulary import registry
+from isolux.vocabulary.formatting import describe_type
 from isolux.vocabulary.info import (
     CardInfo,
     CheckInfo,
@@ -21,7 +22,6 @@ from isolux.vocabulary.info import (
     TaskInfo,
 )
 from isolux.vocabulary.plugin_options import list_options
-from isolux.vocabulary.words import describe_type
 from scripts.site.words import code, plain, table
 
 __all__ = ["write_plugins"]

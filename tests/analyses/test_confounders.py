@@ -11,8 +11,8 @@ import pytest
 
 import isolux
 from isolux.analyses import confounders
-from isolux.analyses.confounders.facts import ReplicatedValue
-from isolux.analyses.confounders.tests import MaxStatistic, standard_error
+from isolux.analyses.confounders.audit_tests import MaxStatistic, standard_error
+from isolux.analyses.confounders.effects import ReplicatedValue
 from isolux.tasks import score
 from isolux.verbs.explain import run_analyses
 from isolux.vocabulary.errors import SpecError, UnknownNameError

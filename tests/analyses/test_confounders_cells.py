@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolux.analyses.confounders.cells import build_layout, estimate_means
+from isolux.analyses.confounders.audit_tests import AuditTestResults
 from isolux.analyses.confounders.detections import (
     PrecisionSettings,
     build_detection_tables,
     estimate_precision,
 )
 from isolux.analyses.confounders.groups import ExplanatoryStrata, SensitiveAttribute, cross_strata
-from isolux.analyses.confounders.tests import AuditTestResults
+from isolux.analyses.confounders.strata import build_layout, estimate_means
 from tests.analyses._confounded import evidence_of, slow_precision
 
 PLAIN = PrecisionSettings(overlaps=(0,), normalised=False, false_alarm_scope="class and value")
@@ -175,7 +175,7 @@ def test_replicates_are_the_statistic_of_weighted_images(monkeypatch):
     layout = layout_of([0, 0, 0, 1], [0, 0, 0, 0], n_values=1)
     weights = np.array([[2.0, 1.0], [0.0, 1.0], [1.0, 1.0]])
     law = {"multinomial": lambda rng, copies, size: weights}
-    monkeypatch.setattr("isolux.analyses.confounders.cells._WEIGHT_FUNCTIONS", law)
+    monkeypatch.setattr("isolux.analyses.confounders.strata._WEIGHT_FUNCTIONS", law)
     how = PrecisionSettings((0,), "area", normalised=False)
     (cells,) = estimate_precision(layout, boxes(people, found), 3, (2, 0, "multinomial"), how)
     # Image 0 twice, image 1 not: a's people weigh 2 + 1, the alarm nothing: precision 1, recall 1.

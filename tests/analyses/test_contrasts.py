@@ -13,7 +13,7 @@ from isolux.analyses._contrasts import (
     mask_known_values,
     sum_by_cluster,
 )
-from isolux.stats.nulls import sign_flip_test
+from isolux.stats.null_distribution import sign_flip_test
 
 
 def drawn(seed=0, clusters=40, sets=3):

@@ -13,8 +13,8 @@ from isolux.analyses._contrasts import ContrastSums, compare_means
 from isolux.analyses._features import Features
 from isolux.analyses.error_model.forest import assign_folds, permute_clusters, select_by_elbow
 from isolux.analyses.error_model.groups import ErrorTree, estimate_bootstrap_se
-from isolux.analyses.error_model.words import ErrorModelContext
-from isolux.statements.words import RunTerms
+from isolux.analyses.error_model.sentences import ErrorModelContext
+from isolux.statements.run_terms import RunTerms
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import Bootstrap
 from isolux.vocabulary.tables import ATTRIBUTES, COMPARISONS, FINDINGS, check

@@ -15,7 +15,7 @@ from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
 from tests.analyses._confounded import attributes, run_of
 
-# Labelled a: 100 with 76 right; labelled b: 50 with 24 right (tests/stats/test_mislabelled.py).
+# Labelled a: 100 with 76 right; labelled b: 50 with 24 right (tests/stats/test_label_noise.py).
 CELLS = [("a", 76, 24), ("b", 24, 26)]
 MATRIX = "true,labelled,count\na,a,270\na,b,30\nb,a,60\nb,b,240\n"
 

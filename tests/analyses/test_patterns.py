@@ -17,8 +17,8 @@ from isolux.analyses.patterns.rules import (
     mine_rules,
     split_clusters,
 )
-from isolux.analyses.patterns.words import format_no_pattern
-from isolux.statements.words import RunTerms
+from isolux.analyses.patterns.sentences import format_no_pattern
+from isolux.statements.run_terms import RunTerms
 from isolux.verbs.explain import run_analyses
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError

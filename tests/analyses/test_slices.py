@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.analyses.slices import CAPTION, explain, searching
-from isolux.analyses.slices.searching import choose_held_out_rows
+from isolux.analyses.slices import CAPTION, explain, search
+from isolux.analyses.slices.search import choose_held_out_rows
 from isolux.verbs.explain import run_analyses
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.tables import COMPARISONS, FINDINGS, check
@@ -96,7 +96,7 @@ def test_where_nothing_matters_it_says_what_was_looked_at():
 
 def test_a_penalty_that_nothing_outweighs_leaves_none_to_ask(monkeypatch):
     run, *_ = planted_run(seed=3, drop=0.0)
-    monkeypatch.setattr(searching, "_ALPHA", 0.05)
+    monkeypatch.setattr(search, "_ALPHA", 0.05)
     made = explain(run, worse="lower")
     assert "so none was tested on the other half" in made.findings["claim"][0]
     assert made.tables == {}
@@ -147,7 +147,7 @@ def test_two_models_share_one_family():
 def test_slices_that_are_one_finding_again_are_left_out(monkeypatch):
     run, *_ = planted_run()
     apart = explain(run, worse="lower", most=8).tables[CAPTION]["slice"].to_list()
-    monkeypatch.setattr(searching, "_MAX_JACCARD", 1.0)
+    monkeypatch.setattr(search, "_MAX_JACCARD", 1.0)
     wide = explain(run, worse="lower", most=8).tables[CAPTION]["slice"].to_list()
     assert wide[0] == apart[0]
     assert set(apart) != set(wide)

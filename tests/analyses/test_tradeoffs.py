@@ -17,7 +17,7 @@ from isolux.analyses.tradeoffs.curves import (
     estimate_coverage_curves,
     find_equal_rate_thresholds,
 )
-from isolux.analyses.tradeoffs.kernels import accumulate_coverage, find_equal_rates
+from isolux.analyses.tradeoffs.tradeoff_kernels import accumulate_coverage, find_equal_rates
 from isolux.tasks import score
 from isolux.verbs.explain import run_analyses
 from isolux.vocabulary.containers import Dataset

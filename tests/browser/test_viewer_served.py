@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from isolux.verbs.view.pictures import PredictedBoxes, RunImages
+from isolux.verbs.view.person_images import PredictedBoxes, RunImages
 from isolux.viewer import DisplayedRun, Site, build_contents, serve
 from tests.browser._viewing import violations
 from tests.browser.conftest import Watch

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from isolux.cli.group_table import draw_interval
-from isolux.cli.widths import cut_middle
+from isolux.cli.text_widths import cut_middle
 from isolux.report.document import Estimate
 from tests.cli._run import isolux
 

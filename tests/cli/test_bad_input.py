@@ -259,7 +259,7 @@ def test_ctrl_c_in_the_middle_leaves_nothing(ask, monkeypatch):
 
 
 def test_an_unforeseen_error_is_called_a_bug(ask, monkeypatch):
-    from isolux.verbs.audit import found as pipeline
+    from isolux.verbs.audit import pipeline
 
     def broken(*args: object, **kwargs: object) -> None:
         raise ZeroDivisionError("oops")

@@ -99,7 +99,7 @@ def test_what_reads_a_changed_run_says_so_itself():
         for path in SOURCES.rglob("*.py")
         if re.search(r"run_directory\.load\([^)]*changed=", path.read_text(encoding="utf-8"))
     }
-    assert found == {"cli/view.py", "verbs/view/__init__.py", "verbs/_in_memory.py"}
+    assert found == {"cli/view.py", "verbs/view/__init__.py", "verbs/_tables_from_memory.py"}
 
 
 @pytest.mark.parametrize("kind", ["added", "lost", "record"])

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from isolux import cli
-from isolux.cli import document
+from isolux.cli import command_output
 from isolux.cli.app import WITH_JSON, build_program, is_group
 from isolux_curate import commands
 from tests.cli._run import isolux as run
@@ -199,15 +199,15 @@ def test_what_json_cannot_hold_is_null_and_columns_of_one_name_are_numbered(caps
     odd = pl.DataFrame({"a": [float("nan"), float("inf"), 1.5], "b": [["x"], None, ["y"]]})
 
     def command() -> int:
-        document.add_table("odd", odd)
-        document.add_text_table("twice", ["gap", "", "gap"], [["1", "2", "3"]])
+        command_output.add_table("odd", odd)
+        command_output.add_text_table("twice", ["gap", "", "gap"], [["1", "2", "3"]])
         return 0
 
-    assert document.run_with_json(["list", "--json"], command) == 0
+    assert command_output.run_with_json(["list", "--json"], command) == 0
     tables = json.loads(capsys.readouterr().out)["tables"]
     assert [row["a"] for row in tables[0]["rows"]] == [None, None, 1.5]
     assert tables[1]["rows"] == [{"gap": "1", "name": "2", "gap (2)": "3"}]
-    assert not document.is_json_active()
+    assert not command_output.is_json_active()
 
 
 def test_a_terminal_of_ascii_gets_whole_names():

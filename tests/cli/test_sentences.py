@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.cli.screen import print_table
+from isolux.cli.table_output import print_table
 from tests.cli._run import isolux as run
 
 

@@ -101,7 +101,7 @@ def labels() -> Run:
 
 def comparison() -> Run:
     """Give its comparison with a model that errs less there."""
-    return isolux.compare_images(_audited("wrong", "net"), _audited("better", "newer")).run
+    return isolux.compare(_audited("wrong", "net"), _audited("better", "newer")).run
 
 
 @cache

@@ -17,8 +17,8 @@ from polars.testing import assert_frame_equal
 
 from isolux.report.html import render, render_comparison
 from isolux.report.summary import summarise
+from isolux.verbs.error_budget import label_exploratory
 from isolux.verbs.explain import run_analyses
-from isolux.verbs.ledger import label_exploratory
 from isolux.vocabulary.containers import Run, tables_to_json
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES, check

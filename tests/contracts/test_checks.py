@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from isolux.checks._image_files import locate_images
 from isolux.checks._inspection import inspect_images as opened
-from isolux.checks._pictures import locate_images
 from isolux.checks._problems import PROBLEMS
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.schema import check

@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 from isolux.predictions import FileProbe, detect_output_format, read_outputs
+from isolux.predictions._file_probe import probe_path
 from isolux.predictions._outputs import is_label_format
-from isolux.predictions._seen import probe_path
 from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 from tests.contracts._plugins import PLUGINS, Plugin

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import isolux
-from isolux.disparity.kinds import describe_disparity_kind, load_measures
+from isolux.disparity.measure_registry import describe_disparity_kind, load_measures
 from isolux.report.html import render
 from isolux.report.summary import summarise
 from tests.contracts._plugins import Plugin, of_room

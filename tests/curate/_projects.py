@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux_curate.intake.arrival import write_photos
+from isolux_curate.intake.ingest import write_photos
 from isolux_curate.project.folder import Project, create_project
 
 

@@ -15,16 +15,16 @@ import sqlalchemy as sa
 import isolux_curate
 from isolux.io.consent import append_consent
 from isolux.vocabulary.errors import FileError, TableError
-from isolux_curate.annotation.answers import read_answers
+from isolux_curate.annotation.answer_format import read_answers
 from isolux_curate.annotation.exchange import import_answers, upload_tasks
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.annotation.sheets import import_sheet, write_tasks
 from isolux_curate.commands.curate import STEPS
-from isolux_curate.intake.arrival import ingest_photos
-from isolux_curate.intake.judging import apply_rules
+from isolux_curate.intake.ingest import ingest_photos
+from isolux_curate.intake.intake_verdicts import apply_rules
 from isolux_curate.project.database import write_transaction
 from isolux_curate.project.folder import Project, check_journal, create_project, open_project
-from isolux_curate.project.reading import read_exclusions, read_funnel, read_images, read_instances
+from isolux_curate.project.queries import read_exclusions, read_funnel, read_images, read_instances
 from isolux_curate.project.tables import settings
 from tests.cli._run import Ran
 from tests.cli._run import isolux as command
@@ -192,9 +192,9 @@ USE_NONE = {
 }  # fmt: skip
 QUERY_PHOTOS = {
     "annotation/exchange.py",
-    "annotation/training.py", "annotation/tasks.py",
-    "intake/arrival.py", "project/decisions.py", "project/reading.py",
-    "quality/known.py", "withdrawal/project_rows.py",
+    "annotation/golden_tasks.py", "annotation/tasks.py",
+    "intake/ingest.py", "project/verdicts.py", "project/queries.py",
+    "quality/hash_lists.py", "withdrawal/project_rows.py",
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from isolux.datasets import apply_cluster
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.fhibe import INFO, NESTED_ATTRIBUTES, load
-from isolux.datasets.fhibe.words import KEYPOINTS
+from isolux.datasets.fhibe.value_lists import KEYPOINTS
 from isolux.geometry.keypoints import COCO_KEYPOINTS
 from isolux.tasks._parts import list_part_names
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError

@@ -14,7 +14,7 @@ from PIL import Image, ImageFilter
 
 from isolux import derive
 from isolux.derive import pixels
-from isolux.derive._pictures import MAX_SIDE_PX, OTHER_SIZE, measure_images
+from isolux.derive._image_reader import MAX_SIDE_PX, OTHER_SIZE, measure_images
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import ATTRIBUTES, check
 from tests.derive._pictured import box, encoded, of, pictured

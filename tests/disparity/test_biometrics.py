@@ -18,7 +18,7 @@ from isolux.disparity.biometrics import (
     impostor_matrix,
     performance,
 )
-from isolux.stats.both_error_rates import gini
+from isolux.stats.verification_disparity import gini
 from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo

@@ -7,12 +7,12 @@ import pytest
 from scipy.sparse import csr_array
 
 from isolux.disparity.comparisons import MeanComparisons
-from isolux.disparity.paired import compare_measures
+from isolux.disparity.paired_measures import compare_measures
 from isolux.groups.estimates import Measure
-from isolux.stats.design import build_cluster_sums
-from isolux.stats.deviates import z_statistics
-from isolux.stats.drawn_design import SurveyClusterSums, build_survey_sums
+from isolux.stats.cluster_sums import build_cluster_sums
 from isolux.stats.sampling import Strata
+from isolux.stats.survey_sums import SurveyClusterSums, build_survey_sums
+from isolux.stats.test_inversion import z_statistics
 from isolux.vocabulary.info import Metric
 from tests._survey import survey
 

@@ -7,15 +7,15 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from isolux.disparity import contrast_z
 from isolux.disparity import family as families
-from isolux.disparity import observed
 from isolux.groups.measure import measure_groups
 from isolux.stats.multiplicity import bonferroni, holm, max_t
-from isolux.stats.nulls import COMPLEMENT
+from isolux.stats.null_distribution import COMPLEMENT
 from isolux.stats.statistic import SumStatistic
-from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import ComparisonSettings
+from isolux.vocabulary.survey_sample import SAMPLE
 from tests._scored import members, scored
 
 # Eight subjects of two photos, four to a group.
@@ -228,7 +228,7 @@ def test_attributes_compared_together_say_what_each_says_alone(monkeypatch, prod
     right = (rng.random(n) < 0.8).astype(float).tolist()
     scores = scored(right, subjects, evidence=evidence)
     _, together = _family(groups, scores=scores)
-    monkeypatch.setattr(observed, "_MAX_PRODUCTS", products)
+    monkeypatch.setattr(contrast_z, "_MAX_PRODUCTS", products)
     _, alone = _family(groups, scores=scores)
     assert list(together.tested) == list(alone.tested)
     assert {name for name, _ in together.tested} == {"g", "h", "tone", "light"}

@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.disparity.measured import measure_disparities
+from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.statements.answer import answer_of
 from isolux.statements.numbers import format_points
-from isolux.stats.detectable import minimum_detectable_difference
 from isolux.stats.intervals import difference_interval, wilson_cluster_interval
+from isolux.stats.power_analysis import minimum_detectable_difference
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import ACCURACY, members, scored

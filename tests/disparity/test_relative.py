@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.disparity.paired import compute_relative_changes
+from isolux.disparity.paired_measures import compute_relative_changes
 from isolux.groups.measure import measure_groups
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Metric, TaskInfo

@@ -10,7 +10,7 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import xlogy
 
 from isolux.disparity import family as families
-from isolux.disparity.measured import measure_disparities
+from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import ComparisonSettings

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.disparity import family, observed
+from isolux.disparity import contrast_z, family
 from isolux.io import threads
 
 N = 600
@@ -33,13 +33,13 @@ def _table(*, interval: str) -> pl.DataFrame:
 def test_threads_change_nothing(monkeypatch, interval):
     one = _table(interval=interval)
     used: set[str] = set()
-    compare = observed.compare_groups
+    compare = contrast_z.compare_groups
 
     def seen(*args):
         used.add(threading.current_thread().name)
         return compare(*args)
 
-    monkeypatch.setattr(observed, "compare_groups", seen)
+    monkeypatch.setattr(contrast_z, "compare_groups", seen)
     monkeypatch.setattr(family, "_MIN_THREADED_CONTRASTS", 1)
     monkeypatch.setattr(threads, "count_cores", lambda: 4)
     assert _table(interval=interval).equals(one, null_equal=True)

@@ -16,7 +16,7 @@ from isolux.engine import (
     run_in_process,
     split_into_shards,
 )
-from isolux.engine.pictures import image_folder
+from isolux.engine.source_images import image_folder
 from isolux.models import callable_model
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from isolux.engine import looking as ahead
-from isolux.engine.looking import ImagePrefetcher, choose_process_count
-from isolux.engine.pictures import SourceImage, Unit
-from isolux.engine.reading import prefetch_image
+from isolux.engine import shard_predictor as ahead
+from isolux.engine.prefetch import prefetch_image
 from isolux.engine.settings import PredictionSettings
-from isolux.io.picture_folder import ImageFolder
+from isolux.engine.shard_predictor import ImagePrefetcher, choose_process_count
+from isolux.engine.source_images import SourceImage, Unit
+from isolux.io.image_folder import ImageFolder
 from isolux.models import ModelInput, Preprocessing, callable_model
 from isolux.vocabulary.errors import SpecError
 from tests.engine._painted import paint, run

@@ -29,21 +29,21 @@ from isolux.io.settings_files import read_label_map_file
 from isolux.models._classes import read_names
 from isolux.models._prompts import read_prompts
 from isolux.models.onnx import load as load_model
-from isolux.people.joined import join_attributes
+from isolux.people.attribute_join import join_attributes
 from isolux.people.population import read_population
-from isolux.people.withdrawn_lists import read_withdrawn_list
-from isolux.policy.reading import read_policy
+from isolux.people.withdrawal_lists import read_withdrawn_list
+from isolux.policy.parsing import read_policy
 from isolux.predictions import read_predictions, read_scores
 from isolux.stats.confusion import read_confusion_matrix
 from isolux.tasks import score
-from isolux.tasks._words.lists import read_word_list
+from isolux.tasks._word_lists.lists import read_word_list
 from isolux.tasks.caption_gender.objects import read_object_words
-from isolux.tasks.label_association.sureness import read_taxonomy
+from isolux.tasks.label_association.label_confidence import read_taxonomy
 from isolux.verbs.audit import audit
+from isolux.verbs.audit.injected_effects import read_injected_effects
 from isolux.verbs.audit.inputs import read_settings_file
-from isolux.verbs.audit.planted import read_injected_effects
 from isolux.verbs.card import card
-from isolux.verbs.crop.kept import CROP_RECORD, CROP_TABLE, read_crops
+from isolux.verbs.crop.crop_store import CROP_RECORD, CROP_TABLE, read_crops
 from isolux.verbs.describe.balance import read_target
 from isolux.verbs.train_probe.features import read_features
 from isolux.verbs.view import view

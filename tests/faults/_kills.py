@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from isolux.io import run_directory
-from isolux.io.stages import is_staging_name
+from isolux.io.staging import is_staging_name
 
 SERVER = Path(__file__).with_name("_server.py")
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)

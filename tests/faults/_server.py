@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import isolux.cli.app
-from isolux.io import atomic, run_directory, stages  # noqa: F401
+from isolux.io import atomic, run_directory, staging  # noqa: F401
 from isolux.report import html  # noqa: F401
 from isolux.verbs import audit, compare  # noqa: F401
 
@@ -56,9 +56,9 @@ def strike(point: str, number: int) -> None:
     if where == "rename":  # of the old result, then of the new one
         Path.rename = struck(Path.rename, before=when == "before")  # type: ignore[method-assign]
     elif where == "remove":
-        stages.remove_path = struck(stages.remove_path, before=when == "before")
+        staging.remove_path = struck(staging.remove_path, before=when == "before")
     else:
-        stages.StagingPath._create = struck(stages.StagingPath._create, before=when == "before")  # type: ignore[method-assign]
+        staging.StagingPath._create = struck(staging.StagingPath._create, before=when == "before")  # type: ignore[method-assign]
 
 
 def child(told: dict[str, Any], err: Path) -> None:
@@ -79,7 +79,7 @@ def child(told: dict[str, Any], err: Path) -> None:
         code = done.code if isinstance(done.code, int) else 98
     finally:
         # as Python does when a process ends; a fork may not end that way
-        stages.discard_all_staging()
+        staging.discard_all_staging()
         os._exit(code)
 
 

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from isolux.datasets import load
-from isolux.verbs.describe.counting import describe_datasets as counted
+from isolux.verbs.describe.counts import describe_datasets as counted
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
 from tests._shared import SHARED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from isolux.papers.fairface.across import AVERAGE, average_datasets, lay_out_values
+from isolux.papers.fairface.cross_dataset import AVERAGE, average_datasets, lay_out_values
 from tests._shared import SHARED
 
 _META = ("task", "dataset", "trained_on", "seed_line", "quality")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.groups.measure.alike import DistinctRows
+from isolux.groups.measure.distinct_rows import DistinctRows
 
 
 def _added(seed, n_units, *, repeated, many):

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.groups.measure.alike import centre_values
+from isolux.groups.measure.distinct_rows import centre_values
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.tables import ATTRIBUTES, SCORES
@@ -65,7 +65,7 @@ def test_two_models_are_compared_as_they_are_near_0():
     found = []
     for shift in (0.0, LATE):
         one, two = (_audit(_scores(shift, better=better)) for better in (0.0, 0.5))
-        found.append(isolux.compare_images(one, two).disparities.filter(kind="model_difference"))
+        found.append(isolux.compare(one, two).disparities.filter(kind="model_difference"))
     near, far = found
     assert len(near) == 4
     assert near["p_value"].min() < 0.05

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from isolux.disparity.comparisons import compare_groups
-from isolux.disparity.measured import measure_disparities
-from isolux.groups.interval_methods.noisy import equalise_noise_bias, estimate_noise_bias
+from isolux.disparity.disparity_table import measure_disparities
+from isolux.groups.interval_methods.noise_bias import equalise_noise_bias, estimate_noise_bias
 from isolux.groups.measure import measure_groups
 from isolux.stats.calibration import folded_normal_mean
 from isolux.tasks.classification import INFO

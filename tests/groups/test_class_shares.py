@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.groups.interval_methods.class_mean import MacroAverages
-from isolux.stats.shares import ClusterMeans
+from isolux.groups.interval_methods.macro_average import MacroAverages
+from isolux.stats.clustered_proportions import ClusterMeans
 
 
 def audited(hits, units, **settings):

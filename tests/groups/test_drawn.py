@@ -10,14 +10,14 @@ import pytest
 
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
-from isolux.groups.measure.drawn import apply_survey_weights
+from isolux.groups.measure.survey_weights import apply_survey_weights
 from isolux.stats.roc import auc, roc_auc
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import Statistics
+from isolux.vocabulary.survey_sample import SAMPLE
 from tests._scored import members, scored
 
 SPEC = Statistics(min_units=5, min_clusters=5, replicates=400)

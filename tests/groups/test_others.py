@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.groups.measure.others import (
+from isolux.groups.measure.complement import (
     ComplementColumns,
     ComplementReplicates,
     FixedCompositionColumns,

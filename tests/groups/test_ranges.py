@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.groups.ordering import NumberRange, read_range
+from isolux.groups.display_order import NumberRange, read_range
 
 
 @pytest.mark.parametrize(

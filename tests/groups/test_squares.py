@@ -8,14 +8,14 @@ import pytest
 from scipy.stats import gamma, t
 
 from isolux.disparity.comparisons import compare_groups
-from isolux.disparity.measured import measure_disparities
+from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
-from isolux.policy.cells import ComparisonSide
-from isolux.stats.deviates import z_statistics
-from isolux.stats.numbers import root_mean_square
-from isolux.vocabulary.drawn import SAMPLE
+from isolux.policy.comparisons import ComparisonSide
+from isolux.stats.numeric_statistics import root_mean_square
+from isolux.stats.test_inversion import z_statistics
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import ComparisonSettings
+from isolux.vocabulary.survey_sample import SAMPLE
 from tests._scored import members, scored
 
 Z = 1.959963984540054

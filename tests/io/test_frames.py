@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.io import delimited as _delimited
+from isolux.io import delimited_text as _delimited
 from isolux.io import detect_table_format, read_table
 from isolux.io.frames import MAX_CELL_BYTES, open_bytes
 from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
@@ -268,7 +268,7 @@ def test_a_gzip_that_unpacks_to_far_more_than_its_size_is_refused_with_the_limit
 ):
     path = written(tmp_path, "a.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * (1 << 16)))
     assert read_table(path).height == 1 << 16
-    monkeypatch.setattr("isolux.io.inflating._MIN_LIMIT_BYTES", 1 << 16)
+    monkeypatch.setattr("isolux.io.bounded_zlib._MIN_LIMIT_BYTES", 1 << 16)
     with pytest.raises(FileError, match=r"(?s)like a decompression bomb.*at most .*unpack it"):
         read_table(path)
     with open_bytes(path) as stream:

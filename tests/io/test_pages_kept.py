@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isolux.io import run_directory
-from isolux.io.ours import is_run_file
+from isolux.io.owned_files import is_run_file
 from isolux.io.run_changes import list_changed_files
 from tests.cli._run import isolux
 from tests.policy._table import run

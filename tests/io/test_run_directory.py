@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from isolux.io.run_directory import carry_over_other_files, load_run, save_run
-from isolux.io.stages import StagingPath
+from isolux.io.staging import StagingPath
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import (
     DrawingError,

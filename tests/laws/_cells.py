@@ -14,10 +14,14 @@ from scipy.sparse import csr_array
 from isolux.groups.estimates import Estimates
 from isolux.groups.interval_methods import compute_intervals
 from isolux.groups.means import all_means
+from isolux.stats.clustered_proportions import (
+    ClusterMeans,
+    cluster_means,
+    pooled_intracluster_correlation,
+)
 from isolux.stats.constants import MIN_EFFECTIVE_CLUSTERS
-from isolux.stats.deviates import Difference
 from isolux.stats.differences import mean_difference, paired_mean_difference
-from isolux.stats.shares import ClusterMeans, cluster_means, pooled_intracluster_correlation
+from isolux.stats.test_inversion import Difference
 from isolux.vocabulary.spec import ComparisonSettings
 from tests.laws._grid import Cell, draw
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from isolux.groups.interval_methods import closed_form_interval
+from isolux.stats.clustered_proportions import cluster_means
 from isolux.stats.intervals import (
     Interval,
     bca_interval,
@@ -17,7 +18,6 @@ from isolux.stats.intervals import (
     percentile,
 )
 from isolux.stats.resampling.sums import jackknife_acceleration
-from isolux.stats.shares import cluster_means
 from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._worlds import Batch, bootstrap
 

@@ -8,7 +8,7 @@ from isolux.disparity.family import AttributeTests
 from isolux.disparity.family import run_family_tests as run_family
 from isolux.stats.multiplicity import holm
 from isolux.vocabulary.spec import ComparisonSettings
-from isolux_worlds._draw import subject_rate
+from isolux_worlds._random_streams import subject_rate
 from isolux_worlds.populations.rates import simulate_crossed
 from tests.laws._worlds import RECALL, Estimates, a_mean, crossed_entries, estimates_of
 

@@ -1,8 +1,9 @@
 """Worlds for the gate, many at once: the product's own slacks, p-values and people, stacked.
 
-Worlds are rows side by side, as in ``_cells``: what rules ask is laid out by ``policy/cells.py``,
-decided by ``p_of_violation`` and ``weighted_holm``, and people are reckoned by ``policy/more.py``.
-That one world at a time gives the same answers as ``decide`` is a test of its own.
+Worlds are rows side by side, as in ``_cells``: what rules ask is laid out by
+``policy/comparisons.py``, decided by ``p_of_violation`` and ``weighted_holm``, and people are
+reckoned by ``policy/sample_size.py``. That one world at a time gives the same answers as ``decide``
+is a test of its own.
 """
 
 from __future__ import annotations
@@ -13,19 +14,23 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from isolux.policy.cells import (
+from isolux.policy.comparisons import (
     ComparisonSide,
     RuleComparisons,
     compare_differences,
     compare_ratios,
     compare_values,
 )
-from isolux.policy.deciding import p_of_violation
-from isolux.policy.more import required_sample_size
-from isolux.stats.deviates import Difference
+from isolux.policy.rule_answers import p_of_violation
+from isolux.policy.sample_size import required_sample_size
+from isolux.stats.clustered_proportions import (
+    ClusterMeans,
+    cluster_means,
+    pooled_intracluster_correlation,
+)
 from isolux.stats.intervals import Interval
 from isolux.stats.multiplicity import weighted_holm
-from isolux.stats.shares import ClusterMeans, cluster_means, pooled_intracluster_correlation
+from isolux.stats.test_inversion import Difference
 from tests.laws._cells import _rows as rows_of
 from tests.laws._cells import apart, at, paired
 from tests.laws._grid import _rates

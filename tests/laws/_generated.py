@@ -10,7 +10,7 @@ import polars as pl
 
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import build_membership
-from isolux.groups.settings import read_groupings
+from isolux.groups.option_parsing import read_groupings
 from isolux.tasks.generated_images import score
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo

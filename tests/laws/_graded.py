@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from isolux.groups.interval_methods.number import (
+from isolux.groups.interval_methods.skewness_adjusted import (
     VarianceSlopes,
     estimate_variance_slopes,
     skewness_adjusted_interval,
 )
-from isolux.stats.deviates import two_sided_p, z_statistics
+from isolux.stats.clustered_proportions import cluster_means, concatenate_means
 from isolux.stats.differences import mean_difference
-from isolux.stats.shares import cluster_means, concatenate_means
+from isolux.stats.test_inversion import two_sided_p, z_statistics
 from isolux.stats.weighted_means import weighted_means
 
 Z = 1.959963984540054

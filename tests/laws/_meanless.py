@@ -11,13 +11,13 @@ from scipy.special import ndtr, ndtri
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.estimates import OVERALL
 from isolux.groups.measure import measure_groups
-from isolux.stats.deviates import two_sided_p, z_statistics
 from isolux.stats.roc import roc_auc
 from isolux.stats.statistic import SumStatistic
+from isolux.stats.test_inversion import two_sided_p, z_statistics
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
-from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import ComparisonSettings
+from isolux.vocabulary.survey_sample import SAMPLE
 from isolux.vocabulary.tables import MEMBERSHIP
 from tests._scored import scored
 

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 from unittest import mock
 
-from isolux.disparity.measured import measure_disparities
+from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import build_membership
-from isolux.groups.settings import read_groupings
+from isolux.groups.option_parsing import read_groupings
 from isolux.tasks import score
-from isolux.verbs._in_memory import to_dataset
-from isolux.verbs.audit.drawn import add_survey_sample
+from isolux.verbs._tables_from_memory import to_dataset
+from isolux.verbs.audit.survey_sample import add_survey_sample
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.spec import parse_spec
 from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check

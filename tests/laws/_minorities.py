@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from isolux.analyses.confounders.cells import build_layout, estimate_means
-from isolux.analyses.confounders.facts import AdjustmentSettings, estimate_effects
+from isolux.analyses.confounders.audit_tests import MaxStatistic, gap_interval
+from isolux.analyses.confounders.effects import AdjustmentSettings, estimate_effects
 from isolux.analyses.confounders.groups import ExplanatoryStrata, SensitiveAttribute
-from isolux.analyses.confounders.tests import MaxStatistic, gap_interval
+from isolux.analyses.confounders.strata import build_layout, estimate_means
 
 RULES = AdjustmentSettings(min_units=50, min_clusters=10, min_cell=50, min_mix=5)
 

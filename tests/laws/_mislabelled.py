@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from isolux.analyses.label_errors.gaps import bound_gap, correct_by_annotators, correct_by_matrix
-from isolux.analyses.label_errors.people import LabelledScores
+from isolux.analyses.label_errors.labelled_scores import LabelledScores
 from isolux.stats.confusion import ConfusionMatrix
 
 LEVEL = 0.95

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import stdtr
 from scipy.stats import mannwhitneyu, permutation_test
 
-from isolux.stats.deviates import two_sided_p, z_statistics
+from isolux.stats.test_inversion import two_sided_p, z_statistics
 from tests.laws._cells import Z, apart
 
 

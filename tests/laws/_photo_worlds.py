@@ -16,16 +16,16 @@ from isolux.stats.intervals import (
     has_nominal_coverage,
     logit_interval_at_level,
 )
-from isolux.stats.joint_law import paired_correlation
+from isolux.stats.multiplier_bootstrap import paired_correlation
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
-from isolux_worlds.photo_world.joint import network
-from isolux_worlds.photo_world.people import draw_codes_only
-from isolux_worlds.photo_world.planted import (
+from isolux_worlds.photo_world.attribute_network import network
+from isolux_worlds.photo_world.injected_effects import (
     draw_correlated_uniforms,
     photo_injected_rates,
     probability_right,
 )
+from isolux_worlds.photo_world.people import draw_codes_only
 from isolux_worlds.photo_world.settings import preset
 from isolux_worlds.populations.rates import RateWorlds
 from tests.laws._worlds import bootstrap

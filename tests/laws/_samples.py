@@ -13,12 +13,12 @@ from scipy.sparse import csr_array
 
 from isolux.disparity.comparisons import MeanComparisons
 from isolux.groups.estimates import Measure
+from isolux.stats.cluster_sums import build_cluster_sums
 from isolux.stats.constants import MIN_EFFECTIVE_CLUSTERS
-from isolux.stats.design import build_cluster_sums
-from isolux.stats.deviates import z_statistics
-from isolux.stats.drawn_design import build_survey_sums
 from isolux.stats.raking import Margins, rake_weights
 from isolux.stats.sampling import Strata, kish_effective_size
+from isolux.stats.survey_sums import build_survey_sums
+from isolux.stats.test_inversion import z_statistics
 from isolux.vocabulary.info import Metric
 
 LEAST = 50, 10  # units and clusters of a group that is judged at all

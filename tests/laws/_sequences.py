@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from isolux.stats.sequences import pair_cluster_differences, run_sequential_test, thin_by_weight
+from isolux.stats.sequential_tests import (
+    pair_cluster_differences,
+    run_sequential_test,
+    thin_by_weight,
+)
 from tests._e_values import e_values
 
 ALPHA = 0.05

@@ -9,12 +9,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from isolux.disparity.comparisons import MeanComparisons
+from isolux.stats.cluster_sums import build_cluster_sums
 from isolux.stats.constants import MIN_EFFECTIVE_CLUSTERS
-from isolux.stats.design import build_cluster_sums
-from isolux.stats.deviates import z_statistics
-from isolux.stats.drawn_design import SurveyClusterSums, add_second_clustering, build_survey_sums
 from isolux.stats.raking import Margins
 from isolux.stats.sampling import Strata
+from isolux.stats.survey_sums import SurveyClusterSums, add_second_clustering, build_survey_sums
+from isolux.stats.test_inversion import z_statistics
 from tests.laws._samples import MEASURE, Z
 
 _MANY = 200_000

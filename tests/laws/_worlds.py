@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from isolux.groups.estimates import Estimates, Group, Measure
 from isolux.groups.interval_methods import compute_intervals, standard_error
 from isolux.groups.measure import _count_clusters
-from isolux.stats.design import ClusterSums, build_cluster_sums
+from isolux.stats.cluster_sums import ClusterSums, build_cluster_sums
 from isolux.stats.intervals import Interval
 from isolux.stats.resampling.sums import StatisticColumns, replicate_sums
 from isolux.stats.statistic import MEAN

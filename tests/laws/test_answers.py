@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.stats.odds import log_odds_ratio
+from isolux.stats.log_odds import log_odds_ratio
 from tests.laws._figures import FULL, scaled
 
 WORLDS = scaled(2000, 250)

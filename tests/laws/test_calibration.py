@@ -17,10 +17,10 @@ from scipy.special import expit, logit, ndtr
 
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.measure import measure_groups
-from isolux.stats.deviates import two_sided_p, z_statistics
+from isolux.stats.test_inversion import two_sided_p, z_statistics
 from isolux.tasks.classification import INFO
-from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.spec import ComparisonSettings
+from isolux.vocabulary.survey_sample import SAMPLE
 from tests._scored import members, scored
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 

@@ -9,7 +9,7 @@ import pytest
 from isolux.disparity.models import compare_models
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import build_membership
-from isolux.verbs._in_memory import to_scores
+from isolux.verbs._tables_from_memory import to_scores
 from isolux.vocabulary.spec import parse_spec
 from isolux.vocabulary.tables import ATTRIBUTES, Status
 from tests.laws._figures import at_least, at_most, record, scaled, sized

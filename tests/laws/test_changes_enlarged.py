@@ -16,7 +16,7 @@ from scipy.special import expit, logit
 
 from isolux.disparity.models import compare_models
 from isolux.groups.measure import measure_groups
-from isolux.stats.deviates import two_sided_p
+from isolux.stats.test_inversion import two_sided_p
 from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import members, scored
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized

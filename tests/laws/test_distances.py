@@ -15,7 +15,7 @@ import pytest
 
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.measure import measure_groups
-from isolux.stats.deviates import two_sided_p, z_statistics
+from isolux.stats.test_inversion import two_sided_p, z_statistics
 from isolux.tasks.generated_images import score
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo

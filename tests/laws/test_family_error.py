@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.disparity.measured import measure_disparities
+from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import members, scored

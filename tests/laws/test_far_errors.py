@@ -14,9 +14,9 @@ import pytest
 
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.measure import measure_groups
-from isolux.policy.cells import ComparisonSide
-from isolux.stats.deviates import two_sided_p, z_statistics
-from isolux.stats.numbers import root_mean_square
+from isolux.policy.comparisons import ComparisonSide
+from isolux.stats.numeric_statistics import root_mean_square
+from isolux.stats.test_inversion import two_sided_p, z_statistics
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import members, scored

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 import isolux
 from isolux.policy.proposal import margin_in_se
-from isolux.stats.share_gaps import ProportionDifferences
+from isolux.stats.proportion_difference import ProportionDifferences
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._gates import (
     LEVEL,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from isolux.stats.share_gaps import ProportionDifferences
+from isolux.stats.proportion_difference import ProportionDifferences
 from tests.laws._figures import FULL, record
 from tests.laws._gates import Z
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isolux.disparity.comparisons import compare_groups
-from isolux.stats.deviates import z_statistics
+from isolux.stats.test_inversion import z_statistics
 from tests.laws._cells import apart, judge, summary, worlds_of
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._grid import Cell, grid, unequal

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from isolux.disparity import family as families
+from isolux.disparity.attribute_measures import _AttributeMeasures
 from isolux.disparity.comparisons import compare_groups
-from isolux.disparity.whole import _AttributeMeasures
 from isolux.stats.dispersion import noise_corrected_sd
-from isolux.stats.nulls import NullTest
+from isolux.stats.null_distribution import NullTest
 from isolux.vocabulary.spec import ComparisonSettings
 from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._figures import FULL, at_least, record, scaled, sized

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.verbs.ledger import EXPLORATORY_LABEL
+from isolux.verbs.error_budget import EXPLORATORY_LABEL
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.tables import SCORES

@@ -8,7 +8,7 @@ from scipy import stats
 
 from isolux.disparity.models import PLANNED_FAMILY, compare_models
 from isolux.vocabulary.spec import ComparisonSettings
-from isolux_worlds._draw import subject_rate
+from isolux_worlds._random_streams import subject_rate
 from tests.laws._figures import at_most, record, scaled, sized
 from tests.laws._worlds import a_mean, crossed_entries, estimates_of, with_bootstrap
 

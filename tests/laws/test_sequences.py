@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.stats.sequences import pair_cluster_differences
+from isolux.stats.sequential_tests import pair_cluster_differences
 from tests.laws._figures import FULL, record, scaled, sized
 from tests.laws._sequences import covers, delay, false_alarms, paired, weighted_alarms
 

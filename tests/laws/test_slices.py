@@ -7,7 +7,7 @@ import pytest
 
 from isolux.analyses.slices import CAPTION, explain
 from isolux.stats.slices import slice_membership, worst_slices
-from isolux_worlds._draw import subject_rate
+from isolux_worlds._random_streams import subject_rate
 from tests.laws._discovery import a_run
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 

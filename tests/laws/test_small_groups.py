@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from isolux.groups import build_membership
 from isolux.groups.measure import measure_groups
-from isolux.groups.small_groups import add_shrinkage_estimates
+from isolux.groups.small_intersections import add_shrinkage_estimates
 from isolux.stats.small_groups import estimate_cells
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Metric, TaskInfo

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from isolux.stats.design import build_cluster_sums
+from isolux.stats.cluster_sums import build_cluster_sums
 from isolux.stats.resampling.sums import StatisticColumns, replicate_sums
 from isolux.stats.statistic import MEAN
 from isolux.stats.weights import BLOCK_SIZE, multinomial_weights, poisson_weights, seeded_blocks

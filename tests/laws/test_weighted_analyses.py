@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.analyses._sampled import SurveySample
-from isolux.analyses.confounders.cells import build_layout, estimate_means
-from isolux.analyses.confounders.facts import AdjustmentSettings, estimate_effects
+from isolux.analyses._survey_sample import SurveySample
+from isolux.analyses.confounders.audit_tests import gap_interval
+from isolux.analyses.confounders.effects import AdjustmentSettings, estimate_effects
 from isolux.analyses.confounders.groups import ExplanatoryStrata, SensitiveAttribute
-from isolux.analyses.confounders.tests import gap_interval
+from isolux.analyses.confounders.strata import build_layout, estimate_means
 from isolux.stats.ranks.weighted import RankWeights, compare_weighted
 from isolux.stats.sampling import Strata as Drawn
 from tests.laws._figures import FULL, record, scaled

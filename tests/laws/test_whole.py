@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from isolux.disparity import formulas as formula
-from isolux.disparity.measured import measure_disparities
+from isolux.disparity.disparity_table import measure_disparities
 from isolux.stats.intervals import percentile
 from isolux.vocabulary.spec import ComparisonSettings
 from isolux_worlds.populations.rates import simulate_rates

@@ -137,13 +137,13 @@ def test_a_prompt_that_a_model_would_cut_off_is_refused(checkpoints, tmp_path, n
 
 
 def test_a_torchvision_that_does_not_fit_is_named(checkpoints, monkeypatch):
-    from isolux.models.hf import loading
+    from isolux.models.hf import checkpoint
 
     def broken(*_, **__):
         first = RuntimeError("operator torchvision::nms does not exist")
         raise ModuleNotFoundError("Could not import module 'ViTForImage…'") from first
 
-    monkeypatch.setattr(loading, "_find_model_class", broken)
+    monkeypatch.setattr(checkpoint, "_find_model_class", broken)
     with pytest.raises(SpecError, match=r"(?s)does not fit this PyTorch.*nms.*pip uninstall"):
         open_model(f"hf:{checkpoints / 'classifier'}")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from isolux.models.hf.loading import (
+from isolux.models.hf.checkpoint import (
     _describe_unused,
     _hash_files,
     _refuse_paths_outside,

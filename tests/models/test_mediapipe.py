@@ -53,7 +53,7 @@ def test_keypoints_stand_in_the_order_that_is_asked_for(order):
 
 
 def test_fhibes_order_has_right_before_left_and_cocos_is_a_part_of_blazeposes():
-    from isolux.datasets.fhibe.words import KEYPOINTS
+    from isolux.datasets.fhibe.value_lists import KEYPOINTS
     from isolux.geometry.keypoints import COCO_KEYPOINTS
 
     # BlazePose's own names follow from FHIBE's by the order that is claimed: each pair swapped.

@@ -6,7 +6,7 @@ from functools import partial
 import polars as pl
 import pytest
 
-from isolux.groups.settings import read_groupings
+from isolux.groups.option_parsing import read_groupings
 from isolux.papers.fairface import (
     AGE_9_TO_4,
     GENDERS,

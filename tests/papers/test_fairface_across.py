@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.papers.fairface.across import (
+from isolux.papers.fairface.cross_dataset import (
     AVERAGE,
     average_datasets,
     compare_across_datasets,

@@ -12,10 +12,10 @@ import pytest
 import isolux as library
 from isolux.datasets import load
 from isolux.io.consent import append_consent
-from isolux.people.blotting import redact_ids
-from isolux.people.held import load_people_or_memory
+from isolux.people.redaction import redact_ids
+from isolux.people.sources import load_people_or_memory
 from isolux.people.withdrawal import remove_withdrawn, remove_withdrawn_from_runs
-from isolux.people.withdrawn_lists import WithdrawnList, read_withdrawn_list
+from isolux.people.withdrawal_lists import WithdrawnList, read_withdrawn_list
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError, TableError
 from isolux.vocabulary.info import DatasetInfo

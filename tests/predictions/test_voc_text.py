@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from isolux.predictions import read_outputs
-from isolux.predictions._recognise import detect_output_format
+from isolux.predictions._format_detection import detect_output_format
 from isolux.vocabulary.errors import FileError, TableError
 from tests.cli._run import isolux
 from tests.datasets.test_plain_boxes import BOXES, voc

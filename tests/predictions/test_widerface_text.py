@@ -166,7 +166,7 @@ def test_an_archive_that_reaches_outside_is_refused(tmp_path, changes, told):
 
 
 def test_a_bomb_is_refused_without_being_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr("isolux.io.inflating._MIN_LIMIT_BYTES", 1 << 20)
+    monkeypatch.setattr("isolux.io.bounded_zlib._MIN_LIMIT_BYTES", 1 << 20)
     path = packed(tmp_path / "net.tar.gz", {"x/a.bin": "0" * (32 << 20)})
     with pytest.raises(FileError, match="unpacks to far more than its"):
         widerface_text.read(path)

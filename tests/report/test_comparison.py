@@ -40,7 +40,7 @@ def test_who_gained_follows_p_and_direction(compared):
 
 
 def test_lower_is_better_turns_gain_into_loss(monkeypatch, compared):
-    from isolux.statements import lines as _lines
+    from isolux.statements import metric_lines as _lines
     from isolux.vocabulary.info import Metric
 
     monkeypatch.setattr(
@@ -201,7 +201,7 @@ def test_the_page_says_of_each_gap_whether_it_changed(tmp_path):
         isolux.audit(pl.DataFrame({"unit_id": ids, "value": value, "model": name}), who, **settings)
         for name, value in values.items()
     ]
-    found = isolux.compare_images(*audits)
+    found = isolux.compare(*audits)
     # b gains 15 of 30, a nothing; those whose tone is unknown are no side of a gap.
     [claim] = [c for c in found.findings["claim"] if "the gap" in c]
     assert claim.startswith("Score, b against a (tone): the gap narrowed from 100.0 to 50.0 points")

@@ -8,7 +8,7 @@ import pytest
 from isolux.report.summary import _OWN_DATA, summarise
 from isolux.report.summary.sentences import reading_order
 from isolux.report.wording import NBSP
-from isolux.statements.lines import read_lines
+from isolux.statements.metric_lines import read_lines
 from isolux.tasks._boxes.matching import parse_box_settings, select_metrics
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run

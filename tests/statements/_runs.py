@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.groups.unknown import UNKNOWN
+from isolux.groups.unknown_values import UNKNOWN
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.statements.lines import describe_counts, describe_ratio
+from isolux.statements.metric_lines import describe_counts, describe_ratio
 from isolux.statements.numbers import (
     MINUS,
     format_fixed,
@@ -14,7 +14,7 @@ from isolux.statements.numbers import (
     format_points,
     format_value,
 )
-from isolux.statements.words import list_declared_metrics
+from isolux.statements.run_terms import list_declared_metrics
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 import isolux
 from isolux.statements.accounting import describe_standardised_gap, standardise_pairs
-from isolux.statements.words import words_of
+from isolux.statements.run_terms import words_of
 from isolux.vocabulary.containers import Run
 from tests._shared import shared_data
 

@@ -8,7 +8,7 @@ import pytest
 import isolux
 from isolux.statements.accounting import describe_small_groups, find_small_groups
 from isolux.statements.choice import choose_statements
-from isolux.statements.lines import LINE_COLUMNS, read_lines
+from isolux.statements.metric_lines import LINE_COLUMNS, read_lines
 from isolux.vocabulary.containers import Run
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.differences import floor_variance
-from isolux.stats.shares import ClusterMeans
 
 ONE, NO = np.ones(1), np.array([False])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isolux.stats.annotators import AnnotatorLabels, fit_dawid_skene, fit_glad, label_shares
-from isolux.stats.mislabelled import fit_dawid_skene_votes
+from isolux.stats.label_noise import fit_dawid_skene_votes
 
 
 def planted(seed, *, items=400, annotators=8, classes=3, each=5, skill=(0.5, 0.95)):

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from isolux.stats import detectable
-from isolux.stats.detectable import DecisionCases, deciding_error
+from isolux.stats import power_analysis
+from isolux.stats.power_analysis import DecisionCases, deciding_error
 
 Z = 1.6448536
 
 
 def chance_of_deciding(cases, most):
-    return detectable._decision_probability(cases, most, detectable._draw_normals(cases))
+    return power_analysis._decision_probability(cases, most, power_analysis._draw_normals(cases))
 
 
 def one_value(slack: float, *, error: float = 1.0, fail: float = Z) -> DecisionCases:

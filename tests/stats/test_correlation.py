@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.stats.joint_law import correlation_matrix, paired_correlation
+from isolux.stats.multiplier_bootstrap import correlation_matrix, paired_correlation
 
 ROWS = np.random.default_rng(3).normal(size=(4, 50))
 

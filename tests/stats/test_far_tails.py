@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import f, gamma, norm
 
-from isolux.groups.interval_methods.root import TailIndex, find_tails
+from isolux.groups.interval_methods.root_mean_square import TailIndex, find_tails
 
 
 def plain(s, n, copies):

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.sparse import csr_array
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
-from isolux.stats.design import build_cluster_sums
+from isolux.stats.cluster_sums import build_cluster_sums
 from isolux.stats.intervals import (
     Interval,
     bca_interval,

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from isolux.groups.interval_methods.number import (
+from isolux.groups.interval_methods.skewness_adjusted import (
     VarianceSlopes,
     estimate_variance_slopes,
     skewness_adjusted_interval,
 )
+from isolux.stats.clustered_proportions import cluster_means, concatenate_means
 from isolux.stats.intervals import logit_interval, t_interval
 from isolux.stats.proportions import wilson
-from isolux.stats.shares import cluster_means, concatenate_means
 
 Z = 1.959963984540054
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from isolux.stats.design import build_cluster_sums
+from isolux.stats.cluster_sums import build_cluster_sums
 from isolux.stats.resampling import sums
 from isolux.stats.resampling.rows import RowStatistic, replicate_ranks
 from isolux.stats.resampling.sums import StatisticColumns, jackknife_acceleration, replicate_sums

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from isolux.disparity.within import equivalence_p, max_difference_bound
-from isolux.stats.deviates import Difference
+from isolux.disparity.equivalence import equivalence_p, max_difference_bound
+from isolux.stats.clustered_proportions import cluster_means
 from isolux.stats.differences import mean_difference
 from isolux.stats.intervals import Interval
-from isolux.stats.shares import cluster_means
+from isolux.stats.test_inversion import Difference
 
 
 def means(gaps, errors):

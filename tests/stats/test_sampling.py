@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, vstack
 
-from isolux.stats import drawn_design as drawn_designs
-from isolux.stats.design import build_cluster_sums
-from isolux.stats.drawn_design import SurveyClusterSums, build_survey_sums
+from isolux.stats import survey_sums as drawn_designs
+from isolux.stats.cluster_sums import build_cluster_sums
+from isolux.stats.clustered_proportions import cluster_means
 from isolux.stats.raking import Margins, rake_replicates, rake_weights
 from isolux.stats.sampling import (
     Strata,
@@ -25,7 +25,7 @@ from isolux.stats.sampling import (
     stratified_normal_weights,
     stratified_products,
 )
-from isolux.stats.shares import cluster_means
+from isolux.stats.survey_sums import SurveyClusterSums, build_survey_sums
 from isolux.stats.weighted_means import WeightingEffect, weighted_means
 from tests._survey import survey
 

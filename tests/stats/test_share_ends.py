@@ -7,9 +7,9 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import norm
 
-from isolux.disparity.within import equivalence_p
+from isolux.disparity.equivalence import equivalence_p
+from isolux.stats.clustered_proportions import cluster_means
 from isolux.stats.differences import mean_difference
-from isolux.stats.shares import cluster_means
 
 
 def every_pair(rates, n, each=1, seed=0):

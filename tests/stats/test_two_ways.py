@@ -10,15 +10,15 @@ from scipy.sparse import csr_array
 
 from isolux.groups.estimates import Measure
 from isolux.groups.means import survey_means_of
-from isolux.stats.design import build_cluster_sums
-from isolux.stats.drawn_design import (
+from isolux.stats.cluster_sums import build_cluster_sums
+from isolux.stats.raking import Margins
+from isolux.stats.sampling import Strata
+from isolux.stats.survey_sums import (
     SurveyClusterSums,
     add_second_clustering,
     build_survey_sums,
     get_residual_strata,
 )
-from isolux.stats.raking import Margins
-from isolux.stats.sampling import Strata
 from isolux.stats.weighted_means import (
     combine_two_way_means,
     combine_two_way_overlap,

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from isolux.tasks import score
-from isolux.tasks.age_estimation.mix import read_age_composition, standardised_error
+from isolux.tasks.age_estimation.age_composition import read_age_composition, standardised_error
 from isolux.vocabulary.errors import JoinError, SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import ATTRIBUTES

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from isolux.tasks.answers import score
-from isolux.tasks.answers.reading import matches_rule, normalise_texts, read_rule, read_values
+from isolux.tasks.answers.answer_rules import matches_rule, normalise_texts, read_rule, read_values
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo

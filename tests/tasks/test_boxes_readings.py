@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.tasks._boxes.readings import to_xywh
+from isolux.tasks._boxes.box_formats import to_xywh
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, TableError
 from isolux.vocabulary.info import DatasetInfo

@@ -11,8 +11,8 @@ import pytest
 import isolux
 from isolux.geometry.matching import Detections
 from isolux.predictions import read_outputs
-from isolux.tasks._boxes.looks import check_duplicates
-from isolux.tasks._boxes.table import ModelDetections
+from isolux.tasks._boxes.instance_tables import ModelDetections
+from isolux.tasks._boxes.preview import check_duplicates
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.notes import Caution
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from isolux.tasks._boxes.pictures import distinct_values, with_image_numbers
+from isolux.tasks._boxes.image_coverage import distinct_values, with_image_numbers
 
 IMAGES = pl.DataFrame({"image_id": ["7", "8", "9"], "image": [0, 1, 2]})
 ids = st.sampled_from(["7", "8", "9", "10", None])

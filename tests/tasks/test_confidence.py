@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from isolux.tasks.classification import score
-from isolux.tasks.classification.doubts import caution_on_confidences
+from isolux.tasks.classification.chance_agreement import caution_on_confidences
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from tests.tasks._people import answers, people

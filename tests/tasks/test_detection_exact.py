@@ -12,7 +12,7 @@ from isolux.datasets import load
 from isolux.groups.measure import measure_groups
 from isolux.groups.measure.detections import detection_rows
 from isolux.groups.membership import build_membership
-from isolux.groups.settings import read_groupings
+from isolux.groups.option_parsing import read_groupings
 from isolux.predictions import read_outputs
 from isolux.stats.precision_recall import average_precision_at
 from isolux.tasks.detection import score

@@ -522,7 +522,7 @@ def test_evidence_is_small_and_comes_back_from_a_run(tmp_path, monkeypatch):
     assert back.equals(held)
     again = replace(scores, evidence={"pairs": back})
     assert measured(again, members(**GROUPS)).equals(measured(scores, members(**GROUPS)))
-    monkeypatch.setattr("isolux.tasks.face_verification.embedded._CHUNK_PAIRS", 50)
+    monkeypatch.setattr("isolux.tasks.face_verification.embedding_pairs._CHUNK_PAIRS", 50)
     assert score(CROWD, vectors(SPACE), far=0.01).evidence["pairs"].equals(held)
 
 

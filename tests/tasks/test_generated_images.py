@@ -11,7 +11,7 @@ from PIL import Image
 from polars.testing import assert_frame_equal
 
 import isolux
-from isolux.disparity.measured import measure_disparities
+from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.tasks.generated_images import INFO as TASK
 from isolux.tasks.generated_images import score

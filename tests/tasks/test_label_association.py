@@ -11,7 +11,7 @@ import pytest
 
 from isolux.datasets import load
 from isolux.tasks.label_association import INFO, score
-from isolux.tasks.label_association.sureness import list_spellings, read_taxonomy
+from isolux.tasks.label_association.label_confidence import list_spellings, read_taxonomy
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from isolux.tasks.face_parsing import part_pictures as _part_pictures
-from isolux.tasks.face_parsing.part_pictures import read_label_image, read_part_image
+from isolux.tasks.face_parsing import part_images as _part_pictures
+from isolux.tasks.face_parsing.part_images import read_label_image, read_part_image
 from isolux.vocabulary.errors import FileError
 
 WHITE = np.array([[0, 255, 255], [0, 0, 255]], np.uint8)

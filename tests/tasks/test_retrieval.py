@@ -13,7 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import build_membership
-from isolux.groups.settings import read_groupings
+from isolux.groups.option_parsing import read_groupings
 from isolux.tasks._embeddings.vectors import find_nearest
 from isolux.tasks.retrieval import score
 from isolux.tasks.retrieval.values import count_matching_entries

@@ -6,8 +6,8 @@ from isolux.tasks import score
 from isolux.tasks.classification import score as classify
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.formatting import list_choices
 from isolux.vocabulary.plugin_options import list_options
-from isolux.vocabulary.words import list_choices
 from tests.tasks._people import answers, people
 
 TRUTH = people({"a": "nurse", "b": "singer"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.tasks.classification.cutoff import format_threshold
+from isolux.tasks.classification.thresholding import format_threshold
 
 
 @pytest.mark.parametrize("falling", [False, True])

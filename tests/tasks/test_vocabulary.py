@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from isolux.tasks.classification import score
-from isolux.tasks.classification.doubts import agreement_statistics
+from isolux.tasks.classification.chance_agreement import agreement_statistics
 from isolux.vocabulary.errors import JoinError, TableError
 from isolux.vocabulary.notes import Caution
 from tests.tasks._people import answers, people

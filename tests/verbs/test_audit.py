@@ -253,7 +253,7 @@ def test_fairface_epsilon(fairface, model, epsilon):
 
 
 def test_fairface_paired_comparison(fairface):
-    change = isolux.compare_images(fairface["erm"], fairface["arl"], id_from="basename")
+    change = isolux.compare(fairface["erm"], fairface["arl"], id_from="basename")
     rows = change.disparities.filter(kind="model_difference", metric="accuracy")
     everyone = rows.filter(pl.col("attribute").is_null())
     assert everyone["n_units_a"][0] == 10_954

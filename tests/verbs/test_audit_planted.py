@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from isolux.verbs.audit.planted import read_injected_effects
+from isolux.verbs.audit.injected_effects import read_injected_effects
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 from isolux_worlds.synthesis import synthesize, world_named
 from tests.cli._run import isolux

@@ -43,7 +43,7 @@ def test_a_run_without_hashes_is_refused_as_a_changed_one(saved):
 
 
 def test_a_comparison_and_what_is_no_run_are_refused(tmp_path):
-    both = isolux.compare_images(run_of_people(), run_of_people()).run
+    both = isolux.compare(run_of_people(), run_of_people()).run
     with pytest.raises(RunError, match="compares two models"):
         isolux.card(both, kind="annex-iv")
     with pytest.raises(RunError, match="no run directory"):

@@ -31,7 +31,7 @@ NEW = [1.0, 1.0] * 10 + [1.0, 0.0] * 20  # b gains 10 of 30
 
 
 def test_paired_differences_by_hand():
-    found = isolux.compare_images(audited("old", OLD), audited("new", NEW)).disparities
+    found = isolux.compare(audited("old", OLD), audited("new", NEW)).disparities
     rows = found.filter(kind="model_difference").select("group_a", "value").rows()
     assert [group for group, _ in rows] == ["everyone", "a", "b"]
     assert [value for _, value in rows] == pytest.approx([10 / 60, 0.0, 10 / 30], abs=1e-12)
@@ -40,7 +40,7 @@ def test_paired_differences_by_hand():
 
 
 def test_everyone_on_the_first_metric_is_a_family_of_its_own():
-    found = isolux.compare_images(audited("old", OLD), audited("new", NEW))
+    found = isolux.compare(audited("old", OLD), audited("new", NEW))
     first = found.disparities.row(0, named=True)
     assert (first["attribute"], first["group_a"]) == (None, "everyone")
     assert first["family"] == "the planned comparison"
@@ -66,7 +66,7 @@ def test_everyone_is_not_paid_for_by_many_groups():
                      who, by="site", min_units=5, min_clusters=5, replicates=2000)
         for name, values in (("old", old), ("new", new))
     ]  # fmt: skip
-    found = isolux.compare_images(*runs)
+    found = isolux.compare(*runs)
     first = found.disparities.row(0, named=True)
     assert first["p_adjusted"] == pytest.approx(2 * ndtr(-20 / 84**0.5), abs=0.015)
     assert first["p_adjusted"] < 0.05
@@ -82,7 +82,7 @@ def test_the_metric_asked_for_first_is_that_of_the_planned_comparison():
     two = truth.with_columns(said=pl.col("truth"))
     settings = {"by": "tone", "target": "truth", "prediction_column": "said", "id": "id"}
     settings |= {"metric": ["balanced_accuracy", "accuracy"], **SETTINGS}
-    found = isolux.compare_images(*(isolux.audit(frame, **settings) for frame in (one, two)))
+    found = isolux.compare(*(isolux.audit(frame, **settings) for frame in (one, two)))
     assert found.disparities["metric"][0] == "balanced_accuracy"
     assert found.disparities["family"][0] == "the planned comparison"
 
@@ -90,10 +90,10 @@ def test_the_metric_asked_for_first_is_that_of_the_planned_comparison():
 def test_two_runs_of_one_name_are_called_by_their_folders(tmp_path):
     for name, values in (("before", OLD), ("after", NEW)):
         audited("net", values).report(tmp_path / name)
-    found = isolux.compare_images(tmp_path / "before", tmp_path / "after")
+    found = isolux.compare(tmp_path / "before", tmp_path / "after")
     assert found.run.record["models"] == ["before", "after"]
     assert set(found.disparities["model_b"]) == {"after"}
-    alone = isolux.compare_images(audited("net", OLD), audited("net", NEW))
+    alone = isolux.compare(audited("net", OLD), audited("net", NEW))
     assert alone.run.record["models"] == ["net (first)", "net (second)"]
 
 
@@ -112,7 +112,7 @@ def test_a_reference_names_the_gap():
                          **SETTINGS | more)
             for name, v in values.items()
         ]  # fmt: skip
-        found = isolux.compare_images(*runs).disparities.filter(kind="gap_change")
+        found = isolux.compare(*runs).disparities.filter(kind="gap_change")
         assert found.select("group_a", "group_b").rows() == [pair]
         assert found["value"][0] == pytest.approx(0.0 if reference is None else 0.2)
 
@@ -123,7 +123,7 @@ def test_two_changes_are_held_against_each_other():
     # no correlation as one of its models does not vary: a -.1135 to .1135; b 1/3 - sqrt(.1410² +
     # .1135²) = .1523 to .5122. MOVER of the two: -1/3 - sqrt(.1135² + .1789²) = -.5452 and
     # -1/3 + sqrt(.1135² + .1810²) = -.1197.
-    found = isolux.compare_images(audited("old", OLD), audited("new", NEW))
+    found = isolux.compare(audited("old", OLD), audited("new", NEW))
     row = found.disparities.filter(kind="gap_change").row(0, named=True)
     assert [row[f"{what}_{side}"] for side in "ab" for what in ("group", "n_units")] == [
         "b", 30, "a", 30
@@ -142,7 +142,7 @@ def test_two_changes_are_held_against_each_other():
 def test_a_change_of_all_alike_is_no_difference_of_changes():
     # Everyone loses a tenth: both groups 3 of 30.
     lost = [0.0 if k < 6 else 1.0 for k in range(60)]
-    found = isolux.compare_images(audited("old", [1.0] * 60), audited("new", lost))
+    found = isolux.compare(audited("old", [1.0] * 60), audited("new", lost))
     row = found.disparities.filter(kind="gap_change").row(0, named=True)
     assert row["value"] == pytest.approx(0.0, abs=1e-12)
     assert row["low"] < 0 < row["high"]
@@ -159,7 +159,7 @@ def test_changes_of_groups_too_small_to_judge_are_not_compared():
         )
         for name, values in (("old", OLD), ("new", NEW))
     ]  # fmt: skip
-    found = isolux.compare_images(*runs)
+    found = isolux.compare(*runs)
     assert found.disparities.filter(kind="gap_change").is_empty()
     assert not any("the gap" in claim for claim in found.findings["claim"])
 
@@ -176,7 +176,7 @@ def test_a_change_of_few_clusters_says_why_it_has_no_interval():
         )
         for name, values in (("old", [0.0, 1.0] * 60), ("new", [1.0] * 120))
     ]  # fmt: skip
-    found = isolux.compare_images(*runs)
+    found = isolux.compare(*runs)
     row = found.disparities.filter(kind="gap_change").row(0, named=True)
     assert (row["low"], row["high"], row["status"]) == (None, None, "boundary")
     assert row["reason"] == "fewer than 10 clusters"
@@ -187,7 +187,7 @@ def test_a_change_of_few_clusters_says_why_it_has_no_interval():
 
 def test_all_of_one_group_against_none_of_another_is_a_difference_of_changes():
     # a stays all right, b falls from all right to all wrong: nothing varies, and it is no chance.
-    found = isolux.compare_images(audited("old", [1.0] * 60), audited("new", [1.0, 0.0] * 30))
+    found = isolux.compare(audited("old", [1.0] * 60), audited("new", [1.0, 0.0] * 30))
     row = found.disparities.filter(kind="gap_change").row(0, named=True)
     assert (row["group_a"], row["value"]) == ("b", pytest.approx(1.0, abs=1e-12))
     assert row["p_adjusted"] < 0.01
@@ -199,7 +199,7 @@ def test_all_of_one_group_against_none_of_another_is_a_difference_of_changes():
 def test_the_printed_interval_is_that_of_the_larger_p():
     # Five lost and none gained: 2 / 32 by the signs, though the interval alone leaves out 0.
     old, new = [1.0] * 120, [0.0 if k in (0, 20, 40, 61, 81) else 1.0 for k in range(120)]
-    found = isolux.compare_images(audited("old", old), audited("new", new)).disparities
+    found = isolux.compare(audited("old", old), audited("new", new)).disparities
     row = found.filter(kind="model_difference", group_a="everyone").row(0, named=True)
     assert row["p_value"] > 0.05
     assert row["low"] < row["value"] < row["high"] == 0.0
@@ -213,7 +213,7 @@ def test_a_group_too_small_to_judge_is_named():
         scores = pl.DataFrame({"unit_id": ids, "value": values, "model": [name] * 63})
         return isolux.audit(scores, who, by="tone", **SETTINGS)
 
-    found = isolux.compare_images(run("old", 1.0), run("new", 0.0))
+    found = isolux.compare(run("old", 1.0), run("new", 0.0))
     row = found.disparities.filter(kind="model_difference", group_a="c").row(0, named=True)
     assert (row["value"], row["status"]) == (None, "insufficient units")
     told = "Not judged: the change of people with tone = c (n = 3; fewer than 5 units)."
@@ -223,13 +223,13 @@ def test_a_group_too_small_to_judge_is_named():
 def test_the_sign_flip_p_is_mcnemars_exact():
     # Ten gained, none lost: of the 2^10 ways to flip, two are as extreme: p = 2/1024 = 0.00195.
     both = audited("old", OLD), audited("new", NEW)
-    row = isolux.compare_images(*both).disparities.filter(kind="model_difference", group_a="b")
+    row = isolux.compare(*both).disparities.filter(kind="model_difference", group_a="b")
     assert row["p_value"][0] <= 3 / 401
     slow = isolux.audit(
         both[0].run.scores, both[0].run.attributes, by="tone",
         min_units=5, min_clusters=5, replicates=40_000,
     )  # fmt: skip
-    row = isolux.compare_images(slow, both[1]).disparities.filter(
+    row = isolux.compare(slow, both[1]).disparities.filter(
         kind="model_difference", group_a="b"
     )
     assert row["p_value"][0] == pytest.approx(2 / 1024, abs=8e-4)
@@ -237,7 +237,7 @@ def test_the_sign_flip_p_is_mcnemars_exact():
 
 def test_a_model_against_itself_differs_nowhere():
     one = audited("same", NEW)
-    found = isolux.compare_images(one, one)
+    found = isolux.compare(one, one)
     rows = found.disparities.filter(kind="model_difference")
     assert rows["value"].to_list() == [0.0, 0.0, 0.0]
     assert rows["p_value"].null_count() == 3, "nothing varies, so nothing was tested"
@@ -252,7 +252,7 @@ def test_a_change_that_is_not_confirmed_is_not_asserted():
     two = truth.with_columns(said=pl.Series(answers))
     settings = {"by": "tone", "target": "truth", "prediction_column": "said", "id": "id"}
     first, second = (isolux.audit(frame, **settings) for frame in (one, two))
-    told = isolux.compare_images(first, second).findings["claim"][0]
+    told = isolux.compare(first, second).findings["claim"][0]
     assert " is not shown to be better or worse than " in told
     assert ": accuracy is 1.7 points higher (95 % interval " in told
 
@@ -260,28 +260,28 @@ def test_a_change_that_is_not_confirmed_is_not_asserted():
 def test_people_meet_by_basename_when_their_folders_differ():
     both = audited("old", OLD, prefix="x/val/"), audited("new", NEW, prefix="val/")
     with pytest.raises(JoinError, match="nobody in common") as caught:
-        isolux.compare_images(*both)
+        isolux.compare(*both)
     assert "--id-from basename (id_from='basename') would match 60" in str(caught.value)
-    found = isolux.compare_images(*both, id_from="basename")
+    found = isolux.compare(*both, id_from="basename")
     assert found.run.record["clusters"]["n_units"] == 60
     assert "joined by basename" in found.run.record["notes"][0]
 
 
 def test_nobody_in_common_is_refused_with_ids():
     with pytest.raises(JoinError, match="nobody in common") as caught:
-        isolux.compare_images(audited("old", OLD, prefix="x"), audited("new", NEW, prefix="y"))
+        isolux.compare(audited("old", OLD, prefix="x"), audited("new", NEW, prefix="y"))
     assert "'xp0.jpg', 'xp1.jpg', 'xp2.jpg'" in str(caught.value)
     assert "'yp0.jpg', 'yp1.jpg', 'yp2.jpg'" in str(caught.value)
 
 
 def test_an_unknown_way_to_join_is_refused():
     with pytest.raises(SpecError, match="column, basename, stem"):
-        isolux.compare_images(audited("old", OLD), audited("new", NEW), id_from="magic")
+        isolux.compare(audited("old", OLD), audited("new", NEW), id_from="magic")
 
 
 def test_only_people_of_both_are_compared_and_the_others_counted():
     short = audited("new", NEW[:40])
-    found = isolux.compare_images(audited("old", OLD), short)
+    found = isolux.compare(audited("old", OLD), short)
     assert found.run.record["clusters"]["n_units"] == 40
     assert any(n.startswith("20 people of old") for n in found.run.record["notes"])
 
@@ -290,8 +290,8 @@ def test_runs_read_back_compare_like_those_in_memory(tmp_path):
     old, new = audited("old", OLD), audited("new", NEW)
     old.report(tmp_path / "old")
     new.report(tmp_path / "new")
-    from_disk = isolux.compare_images(tmp_path / "old", tmp_path / "new")
-    assert from_disk.disparities.equals(isolux.compare_images(old, new).disparities)
+    from_disk = isolux.compare(tmp_path / "old", tmp_path / "new")
+    assert from_disk.disparities.equals(isolux.compare(old, new).disparities)
     page = from_disk.report(tmp_path / "both").read_text(encoding="utf-8")
     assert "old" in page
     assert (tmp_path / "both" / "disparities.parquet").is_file()
@@ -338,9 +338,9 @@ def test_other_people_under_the_same_ids_are_refused_with_examples():
     who = pl.DataFrame({"unit_id": [f"p{i}.jpg" for i in range(60)], "tone": ["b", "a"] * 30})
     other = isolux.audit(other.run.scores, who, by="tone", **SETTINGS)
     with pytest.raises(JoinError, match="60 of 60 people who meet by their ids") as caught:
-        isolux.compare_images(mine, other)
+        isolux.compare(mine, other)
     assert "'p0.jpg' is 'a' in the first run and 'b'" in str(caught.value)
-    found = isolux.compare_images(mine, other, allow_disagreement=1.0)
+    found = isolux.compare(mine, other, allow_disagreement=1.0)
     assert found.run.record["warnings"][0].startswith("60 of 60 people have another 'tone'")
 
 
@@ -360,14 +360,14 @@ def tables(folder, *names, columns=("said",)):
 
 def test_the_order_of_rows_is_no_id(tmp_path):
     with pytest.raises(JoinError, match="no id, only the number of their row") as caught:
-        isolux.compare_images(*tables(tmp_path, "a.csv", "b.csv", columns=("said", "said")))
+        isolux.compare(*tables(tmp_path, "a.csv", "b.csv", columns=("said", "said")))
     assert "--id COLUMN" in str(caught.value)
 
 
 def test_rows_of_one_file_are_the_same_rows(tmp_path):
     (first,) = tables(tmp_path, "a.csv")
     spec = first.spec.model_copy(update={"prediction_column": "new"})
-    found = isolux.compare_images(first, run_audit(spec))
+    found = isolux.compare(first, run_audit(spec))
     assert found.run.record["clusters"]["n_units"] == 120
 
 
@@ -378,7 +378,7 @@ def test_a_runs_warnings_stand_in_the_comparison(tmp_path):
     people.write_csv(tmp_path / "a.csv")
     spec = {"data": f"table:{tmp_path / 'a.csv'}", "by": "tone", "target": "truth", **SETTINGS}
     runs = [run_audit(parse_spec({**spec, "prediction_column": c})) for c in ("said", "same")]
-    found = isolux.compare_images(*runs)
+    found = isolux.compare(*runs)
     assert found.run.record["warnings"] == [
         "same: Every answer of 'same' is 'x': one answer for everyone."
     ]
@@ -395,12 +395,12 @@ def test_an_attribute_that_one_run_is_not_by_is_compared_as_it_would_be_read(tmp
     said = {"id": "id", "target": "truth", "prediction_column": "answer", **SETTINGS}
     first = isolux.audit(f"table:{people}", by=["tone", "light"], separator=";", **said)
     second = isolux.audit(f"table:{people}", by=["light"], **said)
-    agreed = isolux.compare_images(first, second).run.record["notes"]
+    agreed = isolux.compare(first, second).run.record["notes"]
     assert any("agree in" in note and "'tone'" in note for note in agreed), agreed
     people.write_text(people.read_text().replace("p1,7", "p1,8"))
     other = isolux.audit(f"table:{people}", by=["light"], **said)
     with pytest.raises(JoinError, match="1 of 60 people who meet by their ids have another 'tone'"):
-        isolux.compare_images(first, other)
+        isolux.compare(first, other)
 
 
 def test_long_numbers_that_are_names_are_not_rounded(tmp_path):
@@ -412,7 +412,7 @@ def test_long_numbers_that_are_names_are_not_rounded(tmp_path):
     people.write_text(people.read_text().replace("p1,1000002", "p1,1000001"))
     second = isolux.audit(f"table:{people}", by=["site"], **said)
     with pytest.raises(JoinError, match="1 of 60 people who meet by their ids have another 'site'"):
-        isolux.compare_images(first, second)
+        isolux.compare(first, second)
 
 
 def test_minus_zero_and_zero_are_one_number_and_one_value(tmp_path):
@@ -426,7 +426,7 @@ def test_minus_zero_and_zero_are_one_number_and_one_value(tmp_path):
     first, second = (
         isolux.audit(f"table:{tmp_path / name}.csv", by=["tone"], **said) for name in "ab"
     )
-    notes = isolux.compare_images(first, second).run.record["notes"]
+    notes = isolux.compare(first, second).run.record["notes"]
     assert notes == [
         "People were joined by whole id: 60 are in both runs.",
         "Those who met agree in 'truth', 'tone'.",

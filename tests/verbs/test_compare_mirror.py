@@ -110,7 +110,7 @@ SETTINGS = {
 @pytest.mark.parametrize("name", SETTINGS)
 def test_two_models_mirror_each_other(name, seed):
     (a,), (b,) = audited(seed, **SETTINGS[name])
-    forth, back = isolux.compare_images(a, b), isolux.compare_images(b, a)
+    forth, back = isolux.compare(a, b), isolux.compare(b, a)
     assert set(forth.disparities["kind"]) == {"model_difference", "gap_change"}
     assert_mirrored(forth.disparities, back.disparities)
     names = forth.run.group_metrics["model"].unique(maintain_order=True).to_list()
@@ -142,7 +142,7 @@ def test_three_models_mirror_each_other_in_any_order():
 def test_metrics_that_are_no_means_mirror_too(tmp_path):
     a, b = answered(tmp_path, 6)
     assert_mirrored(
-        isolux.compare_images(a, b).disparities, isolux.compare_images(b, a).disparities
+        isolux.compare(a, b).disparities, isolux.compare(b, a).disparities
     )
 
 
@@ -150,17 +150,17 @@ def test_where_the_order_matters_it_is_said():
     (a,), (b,) = audited(1)
     (other,), _ = audited(1, seed=7, level=0.9)
     said = "The two were audited by other settings: level (0.9 and 0.95), seed (7 and 0)."
-    told = isolux.compare_images(other, b).run.record["notes"]
+    told = isolux.compare(other, b).run.record["notes"]
     assert f"{said} Those of old, which is named first, are used for both." in told
     assert not any(
-        "other settings" in note for note in isolux.compare_images(a, b).run.record["notes"]
+        "other settings" in note for note in isolux.compare(a, b).run.record["notes"]
     )
     (alone,), _ = audited(1, alone=True)
-    warned = isolux.compare_images(alone, b).run.record["warnings"]
+    warned = isolux.compare(alone, b).run.record["warnings"]
     assert any("other clusters (rows and subject): those of the first" in w for w in warned)
-    itself = isolux.compare_images(a, a)
+    itself = isolux.compare(a, a)
     assert itself.run.record["warnings"][0].startswith("Both are one run")
-    assert not any("one run" in text for text in isolux.compare_images(a, b).run.record["warnings"])
+    assert not any("one run" in text for text in isolux.compare(a, b).run.record["warnings"])
 
 
 def test_of_several_models_each_setting_that_differs_is_said_once():
@@ -192,5 +192,5 @@ def test_the_same_values_in_other_people_mirror_too():
     ]  # fmt: skip
     a, b = runs
     assert_mirrored(
-        isolux.compare_images(a, b).disparities, isolux.compare_images(b, a).disparities
+        isolux.compare(a, b).disparities, isolux.compare(b, a).disparities
     )

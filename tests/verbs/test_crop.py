@@ -122,7 +122,7 @@ def test_a_stopped_run_is_no_list_of_crops(folder, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("isolux.verbs.crop.kept.CropFolder.close", stop)
+    monkeypatch.setattr("isolux.verbs.crop.crop_store.CropFolder.close", stop)
     with pytest.raises(KeyboardInterrupt):
         isolux.crop(DATA, recipe="box", out="faces")
     with pytest.raises(FileError, match="not complete"):

@@ -12,7 +12,7 @@ from isolux.datasets import load
 from isolux.stats.proportions import wilson
 from isolux.verbs.describe import describe
 from isolux.verbs.describe.balance import build_balance_row, read_target
-from isolux.verbs.describe.counting import describe_datasets as counted
+from isolux.verbs.describe.counts import describe_datasets as counted
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo

@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from isolux.stats.diversity import vendi_score
-from isolux.verbs.describe.counting import describe_datasets as counted
+from isolux.verbs.describe.counts import describe_datasets as counted
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError
 from isolux.vocabulary.info import DatasetInfo

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from isolux.verbs.describe.counting import describe_datasets as counted
+from isolux.verbs.describe.counts import describe_datasets as counted
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
 

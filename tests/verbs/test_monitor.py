@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 import isolux
 from isolux.verbs.monitor import monitor
 from isolux.verbs.monitor.gaps import build_gaps
-from isolux.verbs.monitor.looks import read_snapshots
+from isolux.verbs.monitor.snapshots import read_snapshots
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import isolux
 from isolux.verbs.monitor import monitor
-from isolux.verbs.monitor.looks import kept_by_weight, read_snapshots
+from isolux.verbs.monitor.snapshots import kept_by_weight, read_snapshots
 from isolux.vocabulary.errors import SpecError
 
 

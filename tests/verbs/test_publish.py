@@ -14,11 +14,11 @@ from isolux.io.run_directory import load_run, save_run
 from isolux.report.html import render
 from isolux.report.summary import summarise
 from isolux.statements.answer import answer_of
-from isolux.statements.words import HIDDEN_COMPARED
+from isolux.statements.run_terms import HIDDEN_COMPARED
 from isolux.verbs.audit import audit
 from isolux.verbs.compare import compare
 from isolux.verbs.publish import publish, suppress_revealing_scores, suppress_small_groups
-from isolux.verbs.publish.hiding import describe_suppression
+from isolux.verbs.publish.suppression_summary import describe_suppression
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.report.ranges import compute_heaviest_shares
+from isolux.report.disclosure_bounds import compute_heaviest_shares
 from isolux.verbs.publish import publish
-from isolux.verbs.publish.drawn import ROUNDING_STEPS, choose_steps
+from isolux.verbs.publish.weighted_rounding import ROUNDING_STEPS, choose_steps
 from isolux.vocabulary.errors import SpecError
 from tests.verbs._weighted_attack import Attack, audited, random_survey
 

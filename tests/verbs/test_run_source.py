@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.verbs._in_memory import is_run_source, run_of
+from isolux.verbs._tables_from_memory import is_run_source, run_of
 from isolux.vocabulary.errors import SpecError
 
 
@@ -49,7 +49,7 @@ def test_monitor_takes_audits_as_it_takes_runs(audits):
 
 @pytest.mark.parametrize("verb", [
     lambda wrong, audit: isolux.monitor([audit, wrong]),
-    lambda wrong, audit: isolux.compare_images(audit, wrong),
+    lambda wrong, audit: isolux.compare(audit, wrong),
     lambda wrong, audit: isolux.explain(wrong),
     lambda wrong, audit: isolux.side_by_side({"m": audit, "n": [wrong]}),
 ])  # fmt: skip

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolux.datasets import load
-from isolux.people.only import filter_people
+from isolux.people.filters import filter_people
 from isolux.verbs.sample import draw_balanced
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError

@@ -54,7 +54,7 @@ def test_each_pair_is_compared_as_two_runs_are():
     found = isolux.side_by_side(runs).changes
     pairs = found.select("model_a", "model_b", "next").unique().sort("model_a", "model_b")
     assert pairs.rows() == [("x", "y", True), ("x", "z", False), ("y", "z", True)]
-    alone = isolux.compare_images(runs[0], runs[2]).disparities
+    alone = isolux.compare(runs[0], runs[2]).disparities
     ours = found.filter(model_a="x", model_b="z")
     for column in ("value", "low", "high"):
         # Groups' replicates are drawn anew: a gap's ends move a little.
@@ -289,7 +289,7 @@ def test_weighted_runs_weigh_everyone_as_their_audits_do():
     found = isolux.side_by_side(made)
     everyone = found.values.filter(pl.col("attribute").is_null())["value"].to_list()
     assert everyone == pytest.approx([float(np.average(v, weights=weight)) for v in right])
-    two = isolux.compare_images(made[0], made[2]).disparities.filter(kind="model_difference")
+    two = isolux.compare(made[0], made[2]).disparities.filter(kind="model_difference")
     mine = found.changes.filter(model_a="x", model_b="z", kind="model_difference")
     assert mine["low"].to_list() == pytest.approx(two["low"].to_list())
     assert mine["value"].to_list() == pytest.approx(two["value"].to_list())

@@ -14,9 +14,9 @@ import pytest
 
 import isolux
 from isolux.training import ImageScan, build_preparation
-from isolux.verbs._for_training import build_image_notes, list_unreadable, select_training_images
+from isolux.verbs._training_people import build_image_notes, list_unreadable, select_training_images
 from isolux.verbs.train_fairface import build_count_notes, count_classes
-from isolux.verbs.train_fairface.rows import select_training_rows
+from isolux.verbs.train_fairface.training_rows import select_training_rows
 from isolux.vocabulary.errors import (
     FileError,
     LicenceError,

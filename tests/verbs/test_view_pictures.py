@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import isolux
-from isolux.verbs.view.pictures import (
+from isolux.verbs.view.person_images import (
     BLUR_PERSON_PX,
     MAX_SIDE_PX,
     PredictedBoxes,

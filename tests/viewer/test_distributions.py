@@ -6,7 +6,7 @@ import polars as pl
 
 from isolux.verbs.publish import publish
 from isolux.viewer import DisplayedRun, build_contents
-from isolux.viewer.coding import OVERALL_INDEX
+from isolux.viewer.name_codes import OVERALL_INDEX
 from tests.viewer._runs import audited, people
 
 

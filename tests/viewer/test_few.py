@@ -7,7 +7,7 @@ import pytest
 
 import isolux
 from isolux.viewer import DisplayedRun, build_contents
-from isolux.viewer.coding import OVERALL_INDEX
+from isolux.viewer.name_codes import OVERALL_INDEX
 from tests.report._attack import Attack, random_people
 from tests.viewer._runs import audited
 

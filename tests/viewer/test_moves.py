@@ -6,7 +6,7 @@ import polars as pl
 
 import isolux
 from isolux.viewer import DisplayedRun, build_contents
-from isolux.viewer.coding import OVERALL_INDEX
+from isolux.viewer.name_codes import OVERALL_INDEX
 from tests.report import _runs as runs
 from tests.viewer._runs import audited, people
 
@@ -44,7 +44,7 @@ def test_the_models_of_a_comparison_are_counted_too(tmp_path):
     del tmp_path
     other = isolux.audit(second(), by=["light", "tone", "size"], replicates=100)
     first = isolux.audit(people(), by=["light", "tone", "size"], replicates=100)
-    run = isolux.compare_images(first, other).run
+    run = isolux.compare(first, other).run
     told = build_contents([DisplayedRun(run, "a")]).tables["moves"].filter(attribute=OVERALL_INDEX)
     assert told.height == 1
     assert told["up"].sum() + told["down"].sum() > 300

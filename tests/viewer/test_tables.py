@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from isolux.viewer import DisplayedRun, build_contents, bundle
-from isolux.viewer.coding import LINE, OVERALL_INDEX
+from isolux.viewer.name_codes import LINE, OVERALL_INDEX
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.printable import clean_line

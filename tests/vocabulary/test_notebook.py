@@ -83,6 +83,6 @@ def test_a_dataset_tells_what_it_is_and_no_person(tmp_path):
 
 
 def test_a_comparison_and_an_explanation_show_themselves(audit):
-    both = isolux.compare_images(audit, audit)
+    both = isolux.compare(audit, audit)
     assert "<strong>" in both._repr_html_()
     assert isolux.explain(audit, analysis=["power"])._repr_html_().count("<li>") >= 1

@@ -14,7 +14,7 @@ from isolux.vocabulary.errors import FileError, OutputError, SpecError, UnknownN
 from isolux.vocabulary.spec import parse_spec
 from isolux_worlds import synthesis
 from isolux_worlds.layouts import LAYOUTS
-from isolux_worlds.photo_world.planted import photo_injected_rates
+from isolux_worlds.photo_world.injected_effects import photo_injected_rates
 from isolux_worlds.photo_world.settings import parse_world, read_world
 from isolux_worlds.predictors import PREDICTORS
 from isolux_worlds.synthesis import synthesize, world_named

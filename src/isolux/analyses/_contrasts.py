@@ -14,13 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.design import IntArray
-from isolux.stats.deviates import Difference, two_sided_p, z_statistics
+from isolux.stats.cluster_sums import IntArray
+from isolux.stats.clustered_proportions import (
+    are_proportions,
+    cluster_means,
+    pooled_intracluster_correlation,
+)
 from isolux.stats.differences import mean_difference
-from isolux.stats.joint_law import joint_draws
 from isolux.stats.multiplicity import max_t
-from isolux.stats.shares import are_proportions, cluster_means, pooled_intracluster_correlation
+from isolux.stats.multiplier_bootstrap import joint_draws
 from isolux.stats.statistic import FloatArray
+from isolux.stats.test_inversion import Difference, two_sided_p, z_statistics
 
 _RELATIVE_TOLERANCE = 1e-12
 

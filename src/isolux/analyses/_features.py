@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.analyses._answers import find_prediction_columns
-from isolux.analyses._judged import check_attributes
+from isolux.analyses._model_columns import find_prediction_columns
+from isolux.analyses._unit_scores import check_attributes
 from isolux.groups import build_membership, read_groupings
-from isolux.groups.no_groups import MAX_NUMBERS
-from isolux.groups.unknown import null_unknown_words
-from isolux.stats.design import IntArray
+from isolux.groups.invalid_groups import MAX_NUMBERS
+from isolux.groups.unknown_values import null_unknown_words
+from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError

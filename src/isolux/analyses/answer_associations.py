@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses._regrouping import IS_COMPARABLE, build_groups, read_settings
-from isolux.statements.words import RunTerms, words_of
-from isolux.stats.odds import LogOdds, log_odds_ratio
-from isolux.vocabulary import works
+from isolux.statements.run_terms import RunTerms, words_of
+from isolux.stats.log_odds import LogOdds, log_odds_ratio
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo
@@ -26,7 +26,7 @@ INFO = AnalysisInfo(
     tests=False,
     title="Associations of answers with groups",
     summary="How often each group gets each answer, with the log odds against all others.",
-    references=(works.FHIBE.with_location("Methods: bias discovery in foundation models"),),
+    references=(citations.FHIBE.with_location("Methods: bias discovery in foundation models"),),
     assumptions=(
         "Clusters are independent of one another.",
         "A half is added to each count, so that an answer that is never given has finite odds.",

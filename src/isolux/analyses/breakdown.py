@@ -25,9 +25,9 @@ from isolux.analyses._regrouping import (
 )
 from isolux.geometry.matching import AREA_RANGES_PX
 from isolux.groups import build_membership, sort_for_display
-from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
-from isolux.statements.words import words_of
-from isolux.vocabulary import works
+from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
+from isolux.statements.run_terms import words_of
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import AnalysisInfo, Metric
@@ -38,7 +38,7 @@ INFO = AnalysisInfo(
     tests=False,
     title="By size and occlusion",
     summary="What share of each group is small or hidden, and how well those people are found.",
-    references=(works.HOIEM.with_location("section 3.2: object characteristics"),),
+    references=(citations.HOIEM.with_location("section 3.2: object characteristics"),),
     assumptions=(
         "Size is the annotated area in pixels, not how large or how far away a person is.",
         (

@@ -20,7 +20,7 @@ from isolux.analyses._regrouping import (
     read_settings,
     remeasure_groups,
 )
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Metric
@@ -34,7 +34,7 @@ INFO = AnalysisInfo(
         "How many people of each group get harmful and non-harmful labels, at confidences "
         "from 0 to 1."
     ),
-    references=(works.FAIRNESS_INDICATORS.with_location("section 5.1, Figure 3"),),
+    references=(citations.FAIRNESS_INDICATORS.with_location("section 5.1, Figure 3"),),
     assumptions=(
         "Confidences of one model: those of two models need not mean the same.",
         "Intervals hold for one confidence at a time, not for the curve.",

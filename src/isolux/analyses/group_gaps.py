@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from isolux.analyses._judged import build_findings_table
+from isolux.analyses._unit_scores import build_findings_table
 from isolux.statements.accounting import describe_small_groups, find_small_groups
 from isolux.statements.answer import write_answer
 from isolux.statements.choice import Choice, choose_statements

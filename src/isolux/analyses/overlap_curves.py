@@ -24,7 +24,7 @@ from isolux.analyses._regrouping import (
     remeasure_groups,
 )
 from isolux.geometry.matching import IOU_THRESHOLDS
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.info import AnalysisInfo, Metric
 from isolux.vocabulary.tables import FINDINGS
@@ -34,7 +34,9 @@ INFO = AnalysisInfo(
     title="Recall at each overlap",
     summary="The share of each group that is found, at ten overlaps from .50 to .95.",
     references=(
-        works.COCO.with_location("detection evaluation: https://cocodataset.org/#detection-eval"),
+        citations.COCO.with_location(
+            "detection evaluation: https://cocodataset.org/#detection-eval"
+        ),
     ),
     assumptions=(
         "Overlap at high thresholds also measures how the annotators drew.",

@@ -18,11 +18,11 @@ from statistics import NormalDist
 
 import polars as pl
 
-from isolux.analyses._judged import build_findings_table
-from isolux.groups.unknown import UNKNOWN
+from isolux.analyses._unit_scores import build_findings_table
+from isolux.groups.unknown_values import UNKNOWN
 from isolux.statements.leading import MEASURE_COLUMNS
 from isolux.statements.numbers import format_points
-from isolux.statements.words import RunTerms, words_of
+from isolux.statements.run_terms import RunTerms, words_of
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference

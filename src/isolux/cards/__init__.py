@@ -32,7 +32,7 @@ from isolux.cards._facts import (
     make_facts_template,
     read_facts,
 )
-from isolux.cards._source import RunSource, find_groups_at_risk, make_run_source
+from isolux.cards._run_source import RunSource, find_groups_at_risk, make_run_source
 
 __all__ = [
     "CONFORMS_TO",

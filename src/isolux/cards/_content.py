@@ -26,7 +26,7 @@ from isolux.cards._document import (
     Paragraph,
 )
 from isolux.cards._facts import CardFacts
-from isolux.cards._source import (
+from isolux.cards._run_source import (
     RunSource,
     choose_tables,
     format_cell,
@@ -35,11 +35,11 @@ from isolux.cards._source import (
     list_tables,
     strip_folders,
 )
-from isolux.groups.unknown import KNOWN_SUFFIX
+from isolux.groups.unknown_values import KNOWN_SUFFIX
 from isolux.report.document import AttributeSection, GroupRow, LineTable, Summary
 from isolux.report.summary.analyses import IN_THE_ANSWER
 from isolux.report.summary.sentences import reading_order, synthetic
-from isolux.statements.lines import Line
+from isolux.statements.metric_lines import Line
 from isolux.statements.numbers import (
     format_count,
     format_interval,
@@ -48,7 +48,7 @@ from isolux.statements.numbers import (
     format_value,
     format_with_unit,
 )
-from isolux.statements.words import words_of
+from isolux.statements.run_terms import words_of
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CardInfo

@@ -17,7 +17,7 @@ from isolux.disparity.comparisons import compare_groups
 from isolux.groups import build_membership, read_groupings
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
-from isolux.groups.unknown import UNKNOWN
+from isolux.groups.unknown_values import UNKNOWN
 from isolux.stats.intervals import Interval, log_ratio_interval
 from isolux.stats.proportions import clopper_pearson
 from isolux.vocabulary.containers import Run, Scores

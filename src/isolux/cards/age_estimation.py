@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from isolux.cards._content import CardContent
 from isolux.cards._document import Card, CardBlock, CardSection, Paragraph
 from isolux.cards._facts import CardFacts, make_fact_fields
-from isolux.cards._source import RunSource
+from isolux.cards._run_source import RunSource
 from isolux.vocabulary.info import CardInfo, Reference
 
 INFO = CardInfo(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from isolux.cards._content import CardContent
 from isolux.cards._document import Card, CardFact, CardSection
 from isolux.cards._facts import CardFacts, make_fact_fields
-from isolux.cards._source import RunSource
+from isolux.cards._run_source import RunSource
 from isolux.vocabulary.info import CardInfo, Reference
 
 INFO = CardInfo(

@@ -18,7 +18,7 @@ from isolux.cards._content import (
 )
 from isolux.cards._document import Card, CardBlock, CardColumn, CardSection, CardTable, Paragraph
 from isolux.cards._facts import CardFacts, Scenario, make_fact_fields
-from isolux.cards._source import RunSource, find_groups_at_risk, list_tables
+from isolux.cards._run_source import RunSource, find_groups_at_risk, list_tables
 from isolux.report.document import AttributeSection, GroupRow, LineTable
 from isolux.statements.numbers import (
     format_count,

@@ -16,12 +16,12 @@ from isolux.analyses.biometrics import DIFFERENTIALS, PERFORMANCE, explain
 from isolux.cards._content import CardContent
 from isolux.cards._document import Card, CardBlock, CardColumn, CardSection, CardTable, Paragraph
 from isolux.cards._facts import CardFacts, make_fact_fields
-from isolux.cards._source import RunSource
+from isolux.cards._run_source import RunSource
 from isolux.disparity.biometrics import RATES, performance
 from isolux.statements.numbers import format_cell
 from isolux.vocabulary import registry
-from isolux.vocabulary.drawn import is_survey_sample
 from isolux.vocabulary.info import CardInfo, Reference
+from isolux.vocabulary.survey_sample import is_survey_sample
 
 INFO = CardInfo(
     title="Biometric performance by group",

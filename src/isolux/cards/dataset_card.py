@@ -11,7 +11,7 @@ from isolux.cards._croissant import DATASET_FACTS
 from isolux.cards._document import Bullets, Card, CardFact, CardSection
 from isolux.cards._facts import CardFacts
 from isolux.cards._hub import format_front_matter, hub_licence, import_hub_classes
-from isolux.cards._source import RunSource
+from isolux.cards._run_source import RunSource
 from isolux.vocabulary.info import CardInfo, Reference
 
 _FACT_KEYS = (

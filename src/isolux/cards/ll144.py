@@ -15,16 +15,16 @@ import polars as pl
 from isolux.cards._content import CardContent, number_column
 from isolux.cards._document import Card, CardBlock, CardColumn, CardSection, CardTable, Paragraph
 from isolux.cards._facts import CardFacts, make_fact_fields
+from isolux.cards._run_source import RunSource
 from isolux.cards._selection import CategoryRates, RateCategory, compute_rates, score_above_median
-from isolux.cards._source import RunSource
 from isolux.report.wording import join_names
 from isolux.statements.numbers import format_count, format_interval, format_with_unit
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import COUNTS
-from isolux.vocabulary.drawn import is_survey_sample
 from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.formatting import find_target_term, format_class_name
 from isolux.vocabulary.info import CardInfo, Reference
-from isolux.vocabulary.words import find_target_term, format_class_name
+from isolux.vocabulary.survey_sample import is_survey_sample
 
 _MAX_EXCLUDED_SHARE = 0.02
 """Share of the data below which a category may be left out (6 RCNY § 5-301(d))."""

@@ -16,9 +16,9 @@ from isolux.cards._content import CardContent
 from isolux.cards._document import Card, CardSection
 from isolux.cards._facts import CardFacts, make_fact_fields
 from isolux.cards._hub import format_front_matter, hub_licence, import_hub_classes
-from isolux.cards._source import RunSource, choose_tables, format_cell, strip_folders
+from isolux.cards._run_source import RunSource, choose_tables, format_cell, strip_folders
 from isolux.report.document import Estimate
-from isolux.statements.lines import Line
+from isolux.statements.metric_lines import Line
 from isolux.vocabulary.info import CardInfo, Reference
 
 INFO = CardInfo(

@@ -13,8 +13,8 @@ files takes ``pictures`` as a named argument.
 
 from __future__ import annotations
 
+from isolux.checks._image_files import ImageFiles, NoImages, locate_images
 from isolux.checks._inspection import inspect_images
-from isolux.checks._pictures import ImageFiles, NoImages, locate_images
 from isolux.checks._problems import PROBLEMS, concatenate_problems, make_problems
 
 __all__ = [

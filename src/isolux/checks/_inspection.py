@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.checks._pictures import INSPECTION_COLUMNS, ImageFiles
+from isolux.checks._image_files import INSPECTION_COLUMNS, ImageFiles
 from isolux.io.images import MAX_PIXELS, Pixels
 
 _THUMBNAIL_SIDE_PX = 32  # pixels of a thumbnail's side, as phash takes them

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._pictures import ImageFiles
+from isolux.checks._image_files import ImageFiles
 from isolux.checks._problems import concatenate_problems, make_image_problems, make_problems
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo
 
 INFO = CheckInfo(
     title="Files there, and files named",
     summary="Pictures that are missing, and pictures on disk that no image names.",
-    references=(works.DATASHEETS.with_location("3.2: is any information missing?"),),
+    references=(citations.DATASHEETS.with_location("3.2: is any information missing?"),),
     assumptions=("Only folders that hold a picture of the dataset are searched for others.",),
     needs="files",
 )
@@ -41,7 +41,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     Examples
     --------
     >>> import tempfile
-    >>> from isolux.checks._pictures import located
+    >>> from isolux.checks._image_files import located
     >>> from isolux.vocabulary.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one picture",

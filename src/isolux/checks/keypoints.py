@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.checks._people_masks import PeopleWithMasks, read_people_with_masks
+from isolux.checks._person_masks import PeopleWithMasks, read_people_with_masks
 from isolux.checks._problems import concatenate_problems, make_person_problems
 from isolux.geometry.masks import Masks
 from isolux.vocabulary.containers import Dataset

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._people_masks import PeopleWithMasks, read_people_with_masks
+from isolux.checks._person_masks import PeopleWithMasks, read_people_with_masks
 from isolux.checks._problems import concatenate_problems, make_person_problems
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference

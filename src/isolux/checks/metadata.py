@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._pictures import ImageFiles
+from isolux.checks._image_files import ImageFiles
 from isolux.checks._problems import Severity, concatenate_problems, make_image_problems
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo
 
@@ -18,7 +18,7 @@ INFO = CheckInfo(
     title="What EXIF gives away",
     summary="GPS positions, serial numbers and names in pictures' EXIF and XMP.",
     references=(
-        works.EXIF.with_location(
+        citations.EXIF.with_location(
             "4.6.6: GPS; 4.6.5: CameraOwnerName, BodySerialNumber, LensSerialNumber, Artist"
         ),
     ),
@@ -57,7 +57,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     >>> from pathlib import Path
     >>> from PIL import Image
     >>> from isolux.checks._inspection import inspect
-    >>> from isolux.checks._pictures import located
+    >>> from isolux.checks._image_files import located
     >>> from isolux.vocabulary.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one picture",

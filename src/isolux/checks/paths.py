@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._pictures import ImageFiles
+from isolux.checks._image_files import ImageFiles
 from isolux.checks._problems import concatenate_problems, make_image_problems
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
@@ -53,7 +53,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.checks._pictures import located
+    >>> from isolux.checks._image_files import located
     >>> from isolux.vocabulary.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one picture",

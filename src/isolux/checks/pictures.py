@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._pictures import ImageFiles
+from isolux.checks._image_files import ImageFiles
 from isolux.checks._problems import Severity, concatenate_problems, make_image_problems
 from isolux.io.images import MAX_PIXELS
 from isolux.vocabulary.containers import Dataset
@@ -88,7 +88,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from isolux.checks._inspection import inspect
-    >>> from isolux.checks._pictures import located
+    >>> from isolux.checks._image_files import located
     >>> from isolux.vocabulary.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one picture",

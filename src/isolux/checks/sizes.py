@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._pictures import ImageFiles
+from isolux.checks._image_files import ImageFiles
 from isolux.checks._problems import concatenate_problems, make_image_problems
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo
 from isolux.vocabulary.tables import IMAGES
@@ -18,7 +18,7 @@ from isolux.vocabulary.tables import IMAGES
 INFO = CheckInfo(
     title="Sizes as annotated",
     summary="Pictures that are wider or higher than their annotation says.",
-    references=(works.EXIF.with_location("4.6.5: Orientation"),),
+    references=(citations.EXIF.with_location("4.6.5: Orientation"),),
     needs="pixels",
 )
 
@@ -45,7 +45,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     >>> from pathlib import Path
     >>> from PIL import Image
     >>> from isolux.checks._inspection import inspect
-    >>> from isolux.checks._pictures import located
+    >>> from isolux.checks._image_files import located
     >>> from isolux.vocabulary.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one picture",

@@ -8,8 +8,8 @@ import os
 import sys
 import traceback
 
-from isolux.cli.memory import check_address_limit, explain_memory_error
-from isolux.cli.stopping import (
+from isolux.cli.memory_errors import check_address_limit, explain_memory_error
+from isolux.cli.signals import (
     StopSignal,
     catch_signals,
     format_stop_message,
@@ -63,13 +63,13 @@ def reduce_garbage_collection() -> None:
 
 def _run_with_json() -> int:
     """Run the command; with ``--json`` its output is one JSON document."""
-    from isolux.cli import document
+    from isolux.cli import command_output
     from isolux.cli.app import WITH_JSON, is_group
 
-    code = document.run_with_json(
+    code = command_output.run_with_json(
         sys.argv[1:], _run, commands_with_own_document=WITH_JSON, is_group=is_group
     )
-    fault = write_fault() if document.is_json_requested(sys.argv[1:]) else None
+    fault = write_fault() if command_output.is_json_requested(sys.argv[1:]) else None
     return (
         _print_failure(_format_write_fault(fault), EXIT_REFUSED)
         if fault is not None and code == 0
@@ -131,14 +131,14 @@ def _run_command() -> object:
 
 
 def _discard_staging() -> None:
-    stages = sys.modules.get("isolux.io.stages")
+    stages = sys.modules.get("isolux.io.staging")
     if stages is not None and hasattr(stages, "discard_all_staging"):
         stages.discard_all_staging()
 
 
 def _report_uncached_kernels() -> None:
     """Warn where compiled code could not be cached, so that the next command compiles again."""
-    compile_cache = sys.modules.get("isolux.io.kernels")
+    compile_cache = sys.modules.get("isolux.io.compile_cache")
     reason = compile_cache.cache_failure_reason() if compile_cache is not None else None
     if reason is not None:
         print_error(
@@ -149,7 +149,7 @@ def _report_uncached_kernels() -> None:
 
 def _exit_code(error: BaseException) -> int:
     """Print an error as what it is: bad input, a usage error, too little memory, or our bug."""
-    from isolux.cli.document import record_error
+    from isolux.cli.command_output import record_error
     from isolux.vocabulary.errors import IsoluxError
 
     error = _explain_unknown_flag(error)
@@ -221,7 +221,7 @@ def _report_bug(error: BaseException) -> int:
 
 
 def _print_failure(text: str, code: int) -> int:
-    from isolux.cli.document import record_error
+    from isolux.cli.command_output import record_error
 
     record_error(text)
     print_error(text)

@@ -17,6 +17,7 @@ import typer
 from isolux.vocabulary import registry
 from isolux.vocabulary.docstrings import first_sentence, parse_parameter_descriptions
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.formatting import describe_type, list_choices
 from isolux.vocabulary.plugin_options import (
     Option,
     format_flag,
@@ -32,7 +33,6 @@ from isolux.vocabulary.spec import (
     has_flag,
     task_parameters,
 )
-from isolux.vocabulary.words import describe_type, list_choices
 
 _PANELS = {
     "people": "People",

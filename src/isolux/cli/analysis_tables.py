@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from isolux.cli import document
+from isolux.cli import command_output
 from isolux.cli.streams import say
 from isolux.vocabulary.containers import Run
 
@@ -15,18 +15,18 @@ _MAX_ROWS = 12
 
 def show_analysis_tables(run: Run, names: Sequence[str]) -> None:
     """Print what analyses wrote: short tables whole, of long ones the first rows and a count."""
-    from isolux.cli.screen import print_wide_table
+    from isolux.cli.table_output import print_wide_table
 
     tables = run.record.get("explained") or {}
     for name in names:
         has_finding = not run.findings.filter(analysis=name).is_empty()
-        if not document.is_json_active() and not has_finding:
+        if not command_output.is_json_active() and not has_finding:
             say(f"{name}: no finding; tables:" if tables.get(name) else f"{name}: no finding.")
         for caption, table in (tables.get(name) or {}).items():
             frame = pl.DataFrame(
                 table["rows"], schema=table["columns"], orient="row", infer_schema_length=None
             )
-            if document.is_json_active():
+            if command_output.is_json_active():
                 print_wide_table(caption, frame)
                 continue
             constant_columns = [

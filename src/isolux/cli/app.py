@@ -19,8 +19,8 @@ from typer.main import get_command
 from isolux.cli._flags import build_command
 from isolux.cli._help import Command
 from isolux.cli.audit import audit, build_audit_command
-from isolux.cli.document import JSON_FLAG as JSON
-from isolux.cli.document import is_json_requested as asks_json
+from isolux.cli.command_output import JSON_FLAG as JSON
+from isolux.cli.command_output import is_json_requested as asks_json
 from isolux.cli.listing import listing
 from isolux.cli.streams import say
 

@@ -38,8 +38,8 @@ def audit(data: str, *, notes: bool | None = None, **settings: Any) -> None:
     file.
     """
     from isolux.cli.audit_screen import show_audit
-    from isolux.cli.lazily import load_lazily
-    from isolux.cli.running import monitor_predictions
+    from isolux.cli.lazy_imports import load_lazily
+    from isolux.cli.prediction_progress import monitor_predictions
     from isolux.io.atomic import refuse_existing
     from isolux.verbs.audit import run_audit
     from isolux.verbs.audit.inputs import read_audit_settings, split_by_model

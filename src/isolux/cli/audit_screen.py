@@ -7,21 +7,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isolux.cli import document
+from isolux.cli import command_output
 from isolux.cli.analysis_tables import show_analysis_tables
-from isolux.cli.screen import add_run, print_figures_hint, print_paper_tables
 from isolux.cli.streams import build_console, to_printable
+from isolux.cli.table_output import add_run, print_figures_hint, print_paper_tables
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.drawn import describe_sample
+from isolux.vocabulary.formatting import pluralise, shorten_name
 from isolux.vocabulary.printable import clean_line
-from isolux.vocabulary.words import pluralise, shorten_name
+from isolux.vocabulary.survey_sample import describe_sample
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from isolux.report.document import AttributeSection, LineTable, Summary
     from isolux.statements.answer import Answer
-    from isolux.statements.lines import Line
+    from isolux.statements.metric_lines import Line
 
 _MAX_LINES, _MIN_TAIL_LINES = (
     32,
@@ -60,7 +60,7 @@ def show_audit(
 
     is_comparison = "models" in run.record
     answer = Answer("", "") if is_comparison else answer_of(run)
-    if document.is_json_active():
+    if command_output.is_json_active():
         _give_script_output(run, answer, report)
         show_analysis_tables(run, requested_analyses or tuple(run.record.get("explained") or ()))
         return

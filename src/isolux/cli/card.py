@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from isolux.cli import document
+from isolux.cli import command_output
 
 
 def card(
@@ -49,16 +49,16 @@ def card(
         sys.stdout.write(build_facts_template(run, kind=kind))
         return
     filled_card = fill_card(run, kind=kind, facts=facts, publish_min=publish_min)
-    if out is not None or document.is_json_active():  # the Markdown itself tells them
+    if out is not None or command_output.is_json_active():  # the Markdown itself tells them
         for text in filled_card.warnings:
-            document.report_warning(text, word="warning")
+            command_output.report_warning(text, word="warning")
     if out is None:
         sys.stdout.write(filled_card.markdown())
         return
     for path in filled_card.write(out, overwrite=overwrite):
-        document.report_file("card", path)
+        command_output.report_file("card", path)
     if filled_card.blanks:
-        document.report_note(
+        command_output.report_note(
             f"{len(filled_card.blanks)} facts are not stated, and marked so: "
             + ", ".join(blank.key for blank in filled_card.blanks)
             + f" (isolux card {run} --kind {kind} --init > facts.yaml, then --facts facts.yaml)"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from isolux.cli import document
-from isolux.cli.outputs import check_output_file
+from isolux.cli import command_output
+from isolux.cli.output_files import check_output_file
 from isolux.cli.streams import say
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ def check(data: str, *, strict: bool = False, out: Path | None = None, **setting
     if out is not None:
         check_output_file(out, endings=(".csv", ".json"))
     check_result = run_check(data, **settings)
-    document.add_table("problems", check_result.problems)
+    command_output.add_table("problems", check_result.problems)
     _print_problems(check_result, strict=strict)
     if out is not None:
         from isolux.io.atomic import write_text
 
-        document.report_file(
+        command_output.report_file(
             "problems", write_text(out, _format_problems(check_result.problems, out))
         )
     if check_result.failed(strict=strict):
@@ -78,7 +78,7 @@ def _print_problems(check_result: CheckResult, *, strict: bool) -> None:
             say(f"  what to do: {hint}")
         say()
     for note in check_result.notes:
-        document.report_note(note)
+        command_output.report_note(note)
     errors = check_result.problems.filter(severity="error").height
     warnings = check_result.problems.height - errors
     say(

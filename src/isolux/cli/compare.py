@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isolux.cli import document
+from isolux.cli import command_output
 from isolux.cli.datasets_screen import show_datasets
 from isolux.cli.streams import say
 from isolux.vocabulary.plugin_options import list_option_defaults, select_settings
@@ -81,7 +81,7 @@ def compare(
         return
     own_flags = select_settings(flags, settings, pair_flags, "a comparison of two runs")
     from isolux.cli.comparison_screen import show_comparison
-    from isolux.cli.lazily import load_lazily
+    from isolux.cli.lazy_imports import load_lazily
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
@@ -89,8 +89,8 @@ def compare(
     comparison = compare_runs(runs[0], runs[1], **own_flags)
     report = comparison.report(out, overwrite=overwrite) if out is not None else None
     show_comparison(comparison.run, report)
-    if document.is_json_active():
-        document.add_table("rankings", comparison.rankings, run_dir=out)
+    if command_output.is_json_active():
+        command_output.add_table("rankings", comparison.rankings, run_dir=out)
         return
     _show_relative(comparison.disparities)
 
@@ -132,22 +132,22 @@ def _compare_many(
     _show_side_by_side(comparison)
     if out is not None:
         say()
-        document.report_file("report", comparison.report(out, overwrite=overwrite))
+        command_output.report_file("report", comparison.report(out, overwrite=overwrite))
 
 
 def _show_side_by_side(comparison: SideBySide) -> None:
     """Print warnings, each step's gaps, and a table with models as columns."""
-    from isolux.cli.screen import print_table
+    from isolux.cli.table_output import print_table
     from isolux.report.side_by_side import describe_steps, pivot_models
 
     for text in comparison.record["warnings"]:
-        document.report_warning(text)
+        command_output.report_warning(text)
     for text in describe_steps(comparison.changes, comparison.values):
         say(f"• {text}")
-    document.add_table("values", comparison.values)
-    document.add_table("changes", comparison.changes)
+    command_output.add_table("values", comparison.values)
+    command_output.add_table("changes", comparison.changes)
     if comparison.models is not None:
-        from isolux.cli.screen import print_wide_table
+        from isolux.cli.table_output import print_wide_table
 
         print_wide_table("models and their training", comparison.models)
     models = list(comparison.record["models"])
@@ -162,12 +162,12 @@ def _show_side_by_side(comparison: SideBySide) -> None:
     say()
     print_table(str(first["metric"]), ["attribute", "group", "n", *models], rows)
     for text in comparison.record["notes"]:
-        document.report_note(text)
+        command_output.report_note(text)
 
 
 def _show_relative(disparities: pl.DataFrame) -> None:
     """Print each group's change as a share of the first model's value, if requested."""
-    from isolux.cli.screen import print_table
+    from isolux.cli.table_output import print_table
 
     rows = disparities.filter(disparities["kind"] == "relative_change")
     for (metric, threshold), metric_rows in rows.group_by(

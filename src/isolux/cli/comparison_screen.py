@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isolux.cli import document
+from isolux.cli import command_output
 from isolux.cli.group_table import draw_interval
-from isolux.cli.screen import add_run, print_figures_hint, print_warning
 from isolux.cli.streams import build_console
-from isolux.cli.widths import cut_middle
+from isolux.cli.table_output import add_run, print_figures_hint, print_warning
+from isolux.cli.text_widths import cut_middle
 from isolux.report.comparison import ComparisonSummary, summarise_comparison
 from isolux.report.document import Estimate
 from isolux.report.figures.svg import shorten_names
@@ -40,7 +40,7 @@ _STYLES = {"lost": "bold red", "gained": "cyan", "lower": "bold", "higher": "bol
 def show_comparison(run: Run, report: Path | None) -> None:
     """Print a comparison of two models, or add it to the JSON document."""
     summary = summarise_comparison(run)
-    if document.is_json_active():
+    if command_output.is_json_active():
         _give_script_output(run, summary, report)
         return
     warnings = list(run.record.get("warnings") or ())

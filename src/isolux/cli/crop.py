@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from isolux.cli import document
+from isolux.cli import command_output
 from isolux.cli.streams import say
 
 VERB = "isolux.verbs.crop:crop"
@@ -28,11 +28,11 @@ def crop(data: str, *, out: Path, **settings: Any) -> None:
     from isolux.verbs.crop import crop as run_crop
 
     crop_result = run_crop(data, out=out, **settings)
-    document.report_notes(crop_result.notes)
+    command_output.report_notes(crop_result.notes)
     n_crops = crop_result.crops["file"].count()
     say(
         f"{n_crops:,} crops of {crop_result.crops.height:,} people: {crop_result.n_new_crops:,} cut"
         " out now"
     )
-    document.report_file("crops", crop_result.folder)
+    command_output.report_file("crops", crop_result.folder)
     say(f"a model's answers: isolux predict {data} --crops {crop_result.folder} --model … --out …")

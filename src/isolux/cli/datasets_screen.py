@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from isolux.cli import document
+from isolux.cli import command_output
 from isolux.cli.streams import say
 
 
 def show_datasets(runs: Sequence[str], *, out: str | None, **settings: Any) -> None:
     """Print the tables of models on several datasets, and write them where a folder is named."""
-    from isolux.cli.screen import print_table
+    from isolux.cli.table_output import print_table
     from isolux.verbs.across import across as lay_out
 
     cross_dataset = lay_out(_parse_named_runs(runs), out=out, **settings)
     for text in cross_dataset.warnings:
-        document.report_warning(text)
-    document.add_table("values", cross_dataset.values, run_dir=cross_dataset.folder)
+        command_output.report_warning(text)
+    command_output.add_table("values", cross_dataset.values, run_dir=cross_dataset.folder)
     for caption, table in cross_dataset.tables.items():
         say()
         rows = [
@@ -27,7 +27,7 @@ def show_datasets(runs: Sequence[str], *, out: str | None, **settings: Any) -> N
         print_table(caption, table.columns, rows)
     if cross_dataset.folder is not None:
         say()
-        document.report_file("tables", cross_dataset.folder)
+        command_output.report_file("tables", cross_dataset.folder)
 
 
 def _format_cell(cell: object) -> str:

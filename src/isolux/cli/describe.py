@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from isolux.cli import document
+from isolux.cli import command_output
 from isolux.cli.streams import build_console, say
 
 VERB = "isolux.verbs.describe:describe"
@@ -26,7 +26,7 @@ def describe(data: list[str], *, out: Path | None = None, **settings: Any) -> No
         An HTML page to write, with figures.
     """
     from isolux.cli.audit_screen import print_lines, wrap_text
-    from isolux.cli.screen import print_figures_hint, print_wide_table
+    from isolux.cli.table_output import print_figures_hint, print_wide_table
     from isolux.report.description import describe_contents
     from isolux.verbs.describe import describe as run_describe
 
@@ -40,7 +40,7 @@ def describe(data: list[str], *, out: Path | None = None, **settings: Any) -> No
         print_wide_table(caption, table)
     say()
     for note in description.notes:
-        document.report_note(note)
+        command_output.report_note(note)
     if out is not None:
-        document.report_file("page", description.report(out))
+        command_output.report_file("page", description.report(out))
         print_figures_hint()

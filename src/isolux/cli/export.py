@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from isolux.cli import document
-from isolux.cli.outputs import check_output_file
+from isolux.cli import command_output
+from isolux.cli.output_files import check_output_file
 from isolux.cli.streams import say
 from isolux.io.frames import FORMATS
 from isolux.vocabulary import registry
@@ -115,7 +115,7 @@ def export(
         n = scores.select("model", "metric", "label", "threshold").n_unique()
         summary_text += f", {n:,} score(s) each"
     say(summary_text)
-    document.report_file(to, folder)
+    command_output.report_file(to, folder)
     say(*_VIEW_HINT.splitlines()[:-1], _VIEW_HINT.splitlines()[-1].format(folder=folder))
 
 
@@ -143,7 +143,7 @@ def _export_output(
     )
     models = ", ".join(["", *frame["model"].unique(maintain_order=True).to_list()[:5]])
     say(f"{frame.height:,} rows of {frame[column].n_unique():,} {units}{models}")
-    document.report_file("predictions", target)
+    command_output.report_file("predictions", target)
 
 
 def _load_run_people(

@@ -47,7 +47,7 @@ def gate(
     markdown : Path, optional
         Write a summary in Markdown to this file.
     """
-    from isolux.cli import document
+    from isolux.cli import command_output
     from isolux.cli.streams import print_error
     from isolux.vocabulary.errors import RunError
 
@@ -65,7 +65,7 @@ def gate(
 
         decision = run_gate(run, str(policy), baseline=baseline)
     except RunError as error:
-        document.record_error(error)
+        command_output.record_error(error)
         print_error(f"isolux: {error}")
         raise typer.Exit(_EXIT_UNUSABLE_RUN) from error
     _write_files({junit: decision.junit, markdown: decision.markdown, json_file: decision.json})
@@ -93,7 +93,7 @@ def _refuse_flags(policy: Path | None, *, init: bool, other_flags: tuple[object,
 
 def _refuse_overwriting(policy: Path | None, paths: tuple[Path | None, ...]) -> None:
     """Refuse outputs that would overwrite the policy, a run's file, a folder or each other."""
-    from isolux.io.ours import is_run_file
+    from isolux.io.owned_files import is_run_file
     from isolux.vocabulary.errors import OutputError
 
     out_paths = [path.expanduser().resolve() for path in paths if path is not None]

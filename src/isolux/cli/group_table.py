@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isolux.cli.streams import to_printable
-from isolux.cli.widths import cut_end, cut_middle, pad_text
+from isolux.cli.text_widths import cut_end, cut_middle, pad_text
 from isolux.report.document import AttributeSection, AuditSubject, Estimate, GroupRow, LineTable
 from isolux.report.gaps import print_gaps
-from isolux.statements.lines import Line
+from isolux.statements.metric_lines import Line
 from isolux.statements.numbers import choose_column_decimals, format_count, format_p, format_value
+from isolux.vocabulary.formatting import pluralise
 from isolux.vocabulary.printable import clean_line
 from isolux.vocabulary.tables import Status
-from isolux.vocabulary.words import pluralise
 
 if TYPE_CHECKING:
     import polars as pl

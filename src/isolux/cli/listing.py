@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolux.cli import document
+from isolux.cli import command_output
 from isolux.cli.streams import build_console, say
 from isolux.vocabulary import registry
 
@@ -148,8 +148,8 @@ def _summarise_plugin(package: str, name: str) -> str:
 
 def _print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a line for each row: what is too long for the screen ends with an ellipsis."""
-    if document.is_json_active():
-        document.add_text_table(title, columns, rows)
+    if command_output.is_json_active():
+        command_output.add_text_table(title, columns, rows)
         return
     widths = [max(len(row[i]) for row in rows) for i in range(len(columns) - 1)]
     for *first, last in rows:
@@ -193,7 +193,7 @@ def _print_plugin(package: str, name: str) -> None:
 
 def _type_and_default(option: Option) -> str:
     """Format a setting's type and default, unless its text already gives the default."""
-    from isolux.vocabulary.words import describe_type
+    from isolux.vocabulary.formatting import describe_type
 
     if option.default is not None:
         return f"{describe_type(option.type_hint)}; default: {_format_setting(option.default)}"
@@ -255,8 +255,8 @@ def _print_entries(title: str, columns: Sequence[str], rows: Sequence[Sequence[s
     """Print entries: a name, what kind of thing it is, and below it what it means."""
     if not rows:
         return
-    if document.is_json_active():
-        document.add_text_table(title, columns, rows)
+    if command_output.is_json_active():
+        command_output.add_text_table(title, columns, rows)
         return
     say("", title)
     for name, *between, meaning in rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from isolux.cli import document
+from isolux.cli import command_output
 from isolux.cli.streams import say
 
 VERB = "isolux.verbs.monitor:monitor"
@@ -26,7 +26,7 @@ def monitor(
     overwrite : bool
         Replace that directory.
     """
-    from isolux.cli.screen import print_figures_hint, print_table
+    from isolux.cli.table_output import print_figures_hint, print_table
     from isolux.io.atomic import refuse_existing
     from isolux.verbs.monitor import MONITOR_RECORD
     from isolux.verbs.monitor import monitor as run_monitor
@@ -37,14 +37,16 @@ def monitor(
     for text in monitoring.findings:
         say(f"• {text}")
     for note in monitoring.notes:
-        document.report_note(note)
+        command_output.report_note(note)
     say()
-    summary = monitoring.summary_table() if document.is_json_active() else monitoring.brief_table()
+    summary = (
+        monitoring.summary_table() if command_output.is_json_active() else monitoring.brief_table()
+    )
     rows = [[_format_cell(x) for x in row] for row in summary.rows()]
     print_table("", [name.replace("_", "-") for name in summary.columns], rows)
     if out is not None:
         say()
-        document.report_file("page", monitoring.report(out, overwrite=overwrite))
+        command_output.report_file("page", monitoring.report(out, overwrite=overwrite))
         print_figures_hint()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isolux.cli import document
+from isolux.cli import command_output
 from isolux.cli.streams import print_error, say
 from isolux.vocabulary.printable import clean_line
 
@@ -35,7 +35,7 @@ def predict(
     current shard first.
     """
     from isolux.cli._flags import drop_unset, refuse_other_stages
-    from isolux.cli.running import monitor_predictions
+    from isolux.cli.prediction_progress import monitor_predictions
     from isolux.verbs.predict import read_resumed_spec, run_predict
     from isolux.vocabulary.errors import SpecError
 
@@ -132,7 +132,7 @@ def _print_result(prediction_run: PredictionResult, seconds: float) -> None:
 
     cautions, notes = split_by_severity(prediction_run.notes)
     for caution in cautions:
-        document.report_warning(caution)
+        command_output.report_warning(caution)
     n_images = prediction_run.record["pictures"]
     n_earlier = n_images - prediction_run.n_computed
     rate = (
@@ -145,8 +145,8 @@ def _print_result(prediction_run: PredictionResult, seconds: float) -> None:
         + (f", {n_earlier:,} answered before" if n_earlier else "")
     )
     for note in notes:
-        document.report_note(note)
-    document.report_file("answers", prediction_run.folder)
+        command_output.report_note(note)
+    command_output.report_file("answers", prediction_run.folder)
     say(
         f"audit them: isolux audit {prediction_run.record['spec'].get('data', 'DATA')}"
         f" --predictions {prediction_run.folder} --by …"
@@ -154,7 +154,7 @@ def _print_result(prediction_run: PredictionResult, seconds: float) -> None:
 
 
 def _print_status(folder: Path) -> None:
-    from isolux.cli.screen import print_table
+    from isolux.cli.table_output import print_table
     from isolux.engine import ShardStore
 
     store = ShardStore(folder)

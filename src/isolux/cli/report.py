@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isolux.cli import document
+from isolux.cli import command_output
 
 if TYPE_CHECKING:
     from isolux.vocabulary.containers import Run
@@ -41,9 +41,9 @@ def report(
     i_may_show_these_images : bool
         You state that these pictures may be shown, where the licence does not say so.
     """
-    from isolux.cli.screen import print_figures_hint, print_suppression
+    from isolux.cli.table_output import print_figures_hint, print_suppression
     from isolux.io import run_directory
-    from isolux.io.ours import refuse_foreign_page
+    from isolux.io.owned_files import refuse_foreign_page
     from isolux.report.html import write_report
     from isolux.verbs.publish import publish
     from isolux.vocabulary.errors import SpecError
@@ -67,7 +67,7 @@ def report(
     write_report(published_run, path)
     if publish_min:
         _warn_of_other_pages(path)
-    document.report_file("report", path)
+    command_output.report_file("report", path)
     if publish_min:
         print_suppression(loaded, published_run, publish_min)
     print_figures_hint(f"isolux report {run}" + (f" --out {out}" if out is not None else ""))
@@ -77,7 +77,7 @@ def report(
 
 def _warn_of_other_pages(path: Path) -> None:
     """Warn where the folder has another published page: the two together may reveal counts."""
-    from isolux.cli.screen import print_warning
+    from isolux.cli.table_output import print_warning
     from isolux.report.html import find_published_pages
 
     page_names = [page.name for page in find_published_pages(path)]
@@ -96,7 +96,7 @@ def _warn_of_other_pages(path: Path) -> None:
 
 def _write_gallery(run: Run, report: Path, images: str, n: int, *, may_show: bool) -> None:
     from isolux.people.loading import load_audit_people
-    from isolux.report.gallery import write_gallery
+    from isolux.report.error_gallery import write_gallery
     from isolux.vocabulary.spec import read_recorded_spec
 
     gallery = write_gallery(
@@ -108,6 +108,6 @@ def _write_gallery(run: Run, report: Path, images: str, n: int, *, may_show: boo
         may_show=may_show,
     )
     for note in gallery.notes:
-        document.report_note(note)
+        command_output.report_note(note)
     suffix = f" ({gallery.n_shown} people; delete it when a person withdraws)"
-    document.report_file("gallery", gallery.path, suffix)
+    command_output.report_file("gallery", gallery.path, suffix)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from isolux.cli import document
-from isolux.cli.outputs import check_output_file
+from isolux.cli import command_output
+from isolux.cli.output_files import check_output_file
 from isolux.cli.streams import say
 
 VERB = "isolux.verbs.sample:sample"
@@ -26,23 +26,23 @@ def sample(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
     overwrite : bool
         Replace the file.
     """
-    from isolux.cli.screen import print_wide_table
+    from isolux.cli.table_output import print_wide_table
     from isolux.io.atomic import write_text
     from isolux.io.csv_text import to_safe_csv
     from isolux.verbs.sample import sample as run_sample
 
     check_output_file(out, source=data.partition(":")[2], overwrite=overwrite)
     balanced_sample = run_sample(data, **settings)
-    document.add_table("cells", balanced_sample.cells)
+    command_output.add_table("cells", balanced_sample.cells)
     short_cells = balanced_sample.cells.filter(balanced_sample.cells["short"] > 0)
     if short_cells.height:
         print_wide_table(f"Short of {settings['per_cell']:,} people", short_cells)
         say()
     for note in balanced_sample.notes:
-        document.report_note(note)
+        command_output.report_note(note)
     short_text = f", {short_cells.height:,} of them short" if short_cells.height else ""
     say(
         f"{balanced_sample.people.height:,} people of {balanced_sample.cells.height:,}"
         f" cells{short_text}"
     )
-    document.report_file("ids", write_text(out, to_safe_csv(balanced_sample.people)))
+    command_output.report_file("ids", write_text(out, to_safe_csv(balanced_sample.people)))

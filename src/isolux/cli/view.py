@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from isolux.cli import document
+from isolux.cli import command_output
 from isolux.cli.streams import say
 
 
@@ -107,18 +107,18 @@ def _write_page(runs: list[str], bundle: Path, *, people: bool, **settings: Any)
     page = run_view(runs, bundle, people=people, **settings)
     _warn_of_changed_files(runs)
     size_mb = page.stat().st_size / 1e6
-    document.report_file(
+    command_output.report_file(
         "page", page, f" ({size_mb:.1f} MB, opens by a double click, without a network)"
     )
     if people:
-        document.report_note(
+        command_output.report_note(
             "It contains single people: their ids, groups and scores. Anyone who has the file has "
             "those."
         )
     elif settings["publish_min"]:
         _report_suppression(runs, settings["publish_min"])
     else:
-        document.report_note(
+        command_output.report_note(
             "It contains groups of every size, and the values of small ones can reveal single "
             "people: to pass it on, write it with --publish-min 10."
         )
@@ -127,7 +127,7 @@ def _write_page(runs: list[str], bundle: Path, *, people: bool, **settings: Any)
 def _report_suppression(runs: list[str], minimum: int) -> None:
     from isolux.io import run_directory
     from isolux.verbs.publish import publish
-    from isolux.verbs.publish.hiding import describe_suppression
+    from isolux.verbs.publish.suppression_summary import describe_suppression
 
     loaded = [run_directory.load_run(path, on_change="told") for path in runs]
     suppression_texts = [
@@ -135,12 +135,12 @@ def _report_suppression(runs: list[str], minimum: int) -> None:
         for run in loaded
     ]
     for suppression_text in dict.fromkeys(filter(None, suppression_texts)):
-        document.report_note(suppression_text)
+        command_output.report_note(suppression_text)
 
 
 def _warn_of_changed_files(runs: list[str]) -> None:
     """Warn of runs whose files were changed, as the page does."""
-    from isolux.cli.screen import print_stderr_warning
+    from isolux.cli.table_output import print_stderr_warning
     from isolux.io.run_changes import describe_changes, list_changed_files
 
     for run in dict.fromkeys(runs):
@@ -154,11 +154,12 @@ def _serve_page(runs: list[str], **settings: Any) -> None:
 
     def ready(address: str, people: bool) -> None:
         _warn_of_changed_files(runs)
-        document.report_file("viewer", address)
+        command_output.report_file("viewer", address)
         if not people:
             say("It shows groups alone: a run keeps no people, or counts of them.")
         say("Open that address on this computer. Ctrl-C ends it.")
-        document.print_unfinished()  # a script that reads the address need not wait for the end
+        # a script that reads the address need not wait for the end
+        command_output.print_unfinished()
 
     # Ctrl-C is how a viewer ends, so it is not reported as an interruption.
     handler = signal.getsignal(signal.SIGINT)

@@ -15,13 +15,18 @@ from typing import Any, Literal, cast
 import polars as pl
 
 from isolux.datasets._clusters import apply_cluster, format_cluster_note
-from isolux.datasets._terms import TERMS_FILE, TERMS_FORMAT, apply_nearby_terms, refuse_training
+from isolux.datasets._licence_terms import (
+    TERMS_FILE,
+    TERMS_FORMAT,
+    apply_nearby_terms,
+    refuse_training,
+)
 from isolux.io.paths import resolve_inside, to_path
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.given import is_frame
 from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.inputs import is_frame
 
 __all__ = [
     "TERMS_FILE",

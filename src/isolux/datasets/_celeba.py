@@ -13,9 +13,9 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._files import Inputs, find_optional_file, patterns_anywhere
-from isolux.datasets._inner_paths import refuse_outside
+from isolux.datasets._relative_paths import refuse_outside
 from isolux.datasets._tables import left_join
-from isolux.io.delimited import read_delimited
+from isolux.io.delimited_text import read_delimited
 from isolux.io.refusals import refuse_cells, refuse_repeats
 from isolux.io.text import check_utf8
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux.io.cells import first_as_text
+from isolux.io.cell_parsing import first_as_text
 from isolux.vocabulary.containers import Clusters, Dataset
 from isolux.vocabulary.errors import UnknownNameError
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._files import Inputs
-from isolux.datasets._inner_paths import IMAGE_NAME_PATTERN, list_files
+from isolux.datasets._relative_paths import IMAGE_NAME_PATTERN, list_files
 from isolux.datasets._tables import left_join
-from isolux.io.cells import as_numbers
+from isolux.io.cell_parsing import as_numbers
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file, sha256_listing
 from isolux.io.ids import read_ids, reduce_ids

@@ -9,7 +9,7 @@ import polars as pl
 
 from isolux.datasets._boxes import build_box_notes
 from isolux.datasets._clusters import set_default_clusters
-from isolux.io.cells import drop_sign_of_zero, fill_empty_lists
+from isolux.io.cell_parsing import drop_sign_of_zero, fill_empty_lists
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check

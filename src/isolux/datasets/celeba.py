@@ -23,7 +23,7 @@ from isolux.datasets._celeba import (
 from isolux.datasets._files import Inputs, find_optional_file, find_single_file, patterns_anywhere
 from isolux.datasets._refusals import check_choices
 from isolux.datasets._tables import build_attribute_rows, build_dataset
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError
 
@@ -34,7 +34,7 @@ INFO = replace(
     CELEBA_INFO,
     title="CelebA",
     summary="202,599 photographs of 10,177 celebrities; forty attributes, each yes or no.",
-    references=(works.CELEBA,),
+    references=(citations.CELEBA,),
 )
 
 

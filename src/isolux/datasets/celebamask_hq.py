@@ -25,13 +25,13 @@ from isolux.datasets._celeba import (
     read_image_list,
 )
 from isolux.datasets._files import Inputs, find_optional_file, find_single_file, patterns_anywhere
-from isolux.datasets._inner_paths import list_files
 from isolux.datasets._refusals import check_choices
+from isolux.datasets._relative_paths import list_files
 from isolux.datasets._tables import build_attribute_rows, build_dataset, left_join
-from isolux.io.cells import as_numbers, first_true_row
+from isolux.io.cell_parsing import as_numbers, first_true_row
 from isolux.io.hashing import sha256_listing
 from isolux.io.refusals import refuse_cells, require_columns
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError
 
@@ -73,7 +73,7 @@ INFO = replace(
     CELEBA_INFO,
     title="CelebAMask-HQ",
     summary="30,000 faces of CelebA; masks of 18 parts, forty attributes, head poses.",
-    references=(works.CELEBAMASK_HQ,),
+    references=(citations.CELEBAMASK_HQ,),
     assumptions=(*CELEBA_INFO.assumptions, "a part without a picture is not in the face"),
 )
 

@@ -25,7 +25,7 @@ from isolux.datasets._boxes import (
 from isolux.datasets._coco.json import CocoTables, build_coco_instances, read_coco
 from isolux.datasets._files import Inputs, find_single_file
 from isolux.datasets._tables import build_attribute_table, build_dataset
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import DatasetInfo
@@ -36,7 +36,7 @@ INFO = DatasetInfo(
     title="COCO",
     summary="Objects of 80 categories in everyday scenes: boxes, masks, crowds, people's joints.",
     references=(
-        works.COCO.with_location("section 4; the format: https://cocodataset.org/#format-data"),
+        citations.COCO.with_location("section 4; the format: https://cocodataset.org/#format-data"),
     ),
     licence="annotations CC BY 4.0; images under their own licences on Flickr",
     training_allowed=True,

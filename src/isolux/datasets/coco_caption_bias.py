@@ -17,9 +17,9 @@ from isolux.datasets._coco.json import build_coco_instances, read_coco
 from isolux.datasets._files import Inputs, find_optional_file, find_single_file, patterns_anywhere
 from isolux.datasets._refusals import check_choices
 from isolux.datasets._tables import build_dataset
-from isolux.io.cells import as_text
+from isolux.io.cell_parsing import as_text
 from isolux.io.refusals import refuse_cells, require_columns
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -47,7 +47,7 @@ INFO = DatasetInfo(
             location="section 3",
             url="https://github.com/princetonvisualai/imagecaptioning-bias",
         ),
-        works.COCO,
+        citations.COCO,
     ),
     licence="annotations on request, by the terms of the authors' form; COCO's annotations CC BY"
     " 4.0, images under their own licences on Flickr",

@@ -17,13 +17,18 @@ import polars as pl
 
 from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._image_sizes import to_pixels
-from isolux.datasets._terms import TERMS_FILE, apply_terms, read_terms
-from isolux.datasets._wide import build_attributes, build_images, build_instances, identify_rows
-from isolux.io.cells import as_numbers, as_text
+from isolux.datasets._licence_terms import TERMS_FILE, apply_terms, read_terms
+from isolux.datasets._wide_table import (
+    build_attributes,
+    build_images,
+    build_instances,
+    identify_rows,
+)
+from isolux.io.cell_parsing import as_numbers, as_text
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.refusals import require_columns
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo
@@ -32,7 +37,7 @@ from isolux.vocabulary.tables import IMAGES, check
 INFO = DatasetInfo(
     title="a dataset built with isolux curate",
     summary="What isolux curate publish wrote: people.csv, photos and the terms of use.",
-    references=(works.DATASHEETS.with_location("the dataset's own datasheet.md"),),
+    references=(citations.DATASHEETS.with_location("the dataset's own datasheet.md"),),
     licence="stated in the dataset's own dataset.json",
     judgement="declared by the user",
     withdrawal="subjects, copyright holders and annotators may withdraw: load it with --withdrawn",

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 
 import polars as pl
 
-from isolux.datasets._drawn import build_box_dataset, parse_number, parse_xml
+from isolux.datasets._box_annotations import build_box_dataset, parse_number, parse_xml
 from isolux.datasets._files import Inputs, find_single_file
 from isolux.io.ids import reduce_ids
 from isolux.vocabulary.containers import Dataset

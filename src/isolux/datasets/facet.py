@@ -16,12 +16,12 @@ from isolux.datasets._boxes import check_boxes
 from isolux.datasets._coco.json import read_coco
 from isolux.datasets._columns import BOX_COLUMNS, PART_MASK_DTYPE
 from isolux.datasets._files import Inputs, find_optional_file, find_single_file
-from isolux.datasets._inner_paths import refuse_outside
+from isolux.datasets._relative_paths import refuse_outside
 from isolux.datasets._tables import build_attribute_table, build_dataset, left_join
-from isolux.io.cells import as_numbers, first_true_row
+from isolux.io.cell_parsing import as_numbers, first_true_row
 from isolux.io.ids import read_ids
 from isolux.io.refusals import refuse_cells, require_columns
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError, format_location
 from isolux.vocabulary.info import DatasetInfo
@@ -31,7 +31,7 @@ INFO = DatasetInfo(
     title="FACET",
     summary="49,551 people of 52 occupations and activities; boxes, masks, perceived attributes.",
     references=(
-        works.FACET.with_location("section 4, appendix A", url="https://facet.metademolab.com"),
+        citations.FACET.with_location("section 4, appendix A", url="https://facet.metademolab.com"),
     ),
     licence="FACET's own licence: evaluation only",
     training_allowed=False,

@@ -13,20 +13,20 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._spreadsheet import note_repairs, recover_range, refuse_dates
-from isolux.datasets._wide import (
+from isolux.datasets._date_damage import note_repairs, recover_range, refuse_dates
+from isolux.datasets._relative_paths import refuse_outside
+from isolux.datasets._wide_table import (
     build_attributes,
     build_images,
     build_instances,
     identify_rows,
     offer_cluster_columns,
 )
-from isolux.io.cells import as_text, first_true_row
+from isolux.io.cell_parsing import as_text, first_true_row
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.refusals import refuse_cells, require_columns
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
 
@@ -48,7 +48,7 @@ _ALTERNATIVE_OLDEST_AGE = "70+"  # as the authors' predict.py writes it
 INFO = DatasetInfo(
     title="FairFace",
     summary="108,501 faces from Flickr, balanced over seven races; perceived gender and age.",
-    references=(works.FAIRFACE.with_location("section 3"),),
+    references=(citations.FAIRFACE.with_location("section 3"),),
     licence="CC BY 4.0",
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",

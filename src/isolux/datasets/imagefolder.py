@@ -14,11 +14,11 @@ from typing import Literal
 import polars as pl
 
 from isolux.datasets._files import Inputs, find_optional_file
-from isolux.datasets._inner_paths import IMAGE_NAME_PATTERN, list_image_files
 from isolux.datasets._refusals import check_choices
+from isolux.datasets._relative_paths import IMAGE_NAME_PATTERN, list_image_files
 from isolux.datasets._tables import build_attribute_rows, build_dataset, left_join
-from isolux.datasets._wide import build_attributes
-from isolux.io.cells import first_as_text, first_true_row, is_readable_dtype
+from isolux.datasets._wide_table import build_attributes
+from isolux.io.cell_parsing import first_as_text, first_true_row, is_readable_dtype
 from isolux.io.ids import read_ids, reduce_ids
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.refusals import refuse_repeats, require_columns

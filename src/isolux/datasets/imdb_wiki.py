@@ -17,9 +17,9 @@ import polars as pl
 from isolux.datasets._boxes import check_boxes
 from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._files import Inputs, find_single_file, patterns_anywhere
-from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._mat.files import cells_to_text, read_mat5
 from isolux.datasets._refusals import check_choices
+from isolux.datasets._relative_paths import refuse_outside
 from isolux.datasets._tables import build_attribute_rows, build_dataset
 from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.containers import Dataset

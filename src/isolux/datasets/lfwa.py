@@ -17,12 +17,12 @@ import polars as pl
 
 from isolux.datasets._celeba import CELEBA_INFO, FACE_CLUSTERS
 from isolux.datasets._files import Inputs, find_optional_file, find_single_file, patterns_anywhere
-from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._mat.files import read_variables
 from isolux.datasets._refusals import check_choices
+from isolux.datasets._relative_paths import refuse_outside
 from isolux.datasets._tables import build_attribute_rows, build_dataset
 from isolux.io.refusals import refuse_cells, refuse_repeats
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError, format_location
 from isolux.vocabulary.info import Reference
@@ -35,7 +35,7 @@ INFO = replace(
     title="LFWA+",
     summary="13,000 photographs of Labeled Faces in the Wild; forty or 73 yes-or-no attributes.",
     references=(
-        works.CELEBA,
+        citations.CELEBA,
         Reference(
             key="lfw",
             citation="Huang, G. B., Ramesh, M., Berg, T., & Learned-Miller, E. (2007). Labeled"

@@ -17,10 +17,10 @@ from isolux.datasets._boxes import check_boxes
 from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._files import Inputs, find_optional_file, find_single_file, patterns_anywhere
 from isolux.datasets._image_sizes import add_image_sizes
-from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._refusals import check_choices
+from isolux.datasets._relative_paths import refuse_outside
 from isolux.datasets._tables import build_attribute_rows, build_dataset, left_join
-from isolux.io.cells import as_numbers, as_text
+from isolux.io.cell_parsing import as_numbers, as_text
 from isolux.io.ids import read_ids, reduce_ids
 from isolux.io.json_values import decode_json
 from isolux.io.refusals import refuse_cells, require_columns

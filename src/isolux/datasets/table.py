@@ -12,9 +12,9 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._no_people import caution_on_dots, caution_on_merged_cells, drop_total_rows
-from isolux.datasets._spreadsheet import repair_ranges
-from isolux.datasets._wide import (
+from isolux.datasets._date_damage import repair_ranges
+from isolux.datasets._total_rows import caution_on_dots, caution_on_merged_cells, drop_total_rows
+from isolux.datasets._wide_table import (
     IMAGE_PATH_COLUMNS,
     build_attributes,
     build_images,
@@ -23,21 +23,21 @@ from isolux.datasets._wide import (
     identify_rows,
     offer_cluster_columns,
 )
-from isolux.io.cells import is_duration, is_readable_dtype
+from isolux.io.cell_parsing import is_duration, is_readable_dtype
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file, sha256_frame
 from isolux.io.refusals import require_columns
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.given import IN_MEMORY, to_polars
 from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.inputs import IN_MEMORY, to_polars
 
 INFO = DatasetInfo(
     title="a table of your own",
     summary="One row a person, a column an attribute; CSV, Parquet, JSON lines, Arrow, xlsx, ods.",
     references=(
-        works.DATASHEETS.with_location(
+        citations.DATASHEETS.with_location(
             "questions on composition and collection: who judged the attributes, and how"
         ),
     ),
@@ -76,7 +76,7 @@ def load(
     ----------
     path : str, Path or table
         The file; or a table in memory, of any library that ``to_polars`` of
-        ``isolux.vocabulary.given`` knows.
+        ``isolux.vocabulary.inputs`` knows.
     id : str, optional
         The column that identifies a row. Not given: the first of ``id``, ``instance_id``,
         ``image_id``, ``file``, ``filename``, ``path`` whose cells are unique; else the row's

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._inner_paths import IMAGE_NAME_PATTERN, list_image_files
+from isolux.datasets._relative_paths import IMAGE_NAME_PATTERN, list_image_files
 from isolux.datasets._tables import build_attribute_rows, build_dataset, name_age_groups
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError

@@ -16,7 +16,7 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._tables import build_attribute_rows, build_dataset
-from isolux.io.cells import as_text
+from isolux.io.cell_parsing import as_text
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.images import IMAGE_SUFFIXES

@@ -8,9 +8,9 @@ from xml.etree.ElementTree import Element
 
 import polars as pl
 
-from isolux.datasets._drawn import build_box_dataset, find_text, parse_number, parse_xml
+from isolux.datasets._box_annotations import build_box_dataset, find_text, parse_number, parse_xml
 from isolux.datasets._files import Inputs, find_single_file
-from isolux.datasets._inner_paths import note_unannotated_images
+from isolux.datasets._relative_paths import note_unannotated_images
 from isolux.io.hashing import sha256_listing
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError

@@ -9,10 +9,10 @@ from typing import Any
 
 import polars as pl
 
-from isolux.datasets._drawn import build_box_dataset, parse_ascii_number
+from isolux.datasets._box_annotations import build_box_dataset, parse_ascii_number
 from isolux.datasets._files import Inputs, find_optional_file
 from isolux.datasets._image_sizes import read_image_size, read_image_sizes
-from isolux.datasets._inner_paths import note_unannotated_images
+from isolux.datasets._relative_paths import note_unannotated_images
 from isolux.datasets._tables import left_join
 from isolux.io.frames import refuse_unless_file
 from isolux.io.hashing import sha256_listing

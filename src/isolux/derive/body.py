@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.derive._rows import make_rows
-from isolux.vocabulary import works
+from isolux.derive._attribute_columns import make_rows
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DerivedInfo
@@ -25,7 +25,7 @@ _CLASS_NAME_PATTERN = r"""['"]class_name['"]\s*:\s*['"]([^'"]*)['"]"""
 INFO = DerivedInfo(
     title="Hair and face",
     summary="Whether head hair can be seen, and how large the face is in the picture.",
-    references=(works.FHIBE.with_location("Methods: direct error modelling"),),
+    references=(citations.FHIBE.with_location("Methods: direct error modelling"),),
     assumptions=(
         "A person whose annotated parts include no hair counts as showing none, also under a hat.",
         "FHIBE calls that 'bald'; it is of the picture, and not of the person.",

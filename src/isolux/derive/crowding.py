@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from isolux.derive._rows import BOX, make_rows
-from isolux.vocabulary import works
+from isolux.derive._attribute_columns import BOX, make_rows
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo
 from isolux.vocabulary.tables import INSTANCES
@@ -15,7 +15,7 @@ INFO = DerivedInfo(
     title="Crowding",
     summary="How many annotated people an image holds, and how much their boxes overlap.",
     references=(
-        works.FACET.with_location(
+        citations.FACET.with_location(
             "section 6.1, appendix A.5.1: classification on images of one person"
         ),
     ),

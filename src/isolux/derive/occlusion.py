@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.derive._rows import make_rows, require_columns_of_people
+from isolux.derive._attribute_columns import make_rows, require_columns_of_people
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DerivedInfo, Reference

@@ -18,9 +18,9 @@ from typing import Protocol
 
 import numpy as np
 
-from isolux.disparity.replicated import ReplicateComparisons, scale_to_overall
+from isolux.disparity.replicate_comparisons import ReplicateComparisons, scale_to_overall
 from isolux.groups.estimates import Estimates, Measure
-from isolux.groups.interval_methods.root import (
+from isolux.groups.interval_methods.root_mean_square import (
     is_root_mean_square,
     mean_square_of,
     root_of_interval,
@@ -30,16 +30,16 @@ from isolux.groups.means import (
     estimate_intracluster_correlation,
     group_means_of,
 )
-from isolux.stats.design import ClusterSums
-from isolux.stats.deviates import Difference, ZValues
+from isolux.stats.cluster_sums import ClusterSums
+from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.differences import mean_difference, paired_mean_difference
-from isolux.stats.drawn_design import SurveyClusterSums, drop_weights
 from isolux.stats.intervals import Interval
-from isolux.stats.joint_law import cross_products
-from isolux.stats.rows import take_matrix_rows
+from isolux.stats.multiplier_bootstrap import cross_products
 from isolux.stats.sampling import stratified_products
-from isolux.stats.shares import ClusterMeans
+from isolux.stats.sparse_rows import take_matrix_rows
 from isolux.stats.statistic import FloatArray, IntArray
+from isolux.stats.survey_sums import SurveyClusterSums, drop_weights
+from isolux.stats.test_inversion import Difference, ZValues
 from isolux.stats.weighted_means import combine_two_way_overlap
 
 _FULL_CLUSTER_TOLERANCE = 1e-9

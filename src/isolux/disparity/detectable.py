@@ -13,14 +13,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.constants import POWER
-from isolux.stats.detectable import minimum_detectable_difference
-from isolux.stats.deviates import Difference
 from isolux.stats.intervals import t_from_z
-from isolux.stats.roots import find_roots
-from isolux.stats.share_gaps import ProportionDifferences
-from isolux.stats.shares import ClusterMeans
+from isolux.stats.power_analysis import minimum_detectable_difference
+from isolux.stats.proportion_difference import ProportionDifferences
+from isolux.stats.root_finding import find_roots
 from isolux.stats.statistic import FloatArray
+from isolux.stats.test_inversion import Difference
 
 
 def find_detectable_difference(

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.disparity.comparisons import Comparisons, compare_groups
-from isolux.disparity.observed import (
+from isolux.disparity.contrast_z import (
     Key,
     Plans,
     batch_keys,
@@ -36,18 +36,23 @@ from isolux.disparity.observed import (
 from isolux.groups.estimates import Estimates
 from isolux.io.threads import map_in_threads
 from isolux.stats.constants import Z_STEP
-from isolux.stats.deviates import two_sided_p
-from isolux.stats.drawn_design import SurveyClusterSums, get_residual_strata
-from isolux.stats.joint_law import (
+from isolux.stats.correlation_shrinkage import deviations_from_overall, shrinkage_factors
+from isolux.stats.multiplicity import benjamini_hochberg, bonferroni, critical_value, holm, max_t
+from isolux.stats.multiplier_bootstrap import (
     CorrelationBlocks,
     correlated_normals,
     correlation_matrix,
     joint_draws,
 )
-from isolux.stats.multiplicity import benjamini_hochberg, bonferroni, critical_value, holm, max_t
-from isolux.stats.nulls import COMPLEMENT, NullTest, compare_with_null, null_z_statistics
-from isolux.stats.shared_chance import deviations_from_overall, shrinkage_factors
+from isolux.stats.null_distribution import (
+    COMPLEMENT,
+    NullTest,
+    compare_with_null,
+    null_z_statistics,
+)
 from isolux.stats.statistic import FloatArray, IntArray
+from isolux.stats.survey_sums import SurveyClusterSums, get_residual_strata
+from isolux.stats.test_inversion import two_sided_p
 from isolux.vocabulary.spec import ComparisonSettings
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ shrinks with the next model by regression to the mean. An unweighted mean would 
 less precise model choose. The mean is weighted so that its noise is uncorrelated with that of the
 change, as the minimum-variance mean of two values is. The interval of one group's change minus the
 other's combines those of the two changes (MOVER), and the test inverts it, as for any difference
-(``stats/deviates.py``). Groups that share clusters are correlated: replicates resample the same
-clusters for all.
+(``stats/test_inversion.py``). Groups that share clusters are correlated: replicates resample the
+same clusters for all.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ import numpy as np
 from isolux.disparity.family import SCORE, adjust_p_values
 from isolux.disparity.rows import DisparityRows, build_rows, combine_reasons, list_boundary_reasons
 from isolux.groups.estimates import Estimates
-from isolux.groups.unknown import UNKNOWN
-from isolux.stats.deviates import Difference, ZValues, two_sided_p, z_statistics
+from isolux.groups.unknown_values import UNKNOWN
 from isolux.stats.intervals import Interval, percentile
 from isolux.stats.multiplicity import critical_value
 from isolux.stats.statistic import FloatArray, IntArray
+from isolux.stats.test_inversion import Difference, ZValues, two_sided_p, z_statistics
+from isolux.vocabulary.formatting import UNTESTED
 from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import Status
-from isolux.vocabulary.words import UNTESTED
 
 GAP_CHANGE = "gap_change"
 _ZERO_SD_TOLERANCE = 1e-12

@@ -24,7 +24,7 @@ from isolux.disparity.gap_changes import (
     find_extreme_pair,
     include_zero,
 )
-from isolux.disparity.paired import compare_paired
+from isolux.disparity.paired_measures import compare_paired
 from isolux.disparity.rows import (
     DisparityRows,
     build_rows,
@@ -34,18 +34,18 @@ from isolux.disparity.rows import (
     stack_rows,
 )
 from isolux.groups.estimates import Estimates
-from isolux.groups.interval_methods.noisy import has_noise_bias
-from isolux.stats.deviates import Difference, two_sided_p, z_statistics
-from isolux.stats.drawn_design import is_census
+from isolux.groups.interval_methods.noise_bias import has_noise_bias
 from isolux.stats.intervals import Interval, difference_interval, normal_quantile, percentile
-from isolux.stats.joint_law import correlated_normals, correlation_matrix
 from isolux.stats.multiplicity import critical_value
-from isolux.stats.nulls import NullTest, compare_with_null, sign_flip_test
+from isolux.stats.multiplier_bootstrap import correlated_normals, correlation_matrix
+from isolux.stats.null_distribution import NullTest, compare_with_null, sign_flip_test
 from isolux.stats.statistic import FloatArray, IntArray
+from isolux.stats.survey_sums import is_census
+from isolux.stats.test_inversion import Difference, two_sided_p, z_statistics
 from isolux.stats.weights import random_sign_sums, seeded_blocks
+from isolux.vocabulary.formatting import UNTESTED
 from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import COMPARISONS, Status
-from isolux.vocabulary.words import UNTESTED
 
 PLANNED_FAMILY = "the planned comparison"
 """The family of the planned test: the overall change on the metric requested first."""

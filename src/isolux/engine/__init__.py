@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from isolux.engine.apart import run_remotely
-from isolux.engine.looking import ShardPredictions, ShardPredictor
-from isolux.engine.pictures import InputUnit, list_source_images
+from isolux.engine.remote_prediction import run_remotely
 from isolux.engine.settings import Failures, PredictionSettings, Progress, RunOutcome
+from isolux.engine.shard_predictor import ShardPredictions, ShardPredictor
 from isolux.engine.shards import Shard, split_into_shards
+from isolux.engine.source_images import InputUnit, list_source_images
 from isolux.engine.store import RUN_FILE, CollectedPredictions, ShardStore, shorten_key
-from isolux.io.picture_folder import ImageFolder
+from isolux.io.image_folder import ImageFolder
 from isolux.models import Model
 
 __all__ = [

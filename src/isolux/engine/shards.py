@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.engine.pictures import SourceImage
+from isolux.engine.source_images import SourceImage
 from isolux.models import PREDICTION_TABLES
 from isolux.vocabulary.schema import Column, Table
 

@@ -25,7 +25,7 @@ from isolux.engine.shards import QUESTION_COLUMNS, Shard, inference_table, predi
 from isolux.io.atomic import refuse_existing, write_parquet, write_text
 from isolux.io.frames import read_parquet, refuse_unless_file
 from isolux.io.shard_files import read_shard
-from isolux.io.stages import is_staging_name, settle_staging_below
+from isolux.io.staging import is_staging_name, settle_staging_below
 from isolux.models import PREDICTION_TABLES
 from isolux.vocabulary.errors import FileError, IsoluxError, OutputError
 from isolux.vocabulary.schema import check

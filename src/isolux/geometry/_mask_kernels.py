@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from isolux.io.kernels import njit
+from isolux.io.compile_cache import njit
 
 # Nothing is allocated in here, and numba is quicker where it need not keep count of arrays.
 _FLAGS: dict[str, Any] = {"nogil": True, "_nrt": False}

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from isolux.io.kernels import njit
+from isolux.io.compile_cache import njit
 
 _F = types.Array(types.float64, 1, "A", readonly=True)
 _I = types.Array(types.int64, 1, "A", readonly=True)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from numba import types
 
 from isolux.geometry._match_kernels import sort_by_falling_score, sorted_row
-from isolux.io.kernels import njit
+from isolux.io.compile_cache import njit
 
 _F = types.Array(types.float64, 1, "A", readonly=True)
 _I = types.Array(types.int64, 1, "A", readonly=True)

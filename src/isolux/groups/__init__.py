@@ -4,9 +4,9 @@
 ``sort_for_display`` sorts groups for display.
 """
 
+from isolux.groups.display_order import sort_for_display
 from isolux.groups.membership import Membership, build_membership
-from isolux.groups.ordering import sort_for_display
-from isolux.groups.settings import check_references, read_groupings, read_references
+from isolux.groups.option_parsing import check_references, read_groupings, read_references
 
 __all__ = [
     "Membership",

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.design import ClusterSums
+from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.intervals import Interval
 from isolux.stats.resampling.sums import StatisticColumns
 from isolux.stats.statistic import FloatArray, IntArray

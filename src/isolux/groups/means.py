@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolux.groups.estimates import EffectiveSampleSize, Measure
-from isolux.stats.design import ClusterSums
-from isolux.stats.drawn_design import SurveyClusterSums, drop_weights
-from isolux.stats.rows import MAX_ENTRIES_PER_BATCH, subtract_from_each
-from isolux.stats.shares import (
+from isolux.stats.cluster_sums import ClusterSums
+from isolux.stats.clustered_proportions import (
     ClusterMeans,
     are_proportions,
     cluster_means,
     concatenate_means,
     pooled_intracluster_correlation,
 )
+from isolux.stats.sparse_rows import MAX_ENTRIES_PER_BATCH, subtract_from_each
 from isolux.stats.statistic import FloatArray, IntArray
+from isolux.stats.survey_sums import SurveyClusterSums, drop_weights
 from isolux.stats.weighted_means import WeightingEffect, combine_two_way_means, weighted_means
 
 if TYPE_CHECKING:

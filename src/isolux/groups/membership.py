@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from isolux.groups.binning import bin_rows, parse_bins
+from isolux.groups.display_order import sort_for_display
 from isolux.groups.intersections import (
     AttributeCodes,
     IntersectionMembership,
@@ -25,24 +26,28 @@ from isolux.groups.intersections import (
     describe_empty_combinations,
     split_entries,
 )
-from isolux.groups.merging import apply_nesting_and_merges, encode_values
-from isolux.groups.no_groups import (
+from isolux.groups.invalid_groups import (
     check_continuous,
     check_join,
     check_reserved_names,
     check_spelling_variants,
     check_value_count,
 )
-from isolux.groups.ordering import sort_for_display
-from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN, caution_on_null_words, null_unknown_words
-from isolux.groups.votes import apply_vote_rule, parse_votes
+from isolux.groups.merging import apply_nesting_and_merges, encode_values
+from isolux.groups.unknown_values import (
+    KNOWN_SUFFIX,
+    UNKNOWN,
+    caution_on_null_words,
+    null_unknown_words,
+)
+from isolux.groups.vote_rules import apply_vote_rule, parse_votes
 from isolux.stats.constants import HIGH_UNKNOWN_SHARE
 from isolux.vocabulary.counts import TIMES, count_people, count_people_of_units
 from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
 from isolux.vocabulary.grouping import Grouping, UnknownHandling
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.places import find_block_starts, is_unrepeated, lookup_positions
 from isolux.vocabulary.tables import ATTRIBUTES, MEMBERSHIP, check
+from isolux.vocabulary.unit_index import find_block_starts, is_unrepeated, lookup_positions
 
 
 @dataclass(frozen=True, slots=True)

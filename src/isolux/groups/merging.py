@@ -19,8 +19,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import polars as pl
 
-from isolux.groups.ordering import sort_for_display
-from isolux.groups.unknown import UNKNOWN, is_unknown_word
+from isolux.groups.display_order import sort_for_display
+from isolux.groups.unknown_values import UNKNOWN, is_unknown_word
 from isolux.vocabulary.counts import count_people_of_units
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import Grouping

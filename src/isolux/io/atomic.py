@@ -3,7 +3,7 @@
 ``write_text``, ``write_bytes`` and ``write_parquet`` do it for one file, ``write_texts`` for some,
 ``staged_directory`` for a run directory. Whatever ends the work early (an error, a full disk,
 Ctrl-C) leaves nothing half-written behind, and an old result stays until the new one stands in its
-place. What ``kill -9`` leaves, the next command on that path removes (``isolux.io.stages``).
+place. What ``kill -9`` leaves, the next command on that path removes (``isolux.io.staging``).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.ours import list_foreign_files
-from isolux.io.stages import (
+from isolux.io.owned_files import list_foreign_files
+from isolux.io.staging import (
     StagingPath,
     lock_folder,
     name_sibling,

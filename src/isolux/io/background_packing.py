@@ -13,8 +13,8 @@ from io import BytesIO
 import polars as pl
 
 from isolux.io.atomic import write_parquet_to
-from isolux.io.cores import count_cores
-from isolux.vocabulary.addresses import address_space_limit
+from isolux.io.cpu_count import count_cores
+from isolux.vocabulary.address_space import address_space_limit
 from isolux.vocabulary.tables import Table, check
 
 _MIN_TABLE_BYTES, _MAX_TABLE_BYTES = 1 << 24, 1 << 29

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.io.panics import silence_panics
+from isolux.io.polars_panics import silence_panics
 from isolux.vocabulary.errors import FileError
 
 _FEATHER_1 = b"FEA1"

@@ -1,8 +1,8 @@
 """Tables from outside files: CSV and TSV (also gzipped), Parquet, JSON lines, Arrow, workbooks.
 
 Every room that reads a table reads it here, so that a file's faults are found and named in one
-place. CSV cells stay text (an id of 007 keeps its zeros); ``isolux.io.cells`` turns those into
-numbers that a caller asks for. JSON arrays and lists in Parquet stay lists.
+place. CSV cells stay text (an id of 007 keeps its zeros); ``isolux.io.cell_parsing`` turns those
+into numbers that a caller asks for. JSON arrays and lists in Parquet stay lists.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import IO, cast
 import polars as pl
 
 from isolux.io.binary_tables import first_error_line, read_arrow_file, read_parquet_file
-from isolux.io.delimited import read_delimited
-from isolux.io.inflating import LimitedStream, TooLargeError, max_unpacked_bytes
-from isolux.io.panics import silence_panics
+from isolux.io.bounded_zlib import LimitedStream, TooLargeError, max_unpacked_bytes
+from isolux.io.delimited_text import read_delimited
+from isolux.io.polars_panics import silence_panics
 from isolux.io.refusals import require_columns
 from isolux.io.sheets import SHEETS, read_sheet
 from isolux.io.text import check_utf8

@@ -9,7 +9,7 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.io.cells import as_text
+from isolux.io.cell_parsing import as_text
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary.errors import (
     SpecError,

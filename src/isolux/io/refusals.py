@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import polars as pl
 
-from isolux.io.cells import first_true_row
+from isolux.io.cell_parsing import first_true_row
 from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
 
 

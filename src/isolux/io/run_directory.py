@@ -13,15 +13,15 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.io.alongside import run_in_background
 from isolux.io.atomic import RUN_MARK, staged_directory, write_bytes, write_parquet, write_text
 from isolux.io.background_packing import take_packed_bytes
+from isolux.io.background_thread import run_in_background
 from isolux.io.binary_tables import first_error_line, refuse_damaged
-from isolux.io.panics import silence_panics
 from isolux.io.paths import check_file_name
+from isolux.io.polars_panics import silence_panics
 from isolux.io.run_changes import list_changed_files, refuse_changed
 from isolux.io.run_record import FILES_KEY, RUN_TABLES, format_record, hash_run_files, read_record
-from isolux.io.stages import is_staging_name, remove_stale_staging
+from isolux.io.staging import is_staging_name, remove_stale_staging
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import DrawingError, FileError
 from isolux.vocabulary.tables import COMPARISONS, DISPARITIES, Table, check

@@ -18,7 +18,7 @@ import polars as pl
 
 from isolux.io.binary_tables import find_unreadable_column, first_error_line, refuse_damaged
 from isolux.io.frames import refuse_huge_cells, refuse_unless_file
-from isolux.io.panics import silence_panics
+from isolux.io.polars_panics import silence_panics
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
 from isolux.vocabulary.table_rows import IntArray, TableRows
 

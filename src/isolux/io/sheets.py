@@ -22,7 +22,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.inflating import max_unpacked_bytes
+from isolux.io.bounded_zlib import max_unpacked_bytes
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, format_location
 
 # Cells of a workbook that have no value to read, though they do not look empty.

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from isolux.io.inflating import LimitedStream, TooLargeError, max_unpacked_bytes
+from isolux.io.bounded_zlib import LimitedStream, TooLargeError, max_unpacked_bytes
 from isolux.vocabulary.errors import FileError
 
 TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")

@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from typing import TypeVar
 
-from isolux.io.cores import count_cores
-from isolux.vocabulary.addresses import address_space_limit
+from isolux.io.cpu_count import count_cores
+from isolux.vocabulary.address_space import address_space_limit
 
 _MAX_THREADS = 4
 """Threads at once: each holds a piece's own arrays."""

@@ -12,8 +12,13 @@ and ``load(spec, *, ...)`` gives a ``Predictor``; its keyword parameters are the
 
 from __future__ import annotations
 
-from isolux.models._answers import PREDICTION_TABLES, Predictor, predict_table, read_prediction_type
-from isolux.models._opening import Model, callable_model, open_model, source_hash
+from isolux.models._loading import Model, callable_model, open_model, source_hash
+from isolux.models._prediction_tables import (
+    PREDICTION_TABLES,
+    Predictor,
+    predict_table,
+    read_prediction_type,
+)
 from isolux.models._preprocessing import ModelInput, Preprocessing
 from isolux.models._torch import out_of_memory, to_device
 

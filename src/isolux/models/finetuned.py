@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from isolux.models._classes import label_rows, probabilities
-from isolux.models._opening import open_model
+from isolux.models._loading import open_model
 from isolux.models._torch import fit_weights, on_device, read_weights
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import ModelInfo, Reference

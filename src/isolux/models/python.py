@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any, get_type_hints
 
 from isolux.io.hashing import sha256_file
-from isolux.models._answers import PREDICTION_TABLES, Predictor
+from isolux.models._prediction_tables import PREDICTION_TABLES, Predictor
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import ModelInfo, Reference
 from isolux.vocabulary.plugin_options import read_options

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from isolux.disparity import formulas
-from isolux.groups.unknown import UNKNOWN
+from isolux.groups.unknown_values import UNKNOWN
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError

@@ -12,12 +12,12 @@ from isolux import derive
 from isolux.datasets import Purpose, format_cluster_note, load
 from isolux.io.frames import FORMATS
 from isolux.io.shard_files import is_sharded_path
-from isolux.people.blotting import redacted_errors
-from isolux.people.drawn import attach_survey_sample, parse_cluster_columns
-from isolux.people.joined import join_attributes
-from isolux.people.only import drop_unscored_people, filter_people, parse_conditions
+from isolux.people.attribute_join import join_attributes
+from isolux.people.filters import drop_unscored_people, filter_people, parse_conditions
+from isolux.people.redaction import redacted_errors
+from isolux.people.survey_columns import attach_survey_sample, parse_cluster_columns
 from isolux.people.withdrawal import remove_withdrawn
-from isolux.people.withdrawn_lists import read_withdrawn_list
+from isolux.people.withdrawal_lists import read_withdrawn_list
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.counts import refuse_count_tables

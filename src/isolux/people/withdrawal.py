@@ -15,9 +15,9 @@ from dataclasses import replace
 import polars as pl
 
 from isolux.io.ids import reduce_ids
-from isolux.people.blotting import redact_ids
-from isolux.people.known_ids import index_ids_by_name, list_id_attributes, list_known_ids, match_ids
-from isolux.people.withdrawn_lists import WithdrawnList, format_count
+from isolux.people.id_index import index_ids_by_name, list_id_attributes, list_known_ids, match_ids
+from isolux.people.redaction import redact_ids
+from isolux.people.withdrawal_lists import WithdrawnList, format_count
 from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution

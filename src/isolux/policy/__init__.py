@@ -7,7 +7,7 @@ line and the pytest plugin show what it answers. Decision 24 says why the answer
 """
 
 from isolux.policy.decision import Answer, Decision, RuleAnswer
-from isolux.policy.reading import read_policy
+from isolux.policy.parsing import read_policy
 from isolux.policy.rules import Policy, PolicyRule
 
 __all__ = ["Answer", "Decision", "Policy", "PolicyRule", "RuleAnswer", "read_policy"]

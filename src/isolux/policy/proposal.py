@@ -15,17 +15,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
+from isolux.disparity.attribute_measures import list_ordered_pairs
 from isolux.disparity.comparisons import compare_groups
-from isolux.disparity.whole import list_ordered_pairs
 from isolux.groups.estimates import Estimates
-from isolux.groups.unknown import UNKNOWN
-from isolux.policy.asking import PolicyInputs
-from isolux.policy.cells import ComparisonSide, split_decidable_groups
+from isolux.groups.unknown_values import UNKNOWN
+from isolux.policy.comparisons import ComparisonSide, split_decidable_groups
+from isolux.policy.evaluation import PolicyInputs
 from isolux.policy.sentences import list_found_differences
 from isolux.statements.numbers import format_points, format_with_unit
-from isolux.stats.design import IntArray
+from isolux.stats.cluster_sums import IntArray
+from isolux.vocabulary.formatting import shorten_name
 from isolux.vocabulary.printable import clean_line, escape_json
-from isolux.vocabulary.words import shorten_name
 
 _LEVEL, _POWER = 0.95, 0.8
 _MAX_METRICS = 3

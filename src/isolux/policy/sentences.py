@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from isolux.policy.asking import PolicyInputs, normalise_group_name
 from isolux.policy.decision import RuleCase
+from isolux.policy.evaluation import PolicyInputs, normalise_group_name
 from isolux.policy.rules import Policy, PolicyRule, limit_in_unit, margin_in_unit
 from isolux.statements.numbers import (
     MINUS,
@@ -18,11 +18,11 @@ from isolux.statements.numbers import (
     format_with_unit,
 )
 from isolux.stats.statistic import PairStatistic
+from isolux.vocabulary.formatting import shorten_name
 from isolux.vocabulary.spec import read_recorded_spec
-from isolux.vocabulary.words import shorten_name
 
 if TYPE_CHECKING:
-    from isolux.policy.asking import PolicyInputs
+    from isolux.policy.evaluation import PolicyInputs
     from isolux.vocabulary.info import Metric
 
 

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import polars as pl
 
-from isolux.io.cells import as_text
+from isolux.io.cell_parsing import as_text
 from isolux.io.frames import FORMATS, open_bytes, read_table
 from isolux.io.ids import IdFrom, choose_id_column, read_ids
 from isolux.io.paths import to_path
@@ -26,12 +26,14 @@ from isolux.io.refusals import require_columns
 from isolux.io.text import check_utf8
 from isolux.predictions._attributes import labels_from_attributes, read_single_values
 from isolux.predictions._detections import model_name_from_path
+from isolux.predictions._file_probe import FileProbe, probe_table, table_format
+from isolux.predictions._format_detection import detect_output_format
+from isolux.predictions._id_join import join_predictions
 from isolux.predictions._image_ids import (
     give_image_labels_to_people,
     list_image_sizes,
     match_image_ids,
 )
-from isolux.predictions._join import join_predictions
 from isolux.predictions._labels.confidences import read_is_detected
 from isolux.predictions._labels.reading import (
     QUESTION_COLUMNS,
@@ -39,14 +41,12 @@ from isolux.predictions._labels.reading import (
     refuse_unasked_question,
 )
 from isolux.predictions._outputs import has_image_labels, is_label_format, read_outputs
-from isolux.predictions._recognise import detect_output_format
 from isolux.predictions._scores import (
     has_only_scores,
     join_scores,
     read_scores,
     scores_from_attributes,
 )
-from isolux.predictions._seen import FileProbe, probe_table, table_format
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError

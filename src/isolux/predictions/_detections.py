@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from isolux.io.cells import as_numbers, as_text, first_true_row
+from isolux.io.cell_parsing import as_numbers, as_text, first_true_row
 from isolux.io.frames import FORMATS, read_table
 from isolux.vocabulary.errors import (
     SpecError,

@@ -12,10 +12,10 @@ import polars as pl
 
 from isolux.io.frames import FORMATS
 from isolux.predictions._detections import detect_kind, read_detections
+from isolux.predictions._file_probe import list_vector_columns, probe_table, table_format
+from isolux.predictions._format_detection import detect_output_format, detect_table_plugin
 from isolux.predictions._labels.reading import LABEL_COLUMNS
 from isolux.predictions._pair_tables import has_pair_columns, read_pairs
-from isolux.predictions._recognise import detect_output_format, detect_table_plugin
-from isolux.predictions._seen import list_vector_columns, probe_table, table_format
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, suggest_name
 

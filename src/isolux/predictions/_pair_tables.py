@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.cells import as_text
+from isolux.io.cell_parsing import as_text
 from isolux.io.frames import read_table
 from isolux.io.refusals import refuse_cells
 from isolux.predictions._labels.confidences import read_is_detected

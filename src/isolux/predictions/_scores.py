@@ -7,15 +7,15 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.cells import as_numbers
+from isolux.io.cell_parsing import as_numbers
 from isolux.io.frames import read_table
 from isolux.io.ids import choose_id_column, read_ids
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.predictions._attributes import read_single_values
 from isolux.predictions._detections import model_name_from_path
+from isolux.predictions._file_probe import probe_table, table_format
 from isolux.predictions._labels.confidences import to_confidences
 from isolux.predictions._labels.reading import LABEL_COLUMNS, read_row_models
-from isolux.predictions._seen import probe_table, table_format
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError, format_columns
 

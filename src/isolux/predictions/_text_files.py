@@ -10,7 +10,7 @@ from pathlib import Path
 
 from isolux.io.frames import refuse_unless_file
 from isolux.io.text import check_utf8
-from isolux.predictions._seen import FileProbe
+from isolux.predictions._file_probe import FileProbe
 from isolux.vocabulary.errors import FileError
 
 

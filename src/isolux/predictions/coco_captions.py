@@ -16,7 +16,7 @@ from isolux.io.frames import open_bytes
 from isolux.io.ids import read_ids
 from isolux.io.json_values import decode_json
 from isolux.predictions._detections import model_name_from_path
-from isolux.predictions._seen import FileProbe
+from isolux.predictions._file_probe import FileProbe
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import FormatInfo, Reference
 from isolux.vocabulary.tables import LABEL_PREDICTIONS

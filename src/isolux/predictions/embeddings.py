@@ -16,7 +16,7 @@ from isolux.io.frames import FORMATS, read_table, refuse_unless_file
 from isolux.io.ids import choose_id_column, read_ids
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.predictions._detections import add_model_column
-from isolux.predictions._seen import FileProbe
+from isolux.predictions._file_probe import FileProbe
 from isolux.vocabulary.errors import (
     FileError,
     InputError,

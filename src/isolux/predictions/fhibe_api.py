@@ -16,7 +16,7 @@ from isolux.io.frames import open_bytes
 from isolux.io.image_tables import FHIBE_API, UNIT_VALUES
 from isolux.io.json_values import decode_json
 from isolux.predictions._detections import build_detections, model_name_from_path
-from isolux.predictions._seen import FileProbe
+from isolux.predictions._file_probe import FileProbe
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import FormatInfo
 from isolux.vocabulary.tables import EMBEDDINGS, check

@@ -21,8 +21,8 @@ from isolux.io.paths import list_files_below, resolve_inside
 from isolux.io.refusals import require_columns
 from isolux.io.tar import is_tar, read_tar_files
 from isolux.predictions._detections import add_model_column
-from isolux.predictions._parts import are_mostly_part_masks
-from isolux.predictions._seen import FileProbe
+from isolux.predictions._face_parts import are_mostly_part_masks
+from isolux.predictions._file_probe import FileProbe
 from isolux.vocabulary.errors import FileError, format_location
 from isolux.vocabulary.info import FormatInfo
 from isolux.vocabulary.tables import check

@@ -14,9 +14,9 @@ import polars as pl
 from isolux.io.paths import list_files_below, resolve_inside
 from isolux.io.tar import is_tar
 from isolux.predictions._detections import model_name_from_path
-from isolux.predictions._parts import FACE_PARTS, are_mostly_part_masks
-from isolux.predictions._seen import FileProbe
-from isolux.vocabulary import works
+from isolux.predictions._face_parts import FACE_PARTS, are_mostly_part_masks
+from isolux.predictions._file_probe import FileProbe
+from isolux.vocabulary import citations
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import FormatInfo
 from isolux.vocabulary.tables import PART_MASK_FILES, check
@@ -25,7 +25,7 @@ INFO = FormatInfo(
     title="Part masks",
     summary="A folder of pictures <image>_<part>.png or <image>/<part>.png, white where the part"
     " is, as CelebAMask-HQ publishes and face parsers write them.",
-    references=(works.CELEBAMASK_HQ,),
+    references=(citations.CELEBAMASK_HQ,),
     assumptions=("a part without a file is not in the image",),
     folders=True,
 )

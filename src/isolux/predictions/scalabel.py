@@ -15,13 +15,13 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from isolux.io.cells import first_true_row
+from isolux.io.cell_parsing import first_true_row
 from isolux.io.frames import open_bytes
 from isolux.io.json_values import decode_json
 from isolux.io.refusals import refuse_repeats
 from isolux.predictions._detections import build_detections, model_name_from_path
-from isolux.predictions._seen import FileProbe
-from isolux.vocabulary import works
+from isolux.predictions._file_probe import FileProbe
+from isolux.vocabulary import citations
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.info import FormatInfo
 
@@ -29,7 +29,9 @@ INFO = FormatInfo(
     title="Scalabel",
     summary="JSON with a list of frames, each with its labels: category, score and the corners"
     " of the box; BDD100K's format.",
-    references=(works.BDD100K.with_location("the format: https://doc.scalabel.ai/format.html"),),
+    references=(
+        citations.BDD100K.with_location("the format: https://doc.scalabel.ai/format.html"),
+    ),
     assumptions=(
         "x1, y1, x2, y2 are pixels, left, upper, right and lower",
         "a box is x2 − x1 pixels wide; --pixel-inclusive counts the last pixel too",

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.cells import as_numbers, as_text
+from isolux.io.cell_parsing import as_numbers, as_text
 from isolux.io.frames import read_table
 from isolux.io.ids import choose_id_column, read_ids
 from isolux.io.image_tables import FHIBE_API, UNIT_VALUES, VALUE_COLUMNS, has_value_columns
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.predictions._detections import model_name_from_path
-from isolux.predictions._seen import FileProbe
+from isolux.predictions._file_probe import FileProbe
 from isolux.vocabulary.errors import TableError, UnknownNameError
 from isolux.vocabulary.info import FormatInfo
 from isolux.vocabulary.tables import check

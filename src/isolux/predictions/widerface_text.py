@@ -21,8 +21,8 @@ from isolux.io.paths import resolve_inside
 from isolux.io.tar import is_tar, read_tar_files
 from isolux.io.text import check_utf8
 from isolux.predictions._detections import build_detections, model_name_from_path
-from isolux.predictions._seen import FileProbe
-from isolux.vocabulary import works
+from isolux.predictions._file_probe import FileProbe
+from isolux.vocabulary import citations
 from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.info import FormatInfo
 
@@ -30,7 +30,7 @@ INFO = FormatInfo(
     title="WIDER FACE text",
     summary="A text file for each image, in a folder or a tar archive: the image's name, how many"
     " faces, then x y width height score.",
-    references=(works.WIDER_FACE,),
+    references=(citations.WIDER_FACE,),
     assumptions=(
         "x y width height in pixels; whether the last pixel is inside is for the overlap to say",
     ),

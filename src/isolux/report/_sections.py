@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from isolux.disparity.kinds import describe_disparity_kind
+from isolux.disparity.measure_registry import describe_disparity_kind
 from isolux.groups import sort_for_display
-from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
-from isolux.report._views import Rows, count_pairs, find_largest_pairs, index_rows
+from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
+from isolux.report._extra_figures import Rows, count_pairs, find_largest_pairs, index_rows
 from isolux.report.document import (
     AttributeSection,
     Block,
@@ -26,7 +26,7 @@ from isolux.report.document import (
 )
 from isolux.statements.choice import Choice
 from isolux.statements.leading import flag_worse_groups
-from isolux.statements.lines import Line, LineKey, line_key
+from isolux.statements.metric_lines import Line, LineKey, line_key
 from isolux.statements.text import Statement
 from isolux.vocabulary.spec import split_intersection
 

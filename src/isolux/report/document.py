@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from isolux.groups.unknown import UNKNOWN
-from isolux.report._views import Breakdown, Curve
-from isolux.statements.lines import Line
+from isolux.groups.unknown_values import UNKNOWN
+from isolux.report._extra_figures import Breakdown, Curve
+from isolux.statements.metric_lines import Line
+from isolux.vocabulary.formatting import pluralise
 from isolux.vocabulary.tables import Status
-from isolux.vocabulary.words import pluralise
 
 Outcome = Literal["differ", "no difference found", "not judged"]
 

@@ -14,7 +14,7 @@ from decimal import Decimal
 
 import polars as pl
 
-from isolux.groups.unanswered import undetected_evidence
+from isolux.groups.missing_predictions import undetected_evidence
 from isolux.report.document import (
     AttributeSection,
     AuditSubject,
@@ -24,7 +24,7 @@ from isolux.report.document import (
     LineTable,
     PairRow,
 )
-from isolux.statements.lines import Line
+from isolux.statements.metric_lines import Line
 from isolux.statements.numbers import (
     MINUS,
     NO_VALUE,

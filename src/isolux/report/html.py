@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolux.io import write_text
-from isolux.io.ours import refuse_foreign_page
+from isolux.io.owned_files import refuse_foreign_page
 from isolux.report import figures, wording
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
 from isolux.report.figures.svg import drawable
@@ -24,10 +24,10 @@ from isolux.report.gaps import build_strips, print_group_gaps, print_pair_gaps
 from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, is_comparison, summarise
 from isolux.report.summary.sentences import independence_text, reading_order
 from isolux.statements import numbers
-from isolux.statements.words import lower_first_letter
+from isolux.statements.run_terms import lower_first_letter
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.formatting import shorten_name
 from isolux.vocabulary.printable import clean_line
-from isolux.vocabulary.words import shorten_name
 
 if TYPE_CHECKING:
     from jinja2 import Environment, FileSystemBytecodeCache

@@ -16,9 +16,9 @@ from isolux.report.figures.svg import ACCENT, GREY, INK, drawable, field, to_svg
 from isolux.report.html import bare_page
 from isolux.statements.numbers import format_interval, format_p, format_points, format_value
 from isolux.vocabulary import registry
+from isolux.vocabulary.formatting import shorten_name
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.printable import clean_line
-from isolux.vocabulary.words import shorten_name
 
 _WIDTH, _HEIGHT = 520, 260
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from isolux.report.ranges import DisclosureBounds, find_determined_cells
+from isolux.report.disclosure_bounds import DisclosureBounds, find_determined_cells
 from isolux.vocabulary.spec import split_intersection
 
 Cell = tuple[tuple[str, ...], tuple[str, ...], str | None]

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.groups.regrouping import can_regroup, regroup, weigh_units
-from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
-from isolux.statements.lines import LINE_COLUMNS, Line
+from isolux.groups.run_membership import can_regroup, regroup, weigh_units
+from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
+from isolux.statements.metric_lines import LINE_COLUMNS, Line
 from isolux.statements.numbers import format_interval, format_value
+from isolux.statements.run_terms import RunTerms
 from isolux.statements.text import Names
-from isolux.statements.words import RunTerms
 from isolux.stats.confounding import standardise_gap
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.formatting import join_words, pluralise, shorten_name
 from isolux.vocabulary.spec import split_intersection
-from isolux.vocabulary.words import join_words, pluralise, shorten_name
 
 _MAX_WORDS = 40
 _MAX_NAMES = 3

@@ -25,6 +25,7 @@ from isolux.statements.choice import Choice, choose_statements, find_opposite_le
 from isolux.statements.groups import read_group_phrases
 from isolux.statements.leading import MEASURE_COLUMNS, orient_comparisons
 from isolux.statements.numbers import format_value
+from isolux.statements.run_terms import HIDDEN_COMPARED, words_of
 from isolux.statements.text import (
     Names,
     Statement,
@@ -35,10 +36,9 @@ from isolux.statements.text import (
     describe_margins,
     describe_null,
 )
-from isolux.statements.words import HIDDEN_COMPARED, words_of
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.formatting import pluralise, shorten_name
 from isolux.vocabulary.spec import split_intersection
-from isolux.vocabulary.words import pluralise, shorten_name
 
 MAX_FURTHER = 3
 """Statements that follow the first sentence."""

@@ -10,12 +10,12 @@ import polars as pl
 
 from isolux.statements.groups import read_group_phrases
 from isolux.statements.leading import BLOCK_COLUMNS, find_leaders, find_rivals, orient_comparisons
-from isolux.statements.lines import Line, line_key, read_lines
+from isolux.statements.metric_lines import Line, line_key, read_lines
+from isolux.statements.run_terms import words_of
 from isolux.statements.text import Names, Statement
-from isolux.statements.words import words_of
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.formatting import UNTESTED
 from isolux.vocabulary.spec import split_intersection
-from isolux.vocabulary.words import UNTESTED
 
 
 @dataclass(frozen=True, slots=True)

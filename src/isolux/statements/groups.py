@@ -15,11 +15,11 @@ from typing import NamedTuple
 import polars as pl
 
 from isolux.groups.binning import ALL_OTHERS
-from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
+from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.formatting import join_words, shorten_name
 from isolux.vocabulary.grouping import split_intersection
-from isolux.vocabulary.words import join_words, shorten_name
 
 _MAX_VALUE_WIDTH = 40  # characters of one value in a sentence
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.groups.unknown import UNKNOWN
+from isolux.groups.unknown_values import UNKNOWN
 from isolux.stats.shrinkage import shrink_differences
 from isolux.vocabulary.spec import split_intersection
 

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from isolux.statements.groups import GroupPhrases
-from isolux.statements.lines import (
+from isolux.statements.metric_lines import (
     LINE_COLUMNS,
     Line,
     LineKey,
@@ -22,8 +22,8 @@ from isolux.statements.lines import (
     to_phrase,
 )
 from isolux.statements.numbers import GapText, format_gap, format_points, format_value
-from isolux.statements.words import RunTerms
-from isolux.vocabulary.words import UNTESTED, join_words, pluralise, shorten_name
+from isolux.statements.run_terms import RunTerms
+from isolux.vocabulary.formatting import UNTESTED, join_words, pluralise, shorten_name
 
 _MAX_ALSO = 2
 _MAX_WORDS = 40  # of the first sentence, but for long names

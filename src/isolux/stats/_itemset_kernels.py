@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numba import types
 from numba.extending import intrinsic
 
-from isolux.io.kernels import njit
+from isolux.io.compile_cache import njit
 
 _Words = npt.NDArray[np.uint64]
 _Ints = npt.NDArray[np.int64]

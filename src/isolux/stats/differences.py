@@ -1,7 +1,7 @@
 """Differences of two groups: the interval, and the test that inverts it.
 
-A difference of proportions has one variance for both (``stats/share_gaps.py``). For all other
-statistics the interval of a - b is computed from the two groups' intervals (MOVER,
+A difference of proportions has one variance for both (``stats/proportion_difference.py``). For all
+other statistics the interval of a - b is computed from the two groups' intervals (MOVER,
 ``stats/intervals.py``) at any normal quantile z, and the test finds the z at which the interval
 touches 0. A p-value of 0.05 or less and a 95 % interval without 0 are therefore equivalent.
 
@@ -21,12 +21,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.constants import HALF_WEIGHT_DOF
-from isolux.stats.deviates import Difference, ZValues
 from isolux.stats.intervals import Interval, t_from_z, wilson_cluster_interval
-from isolux.stats.share_gaps import ProportionDifferences, welch_satterthwaite_dof
-from isolux.stats.shares import ClusterMeans
+from isolux.stats.proportion_difference import ProportionDifferences, welch_satterthwaite_dof
 from isolux.stats.statistic import FloatArray
+from isolux.stats.test_inversion import Difference, ZValues
 
 
 def floor_variance(

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.rows import from_dense, take_matrix_rows
+from isolux.stats.sparse_rows import from_dense, take_matrix_rows
 from isolux.stats.statistic import FloatArray, IntArray
 
 if TYPE_CHECKING:

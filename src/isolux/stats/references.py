@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.info import Reference
 
 _MOVER = Reference(
@@ -62,8 +62,8 @@ _INTERVALS = {
     "clopper-pearson": _DESIGN_EFFECT.with_location(),
 }
 _CORRECTIONS = {
-    "max-t": works.WESTFALL_YOUNG.with_location("single-step max-T"),
-    "holm": works.HOLM,
+    "max-t": citations.WESTFALL_YOUNG.with_location("single-step max-T"),
+    "holm": citations.HOLM,
     "bh": Reference(
         "benjamini-hochberg-1995",
         "Benjamini, Y., & Hochberg, Y. (1995). Controlling the false discovery rate. Journal of "

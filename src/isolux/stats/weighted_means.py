@@ -38,10 +38,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isolux.stats.clustered_proportions import ClusterMeans, cluster_moments, satterthwaite_dof
 from isolux.stats.constants import PRIOR_HEAVY_CLUSTERS, PRIOR_UNWEIGHTED_CLUSTERS
-from isolux.stats.rows import row_numbers, values_at
 from isolux.stats.sampling import Strata
-from isolux.stats.shares import ClusterMeans, cluster_moments, satterthwaite_dof
+from isolux.stats.sparse_rows import row_numbers, values_at
 from isolux.stats.statistic import FloatArray, IntArray
 
 if TYPE_CHECKING:

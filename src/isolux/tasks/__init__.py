@@ -14,11 +14,11 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.arguments import convert_argument
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.formatting import list_choices
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.plugin_options import Option, list_options
 from isolux.vocabulary.schema import to_polars
-from isolux.vocabulary.words import list_choices
 
 _PREDICTION_COLUMNS = (
     "label",

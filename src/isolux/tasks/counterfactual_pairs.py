@@ -14,7 +14,7 @@ from functools import partial
 
 import polars as pl
 
-from isolux.tasks._numbers.reading import (
+from isolux.tasks._numbers.numeric_predictions import (
     caution_on_model_sentinels,
     read_metric_name,
     read_unit_numbers,

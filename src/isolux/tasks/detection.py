@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
+from isolux.tasks._boxes.box_formats import BoxFormat
+from isolux.tasks._boxes.instance_tables import NO_BOX, NO_MASK
 from isolux.tasks._boxes.matching import parse_box_settings
-from isolux.tasks._boxes.readings import BoxFormat
 from isolux.tasks._boxes.scoring import build_box_pairing, score_shapes
 from isolux.tasks._boxes.settings import BoxSettings
-from isolux.tasks._boxes.shapes import info_of_shapes
-from isolux.tasks._boxes.table import NO_BOX, NO_MASK
+from isolux.tasks._boxes.task_info import info_of_shapes
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.tables import BOX_PREDICTIONS
 

@@ -12,8 +12,8 @@ from functools import partial
 
 import polars as pl
 
-from isolux.stats.numbers import quantile, spearman
-from isolux.tasks._numbers.reading import (
+from isolux.stats.numeric_statistics import quantile, spearman
+from isolux.tasks._numbers.numeric_predictions import (
     UNKNOWN_VALUES_ADVICE,
     caution_on_model_sentinels,
     caution_on_sentinels,

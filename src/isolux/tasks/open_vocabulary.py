@@ -15,14 +15,14 @@ from isolux.tasks._boxes.matching import parse_box_settings, select_metrics
 from isolux.tasks._boxes.metrics import FACET
 from isolux.tasks._boxes.scoring import to_xywh_predictions
 from isolux.tasks._boxes.settings import Matching
-from isolux.tasks._phrases.class_recalls import DEFAULTS, class_metrics
-from isolux.tasks._phrases.person_classes import (
+from isolux.tasks._prompts.class_recalls import DEFAULTS, class_metrics
+from isolux.tasks._prompts.person_classes import (
     describe_people,
     keep_top_per_image,
     repeat_people_by_class,
     score_phrases,
 )
-from isolux.tasks._phrases.prompts import PhraseSettings, read_templates
+from isolux.tasks._prompts.prompt_classes import PhraseSettings, read_templates
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.plugin_options import fill_defaults

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from isolux.tasks._images.judging import score_images
+from isolux.tasks._images.evaluation import score_images
 from isolux.tasks._images.metrics import (
     ALIGNMENT_ASSUMPTION,
     FHIBE,

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from isolux.stats.numbers import quantile, root_mean_square, spearman
+from isolux.stats.numeric_statistics import quantile, root_mean_square, spearman
 from isolux.tasks._numbers.errors import (
     EVIDENCE,
     GENG,

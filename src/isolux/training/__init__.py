@@ -15,7 +15,6 @@ from isolux.training.checkpoints import (
     write_checkpoint,
     write_weights,
 )
-from isolux.training.descent import UNKNOWN, Epoch, Schedule, State, TrainerInputs, train_network
 from isolux.training.faces import (
     CHECKPOINT,
     FaceTrainingSet,
@@ -26,8 +25,9 @@ from isolux.training.faces import (
     train_faces,
 )
 from isolux.training.finetune import FINETUNED, TrainableExtractor, add_head, finetune
-from isolux.training.parts import draws_per_cell, flag_held_out, sample_rows
-from isolux.training.pictures import DecodedTrainingImage, ImageScan, TrainingImages
+from isolux.training.splits import draws_per_cell, flag_held_out, sample_rows
+from isolux.training.trainer import UNKNOWN, Epoch, Schedule, State, TrainerInputs, train_network
+from isolux.training.training_images import DecodedTrainingImage, ImageScan, TrainingImages
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import INSTANCES

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.io.atomic import write_bytes
-from isolux.training.descent import Epoch, Schedule, State, TrainerInputs, train_network
+from isolux.training.trainer import Epoch, Schedule, State, TrainerInputs, train_network
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import import_optional
 

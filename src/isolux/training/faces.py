@@ -29,8 +29,8 @@ from isolux.training.checkpoints import (
     resume_training,
     write_weights,
 )
-from isolux.training.descent import Epoch, Schedule, State, TrainerInputs
-from isolux.training.pictures import ImageScan, TrainingImages
+from isolux.training.trainer import Epoch, Schedule, State, TrainerInputs
+from isolux.training.training_images import ImageScan, TrainingImages
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.extras import import_optional
 

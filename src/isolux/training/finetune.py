@@ -22,9 +22,9 @@ from isolux.io.images import Pixels
 from isolux.models import Model, out_of_memory, to_device
 from isolux.models.finetuned import WEIGHTS, get_extractor
 from isolux.training.checkpoints import Checkpoint, resume_training, write_weights
-from isolux.training.descent import Epoch, Schedule, State, TrainerInputs, explain_memory_errors
 from isolux.training.faces import CHECKPOINT
-from isolux.training.pictures import ImageScan, TrainingImages
+from isolux.training.trainer import Epoch, Schedule, State, TrainerInputs, explain_memory_errors
+from isolux.training.training_images import ImageScan, TrainingImages
 from isolux.vocabulary.errors import IsoluxError, SpecError
 
 FINETUNED = WEIGHTS

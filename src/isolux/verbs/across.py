@@ -17,12 +17,12 @@ import polars as pl
 from isolux.io.atomic import staged_directory, write_parquet, write_text
 from isolux.io.csv_text import to_safe_csv
 from isolux.report.side_by_side import latex_table
-from isolux.verbs._in_memory import RunSource, find_duplicate_runs, load_runs_by_name
+from isolux.verbs._tables_from_memory import RunSource, find_duplicate_runs, load_runs_by_name
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.drawn import is_weighted
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.survey_sample import is_weighted
 
 _MARK = "across.json"
 

@@ -21,7 +21,7 @@ from isolux.cards import (
 )
 from isolux.io.atomic import RUN_MARK
 from isolux.io.hashing import sha256_file
-from isolux.verbs._in_memory import RunHolder, get_run, read_unchanged
+from isolux.verbs._tables_from_memory import RunHolder, get_run, read_unchanged
 from isolux.verbs.publish import publish
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run

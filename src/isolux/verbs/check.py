@@ -16,7 +16,7 @@ import polars as pl
 from isolux.checks import PROBLEMS, ImageFiles, NoImages, inspect_images, locate_images
 from isolux.people.loading import load_people
 from isolux.people.withdrawal import remove_withdrawn
-from isolux.people.withdrawn_lists import read_withdrawn_list
+from isolux.people.withdrawal_lists import read_withdrawn_list
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, InputError, SpecError, UnknownNameError

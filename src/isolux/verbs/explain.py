@@ -10,18 +10,18 @@ from typing import Any
 
 import polars as pl
 
-from isolux.verbs._in_memory import RunHolder, run_of, write_with_report
-from isolux.verbs.ledger import add_ledger_entry, label_exploratory
+from isolux.verbs._tables_from_memory import RunHolder, run_of, write_with_report
+from isolux.verbs.error_budget import add_ledger_entry, label_exploratory
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import AnalysisResult, Run, tables_to_json
 from isolux.vocabulary.counts import refuse_count_tables
-from isolux.vocabulary.drawn import SAMPLE, refuse_survey_sample
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Reference
 from isolux.vocabulary.notebook import FindingsFrame
 from isolux.vocabulary.notes import split_by_severity
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.progress import report_step
+from isolux.vocabulary.survey_sample import SAMPLE, refuse_survey_sample
 from isolux.vocabulary.tables import FINDINGS, check
 
 GROUP_GAPS = "group_gaps"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isolux.verbs._in_memory import RunHolder, run_of
+from isolux.verbs._tables_from_memory import RunHolder, run_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.extras import import_optional
 

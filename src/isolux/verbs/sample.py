@@ -18,8 +18,8 @@ import polars as pl
 
 from isolux.datasets import refuse_training
 from isolux.groups.membership import build_membership
-from isolux.groups.unknown import UNKNOWN
-from isolux.people.held import build_groupings_over, load_people_or_memory
+from isolux.groups.unknown_values import UNKNOWN
+from isolux.people.sources import build_groupings_over, load_people_or_memory
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -273,7 +273,7 @@ def _draw_clusters(
     cell_rows: pl.DataFrame, n_cells: int, per_cell: int, seed: int
 ) -> tuple[pl.DataFrame, list[str]]:
     """Draw whole clusters in random order while their cells have places left."""
-    from isolux.stats.whole_draws import take_whole_clusters
+    from isolux.stats.whole_cluster_draws import take_whole_clusters
 
     person_key = pl.concat_str(pl.lit("i"), "instance_id")
     subject_key = pl.concat_str(pl.lit("s"), "subject_id")  # never the same as a person's own name

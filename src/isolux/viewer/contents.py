@@ -10,14 +10,14 @@ import polars as pl
 
 from isolux.io.run_changes import describe_changes
 from isolux.report.comparison import summarise_comparison
+from isolux.report.disclosure_bounds import add_people_counts
 from isolux.report.document import PaperTable, Summary
-from isolux.report.ranges import add_people_counts
 from isolux.report.summary import is_comparison, summarise, summarise_record
 from isolux.report.summary.sentences import read_protocol
 from isolux.report.suppression import Cell, flag_publishable, hidden_cells
 from isolux.statements.numbers import choose_table_decimals, format_cell
 from isolux.viewer import tables
-from isolux.viewer.coding import (
+from isolux.viewer.name_codes import (
     LINE,
     OVERALL_INDEX,
     NameCodes,

@@ -17,7 +17,7 @@ from isolux.report.document import AttributeSection
 from isolux.report.figures import Figure
 from isolux.report.figures.svg import drawable
 from isolux.report.summary import is_comparison, summarise
-from isolux.viewer.coding import NameCodes, encode_scores, read_members
+from isolux.viewer.name_codes import NameCodes, encode_scores, read_members
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import refuse_count_tables
 from isolux.vocabulary.errors import DrawingError, SpecError

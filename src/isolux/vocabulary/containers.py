@@ -15,9 +15,9 @@ import polars as pl
 
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import DatasetInfo, TaskInfo
-from isolux.vocabulary.places import UnitIndex, drop_rows_without_unit, index_units
 from isolux.vocabulary.table_rows import TableRows
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES
+from isolux.vocabulary.unit_index import UnitIndex, drop_rows_without_unit, index_units
 
 
 @dataclass(frozen=True, slots=True)

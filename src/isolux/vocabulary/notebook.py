@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from isolux.vocabulary.drawn import describe_sample
 from isolux.vocabulary.notes import split_by_severity
+from isolux.vocabulary.survey_sample import describe_sample
 
 if TYPE_CHECKING:
     from isolux.vocabulary.containers import Dataset, Run

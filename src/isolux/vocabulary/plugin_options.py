@@ -19,7 +19,7 @@ from typing import Any, TypeVar, Unpack, cast, get_args, get_origin
 
 from isolux.vocabulary.docstrings import first_sentence, parse_parameter_descriptions
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.words import describe_type
+from isolux.vocabulary.formatting import describe_type
 
 _T = TypeVar("_T")
 FINITE = "a number must be finite"

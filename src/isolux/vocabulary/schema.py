@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
-from isolux.vocabulary.given import to_polars
-from isolux.vocabulary.places import is_unrepeated
+from isolux.vocabulary.inputs import to_polars
+from isolux.vocabulary.unit_index import is_unrepeated
 
 if TYPE_CHECKING:
     from polars._typing import PolarsDataType

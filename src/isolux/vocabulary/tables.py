@@ -285,7 +285,7 @@ GROUP_METRICS = Table(
 _DISPARITY = (
     *_METRIC,
     _col("attribute", S, "attribute or intersection; null: everyone", nullable=True),
-    _col("kind", S, "difference, ratio, range, …: see disparity/kinds.py"),
+    _col("kind", S, "difference, ratio, range, …: see disparity/measure_registry.py"),
     _col("group_a", S, "the first group; of a whole attribute: the worst", nullable=True),
     _col("group_b", S, "the second group; of a whole attribute: the best", nullable=True),
     _col("value", F, "the disparity; null: see status", nullable=True),

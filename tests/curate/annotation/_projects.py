@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from isolux_curate.annotation.sheets import import_sheet
-from isolux_curate.intake.arrival import ingest_photos
+from isolux_curate.intake.ingest import ingest_photos
 from isolux_curate.project.folder import Project, create_project, open_project
 from tests.curate.intake._photos import photo, write
 

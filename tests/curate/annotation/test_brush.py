@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from isolux.geometry.masks import masks_from_coco
-from isolux_curate.annotation.answers import read_answers, read_brush_mask
+from isolux_curate.annotation.answer_format import read_answers, read_brush_mask
 from isolux_curate.annotation.exchange import import_answers, upload_tasks
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.annotation.sheets import import_sheet, write_answers, write_tasks
 from isolux_curate.project.folder import Project
-from isolux_curate.project.reading import read_table
+from isolux_curate.project.queries import read_table
 from isolux_curate.verbs.consensus_shapes import consensus_shapes
 from tests.curate.annotation._fake import Fake
 from tests.curate.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)

@@ -13,12 +13,12 @@ from PIL import Image
 
 from isolux.io.consent import append_consent
 from isolux_curate.annotation.sheets import import_sheet, write_tasks
-from isolux_curate.intake.arrival import ingest_photos
+from isolux_curate.intake.ingest import ingest_photos
 from isolux_curate.project.database import write_transaction
-from isolux_curate.project.decisions import record_decision
 from isolux_curate.project.folder import Project
-from isolux_curate.project.reading import read_exclusions, read_funnel, read_images, read_instances
+from isolux_curate.project.queries import read_exclusions, read_funnel, read_images, read_instances
 from isolux_curate.project.tables import instances
+from isolux_curate.project.verdicts import record_decision
 from isolux_curate.verbs.release import publish_dataset
 from tests.cli._run import isolux as command
 from tests.curate.annotation._projects import annotated_project

@@ -12,7 +12,7 @@ import pytest
 from isolux_curate.annotation.exchange import import_answers, upload_tasks
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.folder import Project, check_journal, open_project
-from isolux_curate.project.reading import read_table
+from isolux_curate.project.queries import read_table
 from tests.curate.annotation._fake import Fake
 from tests.curate.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
 from tests.curate.annotation._projects import annotated_project, chosen

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from isolux_curate.annotation.answers import read_answers
+from isolux_curate.annotation.answer_format import read_answers
 from isolux_curate.annotation.exchange import import_answers, upload_tasks
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.folder import check_journal
-from isolux_curate.project.reading import read_instances
+from isolux_curate.project.queries import read_instances
 from tests.curate.annotation._fake import TOKEN, Fake
 from tests.curate.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
 from tests.curate.annotation._projects import annotated_project, box, chosen

@@ -10,11 +10,11 @@ import pytest
 
 from isolux.io.consent import append_consent
 from isolux.vocabulary.errors import FileError, SpecError
-from isolux_curate.annotation.answers import read_answers
+from isolux_curate.annotation.answer_format import read_answers
 from isolux_curate.annotation.exchange import TASK_ID_FIELD, import_answers, upload_tasks
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.folder import Project, check_journal, open_project, read_journal
-from isolux_curate.project.reading import read_exclusions, read_images, read_instances, read_table
+from isolux_curate.project.queries import read_exclusions, read_images, read_instances, read_table
 from tests.curate.annotation._fake import Fake
 from tests.curate.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
 from tests.curate.annotation._projects import annotated_project, box, chosen, tone

@@ -10,10 +10,10 @@ import pytest
 
 from isolux.io.consent import append_consent
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
-from isolux_curate.annotation.answers import read_answers
+from isolux_curate.annotation.answer_format import read_answers
 from isolux_curate.annotation.sheets import import_sheet, write_answers, write_tasks
 from isolux_curate.project.folder import Project
-from isolux_curate.project.reading import read_instances, read_table
+from isolux_curate.project.queries import read_instances, read_table
 from tests.curate.annotation._projects import annotated_project, brought
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.folder import Project, check_journal
-from isolux_curate.project.reading import read_table
+from isolux_curate.project.queries import read_table
 from tests.curate._postgres import Postgres
 from tests.curate._postgres import postgres as postgres  # noqa: PLC0414 (a fixture)
 from tests.curate.annotation._fake import TOKEN, Fake

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.cli.screen import print_wide_table
+from isolux.cli.table_output import print_wide_table
 from tests.cli._run import isolux
 from tests.curate.intake._photos import photo, write
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from isolux.vocabulary.errors import FileError, OutputError, SpecError
 from isolux_curate.project import database, folder
 from isolux_curate.project.folder import create_project, open_project, read_journal
-from isolux_curate.project.reading import read_images
+from isolux_curate.project.queries import read_images
 from tests.curate._projects import project_of
 
 

@@ -11,8 +11,8 @@ import pytest
 import sqlalchemy as sa
 
 from isolux.vocabulary.errors import TableError
-from isolux_curate.project.decisions import record_decision
 from isolux_curate.project.folder import Project, check_journal, read_journal
+from isolux_curate.project.verdicts import record_decision
 from tests.curate._projects import project_of, refused
 
 

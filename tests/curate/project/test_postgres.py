@@ -11,9 +11,9 @@ import sqlalchemy as sa
 
 from isolux.vocabulary.errors import IsoluxError, OutputError
 from isolux_curate.project.database import write_transaction
-from isolux_curate.project.decisions import record_decision
 from isolux_curate.project.folder import check_journal, open_project
-from isolux_curate.project.reading import read_funnel
+from isolux_curate.project.queries import read_funnel
+from isolux_curate.project.verdicts import record_decision
 from tests.curate._postgres import Postgres
 from tests.curate._postgres import postgres as postgres  # noqa: PLC0414 (a fixture)
 from tests.curate._projects import project_of, refused

@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw
 from isolux.geometry.keypoints import COCO_SIGMAS
 from isolux.vocabulary.errors import TableError, UnknownNameError
 from isolux_curate.quality.agreement import compare_vendors, compare_with_specialists
-from isolux_curate.quality.answers import parse_answers
+from isolux_curate.quality.typed_answers import parse_answers
 
 
 def boxes(rows: list[tuple[object, ...]]) -> pl.DataFrame:

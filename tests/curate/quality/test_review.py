@@ -9,12 +9,12 @@ import pytest
 from PIL import Image
 
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux_curate.intake.arrival import ingest_photos, write_photos
-from isolux_curate.project.decisions import record_decision
+from isolux_curate.intake.ingest import ingest_photos, write_photos
 from isolux_curate.project.folder import Project, check_journal, create_project, read_journal
-from isolux_curate.project.reading import read_funnel, read_images
+from isolux_curate.project.queries import read_funnel, read_images
+from isolux_curate.project.verdicts import record_decision
 from isolux_curate.quality.evidence import gather_suspects
-from isolux_curate.quality.reviewed import import_review
+from isolux_curate.quality.review_results import import_review
 from isolux_curate.quality.sampling import draw_sample
 from tests.curate._projects import project_of, refused
 

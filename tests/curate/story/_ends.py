@@ -9,9 +9,9 @@ import pytest
 
 import isolux
 from isolux_curate.project.folder import check_journal
-from isolux_curate.project.reading import read_first_reasons, read_funnel, read_table
+from isolux_curate.project.queries import read_first_reasons, read_funnel, read_table
 from isolux_curate.verbs.withdraw import prove, verify
-from isolux_worlds.rehearsal.predicting import predict
+from isolux_worlds.rehearsal.simulated_predictions import predict
 from tests.curate.story._story import Lab
 
 __all__ = ["check_audit", "check_funnel", "check_withdrawal"]

@@ -11,24 +11,24 @@ import yaml
 
 from isolux.io.consent import append_consent
 from isolux_curate.annotation.exchange import import_answers, upload_tasks
-from isolux_curate.annotation.server import LabelStudioServer
-from isolux_curate.annotation.stages import STAGES
-from isolux_curate.annotation.training import (
+from isolux_curate.annotation.golden_tasks import (
     create_golden_tasks,
     graduate_annotators,
     record_annotator_facts,
     score_annotators,
 )
-from isolux_curate.intake.arrival import ingest_photos
-from isolux_curate.intake.judging import apply_rules
-from isolux_curate.project.decisions import record_sheet_verdicts
+from isolux_curate.annotation.server import LabelStudioServer
+from isolux_curate.annotation.stages import STAGES
+from isolux_curate.intake.ingest import ingest_photos
+from isolux_curate.intake.intake_verdicts import apply_rules
 from isolux_curate.project.folder import Project, create_project, open_project
-from isolux_curate.project.reading import read_images, read_instances
+from isolux_curate.project.queries import read_images, read_instances
+from isolux_curate.project.verdicts import record_sheet_verdicts
 from isolux_curate.quality.evidence import gather_suspects
-from isolux_curate.quality.reviewed import ReviewResult, import_review
+from isolux_curate.quality.review_results import ReviewResult, import_review
 from isolux_curate.verbs.release import publish_dataset
 from isolux_curate.verbs.withdraw import withdraw
-from isolux_curate.withdrawal.withdrawing import WithdrawalResult
+from isolux_curate.withdrawal.workflow import WithdrawalResult
 from isolux_worlds.rehearsal import (
     CLASSES,
     CREW,

@@ -15,11 +15,11 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux_worlds.photo_world.planted import photo_injected_rates
+from isolux_worlds.photo_world.injected_effects import photo_injected_rates
 from isolux_worlds.rehearsal import CREW, MODEL, draw_inbox
-from isolux_worlds.rehearsal.answering import simulate_answer
+from isolux_worlds.rehearsal.annotation_tasks import AnnotationTask, true_box
+from isolux_worlds.rehearsal.annotator_answers import simulate_answer
 from isolux_worlds.rehearsal.inbox import settings_of
-from isolux_worlds.rehearsal.sight import AnnotationTask, true_box
 from tests.curate.story._published import DARKER, LIGHTER, SIDES, coco_of, one_tone
 
 _SEEDS = range(4)

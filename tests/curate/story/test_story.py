@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 
 from isolux.io.images import read_image
+from isolux_curate.annotation.golden_tasks import count_graduates
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.annotation.stages import STAGES
-from isolux_curate.annotation.training import count_graduates
 from isolux_curate.project.folder import check_journal
-from isolux_curate.project.reading import (
+from isolux_curate.project.queries import (
     read_exclusions,
     read_first_reasons,
     read_funnel,
@@ -24,8 +24,8 @@ from isolux_curate.project.reading import (
     read_table,
 )
 from isolux_worlds.rehearsal import draw_inbox, write_inbox
+from isolux_worlds.rehearsal.annotation_tasks import iou, true_box
 from isolux_worlds.rehearsal.files import SERIAL
-from isolux_worlds.rehearsal.sight import iou, true_box
 from tests.curate.annotation._fake import Fake, running
 from tests.curate.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
 from tests.curate.story._ends import check_audit, check_funnel, check_withdrawal

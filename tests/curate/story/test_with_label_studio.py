@@ -14,7 +14,7 @@ import pytest
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.annotation.stages import STAGES
 from isolux_curate.project.folder import check_journal
-from isolux_curate.project.reading import read_table
+from isolux_curate.project.queries import read_table
 from isolux_worlds.rehearsal import CREW, accounts, draw_inbox, write_inbox
 from tests.curate.annotation.test_label_studio import (
     label_studio as label_studio,  # noqa: PLC0414 (a fixture)

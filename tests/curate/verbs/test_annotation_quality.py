@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux_curate.intake.arrival import write_photos
+from isolux_curate.intake.ingest import write_photos
 from isolux_curate.project.folder import Project, create_project
 from isolux_curate.quality.sampling import draw_sample
 from isolux_curate.verbs.annotation_quality import annotation_quality, vendor_consistency

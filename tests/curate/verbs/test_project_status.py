@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from isolux.vocabulary.errors import UnknownNameError
-from isolux_curate.intake.arrival import write_photos
-from isolux_curate.project.decisions import record_decision
+from isolux_curate.intake.ingest import write_photos
 from isolux_curate.project.folder import Project
+from isolux_curate.project.verdicts import record_decision
 from isolux_curate.verbs.project_status import project_status
 from tests.curate._projects import create_project, refused
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 import isolux
 from isolux.io.consent import append_consent
-from isolux_curate.intake.arrival import ingest_photos
+from isolux_curate.intake.ingest import ingest_photos
 from isolux_curate.project.folder import Project, create_project
 
 PER = 4

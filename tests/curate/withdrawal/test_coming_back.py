@@ -17,13 +17,13 @@ from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 from isolux_curate.annotation.exchange import import_answers, upload_tasks
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.database import read_transaction
-from isolux_curate.project.decisions import record_decision
 from isolux_curate.project.folder import check_journal, open_project
-from isolux_curate.project.reading import read_images
+from isolux_curate.project.queries import read_images
 from isolux_curate.project.tables import META
+from isolux_curate.project.verdicts import record_decision
 from isolux_curate.verbs.anonymise import anonymise
 from isolux_curate.verbs.withdraw import replay, withdraw
-from isolux_curate.withdrawal.replacing import match_replacements
+from isolux_curate.withdrawal.replacements import match_replacements
 from tests.cli._run import isolux
 from tests.curate._postgres import postgres as postgres  # noqa: PLC0414 (a fixture)
 from tests.curate._projects import project_of, refused

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isolux_curate.proof.needles import SearchTerms
+from isolux_curate.proof.search_terms import SearchTerms
 from isolux_curate.withdrawal.terms import separate_names
 
 

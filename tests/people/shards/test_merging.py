@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 
 from isolux.datasets.table import load
-from isolux.engine.pieces import JobStore
+from isolux.engine.jobs import JobStore
 from isolux.people.loading import load_audit_people
-from isolux.people.shards import counting
 from isolux.people.shards import merging as module
-from isolux.people.shards.counting import count_shard
+from isolux.people.shards import row_counts
 from isolux.people.shards.merging import PeopleCounts, merge_counts
+from isolux.people.shards.row_counts import count_shard
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.spec import parse_spec
@@ -102,7 +102,7 @@ def test_hashes_that_meet_by_chance_refuse_no_one(
     folder = _shards(
         tmp_path / "people", {"id": ["1"], "race": ["A"]}, {"id": ["2"], "race": ["B"]}
     )
-    monkeypatch.setattr(counting, "marks", colliding)
+    monkeypatch.setattr(row_counts, "marks", colliding)
     monkeypatch.setattr(module, "hash_cells", colliding)
     assert _merged(folder, ["race"], ids="id").has_ids
 
@@ -142,7 +142,7 @@ def test_a_stopped_audit_goes_on_and_a_changed_shard_is_counted_again(
             raise FileError("the disk went away", where=path)
         return count_shard(path, *args, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(counting, "count_shard", counting_too)
+    monkeypatch.setattr(row_counts, "count_shard", counting_too)
     sums = str(tmp_path / "sums")
     with pytest.raises(FileError, match="the disk went away"):
         _people(folder, sums=sums)

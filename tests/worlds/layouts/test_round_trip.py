@@ -15,7 +15,7 @@ from isolux.io.images import read_image
 from isolux.tasks._parts import read_part_polygons
 from isolux_worlds.layouts import LAYOUTS
 from isolux_worlds.layouts.fhibe.faces import CLASS_OF_PART
-from isolux_worlds.layouts.fhibe.spoken import SKIN_LEVEL
+from isolux_worlds.layouts.fhibe.self_reports import SKIN_LEVEL
 from isolux_worlds.photo_world.tables import JOINTS
 from tests.worlds.layouts._painter import painted
 from tests.worlds.layouts._worlds import small_world

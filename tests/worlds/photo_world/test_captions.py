@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from isolux_worlds.photo_world.captions import captions, noun
+from isolux_worlds.photo_world.locations import COUNTRIES
 from isolux_worlds.photo_world.people import draw_people
-from isolux_worlds.photo_world.places import COUNTRIES
 from isolux_worlds.photo_world.settings import preset
 from isolux_worlds.photo_world.vocabulary import OCCUPATIONS
 

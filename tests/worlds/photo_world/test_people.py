@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from isolux.vocabulary.schema import check
+from isolux_worlds.photo_world.locations import INCOMES
 from isolux_worlds.photo_world.people import draw_people, draw_tree
-from isolux_worlds.photo_world.places import INCOMES
 from isolux_worlds.photo_world.settings import PRESETS, parse_world, preset
 from isolux_worlds.photo_world.tables import HOUSEHOLDS, PEOPLE, PHOTOS, SUBJECTS
 from isolux_worlds.photo_world.vocabulary import AGES, BUILT_IN_ATTRIBUTES

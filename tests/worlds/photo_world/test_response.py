@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from isolux.vocabulary.errors import UnknownNameError
-from isolux_worlds.photo_world.people import draw_people
-from isolux_worlds.photo_world.planted import (
+from isolux_worlds.photo_world.injected_effects import (
     draw_correlated_uniforms,
     draw_is_right,
     person_rates,
     probability_right,
 )
+from isolux_worlds.photo_world.people import draw_people
 from isolux_worlds.photo_world.settings import ModelSettings, parse_world, preset
 
 

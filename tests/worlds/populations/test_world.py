@@ -14,7 +14,7 @@ from isolux_worlds import (
     simulate,
     write_csv,
 )
-from isolux_worlds._draw import stream, subject_rate
+from isolux_worlds._random_streams import stream, subject_rate
 
 TARGET = Attribute(name="job", shares={"cook": 0.5, "smith": 0.3, "baker": 0.2})
 TONE = Attribute(name="tone", shares={"1": 0.5, "2": 0.3, "3": 0.2}, adjacent=0.4, unknown=0.1)

@@ -12,9 +12,9 @@ from PIL import Image
 
 from isolux.vocabulary.errors import SpecError
 from isolux_worlds.rehearsal import FAULTS, draw_inbox, write_inbox
+from isolux_worlds.rehearsal.fault_assignment import count_faults
 from isolux_worlds.rehearsal.files import SERIAL
 from isolux_worlds.rehearsal.inbox import Inbox
-from isolux_worlds.rehearsal.planting import count_faults
 
 
 @pytest.fixture(scope="module")

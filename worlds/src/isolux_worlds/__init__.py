@@ -25,13 +25,13 @@ if TYPE_CHECKING:
         read_world,
     )
     from isolux_worlds.populations.demo import demo_population, demo_settings
-    from isolux_worlds.populations.planted import injected_effects_record, injected_rates
+    from isolux_worlds.populations.injected_effects import injected_effects_record, injected_rates
     from isolux_worlds.populations.population import Attribute, Effect, Model, Population
     from isolux_worlds.populations.rates import RateWorlds, simulate_crossed, simulate_rates
     from isolux_worlds.populations.world import World, simulate, write_csv
-    from isolux_worlds.scenes.planted_boxes import injected_recall, injected_recall_record
     from isolux_worlds.scenes.scene import Detector, Scene, SceneAttribute, confounded_scene
     from isolux_worlds.scenes.scene_world import SceneWorld, simulate_scene
+    from isolux_worlds.scenes.true_recall import injected_recall, injected_recall_record
 
 __all__ = [
     "PRESETS",

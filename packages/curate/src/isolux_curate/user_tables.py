@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.io.cells import as_text
+from isolux.io.cell_parsing import as_text
 from isolux.io.frames import read_table
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, format_location
 

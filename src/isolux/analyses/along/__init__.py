@@ -28,13 +28,6 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.analyses._contrasts import Contrasts, adjust_contrasts, compare_means, sum_by_cluster
-from isolux.analyses._judged import (
-    UnitScores,
-    build_findings_table,
-    has_no_scored_units,
-    load_unit_scores,
-    read_run_terms,
-)
 from isolux.analyses._regrouping import (
     MAX_GROUPS,
     build_groups,
@@ -43,6 +36,13 @@ from isolux.analyses._regrouping import (
     require_at_least,
     select_largest_groups,
 )
+from isolux.analyses._unit_scores import (
+    UnitScores,
+    build_findings_table,
+    has_no_scored_units,
+    load_unit_scores,
+    read_run_terms,
+)
 from isolux.analyses.along.bins import (
     BinnedNumber,
     bin_numbers,
@@ -50,11 +50,11 @@ from isolux.analyses.along.bins import (
     describe_distributions,
     measure_curves,
 )
-from isolux.groups.unknown import KNOWN_SUFFIX
+from isolux.groups.unknown_values import KNOWN_SUFFIX
 from isolux.statements.numbers import format_interval, format_points
-from isolux.statements.words import RunTerms, format_level, lower_first_letter
+from isolux.statements.run_terms import RunTerms, format_level, lower_first_letter
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo
@@ -69,8 +69,8 @@ INFO = AnalysisInfo(
     summary="The score of everyone and of each group along age, size, light or skin tone (ITA), "
     "and how that number is spread in each group.",
     references=(
-        works.FAIRFACE.with_location("Figures 5 and 6"),
-        works.WESTFALL_YOUNG.with_location("single-step max-T"),
+        citations.FAIRFACE.with_location("Figures 5 and 6"),
+        citations.WESTFALL_YOUNG.with_location("single-step max-T"),
     ),
     assumptions=(
         "A score that is associated with a number need not be caused by it.",

@@ -10,11 +10,11 @@ import polars as pl
 
 from isolux import derive
 from isolux.analyses._features import read_known_numbers
-from isolux.analyses._judged import UnitScores, check_attributes
 from isolux.analyses._regrouping import ROUNDED_VALUES, measure_strata
+from isolux.analyses._unit_scores import UnitScores, check_attributes
 from isolux.groups.binning import bin_labels, parse_bins
-from isolux.statements.words import RunTerms
-from isolux.stats.design import IntArray
+from isolux.statements.run_terms import RunTerms
+from isolux.stats.cluster_sums import IntArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import Groups, Statistics

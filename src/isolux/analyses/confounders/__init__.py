@@ -54,23 +54,17 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.analyses._judged import has_no_scored_units
 from isolux.analyses._regrouping import read_settings
-from isolux.analyses._sampled import FIXED_WEIGHTS_NOTE
-from isolux.analyses.confounders.cases import (
-    MetricCase,
-    adjust_by_regression,
-    build_case,
-    find_robustness,
-)
-from isolux.analyses.confounders.cells import build_layout
+from isolux.analyses._survey_sample import FIXED_WEIGHTS_NOTE
+from isolux.analyses._unit_scores import has_no_scored_units
+from isolux.analyses.confounders.audit_tests import MaxStatistic, read_audit_tests
 from isolux.analyses.confounders.detections import (
     CountMethod,
     FalseAlarmScope,
     PrecisionSettings,
     estimate_precision,
 )
-from isolux.analyses.confounders.facts import AdjustmentSettings, estimate_effects
+from isolux.analyses.confounders.effects import AdjustmentSettings, estimate_effects
 from isolux.analyses.confounders.findings import ICON2, STANDARDISATION, build_findings, build_notes
 from isolux.analyses.confounders.groups import (
     ExplanatoryStrata,
@@ -89,12 +83,18 @@ from isolux.analyses.confounders.measures import (
     estimate_cells,
     number_units,
 )
+from isolux.analyses.confounders.metric_cases import (
+    MetricCase,
+    adjust_by_regression,
+    build_case,
+    find_robustness,
+)
 from isolux.analyses.confounders.roles import AttributeRoles, read_roles
+from isolux.analyses.confounders.strata import build_layout
 from isolux.analyses.confounders.tables import build_tables
-from isolux.analyses.confounders.tests import MaxStatistic, read_audit_tests
-from isolux.statements.words import words_of
+from isolux.statements.run_terms import words_of
 from isolux.stats.confounding import DispersionMeasure
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
@@ -121,8 +121,8 @@ INFO = AnalysisInfo(
             "observational studies: a historical perspective. Statistical Science 29(4), 529-558.",
             "direct standardisation",
         ),
-        works.HOIEM.with_location("normalised precision"),
-        works.WESTFALL_YOUNG.with_location("single-step max-T"),
+        citations.HOIEM.with_location("normalised precision"),
+        citations.WESTFALL_YOUNG.with_location("single-step max-T"),
         Reference(
             "pearl-2009",
             "Pearl, J. (2009). Causality, 2nd edition. Cambridge University Press.",

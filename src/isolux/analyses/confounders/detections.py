@@ -27,9 +27,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.analyses.confounders.cells import StratumEstimates, StratumLayout, evaluate_replicates
-from isolux.stats.cells import DetectionIndex, DetectionOutcomes, rank_detection_cells
-from isolux.stats.design import IntArray
+from isolux.analyses.confounders.strata import StratumEstimates, StratumLayout, evaluate_replicates
+from isolux.stats.cluster_sums import IntArray
+from isolux.stats.detection_cells import DetectionIndex, DetectionOutcomes, rank_detection_cells
 from isolux.stats.precision_recall import Reading, class_weights, precision_table
 from isolux.stats.statistic import FloatArray, Ranking
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._judged import build_findings_table
-from isolux.analyses.confounders.cases import (
+from isolux.analyses._unit_scores import build_findings_table
+from isolux.analyses.confounders.audit_tests import MaxStatistic
+from isolux.analyses.confounders.metric_cases import (
     OVERLAP,
     PROBABLE,
     EqualMixGap,
@@ -20,8 +21,7 @@ from isolux.analyses.confounders.cases import (
     ValueWithInterval,
 )
 from isolux.analyses.confounders.sentences import ConfounderSentences
-from isolux.analyses.confounders.tests import MaxStatistic
-from isolux.statements.words import RunTerms
+from isolux.statements.run_terms import RunTerms
 from isolux.vocabulary.tables import Status
 
 ICON2, STANDARDISATION = "icon2", "keiding-clayton-2014"

@@ -13,14 +13,14 @@ import polars as pl
 
 from isolux import derive
 from isolux.analyses._features import read_known_numbers
-from isolux.analyses._judged import check_attributes
+from isolux.analyses._unit_scores import check_attributes
 from isolux.analyses.confounders.roles import AttributeRoles
 from isolux.groups import build_membership, read_groupings
 from isolux.groups.binning import income_bins, parse_bins
 from isolux.groups.intersections import IntersectionMembership, group_name
-from isolux.groups.no_groups import MAX_NUMBERS
-from isolux.groups.unknown import UNKNOWN
-from isolux.stats.design import IntArray
+from isolux.groups.invalid_groups import MAX_NUMBERS
+from isolux.groups.unknown_values import UNKNOWN
+from isolux.stats.cluster_sums import IntArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import Grouping, Groups, read_recorded_spec

@@ -15,27 +15,27 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._sampled import SurveySample, has_survey_sample, read_survey_sample
-from isolux.analyses.confounders.cells import (
-    StratumEstimates,
-    StratumLayout,
-    add_survey_weights,
-    estimate_means,
-)
+from isolux.analyses._survey_sample import SurveySample, has_survey_sample, read_survey_sample
 from isolux.analyses.confounders.detections import (
     ModelDetectionTable,
     PrecisionSettings,
     build_detection_tables,
     estimate_precision,
 )
+from isolux.analyses.confounders.strata import (
+    StratumEstimates,
+    StratumLayout,
+    add_survey_weights,
+    estimate_means,
+)
 from isolux.groups.measure import measure_groups
-from isolux.statements.words import read_metrics
+from isolux.statements.run_terms import read_metrics
 from isolux.stats.statistic import DetectionStatistic
 from isolux.vocabulary.containers import Run, Scores
-from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.spec import Statistics, Task
+from isolux.vocabulary.survey_sample import SAMPLE
 
 _KEY = ("model", "task", "metric", "label", "threshold")
 

@@ -23,7 +23,7 @@ from typing import Literal
 
 import numpy as np
 
-from isolux.stats.design import IntArray
+from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
 
 _MAX_COEFFICIENT = 15.0  # beyond this a probability is below 1e-6: the fit diverges (separation)

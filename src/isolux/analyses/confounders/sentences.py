@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.analyses.confounders.cases import (
+from isolux.analyses.confounders.graph import Adjustment
+from isolux.analyses.confounders.metric_cases import (
     OVERLAP,
     PERSISTENT,
     PROBABLE,
@@ -22,9 +23,8 @@ from isolux.analyses.confounders.cases import (
     MetricCase,
     ValueWithInterval,
 )
-from isolux.analyses.confounders.graph import Adjustment
 from isolux.statements.numbers import format_interval, format_points, format_value
-from isolux.statements.words import RunTerms, format_level, lower_first_letter
+from isolux.statements.run_terms import RunTerms, format_level, lower_first_letter
 
 # An unadjusted interval may exclude 0 where the adjusted p is large: the sentence gives the reason.
 _UNADJUSTED_NOTE = "not adjusted for the other tests"

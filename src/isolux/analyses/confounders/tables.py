@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses.confounders.cases import PROBABLE, MetricCase, ValueWithInterval
-from isolux.analyses.confounders.tests import MaxStatistic
+from isolux.analyses.confounders.audit_tests import MaxStatistic
+from isolux.analyses.confounders.metric_cases import PROBABLE, MetricCase, ValueWithInterval
 
 _MAX_ROWS, _MAX_VALUES = 72, 2_000
 _DIGITS = 6

@@ -41,7 +41,8 @@ from isolux.analyses._features import (
     classify_attributes,
     drop_outcome_proxies,
 )
-from isolux.analyses._judged import (
+from isolux.analyses._regrouping import check_settings, read_settings, require_at_least
+from isolux.analyses._unit_scores import (
     ModelFindings,
     ScoreSettings,
     UnitScores,
@@ -50,8 +51,7 @@ from isolux.analyses._judged import (
     load_unit_scores,
     read_run_terms,
 )
-from isolux.analyses._regrouping import check_settings, read_settings, require_at_least
-from isolux.analyses.error_model import words as say
+from isolux.analyses.error_model import sentences as say
 from isolux.analyses.error_model.forest import (
     Forest,
     PredictabilityTest,
@@ -67,9 +67,9 @@ from isolux.analyses.error_model.groups import (
     estimate_r2_interval,
     grow_tree,
 )
-from isolux.statements.words import RunTerms
-from isolux.stats.design import IntArray
-from isolux.vocabulary import works
+from isolux.statements.run_terms import RunTerms
+from isolux.stats.cluster_sums import IntArray
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.spec import AuditSpec
@@ -82,7 +82,7 @@ INFO = AnalysisInfo(
         "direction."
     ),
     references=(
-        works.FHIBE.with_location("Methods: direct error modelling"),
+        citations.FHIBE.with_location("Methods: direct error modelling"),
         Reference(
             "breiman-2001",
             "Breiman, L. (2001). Random forests. Machine Learning 45, 5-32.",

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from isolux.stats.design import IntArray
+from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.extras import import_optional
 

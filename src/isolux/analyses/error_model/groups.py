@@ -21,8 +21,8 @@ from isolux.analyses._contrasts import (
     sum_by_cluster,
 )
 from isolux.analyses._features import Features
-from isolux.statements.words import RunTerms
-from isolux.stats.design import IntArray
+from isolux.statements.run_terms import RunTerms
+from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import multinomial_weights, seeded_blocks
 from isolux.vocabulary.extras import import_optional

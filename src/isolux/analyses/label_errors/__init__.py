@@ -11,7 +11,7 @@ a gap; errors that depend on it can change the gap in either direction. Three wa
   also given.
 - People of *unknown* group: the range of the gap, whichever group each of them is of.
 
-Gaps are a group's mean minus that of all others. Formulas and references: ``stats/mislabelled.py``;
+Gaps are a group's mean minus that of all others. Formulas and references: ``stats/label_noise.py``;
 simulation tests and costs: ``docs/methods/label_errors.md``.
 """
 
@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._judged import build_findings_table, check_attributes, nan_to_none
 from isolux.analyses._regrouping import read_settings
+from isolux.analyses._unit_scores import build_findings_table, check_attributes, nan_to_none
 from isolux.analyses.label_errors.annotators import assess_annotators as doubts_of_annotators
 from isolux.analyses.label_errors.gaps import (
     ANNOTATORS_METHOD,
@@ -38,7 +38,7 @@ from isolux.analyses.label_errors.gaps import (
     list_gap_groups,
     split_level,
 )
-from isolux.analyses.label_errors.people import (
+from isolux.analyses.label_errors.labelled_scores import (
     MEASURE,
     LabelledScores,
     count_votes,
@@ -46,14 +46,14 @@ from isolux.analyses.label_errors.people import (
     note_unused_labels,
     read_labels,
 )
-from isolux.analyses.label_errors.words import (
+from isolux.analyses.label_errors.sentences import (
     format_bounds,
     format_corrected_gap,
     format_unknown,
     is_outside_scores,
     is_uninformative,
 )
-from isolux.statements.words import RunTerms, words_of
+from isolux.statements.run_terms import RunTerms, words_of
 from isolux.stats.confusion import caution_on_swapped_labels, read_confusion_matrix
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.analyses.label_errors.people import LabelledScores
+from isolux.analyses.label_errors.labelled_scores import LabelledScores
 from isolux.stats.confusion import ConfusionMatrix
-from isolux.stats.mislabelled import (
+from isolux.stats.label_noise import (
     GapBounds,
     correct_misclassification,
     exchange_bounds,

@@ -16,19 +16,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from isolux.analyses._judged import build_findings_table
+from isolux.analyses._unit_scores import build_findings_table
 from isolux.analyses.model_changes.changes import (
     ChangeFinding,
     ModelChanges,
     get_metric_key,
     get_simultaneous_bounds,
 )
-from isolux.statements.words import HIDDEN_COMPARED
-from isolux.vocabulary import works
+from isolux.statements.run_terms import HIDDEN_COMPARED
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.info import AnalysisInfo
 
-_FACET = works.FACET.with_location("Tables 11 and 12: two models side by side")
+_FACET = citations.FACET.with_location("Tables 11 and 12: two models side by side")
 
 INFO = AnalysisInfo(
     tests=False,

@@ -9,14 +9,14 @@ from typing import Any
 import polars as pl
 
 from isolux.disparity.gap_changes import GAP_CHANGE
-from isolux.groups.unknown import UNKNOWN
+from isolux.groups.unknown_values import UNKNOWN
 from isolux.statements.groups import GroupPhrases, read_group_phrases
 from isolux.statements.numbers import format_interval, format_points, format_value
-from isolux.statements.words import RunTerms, lower_first_letter, words_of
+from isolux.statements.run_terms import RunTerms, lower_first_letter, words_of
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.formatting import UNTESTED, join_words, pluralise
 from isolux.vocabulary.spec import split_intersection
 from isolux.vocabulary.tables import Status
-from isolux.vocabulary.words import UNTESTED, join_words, pluralise
 
 _MAX_LISTED, _MAX_GAPS = 3, 10
 _MAX_PHRASE, _MAX_PAIRED_PHRASE = 5, 4

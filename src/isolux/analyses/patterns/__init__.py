@@ -39,7 +39,8 @@ from isolux.analyses._features import (
     classify_attributes,
     drop_outcome_proxies,
 )
-from isolux.analyses._judged import (
+from isolux.analyses._regrouping import check_settings, read_settings, require_at_least
+from isolux.analyses._unit_scores import (
     ModelFindings,
     ScoreSettings,
     UnitScores,
@@ -50,8 +51,7 @@ from isolux.analyses._judged import (
     nan_to_none,
     read_run_terms,
 )
-from isolux.analyses._regrouping import check_settings, read_settings, require_at_least
-from isolux.analyses.patterns import words as say
+from isolux.analyses.patterns import sentences as say
 from isolux.analyses.patterns.rules import (
     ItemSample,
     RuleConfirmation,
@@ -61,8 +61,8 @@ from isolux.analyses.patterns.rules import (
     split_clusters,
 )
 from isolux.disparity.detectable import find_detectable_difference
-from isolux.statements.words import RunTerms, lower_first_letter
-from isolux.vocabulary import works
+from isolux.statements.run_terms import RunTerms, lower_first_letter
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.spec import AuditSpec
@@ -73,7 +73,7 @@ INFO = AnalysisInfo(
     summary="Which attribute values, alone or together, are associated with low performance, "
     "confirmed on people who did not suggest them.",
     references=(
-        works.FHIBE.with_location("Methods: error pattern recognition"),
+        citations.FHIBE.with_location("Methods: error pattern recognition"),
         Reference(
             "han-2000",
             "Han, J., Pei, J. & Yin, Y. (2000). Mining frequent patterns without candidate "

@@ -19,7 +19,7 @@ from isolux.analyses._contrasts import (
     compare_means,
     sum_by_cluster,
 )
-from isolux.stats.design import IntArray
+from isolux.stats.cluster_sums import IntArray
 from isolux.stats.itemsets import Itemsets, best_subset_value, frequent_itemsets, itemset_counts
 from isolux.stats.statistic import FloatArray
 

@@ -36,10 +36,10 @@ from typing import Any, Literal
 
 import polars as pl
 
-from isolux.analyses._judged import build_findings_table
 from isolux.analyses._regrouping import check_settings, read_settings, require_at_least
-from isolux.analyses._sampled import FIXED_WEIGHTS_NOTE, read_survey_sample
-from isolux.analyses.rank_tests.judged import (
+from isolux.analyses._survey_sample import FIXED_WEIGHTS_NOTE, read_survey_sample
+from isolux.analyses._unit_scores import build_findings_table
+from isolux.analyses.rank_tests.pair_results import (
     Correction,
     Test,
     add_intervals,
@@ -61,9 +61,9 @@ from isolux.analyses.rank_tests.sentences import (
     format_no_difference,
 )
 from isolux.statements.leading import MEASURE_COLUMNS
-from isolux.statements.words import RunTerms, words_of
+from isolux.statements.run_terms import RunTerms, words_of
 from isolux.stats.ranks.weighted import RankWeights
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
@@ -75,7 +75,7 @@ INFO = AnalysisInfo(
     summary="Which attributes' groups have higher and lower scores, by rank tests that take "
     "subjects into account, compared with FHIBE's published procedure.",
     references=(
-        works.FHIBE.with_location(
+        citations.FHIBE.with_location(
             "Methods, Bias discovery in narrow models: Benchmarking analysis"
         ),
         Reference(

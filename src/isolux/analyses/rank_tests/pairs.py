@@ -13,10 +13,10 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from isolux.analyses._answers import find_prediction_columns
+from isolux.analyses._model_columns import find_prediction_columns
 from isolux.analyses._regrouping import build_groups
 from isolux.statements.leading import MEASURE_COLUMNS
-from isolux.stats.design import IntArray
+from isolux.stats.cluster_sums import IntArray
 from isolux.stats.ranks import RankTests, build_group_cells, compare_groups, sort_scores
 from isolux.stats.ranks.weighted import RankWeights, compare_weighted, weighted_median
 from isolux.stats.statistic import FloatArray

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from isolux.statements.numbers import format_fixed, format_interval, format_signed_points
-from isolux.statements.words import RunTerms, format_level, lower_first_letter
-from isolux.vocabulary.words import join_words
+from isolux.statements.run_terms import RunTerms, format_level, lower_first_letter
+from isolux.vocabulary.formatting import join_words
 
 CORRECTIONS = {
     "holm": "Holm over {m:,} tests",

@@ -29,20 +29,20 @@ from isolux.analyses._features import (
     classify_attributes,
     drop_outcome_proxies,
 )
-from isolux.analyses._judged import (
+from isolux.analyses._regrouping import check_settings, read_settings, require_at_least
+from isolux.analyses._survey_sample import FIXED_WEIGHTS_NOTE, read_survey_sample, take_sample_rows
+from isolux.analyses._unit_scores import (
     ScoreSettings,
     UnitScores,
     build_findings_table,
     has_no_scored_units,
     load_unit_scores,
 )
-from isolux.analyses._regrouping import check_settings, read_settings, require_at_least
-from isolux.analyses._sampled import FIXED_WEIGHTS_NOTE, read_survey_sample, take_sample_rows
-from isolux.analyses.slices.searching import CandidateSlices, compare_slices, find_candidates
+from isolux.analyses.slices.search import CandidateSlices, compare_slices, find_candidates
 from isolux.statements.numbers import format_points, format_value, format_with_unit
-from isolux.statements.words import RunTerms, format_level, words_of
+from isolux.statements.run_terms import RunTerms, format_level, words_of
 from isolux.stats.multiplicity import holm
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.spec import AuditSpec
@@ -61,7 +61,7 @@ INFO = AnalysisInfo(
             "sections 2 and 3: the score and its bounds",
             "https://doi.org/10.1145/3448016.3457323",
         ),
-        works.HOLM.with_location("the correction"),
+        citations.HOLM.with_location("the correction"),
     ),
     assumptions=(
         (

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._judged import build_findings_table, has_no_scored_units
 from isolux.analyses._regrouping import build_groups, read_settings
+from isolux.analyses._unit_scores import build_findings_table, has_no_scored_units
 from isolux.analyses.tradeoffs.curves import (
     CoverageCurves,
     SortedScoreRows,
@@ -47,9 +47,9 @@ from isolux.analyses.tradeoffs.thresholds import (
     format_thresholds_caption,
 )
 from isolux.statements.numbers import format_value
-from isolux.statements.words import RunTerms, words_of
+from isolux.statements.run_terms import RunTerms, words_of
+from isolux.stats.cluster_sums import IntArray
 from isolux.stats.constants import MIN_CLUSTERS_FOR_NOMINAL_COVERAGE
-from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval, logit_interval_at_level, t_interval_at_level
 from isolux.stats.multiplicity import holm
 from isolux.stats.statistic import FloatArray

@@ -16,7 +16,7 @@ import polars as pl
 
 from isolux.analyses._regrouping import OWN_CLUSTER
 from isolux.groups.interval_methods import standard_error
-from isolux.stats.design import IntArray
+from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import multinomial_weights, poisson_weights, seeded_blocks
 from isolux.vocabulary.spec import Statistics
@@ -133,7 +133,7 @@ def find_equal_rate_thresholds(
     rows: SortedScoreRows, operating: float, spec: Statistics
 ) -> OperatingRates:
     """Find each group's threshold with the overall true positive rate at ``operating``."""
-    from isolux.analyses.tradeoffs.kernels import find_equal_rates
+    from isolux.analyses.tradeoffs.tradeoff_kernels import find_equal_rates
 
     g = len(rows.names)
 
@@ -161,7 +161,7 @@ def estimate_coverage_curves(
     rows: SortedScoreRows, coverages: Sequence[float], spec: Statistics
 ) -> CoverageCurves:
     """Estimate each group's coverage, error and gap when the least confident are rejected."""
-    from isolux.analyses.tradeoffs.kernels import accumulate_coverage
+    from isolux.analyses.tradeoffs.tradeoff_kernels import accumulate_coverage
 
     coverage_levels = np.unique([*coverages, 1.0])
     k, g = len(coverage_levels), len(rows.names)

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from isolux.analyses._regrouping import OWN_CLUSTER
-from isolux.statements.words import RunTerms
+from isolux.statements.run_terms import RunTerms
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import Statistics
 

@@ -21,9 +21,9 @@ from isolux.analyses.tradeoffs.curves import (
 )
 from isolux.analyses.tradeoffs.evidence import ScoredPeople, TradeoffView, build_finding
 from isolux.statements.numbers import format_value
-from isolux.statements.words import RunTerms, lower_first_letter
+from isolux.statements.run_terms import RunTerms, lower_first_letter
+from isolux.stats.cluster_sums import IntArray
 from isolux.stats.constants import MIN_CLUSTERS_FOR_NOMINAL_COVERAGE
-from isolux.stats.design import IntArray
 from isolux.stats.intervals import percentile
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import Statistics

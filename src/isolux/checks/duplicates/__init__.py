@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._pictures import ImageFiles
+from isolux.checks._image_files import ImageFiles
 from isolux.checks._problems import Severity, concatenate_problems, make_problems, read_splits
 from isolux.checks.duplicates.hashes import (
     MAX_BLOCK_DIFFERENCE,
@@ -100,7 +100,7 @@ def check(
     >>> import numpy as np
     >>> from PIL import Image
     >>> from isolux.checks._inspection import inspect
-    >>> from isolux.checks._pictures import located
+    >>> from isolux.checks._image_files import located
     >>> from isolux.vocabulary.info import DatasetInfo
     >>> two = Dataset(
     ...     name="two pictures",

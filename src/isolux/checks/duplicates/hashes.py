@@ -79,7 +79,7 @@ def find_duplicate_pairs(
     >>> find_duplicate_pairs(three, **limits).select("first", "second", "mirrored").rows()
     [(0, 2, True)]
     """
-    from isolux.checks.duplicates.kernels import find_earlier_copies
+    from isolux.checks.duplicates.matching_kernels import find_earlier_copies
 
     hashes = hash_thumbnails(thumbnails)
     rows = np.flatnonzero(~hashes.is_blank)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from isolux.cli import document
+from isolux.cli import command_output
 from isolux.cli.streams import say
 
 VERBS = {"fairface": "isolux.verbs.train_fairface:train_fairface"}
@@ -30,8 +30,8 @@ def fairface(data: str, *, out: Path, **settings: Any) -> None:
 
     with listen_to_lines(say):
         training_result = train_fairface(data, out=out, **settings)
-    document.report_notes(training_result.notes)
-    document.report_file("network", training_result.folder)
+    command_output.report_notes(training_result.notes)
+    command_output.report_file("network", training_result.folder)
     heads = list(training_result.classes)
     say(
         f"run it: isolux predict DATA --model fairface:{training_result.folder}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from isolux.cli import document
+from isolux.cli import command_output
 from isolux.cli.streams import say
 
 VERBS = {"finetune": "isolux.verbs.train_finetune:train_finetune"}
@@ -30,7 +30,7 @@ def finetune(data: str, *, out: Path, **settings: Any) -> None:
 
     with listen_to_lines(say):
         training_result = train_finetune(data, out=out, **settings)
-    document.report_notes(training_result.notes)
-    document.report_file("model", training_result.folder)
+    command_output.report_notes(training_result.notes)
+    command_output.report_file("model", training_result.folder)
     for name in training_result.labels:
-        document.report_file("labels", name)
+        command_output.report_file("labels", name)

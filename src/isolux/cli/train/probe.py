@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from isolux.cli import document
+from isolux.cli import command_output
 
 VERBS = {"probe": "isolux.verbs.train_probe:train_probe"}
 
@@ -27,7 +27,7 @@ def probe(data: str, *, out: Path, **settings: Any) -> None:
     from isolux.verbs.train_probe import train_probe
 
     probe_result = train_probe(data, out=out, **settings)
-    document.report_notes(probe_result.notes)
-    document.report_file("probe", probe_result.folder)
+    command_output.report_notes(probe_result.notes)
+    command_output.report_file("probe", probe_result.folder)
     for name in probe_result.labels:
-        document.report_file("labels", name)
+        command_output.report_file("labels", name)

@@ -19,8 +19,8 @@ import polars as pl
 from isolux.datasets._boxes import check_boxes
 from isolux.datasets._coco.run_lengths import build_mask_columns
 from isolux.datasets._columns import BOX_COLUMNS
-from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._points import split_keypoints
+from isolux.datasets._keypoints import split_keypoints
+from isolux.datasets._relative_paths import refuse_outside
 from isolux.datasets._tables import left_join
 from isolux.io.json_values import decode_json, raw_values_to_text
 from isolux.io.refusals import refuse_cells, refuse_repeats

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from isolux.io.kernels import njit
+from isolux.io.compile_cache import njit
 
 
 @njit()

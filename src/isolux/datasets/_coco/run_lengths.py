@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.io.cells import first_true_row
+from isolux.io.cell_parsing import first_true_row
 from isolux.vocabulary.errors import TableError, format_location
 
 _COMPRESSED_DTYPE = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})

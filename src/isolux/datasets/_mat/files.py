@@ -18,7 +18,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.datasets._files import MAX_ANNOTATION_BYTES
-from isolux.io.inflating import max_unpacked_bytes
+from isolux.io.bounded_zlib import max_unpacked_bytes
 from isolux.vocabulary.errors import FileError, TableError, format_location
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from isolux.io.kernels import njit
+from isolux.io.compile_cache import njit
 
 INTACT, HAS_OBJECT = -1, -2
 _MAX_DEPTH = 32  # arrays within arrays; a file that nests deeper is built to exhaust the stack

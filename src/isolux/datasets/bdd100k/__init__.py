@@ -24,8 +24,8 @@ from isolux.datasets._tables import (
 )
 from isolux.datasets.bdd100k.districts import find_video_districts
 from isolux.datasets.bdd100k.scalabel import ScalabelTables, read_scalabel
-from isolux.io.cells import first_true_row
-from isolux.vocabulary import works
+from isolux.io.cell_parsing import first_true_row
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError, format_location
 from isolux.vocabulary.info import DatasetInfo
@@ -76,7 +76,7 @@ _WIDTH, _HEIGHT = 1280, 720  # of every frame of BDD100K
 INFO = DatasetInfo(
     title="BDD100K",
     summary="Driving videos from the United States: boxes of road users, weather, time of day.",
-    references=(works.BDD100K,),
+    references=(citations.BDD100K,),
     licence="BDD100K's own licence: non-commercial research and education",
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",

@@ -18,7 +18,7 @@ import polars as pl
 
 from isolux.datasets._files import Inputs, read_file
 from isolux.datasets._tables import left_join
-from isolux.io.cells import as_numbers, as_text
+from isolux.io.cell_parsing import as_numbers, as_text
 from isolux.io.hashing import sha256_listing
 from isolux.io.json_values import decode_json
 from isolux.io.refusals import refuse_cells, require_columns

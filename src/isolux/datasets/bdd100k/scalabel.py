@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from isolux.datasets._inner_paths import refuse_outside
+from isolux.datasets._relative_paths import refuse_outside
 from isolux.io.json_values import decode_json
 
 

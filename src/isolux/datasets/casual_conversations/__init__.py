@@ -13,9 +13,12 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._files import Inputs, find_single_file, patterns_anywhere
-from isolux.datasets._inner_paths import IMAGE_NAME_PATTERN, list_files
+from isolux.datasets._relative_paths import IMAGE_NAME_PATTERN, list_files
 from isolux.datasets._tables import build_attribute_rows, build_dataset, name_age_groups
-from isolux.datasets.casual_conversations.files import ConversationVideos, read_conversations
+from isolux.datasets.casual_conversations.annotation_files import (
+    ConversationVideos,
+    read_conversations,
+)
 from isolux.io.hashing import sha256_listing
 from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.containers import Dataset

@@ -12,7 +12,7 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._wide import build_attributes
+from isolux.datasets._wide_table import build_attributes
 from isolux.datasets.counts.columns import CountColumns, find_count_columns
 from isolux.datasets.counts.layout import (
     caution_on_equal_counts,
@@ -22,7 +22,7 @@ from isolux.datasets.counts.layout import (
     refuse_repeats,
     refuse_stacked,
 )
-from isolux.io.cells import as_text, is_readable_dtype
+from isolux.io.cell_parsing import as_text, is_readable_dtype
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.refusals import require_columns

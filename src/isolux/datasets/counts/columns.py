@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from isolux.datasets._tables import find_named_column
-from isolux.io.cells import as_numbers, first_true_row
+from isolux.io.cell_parsing import as_numbers, first_true_row
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary.errors import SpecError, TableError, format_location
 from isolux.vocabulary.notes import Caution

@@ -19,9 +19,9 @@ import msgspec
 import polars as pl
 
 from isolux.datasets._files import Inputs
-from isolux.datasets._inner_paths import refuse_outside
+from isolux.datasets._relative_paths import refuse_outside
 from isolux.datasets._tables import left_join
-from isolux.io.cells import as_numbers, as_text
+from isolux.io.cell_parsing import as_numbers, as_text
 from isolux.io.ids import read_ids
 from isolux.io.json_values import decode_json
 from isolux.io.refusals import refuse_cells, require_columns

@@ -21,8 +21,8 @@ from isolux.datasets._boxes import check_boxes
 from isolux.datasets._columns import BOX_COLUMNS, FACE_BOX_COLUMNS
 from isolux.datasets._files import Inputs, find_optional_file, patterns_anywhere
 from isolux.datasets._image_sizes import to_pixels
-from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._refusals import check_choices
+from isolux.datasets._relative_paths import refuse_outside
 from isolux.datasets._tables import build_dataset
 from isolux.datasets.fhibe.attributes import (
     build_fhibe_attributes,
@@ -30,7 +30,7 @@ from isolux.datasets.fhibe.attributes import (
     parse_keypoints,
     parse_literal,
 )
-from isolux.datasets.fhibe.words import (
+from isolux.datasets.fhibe.value_lists import (
     IMAGE_COLUMNS,
     KEYPOINTS,
     PERSON_COLUMNS,
@@ -42,7 +42,7 @@ from isolux.io.hashing import sha256_file
 from isolux.io.json_values import decode_json
 from isolux.io.paths import resolve_inside
 from isolux.io.refusals import refuse_cells
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError, format_location
 from isolux.vocabulary.info import DatasetInfo
@@ -53,7 +53,7 @@ NESTED_ATTRIBUTES = {"ancestry": REGIONS}
 INFO = DatasetInfo(
     title="FHIBE",
     summary="10,318 photos of 1,981 consenting people; self-reported attributes, joints, parts.",
-    references=(works.FHIBE.with_location("Methods"),),
+    references=(citations.FHIBE.with_location("Methods"),),
     licence="FHIBE's own terms of use: fairness evaluation and mitigation, after registration",
     training_allowed=False,
     training_terms="its terms allow the evaluation of fairness and the mitigation of bias only",

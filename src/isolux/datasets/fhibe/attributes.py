@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from isolux.datasets._points import KEYPOINT_SCHEMA
+from isolux.datasets._keypoints import KEYPOINT_SCHEMA
 from isolux.datasets._tables import build_attribute_table, left_join
-from isolux.datasets.fhibe.words import (
+from isolux.datasets.fhibe.value_lists import (
     AGE_BINS,
     FITZPATRICK,
     FREE_TEXT_ANSWERS,
@@ -24,7 +24,7 @@ from isolux.datasets.fhibe.words import (
     SKIN_COLORS,
     UNNUMBERED_COLUMNS,
 )
-from isolux.io.cells import as_numbers, fill_empty_lists
+from isolux.io.cell_parsing import as_numbers, fill_empty_lists
 from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.errors import TableError, format_location
 from isolux.vocabulary.tables import ATTRIBUTES, check

@@ -19,8 +19,9 @@ import polars as pl
 from isolux.datasets._boxes import check_boxes
 from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._image_sizes import add_sizes_of_files
-from isolux.datasets._inner_paths import refuse_outside
+from isolux.datasets._relative_paths import refuse_outside
 from isolux.datasets._tables import build_attribute_rows, build_dataset
+from isolux.datasets.fiftyone.export import RESERVED_FIELDS, save_fiftyone
 from isolux.datasets.fiftyone.files import (
     FieldColumns,
     FiftyoneExport,
@@ -31,9 +32,8 @@ from isolux.datasets.fiftyone.files import (
     read_export,
     value_to_text,
 )
+from isolux.datasets.fiftyone.keypoints import build_keypoint_columns, choose_keypoint_field
 from isolux.datasets.fiftyone.masks import BoxMask, to_mask_columns, unpack_mask
-from isolux.datasets.fiftyone.points import build_keypoint_columns, choose_keypoint_field
-from isolux.datasets.fiftyone.saving import RESERVED_FIELDS, save_fiftyone
 from isolux.vocabulary.containers import Clusters, Dataset
 from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
 from isolux.vocabulary.info import DatasetInfo, Reference

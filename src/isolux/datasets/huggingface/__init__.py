@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from isolux.datasets._files import find_single_file, read_file
-from isolux.datasets._wide import (
+from isolux.datasets._wide_table import (
     build_attributes,
     build_images,
     build_instances,
@@ -26,7 +26,7 @@ from isolux.datasets._wide import (
 )
 from isolux.datasets.huggingface.hub import fetch_dataset, is_hub_address
 from isolux.io.binary_tables import refuse_damaged
-from isolux.io.cells import is_readable_dtype
+from isolux.io.cell_parsing import is_readable_dtype
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.json_values import decode_json

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.datasets._tables import find_named_column
-from isolux.datasets._wide import build_attributes
+from isolux.datasets._wide_table import build_attributes
 from isolux.datasets.pairs.clusters import (
     add_clusters,
     caution_on_contradictions,
@@ -24,12 +24,12 @@ from isolux.datasets.pairs.clusters import (
     flag_first_of_pairs,
     note_cross_group_pairs,
 )
-from isolux.datasets.pairs.truth import (
+from isolux.datasets.pairs.genuine_pairs import (
     read_is_genuine,
     refuse_contradicting_labels,
     refuse_two_scores,
 )
-from isolux.io.cells import as_numbers, as_text, first_as_text
+from isolux.io.cell_parsing import as_numbers, as_text, first_as_text
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.ids import read_ids

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets.pairs.truth import connect_genuine_pairs
+from isolux.datasets.pairs.genuine_pairs import connect_genuine_pairs
 from isolux.vocabulary.notes import Caution
 
 IndexArray = npt.NDArray[np.int64]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._wide import build_attributes, build_images, offer_cluster_columns
+from isolux.datasets._wide_table import build_attributes, build_images, offer_cluster_columns
 from isolux.datasets.ratings.layout import (
     RatingColumns,
     build_answers,
@@ -24,7 +24,7 @@ from isolux.datasets.ratings.layout import (
 )
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo
@@ -35,7 +35,7 @@ INFO = DatasetInfo(
     title="annotators' ratings",
     summary="What several annotators answered about the same items: a row an answer or an item.",
     references=(
-        works.DATASHEETS.with_location(
+        citations.DATASHEETS.with_location(
             "questions on composition and collection: who judged, and how"
         ),
     ),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from isolux.datasets._tables import find_named_column
-from isolux.io.cells import as_text, is_readable_dtype
+from isolux.io.cell_parsing import as_text, is_readable_dtype
 from isolux.io.ids import read_ids
 from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, format_columns

@@ -23,9 +23,9 @@ from isolux.datasets.widerface.files import (
     read_ground_truth_text,
     read_level_mat,
 )
-from isolux.io.cells import as_text
+from isolux.io.cell_parsing import as_text
 from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -43,7 +43,7 @@ INFO = DatasetInfo(
     title="WIDER FACE with demographics",
     summary="Faces in crowds of 61 kinds of events; perceived gender, age and skin type.",
     references=(
-        works.WIDER_FACE,
+        citations.WIDER_FACE,
         Reference(
             key="widerface-demographics",
             citation="Amazon Science. WIDER FACE demographics: perceived gender, age and skin"

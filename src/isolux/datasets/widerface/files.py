@@ -15,7 +15,7 @@ import polars as pl
 
 from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._mat.files import read_mat5
-from isolux.io.cells import first_true_row
+from isolux.io.cell_parsing import first_true_row
 from isolux.io.refusals import refuse_repeats
 from isolux.io.text import check_utf8
 from isolux.vocabulary.errors import FileError, TableError, format_location

@@ -19,7 +19,7 @@ import polars as pl
 
 from isolux.derive._captions import CAPTION
 from isolux.derive.caption_places.gazetteer import load_places
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DerivedInfo, Reference
@@ -29,7 +29,7 @@ INFO = DerivedInfo(
     title="Places in captions",
     summary="Countries and regions that an image's captions name: an approximate geography.",
     references=(
-        works.FACET.with_location("section 5.4, Figure 5"),
+        citations.FACET.with_location("section 5.4, Figure 5"),
         Reference(
             "sdg-regions",
             "United Nations Statistics Division. SDG indicators: regional groupings.",

@@ -29,9 +29,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.derive._attribute_columns import make_rows_of_columns, read_boxes
 from isolux.derive._colour import LINEAR_LIGHT, TO_XYZ, lightness_of_luminance
-from isolux.derive._pictures import OTHER_SIZE, ImageMeasurements, ImageWithPeople, measure_images
-from isolux.derive._rows import make_rows_of_columns, read_boxes
+from isolux.derive._image_reader import (
+    OTHER_SIZE,
+    ImageMeasurements,
+    ImageWithPeople,
+    measure_images,
+)
 from isolux.geometry.masks import Masks, masks_from_coco, masks_from_counts
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from isolux.io.kernels import njit
+from isolux.io.compile_cache import njit
 
 FloatArray = npt.NDArray[np.float64]
 Map = npt.NDArray[np.float32]

@@ -34,14 +34,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.derive._attribute_columns import BOX, make_rows_of_columns, read_boxes
 from isolux.derive._colour import lab_of_light
-from isolux.derive._pictures import OTHER_SIZE, ImageWithPeople, measure_images
-from isolux.derive._rows import BOX, make_rows_of_columns, read_boxes
+from isolux.derive._image_reader import OTHER_SIZE, ImageWithPeople, measure_images
 from isolux.derive.skin_tone.pixels import FACE_IN_PICTURE, SkinPixels, skin_in_box, skin_in_mask
 from isolux.geometry.masks import masks_from_counts
 from isolux.io.images import read_image
 from isolux.io.paths import resolve_inside
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import DerivedInfo, Reference
@@ -63,7 +63,7 @@ _BIN_DEGREES, _WINDOW_BINS = 1.0, 5  # degrees; bins that are averaged before th
 _BLUISH_LIGHT = "bluish light: b* is not above 0"
 _TOO_LITTLE_SKIN = "too little skin where the face should be"
 
-_FAIRFACE = works.FAIRFACE.with_location("section 2: skin color or race?; Figures 5 and 6")
+_FAIRFACE = citations.FAIRFACE.with_location("section 2: skin color or race?; Figures 5 and 6")
 
 INFO = DerivedInfo(
     title="Skin tone (ITA)",

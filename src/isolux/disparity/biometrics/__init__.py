@@ -28,7 +28,7 @@ from isolux.groups.measure import measure_groups
 from isolux.groups.measure.pair_rows import PairRows, build_pair_rows
 from isolux.groups.measure.pairs import required_impostors
 from isolux.groups.membership import Membership, build_membership
-from isolux.groups.settings import read_groupings
+from isolux.groups.option_parsing import read_groupings
 from isolux.stats.intervals import has_nominal_coverage, logit_interval_at_level
 from isolux.stats.resampling.rows import replicate_pairs
 from isolux.stats.statistic import IntArray, UnitPairs

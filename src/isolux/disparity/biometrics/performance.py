@@ -25,7 +25,7 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from isolux.stats.both_error_rates import gini
+from isolux.stats.verification_disparity import gini
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.schema import Status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.info import MeasureInfo, Reference
 
 NOISE_ASSUMPTION = (
@@ -17,7 +17,7 @@ CALDERS = Reference(
     " independency constraints. In IEEE International Conference on Data Mining Workshops"
     " (pp. 13–18).",
 )
-FAIRFACE = works.FAIRFACE.with_location("table 4")
+FAIRFACE = citations.FAIRFACE.with_location("table 4")
 FAIRLEARN = Reference(
     key="weerts2023",
     citation="Weerts, H., Dudík, M., Edgar, R., Jalali, A., Lutz, R., & Madaio, M. (2023)."

@@ -14,15 +14,19 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.groups.estimates import Estimates, Group, Measure
-from isolux.groups.interval_methods.class_mean import estimate_macro_averages, is_macro_average
-from isolux.groups.interval_methods.noisy import estimate_noise_bias, has_noise_bias, lower_by_bias
-from isolux.groups.interval_methods.number import build_number_interval, clip_to_range
-from isolux.groups.interval_methods.root import estimate_rms, is_root_mean_square
+from isolux.groups.interval_methods.macro_average import estimate_macro_averages, is_macro_average
+from isolux.groups.interval_methods.noise_bias import (
+    estimate_noise_bias,
+    has_noise_bias,
+    lower_by_bias,
+)
+from isolux.groups.interval_methods.root_mean_square import estimate_rms, is_root_mean_square
+from isolux.groups.interval_methods.skewness_adjusted import build_number_interval, clip_to_range
 from isolux.groups.means import Means, all_means
 from isolux.io.threads import ignore_runtime_warnings
+from isolux.stats.cluster_sums import ClusterSums
+from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.constants import MIN_CLUSTERS_FOR_INTERVAL
-from isolux.stats.design import ClusterSums
-from isolux.stats.drawn_design import SurveyClusterSums
 from isolux.stats.intervals import (
     Interval,
     bca_interval,
@@ -34,8 +38,8 @@ from isolux.stats.intervals import (
 )
 from isolux.stats.proportions import clopper_pearson, wilson
 from isolux.stats.resampling.sums import jackknife_acceleration
-from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray, IntArray
+from isolux.stats.survey_sums import SurveyClusterSums
 from isolux.vocabulary.spec import Statistics
 
 

@@ -13,34 +13,38 @@ import polars as pl
 
 from isolux.groups.estimates import ComplementEstimates, Estimates, Group, Measure
 from isolux.groups.interval_methods import attribute_index, compute_intervals, standard_error
-from isolux.groups.interval_methods.class_mean import floor_macro_standard_errors
-from isolux.groups.interval_methods.noisy import adjust_standard_error, flag_skewed, has_noise_bias
-from isolux.groups.interval_methods.root import flag_heavy_tails
+from isolux.groups.interval_methods.macro_average import floor_macro_standard_errors
+from isolux.groups.interval_methods.noise_bias import (
+    adjust_standard_error,
+    flag_skewed,
+    has_noise_bias,
+)
+from isolux.groups.interval_methods.root_mean_square import flag_heavy_tails
 from isolux.groups.means import all_means, effective_sample_size
-from isolux.groups.measure.columns import ScoreMatrix, build_score_matrix
-from isolux.groups.measure.detections import measure_detections
-from isolux.groups.measure.drawn import apply_multiplicity, apply_survey_weights
-from isolux.groups.measure.entries import MembershipEntries, number_entries
-from isolux.groups.measure.others import (
+from isolux.groups.measure.complement import (
     ComplementColumns,
     ComplementReplicates,
     FixedCompositionColumns,
     list_small_complement_rows,
 )
+from isolux.groups.measure.detections import measure_detections
+from isolux.groups.measure.entries import MembershipEntries, number_entries
 from isolux.groups.measure.pairs import measure_pair_statistics, pair_sample
+from isolux.groups.measure.score_matrix import ScoreMatrix, build_score_matrix
+from isolux.groups.measure.survey_weights import apply_multiplicity, apply_survey_weights
 from isolux.groups.membership import Membership
 from isolux.groups.statuses import StatusCells, assign_statuses, flag_rare_class
+from isolux.stats.cluster_sums import ClusterSums, build_cluster_sums
 from isolux.stats.constants import TIE_WINDOW_SE
-from isolux.stats.design import ClusterSums, build_cluster_sums
-from isolux.stats.drawn_design import SurveyClusterSums, drop_weights
 from isolux.stats.resampling.rows import RowStatistic, replicate_ranks
 from isolux.stats.resampling.sums import replicate_sums
 from isolux.stats.statistic import FloatArray, IntArray
+from isolux.stats.survey_sums import SurveyClusterSums, drop_weights
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.places import lookup_positions
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import GROUP_METRICS, Status
+from isolux.vocabulary.unit_index import lookup_positions
 
 _KEY = ("model", "task", "metric", "label", "threshold")
 

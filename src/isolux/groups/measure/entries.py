@@ -15,7 +15,7 @@ from isolux.groups.estimates import OVERALL, Group
 from isolux.groups.intersections import group_name
 from isolux.groups.membership import Membership
 from isolux.stats.statistic import IntArray
-from isolux.vocabulary.places import lookup_positions
+from isolux.vocabulary.unit_index import lookup_positions
 
 
 @dataclass(frozen=True, slots=True)

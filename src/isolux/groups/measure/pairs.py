@@ -16,13 +16,13 @@ import polars as pl
 
 from isolux.groups.measure.pair_rows import PairRows
 from isolux.groups.statuses import flag_rare_class
+from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.constants import MIN_EXPECTED_IMPOSTORS
-from isolux.stats.design import ClusterSums
-from isolux.stats.drawn_design import SurveyClusterSums
 from isolux.stats.intervals import Interval
 from isolux.stats.resampling.rows import PairSample, replicate_pairs
 from isolux.stats.sampling import kish_effective_size
 from isolux.stats.statistic import FloatArray, IntArray, PairStatistic, UnitPairs
+from isolux.stats.survey_sums import SurveyClusterSums
 from isolux.stats.verification import count_pairs_by_cluster
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import Statistics

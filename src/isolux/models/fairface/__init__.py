@@ -21,7 +21,7 @@ from isolux.datasets.fairface import AGES, GENDERS, RACES
 from isolux.models._classes import label_rows, probabilities, vector_rows
 from isolux.models._preprocessing import ModelInput, Preprocessing, run_network
 from isolux.models._torch import fit_weights, import_torch_for, on_device, read_weights
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import import_optional
 from isolux.vocabulary.info import ModelInfo
@@ -34,7 +34,7 @@ _NOT_A_PRODUCT = (
 INFO = ModelInfo(
     title="FairFace's network",
     summary="Runs a ResNet-34 with heads for perceived race, gender and age: labels or embeddings.",
-    references=(works.FAIRFACE.with_location("section 4.2"),),
+    references=(citations.FAIRFACE.with_location("section 4.2"),),
     licence="that of the data it was trained on; FairFace's own weights are CC BY 4.0",
     assumptions=(
         "faces are cut out as those that it was trained on",

@@ -20,11 +20,11 @@ from isolux.io.images import Pixels
 from isolux.models._boxes import POSE_SCHEMA
 from isolux.models._classes import ClassMap, class_map
 from isolux.models._prompts import PromptPooling, read_prompts
-from isolux.models.hf.asking import ImageClassifier, ImageEmbedder, ZeroShotClassifier
-from isolux.models.hf.drawing import InstanceSegmenter, ObjectDetector, ZeroShotDetector
-from isolux.models.hf.loading import LoadedCheckpoint, Task, open_checkpoint
-from isolux.models.hf.missing import refuse_random_weights
-from isolux.models.hf.telling import (
+from isolux.models.hf.checkpoint import LoadedCheckpoint, Task, open_checkpoint
+from isolux.models.hf.detection_models import InstanceSegmenter, ObjectDetector, ZeroShotDetector
+from isolux.models.hf.image_models import ImageClassifier, ImageEmbedder, ZeroShotClassifier
+from isolux.models.hf.missing_weights import refuse_random_weights
+from isolux.models.hf.text_models import (
     AnswerClassifier,
     GenerationSettings,
     GroundingModel,

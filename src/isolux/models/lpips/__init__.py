@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from isolux.io.hashing import sha256_file
 from isolux.models._torch import device_error
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import ModelInfo, Reference
 
@@ -85,7 +85,7 @@ INFO = ModelInfo(
     summary="A learned distance between two pictures, from the features of VGG-16: 0 or more, lower"
     " is more alike.",
     references=(
-        works.LPIPS.with_location("section 3, equation 1; linear layers of version 0.1"),
+        citations.LPIPS.with_location("section 3, equation 1; linear layers of version 0.1"),
         Reference(
             key="vgg",
             citation="Simonyan, K., & Zisserman, A. (2015). Very deep convolutional networks for"

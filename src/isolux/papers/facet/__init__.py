@@ -25,8 +25,8 @@ from isolux.papers.facet.recall import (
     recall_of_boxes_masks,
     recall_where_gaps_are_largest,
 )
-from isolux.papers.facet.words import AGES, DARKER, LIGHTER
-from isolux.vocabulary import works
+from isolux.papers.facet.terms import AGES, DARKER, LIGHTER
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import PluginInfo
 
@@ -126,7 +126,7 @@ INFO = PluginInfo(
     summary="Recall of people's classes, boxes and masks by perceived gender presentation, age "
     "group and skin tone, and the differences between groups.",
     references=(
-        works.FACET.with_location(
+        citations.FACET.with_location(
             "sections 6.1 to 6.3, equation 1, appendix A.5, Tables 4 to 8 and 11 to 15"
         ),
     ),

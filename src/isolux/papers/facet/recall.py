@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from isolux.papers._layout import pivot_metrics
-from isolux.papers.facet.words import AGES, GENDERS, HAIR_TYPES, RECALLS, TONES
+from isolux.papers.facet.terms import AGES, GENDERS, HAIR_TYPES, RECALLS, TONES
 from isolux.vocabulary.containers import Run
 
 _POINTS = 100.0

@@ -24,8 +24,8 @@ from isolux.papers._layout import (
     read_group_metrics,
     summarise_groups,
 )
-from isolux.papers.fairface.across import compare_across_datasets, lay_out_values
-from isolux.vocabulary import works
+from isolux.papers.fairface.cross_dataset import compare_across_datasets, lay_out_values
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import PluginInfo
@@ -37,7 +37,7 @@ INFO = PluginInfo(
     summary="Accuracy by race, perceived gender and age, the maximum accuracy disparity, and "
     "commercial services with and without the faces that they did not detect.",
     references=(
-        works.FAIRFACE.with_location(
+        citations.FAIRFACE.with_location(
             "sections 4.3 and 4.4, equation 3, Tables 4, 5, 6 and 8",
             url="https://arxiv.org/abs/1908.04913",
         ),

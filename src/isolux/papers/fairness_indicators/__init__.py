@@ -12,7 +12,7 @@ import polars as pl
 
 from isolux.papers._layout import format_merges
 from isolux.papers._protocols import read_analysis_table, require_protocol
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import PluginInfo
 from isolux.vocabulary.spec import split_intersection
@@ -21,7 +21,7 @@ INFO = PluginInfo(
     title="Fairness Indicators",
     summary="Harmful labels of people, things in homes of all regions and incomes, and whether "
     "neighbours in a model's space share a person's gender.",
-    references=(works.FAIRNESS_INDICATORS.with_location("sections 3 to 5, appendices A to G"),),
+    references=(citations.FAIRNESS_INDICATORS.with_location("sections 3 to 5, appendices A to G"),),
     assumptions=(
         "The datasets are for evaluation: no model was trained or adapted on them.",
         "A model without a head was given one by the same training for all models compared.",

@@ -23,12 +23,12 @@ from dataclasses import replace
 import polars as pl
 
 from isolux.groups.membership import build_membership
-from isolux.groups.settings import read_groupings
+from isolux.groups.option_parsing import read_groupings
 from isolux.io.image_tables import FHIBE_API
 from isolux.papers._protocols import require_protocol
 from isolux.papers.fhibe.disagreements import DISAGREEMENTS
 from isolux.papers.fhibe.groups import ATTRIBUTES, DEMOGRAPHIC, FACE_ATTRIBUTES, NESTED
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import PluginInfo
 from isolux.vocabulary.spec import read_recorded_spec, split_intersection
@@ -136,7 +136,7 @@ INFO = PluginInfo(
     summary="Eight tasks on photos of consenting people, by what they say of themselves and by "
     "what the photos show.",
     references=(
-        works.FHIBE.with_location(
+        citations.FHIBE.with_location(
             "Methods: datasets, narrow models and their metrics, bias discovery in narrow models, "
             "bias discovery in foundation models"
         ),

@@ -5,7 +5,7 @@ Names are those of the dataset's attributes; FHIBE's own evaluation aggregates o
 
 from __future__ import annotations
 
-from isolux.datasets.fhibe.words import REGIONS
+from isolux.datasets.fhibe.value_lists import REGIONS
 from isolux.papers._layout import format_merges
 
 DEMOGRAPHIC = (

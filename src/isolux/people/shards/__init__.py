@@ -25,14 +25,14 @@ import polars as pl
 
 from isolux import derive
 from isolux.datasets import apply_cluster
-from isolux.engine.pieces import Job, JobLimits, JobStore, run_jobs
+from isolux.engine.jobs import Job, JobLimits, JobStore, run_jobs
 from isolux.io.frames import refuse_workbook_settings
 from isolux.io.hashing import sha256_file
 from isolux.io.ids import ID_COLUMNS
 from isolux.io.shard_files import ShardFiles, is_sharded_path, list_shard_files, read_shard
-from isolux.io.stages import StagingPath, remove_stale_staging
-from isolux.people.only import parse_conditions
-from isolux.people.shards import counting
+from isolux.io.staging import StagingPath, remove_stale_staging
+from isolux.people.filters import parse_conditions
+from isolux.people.shards import row_counts
 from isolux.people.shards.memory import check_memory_cost
 from isolux.people.shards.merging import PeopleCounts, merge_counts
 from isolux.vocabulary import registry
@@ -238,13 +238,13 @@ class ShardedTable:
             "cluster": cluster,
             "ids_named": is_id_named,
         }
-        code = sha256_file(counting.__file__)
+        code = sha256_file(row_counts.__file__)
         key_text = json.dumps(
-            [counting.COUNT_SHARD_CALL, sha, options, code, pl.__version__], sort_keys=True
+            [row_counts.COUNT_SHARD_CALL, sha, options, code, pl.__version__], sort_keys=True
         )
         key = hashlib.sha256(key_text.encode()).hexdigest()
         return Job(
-            key, path, counting.COUNT_SHARD_CALL, {"path": str(Path(path).resolve()), **options}
+            key, path, row_counts.COUNT_SHARD_CALL, {"path": str(Path(path).resolve()), **options}
         )
 
     def _run_counting(self, pieces: list[Job], store: JobStore) -> None:

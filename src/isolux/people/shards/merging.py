@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.engine.pieces import JobStore
+from isolux.engine.jobs import JobStore
 from isolux.io.shard_files import read_shard
-from isolux.people.shards.counting import hash_cells
+from isolux.people.shards.row_counts import hash_cells
 from isolux.vocabulary.errors import IsoluxError, TableError
 
 _FIRST, _TIMES = "isolux:first", "isolux:times"

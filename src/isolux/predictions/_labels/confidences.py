@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import polars as pl
 
-from isolux.io.cells import as_text, first_true_row
+from isolux.io.cell_parsing import as_text, first_true_row
 from isolux.io.yes_no import NO, YES
 from isolux.vocabulary.errors import TableError, format_location
 from isolux.vocabulary.table_rows import count_people_where

@@ -12,7 +12,7 @@ from typing import TypedDict
 
 import polars as pl
 
-from isolux.io.cells import (
+from isolux.io.cell_parsing import (
     as_labels,
     as_lists,
     as_numbers,
@@ -27,8 +27,8 @@ from isolux.predictions._detections import model_name_from_path
 from isolux.predictions._id_parts import shorten_ids
 from isolux.predictions._labels.confidences import read_is_detected, to_confidences
 from isolux.vocabulary.errors import SpecError, TableError, format_columns, format_location
-from isolux.vocabulary.places import is_unrepeated
 from isolux.vocabulary.tables import LABEL_PREDICTIONS
+from isolux.vocabulary.unit_index import is_unrepeated
 
 LABEL_COLUMNS = ("label", "prediction", "predicted", "predicted_label", "answer")
 QUESTION_COLUMNS = ("question", "prompt")

@@ -18,10 +18,10 @@ from isolux.io.frames import open_bytes
 from isolux.io.json_values import decode_json
 from isolux.io.refusals import refuse_cells
 from isolux.predictions._detections import DetectionKind, build_detections, model_name_from_path
+from isolux.predictions._file_probe import FileProbe
 from isolux.predictions._json_text import JsonText
-from isolux.predictions._seen import FileProbe
 from isolux.predictions.coco_results.rows import not_a_list_error, read_rows
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.errors import FileError as FileError
 from isolux.vocabulary.info import FormatInfo
 
@@ -30,7 +30,9 @@ INFO = FormatInfo(
     summary="A JSON list (or one under annotations) of detections: image_id, category_id, score,"
     " and bbox, segmentation (run lengths) or keypoints.",
     references=(
-        works.COCO.with_location("the format of results: https://cocodataset.org/#format-results"),
+        citations.COCO.with_location(
+            "the format of results: https://cocodataset.org/#format-results"
+        ),
     ),
     assumptions=(
         "bbox is x, y of the upper left corner, width and height, in pixels",

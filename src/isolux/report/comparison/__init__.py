@@ -21,7 +21,7 @@ from isolux.report.document import AuditSubject, Summary
 from isolux.report.figures.svg import shorten_names
 from isolux.report.gaps import compare_undetected_people
 from isolux.report.summary import summarise_record
-from isolux.statements.lines import Line, LineKey, line_key, read_lines
+from isolux.statements.metric_lines import Line, LineKey, line_key, read_lines
 from isolux.vocabulary.containers import Run
 
 # Classes ranked by their largest gap, two models side by side (FACET, Tables 11 and 12).

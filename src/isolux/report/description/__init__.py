@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from isolux.io import write_text
-from isolux.io.ours import refuse_foreign_page
+from isolux.io.owned_files import refuse_foreign_page
 from isolux.report.description.figures import draw_table_figures
 from isolux.report.figures import Figure
 from isolux.report.html import page

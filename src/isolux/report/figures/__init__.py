@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isolux.groups import sort_for_display
-from isolux.report._views import Curve
+from isolux.report._extra_figures import Curve
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable
 from isolux.report.figures.dot_plot import PairedPoint, Point, draw_paired, panels
 from isolux.report.figures.heatmap import Cell, heat_map
 from isolux.report.figures.svg import ACCENT, GREY, Spec, field, shorten_names, to_svg
 from isolux.report.wording import join_names
-from isolux.statements.lines import Line
+from isolux.statements.metric_lines import Line
 from isolux.statements.numbers import format_count, format_interval, format_value, format_with_unit
 from isolux.vocabulary.info import Direction
 from isolux.vocabulary.printable import clean_line

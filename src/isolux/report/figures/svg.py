@@ -12,7 +12,7 @@ from html import unescape
 from importlib.util import find_spec
 from typing import Any
 
-from isolux.vocabulary.addresses import address_space_limit
+from isolux.vocabulary.address_space import address_space_limit
 from isolux.vocabulary.errors import DrawingError
 from isolux.vocabulary.printable import clean_line
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import polars as pl
 
+from isolux.report._extra_figures import read_breakdowns, read_curves
 from isolux.report._sections import Context, build_sections, to_estimate
-from isolux.report._views import read_breakdowns, read_curves
 from isolux.report.document import (
     AttributeSection,
     AuditSubject,
@@ -42,11 +42,16 @@ from isolux.report.summary.sentences import (
 from isolux.report.wording import safe_url
 from isolux.statements.answer import MAX_FURTHER, drop_stated_findings, write_answer
 from isolux.statements.choice import Choice, choose_statements
-from isolux.statements.lines import Line, read_lines
+from isolux.statements.metric_lines import Line, read_lines
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.drawn import describe_sample, is_census, is_survey_sample, is_weighted
+from isolux.vocabulary.formatting import find_target_term
 from isolux.vocabulary.spec import get_declaration
-from isolux.vocabulary.words import find_target_term
+from isolux.vocabulary.survey_sample import (
+    describe_sample,
+    is_census,
+    is_survey_sample,
+    is_weighted,
+)
 
 __all__ = ["FINDINGS_LEAD", "SECTIONS_LEAD", "Context", "summarise", "summarise_record"]
 

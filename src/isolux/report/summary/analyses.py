@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from isolux.report._views import INLINE_ANALYSES
+from isolux.report._extra_figures import INLINE_ANALYSES
 from isolux.report.document import Analysis, FindingRow, PaperTable
 from isolux.report.summary.sentences import read_paper_tables
 

@@ -26,12 +26,12 @@ from isolux.report.document import (
 )
 from isolux.report.wording import join_names
 from isolux.statements.choice import Choice
-from isolux.statements.lines import find_metric
+from isolux.statements.metric_lines import find_metric
 from isolux.statements.numbers import format_count, format_value, format_with_unit
 from isolux.statements.text import describe_finding, describe_null
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.formatting import format_class_name, shorten_name
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.words import format_class_name, shorten_name
 
 MEASURES = (
     "It measures the disparities it was asked to look at, on these people, with these labels. "

@@ -69,7 +69,7 @@ def pairwise_distances(
     Shapes: ``vectors`` [n, d], ``subject`` [n].
     FairFace (Kärkkäinen & Joo 2021), "Data Coverage and Diversity", Figure 4.
     """
-    from isolux.stats.pairwise.kernels import pair_distances
+    from isolux.stats.pairwise.distance_kernels import pair_distances
 
     rows = np.ascontiguousarray(vectors, dtype=np.float32)
     if rows.ndim != 2 or not np.isfinite(rows).all():

@@ -61,14 +61,14 @@ def precision_table(
 
     Returns [r, K, T].
     """
-    from isolux.stats.precision_recall import kernels
+    from isolux.stats.precision_recall import ap_kernels
 
     if reading not in READINGS:
         raise SpecError("reading is not known", expected=" or ".join(READINGS), found=repr(reading))
     by_replicate = _by_replicate(weights)
     people = _people(ranking, by_replicate)
     scale = _scale(common_count, people)
-    entries = kernels.build_entries(
+    entries = ap_kernels.build_entries(
         ranking.cluster,
         ranking.true_positive,
         ranking.false_positive,
@@ -78,7 +78,7 @@ def precision_table(
 
     def evaluate_batch(first: int, last: int) -> FloatArray:
         rows = slice(first, last)
-        return kernels.evaluate_curves(
+        return ap_kernels.evaluate_curves(
             entries.alarm_cluster,
             entries.alarm_starts,
             entries.row_cluster,
@@ -165,7 +165,7 @@ def _by_replicate(weights: FloatArray) -> FloatArray:
 
 
 def _people(ranking: Ranking, by_replicate: FloatArray) -> FloatArray:
-    from isolux.stats.precision_recall.kernels import weigh_people
+    from isolux.stats.precision_recall.ap_kernels import weigh_people
 
     n_classes = len(ranking.starts) - 1
     return weigh_people(ranking.person_cluster, ranking.person_class, n_classes, by_replicate)

@@ -231,7 +231,7 @@ def _check_entries(units: IntArray, groups: IntArray, n_units: int, n_groups: in
 
 def compare_groups(scores: SortedScores, cells: GroupCells) -> RankTests:
     """Test all pairs of one attribute's groups on every score vector."""
-    from isolux.stats.ranks.kernels import walk_scores
+    from isolux.stats.ranks.rank_kernels import walk_scores
 
     k = cells.n_groups
     n, clusters, median, total, superiority, naive, z, skew, shared = walk_scores(
@@ -315,7 +315,7 @@ def median_replicates(
     >>> median_replicates([3.0, 1.0, 2.0], [0, 1, 2], np.array([[1.0, 2], [1, 0], [1, 2]])).tolist()
     [2.0, 2.5]
     """
-    from isolux.stats.ranks.kernels import medians_by_replicate
+    from isolux.stats.ranks.rank_kernels import medians_by_replicate
 
     scores, cluster_index = (
         np.asarray(scores_in, dtype=np.float64),

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.deviates import Difference
+from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.differences import mean_difference
 from isolux.stats.sampling import Strata, stratified_row_products
-from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray, IntArray
+from isolux.stats.test_inversion import Difference
 from isolux.stats.weighted_means import weighted_means
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def weighted_median(scores: FloatArray, weight: FloatArray) -> float:
     >>> weighted_median(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 4.0]))
     2.0
     """
-    from isolux.stats.ranks.kernels import medians_by_replicate
+    from isolux.stats.ranks.rank_kernels import medians_by_replicate
 
     order = np.argsort(scores, kind="stable")
     sorted_weights = np.ascontiguousarray(weight[order][:, None])

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.drawn_design import SurveyClusterSums
 from isolux.stats.statistic import (
     DetectionStatistic,
     FloatArray,
@@ -24,6 +23,7 @@ from isolux.stats.statistic import (
     UnitPairs,
     WeightedValue,
 )
+from isolux.stats.survey_sums import SurveyClusterSums
 from isolux.stats.weighted_means import TWO_WAY_WEIGHT
 from isolux.stats.weights import draw_weight_batches, seeded_blocks
 from isolux.vocabulary.spec import Bootstrap

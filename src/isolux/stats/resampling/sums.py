@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.design import ClusterSums, sort_by_column
-from isolux.stats.drawn_design import SurveyClusterSums
-from isolux.stats.joint_law import correlated_normals, cross_products
+from isolux.stats.cluster_sums import ClusterSums, sort_by_column
+from isolux.stats.multiplier_bootstrap import correlated_normals, cross_products
 from isolux.stats.sampling import covariance_of_sums
 from isolux.stats.statistic import FloatArray, IntArray, SumStatistic
+from isolux.stats.survey_sums import SurveyClusterSums
 from isolux.stats.weighted_means import TWO_WAY_WEIGHT
 from isolux.stats.weights import draw_weight_batches, seeded_blocks
 from isolux.vocabulary.spec import Bootstrap

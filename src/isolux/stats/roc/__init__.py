@@ -47,7 +47,7 @@ def _build_area(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> Weighted
         ordered_rows = order if weight_rows is None else weight_rows[order]
         if weights.shape[1] < _MIN_COMPILED_REPLICATES:
             return _area_numpy(ordered_rows, starts, is_positive, weights)
-        from isolux.stats.roc.kernels import area_by_replicate
+        from isolux.stats.roc.auc_kernels import area_by_replicate
 
         return np.asarray(
             area_by_replicate(ordered_rows, starts, middles, np.ascontiguousarray(weights))
@@ -109,7 +109,7 @@ def _build_precision(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> Wei
     level_ends = level_ends if len(falling) else level_ends[:0]
 
     def precision(weights: FloatArray, weight_rows: npt.NDArray[np.int64] | None) -> FloatArray:
-        from isolux.stats.roc.kernels import precision_by_replicate
+        from isolux.stats.roc.auc_kernels import precision_by_replicate
 
         ordered_rows = order if weight_rows is None else weight_rows[order]
         return np.asarray(

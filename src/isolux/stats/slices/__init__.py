@@ -90,7 +90,7 @@ def worst_slices(
     counts = np.zeros(2, np.int64)
     if n and p and total > 0:
         from isolux.stats._itemset_kernels import pack_bits
-        from isolux.stats.slices.kernels import walk_slices
+        from isolux.stats.slices.slice_kernels import walk_slices
 
         # Sorted, so that clusters are counted at changes.
         order = np.argsort(cluster, kind="stable")

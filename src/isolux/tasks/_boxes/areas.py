@@ -11,7 +11,7 @@ import polars as pl
 from isolux.geometry.masks import masks_from_counts
 from isolux.geometry.matching import AREA_RANGES_PX, outside_range
 from isolux.stats.statistic import FloatArray
-from isolux.tasks._boxes.table import BOX, AnnotatedInstances, ModelDetections
+from isolux.tasks._boxes.instance_tables import BOX, AnnotatedInstances, ModelDetections
 
 SIZES = ("small", "medium", "large")
 """COCO's area ranges, without the one of all sizes."""

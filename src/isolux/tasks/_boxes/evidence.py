@@ -19,9 +19,9 @@ from isolux.geometry.matching import (
 )
 from isolux.stats.precision_recall import average_precision_at
 from isolux.tasks._boxes.areas import SIZES, is_outside_size, person_areas_px, restrict_to_size
+from isolux.tasks._boxes.instance_tables import DETECTION_COLUMNS
 from isolux.tasks._boxes.matching import ModelMatches
 from isolux.tasks._boxes.metrics import AREAS, COCO, HOIEM
-from isolux.tasks._boxes.table import DETECTION_COLUMNS
 from isolux.vocabulary.info import Metric
 
 # The evidence `overlaps`: all pairs that overlap, for matching within one group's people.

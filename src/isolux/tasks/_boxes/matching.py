@@ -24,8 +24,8 @@ from isolux.geometry.matching import (
 )
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.areas import SIZES, restrict_to_size
+from isolux.tasks._boxes.instance_tables import AnnotatedInstances, ModelDetections
 from isolux.tasks._boxes.settings import BoxSettings, Matching, OtherGroups
-from isolux.tasks._boxes.table import AnnotatedInstances, ModelDetections
 from isolux.tasks._scores import read_metrics, restrict_task_info
 from isolux.tasks._scores import score_rows as write_rows
 from isolux.vocabulary.errors import SpecError

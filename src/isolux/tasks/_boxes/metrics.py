@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.info import Metric, Reference
 
-FACET = works.FACET.with_location("section 6.2 and appendix A.5.4")
-COCO = works.COCO.with_location("detection evaluation: https://cocodataset.org/#detection-eval")
-WIDER = works.WIDER_FACE.with_location("section 5")
-HOIEM = works.HOIEM.with_location("normalised precision; ICON², section 3.1, equation 3")
-FHIBE = works.FHIBE.with_location("Methods, narrow model evaluation metrics")
+FACET = citations.FACET.with_location("section 6.2 and appendix A.5.4")
+COCO = citations.COCO.with_location("detection evaluation: https://cocodataset.org/#detection-eval")
+WIDER = citations.WIDER_FACE.with_location("section 5")
+HOIEM = citations.HOIEM.with_location("normalised precision; ICON², section 3.1, equation 3")
+FHIBE = citations.FHIBE.with_location("Methods, narrow model evaluation metrics")
 PCK = Reference(
     "mpii",
     "Andriluka, M., Pishchulin, L., Gehler, P., & Schiele, B. (2014). 2D human pose estimation: New"

@@ -15,8 +15,8 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.geometry.boxes import BoxColumns, box_pairs_xywh
-from isolux.tasks._boxes.looks import PreviewImages, build_mean_iou, image_sizes_px
-from isolux.tasks._boxes.table import BOX, AnnotatedInstances, box_columns
+from isolux.tasks._boxes.instance_tables import BOX, AnnotatedInstances, box_columns
+from isolux.tasks._boxes.preview import PreviewImages, build_mean_iou, image_sizes_px
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.notes import Caution
 

@@ -9,23 +9,23 @@ import polars as pl
 
 from isolux.geometry.boxes import box_pairs_xywh
 from isolux.geometry.matching import OverlapPairs
+from isolux.tasks._boxes.box_formats import BoxFormat, check_predictions, to_xywh
 from isolux.tasks._boxes.evidence import COCO_METRIC_NAMES, build_evidence_tables
-from isolux.tasks._boxes.matching import (
-    MatchingSettings,
-    ModelMatches,
-    measured_task_info,
-    score_rows,
-    select_metrics,
-)
-from isolux.tasks._boxes.pictures import distinct_values
-from isolux.tasks._boxes.readings import BoxFormat, check_predictions, to_xywh
-from isolux.tasks._boxes.table import (
+from isolux.tasks._boxes.image_coverage import distinct_values
+from isolux.tasks._boxes.instance_tables import (
     BOX,
     AnnotatedInstances,
     ModelDetections,
     box_columns,
     read_detections,
     read_people,
+)
+from isolux.tasks._boxes.matching import (
+    MatchingSettings,
+    ModelMatches,
+    measured_task_info,
+    score_rows,
+    select_metrics,
 )
 from isolux.tasks._scores import stack_scores
 from isolux.vocabulary.containers import Dataset, Scores

@@ -224,7 +224,7 @@ def find_nearest(
     neighbours = np.full((len(queries), k), -1, dtype=np.int64)
     if not len(database) or not len(queries):
         return neighbours
-    from isolux.tasks._embeddings.kernels import inner_products
+    from isolux.tasks._embeddings.search_kernels import inner_products
 
     single_database = np.ascontiguousarray(database, dtype=np.float32)
     # |error| of one product of unit vectors: d u for the sum (Higham 2002, section 3.1), a few u

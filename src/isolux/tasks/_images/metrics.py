@@ -6,7 +6,7 @@ take its best group for the worst.
 
 from __future__ import annotations
 
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.info import Metric, Reference
 
 ALIGNMENT_ASSUMPTION = (
@@ -16,8 +16,8 @@ NETWORK_ASSUMPTION = (
     "LPIPS and embeddings come from networks that may themselves work unequally well for groups."
 )
 
-FHIBE = works.FHIBE.with_location("Methods, narrow model evaluation metrics")
-LPIPS = works.LPIPS.with_location("section 3, equation 1")
+FHIBE = citations.FHIBE.with_location("Methods, narrow model evaluation metrics")
+LPIPS = citations.LPIPS.with_location("section 3, equation 1")
 PIQ = Reference(
     "piq",
     "Kastryulin, S., Zakirov, J., Prokopenko, D., & Dylov, D. V. (2022). PyTorch Image Quality:"

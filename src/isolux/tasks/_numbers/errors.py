@@ -8,9 +8,9 @@ from types import MappingProxyType
 import numpy as np
 import polars as pl
 
-from isolux.stats.numbers import spearman_of
+from isolux.stats.numeric_statistics import spearman_of
 from isolux.stats.statistic import FloatArray
-from isolux.tasks._numbers.reading import (
+from isolux.tasks._numbers.numeric_predictions import (
     UNKNOWN_VALUES_ADVICE,
     caution_on_model_sentinels,
     caution_on_sentinels,

@@ -22,7 +22,7 @@ from isolux.tasks._numbers.errors import (
     read_errors,
 )
 from isolux.tasks._scores import read_metrics, restrict_task_info
-from isolux.tasks.age_estimation.mix import (
+from isolux.tasks.age_estimation.age_composition import (
     AgeComposition,
     assign_cells,
     read_age_composition,

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import polars as pl
 
 from isolux.tasks._ids import refuse_no_match, require_columns
-from isolux.vocabulary.blanks import caution_on_blank_words
+from isolux.vocabulary.blank_words import caution_on_blank_words
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, format_location
 from isolux.vocabulary.notes import Caution

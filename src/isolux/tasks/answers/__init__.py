@@ -17,16 +17,16 @@ import polars as pl
 
 from isolux.io.prompts import PromptFile, read_prompt_file
 from isolux.tasks._scores import read_metrics, restrict_task_info
-from isolux.tasks._words.lists import WordList, read_word_list
-from isolux.tasks._words.mentions import classify_mentions
-from isolux.tasks.answers.asked import (
+from isolux.tasks._word_lists.lists import WordList, read_word_list
+from isolux.tasks._word_lists.mentions import classify_mentions
+from isolux.tasks.answers.answer_rules import AnswerRule, read_rule, read_values
+from isolux.tasks.answers.questions import (
     CHOSE,
     check_share,
     read_question_answers,
     select_prompts,
     select_rules,
 )
-from isolux.tasks.answers.reading import AnswerRule, read_rule, read_values
 from isolux.tasks.answers.shares import (
     OutOf,
     caution_on_language,
@@ -37,7 +37,7 @@ from isolux.tasks.answers.shares import (
     score_state,
     score_values,
 )
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Direction, Metric, TaskInfo
@@ -376,7 +376,7 @@ def _describe_sources(files: _AnswerFiles) -> list[str]:
 
 # Metrics of answers: definition, direction and reference.
 
-_FHIBE = works.FHIBE.with_location("Methods: bias discovery in foundation models")
+_FHIBE = citations.FHIBE.with_location("Methods: bias discovery in foundation models")
 
 
 def _share_metric(

@@ -8,7 +8,7 @@ from typing import Literal
 import polars as pl
 
 from isolux.tasks._scores import score_rows
-from isolux.tasks.answers.reading import NOTHING_READ, AnswerRule
+from isolux.tasks.answers.answer_rules import NOTHING_READ, AnswerRule
 from isolux.vocabulary.notes import Caution
 
 OutOf = Literal["answers", "everyone"]

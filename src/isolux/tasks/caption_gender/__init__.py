@@ -16,8 +16,8 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray, SumStatistic
 from isolux.tasks._scores import read_metrics, score_rows, stack_scores
-from isolux.tasks._words.lists import WordList, assign_word_groups, read_word_list
-from isolux.tasks._words.mentions import (
+from isolux.tasks._word_lists.lists import WordList, assign_word_groups, read_word_list
+from isolux.tasks._word_lists.mentions import (
     NEUTRAL,
     NO_WORD,
     SEVERAL_GROUPS,

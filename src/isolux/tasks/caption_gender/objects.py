@@ -9,8 +9,8 @@ import polars as pl
 
 from isolux.io.settings_files import read_mapping
 from isolux.tasks._truth import instances_with_truth
-from isolux.tasks._words.lists import WordList
-from isolux.tasks._words.mentions import split_words
+from isolux.tasks._word_lists.lists import WordList
+from isolux.tasks._word_lists.mentions import split_words
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution

@@ -24,37 +24,11 @@ from isolux.tasks.classification.answers import (
     read_confidence,
     read_predictions,
 )
-from isolux.tasks.classification.choice import (
-    check_positive,
-    check_ranks,
-    missing_inputs,
-    refuse_answer_settings,
-    refuse_score_settings,
-    select_metrics,
+from isolux.tasks.classification.chance_agreement import (
+    caution_on_chance_agreement,
+    caution_on_confidences,
 )
-from isolux.tasks.classification.counts import describe_counts, describe_missing_answers
-from isolux.tasks.classification.cutoff import read_cutoff
-from isolux.tasks.classification.doubts import caution_on_chance_agreement, caution_on_confidences
-from isolux.tasks.classification.metrics import (
-    EVIDENCE,
-    FACET,
-    METRICS,
-    REFERENCES,
-    names_that_need,
-)
-from isolux.tasks.classification.rates import (
-    ClassificationOutcomes,
-    build_metric_rows,
-    join_outcomes,
-)
-from isolux.tasks.classification.scores_alone import (
-    LowerScoreMeaning,
-    ScoreOnlyInput,
-    binarise_truth,
-    default_positive,
-    read_score_only,
-)
-from isolux.tasks.classification.vocabulary import (
+from isolux.tasks.classification.label_matching import (
     LabelMap,
     LabelMatching,
     check_foreign_answers,
@@ -63,6 +37,35 @@ from isolux.tasks.classification.vocabulary import (
     invert_label_map,
     match_labels,
 )
+from isolux.tasks.classification.metric_selection import (
+    check_positive,
+    check_ranks,
+    missing_inputs,
+    refuse_answer_settings,
+    refuse_score_settings,
+    select_metrics,
+)
+from isolux.tasks.classification.metrics import (
+    EVIDENCE,
+    FACET,
+    METRICS,
+    REFERENCES,
+    names_that_need,
+)
+from isolux.tasks.classification.notes import describe_counts, describe_missing_answers
+from isolux.tasks.classification.rates import (
+    ClassificationOutcomes,
+    build_metric_rows,
+    join_outcomes,
+)
+from isolux.tasks.classification.score_only_evaluation import (
+    LowerScoreMeaning,
+    ScoreOnlyInput,
+    binarise_truth,
+    default_positive,
+    read_score_only,
+)
+from isolux.tasks.classification.thresholding import read_cutoff
 from isolux.tasks.classification.without_truth import (
     is_selection_only,
     score_detection_only,

@@ -11,12 +11,12 @@ import polars as pl
 
 from isolux.stats.roc import auc
 from isolux.tasks._ids import refuse_no_match
-from isolux.tasks.classification.vocabulary import LabelMatching
+from isolux.tasks.classification.label_matching import LabelMatching
 from isolux.vocabulary.counts import TIMES, count_people_of_units
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.places import lookup_positions
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check, to_polars
+from isolux.vocabulary.unit_index import lookup_positions
 
 # Looking for a duplicate key in the raw table takes longer than the rest of the task; in sorted
 # units it is quick, and only where there is one is the raw table checked, to name the row.

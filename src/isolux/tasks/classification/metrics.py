@@ -11,14 +11,14 @@ import polars as pl
 from isolux.stats.calibration import N_BINS, calibration_error
 from isolux.stats.roc import average_precision, roc_auc
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.info import Direction, Metric, Reference
 
 EVIDENCE = "classification"
 """Name of the evidence table."""
 
-FACET = works.FACET.with_location("section 6.1 and appendix A.5.2")
-FAIRFACE = works.FAIRFACE.with_location(
+FACET = citations.FACET.with_location("section 6.1 and appendix A.5.2")
+FAIRFACE = citations.FAIRFACE.with_location(
     "section 4.3.2, equation 2", url="https://arxiv.org/abs/1908.04913"
 )
 IMAGENET = Reference(

@@ -10,14 +10,14 @@ from isolux.tasks._ids import refuse_no_match
 from isolux.tasks._scores import restrict_task_info, score_rows, stack_scores
 from isolux.tasks._truth import instances_without_truth
 from isolux.tasks.classification.answers import read_predictions
-from isolux.tasks.classification.choice import missing_inputs, select_metrics
-from isolux.tasks.classification.counts import describe_counts, describe_missing_answers
+from isolux.tasks.classification.label_matching import LabelMatching
+from isolux.tasks.classification.metric_selection import missing_inputs, select_metrics
+from isolux.tasks.classification.notes import describe_counts, describe_missing_answers
 from isolux.tasks.classification.rates import (
     ClassificationOutcomes,
     build_metric_rows,
     join_outcomes,
 )
-from isolux.tasks.classification.vocabulary import LabelMatching
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo

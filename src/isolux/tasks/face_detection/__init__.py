@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Unpack
 
+from isolux.tasks._boxes.box_formats import BoxFormat
 from isolux.tasks._boxes.evidence import AVERAGE_PRECISION, IN_GROUP_METRICS, PRECISION_BY_SIZE
+from isolux.tasks._boxes.instance_tables import NO_BOX
 from isolux.tasks._boxes.matching import parse_box_settings
 from isolux.tasks._boxes.metrics import (
     COCO,
@@ -21,10 +23,8 @@ from isolux.tasks._boxes.metrics import (
     RECALL_BY_SIZE,
     WIDER,
 )
-from isolux.tasks._boxes.readings import BoxFormat
 from isolux.tasks._boxes.scoring import build_box_pairing, score_shapes
 from isolux.tasks._boxes.settings import BoxSettings
-from isolux.tasks._boxes.table import NO_BOX
 from isolux.tasks._scores import read_metrics
 from isolux.tasks.face_detection.wider_protocol import WIDER_METRICS, score_by_wider
 from isolux.vocabulary.containers import Dataset, Scores

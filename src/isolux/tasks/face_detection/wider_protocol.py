@@ -28,22 +28,22 @@ from isolux.geometry.boxes import box_pairs_xywh
 from isolux.geometry.matching import OverlapPairs, ranks_in_image
 from isolux.stats.precision_recall import average_precision_at
 from isolux.stats.statistic import FloatArray
-from isolux.tasks._boxes.matching import MatchingSettings, measured_task_info, person_score_rows
-from isolux.tasks._boxes.metrics import WIDER
-from isolux.tasks._boxes.readings import BoxFormat
-from isolux.tasks._boxes.scoring import (
-    build_box_pairing,
-    count_unscored,
-    match_models,
-    to_xywh_predictions,
-)
-from isolux.tasks._boxes.table import (
+from isolux.tasks._boxes.box_formats import BoxFormat
+from isolux.tasks._boxes.instance_tables import (
     DETECTION_COLUMNS,
     NO_BOX,
     AnnotatedInstances,
     ModelDetections,
     box_columns,
     read_people,
+)
+from isolux.tasks._boxes.matching import MatchingSettings, measured_task_info, person_score_rows
+from isolux.tasks._boxes.metrics import WIDER
+from isolux.tasks._boxes.scoring import (
+    build_box_pairing,
+    count_unscored,
+    match_models,
+    to_xywh_predictions,
 )
 from isolux.tasks._scores import stack_scores
 from isolux.vocabulary.containers import Dataset, Scores

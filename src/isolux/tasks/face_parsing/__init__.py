@@ -18,7 +18,6 @@ import polars as pl
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.metrics import FHIBE
 from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows
-from isolux.tasks.face_parsing.agreement import check_face_match
 from isolux.tasks.face_parsing.faces import (
     PartAnnotations,
     PartPixelCounts,
@@ -29,6 +28,7 @@ from isolux.tasks.face_parsing.faces import (
     group_files_by_face,
     join_files_to_faces,
 )
+from isolux.tasks.face_parsing.join_check import check_face_match
 from isolux.tasks.face_parsing.part_names import (
     BACKGROUND,
     LABELS,

@@ -22,8 +22,8 @@ from isolux.tasks._parts import (
     read_part_masks,
     read_part_polygons,
 )
+from isolux.tasks.face_parsing.part_images import Size, read_label_image, read_part_image
 from isolux.tasks.face_parsing.part_names import BACKGROUND, COMBINED, LABELS, PartVocabulary
-from isolux.tasks.face_parsing.part_pictures import Size, read_label_image, read_part_image
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, JoinError, SpecError, TableError, format_location
 from isolux.vocabulary.tables import INSTANCES, PART_MASK_FILES, check, to_polars

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from isolux.io.kernels import njit
+from isolux.io.compile_cache import njit
 
 _FLAGS: dict[str, Any] = {"nogil": True, "_nrt": False}  # allocate nothing
 _BITS = types.uint64[::1]

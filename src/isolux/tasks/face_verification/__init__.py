@@ -20,7 +20,7 @@ from isolux.stats.verification import threshold_at_far
 from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows
 from isolux.tasks._threshold import caution_on_constant_outcome
 from isolux.tasks._truth import units_with_identity
-from isolux.tasks.face_verification.embedded import (
+from isolux.tasks.face_verification.embedding_pairs import (
     build_hard_rule,
     build_pairs_table,
     compare_all_models,

@@ -14,7 +14,7 @@ from isolux.stats.verification import (
     tar_at_far,
     true_match_rate,
 )
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.info import Metric, Reference
 
 EVIDENCE = "pairs"
@@ -32,7 +32,7 @@ AT_THRESHOLD = (
 _ACCEPTED = "strangers accepted as the same person"
 _REFUSED = "people refused as somebody else"
 
-FHIBE = works.FHIBE.with_location("Methods, narrow model evaluation metrics")
+FHIBE = citations.FHIBE.with_location("Methods, narrow model evaluation metrics")
 ISO = Reference(
     "biometric-testing",
     "ISO/IEC 19795-1:2021. Information technology: Biometric performance testing and reporting. "

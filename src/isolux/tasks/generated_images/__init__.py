@@ -17,7 +17,7 @@ import polars as pl
 from isolux.stats.confusion import ConfusionMatrix, caution_on_swapped_labels, read_confusion_matrix
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._scores import read_metrics, score_rows, stack_scores
-from isolux.tasks._words.mentions import NO_PREDICTION, select_first_texts
+from isolux.tasks._word_lists.mentions import NO_PREDICTION, select_first_texts
 from isolux.tasks.generated_images.shares import DISTANCE, ENTROPY, GAP, SHARE, row_constants
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError

@@ -26,7 +26,7 @@ from isolux.tasks.geodiversity.photos import (
     read_photos,
     score_photos,
 )
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
@@ -35,7 +35,7 @@ from isolux.vocabulary.tables import LABEL_PREDICTIONS, check, to_polars
 
 EVIDENCE = "geodiversity"
 """Name of the evidence table."""
-_PAPER = works.FAIRNESS_INDICATORS.with_location("section 3.2, metrics")
+_PAPER = citations.FAIRNESS_INDICATORS.with_location("section 3.2, metrics")
 _VRIES = Reference(
     "dollarstreet-recognition",
     "De Vries, T., Misra, I., Wang, C., & van der Maaten, L. (2019). Does object recognition work "

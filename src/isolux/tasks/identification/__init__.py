@@ -16,19 +16,13 @@ import polars as pl
 
 from isolux.tasks._embeddings.vectors import read_embeddings
 from isolux.tasks._scores import read_metrics, restrict_task_info
+from isolux.tasks.identification.candidate_lists import read_candidate_lists
 from isolux.tasks.identification.candidates import (
     Candidates,
     SearchRoles,
     read_roles,
     search_gallery,
 )
-from isolux.tasks.identification.judging import (
-    SearchOutcomes,
-    check_agreement,
-    evaluate_searches,
-    threshold_at_fpir,
-)
-from isolux.tasks.identification.listed import read_candidate_lists
 from isolux.tasks.identification.metrics import (
     CANDIDATES,
     FNIR,
@@ -48,6 +42,12 @@ from isolux.tasks.identification.rows import (
     build_notes,
     build_score_rows,
     describe_thresholds,
+)
+from isolux.tasks.identification.search_outcomes import (
+    SearchOutcomes,
+    check_agreement,
+    evaluate_searches,
+    threshold_at_fpir,
 )
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError

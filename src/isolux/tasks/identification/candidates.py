@@ -146,7 +146,7 @@ class Candidates:
 
 def search_gallery(embedded: ModelEmbeddings, roles: SearchRoles, length: int) -> Candidates:
     """Search the gallery for each image by the cosine of embeddings."""
-    from isolux.tasks._embeddings.kernels import inner_products
+    from isolux.tasks._embeddings.search_kernels import inner_products
 
     is_known, has_vector = roles.person > 0, embedded.row_index >= 0
     probes = np.flatnonzero(roles.is_searched & is_known & has_vector)

@@ -23,6 +23,7 @@ from isolux.tasks._boxes.evidence import (
     PRECISION_BY_SIZE,
     build_evidence_tables,
 )
+from isolux.tasks._boxes.instance_tables import AnnotatedInstances, read_people
 from isolux.tasks._boxes.matching import (
     ModelMatches,
     measured_task_info,
@@ -34,7 +35,6 @@ from isolux.tasks._boxes.matching import (
 from isolux.tasks._boxes.metrics import COCO, FHIBE, HOIEM, KEYPOINTS, PCK, RECALL_BY_SIZE
 from isolux.tasks._boxes.scoring import build_matching_notes, match_models
 from isolux.tasks._boxes.settings import MatchSettings
-from isolux.tasks._boxes.table import AnnotatedInstances, read_people
 from isolux.tasks._scores import read_metrics, stack_scores
 from isolux.tasks.keypoints.poses import (
     NO_POINTS,

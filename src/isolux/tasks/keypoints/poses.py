@@ -18,8 +18,8 @@ from isolux.geometry.keypoints import (
 )
 from isolux.geometry.matching import OverlapPairs, limit_detections, match, match_best_overlap
 from isolux.stats.statistic import FloatArray
+from isolux.tasks._boxes.instance_tables import BOX, AnnotatedInstances, ModelDetections
 from isolux.tasks._boxes.matching import ModelMatches
-from isolux.tasks._boxes.table import BOX, AnnotatedInstances, ModelDetections
 from isolux.vocabulary.errors import SpecError, TableError, format_location
 
 FACE_BOX = tuple(f"face_{column}" for column in BOX)

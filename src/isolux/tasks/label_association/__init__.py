@@ -14,20 +14,20 @@ from functools import partial
 import polars as pl
 
 from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows, stack_scores
-from isolux.tasks.label_association.sureness import (
+from isolux.tasks.label_association.label_confidence import (
     EVIDENCE,
     TYPES,
     LabelConfidence,
     measure_confidence_by_type,
     read_taxonomy,
 )
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Direction, Metric, TaskInfo
 from isolux.vocabulary.tables import to_polars
 
-_PAPER = works.FAIRNESS_INDICATORS.with_location("section 3.1, Table 3")
+_PAPER = citations.FAIRNESS_INDICATORS.with_location("section 3.1, Table 3")
 
 
 _label_metric = partial(Metric, reference=_PAPER, threshold_words="from a confidence of")

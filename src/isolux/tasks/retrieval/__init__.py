@@ -34,7 +34,7 @@ from isolux.tasks.retrieval.values import (
     neighbour_cosines,
     value_bits,
 )
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
@@ -44,7 +44,7 @@ from isolux.vocabulary.tables import INSTANCES
 
 _DEFAULT_TOP_K = (10, 50)  # Fairness Indicators' similarity search looks at 10 and 50 neighbours
 
-GOYAL = works.FAIRNESS_INDICATORS.with_location("section 3.3")
+GOYAL = citations.FAIRNESS_INDICATORS.with_location("section 3.3")
 
 INFO = TaskInfo(
     predictions="outputs",

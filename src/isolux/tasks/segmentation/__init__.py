@@ -24,11 +24,11 @@ from isolux.geometry.masks import (
     masks_to_coco,
 )
 from isolux.geometry.matching import OverlapPairs
+from isolux.tasks._boxes.instance_tables import NO_MASK, AnnotatedInstances, ModelDetections
 from isolux.tasks._boxes.matching import MatchingSettings, parse_box_settings
 from isolux.tasks._boxes.scoring import PairFinder, score_shapes
 from isolux.tasks._boxes.settings import BoxSettings
-from isolux.tasks._boxes.shapes import info_of_shapes
-from isolux.tasks._boxes.table import NO_MASK, AnnotatedInstances, ModelDetections
+from isolux.tasks._boxes.task_info import info_of_shapes
 from isolux.tasks._parts import image_sizes, unite_part_masks
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError, TableError, format_location

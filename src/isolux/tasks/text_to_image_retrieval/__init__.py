@@ -22,8 +22,8 @@ from isolux.tasks.text_to_image_retrieval.lists import (
     read_query_scores,
 )
 from isolux.tasks.text_to_image_retrieval.measures import Zero
+from isolux.tasks.text_to_image_retrieval.notes import build_notes
 from isolux.tasks.text_to_image_retrieval.rows import QueryValues, RankingSettings
-from isolux.tasks.text_to_image_retrieval.said import build_notes
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from isolux.stats.design import IntArray
+from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._embeddings.vectors import (
     NO_PREDICTION,

@@ -20,18 +20,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from isolux.io.atomic import refuse_existing
-from isolux.people.blotting import redacted_errors
 from isolux.people.loading import load_audit_people
+from isolux.people.redaction import redacted_errors
 from isolux.statements.groups import read_templates
 from isolux.tasks import score
-from isolux.verbs._in_memory import (
+from isolux.verbs._tables_from_memory import (
     add_null_scores,
     select_attribute_columns,
     to_dataset,
     to_scores,
     write_with_report,
 )
-from isolux.verbs.audit.found import run_pipeline
 from isolux.verbs.audit.inputs import (
     InMemoryTable,
     OpenProgress,
@@ -44,15 +43,16 @@ from isolux.verbs.audit.inputs import (
     resolve_imported_model,
     unwrap_numpy_scalars,
 )
+from isolux.verbs.audit.pipeline import run_pipeline
 from isolux.verbs.audit.protocol import build_other_half_spec, merge_protocol_settings
 from isolux.vocabulary.containers import Dataset, Run, Scores
 from isolux.vocabulary.counts import add_count_evidence
-from isolux.vocabulary.drawn import describe_sample
 from isolux.vocabulary.errors import IsoluxError, SpecError
-from isolux.vocabulary.given import IN_MEMORY
+from isolux.vocabulary.inputs import IN_MEMORY
 from isolux.vocabulary.notebook import FindingsFrame
 from isolux.vocabulary.progress import report_step
 from isolux.vocabulary.spec import AuditSpec, parse_spec
+from isolux.vocabulary.survey_sample import describe_sample
 
 if TYPE_CHECKING:
     import altair as alt
@@ -128,7 +128,7 @@ def run_audit(
     typed_spec, spec = spec, resolve_imported_model(merge_protocol_settings(spec))
     _check_groupings(spec)
     if spec.protocol is not None:
-        from isolux.verbs.audit.drawn import refuse_weighted_protocol
+        from isolux.verbs.audit.survey_sample import refuse_weighted_protocol
 
         refuse_weighted_protocol(spec)
     options = build_task_options(spec)  # before minutes of reading
@@ -157,7 +157,7 @@ def _score_and_audit(
     """Join predictions to people, score them and run the audit pipeline."""
     run = None
     if spec.model.spec is not None or spec.predictions.file is not None:
-        from isolux.verbs.audit.predicted import predict_or_read
+        from isolux.verbs.audit.model_predictions import predict_or_read
 
         report_step("")  # a model that runs shows how far it is
         run = predict_or_read(spec, dataset, open_progress)
@@ -200,7 +200,7 @@ def _measure_other_half(spec: AuditSpec) -> tuple[pl.DataFrame | None, tuple[str
 def _read_injected_effects(spec: AuditSpec) -> list[dict[str, Any]] | None:
     if spec.report.planted is None:
         return None
-    from isolux.verbs.audit.planted import read_injected_effects
+    from isolux.verbs.audit.injected_effects import read_injected_effects
 
     return read_injected_effects(
         spec.report.planted,
@@ -300,7 +300,7 @@ def _audit_any_source(
         )
     values: dict[str, object] = {"data": IN_MEMORY, "by": by, **settings}
     if attributes is None:
-        from isolux.verbs.audit.drawn import survey_column_names
+        from isolux.verbs.audit.survey_sample import survey_column_names
 
         attributes = select_attribute_columns(scores, by, survey_column_names(settings))
     dataset = to_dataset(attributes)

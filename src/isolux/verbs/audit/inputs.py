@@ -22,7 +22,7 @@ from isolux.predictions import (
     match_image_ids,
     read_outputs,
 )
-from isolux.verbs.audit.answers import (
+from isolux.verbs.audit.person_predictions import (
     PredictionsWithNotes,
     chosen,
     hash_prediction_file,
@@ -34,7 +34,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.given import IN_MEMORY, is_frame, label_type, to_polars
+from isolux.vocabulary.inputs import IN_MEMORY, is_frame, label_type, to_polars
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.plugin_options import list_option_defaults, read_options
 from isolux.vocabulary.spec import (

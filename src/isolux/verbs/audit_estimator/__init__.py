@@ -14,7 +14,7 @@ import polars as pl
 
 from isolux.verbs.audit import Audit, audit_in_memory
 from isolux.verbs.audit.inputs import InMemoryTable
-from isolux.verbs.audit_estimator.answering import (
+from isolux.verbs.audit_estimator.estimator_predictions import (
     EstimatorPredictions,
     EstimatorScores,
     predict_with_estimator,

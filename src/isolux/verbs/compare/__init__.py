@@ -17,27 +17,27 @@ import polars as pl
 
 from isolux.disparity.class_rankings import rank_classes
 from isolux.disparity.models import compare_models
-from isolux.disparity.paired import compute_relative_changes
+from isolux.disparity.paired_measures import compute_relative_changes
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import build_membership
-from isolux.groups.settings import read_groupings, read_references
+from isolux.groups.option_parsing import read_groupings, read_references
 from isolux.io.ids import IdFrom
 from isolux.io.record_paths import make_paths_relative
 from isolux.people.withdrawal import remove_withdrawn_from_runs
-from isolux.people.withdrawn_lists import read_withdrawn_list
-from isolux.stats.drawn_design import drop_weights
-from isolux.verbs._in_memory import RunHolder, run_of, write_with_report
-from isolux.verbs.compare.joining import list_scored_units, match_people, single_model_name
+from isolux.people.withdrawal_lists import read_withdrawn_list
+from isolux.stats.survey_sums import drop_weights
+from isolux.verbs._tables_from_memory import RunHolder, run_of, write_with_report
 from isolux.verbs.compare.notes import note_differences, order_models, order_runs, shared_sample
+from isolux.verbs.compare.person_matching import list_scored_units, match_people, single_model_name
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.counts import refuse_count_tables
-from isolux.vocabulary.drawn import SAMPLE, is_survey_sample
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notebook import FindingsFrame
 from isolux.vocabulary.notes import Caution, split_by_severity
 from isolux.vocabulary.spec import AuditSpec, read_recorded_spec
+from isolux.vocabulary.survey_sample import SAMPLE, is_survey_sample
 from isolux.vocabulary.tables import COMPARISONS, FINDINGS
 
 
@@ -288,7 +288,7 @@ def _stack_paired_scores(
         evidence[name] = stacked.join(clusters, on="unit_id", how="inner", maintain_order="left")
     evidence |= _restrict_sample(shared_sample(first, second, units_b), [units, *evidence.values()])
     if task_info is None:
-        from isolux.verbs._in_memory import to_scores
+        from isolux.verbs._tables_from_memory import to_scores
 
         task_info = to_scores(units).info
     metric_names = set(first.record.get("metrics", [])) & set(second.record.get("metrics", []))

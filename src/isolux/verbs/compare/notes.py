@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux.verbs._in_memory import find_duplicate_runs
+from isolux.verbs._tables_from_memory import find_duplicate_runs
 from isolux.vocabulary.containers import Run, Scores
-from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import JoinError, SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import read_recorded_spec
+from isolux.vocabulary.survey_sample import SAMPLE
 
 _STAGES = ("groups", "statistics", "disparity")
 """Settings of which the first run's are used for both."""

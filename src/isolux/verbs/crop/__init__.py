@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from isolux.engine.pictures import (
+from isolux.engine.source_images import (
     SourceImage,
     Unit,
     decode_source_image,
@@ -27,11 +27,11 @@ from isolux.engine.pictures import (
 )
 from isolux.geometry import crops as of_crops
 from isolux.io import images as of_images
-from isolux.io.picture_folder import ImageFolder
+from isolux.io.image_folder import ImageFolder
 from isolux.models import source_hash
-from isolux.people.held import load_people_or_memory
+from isolux.people.sources import load_people_or_memory
 from isolux.verbs.crop import recipes as of_recipes
-from isolux.verbs.crop.kept import CropFolder, CropRow, compute_crop_key, read_crops
+from isolux.verbs.crop.crop_store import CropFolder, CropRow, compute_crop_key, read_crops
 from isolux.verbs.crop.recipes import (
     NO_BOX,
     NO_MASK,

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.people.held import build_groupings_over, load_people_or_memory, rename_attributes
+from isolux.people.sources import build_groupings_over, load_people_or_memory, rename_attributes
 from isolux.predictions import read_outputs
 from isolux.verbs.describe.balance import read_target
-from isolux.verbs.describe.counting import Description, describe_datasets
+from isolux.verbs.describe.counts import Description, describe_datasets
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError

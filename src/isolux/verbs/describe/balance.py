@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.cells import first_true_row
+from isolux.io.cell_parsing import first_true_row
 from isolux.io.frames import read_table
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, format_location
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from isolux import derive
 from isolux.groups.intersections import group_name
-from isolux.groups.unknown import UNKNOWN
+from isolux.groups.unknown_values import UNKNOWN
 from isolux.verbs.describe.balance import BALANCE, Target, build_balance_row
 from isolux.vocabulary.containers import Dataset
 

@@ -19,13 +19,13 @@ import polars as pl
 
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
-from isolux.groups.regrouping import regroup
-from isolux.groups.unanswered import count_missing_predictions
+from isolux.groups.missing_predictions import count_missing_predictions
+from isolux.groups.run_membership import regroup
 from isolux.policy import Decision, Policy, read_policy
-from isolux.policy.asking import Baseline, PolicyInputs
-from isolux.policy.deciding import decide
+from isolux.policy.evaluation import Baseline, PolicyInputs
+from isolux.policy.rule_answers import decide
 from isolux.policy.rules import BaselinePeople
-from isolux.verbs._in_memory import (
+from isolux.verbs._tables_from_memory import (
     RunHolder,
     RunSource,
     get_run,
@@ -34,14 +34,14 @@ from isolux.verbs._in_memory import (
     to_scores,
 )
 from isolux.verbs.compare import pair_runs
-from isolux.verbs.compare.joining import list_scored_units
+from isolux.verbs.compare.person_matching import list_scored_units
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
-from isolux.vocabulary.drawn import is_survey_sample
 from isolux.vocabulary.errors import IsoluxError, RunError, SpecError
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.progress import report_step
 from isolux.vocabulary.spec import AuditSpec, read_recorded_spec
+from isolux.vocabulary.survey_sample import is_survey_sample
 
 
 def gate(

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from isolux.stats.design import IntArray
+from isolux.stats.cluster_sums import IntArray
 from isolux.stats.intervals import Interval, percentile
 from isolux.stats.statistic import FloatArray
 from isolux.verbs.metric_frame.inputs import (

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.io.cells import as_labels, drop_sign_of_zero
-from isolux.stats.design import IntArray
+from isolux.io.cell_parsing import as_labels, drop_sign_of_zero
+from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import IsoluxError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.given import (
+from isolux.vocabulary.inputs import (
     as_array,
     as_series,
     label_type,

@@ -18,18 +18,22 @@ from isolux.groups.intersections import IntersectionMembership
 from isolux.groups.interval_methods import recompute_intervals
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import Membership
-from isolux.groups.unanswered import NO_SCORE, caution_on_missing_scores, count_missing_predictions
-from isolux.stats.design import IntArray
+from isolux.groups.missing_predictions import (
+    NO_SCORE,
+    caution_on_missing_scores,
+    count_missing_predictions,
+)
+from isolux.stats.cluster_sums import IntArray
 from isolux.stats.intervals import Interval, difference_interval, percentile
-from isolux.stats.joint_law import paired_correlation
+from isolux.stats.multiplier_bootstrap import paired_correlation
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import random_stream
 from isolux.tasks import score
 from isolux.verbs.metric_frame.inputs import FrameInputs
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.given import IN_MEMORY
 from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.inputs import IN_MEMORY
 from isolux.vocabulary.notes import split_by_severity
 from isolux.vocabulary.spec import Statistics, validate_settings
 from isolux.vocabulary.tables import INSTANCES, LABEL_PREDICTIONS

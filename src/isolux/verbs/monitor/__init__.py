@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.stats.sequences import SequentialResult, run_sequential_test
-from isolux.verbs._in_memory import RunHolder
+from isolux.stats.sequential_tests import SequentialResult, run_sequential_test
+from isolux.verbs._tables_from_memory import RunHolder
 from isolux.verbs.monitor.gaps import (
     MonitoredGap,
     build_gaps,
@@ -27,7 +27,7 @@ from isolux.verbs.monitor.gaps import (
     format_e_value,
     format_gap,
 )
-from isolux.verbs.monitor.looks import (
+from isolux.verbs.monitor.snapshots import (
     Repeated,
     Snapshot,
     deduplicate_people,

@@ -17,18 +17,18 @@ import polars as pl
 
 from isolux.groups import build_membership, read_groupings
 from isolux.groups.binning import parse_bins
-from isolux.groups.unknown import UNKNOWN
+from isolux.groups.unknown_values import UNKNOWN
 from isolux.statements.numbers import format_interval, format_signed_points
-from isolux.stats.design import IntArray
-from isolux.stats.sequences import pair_cluster_differences
+from isolux.stats.cluster_sums import IntArray
+from isolux.stats.sequential_tests import pair_cluster_differences
 from isolux.stats.statistic import FloatArray
-from isolux.verbs.monitor.looks import Snapshot
+from isolux.verbs.monitor.snapshots import Snapshot
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.drawn import weighted_title
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import Groups, read_recorded_spec
+from isolux.vocabulary.survey_sample import weighted_title
 
 _MIN_MIXTURE_SHARE = 0.05
 """Share of within-cluster differences, or of the others, from which a gap is a mixture."""

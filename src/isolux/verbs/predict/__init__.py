@@ -26,9 +26,9 @@ from isolux.engine import (
     run_remotely,
     split_into_shards,
 )
-from isolux.engine.apart import refuse_in_memory
-from isolux.engine.pictures import image_folder
-from isolux.engine.pieces import Executor, executor_of
+from isolux.engine.jobs import Executor, executor_of
+from isolux.engine.remote_prediction import refuse_in_memory
+from isolux.engine.source_images import image_folder
 from isolux.models import Model, callable_model, open_model
 from isolux.people.loading import load_people
 from isolux.verbs.crop import list_crop_images
@@ -41,7 +41,7 @@ from isolux.verbs.predict.record import (
 )
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.given import IN_MEMORY
+from isolux.vocabulary.inputs import IN_MEMORY
 from isolux.vocabulary.spec import AuditSpec, expand_options, parse_spec
 
 _PERSON_PREDICTIONS = ("labels", "embeddings")

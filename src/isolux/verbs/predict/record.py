@@ -14,8 +14,8 @@ from typing import Any
 
 import polars as pl
 
-from isolux.engine import pictures as of_pictures
-from isolux.engine.pictures import SourceImage, count_units
+from isolux.engine import source_images as of_pictures
+from isolux.engine.source_images import SourceImage, count_units
 from isolux.io import images
 from isolux.models import Model, source_hash
 from isolux.vocabulary.containers import Dataset

@@ -12,23 +12,27 @@ from typing import Any
 
 import polars as pl
 
-from isolux.groups.small_groups import COLUMNS as SHRUNKEN
-from isolux.report.ranges import PERSON, add_people_counts, count_true_classes
+from isolux.groups.small_intersections import COLUMNS as SHRUNKEN
+from isolux.report.disclosure_bounds import PERSON, add_people_counts, count_true_classes
 from isolux.report.suppression import flag_publishable, hidden_cells
 from isolux.statements.accounting import describe_accounting
 from isolux.verbs.explain import run_analyses
-from isolux.verbs.publish.drawn import (
+from isolux.verbs.publish.released_totals import (
+    ReleasedTotals,
+    flag_near_totals,
+    replace_near_totals,
+)
+from isolux.verbs.publish.weighted_rounding import (
     build_rounded_record,
     choose_steps,
     list_dominated_groups,
     round_comparisons,
     round_groups,
 )
-from isolux.verbs.publish.totals import ReleasedTotals, flag_near_totals, replace_near_totals
 from isolux.vocabulary.containers import Dataset, Run
-from isolux.vocabulary.drawn import is_survey_sample, is_weighted
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import read_recorded_spec
+from isolux.vocabulary.survey_sample import is_survey_sample, is_weighted
 from isolux.vocabulary.tables import FINDINGS, INSTANCES
 
 _FILE_SETTINGS = {

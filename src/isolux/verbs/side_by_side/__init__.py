@@ -20,14 +20,14 @@ import polars as pl
 from isolux.disparity.class_rankings import rank_classes
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import build_membership
-from isolux.groups.settings import read_groupings, read_references
+from isolux.groups.option_parsing import read_groupings, read_references
 from isolux.io.atomic import staged_directory, write_parquet, write_text
 from isolux.io.csv_text import to_safe_csv
 from isolux.io.ids import IdFrom
 from isolux.people.withdrawal import remove_withdrawn_from_runs
-from isolux.people.withdrawn_lists import WithdrawnList, read_withdrawn_list
+from isolux.people.withdrawal_lists import WithdrawnList, read_withdrawn_list
 from isolux.report.side_by_side import latex_table, pivot_models, write_page
-from isolux.verbs._in_memory import (
+from isolux.verbs._tables_from_memory import (
     RunSource,
     find_duplicate_runs,
     is_run_source,
@@ -35,17 +35,21 @@ from isolux.verbs._in_memory import (
     run_of,
 )
 from isolux.verbs.compare import requested_metrics
-from isolux.verbs.compare.joining import single_model_name
 from isolux.verbs.compare.notes import note_differences_of_many, order_models, order_runs
+from isolux.verbs.compare.person_matching import single_model_name
 from isolux.verbs.side_by_side.changes import compare_pairs
-from isolux.verbs.side_by_side.described import build_model_table, read_descriptions, stack_runs
+from isolux.verbs.side_by_side.model_descriptions import (
+    build_model_table,
+    read_descriptions,
+    stack_runs,
+)
 from isolux.verbs.side_by_side.seeds import ModelRuns, build_model_values
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import refuse_count_tables
-from isolux.vocabulary.drawn import is_survey_sample
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution, split_by_severity
 from isolux.vocabulary.spec import read_recorded_spec
+from isolux.vocabulary.survey_sample import is_survey_sample
 
 _MIN_MODELS = 2
 

@@ -21,7 +21,7 @@ from isolux.disparity.gap_changes import GAP_CHANGE
 from isolux.disparity.models import compare_models, compare_runs
 from isolux.disparity.rows import stack_rows
 from isolux.groups.estimates import Estimates
-from isolux.stats.design import IntArray
+from isolux.stats.cluster_sums import IntArray
 from isolux.stats.intervals import Interval
 from isolux.stats.multiplicity import holm
 from isolux.stats.statistic import FloatArray

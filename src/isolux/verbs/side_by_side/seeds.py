@@ -28,7 +28,7 @@ import polars as pl
 
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.interval_methods import standard_error
-from isolux.stats.design import IntArray
+from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import Status
 

@@ -31,7 +31,7 @@ from isolux.training import (
     read_matching_checkpoint,
     train_faces,
 )
-from isolux.verbs._for_training import (
+from isolux.verbs._training_people import (
     build_epoch_notes,
     build_image_notes,
     check_training_dir,
@@ -47,7 +47,7 @@ from isolux.verbs._for_training import (
     split_rows,
     write_record,
 )
-from isolux.verbs.train_fairface.rows import TrainingRows, select_training_rows
+from isolux.verbs.train_fairface.training_rows import TrainingRows, select_training_rows
 from isolux.vocabulary import progress, registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.notes import Caution

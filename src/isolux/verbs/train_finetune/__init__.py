@@ -24,7 +24,7 @@ from isolux.training import (
     read_matching_checkpoint,
     refuse_changed_images,
 )
-from isolux.verbs._for_training import (
+from isolux.verbs._training_people import (
     build_epoch_notes,
     build_image_notes,
     caution_on_rare_classes,
@@ -44,7 +44,7 @@ from isolux.verbs._for_training import (
     split_rows,
     write_record,
 )
-from isolux.verbs.train_finetune.applied import (
+from isolux.verbs.train_finetune.label_prediction import (
     LabelPredictionSettings,
     load_other_datasets,
     predict_labels,

@@ -19,12 +19,12 @@ import polars as pl
 from isolux.io.atomic import staged_directory
 from isolux.io.csv_text import to_safe_csv
 from isolux.io.hashing import sha256_file
-from isolux.people.held import load_people_or_memory
-from isolux.people.known_ids import index_ids_by_name, match_ids
+from isolux.people.id_index import index_ids_by_name, match_ids
+from isolux.people.sources import load_people_or_memory
 from isolux.people.withdrawal import remove_withdrawn
-from isolux.people.withdrawn_lists import WithdrawnList, format_count, read_withdrawn_list
+from isolux.people.withdrawal_lists import WithdrawnList, format_count, read_withdrawn_list
 from isolux.training import Probe, ProbeFit, ProbeSettings, fit_probe
-from isolux.verbs._for_training import (
+from isolux.verbs._training_people import (
     build_label_table,
     describe_dataset,
     encode_classes,

@@ -12,7 +12,7 @@ import polars as pl
 
 from isolux.predictions import read_outputs
 from isolux.training import Probe, ProbeFit
-from isolux.verbs._for_training import caution_on_rare_classes, caution_on_unknown_labels
+from isolux.verbs._training_people import caution_on_rare_classes, caution_on_unknown_labels
 from isolux.vocabulary.errors import FileError, JoinError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
 

@@ -19,11 +19,11 @@ import polars as pl
 from isolux.io import run_directory, write_text
 from isolux.io.run_changes import explain_changes, list_changed_files
 from isolux.people.withdrawal import remove_withdrawn_from_runs
-from isolux.people.withdrawn_lists import read_withdrawn_list
-from isolux.verbs._in_memory import RunHolder, RunSource, run_of
-from isolux.verbs.compare.joining import list_scored_units
+from isolux.people.withdrawal_lists import read_withdrawn_list
+from isolux.verbs._tables_from_memory import RunHolder, RunSource, run_of
+from isolux.verbs.compare.person_matching import list_scored_units
 from isolux.verbs.publish import publish
-from isolux.verbs.view.pictures import find_person_images
+from isolux.verbs.view.person_images import find_person_images
 from isolux.viewer import Contents, DisplayedRun, Site, build_contents, serve
 from isolux.viewer import bundle as page_of
 from isolux.vocabulary.containers import Run

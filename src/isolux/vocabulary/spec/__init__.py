@@ -7,6 +7,19 @@ Flags, files, keyword arguments, help and a run's record are made from these dec
 
 from __future__ import annotations
 
+from isolux.vocabulary.spec.audit_spec import (
+    SETTING_BY_FLAT_NAME,
+    STAGES,
+    AuditSpec,
+    expand_options,
+    flat_name,
+    get_declaration,
+    has_flag,
+    name_as_typed,
+    parse_spec,
+    read_recorded_spec,
+    validate_settings,
+)
 from isolux.vocabulary.spec.disparity import ComparisonSettings, Correction, Disparity
 from isolux.vocabulary.spec.explain import Explain
 from isolux.vocabulary.spec.groups import (
@@ -31,19 +44,6 @@ from isolux.vocabulary.spec.task import (
     parse_merges,
     read_task,
     task_parameters,
-)
-from isolux.vocabulary.spec.whole import (
-    SETTING_BY_FLAT_NAME,
-    STAGES,
-    AuditSpec,
-    expand_options,
-    flat_name,
-    get_declaration,
-    has_flag,
-    name_as_typed,
-    parse_spec,
-    read_recorded_spec,
-    validate_settings,
 )
 
 __all__ = [

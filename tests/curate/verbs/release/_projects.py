@@ -9,12 +9,12 @@ from typing import Any
 import polars as pl
 
 from isolux_curate.annotation.sheets import import_sheet, write_tasks
-from isolux_curate.intake.arrival import ingest_photos
+from isolux_curate.intake.ingest import ingest_photos
 from isolux_curate.project.folder import Project
-from isolux_curate.project.reading import read_instances
+from isolux_curate.project.queries import read_instances
 from isolux_curate.verbs.consent import add_consent
 from isolux_curate.verbs.release import ReleaseResult, publish_dataset
-from isolux_curate.verbs.release.writing import PublicationSettings
+from isolux_curate.verbs.release.release_files import PublicationSettings
 from tests.curate.annotation._projects import annotated_project
 
 ALL = ("evaluation", "publication")

@@ -12,10 +12,10 @@ import isolux_curate
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux_curate.annotation.sheets import import_sheet, write_tasks
-from isolux_curate.intake.arrival import ingest_photos
+from isolux_curate.intake.ingest import ingest_photos
 from isolux_curate.privacy.table import anonymise_table
 from isolux_curate.project.folder import create_project, open_project
-from isolux_curate.project.reading import read_instances
+from isolux_curate.project.queries import read_instances
 from isolux_curate.verbs.consent import add_consent
 from isolux_curate.verbs.release.tables import count_composition
 from tests.curate.intake._photos import photo, write

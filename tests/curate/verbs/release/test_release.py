@@ -24,8 +24,8 @@ from isolux.vocabulary.errors import (
     SpecError,
     UnknownNameError,
 )
-from isolux_curate.project.decisions import record_decision
 from isolux_curate.project.folder import PROJECT_FILE, check_journal, open_project, read_journal
+from isolux_curate.project.verdicts import record_decision
 from isolux_curate.verbs.consent import add_consent
 from isolux_curate.verbs.release import publish_dataset
 from tests.curate._projects import project_of, refused
@@ -55,7 +55,7 @@ def test_whoever_did_not_agree_is_not_in_it(world) -> None:
 
 def test_no_id_of_the_project_is_in_any_file(world) -> None:
     folder, project, _ = world
-    from isolux_curate.project.reading import read_instances
+    from isolux_curate.project.queries import read_instances
 
     held = read_instances(project, include_excluded=True)
     ids = {*held["instance_id"], *held["subject_id"].drop_nulls()} - {str(k) for k in range(100)}
@@ -227,8 +227,8 @@ def test_killed_at_any_moment_nothing_is_half_written(tmp_path: Path) -> None:
         "import sys; from pathlib import Path\n"
         "from isolux_curate.project.folder import open_project\n"
         "from isolux_curate.verbs.release import publish_dataset\n"
-        "import isolux.cards, isolux_curate.verbs.release.told\n"
-        "import isolux_curate.verbs.release.writing\n"
+        "import isolux.cards, isolux_curate.verbs.release.project_facts\n"
+        "import isolux_curate.verbs.release.release_files\n"
         "print('go', flush=True)\n"
         f"here = Path({str(tmp_path)!r})\n"
         "publish_dataset(open_project(here / 'p', who='ada'), out=here / 'out', key=here / 'key',"

@@ -15,7 +15,7 @@ from isolux.io.consent import append_consent
 from isolux.io.hashing import sha256_file
 from isolux.vocabulary.errors import SpecError
 from isolux_curate.project.folder import check_journal
-from isolux_curate.project.reading import read_images
+from isolux_curate.project.queries import read_images
 from isolux_curate.verbs.withdraw import prove, withdraw
 from tests.cli._run import isolux as run
 from tests.curate.verbs.release._projects import project_to_publish, published

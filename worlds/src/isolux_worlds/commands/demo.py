@@ -52,7 +52,7 @@ def demo(
 
 def _from_pixels(out: str, seed: int, *, overwrite: bool) -> None:
     from isolux.cli.audit_screen import show_audit
-    from isolux.cli.running import monitor_predictions
+    from isolux.cli.prediction_progress import monitor_predictions
     from isolux.vocabulary.extras import import_optional
     from isolux_worlds.commands.synthesize import painting
     from isolux_worlds.networks.audit import audit_masks

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolux.cli import document
+from isolux.cli import command_output
 
 if TYPE_CHECKING:
     from isolux_worlds.synthesis import Progress, Synthesis
@@ -71,7 +71,7 @@ def synthesize(
         f"{photo_world.photos.height:,} photos of {photo_world.subjects.height:,} people"
         f" ({photo_world.people.height:,} people in photos), in {synthesis.seconds:.1f} seconds"
     )
-    document.report_file("world", out)
+    command_output.report_file("world", out)
     typer.echo(f"how to audit it: {out / 'README.txt'}")
 
 
@@ -137,7 +137,7 @@ def painting() -> Iterator[Progress]:
 
 
 def _show_what_there_is() -> None:
-    from isolux.cli.screen import print_table
+    from isolux.cli.table_output import print_table
     from isolux_worlds.layouts import LAYOUTS
     from isolux_worlds.photo_world.settings import PRESETS, preset
 

@@ -7,7 +7,7 @@ used: shapes, colours and proportions are in this folder.
 
 from __future__ import annotations
 
-from isolux_worlds.drawing.painting import JPEG_QUALITY, RenderedPhoto, encode_image, render
-from isolux_worlds.drawing.sight import measure_visible
+from isolux_worlds.drawing.rendering import JPEG_QUALITY, RenderedPhoto, encode_image, render
+from isolux_worlds.drawing.visibility import measure_visible
 
 __all__ = ["JPEG_QUALITY", "RenderedPhoto", "encode_image", "measure_visible", "render"]

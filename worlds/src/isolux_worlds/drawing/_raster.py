@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.io.kernels import njit
+from isolux.io.compile_cache import njit
 
 __all__ = ["COLUMNS", "paint"]
 

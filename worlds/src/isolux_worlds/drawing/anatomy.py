@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from isolux_worlds._draw import stream
+from isolux_worlds._random_streams import stream
 from isolux_worlds.drawing._raster import _Floats
 from isolux_worlds.drawing.canvas import Point, PointList
 from isolux_worlds.drawing.colour import Colour, mix, rgb

@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from isolux.io.kernels import njit
+from isolux.io.compile_cache import njit
 from isolux_worlds.drawing._raster import _Floats, _hash, _Picture
 from isolux_worlds.drawing.colour import to_linear, to_srgb
 

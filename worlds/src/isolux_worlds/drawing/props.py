@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from isolux_worlds.drawing.anatomy import PersonFigure
 from isolux_worlds.drawing.canvas import NO_OWNER, Canvas
 from isolux_worlds.drawing.colour import dark
-from isolux_worlds.drawing.prop_hold import WOOD, PropFrame
+from isolux_worlds.drawing.prop_frame import WOOD, PropFrame
 from isolux_worlds.drawing.props_sport import CARRIED, SPORT
 from isolux_worlds.drawing.props_work import STAGE, WORK
 

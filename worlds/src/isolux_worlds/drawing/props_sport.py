@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from isolux_worlds.drawing.anatomy import interpolate_points
 from isolux_worlds.drawing.canvas import Paint
 from isolux_worlds.drawing.colour import Colour, dark, light
-from isolux_worlds.drawing.prop_hold import INK, WOOD, Prop, PropFrame
+from isolux_worlds.drawing.prop_frame import INK, WOOD, Prop, PropFrame
 
 __all__ = ["CARRIED", "SPORT"]
 

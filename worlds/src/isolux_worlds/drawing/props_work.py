@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from isolux_worlds.drawing.anatomy import interpolate_points
 from isolux_worlds.drawing.canvas import Paint, Point
 from isolux_worlds.drawing.colour import Colour, dark
-from isolux_worlds.drawing.prop_hold import BRASS, INK, STEEL, WOOD, Prop, PropFrame, paint_stick
+from isolux_worlds.drawing.prop_frame import BRASS, INK, STEEL, WOOD, Prop, PropFrame, paint_stick
 
 __all__ = ["STAGE", "WORK"]
 

@@ -1,6 +1,6 @@
 """What a scene is painted with: the canvas, the horizon, and colours by time of day and weather.
 
-People stand on a ground that rises to the horizon (``photo_world/placing.py`` puts feet there):
+People stand on a ground that rises to the horizon (``photo_world/placement.py`` puts feet there):
 it is at the same height in every photo.
 """
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux_worlds._draw import FloatArray, IntArray
+from isolux_worlds._random_streams import FloatArray, IntArray
 from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["error_of", "majority_labels", "tone_votes"]

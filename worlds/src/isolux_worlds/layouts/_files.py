@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError
-from isolux_worlds._tables import left_join
+from isolux_worlds._joins import left_join
 from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["PaintedPicture", "save_pictures", "uuid_of", "write_bytes", "write_json"]

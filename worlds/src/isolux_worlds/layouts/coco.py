@@ -16,7 +16,7 @@ import polars as pl
 
 from isolux.geometry.keypoints import COCO_KEYPOINTS
 from isolux.geometry.masks import masks_from_counts
-from isolux_worlds._tables import left_join
+from isolux_worlds._joins import left_join
 from isolux_worlds.layouts._files import PaintedPicture, save_pictures, write_json
 from isolux_worlds.layouts._layout import Ids, LayoutWriter, Way
 from isolux_worlds.photo_world.tables import JOINTS, PEOPLE

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux_worlds._tables import left_join
+from isolux_worlds._joins import left_join
 from isolux_worlds.layouts._files import PaintedPicture, save_pictures, uuid_of, write_bytes
 from isolux_worlds.layouts._layout import Ids, LayoutWriter, Native, Way
 from isolux_worlds.photo_world.world import PhotoWorld

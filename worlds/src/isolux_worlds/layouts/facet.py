@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 
 from isolux.geometry.masks import masks_from_counts, masks_to_coco, union_of_parts
-from isolux_worlds._draw import stream
-from isolux_worlds._tables import left_join
+from isolux_worlds._joins import left_join
+from isolux_worlds._random_streams import stream
 from isolux_worlds.layouts._annotators import error_of, majority_labels, tone_votes
 from isolux_worlds.layouts._files import PaintedPicture, save_pictures, write_bytes, write_json
 from isolux_worlds.layouts._layout import Ids, LayoutWriter, Native, Way

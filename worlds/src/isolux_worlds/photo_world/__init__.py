@@ -7,8 +7,8 @@ files are made elsewhere, in ``drawing``, ``layouts`` and ``predictors``.
 
 from __future__ import annotations
 
+from isolux_worlds.photo_world.injected_effects import draw_is_right, person_rates
 from isolux_worlds.photo_world.people import draw_people
-from isolux_worlds.photo_world.planted import draw_is_right, person_rates
 from isolux_worlds.photo_world.settings import (
     PRESETS,
     WorldSettings,

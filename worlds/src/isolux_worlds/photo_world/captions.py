@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from isolux_worlds._tables import left_join
+from isolux_worlds._joins import left_join
 
 __all__ = ["captions", "noun"]
 

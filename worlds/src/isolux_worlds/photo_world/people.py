@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from isolux_worlds._draw import FloatArray, IntArray, stream
-from isolux_worlds.photo_world.captions import captions
-from isolux_worlds.photo_world.joint import (
+from isolux_worlds._random_streams import FloatArray, IntArray, stream
+from isolux_worlds.photo_world.attribute_network import (
     AttributeNode,
     CodeArray,
     HouseholdTree,
@@ -24,8 +23,9 @@ from isolux_worlds.photo_world.joint import (
     draw_codes,
     network,
 )
-from isolux_worlds.photo_world.places import COUNTRIES, INCOMES, draw_incomes, locate_homes
-from isolux_worlds.photo_world.placing import Placement, place_people
+from isolux_worlds.photo_world.captions import captions
+from isolux_worlds.photo_world.locations import COUNTRIES, INCOMES, draw_incomes, locate_homes
+from isolux_worlds.photo_world.placement import Placement, place_people
 from isolux_worlds.photo_world.poses import figures
 from isolux_worlds.photo_world.tables import HOUSEHOLDS, PEOPLE, PHOTOS, SUBJECTS
 from isolux_worlds.photo_world.vocabulary import AGES, Level

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from isolux_worlds._draw import IntArray
+from isolux_worlds._random_streams import IntArray
 from isolux_worlds.photo_world.tables import JOINTS
 
 __all__ = ["FLESH", "HIPS_TO_TOP", "POSES", "SHOULDERS_TO_TOP", "Figures", "Floats", "figures"]

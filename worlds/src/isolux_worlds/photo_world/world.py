@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux_worlds._tables import left_join
+from isolux_worlds._joins import left_join
 from isolux_worlds.photo_world.settings import WorldSettings
 
 __all__ = ["PhotoWorld"]

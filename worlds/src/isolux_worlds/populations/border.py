@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from isolux.io.atomic import staged_directory, write_text
-from isolux_worlds._draw import IntArray
+from isolux_worlds._random_streams import IntArray
 from isolux_worlds.marker import write_marker
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import parse_spec
 from isolux_worlds.marker import write_marker
 from isolux_worlds.populations.demo import demo_population, demo_settings
-from isolux_worlds.populations.planted import injected_effects_record
+from isolux_worlds.populations.injected_effects import injected_effects_record
 from isolux_worlds.populations.world import simulate, write_csv
 
 __all__ = ["Demonstration", "demonstrate"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from isolux.vocabulary.errors import SpecError
-from isolux_worlds._draw import FloatArray, IntArray, beta_shape, subject_rate
+from isolux_worlds._random_streams import FloatArray, IntArray, beta_shape, subject_rate
 
 __all__ = ["RateWorlds", "simulate_crossed", "simulate_rates"]
 

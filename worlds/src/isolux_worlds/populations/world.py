@@ -11,8 +11,8 @@ import polars as pl
 
 from isolux.io.atomic import write_text
 from isolux.io.csv_text import to_safe_csv
-from isolux_worlds._draw import FloatArray, IntArray, stream, subject_rate
-from isolux_worlds.populations.planted import States, injected_rates, rate_table
+from isolux_worlds._random_streams import FloatArray, IntArray, stream, subject_rate
+from isolux_worlds.populations.injected_effects import States, injected_rates, rate_table
 from isolux_worlds.populations.population import Attribute, Model, Population, to_range
 
 __all__ = ["World", "simulate", "write_csv"]

@@ -18,7 +18,7 @@ from isolux.geometry.masks import masks_from_counts, masks_to_coco
 from isolux.geometry.rle import masks_from_edges
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
-from isolux_worlds._tables import left_join
+from isolux_worlds._joins import left_join
 from isolux_worlds.predictors.simulated import BOX, MIN_MATCH_IOU, SimulatedModel, join_is_right
 
 __all__ = [

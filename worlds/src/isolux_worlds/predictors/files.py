@@ -19,7 +19,7 @@ from isolux.io.images import read_image
 from isolux.io.paths import resolve_inside
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
-from isolux_worlds._tables import left_join
+from isolux_worlds._joins import left_join
 from isolux_worlds.predictors.simulated import BOX, SimulatedModel, join_is_right
 
 __all__ = ["parse_image", "restore_image", "write_answers"]

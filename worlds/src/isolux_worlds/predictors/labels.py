@@ -16,7 +16,7 @@ import polars as pl
 
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
-from isolux_worlds._draw import FloatArray
+from isolux_worlds._random_streams import FloatArray
 from isolux_worlds.predictors.simulated import SimulatedModel, join_is_right
 
 __all__ = [

@@ -14,7 +14,7 @@ import polars as pl
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.tables import INSTANCES
-from isolux_worlds._draw import FloatArray, stream
+from isolux_worlds._random_streams import FloatArray, stream
 from isolux_worlds.populations.population import check_ranges
 
 __all__ = ["BOX", "MIN_MATCH_IOU", "SimulatedModel", "join_is_right"]

@@ -8,12 +8,12 @@ training, and what people see in photos that no rule can.
 
 from __future__ import annotations
 
-from isolux_worlds.rehearsal.answering import CREW, Annotator, MistakeRates
-from isolux_worlds.rehearsal.desks import Account, Desk, ServerDesk, SheetDesk, accounts
+from isolux_worlds.rehearsal.annotation_tasks import AnnotationTask, list_tasks, read_people
+from isolux_worlds.rehearsal.annotator_answers import CREW, Annotator, MistakeRates
+from isolux_worlds.rehearsal.annotator_work import answer_tasks
+from isolux_worlds.rehearsal.fault_assignment import FAULTS, Fault
 from isolux_worlds.rehearsal.files import write_inbox
 from isolux_worlds.rehearsal.inbox import CLASSES, MODEL, Inbox, draw_inbox
-from isolux_worlds.rehearsal.planting import FAULTS, Fault
-from isolux_worlds.rehearsal.sight import AnnotationTask, list_tasks, read_people
 from isolux_worlds.rehearsal.specialists import (
     REVIEWED,
     fill_suspects_sheet,
@@ -21,7 +21,7 @@ from isolux_worlds.rehearsal.specialists import (
     logo_marks,
     review_photos,
 )
-from isolux_worlds.rehearsal.working import answer_tasks
+from isolux_worlds.rehearsal.workplaces import Account, Desk, ServerDesk, SheetDesk, accounts
 
 __all__ = [
     "CLASSES",

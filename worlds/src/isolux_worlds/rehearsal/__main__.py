@@ -54,7 +54,7 @@ def golden(project: Path, *, inbox: _Inbox, stage: _Stage, out: _Out, units: int
 def review(project: Path, *, inbox: _Inbox, out: _Out, seed: int = 0) -> None:
     """Look at the photos that stand; writes a sheet for each kind of fault, and regions.csv."""
     from isolux_curate.project.folder import open_project
-    from isolux_curate.project.reading import read_images
+    from isolux_curate.project.queries import read_images
     from isolux_worlds.rehearsal import REVIEWED, read_people, review_photos
     from isolux_worlds.rehearsal.specialists import logo_marks, mark_bystanders, read_photos
 
@@ -105,7 +105,7 @@ def annotate(
     seed: int = 0,
 ) -> None:
     """Let simulated annotators answer: of a stage with golden tasks, those who graduated."""
-    from isolux_worlds.rehearsal.working import run_annotation_round
+    from isolux_worlds.rehearsal.annotator_work import run_annotation_round
 
     n_answers, n_mistaken = run_annotation_round(
         project, inbox, stage, out=out, server=server, training=training, seed=seed
@@ -116,7 +116,7 @@ def annotate(
 @app.command()
 def predict(objects: Path, *, photos: _Photos, inbox: _Inbox, out: _Out, seed: int = 0) -> None:
     """Let a model with a planted disparity look at published photos."""
-    from isolux_worlds.rehearsal.predicting import predict as predicted
+    from isolux_worlds.rehearsal.simulated_predictions import predict as predicted
 
     typer.echo(f"{predicted(objects, photos, inbox, out, seed=seed):,} boxes: {out}")
 

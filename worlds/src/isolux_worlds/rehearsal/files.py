@@ -27,8 +27,8 @@ from isolux.io.atomic import staged_directory, write_text
 from isolux.io.csv_text import to_safe_csv
 from isolux_worlds.drawing import measure_visible, render
 from isolux_worlds.marker import write_marker
+from isolux_worlds.rehearsal.fault_assignment import FAULTS
 from isolux_worlds.rehearsal.inbox import DEVICES, OLD, Inbox
-from isolux_worlds.rehearsal.planting import FAULTS
 
 __all__ = ["MARKS", "SERIAL", "write_inbox"]
 

@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 import numpy as np
 import polars as pl
 
-from isolux_worlds._draw import stream
-from isolux_worlds._tables import left_join
+from isolux_worlds._joins import left_join
+from isolux_worlds._random_streams import stream
 from isolux_worlds.photo_world import (
     PhotoWorld,
     WorldSettings,
@@ -21,7 +21,7 @@ from isolux_worlds.photo_world import (
     draw_people,
     parse_world,
 )
-from isolux_worlds.rehearsal.planting import (
+from isolux_worlds.rehearsal.fault_assignment import (
     SubmittedPhoto,
     assign_faults,
     count_copies,

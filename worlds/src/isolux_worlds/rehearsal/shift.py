@@ -10,11 +10,11 @@ import polars as pl
 from isolux.vocabulary.errors import SpecError
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.folder import Project, open_project
-from isolux_curate.project.reading import read_table
-from isolux_worlds.rehearsal.answering import CREW, Annotator
-from isolux_worlds.rehearsal.desks import ServerDesk, SheetDesk, accounts
-from isolux_worlds.rehearsal.sight import list_tasks, read_people
-from isolux_worlds.rehearsal.working import answer_tasks
+from isolux_curate.project.queries import read_table
+from isolux_worlds.rehearsal.annotation_tasks import list_tasks, read_people
+from isolux_worlds.rehearsal.annotator_answers import CREW, Annotator
+from isolux_worlds.rehearsal.annotator_work import answer_tasks
+from isolux_worlds.rehearsal.workplaces import ServerDesk, SheetDesk, accounts
 
 __all__ = ["at_work", "shift"]
 

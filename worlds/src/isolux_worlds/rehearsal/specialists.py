@@ -14,10 +14,10 @@ from typing import Any
 
 import polars as pl
 
-from isolux_worlds._draw import stream
-from isolux_worlds.rehearsal.answering import answer_rows, correct_answer
-from isolux_worlds.rehearsal.planting import FAULTS
-from isolux_worlds.rehearsal.sight import AnnotationTask
+from isolux_worlds._random_streams import stream
+from isolux_worlds.rehearsal.annotation_tasks import AnnotationTask
+from isolux_worlds.rehearsal.annotator_answers import answer_rows, correct_answer
+from isolux_worlds.rehearsal.fault_assignment import FAULTS
 
 __all__ = [
     "REVIEWED",

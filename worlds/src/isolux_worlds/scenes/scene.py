@@ -3,7 +3,7 @@
 ``Scene`` says how many people there are, how they share images and clusters, what attributes they
 have, how large they are and how often they are occluded, all of which may hang on their attributes.
 ``Detector`` (``scenes/detector.py``) says who is found. ``simulate_scene``
-(``scenes/scene_world.py``) draws a world, ``planted_detection`` (``scenes/planted_boxes.py``)
+(``scenes/scene_world.py``) draws a world, ``planted_detection`` (``scenes/true_recall.py``)
 gives the true recall of every group.
 
 A size that hangs on a sensitive attribute is a confounder: with a detector that finds the small
@@ -21,7 +21,7 @@ import numpy as np
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import split_intersection
-from isolux_worlds._draw import FloatArray, IntArray
+from isolux_worlds._random_streams import FloatArray, IntArray
 from isolux_worlds.populations.population import (
     Effect,
     check_effect,

@@ -19,9 +19,8 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, BOX_PREDICTIONS, IMAGES, INSTANCES
-from isolux_worlds._draw import FloatArray, IntArray, stream
+from isolux_worlds._random_streams import FloatArray, IntArray, stream
 from isolux_worlds.populations.population import to_range
-from isolux_worlds.scenes.planted_boxes import crowding_of, injected_recall
 from isolux_worlds.scenes.scene import (
     CROWDING,
     OCCLUDED,
@@ -36,6 +35,7 @@ from isolux_worlds.scenes.scene import (
     overlap_shapes,
     summed_effects,
 )
+from isolux_worlds.scenes.true_recall import crowding_of, injected_recall
 
 __all__ = ["SceneWorld", "simulate_scene"]
 

@@ -16,9 +16,9 @@ from isolux.datasets import load
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.registry import load as plugin
-from isolux_worlds._tables import left_join
+from isolux_worlds._joins import left_join
 from isolux_worlds.layouts import LayoutWriter, Way
-from isolux_worlds.photo_world.planted import draw_is_right
+from isolux_worlds.photo_world.injected_effects import draw_is_right
 from isolux_worlds.photo_world.settings import ModelSettings
 from isolux_worlds.photo_world.world import PhotoWorld
 from isolux_worlds.predictors import SimulatedModel, write_answers, write_simulated

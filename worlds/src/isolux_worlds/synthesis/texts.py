@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from isolux_worlds.layouts import LayoutWriter, Way
-from isolux_worlds.photo_world.planted import photo_injected_effects_record, photo_injected_rates
+from isolux_worlds.photo_world.injected_effects import (
+    photo_injected_effects_record,
+    photo_injected_rates,
+)
 from isolux_worlds.photo_world.settings import WorldSettings, world_text
 from isolux_worlds.predictors import PREDICTORS
 

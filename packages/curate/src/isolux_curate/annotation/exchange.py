@@ -18,12 +18,12 @@ from sqlalchemy.engine import Connection
 
 from isolux.io.consent.chain import hash_fields
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.formatting import pluralise
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.words import pluralise
-from isolux_curate.annotation.answers import parse_label_studio_result
-from isolux_curate.annotation.following import apply_stage_answers, note_crowded_photos
+from isolux_curate.annotation.answer_format import parse_label_studio_result
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.annotation.stages import AnnotationStage, format_label_config
+from isolux_curate.annotation.task_updates import apply_stage_answers, note_crowded_photos
 from isolux_curate.annotation.tasks import (
     Box,
     ConsentingAnnotators,
@@ -37,10 +37,10 @@ from isolux_curate.annotation.tasks import (
     select_open_tasks,
 )
 from isolux_curate.project.database import read_transaction, update_rows, write_transaction
-from isolux_curate.project.decisions import refuse_undecided_matches
 from isolux_curate.project.folder import PROJECT_FILE, Project, add_journal_row
-from isolux_curate.project.reading import find_revoked_photos
+from isolux_curate.project.queries import find_revoked_photos
 from isolux_curate.project.tables import annotations_table, images, settings, tasks
+from isolux_curate.project.verdicts import refuse_undecided_matches
 
 _READ_TOGETHER = 100
 

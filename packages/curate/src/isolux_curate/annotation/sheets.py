@@ -29,12 +29,12 @@ from isolux.vocabulary.errors import (
     UnknownNameError,
     format_location,
 )
+from isolux.vocabulary.formatting import pluralise
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.words import pluralise
-from isolux_curate.annotation.answers import Answer, read_answers
+from isolux_curate.annotation.answer_format import Answer, read_answers
 from isolux_curate.annotation.exchange import ImportResult, exclude_withdrawn_answers
-from isolux_curate.annotation.following import apply_stage_answers, note_crowded_photos
 from isolux_curate.annotation.stages import AnnotationStage
+from isolux_curate.annotation.task_updates import apply_stage_answers, note_crowded_photos
 from isolux_curate.annotation.tasks import (
     ConsentingAnnotators,
     SubmittedAnswer,
@@ -46,10 +46,10 @@ from isolux_curate.annotation.tasks import (
     render_task_image,
     select_open_tasks,
 )
-from isolux_curate.project.decisions import refuse_undecided_matches
 from isolux_curate.project.folder import Project
-from isolux_curate.project.reading import read_images, read_instances
+from isolux_curate.project.queries import read_images, read_instances
 from isolux_curate.project.tables import tasks
+from isolux_curate.project.verdicts import refuse_undecided_matches
 from isolux_curate.user_tables import read_text, refuse_missing
 
 _MIN_CORNERS = 3  # corners of an outline

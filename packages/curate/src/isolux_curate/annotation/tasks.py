@@ -21,11 +21,11 @@ from sqlalchemy.engine import Connection
 from isolux.io.consent.chain import compute_commitment, new_salt
 from isolux.io.images import read_image
 from isolux.vocabulary.errors import UnknownNameError
-from isolux_curate.annotation.answers import Answer, find_fault
+from isolux_curate.annotation.answer_format import Answer, find_fault
 from isolux_curate.annotation.stages import STAGES, AnnotationStage
 from isolux_curate.project.database import insert_rows, write_transaction
 from isolux_curate.project.folder import Project, add_journal_row
-from isolux_curate.project.reading import (
+from isolux_curate.project.queries import (
     find_revoked_photos,
     read_consent,
     read_exclusions,

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from isolux.cli import document
+from isolux.cli import command_output
 from isolux.cli.streams import say
 from isolux.vocabulary.errors import SpecError
 
 if TYPE_CHECKING:
-    from isolux_curate.proof.searching import SearchResult
-    from isolux_curate.withdrawal.withdrawing import WithdrawalPreview, WithdrawalResult
+    from isolux_curate.proof.search import SearchResult
+    from isolux_curate.withdrawal.workflow import WithdrawalPreview, WithdrawalResult
 
 VERB = "isolux_curate.verbs.withdraw:withdraw"
 
@@ -58,7 +58,7 @@ def withdraw(
     """
     from isolux.vocabulary.plugin_options import list_option_defaults, select_settings
     from isolux_curate.verbs import withdraw as verb
-    from isolux_curate.withdrawal.withdrawing import WithdrawalResult
+    from isolux_curate.withdrawal.workflow import WithdrawalResult
 
     flags = list_option_defaults(verb.withdraw)
     if verify is not None:
@@ -99,12 +99,12 @@ def _show_proof(proof: SearchResult) -> None:
 
     for name, rows in (("found", proof.matches), ("not looked into", proof.unsearchable)):
         schema = {"where": pl.String, "what": pl.String}
-        document.add_table(name, pl.DataFrame(rows, schema=schema, orient="row"))
+        command_output.add_table(name, pl.DataFrame(rows, schema=schema, orient="row"))
     for source, description in proof.matches[:_MAX_LISTED]:
-        document.report_warning(f"{source}: {description}")
+        command_output.report_warning(f"{source}: {description}")
     for source, reason in proof.unsearchable[:_MAX_LISTED]:
-        document.report_warning(f"{source} was not looked into, and is not clean: {reason}")
-    document.report_notes(proof.notes)
+        command_output.report_warning(f"{source} was not looked into, and is not clean: {reason}")
+    command_output.report_notes(proof.notes)
     say(
         f"{proof.files:,} files and parts of files, {proof.bytes:,} bytes, {proof.pictures:,}"
         f" pictures: {len(proof.matches):,} found, {len(proof.unsearchable):,} not looked into"
@@ -127,18 +127,18 @@ def _show_receipt(receipt: str, settings: dict[str, Any]) -> None:
 def _show_artefacts(outcome: WithdrawalResult | WithdrawalPreview) -> None:
     import polars as pl
 
-    from isolux.cli.screen import print_wide_table
-    from isolux_curate.withdrawal.withdrawing import WithdrawalResult
+    from isolux.cli.table_output import print_wide_table
+    from isolux_curate.withdrawal.workflow import WithdrawalResult
 
     columns = ("where", "what", "done", "n")
     rows = [{c: getattr(artefact, c) for c in columns} for artefact in outcome.artefacts]
     table = pl.DataFrame(rows, schema={c: pl.Int64 if c == "n" else pl.String for c in columns})
-    document.add_table("artefacts", table)
+    command_output.add_table("artefacts", table)
     for source, reason in outcome.unsearchable:
-        document.report_warning(f"{source} was not looked through: {reason}.")
+        command_output.report_warning(f"{source} was not looked through: {reason}.")
     for source, description in outcome.remaining if isinstance(outcome, WithdrawalResult) else ():
-        document.report_warning(f"{source}: {description}")
-    if not document.is_json_active() and table.height:
+        command_output.report_warning(f"{source}: {description}")
+    if not command_output.is_json_active() and table.height:
         summary = table.group_by("what", "done", maintain_order=True).agg(
             artefacts=pl.len(), rows=pl.col("n").sum()
         )
@@ -153,8 +153,8 @@ def _show_preview(preview: WithdrawalPreview) -> None:
 def _show_result(outcome: WithdrawalResult) -> None:
 
     _show_artefacts(outcome)
-    document.report_notes(outcome.notes)
+    command_output.report_notes(outcome.notes)
     if outcome.receipt is None:
         say("not finished: give the same command again once what is named above is settled")
         raise typer.Exit(_EXIT_REMAINING)
-    document.report_file("receipt", outcome.receipt)
+    command_output.report_file("receipt", outcome.receipt)

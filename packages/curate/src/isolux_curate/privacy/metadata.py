@@ -13,7 +13,7 @@ import struct
 import zlib
 from collections.abc import Collection, Iterator
 
-from isolux.io.inflating import decompress_bounded
+from isolux.io.bounded_zlib import decompress_bounded
 from isolux.vocabulary.errors import FileError, SpecError
 
 _KEPT_PROFILE_TAGS = frozenset(

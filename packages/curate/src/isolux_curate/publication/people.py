@@ -23,13 +23,13 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError, TableError
-from isolux_curate.annotation.answers import read_answers
+from isolux_curate.annotation.answer_format import read_answers
 from isolux_curate.annotation.stages import STAGES, UNKNOWN
 from isolux_curate.annotation.tasks import orient_size
 from isolux_curate.project.folder import Project
-from isolux_curate.project.reading import read_consent, read_instances
+from isolux_curate.project.queries import read_consent, read_instances
 from isolux_curate.publication.photos import assign_clusters
-from isolux_curate.quality.answers import read_unit_facts
+from isolux_curate.quality.typed_answers import read_unit_facts
 from isolux_curate.user_tables import read_text
 
 VALUE_SEPARATOR = ";"

@@ -25,10 +25,10 @@ from isolux.io.consent import Ledger
 from isolux.io.consent.rows import ConsentRole, Scope
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.annotation.following import exclude_crowded_photos, note_crowded_photos
-from isolux_curate.project.decisions import refuse_undecided_matches
+from isolux_curate.annotation.task_updates import exclude_crowded_photos, note_crowded_photos
 from isolux_curate.project.folder import Project
-from isolux_curate.project.reading import read_consent, read_images, read_instances
+from isolux_curate.project.queries import read_consent, read_images, read_instances
+from isolux_curate.project.verdicts import refuse_undecided_matches
 
 _SUM_TOLERANCE = 1e-6
 

@@ -17,7 +17,7 @@ import polars as pl
 from isolux.geometry.boxes import pairs_iou_xywh
 from isolux.geometry.keypoints import COCO_SIGMAS, boxes_around, pairs_oks
 from isolux.geometry.masks import pairs_common_px
-from isolux_curate.quality.answers import COLLECTED, SHAPES, SPECIALISTS, TypedAnswers
+from isolux_curate.quality.typed_answers import COLLECTED, SHAPES, SPECIALISTS, TypedAnswers
 from isolux_curate.shapes.merging import merge_masks
 
 FloatArray = npt.NDArray[np.float64]
@@ -33,7 +33,7 @@ def compare_answers(
 
     Examples
     --------
-    >>> from isolux_curate.quality.answers import given_answers
+    >>> from isolux_curate.quality.typed_answers import given_answers
     >>> said = pl.DataFrame({"unit": ["a"] * 3, "annotator": ["x", "x", "y"],
     ...                      "type": ["hair"] * 3, "answer": ["red", "brown", "red"]})
     >>> hair = given_answers(said, "said")["hair"]
@@ -82,7 +82,7 @@ def average_shapes(answers: TypedAnswers, groups: Sequence[IntArray]) -> TypedAn
 
     Examples
     --------
-    >>> from isolux_curate.quality.answers import given_answers
+    >>> from isolux_curate.quality.typed_answers import given_answers
     >>> said = pl.DataFrame({"unit": ["a", "a"], "annotator": ["x", "y"], "type": ["boxes"] * 2,
     ...                      "x": [0, 2], "y": [0, 0], "w": [10, 10], "h": [4, 8]})
     >>> boxes = given_answers(said, "said")["boxes"]
@@ -127,7 +127,7 @@ def compare_with_specialists(answers: TypedAnswers) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux_curate.quality.answers import given_answers
+    >>> from isolux_curate.quality.typed_answers import given_answers
     >>> said = pl.DataFrame({"unit": ["a"] * 3, "annotator": ["x", "q", "r"],
     ...     "vendor": ["collected", "specialists", "specialists"], "type": ["hair"] * 3,
     ...     "answer": ["red", "red", "brown"]})
@@ -156,7 +156,7 @@ def compare_vendors(answers: TypedAnswers) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux_curate.quality.answers import given_answers
+    >>> from isolux_curate.quality.typed_answers import given_answers
     >>> said = pl.DataFrame({"unit": ["a"] * 3, "annotator": ["x", "y", "z"], "type": ["hair"] * 3,
     ...     "vendor": ["v", "v", "w"], "answer": ["red", "red", "brown"]})
     >>> compare_vendors(given_answers(said, "said")["hair"]).select("part", "value", "pairs").rows()

@@ -21,11 +21,11 @@ import polars as pl
 
 from isolux.io.images import Pixels, read_downscaled
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.words import pluralise
-from isolux_curate.project.decisions import record_note, refuse_undecided_matches
+from isolux.vocabulary.formatting import pluralise
 from isolux_curate.project.folder import Project
-from isolux_curate.project.reading import read_images, read_instances
-from isolux_curate.quality.answers import read_unit_facts
+from isolux_curate.project.queries import read_images, read_instances
+from isolux_curate.project.verdicts import record_note, refuse_undecided_matches
+from isolux_curate.quality.typed_answers import read_unit_facts
 from isolux_curate.user_tables import read_text, refuse_missing, refuse_rows, to_text
 
 INDOORS = ("indoor", "indoors", "inside")

@@ -28,9 +28,9 @@ from isolux.io.settings_files import read_mapping
 from isolux.stats.proportions import wilson
 from isolux.vocabulary.errors import FileError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.project.decisions import record_note, refuse_undecided_matches
 from isolux_curate.project.folder import Project
-from isolux_curate.quality.answers import read_unit_facts, read_units
+from isolux_curate.project.verdicts import record_note, refuse_undecided_matches
+from isolux_curate.quality.typed_answers import read_unit_facts, read_units
 from isolux_curate.user_tables import read_text
 
 LEVEL, MARGIN, EXPECTED = 0.95, 0.05, 0.5

@@ -31,6 +31,7 @@ from isolux_curate.shapes.drawings import (
     compare_drawings,
     read_drawings,
 )
+from isolux_curate.shapes.export import build_flat_table, shapes_to_coco
 from isolux_curate.shapes.merging import (
     MaskRule,
     measure_annotators,
@@ -38,7 +39,6 @@ from isolux_curate.shapes.merging import (
     merge_masks,
     merge_poses,
 )
-from isolux_curate.shapes.writing import build_flat_table, shapes_to_coco
 from isolux_curate.table_folder import write_tables
 
 __all__ = ["MaskRule", "ShapeType", "Shapes", "find_shapes"]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.people.held import load_people_or_memory
-from isolux.vocabulary.blanks import caution_on_blank_words
+from isolux.people.sources import load_people_or_memory
+from isolux.vocabulary.blank_words import caution_on_blank_words
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from isolux.people.held import load_people_or_memory
+from isolux.people.sources import load_people_or_memory
 from isolux.vocabulary.containers import Dataset
 from isolux_curate.shapes import MaskRule, Shapes, ShapeType, find_shapes
 

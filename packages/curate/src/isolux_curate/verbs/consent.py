@@ -17,7 +17,7 @@ from isolux.io.consent import (
 )
 from isolux.io.consent.rows import Act, ConsentRole, ConsentRow
 from isolux.vocabulary.errors import SpecError, TableError
-from isolux_curate.listed_ids import read_id_list
+from isolux_curate.id_lists import read_id_list
 
 
 def add_consent(

@@ -48,7 +48,7 @@ class ProjectStatus:
 
 def project_status(project: Project, *, by: Sequence[str] = ()) -> ProjectStatus:
     """Compute the funnel, and compare groups by the share that each step excluded."""
-    from isolux_curate.project.reading import read_first_reasons, read_funnel
+    from isolux_curate.project.queries import read_first_reasons, read_funnel
 
     table = read_funnel(project)
     people = _read_people(project, by) if by else None
@@ -88,8 +88,8 @@ _SHIFT_SCHEMA = {
 
 
 def _read_people(project: Project, by: Sequence[str]) -> pl.DataFrame:
-    from isolux_curate.project.decisions import read_arrivals
-    from isolux_curate.project.reading import join_subject_facts, read_instances
+    from isolux_curate.project.queries import join_subject_facts, read_instances
+    from isolux_curate.project.verdicts import read_arrivals
 
     people = read_instances(project, include_excluded=True).filter(pl.col("origin") == "submitted")
     people_facts = join_subject_facts(project, people)

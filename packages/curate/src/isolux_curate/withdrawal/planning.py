@@ -17,12 +17,21 @@ from isolux.io.consent.chain import compute_keyed_hash
 from isolux.io.hashing import sha256_file
 from isolux_curate.id_columns import parse_id_column
 from isolux_curate.project.folder import format_utc_now, open_project
-from isolux_curate.withdrawal.gathering import (
-    add_table_references,
-    find_person_images,
-    read_id_tables,
+from isolux_curate.withdrawal.file_walk import (
+    FileLocation,
+    find_projects,
+    list_project_files,
+    walk_files,
 )
-from isolux_curate.withdrawal.progress import (
+from isolux_curate.withdrawal.project_rows import (
+    PersonReferences,
+    add_project_references,
+    read_person_ids,
+    read_server_tasks,
+)
+from isolux_curate.withdrawal.pseudonyms import list_pseudonyms, read_replaced_columns
+from isolux_curate.withdrawal.rewriting import IMAGE_SUFFIXES
+from isolux_curate.withdrawal.state import (
     UNFINISHED_SUFFIX,
     WithdrawalPlan,
     WithdrawalState,
@@ -31,21 +40,12 @@ from isolux_curate.withdrawal.progress import (
     receipt_dir,
     state_path,
 )
-from isolux_curate.withdrawal.project_rows import (
-    PersonReferences,
-    add_project_references,
-    read_person_ids,
-    read_server_tasks,
+from isolux_curate.withdrawal.table_references import (
+    add_table_references,
+    find_person_images,
+    read_id_tables,
 )
-from isolux_curate.withdrawal.pseudonymised import list_pseudonyms, read_replaced_columns
-from isolux_curate.withdrawal.rewriting import IMAGE_SUFFIXES
 from isolux_curate.withdrawal.terms import IdentifyingTerms, is_distinctive, short_names
-from isolux_curate.withdrawal.walking import (
-    FileLocation,
-    find_projects,
-    list_project_files,
-    walk_files,
-)
 
 
 @dataclass(frozen=True)

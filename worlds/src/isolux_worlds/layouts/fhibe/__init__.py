@@ -25,7 +25,7 @@ from isolux_worlds.layouts.fhibe.faces import (
     segment_cells,
     write_face,
 )
-from isolux_worlds.layouts.fhibe.spoken import NAMES, answers
+from isolux_worlds.layouts.fhibe.self_reports import NAMES, answers
 from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["BODY", "FACE", "LAYOUT", "as_cells", "ids", "with_annotators", "write"]

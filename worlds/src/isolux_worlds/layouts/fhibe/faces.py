@@ -17,7 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.geometry.masks import masks_from_counts
-from isolux_worlds._tables import left_join
+from isolux_worlds._joins import left_join
 from isolux_worlds.drawing import encode_image
 from isolux_worlds.layouts._files import PaintedPicture, write_bytes
 from isolux_worlds.layouts.fhibe.outlines import Polygon, outlines, outlines_of_bitmap

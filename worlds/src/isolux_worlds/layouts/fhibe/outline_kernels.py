@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from isolux.io.kernels import njit
+from isolux.io.compile_cache import njit
 
 __all__ = ["walk_outlines"]
 

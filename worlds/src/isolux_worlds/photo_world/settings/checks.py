@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import split_intersection
-from isolux_worlds.photo_world.places import PLACE_VALUES
+from isolux_worlds.photo_world.locations import PLACE_VALUES
 from isolux_worlds.photo_world.settings.fields import AttributeSettings, WorldFields
 from isolux_worlds.photo_world.tables import HOUSEHOLDS, PEOPLE, PHOTOS, SUBJECTS
 from isolux_worlds.photo_world.vocabulary import BUILT_IN_ATTRIBUTES, LEVELS, Level

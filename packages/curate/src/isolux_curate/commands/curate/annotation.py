@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from isolux.cli import document
+from isolux.cli import command_output
 from isolux.cli.streams import say
-from isolux.vocabulary.words import pluralise
+from isolux.vocabulary.formatting import pluralise
 from isolux_curate.annotation.exchange import ImportResult
 from isolux_curate.annotation.exchange import import_answers as fetch_answers
 from isolux_curate.annotation.exchange import upload_tasks as send_tasks
+from isolux_curate.annotation.golden_tasks import create_golden_tasks as create_golden
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.annotation.sheets import import_sheet, write_answers, write_tasks
-from isolux_curate.annotation.training import create_golden_tasks as create_golden
-from isolux_curate.commands.curate._tell import print_notes, warn_cautions
+from isolux_curate.commands.curate._output import print_notes, warn_cautions
 from isolux_curate.project.folder import open_project
 
 
@@ -41,7 +41,7 @@ def push(
     label_studio = LabelStudioServer.from_environment(server, timeout_s=timeout)
     upload_result = send_tasks(opened, stage, label_studio, training=training)
     for note in upload_result.notes:
-        document.report_warning(note)
+        command_output.report_warning(note)
     found_text = (
         f", {upload_result.n_already_sent:,} found there that were not noted"
         if upload_result.n_already_sent
@@ -134,14 +134,14 @@ def answers(
     if out:
         row_counts = write_answers(opened, stage, file)
         if row_counts.n_withdrawn:
-            document.report_warning(
+            command_output.report_warning(
                 f"{pluralise(row_counts.n_withdrawn, 'answer')} left out: the annotators withdrew."
             )
         say(f"{pluralise(row_counts.n_rows, 'row')}: {file}")
         return
     import_result = import_sheet(opened, stage, file, annotator=annotator)
     for caution in import_result.notes:
-        document.report_warning(caution)
+        command_output.report_warning(caution)
     say(pluralise(import_result.n_new, "new answer"))
     _print_refused(import_result)
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from isolux.cli import document
-from isolux.cli.screen import print_wide_table
+from isolux.cli import command_output
 from isolux.cli.streams import say
+from isolux.cli.table_output import print_wide_table
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.words import pluralise
+from isolux.vocabulary.formatting import pluralise
 from isolux_curate.candidates.files import (
     compute_quotas_from_files,
     draw_first_round,
     pick_candidates_from_files,
     select_concepts_from_files,
 )
-from isolux_curate.commands.curate._tell import write_csv
+from isolux_curate.commands.curate._output import write_csv
 
 VERBS = {
     "concepts": select_concepts_from_files,
@@ -42,9 +42,11 @@ def concepts(nouns: str, *, out: Path, **settings: Any) -> None:
         ("examples", "500 examples"),
     ):
         if settings.get(name) is None:
-            document.report_warning(f"the rule on {rule_description} was not applied: no --{name}")
+            command_output.report_warning(
+                f"the rule on {rule_description} was not applied: no --{name}"
+            )
     if settings.get("offensive") is None:
-        document.report_warning(
+        command_output.report_warning(
             "no --offensive: synsets that insult people are among those that stand"
         )
     concept_table = select_concepts_from_files(nouns, **settings)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from isolux.cli import document
-from isolux.cli.screen import print_wide_table
+from isolux.cli import command_output
 from isolux.cli.streams import say
+from isolux.cli.table_output import print_wide_table
 from isolux.io.consent.rows import Act
-from isolux.vocabulary.words import pluralise
+from isolux.vocabulary.formatting import pluralise
 from isolux_curate.verbs.consent import add_consent, check_consent, summarise_consent
 
 VERBS = {"grant": add_consent, "revoke": add_consent, "consent": check_consent}
@@ -56,7 +56,7 @@ def consent(ledger: str, **settings: Any) -> None:
     """
     consent_ledger = check_consent(ledger, **settings)
     for note in consent_ledger.notes:
-        document.report_warning(note)
+        command_output.report_warning(note)
     checked = (
         "hashes and signatures verify" if consent_ledger.has_checked_signatures else "hashes verify"
     )

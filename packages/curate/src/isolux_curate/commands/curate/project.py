@@ -8,23 +8,22 @@ from typing import Any, Literal
 
 import polars as pl
 
-from isolux.cli import document
-from isolux.cli.screen import print_wide_table
+from isolux.cli import command_output
 from isolux.cli.streams import say
+from isolux.cli.table_output import print_wide_table
 from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.formatting import pluralise
 from isolux.vocabulary.plugin_options import list_option_defaults, select_settings
-from isolux.vocabulary.words import pluralise
-from isolux_curate.annotation.training import (
+from isolux_curate.annotation.golden_tasks import (
     count_graduates,
     graduate_annotators,
     record_annotator_facts,
     score_annotators,
 )
-from isolux_curate.commands.curate._tell import write_csv
-from isolux_curate.intake.arrival import ingest_photos as ingest
-from isolux_curate.intake.judging import apply_rules
-from isolux_curate.intake.judging import list_refusal_letters as list_letters
-from isolux_curate.project.decisions import record_sheet_verdicts
+from isolux_curate.commands.curate._output import write_csv
+from isolux_curate.intake.ingest import ingest_photos as ingest
+from isolux_curate.intake.intake_verdicts import apply_rules
+from isolux_curate.intake.intake_verdicts import list_refusal_letters as list_letters
 from isolux_curate.project.folder import (
     Project,
     check_journal,
@@ -32,7 +31,8 @@ from isolux_curate.project.folder import (
     open_project,
     read_journal,
 )
-from isolux_curate.quality.known import decide_matches, match_photos, read_hash_list
+from isolux_curate.project.verdicts import record_sheet_verdicts
+from isolux_curate.quality.hash_lists import decide_matches, match_photos, read_hash_list
 from isolux_curate.verbs.project_status import project_status
 
 
@@ -83,7 +83,7 @@ def add(
     if ingest_result.matches:
         _warn_about_matches(ingest_result.matches)
     if ingest_result.n_revoked:
-        document.report_warning(
+        command_output.report_warning(
             f"{pluralise(ingest_result.n_revoked, 'photo')} left out: people in them took their"
             " consent back."
             f" `isolux curate grant {project}/consent.jsonl --who ID --scope evaluation --again`"
@@ -122,7 +122,7 @@ def intake(
     opened = open_project(project)
     verdicts = apply_rules(opened, rules_to_apply=only, devices=devices)
     for note in verdicts.notes:
-        document.report_warning(note)
+        command_output.report_warning(note)
     print_wide_table("Rules of intake", verdicts.rules)
     if letters is not None:
         letter_rows = list_letters(opened)
@@ -171,7 +171,7 @@ def status(project: str, *, by: Sequence[str] = ()) -> None:
     opened = open_project(project)
     project_state = project_status(opened, by=by)
     for note in project_state.notes:
-        document.report_warning(note)
+        command_output.report_warning(note)
     n_arrived = project_state.funnel["remain"][0]
     say(
         f"{opened.name}: {pluralise(n_arrived, 'photo')} came in,"
@@ -293,7 +293,7 @@ def _show_hashes(project: Project, flags: Mapping[str, Any]) -> None:
 def _warn_about_matches(ids: tuple[str, ...]) -> None:
     """Print a warning with the ids of matching photos."""
     more_text = f" and {len(ids) - _MAX_LISTED:,} more" if len(ids) > _MAX_LISTED else ""
-    document.report_warning(
+    command_output.report_warning(
         "photos match a list of known illegal material:"
         f" {', '.join(ids[:_MAX_LISTED])}{more_text}. Do not open or copy them. Nothing leaves the"
         " project until each is decided: isolux curate show hashes PROJECT --decided SHEET"

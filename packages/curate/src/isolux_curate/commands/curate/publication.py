@@ -7,11 +7,11 @@ from typing import Any
 
 import polars as pl
 
-from isolux.cli import document
-from isolux.cli.screen import print_wide_table
+from isolux.cli import command_output
 from isolux.cli.streams import say
-from isolux.vocabulary.words import pluralise
-from isolux_curate.commands.curate._tell import print_notes, refuse_folder, warn_cautions
+from isolux.cli.table_output import print_wide_table
+from isolux.vocabulary.formatting import pluralise
+from isolux_curate.commands.curate._output import print_notes, refuse_folder, warn_cautions
 from isolux_curate.labels import CONSENSUS_FILE as LABELS
 from isolux_curate.project.folder import open_project
 from isolux_curate.shapes import SHAPES_FILE as SHAPES
@@ -58,7 +58,7 @@ def consensus(data: str, *, out: Path, overwrite: bool = False, **settings: Any)
     if 0 < rated_annotators.height <= _MAX_LISTED and rated_annotators["low"].null_count() == 0:
         print_wide_table("How often each annotator is likely right", rated_annotators)
     print_notes(notes)
-    document.report_file("labels", consensus_labels.write(out, overwrite=overwrite))
+    command_output.report_file("labels", consensus_labels.write(out, overwrite=overwrite))
 
 
 def shapes(data: str, *, out: Path, overwrite: bool = False, **settings: Any) -> None:
@@ -91,7 +91,7 @@ def shapes(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
         )
         print_wide_table("Each annotator beside the others", annotator_table)
     print_notes(notes)
-    document.report_file("objects", consensus_objects.write(out, overwrite=overwrite))
+    command_output.report_file("objects", consensus_objects.write(out, overwrite=overwrite))
 
 
 def _count_statuses(table: pl.DataFrame) -> str:
@@ -118,7 +118,7 @@ def anonymise(table: str, **settings: Any) -> None:
         )
     say(summary)
     print_notes(notes)
-    document.report_file("dataset", anonymised.folder)
+    command_output.report_file("dataset", anonymised.folder)
 
 
 def publish(project: str, **settings: Any) -> None:
@@ -140,5 +140,5 @@ def publish(project: str, **settings: Any) -> None:
         f" {pluralise(release.n_subjects, 'subject')}. {release.terms}"
     )
     print_notes(notes)
-    document.report_file("dataset", release_result.folder)
+    command_output.report_file("dataset", release_result.folder)
     say(f"next: isolux audit curated:{release_result.folder} --by ATTRIBUTE …")

@@ -7,21 +7,26 @@ from typing import Any
 
 import polars as pl
 
-from isolux.cli import document
-from isolux.cli.screen import print_wide_table
+from isolux.cli import command_output
 from isolux.cli.streams import say
-from isolux.vocabulary.words import pluralise
-from isolux_curate.commands.curate._tell import print_notes, refuse_folder, warn_cautions, write_csv
+from isolux.cli.table_output import print_wide_table
+from isolux.vocabulary.formatting import pluralise
+from isolux_curate.commands.curate._output import (
+    print_notes,
+    refuse_folder,
+    warn_cautions,
+    write_csv,
+)
 from isolux_curate.project.folder import open_project
 from isolux_curate.quality.evidence import gather_suspects
-from isolux_curate.quality.reviewed import import_review
+from isolux_curate.quality.review_results import import_review
 from isolux_curate.quality.sampling import LEVEL, METHOD, draw_sample
 from isolux_curate.verbs.annotation_quality import (
     AnnotationQuality,
     annotation_quality,
     vendor_consistency,
 )
-from isolux_curate.verbs.annotation_quality.measured import QUALITY_FILE
+from isolux_curate.verbs.annotation_quality.measurement import QUALITY_FILE
 
 VERBS = {
     "sample": draw_sample,
@@ -46,10 +51,10 @@ def sample(project: str, *, out: Path, **settings: Any) -> None:
     """
     review_sample = draw_sample(open_project(project), out, **settings)
     for note in review_sample.notes:
-        document.report_warning(note)
+        command_output.report_warning(note)
     print_wide_table("What was drawn", review_sample.design.strata)
-    document.report_file("sheet", out / "sample.csv")
-    document.report_file("design", out / "design.json")
+    command_output.report_file("sheet", out / "sample.csv")
+    command_output.report_file("design", out / "design.json")
 
 
 def quality(
@@ -115,7 +120,7 @@ def suspects(project: str, *, out: Path, **settings: Any) -> None:
     print_wide_table("Evidence", suspect_sheet.evidence_kinds)
     print_notes(suspect_sheet.notes)
     say(f"{suspect_sheet.sheet.height:,} to review")
-    document.report_file("sheet", out)
+    command_output.report_file("sheet", out)
 
 
 def review(project: str, sheet: str, **settings: Any) -> None:
@@ -131,7 +136,7 @@ def review(project: str, sheet: str, **settings: Any) -> None:
     opened = open_project(project)
     review_result = import_review(opened, sheet, **settings)
     for note in review_result.notes:
-        document.report_warning(note)
+        command_output.report_warning(note)
     say(
         f"{review_result.n_reviewed:,} reviewed, {review_result.n_out:,} out;"
         f" {pluralise(review_result.n_excluded_photos, 'photo')} left;"
@@ -155,7 +160,7 @@ def _show_quality(quality_tables: AnnotationQuality, out: Path | None, *, overwr
     """Print the agreement, cautions first; write the tables if a folder is given."""
     missed = quality_tables.types.filter(verdict="missed")
     for name, comparison in missed.select("type", "part").unique(maintain_order=True).iter_rows():
-        document.report_warning(f"{name}: agreement ({comparison}) is below its threshold")
+        command_output.report_warning(f"{name}: agreement ({comparison}) is below its threshold")
     notes = warn_cautions(quality_tables.notes)
     numbers = pl.selectors.float() - pl.selectors.by_name("p_adjusted", require_all=False)
     title = "Agreement, 0 to 1 (met, missed: the whole interval is beyond the threshold)"
@@ -165,4 +170,4 @@ def _show_quality(quality_tables: AnnotationQuality, out: Path | None, *, overwr
         print_wide_table("By group of people (difference: the group minus everyone)", group_table)
     print_notes(notes)
     if out is not None:
-        document.report_file("quality", quality_tables.write(out, overwrite=overwrite))
+        command_output.report_file("quality", quality_tables.write(out, overwrite=overwrite))

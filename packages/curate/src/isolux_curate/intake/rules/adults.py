@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import cast_or_add_column, refuse_where
+from isolux_curate.intake.rules._rejections import cast_or_add_column, refuse_where
 
 INFO = RuleInfo(
     title="Adults",
     summary="Refuses photos of people who are not known to be of age.",
-    references=(works.FHIBE.with_location("Methods, Ethics statement"),),
+    references=(citations.FHIBE.with_location("Methods, Ethics statement"),),
     step="people",
     needs=("age",),
     assumptions=(

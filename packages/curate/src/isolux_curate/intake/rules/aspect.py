@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import refuse_where, round_up
+from isolux_curate.intake.rules._rejections import refuse_where, round_up
 
 INFO = RuleInfo(
     title="Up to 2:1",
     summary="Refuses photos more than twice as long as wide.",
-    references=(works.FHIBE.with_location("Methods, Image collection guidelines"),),
+    references=(citations.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
     needs=("width", "height"),
 )

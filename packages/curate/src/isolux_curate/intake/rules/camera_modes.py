@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import cast_or_add_column, refuse_where
+from isolux_curate.intake.rules._rejections import cast_or_add_column, refuse_where
 
 INFO = RuleInfo(
     title="No panorama, no blurred background",
     summary="Refuses panoramas, and photos whose background blur was computed by the phone.",
-    references=(works.FHIBE.with_location("Methods, Image collection guidelines"),),
+    references=(citations.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
     needs=("custom_rendered", "panorama"),
     assumptions=(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import first_unclear_entry, is_form_signed, refuse_where
+from isolux_curate.intake.rules._rejections import first_unclear_entry, is_form_signed, refuse_where
 
 INFO = RuleInfo(
     title="Copyright of each photo",
     summary="Refuses photos whose copyright holder has not signed.",
-    references=(works.FHIBE.with_location("Methods, Ethics statement"),),
+    references=(citations.FHIBE.with_location("Methods, Ethics statement"),),
     step="consent",
     needs=("copyright",),
 )

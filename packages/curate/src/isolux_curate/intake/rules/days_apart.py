@@ -7,14 +7,14 @@ from typing import Any
 
 import polars as pl
 
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import cast_or_add_column
+from isolux_curate.intake.rules._rejections import cast_or_add_column
 
 INFO = RuleInfo(
     title="Days between photos",
     summary="Refuses photos taken too soon after another of the same subject.",
-    references=(works.FHIBE.with_location("Methods, Image collection guidelines"),),
+    references=(citations.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="series",
     needs=("taken",),
     is_joint=True,

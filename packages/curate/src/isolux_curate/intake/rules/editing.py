@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import cast_or_add_column, refuse_where
+from isolux_curate.intake.rules._rejections import cast_or_add_column, refuse_where
 
 INFO = RuleInfo(
     title="No processing",
     summary="Refuses photos that Exif says were edited, filtered or resized.",
-    references=(works.FHIBE.with_location("Methods, Image collection guidelines"),),
+    references=(citations.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
     needs=("software", "processing", "custom_rendered", "exif_width"),
     assumptions=("Who edits a photo and takes the traces out of its Exif is not found here.",),

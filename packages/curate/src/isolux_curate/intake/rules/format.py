@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import refuse_where
+from isolux_curate.intake.rules._rejections import refuse_where
 
 INFO = RuleInfo(
     title="JPEG or TIFF",
     summary="Refuses photos in formats other than JPEG and TIFF.",
-    references=(works.FHIBE.with_location("Methods, Image collection guidelines"),),
+    references=(citations.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
     needs=("format",),
 )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import refuse_where
+from isolux_curate.intake.rules._rejections import refuse_where
 
 INFO = RuleInfo(
     title="Two of three questions",
     summary="Refuses photos of people who answered fewer than two of three language questions.",
-    references=(works.FHIBE.with_location("Methods, Ethics statement"),),
+    references=(citations.FHIBE.with_location("Methods, Ethics statement"),),
     step="people",
     needs=("language_right",),
 )

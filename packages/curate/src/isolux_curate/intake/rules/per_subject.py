@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import refuse_where
+from isolux_curate.intake.rules._rejections import refuse_where
 
 INFO = RuleInfo(
     title="At most ten photos a subject",
     summary="Refuses photos of a subject beyond the tenth.",
-    references=(works.FHIBE.with_location("Methods, Image collection guidelines"),),
+    references=(citations.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="series",
     needs=("subject_id",),
     is_joint=True,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import refuse_where
+from isolux_curate.intake.rules._rejections import refuse_where
 
 INFO = RuleInfo(
     title="A picture that can be opened",
     summary="Refuses files that are damaged, cut off, empty or not pictures.",
-    references=(works.FHIBE.with_location("Methods, Quality control: image integrity"),),
+    references=(citations.FHIBE.with_location("Methods, Quality control: image integrity"),),
     step="specifications",
     needs=("trouble",),
 )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import refuse_where
+from isolux_curate.intake.rules._rejections import refuse_where
 
 INFO = RuleInfo(
     title="No photo twice",
     summary="Refuses a photo whose file came in before, byte by byte.",
-    references=(works.FHIBE.with_location("Methods, Quality control: duplicates"),),
+    references=(citations.FHIBE.with_location("Methods, Quality control: duplicates"),),
     step="series",
     needs=("sha256",),
     is_joint=True,

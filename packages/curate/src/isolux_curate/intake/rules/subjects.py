@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.vocabulary import works
+from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._refused import refuse_where
+from isolux_curate.intake.rules._rejections import refuse_where
 
 INFO = RuleInfo(
     title="One or two subjects",
     summary="Refuses photos with more than two subjects.",
-    references=(works.FHIBE.with_location("Methods, Image collection guidelines"),),
+    references=(citations.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
     needs=("subject_id",),
 )

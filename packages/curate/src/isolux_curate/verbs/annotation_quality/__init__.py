@@ -19,11 +19,11 @@ import polars as pl
 
 from isolux.io.frames import read_table
 from isolux.vocabulary.errors import TableError
-from isolux_curate.project.decisions import record_note
 from isolux_curate.project.folder import Project
+from isolux_curate.project.verdicts import record_note
 from isolux_curate.quality.agreement import INTER as BETWEEN
 from isolux_curate.quality.agreement import UNIT_SCHEMA, compare_vendors, compare_with_specialists
-from isolux_curate.quality.answers import (
+from isolux_curate.quality.typed_answers import (
     SPECIALISTS,
     TypedAnswers,
     parse_answers,
@@ -31,7 +31,7 @@ from isolux_curate.quality.answers import (
     read_unit_facts,
 )
 from isolux_curate.user_tables import refuse_missing
-from isolux_curate.verbs.annotation_quality.measured import (
+from isolux_curate.verbs.annotation_quality.measurement import (
     DENSE_THRESHOLD,
     AnnotationQuality,
     measure_quality,

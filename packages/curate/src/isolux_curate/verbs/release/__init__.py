@@ -23,7 +23,7 @@ from isolux_curate.project.folder import Project
 
 if TYPE_CHECKING:
     from isolux.io.consent.rows import Scope
-    from isolux_curate.verbs.release.papers import Release
+    from isolux_curate.verbs.release.documents import Release
 
 RELEASE_FILE = "publish.json"
 UseTerms = Literal["evaluation", "training"]
@@ -106,12 +106,12 @@ def publish_dataset(
     from isolux.cards import read_facts
     from isolux.io.atomic import staged_directory
     from isolux_curate.privacy import read_or_create_key, resolve_key_path
-    from isolux_curate.project.decisions import record_note
+    from isolux_curate.project.verdicts import record_note
     from isolux_curate.publication.people import read_published_people
     from isolux_curate.publication.photos import read_shares, select_eligible_photos
-    from isolux_curate.verbs.release.asks import QUESTIONS
-    from isolux_curate.verbs.release.told import read_project_facts
-    from isolux_curate.verbs.release.writing import (
+    from isolux_curate.verbs.release.project_facts import read_project_facts
+    from isolux_curate.verbs.release.questions import QUESTIONS
+    from isolux_curate.verbs.release.release_files import (
         prepare_release,
         read_publication_settings,
         write_release,

@@ -23,12 +23,12 @@ from isolux.cards import (
     parse_day,
     rai_properties,
 )
-from isolux.groups.unknown import UNKNOWN
+from isolux.groups.unknown_values import UNKNOWN
 from isolux.io.hashing import sha256_file
 from isolux.report.suppression import hidden_cells
 from isolux.vocabulary.errors import TableError, format_location
 from isolux_curate.user_tables import read_text, refuse_missing, to_text
-from isolux_curate.verbs.release.papers import Release
+from isolux_curate.verbs.release.documents import Release
 
 
 def format_croissant(

@@ -9,22 +9,22 @@ from typing import Any, Literal
 
 from isolux.io.consent import SCOPES, Scope, read_ledger_key, revoke_consent
 from isolux.vocabulary.errors import SpecError
-from isolux_curate.listed_ids import read_id_list
+from isolux_curate.id_lists import read_id_list
 from isolux_curate.project.folder import CONSENT_FILE, open_project
-from isolux_curate.proof.searching import SearchResult
+from isolux_curate.proof.search import SearchResult
 from isolux_curate.verbs.consent import parse_scopes
-from isolux_curate.verbs.withdraw.asked import (
+from isolux_curate.verbs.withdraw.request import (
     WithdrawalRequest,
     build_photo_thumbnail,
     find_unsearchable_files,
     read_ledger_names,
     search_for_people,
 )
+from isolux_curate.withdrawal.file_walk import find_projects, remove_stale_staging, resolve_folders
 from isolux_curate.withdrawal.planning import find_person_terms, find_reappeared_people
-from isolux_curate.withdrawal.progress import WithdrawalPlan, check_receipt, lock_ledger
-from isolux_curate.withdrawal.replacing import MATCH_KEYS, choose_replacements
-from isolux_curate.withdrawal.walking import find_projects, remove_stale_staging, resolve_folders
-from isolux_curate.withdrawal.withdrawing import (
+from isolux_curate.withdrawal.replacements import MATCH_KEYS, choose_replacements
+from isolux_curate.withdrawal.state import WithdrawalPlan, check_receipt, lock_ledger
+from isolux_curate.withdrawal.workflow import (
     WithdrawalPreview,
     WithdrawalResult,
     preview_withdrawal,

@@ -25,7 +25,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.binary_tables import first_error_line, read_arrow, refuse_damaged
-from isolux.io.panics import silence_panics
+from isolux.io.polars_panics import silence_panics
 from isolux_curate.id_columns import ALL_ID_KINDS, parse_id_column
 from isolux_curate.withdrawal.terms import IdentifyingTerms
 

@@ -1,0 +1,449 @@
+"""Search every byte below folders for people's names and images."""
+
+from __future__ import annotations
+
+import hashlib
+import quopri
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+import numpy as np
+import polars as pl
+
+from isolux.checks.duplicates.hashes import find_copies_of
+from isolux.io.binary_tables import first_error_line
+from isolux.io.images import Pixels
+from isolux.vocabulary.formatting import pluralise
+from isolux.vocabulary.notes import Caution
+from isolux_curate.id_columns import parse_id_column
+from isolux_curate.privacy import hash_pseudonym_key
+from isolux_curate.proof.archives import iterate_cell_files, iterate_inner_files, read_file_tables
+from isolux_curate.proof.search_terms import (
+    MIN_SEARCHED_LENGTH,
+    WEIGHTS_SUFFIXES,
+    SearchTerms,
+    find_unsearchable_reason,
+    is_text,
+)
+from isolux_curate.withdrawal.file_walk import FileLocation, index_neighbours, list_links
+from isolux_curate.withdrawal.pseudonyms import read_key_mark
+from isolux_curate.withdrawal.rewriting import UnsearchableFile, rewrite_file
+from isolux_curate.withdrawal.table_references import build_thumbnails, rotate_thumbnails
+from isolux_curate.withdrawal.terms import IdentifyingTerms
+
+CELL_IS = "a cell of it is"
+TEXT_HOLDS, CELL_HOLDS, NAME_HOLDS = "it holds", "a cell holds", "its name holds"
+_PERSON_KINDS = ("subject", "copyright", "annotator")
+_MAX_LISTED_LINES = 10
+SIMILAR_IMAGE = "a picture that looks like theirs"
+_MAX_DEPTH = 8
+_METADATA_SUFFIXES = (
+    "!metadata",
+    "!comment",
+)  # inner parts that are text and need no check of their format
+_GENERIC_COLUMN = re.compile(
+    r"(?i)(arr|col|column|f|field|unnamed)?[ _:]*\d*|index|__index_level_\d+__"
+)
+_IMAGE_MAGIC = (b"\xff\xd8\xff", b"\x89PNG", b"II*\x00", b"MM\x00*", b"GIF8", b"BM", b"RIFF")
+_CELL = re.compile(
+    rb'"((?:[^"\\\n]|\\.){1,3})"|>\s*([^<>\s]{1,3})\s*<|^\s*(\S{1,3})\s*$', re.MULTILINE
+)
+
+
+_ANOTHER_KEY = "people are in it under pseudonyms of another key: unpack it, and name its folder"
+_QUOTED_PRINTABLE = re.compile(rb"(?i)quoted-printable")
+_INVISIBLE = re.compile(
+    rb"(?i)&shy;|&#173;|&#xad;|&zwnj;|&zwj;|&#820[3-5];|&#x200[bcd];|\xc2\xad|\xe2\x80[\x8b-\x8d]"
+    rb"|\xe2\x81\xa0|\xef\xbb\xbf"
+)
+_TAGGED = re.compile(rb"(?i)<(?:w:t|a:t|text:|html|body|p|b|i|span|text)\b")
+_TAG = re.compile(rb"<[^>]*>")
+_BREAK = re.compile(
+    rb"(?i)<[/\s]*(?:(?:w:|a:)?(?:p|tc|tab|br|cr|tr)|td|th|div|li|dt|dd|h[1-6]|option|section|si|c|v"
+    rb"|text:[phs]|text:tab|text:line-break|table:table-cell)\b[^>]*>"
+)
+
+
+@dataclass
+class SearchResult:
+    """The matches of a search, and the files that it could not search.
+
+    Parameters
+    ----------
+    files, bytes : int
+        Numbers that were searched, with members of archives and unpacked bytes.
+    pictures : int
+        Images that were opened and compared.
+    matches : list of (str, str)
+        Where, and how: its name, a name in it, a row, a picture.
+    unsearchable : list of (str, str)
+        Where, and why: none of these is clean.
+    notes : list of str
+    lines : dict of str to list of int
+        Of files of text that hold a name: where, and in which lines, from 1.
+    cells_only : int
+        Ids that were looked for as cells, and not in sentences.
+    """
+
+    files: int = 0
+    bytes: int = 0
+    pictures: int = 0
+    matches: list[tuple[str, str]] = field(default_factory=list)
+    unsearchable: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    lines: dict[str, list[int]] = field(default_factory=dict)
+    cells_only: int = 0
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether there is no match, and every file was searched."""
+        return not self.matches and not self.unsearchable
+
+
+def search_files(
+    locations: Iterable[FileLocation],
+    terms: IdentifyingTerms,
+    thumbnail_array: Pixels,
+    *,
+    folders: Sequence[Path] = (),
+    other_ids: Collection[str] = (),
+    keys: Iterable[bytes] = (),
+) -> SearchResult:
+    """Search files below folders for people's names and images."""
+    search = _Search(terms, frozenset(other_ids), frozenset(map(hash_pseudonym_key, keys)))
+    location_list = list(locations)
+    list_neighbours = index_neighbours(location_list)
+    for location in location_list:
+        source = f"{location.root.name}/{location.name}"
+        search.search_path(source, location.name)
+        try:
+            file_bytes = location.path.read_bytes()
+        except OSError as error:
+            search.proof.unsearchable.append((source, f"it cannot be read: {error.strerror}"))
+            continue
+        search.search_bytes(source, file_bytes)
+        try:
+            n = rewrite_file(location.name, file_bytes, list_neighbours(location), terms)[1]
+        except UnsearchableFile as blind:
+            search.add_once(search.proof.unsearchable, source, str(blind))
+        else:
+            if n:  # matches in id columns, in the file's name or by its hash
+                description = f"about them (rows, entries, parts): {n:,}"
+                search.add_once(search.proof.matches, source, description)
+    for link in list_links(folders):
+        if not link.is_symlink():
+            search.search_path(str(link), link.name)
+            search.proof.unsearchable.append(
+                (str(link), "no file that can be read: a pipe or a device")
+            )
+            continue
+        search.search_path(str(link), f"{link.name}\n{link.readlink()}")
+        target = link.resolve()
+        if not target.exists() or not any(
+            target.is_relative_to(folder.resolve()) for folder in folders
+        ):
+            search.proof.unsearchable.append(
+                (str(link), "a link: what it leads to was not looked into")
+            )
+    search.check_keys()
+    search.compare_images(thumbnail_array)
+    return search.proof
+
+
+class _Search:
+    def __init__(
+        self, terms: IdentifyingTerms, known_hashes: frozenset[str], key_marks: frozenset[str]
+    ) -> None:
+        self.known_hashes, self.n_damaged, self.key_marks = known_hashes, 0, key_marks
+        other_names = [name for id_kind in terms.other_names for name in terms.other_names[id_kind]]
+        # Common words and numbers are only searched as cells of id columns, as are names that are
+        # also another person's or another kind of id.
+        searched = {name for name in terms.all_names if name.lower() not in _COMMON_WORDS}
+        self.needles = SearchTerms.from_names(searched - set(other_names), other_names)
+        self.short_names = frozenset(
+            name
+            for name in terms.all_names
+            if len(name) < MIN_SEARCHED_LENGTH and not name.isdigit()
+        )
+        self.numbers = frozenset(filter(str.isdigit, terms.all_names))
+        self.terms, self.proof = terms, SearchResult()
+        self._caution_on_short_ids(set(other_names))
+        self.thumbnails: list[tuple[str, Pixels]] = []
+        self.n_weights = 0
+        self.declared_keys: dict[str, list[tuple[str, str]]] = {}
+
+    def _caution_on_short_ids(self, other_names: Collection[str]) -> None:
+        """Count the ids that are only searched as cells, and add a caution."""
+        ids = {
+            person_id
+            for id_kind in _PERSON_KINDS
+            for person_id in self.terms.names_by_kind.get(id_kind, ())
+        } - {""}
+        n = sum(
+            len(person_id) < MIN_SEARCHED_LENGTH
+            or person_id.lower() in _COMMON_WORDS
+            or person_id in other_names
+            for person_id in ids
+        )
+        self.proof.cells_only = n
+        if n:
+            self.proof.notes.append(
+                Caution(
+                    f"{pluralise(n, 'id')} could be searched for only as whole cells, and not in "
+                    f"sentences: ids of fewer than {MIN_SEARCHED_LENGTH} characters, and words that"
+                    " also mean "
+                    "something else. Read notes and other texts yourself: they may still name these"
+                    " people."
+                )
+            )
+
+    def search_path(self, source: str, path: str) -> None:
+        """Search a path for names."""
+        path_bytes = path.encode("utf-8", "surrogateescape")
+        for name in {
+            name
+            for text_bytes in (path_bytes, _unquote_repeatedly(path_bytes))
+            for name, _ in self.needles.find_names(text_bytes)
+        }:
+            self.proof.matches.append((source, f"{NAME_HOLDS} {name!r}"))
+
+    def search_bytes(self, source: str, file_bytes: bytes, depth: int = 0) -> None:
+        """Search bytes, and the files inside them."""
+        self.proof.files += 1
+        self.proof.bytes += len(file_bytes)
+        names_found = [name for name, _ in self.needles.find_names(file_bytes)]
+        for reading in () if names_found else _decode_readings(source, file_bytes):
+            names_found += [
+                name for name, _ in self.needles.find_names(reading) if name not in names_found
+            ]
+        lines = self.needles.find_lines(file_bytes) if names_found and not depth else []
+        if lines:
+            self.proof.lines[source] = lines
+        self.proof.matches += [
+            (source, f"{TEXT_HOLDS} {name!r}{format_lines(lines)}") for name in names_found
+        ]
+        try:
+            opened = self._search_contents(source, file_bytes, depth, has_match=bool(names_found))
+        except UnsearchableFile as blind:
+            self.proof.unsearchable.append((source, str(blind)))
+            return
+        except Exception as error:  # noqa: BLE001  (a reader that fails has not read the file)
+            self.proof.unsearchable.append(
+                (source, f"it cannot be read: {first_error_line(error)[:80]}")
+            )
+            return
+        is_metadata = source.endswith(_METADATA_SUFFIXES)
+        if (
+            reason := ""
+            if is_metadata
+            else self._find_blind_reason(source, file_bytes, depth, opened=opened)
+        ):
+            self.proof.unsearchable.append((source, reason))
+        self.n_weights += source.lower().endswith(WEIGHTS_SUFFIXES)
+
+    def _find_blind_reason(
+        self, source: str, file_bytes: bytes, depth: int, *, opened: bool
+    ) -> str:
+        path = source.replace("!", "/")
+        key_hash = read_key_mark(path, file_bytes) if depth else None
+        if key_hash is not None:
+            self.declared_keys.setdefault(path.rpartition("/")[0], []).append((source, key_hash))
+        return find_unsearchable_reason(source, file_bytes, is_opened=opened)
+
+    def _search_contents(
+        self, source: str, file_bytes: bytes, depth: int, *, has_match: bool
+    ) -> bool:
+        is_opened = self._search_tables(source, file_bytes, depth, has_match=has_match)
+        if not is_opened and self.short_names:
+            self._search_cells(source, file_bytes)
+        if file_bytes.startswith(_IMAGE_MAGIC) and (
+            file_thumbnails := list(build_thumbnails(file_bytes))
+        ):
+            self.thumbnails += [(source, file_thumbnail) for file_thumbnail in file_thumbnails]
+            is_opened = True
+        elif file_bytes.startswith(_IMAGE_MAGIC[:2]):
+            if hashlib.sha256(file_bytes).hexdigest() not in self.known_hashes:
+                raise UnsearchableFile("a picture that cannot be opened")
+            self.n_damaged, is_opened = self.n_damaged + 1, True
+        if depth == _MAX_DEPTH:
+            raise UnsearchableFile("it is packed in itself too often")
+        for inner, inner_bytes in iterate_inner_files(source, file_bytes):
+            is_opened = True
+            self.search_path(source, inner[len(source) :])
+            self.search_bytes(inner, inner_bytes, depth + 1)
+        return is_opened
+
+    def _search_tables(
+        self, source: str, file_bytes: bytes, depth: int, *, has_match: bool
+    ) -> bool:
+        """Search the cells of tables; whether there are tables."""
+        has_tables = False
+        for table in read_file_tables(source, file_bytes):
+            has_tables = True
+            if not has_match and (
+                names := {n for n, _ in self.needles.find_names(_table_to_text(table))}
+            ):
+                self.proof.matches += [(source, f"{CELL_HOLDS} {name!r}") for name in names]
+            if reason := _find_nameless_ids(table, self.numbers):
+                raise UnsearchableFile(reason)
+            for inner, cell_bytes in iterate_cell_files(source, table):
+                self.search_bytes(inner, cell_bytes, depth + 1)
+        return has_tables
+
+    @staticmethod
+    def add_once(entries: list[tuple[str, str]], source: str, description: str) -> None:
+        """Add an entry for a file that has none yet."""
+        if all(listed_source != source for listed_source, _ in entries):
+            entries.append((source, description))
+
+    def _search_cells(self, source: str, file_bytes: bytes) -> None:
+        """Search short ids as whole cells of text: between quotation marks, tags or line ends."""
+        cells = {next(filter(None, cell.groups())) for cell in _CELL.finditer(file_bytes)}
+        for name in self.short_names:
+            if name.encode() in cells:
+                self.proof.matches.append((source, f"{CELL_IS} {name!r}"))
+
+    def check_keys(self) -> None:
+        """List folders in archives whose pseudonyms were made with a key that was not given."""
+        for records in self.declared_keys.values():
+            key_hashes = {key_hash for _, key_hash in records} - {""}
+            if not key_hashes or not key_hashes <= self.key_marks:
+                self.proof.unsearchable.append((records[0][0], _ANOTHER_KEY))
+
+    def compare_images(self, thumbnail_array: Pixels) -> None:
+        """Compare all images with the people's thumbnails."""
+        self.proof.pictures = len(self.thumbnails)
+        if self.thumbnails and len(thumbnail_array):
+            thumbnail_stack = np.stack([file_thumbnail for _, file_thumbnail in self.thumbnails])
+            sources = (
+                self.thumbnails[row][0]
+                for row in find_copies_of(rotate_thumbnails(thumbnail_array), thumbnail_stack)
+            )
+            self.proof.matches += [(source, SIMILAR_IMAGE) for source in dict.fromkeys(sources)]
+        if self.n_damaged:
+            self.proof.notes.append(
+                f"damaged pictures that could not be compared: {self.n_damaged:,}. The project says"
+                " whose they are, and that is someone else."
+            )
+        if self.n_weights:
+            self.proof.notes.append(
+                f"files that hold weights of models: {self.n_weights:,}. Names were searched for"
+                " in them; whether a model learnt from these people, no search tells."
+            )
+
+
+def format_lines(lines: Sequence[int]) -> str:
+    """Format line numbers as the end of a sentence.
+
+    Examples
+    --------
+    >>> format_lines([]), format_lines([2]), format_lines([2, 5, 9])
+    ('', ' in line 2', ' in lines 2, 5 and 9')
+    >>> format_lines(range(3, 90))
+    ' in 87 lines, the first of them 3, 4, 5, 6, 7, 8, 9, 10, 11 and 12'
+    """
+    if not lines:
+        return ""
+    numbers = [f"{number:,}" for number in lines[:_MAX_LISTED_LINES]]
+    number_list = " and ".join([", ".join(numbers[:-1]), numbers[-1]] if numbers[1:] else numbers)
+    if len(lines) > _MAX_LISTED_LINES:
+        return f" in {len(lines):,} lines, the first of them {number_list}"
+    return f" in {'lines' if numbers[1:] else 'line'} {number_list}"
+
+
+def _table_to_text(table: pl.DataFrame) -> bytes:
+    """Join the names of a table's columns and its cells of text, each once, as bytes."""
+    cells: list[str] = []
+    for name, dtype in table.schema.items():
+        if dtype in (pl.String, pl.Categorical, pl.Enum):
+            cells += table[name].cast(pl.String).drop_nulls().unique().to_list()
+        elif dtype.is_nested() or dtype == pl.Binary:
+            cells += [str(cell) for cell in table[name].drop_nulls().to_list()]
+    return "\n".join([*table.columns, *cells]).encode("utf-8", "surrogatepass")
+
+
+def _unquote_repeatedly(text_bytes: bytes) -> bytes:
+    """Decode percent escapes, also repeated ones."""
+    for _ in range(_MAX_DEPTH):
+        text_bytes, before = unquote_to_bytes(text_bytes), text_bytes
+        if text_bytes == before:
+            break
+    return text_bytes
+
+
+def _decode_readings(source: str, file_bytes: bytes) -> Iterator[bytes]:
+    """Decode text as a reader sees it: mails, percent escapes, pages without tags."""
+    if not is_text(file_bytes):
+        return
+    if source.lower().endswith((".eml", ".mbox", ".mht", ".mhtml")) or _QUOTED_PRINTABLE.search(
+        file_bytes
+    ):
+        file_bytes = quopri.decodestring(file_bytes)
+        yield file_bytes
+    if b"%" in file_bytes:
+        file_bytes = _unquote_repeatedly(file_bytes)
+        yield file_bytes
+    if (visible := _INVISIBLE.sub(b"", file_bytes)) != file_bytes or _TAGGED.search(file_bytes):
+        yield _TAG.sub(b"", _BREAK.sub(b" ", visible)) if _TAGGED.search(file_bytes) else visible
+
+
+def _find_nameless_ids(table: pl.DataFrame, numbers: frozenset[str]) -> str:
+    """Find why a table without a column of ids may still hold the people's ids; empty if not."""
+    if any(parse_id_column(name) is not None for name in table.columns):
+        return ""
+    for name, dtype in table.schema.items():
+        is_bare = _GENERIC_COLUMN.fullmatch(name) and (dtype.is_integer() or dtype == pl.String)
+        if is_bare and not numbers.isdisjoint(table[name].cast(pl.String)):
+            return "a column without a name holds numbers that are spelt as their ids"
+    return ""
+
+
+_COMMON_WORDS = frozenset(
+    {
+        "age",
+        "box",
+        "country",
+        "data",
+        "face",
+        "faces",
+        "false",
+        "file",
+        "files",
+        "group",
+        "height",
+        "image",
+        "image_id",
+        "images",
+        "index",
+        "instance",
+        "instance_id",
+        "label",
+        "labels",
+        "model",
+        "name",
+        "none",
+        "null",
+        "people",
+        "person",
+        "photo",
+        "photos",
+        "score",
+        "scores",
+        "subject",
+        "subject_id",
+        "table",
+        "test",
+        "text",
+        "train",
+        "true",
+        "type",
+        "valid",
+        "value",
+        "values",
+        "width",
+    }
+)
+"""Words that are common in data files: such an id is only searched as a cell of an id column."""

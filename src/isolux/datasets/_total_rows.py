@@ -1,0 +1,177 @@
+"""Rows that are no people: totals and repeated headers.
+
+And columns of which only the first cell of each block is filled, as merged cells are saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from isolux.io.cell_parsing import as_text, is_readable_dtype
+from isolux.io.ids import ID_COLUMNS
+from isolux.vocabulary.notes import Caution
+
+_TOTAL_WORDS = (
+    "total",
+    "totals",
+    "grand total",
+    "subtotal",
+    "sub-total",
+    "average",
+    "averages",
+    "avg",
+    "avg.",
+    "mean",
+    "overall",
+    "sum",
+    "all",
+)
+_MAX_LISTED = 3
+_MIN_ROWS = 20  # rows of a table in which nothing can be told
+_N_PROBED_ROWS = 1000  # rows that rule most columns out
+_MIN_TEXT_COLUMNS = 4  # columns of which one alone is filled
+_MIN_BLANK_SHARE = 0.4  # of the rows, from which a column looks like merged cells
+_MAX_DISTINCT_VALUES = 50
+
+
+def drop_total_rows(frame: pl.DataFrame, id_column: str | None) -> tuple[pl.DataFrame, list[str]]:
+    """Drop rows with totals or repeated headers, and note which."""
+    text = [c for c, dtype in frame.schema.items() if dtype == pl.String]
+    if len(text) < 2:
+        return frame, []
+    ids = [id_column] if id_column in text else [c for c in ID_COLUMNS if c in text][:1]
+    # Few rows of a million may be meant: they alone are looked at cell by cell.
+    words = [
+        pl.col(c).str.strip_chars(" :").str.to_lowercase().is_in(_TOTAL_WORDS)
+        for c in dict.fromkeys([*ids, text[0]])
+    ]
+    maybe = [pl.col(text[0]) == text[0], *words, *(pl.col(c).is_null() for c in ids)]
+    rows = frame.with_row_index("_row").filter(pl.any_horizontal(maybe))
+    if not rows.height:
+        return frame, []
+    cells = [pl.col(c).str.strip_chars().replace("", None) for c in text]
+    filled = pl.sum_horizontal(cell.is_not_null() for cell in cells)
+    n_header_cells = pl.sum_horizontal(cell == c for cell, c in zip(cells, text, strict=True))
+    is_lone_cell = (
+        pl.col(ids[0]).is_null() & (filled == 1)
+        if ids and len(text) >= _MIN_TEXT_COLUMNS
+        else pl.lit(value=False)
+    )
+    is_total = pl.any_horizontal(words) & (2 * (filled - 1) < len(text) - 1)
+    flags = rows.select(
+        "_row",
+        again=((n_header_cells >= 2) & (n_header_cells == filled)).fill_null(value=False),
+        total=(is_total | is_lone_cell).fill_null(value=False),
+    )
+    notes, dropped = [], pl.Series(dtype=flags["_row"].dtype)
+    for flag, verb_phrase in (
+        ("again", "repeat the names of the columns"),
+        ("total", "hold totals"),
+    ):
+        row_numbers = flags.filter(pl.col(flag))["_row"]
+        row_numbers = row_numbers.filter(~row_numbers.is_in(dropped.implode()))
+        if len(row_numbers):
+            examples = _format_rows(frame, row_numbers.to_list())
+            notes.append(
+                Caution(f"{len(row_numbers):,} row(s) {verb_phrase} and were left out: {examples}.")
+            )
+            dropped = pl.concat([dropped, row_numbers])
+    if not notes:
+        return frame, []
+    remaining = (
+        frame.with_row_index("_row").filter(~pl.col("_row").is_in(dropped.implode())).drop("_row")
+    )
+    return remaining, [*notes]
+
+
+def _format_rows(frame: pl.DataFrame, row_numbers: Sequence[int]) -> str:
+    examples = []
+    for row in row_numbers[:_MAX_LISTED]:
+        cells = ", ".join(str(cell) for cell in frame.row(row) if cell is not None)
+        examples.append(f"row {row + 1} ({cells[:40]})")
+    return ", ".join(examples) + (", …" if len(row_numbers) > _MAX_LISTED else "")
+
+
+def caution_on_dots(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
+    """Caution where dots may separate thousands: ``1.200`` and ``2.500`` beside ``800``."""
+    notes: list[str] = []
+    for column in _get_columns(frame, columns) if frame.height > 1 else ():
+        if column.dtype != pl.String or not _may_be_thousands(column.head(_N_PROBED_ROWS)):
+            continue
+        cells = column.drop_nulls().str.strip_chars()
+        dotted = cells.filter(cells.str.contains(".", literal=True))
+        # A decimal has other lengths too, and begins with 0 where it is below 1.
+        if not len(dotted) or not dotted.str.contains(r"^[1-9]\d{0,2}(\.\d{3})+$").all():
+            continue
+        three_digit_cells = cells.filter(cells.str.contains(r"^[1-9]\d{2}$"))
+        if len(three_digit_cells) and _may_be_thousands(cells):
+            notes.append(
+                Caution(
+                    f"{column.name!r} holds {dotted[0]} beside {three_digit_cells[0]}: read as a "
+                    f"number,"
+                    f" {dotted[0]} is less than {three_digit_cells[0]}. If dots part thousands, "
+                    f"leave them out."
+                )
+            )
+    return notes
+
+
+def _may_be_thousands(cells: pl.Series) -> bool:
+    """Whether each cell is a whole number whose thousands dots may part."""
+    cell_texts = cells.drop_nulls().str.strip_chars()
+    return bool(cell_texts.str.contains(r"^\d{1,3}(\.\d{3})*$").all())
+
+
+def caution_on_merged_cells(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
+    """Caution where a column's value stands in the first row of each block alone.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"race": (["a"] + [None] * 14) + (["b"] + [None] * 14)})
+    >>> caution_on_merged_cells(table, ["race"])[0][:61]
+    "'race' is empty in 28 of 30 rows, each below one that has it:"
+    """
+    notes: list[str] = []
+    for column in _get_columns(frame, columns) if frame.height >= _MIN_ROWS else ():
+        dtype = column.dtype
+        if dtype.is_nested() or not is_readable_dtype(dtype) or not column.null_count():
+            continue
+        if _has_adjacent_values(column.head(_N_PROBED_ROWS)):
+            continue
+        has_value = as_text(column).is_not_null()
+        n, values = int(has_value.sum()), column.n_unique()
+        blank = frame.height - n
+        if (
+            not has_value[0]
+            or _has_adjacent_values(column)
+            or n < 2
+            or blank < _MIN_BLANK_SHARE * frame.height
+            or values > _MAX_DISTINCT_VALUES
+        ):
+            continue
+        notes.append(
+            Caution(
+                f"{column.name!r} is empty in {blank:,} of {frame.height:,} rows, each below one "
+                f"that"
+                " has it: were its cells merged? Write the value into each row; an empty cell"
+                " counts as unknown."
+            )
+        )
+    return notes
+
+
+def _get_columns(frame: pl.DataFrame, names: Sequence[str]) -> list[pl.Series]:
+    """Get columns by name; a lookup by name is linear in polars, too slow for 100,000 columns."""
+    if len(names) == frame.width and list(names) == frame.columns:
+        return frame.get_columns()
+    column_index = {name: k for k, name in enumerate(frame.columns)}
+    columns = frame.get_columns()
+    return [columns[column_index[name]] for name in names]
+
+
+def _has_adjacent_values(cells: pl.Series) -> bool:
+    """Whether two known cells stand next to each other, as some do where cells are missing."""
+    has_value = as_text(cells).is_not_null()
+    return bool((has_value & has_value.shift(1, fill_value=False)).any())

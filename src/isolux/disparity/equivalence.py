@@ -1,0 +1,197 @@
+"""Equivalence tests: by how much the groups of an attribute differ at most, against a margin.
+
+One row for each attribute and metric (kind ``within``): ``value`` is the largest difference that
+was measured, 0 to ``high`` a one-sided interval of the largest true difference, so ``high`` is the
+smallest margin that could be claimed. With ``--margin`` there is a p-value: of the claim that no
+two groups differ by more. The claims of an audit are a family of their own, corrected by Holm.
+
+"No difference was found" does not bound how large one may be. Here the null hypothesis is "some two
+groups differ by at least a margin". For one pair these are two one-sided tests (TOST [1]_), by
+inverting the pair's interval: z is the critical value at which it reaches the margin,
+p = 1 - Phi(z). For all pairs of an attribute the largest p counts (intersection-union [2]_), which
+needs no correction: the claim is made only where every pair allows it.
+
+The smallest margin that could be claimed is the outermost of all pairs' one-sided 95 % bounds.
+
+References
+----------
+.. [1] Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power
+   approach for assessing the equivalence of average bioavailability. Journal of Pharmacokinetics
+   and Biopharmaceutics 15(6), 657-680.
+.. [2] Berger, R. L. and Hsu, J. C. (1996). Bioequivalence trials, intersection-union tests and
+   equivalence confidence sets. Statistical Science 11(4), 283-319.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from isolux.disparity.attribute_measures import drop_unknown_groups
+from isolux.disparity.family import AttributeTests, ComparisonFamily, choose_max_workers
+from isolux.disparity.rows import DisparityRows, build_rows
+from isolux.groups.estimates import Estimates
+from isolux.groups.interval_methods.noise_bias import NOISE_BIAS_REASON, has_noise_bias
+from isolux.io.threads import map_in_threads
+from isolux.stats.multiplicity import holm
+from isolux.stats.null_distribution import COMPLEMENT
+from isolux.stats.statistic import FloatArray, IntArray
+from isolux.stats.test_inversion import Difference
+from isolux.vocabulary.spec import ComparisonSettings
+from isolux.vocabulary.tables import Status
+
+_POINTS_PER_UNIT = 100.0  # ``--margin`` is in percentage points
+
+
+@dataclass(frozen=True, slots=True)
+class _EquivalenceClaim:
+    """Equivalence of one attribute's groups on one metric; ``p`` is NaN without a margin."""
+
+    attribute: str
+    j: int
+    pair: tuple[int, int]
+    widest: float
+    bound: float
+    p: float
+    status: str
+    reason: str | None
+
+
+def build_equivalence_rows(
+    estimates: Estimates, family: ComparisonFamily, spec: ComparisonSettings
+) -> list[DisparityRows]:
+    """Build a row for each attribute and metric of which two groups or more were compared."""
+
+    def test_key(key: tuple[str, int]) -> _EquivalenceClaim:
+        return _test_equivalence(
+            estimates, spec, *key, drop_unknown_groups(estimates, family.tested[key])
+        )
+
+    max_workers = choose_max_workers(tested.contrasts for tested in family.tested.values())
+    claims = map_in_threads(test_key, family.tested, max_threads=max_workers)
+    p = np.array([claim.p for claim in claims])
+    adjusted = holm(p) if len(p) else p
+    n_claims = int(np.isfinite(p).sum())
+    margin = "" if spec.margin is None else f"{spec.margin:g} points"
+    referenced = [tested.has_reference for tested in family.tested.values()]
+    statement = (
+        "no two groups differ" if not all(referenced) else "no group differs from its reference"
+    )
+    if any(referenced) and not all(referenced):
+        statement += ", or no group from its reference,"
+    name = f"claims that {statement} by more than {margin} (m = {n_claims}), by Holm"
+    return [
+        build_rows(
+            estimates,
+            claim.j,
+            claim.attribute,
+            "within",
+            groups=(np.array([claim.pair[0]]), np.array([claim.pair[1]])),
+            value=np.array([claim.widest]),
+            low=np.array([0.0]),
+            high=np.array([claim.bound]),
+            method="one-sided, all pairs",
+            p_value=np.array([claim.p]),
+            p_adjusted=np.array([adjusted[k]]),
+            test="two one-sided tests, all pairs" if np.isfinite(claim.p) else None,
+            family=name if np.isfinite(claim.p) else None,
+            status=[claim.status],
+            reason=[claim.reason],
+        )
+        for k, claim in enumerate(claims)
+    ]
+
+
+def _test_equivalence(
+    estimates: Estimates, spec: ComparisonSettings, attribute: str, j: int, tested: AttributeTests
+) -> _EquivalenceClaim:
+    from scipy.special import ndtri
+
+    first, second = _list_pairs(tested)
+    differences = tested.comparisons.compare_pairs(first, second)
+    fraction = estimates.measures[j].is_fraction
+    has_intervals = bool(np.isfinite(estimates.interval.low[tested.members, j]).all())
+    is_tested = spec.margin is not None and fraction and has_intervals
+    upper = differences.outermost_bound(
+        float(ndtri(spec.level))
+    )  # as ``largest_bound``, of which pair
+    worst = int(np.argmax(np.where(np.isnan(upper), np.inf, upper)))
+    is_boundary = (estimates.status[tested.members, j] == Status.BOUNDARY.value).any()
+    reasons = [r for r in estimates.reason[tested.members, j] if r]
+    if has_noise_bias(estimates.measures[j]):
+        is_boundary, reasons = True, [NOISE_BIAS_REASON]
+    return _EquivalenceClaim(
+        attribute,
+        j,
+        (int(first[worst]), int(second[worst])),
+        float(np.abs(differences.a - differences.b).max()),
+        float(upper.max()) if has_intervals else float("nan"),
+        equivalence_p(differences, (spec.margin or 0.0) / _POINTS_PER_UNIT)
+        if is_tested
+        else float("nan"),
+        (Status.BOUNDARY if is_boundary else Status.OK).value,
+        str(reasons[0]) if is_boundary and reasons else None,
+    )
+
+
+def _list_pairs(tested: AttributeTests) -> tuple[IntArray, IntArray]:
+    contrasts = tested.contrasts[tested.contrasts[:, 1] != COMPLEMENT]
+    return tested.members[contrasts[:, 0]], tested.members[contrasts[:, 1]]
+
+
+_MAX_Z = 8.0
+_N_BISECTIONS = 50
+
+
+def max_difference_bound(differences: Difference) -> float:
+    """Return the smallest margin for which equivalence of all pairs could be claimed."""
+    from scipy.special import ndtri
+
+    return _largest(differences.outermost_bound(float(ndtri(0.95))))
+
+
+def equivalence_p(differences: Difference, margin: float) -> float:
+    """Return the p-value of the null that some pair differs by at least ``margin``."""
+    from scipy.special import ndtr
+
+    if np.isnan(max_difference_bound(differences)):
+        return float("nan")
+    if (
+        differences.proportion_differences is not None
+    ):  # the interval is a score interval: z in closed form
+        upper_z, lower_z = (
+            differences.proportion_differences.z_statistics(margin),
+            -differences.proportion_differences.z_statistics(-margin),
+        )
+        return float(ndtr(np.maximum(upper_z, lower_z).max()))
+    z = _bisect(lambda z: _largest(_outer_bounds(differences, z)), margin)
+    return float(ndtr(-z))
+
+
+def _outer_bounds(differences: Difference, z: float) -> FloatArray:
+    """Return each pair's one-sided bound away from 0 at ``z``; for a negative z, towards 0."""
+    gap = differences.a - differences.b
+    if z == 0:
+        return np.abs(gap)
+    if z > 0:
+        return differences.outermost_bound(z)
+    interval = differences.interval(-z)
+    return np.asarray(np.where(gap >= 0, interval.low, -interval.high))
+
+
+def _largest(bounds: FloatArray) -> float:
+    """Return the largest bound; NaN if any is NaN, or if there is none."""
+    return float(np.max(bounds)) if len(bounds) else float("nan")
+
+
+def _bisect(function: Callable[[float], float], target: float) -> float:
+    """Find by bisection where an increasing function reaches ``target``, between -8 and 8."""
+    low, high = -_MAX_Z, _MAX_Z
+    if function(high) <= target:
+        return high
+    for _ in range(_N_BISECTIONS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if function(middle) <= target else (low, middle)
+    return low

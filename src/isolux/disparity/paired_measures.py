@@ -1,0 +1,185 @@
+"""Paired comparison of two measures on the same people, group by group.
+
+Also each group's relative change from one model to another.
+
+Fairness Indicators (Goyal et al. 2022, Figure 5) draws the relative improvement of each group over
+a baseline model. It is value of b over value of a, less 1; its interval is that of the logarithm of
+the ratio (MOVER), with the correlation of both models on the same clusters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from isolux.disparity.comparisons import estimate_covariance
+from isolux.disparity.replicate_comparisons import compare_noise_biased, count_effective_clusters
+from isolux.disparity.rows import DisparityRows, build_rows, split_by_attribute, stack_rows
+from isolux.groups.estimates import Estimates, Measure
+from isolux.groups.interval_methods import attribute_index
+from isolux.groups.interval_methods.noise_bias import estimate_noise_bias, has_noise_bias
+from isolux.groups.interval_methods.root_mean_square import estimate_rms, is_root_mean_square
+from isolux.groups.means import group_means_of
+from isolux.stats.cluster_sums import ClusterSums
+from isolux.stats.differences import paired_mean_difference, replicate_difference
+from isolux.stats.intervals import log_ratio_interval, logit_interval, normal_quantile, t_interval
+from isolux.stats.multiplier_bootstrap import paired_correlation
+from isolux.stats.statistic import FloatArray, IntArray
+from isolux.stats.survey_sums import SurveyClusterSums
+from isolux.stats.test_inversion import Difference
+from isolux.vocabulary.spec import ComparisonSettings
+from isolux.vocabulary.tables import COMPARISONS, Status
+
+
+def compare_paired(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
+    """Compare measure ``b`` with measure ``a`` on the same people, group by group: b less a."""
+    measure_b, measure_a = estimates.measures[b], estimates.measures[a]
+    if measure_b.mean is None or measure_a.mean is None:
+        return _compare_replicates(estimates, groups, a, b)
+    return compare_measures(estimates.cluster_sums, (measure_b, measure_a), groups)
+
+
+def compare_measures(
+    design: ClusterSums, measures: tuple[Measure, Measure], groups: IntArray
+) -> Difference:
+    """Compare two means of the same people in each of some groups."""
+    first_measure, second_measure = measures
+    first, second = (
+        group_means_of(design, measure, groups) for measure in (first_measure, second_measure)
+    )
+    (s, n), (t, m) = first_measure.mean_columns, second_measure.mean_columns
+    is_survey_sample = isinstance(design, SurveyClusterSums)
+    square, cross, reverse_cross, count = (
+        _sum_products(design, groups, x, y) for x, y in ((s, t), (s, m), (t, n), (n, m))
+    )
+    weight = first.n_units * second.n_units
+    if is_survey_sample:
+        weight = np.ones(len(groups))
+        for column in (n, m):
+            weight = weight * np.asarray(design.group_rows(groups, column).sum(axis=1)).ravel()
+    # As they were summed.
+    values = (
+        first.value - first_measure.centre,
+        second.value - (first_measure if is_survey_sample else second_measure).centre,
+    )
+    covariance = estimate_covariance(
+        values, (square, cross, reverse_cross, count), weight, is_weighted=is_survey_sample
+    )
+    fraction = first_measure.is_fraction and second_measure.is_fraction
+    return paired_mean_difference(first, second, covariance, is_fraction=fraction)
+
+
+def _sum_products(
+    design: ClusterSums, groups: IntArray, first_column: int, second_column: int
+) -> FloatArray:
+    """Sum the products of two columns over the clusters of each group."""
+    if isinstance(design, SurveyClusterSums):
+        return design.column_products(groups, first_column, second_column)
+    products = design.group_rows(groups, first_column).multiply(
+        design.group_rows(groups, second_column)
+    )
+    return np.asarray(products @ design.multiplicity.astype(np.float64))
+
+
+def _compare_replicates(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
+    """Compare statistics that are not means; replicates resample the same people for both."""
+    rho = paired_correlation(estimates.replicates[groups, b], estimates.replicates[groups, a])
+    dof = np.maximum(count_effective_clusters(estimates)[groups] - 1.0, 1.0)
+    estimate_b, estimate_a = (
+        (estimates.value[groups, j], estimates.standard_error[groups, j], dof) for j in (b, a)
+    )
+    design, measures = estimates.cluster_sums, [estimates.measures[j] for j in (b, a)]
+    interval_method = logit_interval if measures[0].is_fraction else t_interval
+    differences = replicate_difference(estimate_b, estimate_a, rho, interval_method)
+    if has_noise_bias(measures[0]):
+        return compare_noise_biased(
+            differences, *(estimate_noise_bias(design, measure, groups) for measure in measures)
+        )
+    if not is_root_mean_square(measures[0]):
+        return differences
+    # A group without outliers has too small a standard error in every replicate: the interval of
+    # the mean square accounts for heavy tails.
+    families = attribute_index(estimates.groups)
+    rms_estimates = [estimate_rms(design, measure, families).take(groups) for measure in measures]
+    return replace(
+        differences,
+        group_intervals=lambda z: (rms_estimates[0].interval(z), rms_estimates[1].interval(z)),
+    )
+
+
+_NO_RATIO = "the first model's value is 0: nothing is a share of it"
+_NO_BOUND = "an interval reaches 0: the ratio has none"
+
+
+def compute_relative_changes(
+    estimates: Estimates, spec: ComparisonSettings, models: tuple[str, str]
+) -> pl.DataFrame:
+    """Return the changes from the first to the second model, relative to the first's values."""
+    measure_index = {
+        (m.model, m.metric, m.label, m.threshold): j for j, m in enumerate(estimates.measures)
+    }
+    is_comparable = estimates.is_comparable()
+    frames: list[DisparityRows] = []
+    for (model, *identity), a in measure_index.items():
+        b = measure_index.get((models[1], *identity))  # type: ignore[arg-type]
+        low = estimates.measures[a].info.low
+        if model != models[0] or b is None or low is None or low < 0:
+            continue
+        groups = np.flatnonzero(is_comparable[:, a] & is_comparable[:, b])
+        if len(groups):
+            frames += _build_relative_rows(estimates, spec, groups, (a, b))
+    table = stack_rows(frames).with_columns(model_a=pl.lit(models[0]), model_b=pl.lit(models[1]))
+    return COMPARISONS.conform(table)
+
+
+def _build_relative_rows(
+    estimates: Estimates, spec: ComparisonSettings, groups: IntArray, pair: tuple[int, int]
+) -> list[DisparityRows]:
+    a, b = pair
+    differences = compare_paired(estimates, groups, a, b)
+    interval_b, interval_a = (estimates.group_interval(groups, j) for j in (b, a))
+    correlation = differences.correlation(normal_quantile(spec.level))
+    # The relative change b / a - 1 from the interval of log(b / a), by MOVER.
+    log_interval = log_ratio_interval(
+        differences.a, interval_b, differences.b, interval_a, correlation
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative_change = np.where(differences.b > 0, differences.a / differences.b - 1.0, np.nan)
+    low, high = np.expm1(log_interval.low), np.expm1(log_interval.high)
+    is_boundary = (estimates.status[groups][:, [a, b]] == Status.BOUNDARY.value).any(axis=1)
+    frames = []
+    for attribute, k in split_by_attribute(estimates, groups):
+        reasons = [_explain_missing(relative_change[i], low[i]) for i in k]
+        frames.append(
+            build_rows(
+                estimates,
+                a,
+                attribute,
+                "relative_change",
+                groups=(groups[k], groups[k]),
+                value=relative_change[k],
+                low=low[k],
+                high=high[k],
+                method="paired, MOVER of logarithms",
+                status=[
+                    (
+                        Status.UNDEFINED
+                        if np.isnan(relative_change[i])
+                        else Status.BOUNDARY
+                        if is_boundary[i] or reason
+                        else Status.OK
+                    ).value
+                    for i, reason in zip(k, reasons, strict=True)
+                ],
+                reason=reasons,
+            )
+        )
+    return frames
+
+
+def _explain_missing(relative_change: float, low: float) -> str | None:
+    if np.isnan(relative_change):
+        return _NO_RATIO
+    return _NO_BOUND if np.isnan(low) else None

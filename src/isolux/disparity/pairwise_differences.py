@@ -1,0 +1,351 @@
+"""Pairs of groups: difference, ratio and log ratio, and each group's difference to overall.
+
+Rows are oriented so that ``group_a`` is the worse one by the metric's direction (the lower value
+where no direction is better); with a reference group, ``group_b`` is the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.disparity.contrast_z import count_complement_units, is_overall_among_groups
+from isolux.disparity.detectable import find_detectable_difference
+from isolux.disparity.family import (
+    AttributeTests,
+    ComparisonFamily,
+    choose_max_workers,
+    find_untested,
+)
+from isolux.disparity.formulas import difference, log_ratio, ratio
+from isolux.disparity.rows import DisparityRows, build_rows, combine_reasons, list_boundary_reasons
+from isolux.groups.estimates import Estimates, Measure
+from isolux.groups.interval_methods.noise_bias import has_noise_bias
+from isolux.io.threads import map_in_threads
+from isolux.stats.intervals import Interval, normal_quantile, percentile
+from isolux.stats.null_distribution import COMPLEMENT
+from isolux.stats.statistic import FloatArray, IntArray
+from isolux.stats.survey_sums import is_census
+from isolux.stats.test_inversion import Difference
+from isolux.vocabulary.formatting import NO_RATIO, OVERALL_OUTSIDE, UNTESTED
+from isolux.vocabulary.spec import ComparisonSettings
+from isolux.vocabulary.tables import Status
+
+
+def build_pair_rows(
+    estimates: Estimates, family: ComparisonFamily, spec: ComparisonSettings
+) -> list[DisparityRows]:
+    """Build the rows of all tested pairs, and of each group against overall."""
+    max_workers = choose_max_workers(tested.contrasts for tested in family.tested.values())
+
+    def compare_key(key: tuple[str, int]) -> list[DisparityRows]:
+        return _AttributeComparison(estimates, family, spec, *key, family.tested[key]).build_rows()
+
+    rows_by_key = map_in_threads(compare_key, family.tested, max_threads=max_workers)
+    return [rows for key_rows in rows_by_key for rows in key_rows]
+
+
+@dataclass(frozen=True, slots=True)
+class _PairEstimates:
+    """One kind of comparison of pairs: estimates, intervals, minimum detectable values ``[h]``."""
+
+    kind: str
+    method: str
+    value: FloatArray
+    interval: Interval
+    simultaneous: Interval
+    detectable: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class _AttributeComparison:
+    """Compares one attribute's groups on measure ``j`` with one another and with overall."""
+
+    estimates: Estimates
+    family: ComparisonFamily
+    spec: ComparisonSettings
+    attribute: str
+    j: int
+    tested: AttributeTests
+
+    @property
+    def measure(self) -> Measure:
+        return self.estimates.measures[self.j]
+
+    @property
+    def interval_name(self) -> str:
+        return "score" if has_noise_bias(self.measure) else self.spec.interval
+
+    @property
+    def z(self) -> float:
+        return normal_quantile(self.spec.level)
+
+    def build_rows(self) -> list[DisparityRows]:
+        tested = self.tested
+        is_rest = tested.contrasts[:, 1] == COMPLEMENT
+        contrast_index = np.flatnonzero(~is_rest)
+        first, second = tested.members[tested.contrasts[contrast_index]].T
+        if not tested.has_reference:  # the group that is served worse comes first
+            rank = self.estimates.value[:, self.j] * self.measure.sign
+            swap = rank[first] > rank[second]
+            first, second = np.where(swap, second, first), np.where(swap, first, second)
+        boundary_reasons = list_boundary_reasons(self.estimates, self.j)
+        reasons = combine_reasons(boundary_reasons[first], boundary_reasons[second])
+        frames = [
+            self._build_kind_rows(numbers, (first, second), contrast_index, reasons)
+            for numbers in self._compare_pairs(first, second)
+        ]
+        contrast_index = np.flatnonzero(is_rest)
+        if not len(contrast_index):
+            return frames
+        first = tested.members[tested.contrasts[contrast_index, 0]]
+        overall = np.zeros_like(first)
+        reasons = combine_reasons(
+            boundary_reasons[first],
+            boundary_reasons[overall],
+            self._list_complement_reasons(boundary_reasons, first),
+        )
+        return [
+            *frames,
+            self._build_kind_rows(
+                self._compare_with_overall(first), (first, overall), contrast_index, reasons
+            ),
+        ]
+
+    def _list_complement_reasons(
+        self, boundary_reasons: npt.NDArray[np.object_], first: IntArray
+    ) -> npt.NDArray[np.object_]:
+        """Return the complement's reasons for ``boundary``, where it is the other of two groups."""
+        reasons = np.full(len(first), None, dtype=object)
+        if len(self.tested.members) == 2:
+            first_member, second_member = self.tested.members
+            other_group = np.where(first == first_member, second_member, first_member)
+            n_units = self.estimates.n_units[other_group, self.j]
+            is_other_group = count_complement_units(self.estimates, first, self.j) == n_units
+            reasons[is_other_group] = boundary_reasons[other_group][is_other_group]
+        return reasons
+
+    def _build_kind_rows(
+        self,
+        numbers: _PairEstimates,
+        groups: tuple[IntArray, IntArray],
+        contrast_index: IntArray,
+        boundary_reasons: npt.NDArray[np.object_],
+    ) -> DisparityRows:
+        undefined = np.isnan(numbers.value)
+        tests = self.tested.null.p_value, self.tested.adjusted
+        p, adjusted = (np.where(undefined, np.nan, p_values[contrast_index]) for p_values in tests)
+        is_untested = np.isnan(p) & find_untested(self.estimates, self.j, *groups)
+        is_unbounded = np.isnan(numbers.interval.low) | np.isnan(numbers.interval.high)
+        reasons = boundary_reasons.copy()
+        if numbers.kind in ("ratio", "log_ratio"):
+            reasons[is_unbounded & ~reasons.astype(bool)] = NO_RATIO
+        reasons[is_untested] = UNTESTED
+        reasons[undefined] = "a value of 0 has no ratio"
+        defined_status = np.where(reasons.astype(bool), Status.BOUNDARY.value, Status.OK.value)
+        return build_rows(
+            self.estimates,
+            self.j,
+            self.attribute,
+            numbers.kind,
+            groups=groups,
+            value=numbers.value,
+            low=numbers.interval.low,
+            high=numbers.interval.high,
+            simultaneous=numbers.simultaneous,
+            method=numbers.method,
+            p_value=p,
+            p_adjusted=adjusted,
+            test=self.tested.test,
+            family=self.family.name,
+            detectable=numbers.detectable,
+            status=np.where(undefined, Status.UNDEFINED.value, defined_status).tolist(),
+            reason=reasons.tolist(),
+        )
+
+    def _compare_pairs(self, first: IntArray, second: IntArray) -> Iterator[_PairEstimates]:
+        """Yield the pairs' difference and, of measures that cannot be negative, their ratios."""
+        differences = self.tested.comparisons.compare_pairs(first, second)
+        a, b = self.estimates.value[first, self.j], self.estimates.value[second, self.j]
+        detectable = self._find_detectable(differences)
+        method = self._name_method(differences)
+        interval = self._compute_interval(first, second, differences)
+        simultaneous = self._compute_simultaneous(differences, interval)
+        yield _PairEstimates(
+            "difference", method, difference(a, b), interval, simultaneous, detectable
+        )
+        if self.measure.info.low is None:
+            return
+        log_interval = self._compute_interval(first, second, differences, log=True)
+        base = float(np.log(self.spec.log_base))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # The detectable difference is put on the worse group, relative to the pair's mean.
+            pooled = (a + b) / 2.0
+            worse_is_lower = self.measure.sign > 0
+            detectable_ratio = np.where(
+                worse_is_lower, 1.0 - detectable / pooled, 1.0 + detectable / pooled
+            )
+            detectable_ratio = np.where(detectable_ratio > 0, detectable_ratio, np.nan)
+            detectable_log_ratio = np.abs(np.log(detectable_ratio)) / base
+        simultaneous = self._compute_simultaneous(differences, log_interval, log=True)
+        interval, simultaneous_ratio = (
+            Interval(np.exp(bounds.low), np.exp(bounds.high))
+            for bounds in (log_interval, simultaneous)
+        )
+        yield _PairEstimates(
+            "ratio", method, ratio(a, b), interval, simultaneous_ratio, detectable_ratio
+        )
+        interval, simultaneous_ratio = (
+            Interval(bounds.low / base, bounds.high / base)
+            for bounds in (log_interval, simultaneous)
+        )
+        log_ratios = log_ratio(a, b, self.spec.log_base)
+        yield _PairEstimates(
+            "log_ratio", method, log_ratios, interval, simultaneous_ratio, detectable_log_ratio
+        )
+
+    def _compare_with_overall(self, first: IntArray) -> _PairEstimates:
+        """Compare groups with overall: the difference to the complement, times its share.
+
+        With w the group's share, overall = w · group + (1 − w) · complement, so group − overall is
+        (1 − w) · (group − complement).
+        """
+        complement_share = self.tested.comparisons.complement_share(first)
+        differences = self.tested.comparisons.compare_with_complement(first)
+        if self.spec.interval == "percentile":
+            replicates = self.estimates.replicates[:, self.j]
+            interval = percentile(replicates[first] - replicates[0], self.spec.level)
+        else:
+            has_interval = np.isfinite(self.estimates.interval.low[first, self.j])
+            interval = differences.interval(self.z).apply_mask(has_interval).scale(complement_share)
+        return _PairEstimates(
+            "difference_to_overall",
+            self._name_method(differences),
+            # Of the people with a known value, as the differences of means are.
+            complement_share * (differences.a - differences.b),
+            interval,
+            self._compute_simultaneous(differences, interval).scale(complement_share),
+            complement_share * self._find_detectable(differences),
+        )
+
+    def _find_detectable(self, differences: Difference) -> FloatArray:
+        # A census has no sampling error. Noise bias depends on the differences themselves, so the
+        # observed values do not give a minimum detectable difference.
+        if is_census(self.estimates.cluster_sums) or has_noise_bias(self.measure):
+            return np.full(len(differences.a), np.nan)
+        worse_is_lower, max_difference = self.measure.sign > 0, self.measure.value_range
+        return find_detectable_difference(
+            differences,
+            self.family.critical,
+            worse_is_lower=worse_is_lower,
+            max_difference=max_difference,
+        )
+
+    def _compute_simultaneous(
+        self, differences: Difference, interval: Interval, *, log: bool = False
+    ) -> Interval:
+        """Return simultaneous intervals; NaN without ``interval``, or if p is not by inversion."""
+        inverted = self.spec.correction == "max-t" and self.interval_name == "score"
+        if not (inverted and np.isfinite(self.family.critical)):
+            return interval.scale(np.nan)
+        has_bounds = np.isfinite(interval.low) & np.isfinite(interval.high)
+        return differences.interval(self.family.critical, log=log).apply_mask(has_bounds)
+
+    def _compute_interval(
+        self, first: IntArray, second: IntArray, differences: Difference, *, log: bool = False
+    ) -> Interval:
+        """Return the inverted interval of the pair, or MOVER's or the percentile one."""
+        if self.interval_name == "percentile":
+            replicates = self.estimates.replicates[:, self.j]
+            a, b = replicates[first], replicates[second]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return percentile(np.log(a / b) if log else a - b, self.spec.level)
+        first_interval, second_interval = (
+            self.estimates.group_interval(groups, self.j) for groups in (first, second)
+        )
+        if self.interval_name != "score":
+            return differences.mover_interval(first_interval, second_interval, self.z, log=log)
+        has_interval = np.isfinite(first_interval.low) & np.isfinite(second_interval.low)
+        return differences.interval(self.z, log=log).apply_mask(has_interval)
+
+    def _name_method(self, differences: Difference) -> str:
+        """Return the table's name for the interval's method."""
+        if self.interval_name == "percentile":
+            return "percentile"
+        if has_noise_bias(self.measure):
+            return "bootstrap t, as is and with chance alike, MOVER"
+        is_inverted = (
+            self.spec.interval == "score" and differences.proportion_differences is not None
+        )
+        group_method = self.estimates.method[0, self.j].split(",")[0]
+        return f"{group_method}, {'of the pair' if is_inverted else 'MOVER'}"
+
+
+def build_untested_rows(estimates: Estimates, spec: ComparisonSettings) -> list[DisparityRows]:
+    """Build rows with the reason for each group that was too small, or not scored."""
+    is_comparable = estimates.is_comparable()
+    frames = []
+    for attribute in estimates.domain_rows:
+        rows = estimates.attribute_rows(attribute)
+        for j in range(len(estimates.measures)):
+            frames += _explain_missing_overall(
+                estimates, spec, attribute, j, rows[is_comparable[rows, j]]
+            )
+            excluded = rows[~is_comparable[rows, j]]
+            status, reason = (
+                estimates.status[excluded, j].tolist(),
+                estimates.reason[excluded, j].tolist(),
+            )
+            frames += _build_overall_rows(estimates, attribute, j, excluded, status, reason)
+    return frames
+
+
+def _build_overall_rows(
+    estimates: Estimates,
+    attribute: str,
+    j: int,
+    groups: IntArray,
+    status: list[str],
+    reason: list[str | None],
+) -> list[DisparityRows]:
+    """Build rows for groups that are not compared with overall, with the reason."""
+    if not len(groups):
+        return []
+    return [
+        build_rows(
+            estimates,
+            j,
+            attribute,
+            "difference_to_overall",
+            groups=(groups, np.zeros_like(groups)),
+            value=np.full(len(groups), np.nan),
+            status=status,
+            reason=reason,
+        )
+    ]
+
+
+def _explain_missing_overall(
+    estimates: Estimates, spec: ComparisonSettings, attribute: str, j: int, comparable: IntArray
+) -> list[DisparityRows]:
+    """Explain why comparable groups have no comparison with overall or with their complement."""
+    if not estimates.measures[j].info.pooled or len(comparable) < 2:
+        return []
+    status, reason = Status.UNDEFINED, OVERALL_OUTSIDE
+    if not estimates.is_comparable()[0, j]:
+        status, reason = Status(str(estimates.status[0, j])), f"everyone: {estimates.reason[0, j]}"
+    elif is_overall_among_groups(estimates, attribute, j):
+        comparable = comparable[
+            count_complement_units(estimates, comparable, j) < max(spec.min_units, 1)
+        ]
+        status, reason = (
+            Status.INSUFFICIENT_UNITS,
+            f"everyone else: fewer than {spec.min_units} units",
+        )
+    n = len(comparable)
+    return _build_overall_rows(
+        estimates, attribute, j, comparable, [status.value] * n, [reason] * n
+    )

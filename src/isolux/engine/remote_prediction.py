@@ -1,0 +1,310 @@
+"""Prediction of shards by worker processes: of this machine, or on Ray's nodes.
+
+What ``run_local`` does in one process, the workers of ``pieces`` do in several. Each opens the
+model once. Shards, keys, commits and resume are those of ``run_local``: the files are the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from isolux.engine import source_images as of_pictures
+from isolux.engine.inference import LATE_REASON
+from isolux.engine.jobs import Executor, Job, JobLimits, JobRequest, JobStore, Tables
+from isolux.engine.settings import Failures, PredictionSettings, Progress, RunOutcome
+from isolux.engine.shard_predictor import ShardPredictor
+from isolux.engine.shards import Shard, compute_shard_key, inference_table
+from isolux.engine.source_images import SourceImage
+from isolux.engine.store import ShardStore, shorten_key
+from isolux.io import images
+from isolux.io.image_folder import ImageFolder
+from isolux.io.staging import StagingPath
+from isolux.models import Model, open_model, source_hash
+from isolux.vocabulary.errors import IsoluxError, SpecError
+
+OPEN_MODEL_CALL = "isolux.engine.remote_prediction:open_shard_model"
+PREDICT_SHARD_CALL = "isolux.engine.remote_prediction:predict_shard"
+
+_MAX_LISTED = 3
+_open_predictors: dict[str, ShardPredictor] = {}
+"""The open predictor of this process by its request: later shards reuse it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """The model that a worker opens, with its settings; all values are JSON.
+
+    Parameters
+    ----------
+    model, options, name
+        As ``open_model`` takes them.
+    key : str
+        Of the model that the command opened.
+    versions : mapping of str to str
+        Packages that it ran on.
+    code : str
+        Hash of what opens pictures.
+    run_key : str
+        Of all that is the same for each shard.
+    pictures, working_dir : str
+        The folder of the pictures, and the one that the command was started in.
+    settings : mapping
+        Of ``Settings``.
+    """
+
+    model: str
+    options: Sequence[str]
+    name: str
+    key: str
+    versions: Mapping[str, str]
+    code: str
+    run_key: str
+    pictures: str
+    working_dir: str
+    settings: Mapping[str, Any]
+
+
+def shard_to_json(shard: Shard) -> dict[str, Any]:
+    """Convert a shard to JSON values."""
+    return {"index": shard.index, "shard": msgspec.to_builtins(shard.images)}
+
+
+def code_hash() -> str:
+    """Return one SHA-256 of the code that decodes images."""
+    return source_hash(of_pictures, images)
+
+
+def open_shard_model(request: Mapping[str, Any]) -> Tables:
+    """Open the model before the first shard, so that its time limit excludes loading."""
+    _open_predictor(request)
+    return {}
+
+
+def predict_shard(
+    request: Mapping[str, Any],
+    index: int,
+    shard: Sequence[Mapping[str, Any]],
+    settled_keys: Sequence[str] = (),
+) -> Tables:
+    """Predict one shard in a worker."""
+    predictor = _open_predictor(request)
+    rebuilt_shard = Shard(index, msgspec.convert(shard, tuple[SourceImage, ...]))
+    if settled_keys:
+        key = predictor.compute_key(rebuilt_shard)
+        if shorten_key(key) in settled_keys:
+            return {"made": pl.DataFrame({"key": [key], "batch": [predictor.caller.batch]})}
+    (shard_predictions,) = predictor.predict_shards([rebuilt_shard])
+    job_result = pl.DataFrame({"key": [shard_predictions.key], "batch": [predictor.caller.batch]})
+    return {"made": job_result, "looks": shard_predictions.table}
+
+
+def _open_predictor(request: Mapping[str, Any]) -> ShardPredictor:
+    """Open the requested model, once per process."""
+    name = json.dumps(request, sort_keys=True)
+    if name not in _open_predictors:
+        for open_name in list(_open_predictors):  # the memory holds one model
+            _open_predictors.pop(open_name).close()
+        model_request = ModelRequest(**request)
+        _change_directory(model_request.working_dir)
+        model = open_model(model_request.model, model_request.options, name=model_request.name)
+        _refuse_other_model(model, model_request)
+        settings = PredictionSettings(**model_request.settings)
+        _open_predictors[name] = ShardPredictor(
+            model, ImageFolder(model_request.pictures), model_request.run_key, settings
+        )
+    return _open_predictors[name]
+
+
+def _change_directory(folder: str) -> None:
+    """Change to the command's working directory: modules and weights may be relative to it."""
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        raise IsoluxError(
+            "a worker does not see the folder that the command was started in",
+            expected="the same folders on each node, by the same paths",
+            found=error.strerror,
+            where=folder,
+            hint="start the command in a folder that all nodes share",
+        ) from error
+
+
+def _refuse_other_model(model: Model, request: ModelRequest) -> None:
+    """Refuse a worker whose model, packages or code differ from the command's."""
+    if model.key == request.key and code_hash() == request.code:
+        return
+    packages = sorted(set(request.versions) | set(model.versions))
+    differences = [
+        f"{name} {model.versions.get(name, 'absent')}, not {request.versions.get(name, 'absent')}"
+        for name in packages
+        if model.versions.get(name) != request.versions.get(name)
+    ]
+    raise IsoluxError(
+        "a worker has another model, or other code, than the command",
+        expected=f"the same {request.model} on each node, with the same packages and isolux",
+        found="; ".join(differences[:_MAX_LISTED]) or "other weights, settings or code",
+        where=os.uname().nodename if hasattr(os, "uname") else "a node",
+    )
+
+
+_TIME_LIMIT_MARGIN = 1.1, 30.0
+"""A worker keeps its shard's time limit itself; one that cannot even do that (it hangs while it
+holds Python's lock) is ended after so many times the limit, and so many seconds more."""
+
+
+def run_remotely(
+    executor: Executor,
+    model: Model,
+    options: Sequence[str],
+    shards: Sequence[Shard],
+    folder: ImageFolder,
+    store: ShardStore,
+    run_key: str,
+    settings: PredictionSettings,
+    *,
+    retries: int = 2,
+    report: Progress | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> RunOutcome:
+    """Have the shards that the store lacks predicted by an executor's workers, and commit each."""
+    refuse_in_memory(model)
+    request = ModelRequest(
+        model.spec,
+        tuple(options),
+        model.name,
+        model.key,
+        dict(model.versions),
+        code_hash(),
+        run_key,
+        str(folder.base.absolute()),
+        os.getcwd(),  # noqa: PTH109 - a text
+        asdict(settings),
+    )
+    stage = StagingPath(store.folder / "workers", is_folder=True)
+    try:
+        run = _RemoteRun(
+            model,
+            asdict(request),
+            shards,
+            store,
+            settings,
+            JobStore(stage.path),
+            report or (lambda *_: None),
+        )
+        return run.execute(executor, retries, stop or (lambda: False))
+    finally:
+        stage.discard()
+
+
+def refuse_in_memory(model: Model) -> None:
+    """Refuse a model that other processes cannot open by its name."""
+    if model.spec.startswith("("):
+        raise SpecError(
+            "a callable in memory cannot be given to other processes",
+            expected="a model with a name, such as python:my_models:gender_net",
+            found=model.name,
+        )
+
+
+@dataclass
+class _RemoteRun:
+    model: Model
+    request: dict[str, Any]
+    shards: Sequence[Shard]
+    store: ShardStore
+    settings: PredictionSettings
+    job_store: JobStore
+    report: Progress
+    key_by_index: dict[int, str] = field(default_factory=dict)
+    n_computed: int = 0
+    n_computed_images: int = 0
+    n_finished_images: int = 0
+
+    def __post_init__(self) -> None:
+        self.batch = self.settings.batch
+        self.total = sum(len(shard.images) for shard in self.shards)
+        looks = sum(len(p.units) for shard in self.shards for p in shard.images)
+        self.failures = Failures(looks, self.settings.max_failures, self.store.folder)
+        self.there = self.store.list_committed()
+        self.run_key = str(self.request["run_key"])
+
+    def execute(self, executor: Executor, retries: int, stop: Callable[[], bool]) -> RunOutcome:
+        factor, extra_s = _TIME_LIMIT_MARGIN
+        limits = JobLimits(self.settings.time_limit * factor + extra_s, retries, retries_late=False)
+        first = Job("open", self.model.spec, OPEN_MODEL_CALL, {"request": self.request})
+        executor(
+            JobRequest(
+                self._build_jobs(),
+                len(self.shards),
+                self.job_store,
+                limits,
+                self._commit_shard,
+                first,
+                stop,
+                self._build_failed_shard,
+            )
+        )
+        keys = [
+            (s, self.key_by_index[s.index]) for s in self.shards if s.index in self.key_by_index
+        ]
+        return RunOutcome(
+            keys, self.n_computed, self.n_computed_images, len(keys) == len(self.shards), self.batch
+        )
+
+    def _build_jobs(self) -> Iterator[Job]:
+        for position, shard in enumerate(self.shards):
+            settled_shards = self.store.select_settled(shard, self.there.get(shard.index, ()))
+            yield Job(
+                str(position),
+                f"shard {shard.index}",
+                PREDICT_SHARD_CALL,
+                {
+                    "request": self.request,
+                    **shard_to_json(shard),
+                    "settled_keys": list(settled_shards),
+                },
+            )
+
+    def _commit_shard(self, job: Job) -> None:
+        """Commit the result of a shard's job."""
+        shard = self.shards[int(job.key)]
+        tables = self.job_store.take(job.key)
+        ((key, batch),) = tables["made"].select("key", "batch").iter_rows()
+        self.batch = min(self.batch, batch)
+        self.n_finished_images += len(shard.images)
+        inferences = tables.get("looks")
+        if inferences is None:
+            self.failures.add_earlier(
+                self.store.select_settled(shard, [shorten_key(key)]).get(shorten_key(key), 0)
+            )
+        else:
+            self.store.commit(shard, key, inferences)
+            self.n_computed += 1
+            self.n_computed_images += len(shard.images)
+        self.key_by_index[shard.index] = key
+        self.report(self.n_finished_images, self.total, self.n_computed_images)
+        if inferences is not None:
+            self.failures.add_shard(inferences)
+
+    def _build_failed_shard(self, job: Job, loss_reason: str, is_late: bool) -> Tables:
+        """Build a failed shard, which the next command predicts again."""
+        shard = self.shards[int(job.key)]
+        reason, fault = (
+            (LATE_REASON, "time") if is_late else (f"its worker was lost: {loss_reason}", "model")
+        )
+        rows = [
+            (unit.id, picture.image_id, None, None, None, reason, fault, None)
+            for picture in shard.images
+            for unit in picture.units
+        ]
+        schema = inference_table(self.model.predicts).schema
+        key = compute_shard_key(self.run_key, shard, [None] * len(shard.images))
+        job_result = pl.DataFrame({"key": [key], "batch": [self.batch]})
+        return {"made": job_result, "looks": pl.DataFrame(rows, schema=schema, orient="row")}

@@ -1,0 +1,305 @@
+"""Source images of a model: their list, the units in each, decoding and cropping."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from isolux.io.image_folder import ImageFolder
+from isolux.io.images import MAX_FILE_BYTES, Pixels, decode_image
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError
+from isolux.vocabulary.tables import IMAGES, INSTANCES
+
+Box = tuple[float, float, float, float]
+InputUnit = Literal["image", "person"]
+"""The model's input: the full image, or the crop of each person's box."""
+
+_WEB_ADDRESS = r"^[A-Za-z][A-Za-z0-9+.-]+://"
+_BOX_COLUMNS = ("box_x", "box_y", "box_w", "box_h")
+_IMAGES_HINT = "name the folder that holds them: --images FOLDER (images=…)"
+_PERSON_PREDICTIONS = ("labels", "embeddings")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The unit of one inference: the full image, or a box of it (x, y, w, h; None: unknown)."""
+
+    id: str
+    is_full_image: bool = True
+    box: tuple[float, float, float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceImage:
+    """An image that is opened once: path below the root, annotated size, units in it.
+
+    ``needs_annotated_size``: what is answered or cut out lies by the annotation's pixels, so a
+    picture of another size is no use. ``reason``: why there is no picture, where that is known
+    beforehand. ``boxes``: of the people in it, for a model that is given them; None: it is not.
+    """
+
+    image_id: str
+    path: str | None
+    width: int | None
+    height: int | None
+    units: tuple[Unit, ...]
+    needs_annotated_size: bool
+    reason: str | None = None
+    boxes: tuple[Box, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitCrop:
+    """The pixels of one unit, or the reason for none."""
+
+    unit: Unit
+    pixels: Pixels | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedImage:
+    """A decoded image: the hash of its bytes (None: not read), its size, its crops."""
+
+    source: SourceImage
+    sha256: str | None
+    width: int | None
+    height: int | None
+    crops: tuple[UnitCrop, ...]
+
+
+def list_source_images(
+    dataset: Dataset, predicts: str, input_unit: InputUnit, *, by_box: bool = False
+) -> list[SourceImage]:
+    """List the source images of a model, in the dataset's order."""
+    if predicts not in _PERSON_PREDICTIONS and input_unit == "person":
+        raise SpecError(
+            f"{predicts} are about whole images",
+            expected="--picture-of image",
+            found="--picture-of person",
+        )
+    is_by_person = predicts in _PERSON_PREDICTIONS
+    instances = INSTANCES.conform(dataset.instances)
+    images = _list_images(dataset)
+    if is_by_person:
+        units = _list_units(instances, input_unit, dataset.name)
+        images = images.filter(pl.col("image_id").is_in(list(units)))
+    else:
+        units = {name: [Unit(name)] for name in images["image_id"].to_list()}
+    _refuse_no_images(dataset, images)
+    needs_annotated_size = not is_by_person or input_unit == "person"
+    is_web_address = images["path"].str.contains(_WEB_ADDRESS).fill_null(value=False)
+    images = images.with_columns(path=pl.when(~is_web_address).then("path"))
+    boxes = _read_boxes(instances, dataset.name) if by_box else None
+    return [
+        SourceImage(
+            image_id,
+            path,
+            width,
+            height,
+            tuple(units[image_id]),
+            needs_annotated_size,
+            boxes=None if boxes is None else tuple(boxes.get(image_id, ())),
+        )
+        for image_id, path, width, height in images.iter_rows()
+    ]
+
+
+def _read_boxes(instances: pl.DataFrame, source: str) -> dict[str, list[Box]]:
+    _refuse_without_boxes(
+        instances, source, "this model is given people's boxes", "another model finds people itself"
+    )
+    if "is_crowd" in instances.columns:
+        instances = instances.filter(~pl.col("is_crowd").fill_null(value=False))
+    boxes_by_image: dict[str, list[Box]] = {}
+    with_boxes = instances.drop_nulls(list(_BOX_COLUMNS))
+    for image, x, y, w, h in with_boxes.select("image_id", *_BOX_COLUMNS).iter_rows():
+        boxes_by_image.setdefault(image, []).append((float(x), float(y), float(w), float(h)))
+    return boxes_by_image
+
+
+def _list_images(dataset: Dataset) -> pl.DataFrame:
+    """List every image once: the dataset's images, then those only instances refer to."""
+    listed_images = IMAGES.conform(dataset.images).unique(
+        "image_id", keep="first", maintain_order=True
+    )
+    instance_images = dataset.instances.select(pl.col("image_id").cast(pl.String)).unique(
+        maintain_order=True
+    )
+    all_ids = pl.concat([listed_images.select("image_id"), instance_images]).unique(
+        maintain_order=True
+    )
+    all_images = all_ids.join(listed_images, on="image_id", how="left", maintain_order="left")
+    return all_images.select(
+        "image_id", pl.coalesce("uri", "image_id").alias("path"), "width", "height"
+    )
+
+
+def _list_units(
+    instances: pl.DataFrame, input_unit: InputUnit, source: str
+) -> dict[str, list[Unit]]:
+    units_by_image: dict[str, list[Unit]] = {}
+    if input_unit == "image":
+        for instance, image in instances.select("instance_id", "image_id").iter_rows():
+            units_by_image.setdefault(image, []).append(Unit(instance))
+        crowded_images = {image: units for image, units in units_by_image.items() if len(units) > 1}
+        if crowded_images:
+            image, units = next(iter(crowded_images.items()))
+            raise SpecError(
+                "an image shows several people, and each would get the answer to the whole image",
+                expected="--picture-of person, which shows the model each person's box",
+                found=f"{len(crowded_images):,} of {len(units_by_image):,} images; {image!r} shows"
+                f" {len(units)}",
+                where=source,
+            )
+        return units_by_image
+    _refuse_without_boxes(
+        instances,
+        source,
+        "people cannot be cut out of their images",
+        "--picture-of image shows the whole image",
+    )
+    for instance, image, *box in instances.select(
+        "instance_id", "image_id", *_BOX_COLUMNS
+    ).iter_rows():
+        box_xywh = (
+            None if None in box else (float(box[0]), float(box[1]), float(box[2]), float(box[3]))
+        )
+        units_by_image.setdefault(image, []).append(
+            Unit(instance, is_full_image=False, box=box_xywh)
+        )
+    return units_by_image
+
+
+def _refuse_without_boxes(instances: pl.DataFrame, source: str, problem: str, hint: str) -> None:
+    if missing := [name for name in _BOX_COLUMNS if name not in instances.columns]:
+        raise SpecError(
+            problem,
+            expected="a dataset with their boxes",
+            found="without " + ", ".join(missing),
+            where=source,
+            hint=hint,
+        )
+
+
+def _refuse_no_images(dataset: Dataset, images: pl.DataFrame) -> None:
+    if images.is_empty():
+        raise SpecError("there is no picture to show the model", where=dataset.name)
+    if images["path"].str.contains(_WEB_ADDRESS).fill_null(value=False).all():
+        raise SpecError(
+            "the pictures cannot be opened",
+            expected="images with paths (uri)",
+            found="web addresses, which are not opened",
+            where=dataset.name,
+            hint=_IMAGES_HINT,
+        )
+    if dataset.root is None:
+        raise SpecError(
+            "nothing says where the pictures are",
+            expected=f"{images['path'][0]!r} with the dataset's files",
+            found="no such file there nor in three folders above",
+            where=dataset.name,
+            hint=_IMAGES_HINT,
+        )
+
+
+def hash_image(image: SourceImage, folder: ImageFolder) -> str | None:
+    """Hash an image file without decoding it; None where it cannot be read."""
+    try:
+        return hashlib.sha256(_read_bytes(image, folder)).hexdigest()
+    except IsoluxError:
+        return None
+
+
+def decode_source_image(
+    image: SourceImage, folder: ImageFolder, box_factor: float = 1.0
+) -> DecodedImage:
+    """Decode an image in the orientation of the annotated size, and crop its units."""
+    sha256: str | None = None
+    try:
+        file_bytes = _read_bytes(image, folder)
+        sha256 = hashlib.sha256(file_bytes).hexdigest()
+        pixels = _decode_oriented(image, file_bytes)
+    except IsoluxError as error:
+        reason = _format_error(error)
+        return DecodedImage(
+            image, sha256, None, None, tuple(UnitCrop(u, None, reason) for u in image.units)
+        )
+    height, width = pixels.shape[:2]
+    crops = tuple(_crop_unit(pixels, unit, box_factor) for unit in image.units)
+    return DecodedImage(image, sha256, width, height, crops)
+
+
+def _read_bytes(image: SourceImage, folder: ImageFolder) -> bytes:
+    if image.path is None:
+        raise FileError(image.reason or "a web address, which is not opened")
+    path = folder.find_file(image.path)
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise FileError("this picture's file is too large")
+        return path.read_bytes()
+    except OSError as error:
+        raise FileError("the file cannot be read", found=error.strerror) from error
+
+
+def _decode_oriented(image: SourceImage, file_bytes: bytes) -> Pixels:
+    """Decode with or without EXIF orientation, whichever has the annotated size."""
+    oriented_pixels = decode_image(file_bytes, image.image_id)
+    if _has_annotated_size(oriented_pixels, image):
+        return oriented_pixels
+    unoriented_pixels = decode_image(file_bytes, image.image_id, exif_orientation=False)
+    if _has_annotated_size(unoriented_pixels, image):
+        return unoriented_pixels
+    if image.needs_annotated_size:
+        raise TableError(
+            "picture of another size than annotated",
+            expected=f"{image.width} × {image.height}",
+            found=f"{oriented_pixels.shape[1]} × {oriented_pixels.shape[0]}",
+        )
+    return oriented_pixels
+
+
+def _has_annotated_size(pixels: Pixels, image: SourceImage) -> bool:
+    size_pairs = zip(pixels.shape[:2], (image.height, image.width), strict=True)
+    return all(
+        annotated_px is None or actual_px == annotated_px for actual_px, annotated_px in size_pairs
+    )
+
+
+def _crop_unit(pixels: Pixels, unit: Unit, factor: float) -> UnitCrop:
+    if unit.is_full_image:
+        return UnitCrop(unit, pixels)
+    if unit.box is None:
+        return UnitCrop(unit, None, "no box to cut out")
+    x, y, w, h = unit.box
+    left_px, right_px = x + w / 2 - factor * w / 2, x + w / 2 + factor * w / 2
+    top_px, bottom_px = y + h / 2 - factor * h / 2, y + h / 2 + factor * h / 2
+    height, width = pixels.shape[:2]
+    rows = slice(max(int(np.floor(top_px)), 0), min(int(np.ceil(bottom_px)), height))
+    columns = slice(max(int(np.floor(left_px)), 0), min(int(np.ceil(right_px)), width))
+    crop = pixels[rows, columns]
+    if not crop.size:
+        return UnitCrop(unit, None, "a box outside its picture")
+    return UnitCrop(unit, np.ascontiguousarray(crop))
+
+
+def _format_error(error: IsoluxError) -> str:
+    """Format an error in one line, without the path."""
+    return error.problem if error.found is None else f"{error.problem}: {error.found}"
+
+
+def image_folder(dataset: Dataset) -> ImageFolder:
+    """Return the folder of a dataset's images."""
+    return ImageFolder(Path(str(dataset.root)))
+
+
+def count_units(images: Sequence[SourceImage]) -> int:
+    """Count the units in all images."""
+    return sum(len(image.units) for image in images)

@@ -1,0 +1,166 @@
+"""Macro-averages of proportions (balanced accuracy), from the classes' Wilson intervals.
+
+Replicates of a class without an error do not vary, as if its recall were known to be 1. The centre
+of a Wilson interval has a positive variance. So the interval of the macro-average is Wilson's with
+the effective number of units implied by the classes' variances at their Wilson centres; replicates
+give the ratio by which classes with common clusters change that variance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from isolux.groups.estimates import Measure
+from isolux.groups.means import complement_means_of, group_means_of
+from isolux.stats.cluster_sums import ClusterSums
+from isolux.stats.clustered_proportions import ClusterMeans
+from isolux.stats.constants import MACRO_SE_RATIO_LIMITS
+from isolux.stats.intervals import Interval
+from isolux.stats.statistic import FloatArray, IntArray
+
+_ZERO_VARIANCE = 1e-14
+"""A variance below this is rounding: nothing varies."""
+_Z_95 = 1.959963984540054
+"""Normal quantile at which a standard error is computed from classes' intervals."""
+
+
+@dataclass(frozen=True, slots=True)
+class MacroAverages:
+    """Class proportions and macro-averages of g groups.
+
+    Parameters
+    ----------
+    class_means : list of ClusterMeans
+        One for each class, each with g groups.
+    value : [g] float
+        The macro-average over the classes that occur.
+    """
+
+    class_means: list[ClusterMeans]
+    value: FloatArray
+
+    def interval(
+        self, z: float | FloatArray, covariance_ratio: FloatArray | float = 1.0
+    ) -> Interval:
+        """Return each macro-average's interval at z: ``[g]`` or ``[k, g]``."""
+        variance, centre_mean, unit_share = self._at_centres(z)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            n = (
+                unit_share
+                * centre_mean
+                * (1.0 - centre_mean)
+                / (variance * np.square(covariance_ratio))
+            )
+            z_squared, mean_value = np.square(z), self.value
+            centre = (mean_value + z_squared / (2.0 * n)) / (1.0 + z_squared / n)
+            half_width = z * np.sqrt(
+                mean_value * (1.0 - mean_value) / n + z_squared / (4.0 * n * n)
+            )
+            half_width = half_width / (1.0 + z_squared / n)
+        low = np.where(mean_value <= 0.0, 0.0, np.maximum(centre - half_width, 0.0))
+        high = np.where(mean_value >= 1.0, 1.0, np.minimum(centre + half_width, 1.0))
+        is_known = np.isfinite(n)
+        return Interval(low, high).apply_mask(is_known)
+
+    def mean(self) -> FloatArray:
+        """Return the mean of the proportions of the classes that occur: ``[g]``."""
+        values = np.stack([class_mean.value for class_mean in self.class_means])
+        occurs = np.isfinite(values)
+        total = np.where(occurs, values, 0.0).sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(total / occurs.sum(axis=0))
+
+    def standard_error(self) -> FloatArray:
+        """Return the standard error with each class at the centre of its 95 % interval: ``[g]``."""
+        return np.asarray(np.sqrt(self._at_centres(_Z_95)[0]))
+
+    def _at_centres(self, z: float | FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return variance, value with classes at their Wilson centres, and the unit share."""
+        variance = centre_sum = unit_sum = added_units = n_classes = np.zeros(len(self.value))
+        z_squared = np.square(z)
+        for class_mean in self.class_means:
+            occurs = np.isfinite(class_mean.value)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                n = class_mean.n_units / class_mean.design_effect(z)
+                centre = (class_mean.value * n + z_squared / 2.0) / (n + z_squared)
+                # Wilson's centre is the estimate with z² pseudo-units, half of them events.
+                class_variance = centre * (1.0 - centre) / (n + z_squared)
+            variance = variance + np.where(occurs, class_variance, 0.0)
+            centre_sum = centre_sum + np.where(occurs, centre, 0.0)
+            unit_sum, added_units = (
+                unit_sum + np.where(occurs, n, 0.0),
+                added_units + np.where(occurs, z_squared, 0.0),
+            )
+            n_classes = n_classes + occurs
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (
+                variance / n_classes**2,
+                centre_sum / n_classes,
+                unit_sum / (unit_sum + added_units),
+            )
+
+    def covariance_ratio(self, standard_error: FloatArray) -> FloatArray:
+        """Return the ratio of replicates' to independent classes' standard error: ``[g]``.
+
+        Shapes: ``standard_error`` [g].
+        """
+        variance, n_classes = np.zeros((2, len(self.value)))
+        for class_mean in self.class_means:
+            occurs = np.isfinite(class_mean.value)
+            variance += np.where(occurs, class_mean.variance, 0.0)
+            n_classes += occurs
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Classes are independent in the denominator; clusters are shared in the numerator.
+            ratio = standard_error / (np.sqrt(variance) / n_classes)
+        return np.where(
+            variance > _ZERO_VARIANCE,
+            np.clip(np.nan_to_num(ratio, nan=1.0), *MACRO_SE_RATIO_LIMITS),
+            1.0,
+        )
+
+
+def is_macro_average(measure: Measure) -> bool:
+    """Check whether a measure is a macro-average of proportions."""
+    return measure.columns is not None and measure.columns.statistic.is_macro_average
+
+
+def estimate_macro_averages(
+    cluster_sums: ClusterSums,
+    measure: Measure,
+    rows: IntArray,
+    mean_values: FloatArray,
+    *,
+    of_complement: bool = False,
+) -> MacroAverages:
+    """Estimate each class's proportion, for rows of the cluster sums and their values."""
+    columns = measure.columns
+    assert columns is not None  # noqa: S101 - callers ask of means of classes only
+    n_classes = (columns.stop - columns.start) // 2
+    hits = range(columns.start, columns.start + n_classes)
+    reduce_clusters = complement_means_of if of_complement else group_means_of
+    class_means = [
+        reduce_clusters(cluster_sums, replace(measure, mean=(k, k + n_classes)), rows) for k in hits
+    ]
+    return MacroAverages(class_means, mean_values)
+
+
+def floor_macro_standard_errors(
+    cluster_sums: ClusterSums,
+    measures: Sequence[Measure],
+    mean_values: FloatArray,
+    standard_error: FloatArray,
+) -> FloatArray:
+    """Raise replicates' standard errors ``[g, m]`` to those from the classes' intervals."""
+    raised = standard_error.copy()
+    rows = np.arange(len(raised))
+    for j, measure in enumerate(measures):
+        if is_macro_average(measure):
+            macro_averages = estimate_macro_averages(cluster_sums, measure, rows, mean_values[:, j])
+            min_error = macro_averages.standard_error() * macro_averages.covariance_ratio(
+                standard_error[:, j]
+            )
+            raised[:, j] = np.fmax(raised[:, j], min_error)
+    return raised

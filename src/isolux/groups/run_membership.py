@@ -1,0 +1,57 @@
+"""Group membership of a finished run, for analyses of single units' scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from isolux.groups.membership import Membership, build_membership
+from isolux.groups.option_parsing import read_groupings
+from isolux.vocabulary.containers import Run, Scores
+from isolux.vocabulary.counts import COUNTS, TIMES
+from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.spec import read_recorded_spec, split_intersection
+from isolux.vocabulary.survey_sample import SAMPLE
+
+
+def list_scored_units(run: Run) -> pl.DataFrame:
+    """Return every unit that has a score or evidence: the frame ``unit_id, scored``."""
+    task_info = TaskInfo(title="", summary="", references=(), metrics=())
+    return Scores(run.scores, task_info, run.evidence).evaluated_units()
+
+
+def can_regroup(run: Run) -> bool:
+    """Check whether a run has attributes of its units; published runs have none."""
+    spec = run.record.get("spec") or {}
+    attribute_names = {
+        attribute for name in spec.get("by") or () for attribute in split_intersection(name)
+    }
+    known_attributes = run.attributes["attribute"].unique()
+    return (
+        bool(spec.get("data"))
+        and run.scores.height > 0
+        and attribute_names <= set(known_attributes)
+    )
+
+
+def regroup(run: Run, by: Sequence[str] = ()) -> Membership:
+    """Assign a run's units to groups, by the settings in its record; ``by``: other attributes."""
+    spec = read_recorded_spec(run.record)
+    rules = read_groupings(spec.groups, run.attributes)
+    return build_membership(
+        run.attributes, by or spec.groups.by, rules, units=list_scored_units(run)
+    )
+
+
+def weigh_units(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
+    """Add ``weight``, a unit's weight in a mean, and ``n``, the people it represents."""
+    for name, source, column in (("weight", SAMPLE, "weight"), ("n", COUNTS, TIMES)):
+        table = run.evidence.get(source)
+        if table is None:
+            rows = rows.with_columns(pl.lit(1.0).alias(name))
+            continue
+        weights = table.select("unit_id", pl.col(column).cast(pl.Float64).alias(name))
+        weights = weights.unique("unit_id", keep="first")
+        rows = rows.join(weights, on="unit_id", how="left", maintain_order="left")
+    return rows.with_columns(weight=pl.col("weight") * pl.col("n"))

@@ -1,0 +1,179 @@
+"""Asking a transformers model for boxes and masks of what is in a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from isolux.models._boxes import boxes_table, deduplicate_boxes
+from isolux.models._classes import ClassMap
+from isolux.models.hf.image_models import HfImageModel, ProcessedImage, tokenise_prompts
+from isolux.vocabulary.errors import IsoluxError
+
+_MASKS = {
+    "picture": pl.Int64,
+    "label": pl.String,
+    "score": pl.Float64,
+    "mask_counts": pl.String,
+    "mask_height": pl.Int64,
+    "mask_width": pl.Int64,
+}
+
+
+@dataclass(frozen=True)
+class ObjectDetector(HfImageModel):
+    """A detector of its own classes."""
+
+    classes: ClassMap
+    least_score: float
+    predicts: str = "boxes"
+
+    def _extra_identity(self) -> dict[str, Any]:
+        return {"classes": list(self.classes.names), "least_score": self.least_score}
+
+    def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
+        """Answer for prepared pictures."""
+        rows: list[tuple[Any, ...]] = []
+        torch, processor = self.loaded.torch, self.loaded.processor
+        with torch.inference_mode():
+            for offset, batch, values in self._batches(pictures):
+                outputs = self.loaded.model(pixel_values=values)
+                detections = processor.post_process_object_detection(
+                    outputs, threshold=self.least_score, target_sizes=_stack_sizes(torch, batch)
+                )
+                for k, detection in enumerate(detections):
+                    names = [_class_name(self.classes, int(j)) for j in detection["labels"]]
+                    rows += _box_rows(offset + k, detection, names, batch[k], self._numbers)
+        return boxes_table(rows)
+
+
+@dataclass(frozen=True)
+class ZeroShotDetector(HfImageModel):
+    """Zero-shot detection and grounding: boxes of what the prompts name, a prompt at a time.
+
+    A text with several phrases lets them compete for a box, so that one class's answers depend on
+    which others are asked for; one at a time they do not. Of one box that several prompts of a
+    class find, the highest score counts.
+    """
+
+    prompts: Mapping[str, tuple[str, ...]]
+    top: int
+    least_score: float
+    predicts: str = "boxes"
+
+    def _extra_identity(self) -> dict[str, Any]:
+        return {
+            "prompts": [[name, list(texts)] for name, texts in self.prompts.items()],
+            "least_score": self.least_score,
+        }
+
+    def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
+        """Answer for prepared pictures."""
+        rows: list[tuple[Any, ...]] = []
+        with self.loaded.torch.inference_mode():
+            for offset, batch, values in self._batches(pictures):
+                for k, model_input in enumerate(batch):
+                    for name, texts in self.prompts.items():
+                        for text in texts:
+                            rows += self._detect_phrase(
+                                offset + k, model_input, values[k : k + 1], name, text
+                            )
+        return boxes_table(deduplicate_boxes(rows))
+
+    def _detect_phrase(
+        self, picture: int, model_input: ProcessedImage, values: Any, name: str, text: str
+    ) -> list[tuple[Any, ...]]:
+        torch, processor = self.loaded.torch, self.loaded.processor
+        grounding = "grounding" in str(self.loaded.model.config.model_type)
+        phrase = text.rstrip(".") + "." if grounding else text
+        tokens = tokenise_prompts(self.loaded, [phrase], pad_to_maximum=not grounding)
+        outputs = self.loaded.model(pixel_values=values, **tokens)
+        sizes = _stack_sizes(torch, [model_input])
+        if grounding:
+            (detection,) = processor.post_process_grounded_object_detection(
+                outputs,
+                tokens["input_ids"],
+                threshold=self.least_score,
+                text_threshold=0.0,
+                target_sizes=sizes,
+            )
+        else:
+            (detection,) = processor.post_process_grounded_object_detection(
+                outputs, threshold=self.least_score, target_sizes=sizes
+            )
+        return _box_rows(
+            picture, detection, [name] * len(detection["scores"]), model_input, self._numbers
+        )
+
+
+@dataclass(frozen=True)
+class InstanceSegmenter(ObjectDetector):
+    """Instance segmentation: a mask of each object."""
+
+    predicts: str = "masks"
+
+    def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
+        """Answer for prepared pictures."""
+        rows: list[tuple[Any, ...]] = []
+        processor = self.loaded.processor
+        post = getattr(processor, "post_process_instance_segmentation", None)
+        if post is None:
+            raise IsoluxError(
+                "this model's processor makes no instances of its masks",
+                found=type(processor).__name__,
+            )
+        with self.loaded.torch.inference_mode():
+            for offset, batch, values in self._batches(pictures):
+                outputs = self.loaded.model(pixel_values=values)
+                segmentations = post(
+                    outputs,
+                    threshold=self.least_score,
+                    target_sizes=[(model_input.height, model_input.width) for model_input in batch],
+                )
+                for k, segmentation in enumerate(segmentations):
+                    rows += self._rows(offset + k, segmentation)
+        return pl.DataFrame(rows, schema=_MASKS, orient="row")
+
+    def _rows(self, picture: int, segmentation: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        coco = import_module("pycocotools.mask")
+        segment_map = segmentation["segmentation"].cpu().numpy()
+        rows = []
+        for segment in segmentation["segments_info"]:
+            inside = np.asfortranarray((segment_map == segment["id"]).astype(np.uint8))
+            counts = coco.encode(inside)["counts"].decode()
+            name = _class_name(self.classes, int(segment["label_id"]))
+            rows.append((picture, name, float(segment["score"]), counts, *inside.shape))
+        return rows
+
+
+def _class_name(classes: ClassMap, number: int) -> str:
+    return classes.names[number] if 0 <= number < len(classes.names) else str(number)
+
+
+def _stack_sizes(torch: Any, batch: Sequence[ProcessedImage]) -> Any:
+    return torch.tensor([[model_input.height, model_input.width] for model_input in batch])
+
+
+def _box_rows(
+    picture: int,
+    detection: Mapping[str, Any],
+    names: Sequence[str],
+    model_input: ProcessedImage,
+    numbers: Any,
+) -> list[tuple[Any, ...]]:
+    """Make rows of boxes that are corners in the picture's pixels, cut off at its edges."""
+    x_min, top, x_max, bottom = numbers(detection["boxes"]).reshape(-1, 4).T
+    x_min, x_max = (np.clip(x, 0, model_input.width) for x in (x_min, x_max))
+    top, bottom = (np.clip(y, 0, model_input.height) for y in (top, bottom))
+    boxes_xywh = zip(
+        x_min, top, np.maximum(x_max - x_min, 0), np.maximum(bottom - top, 0), strict=True
+    )
+    return [
+        (picture, name, *(float(coordinate) for coordinate in box), float(score))
+        for name, box, score in zip(names, boxes_xywh, numbers(detection["scores"]), strict=True)
+    ]

@@ -1,0 +1,285 @@
+"""Asking a transformers model: one class for each kind of question.
+
+Pictures of one shape are asked together; a batch that had to be filled up to one shape would move
+the answers of some detectors.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.io.images import Pixels
+from isolux.models._classes import ClassMap, label_rows, probabilities, vector_rows
+from isolux.models._prompts import PromptPooling, build_prompt_rows, embed_prompts
+from isolux.models._torch import group_by_shape
+from isolux.models.hf.checkpoint import LoadedCheckpoint
+from isolux.vocabulary.errors import SpecError
+
+_RELATIVE_TOLERANCE = 0.01  # of the largest number of a vector: more than a GPU's rounding
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessedImage:
+    """A picture as the model takes it ``[3, h, w]``, and its own height and width."""
+
+    values: npt.NDArray[Any]
+    height: int
+    width: int
+
+    @property
+    def nbytes(self) -> int:
+        """How much room it takes."""
+        return int(self.values.nbytes)
+
+
+@dataclass(frozen=True)
+class HfImageModel:
+    """What all of them share: the model, how a picture is prepared, batches of one shape."""
+
+    loaded: LoadedCheckpoint
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What moves an answer."""
+        return {**self.loaded.identity, **self._extra_identity()}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of the checkpoint."""
+        return self.loaded.notes
+
+    def _extra_identity(self) -> dict[str, Any]:
+        return {}
+
+    def prepare(self, pixels: Pixels) -> ProcessedImage:
+        """Prepare one picture by the model's own processor."""
+        processor = getattr(self.loaded.processor, "image_processor", self.loaded.processor)
+        outputs = processor(images=pixels, return_tensors="np")
+        height, width = pixels.shape[:2]
+        return ProcessedImage(np.asarray(outputs["pixel_values"])[0], height, width)
+
+    def _batches(
+        self, inputs: Sequence[ProcessedImage]
+    ) -> Iterator[tuple[int, Sequence[ProcessedImage], Any]]:
+        """Yield batches of one shape: index of the first input, the inputs, their tensor."""
+        torch, model = self.loaded.torch, self.loaded.model
+        for offset, batch in group_by_shape(inputs, lambda model_input: model_input.values.shape):
+            values = torch.from_numpy(np.stack([model_input.values for model_input in batch]))
+            yield offset, batch, values.end_colour(self.loaded.device, model.dtype)
+
+    def _numbers(self, tensor: Any) -> npt.NDArray[np.float64]:
+        return np.asarray(tensor.float().cpu().numpy(), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class _RowModel(HfImageModel, ABC):
+    """What those share whose answers are a row of numbers for each picture."""
+
+    def numbers(self, inputs: Sequence[ProcessedImage]) -> npt.NDArray[np.float64]:
+        """Compute the model's output rows, before they become labels."""
+        with self.loaded.torch.inference_mode():
+            rows = [self._numbers(self._run(values)) for _, _, values in self._batches(inputs)]
+        return np.concatenate(rows) if rows else np.zeros((0, self._width()))
+
+    @abstractmethod
+    def _run(self, values: Any) -> Any:
+        """Compute a tensor with one row for each image of a batch."""
+
+    def _width(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class ImageClassifier(_RowModel):
+    """A classifier: the labels of highest probability."""
+
+    classes: ClassMap
+    top: int
+    predicts: str = "labels"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of the checkpoint, and what did not map."""
+        return (*self.loaded.notes, *self.classes.notes)
+
+    def _extra_identity(self) -> dict[str, Any]:
+        return {"classes": [list(self.classes.names), self.classes.members], "top": self.top}
+
+    def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
+        """Answer for prepared pictures."""
+        scores = self.classes(probabilities(self.numbers(pictures), "softmax"))
+        return label_rows(scores, self.classes.names, self.top)
+
+    def _run(self, values: Any) -> Any:
+        return self.loaded.model(pixel_values=values).logits
+
+    def _width(self) -> int:
+        return self.classes.count
+
+
+@dataclass(frozen=True)
+class ImageEmbedder(_RowModel):
+    """A vector of each picture: the pooled one that the model gives, else that of its class token.
+
+    A model without a class token, and one whose authors set ``use_mean_pooling``, gives the mean of
+    its patches.
+    """
+
+    predicts: str = "embeddings"
+    vector: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        picture = np.random.default_rng(0).integers(0, 256, (64, 64, 3)).astype(np.uint8)
+        with self.loaded.torch.inference_mode():
+            ((_, _, values),) = self._batches([self.prepare(picture)])
+            name, first = _compute_vector(self.loaded.model, values)
+            _, second = _compute_vector(self.loaded.model, values)
+            is_random = (first - second).abs().max() > _RELATIVE_TOLERANCE * first.abs().max()
+        if bool(is_random):
+            raise SpecError(
+                "this model gives other embeddings of one picture each time it is asked",
+                expected="a model that draws nothing at random",
+                found=type(self.loaded.model).__name__,
+            )
+        object.__setattr__(self, "vector", name)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of the checkpoint, and what a vector is."""
+        return (*self.loaded.notes, f"An embedding is the model's {self.vector}.")
+
+    def _extra_identity(self) -> dict[str, Any]:
+        return {"vector": self.vector}
+
+    def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
+        """Answer for prepared pictures."""
+        return vector_rows(self.numbers(pictures))
+
+    def _run(self, values: Any) -> Any:
+        return _compute_vector(self.loaded.model, values)[1]
+
+    @property
+    def torch(self) -> Any:
+        """PyTorch, as it was imported."""
+        return self.loaded.torch
+
+    @property
+    def inner(self) -> Any:
+        """The whole model."""
+        return self.loaded.model
+
+    @property
+    def extractor(self) -> Any:
+        """What makes a picture's vector: of a model of pictures and texts, without the texts."""
+        children = dict(self.loaded.model.named_children())
+        seeing = {name: child for name, child in children.items() if not name.startswith("text")}
+        if len(seeing) == len(children):
+            return self.loaded.model
+        vision_module = self.loaded.torch.nn.Module()
+        for name, child in seeing.items():
+            vision_module.add_module(name, child)
+        return vision_module
+
+    def features(self, values: Any) -> Any:
+        """Compute the embeddings as a tensor for fine-tuning."""
+        return self._run(values.end_colour(self.loaded.model.dtype))
+
+
+def tokenise_prompts(
+    loaded: LoadedCheckpoint, texts: Sequence[str], *, pad_to_maximum: bool
+) -> Any:
+    """Encode prompts, padded to the longest or to the model's maximum (``pad_to_maximum``)."""
+    tokenizer, config = loaded.processor.tokenizer, loaded.model.config
+    inner = getattr(config, "text_config", None) or config
+    length_limits = (
+        getattr(inner, "max_position_embeddings", 0),
+        getattr(config, "max_text_len", 0),
+    )
+    max_tokens = min(int(n) for n in (*length_limits, tokenizer.model_max_length) if n)
+    for text in texts:
+        n = len(tokenizer(text, verbose=False)["input_ids"])
+        if n > max_tokens:
+            raise SpecError(
+                "a prompt is longer than the model reads, and would be cut off",
+                expected=f"{max_tokens} tokens at most",
+                found=f"{n} in {text[:60]!r}",
+                hint="a shorter prompt",
+            )
+    padding = "max_length" if pad_to_maximum else True
+    return tokenizer(list(texts), padding=padding, return_tensors="pt").end_colour(loaded.device)
+
+
+def _compute_vector(model: Any, values: Any) -> tuple[str, Any]:
+    """Take a picture's vector out of what a model gives, and say which it is."""
+    if hasattr(model, "get_image_features"):
+        outputs = model.get_image_features(pixel_values=values)
+        return "image features", getattr(outputs, "pooler_output", outputs)  # a tensor before 5.0
+    outputs = model(pixel_values=values)
+    pooled = getattr(outputs, "pooler_output", None)
+    if pooled is not None:
+        return "pooled output", pooled.flatten(1)
+    states = outputs.last_hidden_state
+    if states.ndim == 4:  # of a network of convolutions: a map
+        return "mean of patches", states.flatten(2).mean(2)
+    names = {name.rpartition(".")[2] for name, _ in model.named_parameters()}
+    has_class_token = bool(names & {"cls_token", "class_token", "class_embedding"})
+    if has_class_token and not getattr(model.config, "use_mean_pooling", False):
+        return "class token", states[:, 0]
+    return "mean of patches", states[:, int(has_class_token) :].mean(1)
+
+
+@dataclass(frozen=True)
+class ZeroShotClassifier(_RowModel):
+    """Zero-shot classification: which class's prompts, or which prompt, a picture is nearest to."""
+
+    prompts: Mapping[str, tuple[str, ...]]
+    top: int
+    pooling: PromptPooling
+    predicts: str = "labels"
+    words: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        torch, model = self.loaded.torch, self.loaded.model
+
+        def units(texts: Sequence[str]) -> Any:
+            tokens = tokenise_prompts(self.loaded, texts, pad_to_maximum=self._sigmoid)
+            text_features = model.get_text_features(**tokens)
+            text_features = getattr(text_features, "pooler_output", text_features)
+            return text_features / text_features.norm(dim=-1, keepdim=True)
+
+        object.__setattr__(self, "words", embed_prompts(torch, units, self.prompts, self.pooling))
+
+    @property
+    def _sigmoid(self) -> bool:
+        return "siglip" in str(self.loaded.model.config.model_type)
+
+    def _extra_identity(self) -> dict[str, Any]:
+        prompt_lists = [[name, list(texts)] for name, texts in self.prompts.items()]
+        return {"prompts": prompt_lists, "top": self.top, "several": self.pooling}
+
+    def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
+        """Answer for prepared pictures."""
+        return build_prompt_rows(
+            self.numbers(pictures),
+            self.prompts,
+            pooling=self.pooling,
+            sigmoid=self._sigmoid,
+            top=self.top,
+        )
+
+    def _run(self, values: Any) -> Any:
+        model = self.loaded.model
+        _, image_features = _compute_vector(model, values)
+        units = image_features / image_features.norm(dim=-1, keepdim=True)
+        logits = model.logit_scale.exp() * units @ self.words.T
+        return logits + model.logit_bias if self._sigmoid else logits
+
+    def _width(self) -> int:
+        return len(self.words)

@@ -1,0 +1,139 @@
+"""Weights that a checkpoint lacks: transformers draws them at random and goes on.
+
+A network that answers by such weights answers otherwise each time. Which of them its answers depend
+on is found by trial: they are filled with random numbers twice, and a picture of noise is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from importlib import import_module
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.models.hf.checkpoint import LoadedCheckpoint
+from isolux.vocabulary.errors import SpecError
+
+_OUTPUT_NAMES = (
+    "logits",
+    "pred_boxes",
+    "class_queries_logits",
+    "masks_queries_logits",
+    "heatmaps",
+    "decoder_class_logits",
+    "decoder_coord_logits",
+)
+"""What networks call the numbers that an answer is made of; a part may have others first."""
+_MAX_LISTED = 20
+_BOX = (10.0, 10.0, 100.0, 80.0)  # of a person in the picture of noise
+
+_Arrays = list[npt.NDArray[Any]]
+
+
+class _EnoughError(Exception):
+    """The network gave its first numbers: the rest of an answer need not be made."""
+
+
+def refuse_random_weights(
+    checkpoint: LoadedCheckpoint, make: Callable[[LoadedCheckpoint], Any], source: str
+) -> LoadedCheckpoint:
+    """Refuse a network whose answers depend on weights that its checkpoint lacks."""
+    state, model = checkpoint.model.state_dict(), checkpoint.model
+    names = sorted(k for k in checkpoint.missing & set(state) if state[k].is_floating_point())
+    if not names:
+        return checkpoint
+    model.end_colour("cpu")  # where one question has one answer, to the last bit
+    weights = {k: v for k, v in model.state_dict().items() if k in names}
+    first, second = (_random(checkpoint.torch, weights, seed) for seed in (0, 1))
+
+    def answer(*values: Mapping[str, Any]) -> _Arrays:
+        for weight_values in values:
+            _set_weights(checkpoint.torch, weights, weight_values)
+        return _collect_outputs(make(replace(checkpoint, device="cpu")), checkpoint)
+
+    before = answer(first)
+    if _differ(before, answer(second)):
+        guilty_names = (k for k in names if _differ(before, answer(first, {k: second[k]})))
+        guilty = list(islice(guilty_names, _MAX_LISTED)) or names
+        raise SpecError(
+            "the checkpoint lacks weights that this network's answers depend on",
+            expected=f"every weight of {type(model).__name__}, of the size in config.json",
+            found="without "
+            + _format_weights([_name_in_checkpoint(model, k, weights[k]) for k in guilty], names),
+            where=source,
+            hint="the whole checkpoint, or --model-option task=… of what it was trained for",
+        )
+    _set_weights(checkpoint.torch, weights, {k: v * 0 for k, v in first.items()})
+    model.end_colour(checkpoint.device)
+    note = (
+        f"The checkpoint lacks weights that no answer depends on: {_format_weights(names, names)}."
+    )
+    return replace(checkpoint, notes=(*checkpoint.notes, note))
+
+
+def _format_weights(names: Sequence[str], missing: Sequence[str]) -> str:
+    """List names of weights, and say how many are missing where those are not all of them."""
+    is_incomplete = len(missing) > min(len(names), _MAX_LISTED)
+    return ", ".join(names[:_MAX_LISTED]) + (
+        f" ({len(missing):,} are missing in all)" if is_incomplete else ""
+    )
+
+
+def _name_in_checkpoint(model: Any, name: str, weight: Any) -> str:
+    """Name a weight as checkpoints do; the library may call it otherwise, which is added."""
+    try:
+        revert = import_module("transformers.core_model_loading").revert_weight_conversion
+        (file_name,) = revert(model, {name: weight})
+    except (ImportError, AttributeError, LookupError, ValueError, TypeError, RuntimeError):
+        file_name = name
+    return name if file_name == name else f"{file_name} ({name} in transformers)"
+
+
+def _random(torch: Any, weights: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Draw a normal number for each number of some weights."""
+    draw = torch.Generator().manual_seed(seed)
+    return {k: torch.randn(v.shape, generator=draw) for k, v in weights.items()}
+
+
+def _set_weights(torch: Any, weights: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Copy values into a network's weights."""
+    with torch.no_grad():
+        for name, tensor in values.items():
+            weights[name].copy_(tensor)
+
+
+def _collect_outputs(predictor: Any, checkpoint: LoadedCheckpoint) -> _Arrays:
+    """Ask about a picture of noise; give the numbers that an answer is made of."""
+    noise = np.random.default_rng(0).integers(0, 256, (120, 160, 3)).astype(np.uint8)
+    prepare: Any = getattr(predictor, "prepare", lambda picture: picture)
+    model_input = prepare(noise, [_BOX]) if hasattr(predictor, "by_box") else prepare(noise)
+    if hasattr(predictor, "numbers"):
+        return [predictor.numbers([model_input])]
+    outputs: _Arrays = []
+
+    def take(_: Any, __: Any, module_outputs: Any) -> None:
+        for name, output in module_outputs.items() if isinstance(module_outputs, Mapping) else ():
+            if name in _OUTPUT_NAMES and checkpoint.torch.is_tensor(output):
+                outputs.append(output.float().cpu().numpy())
+        if outputs:
+            raise _EnoughError
+
+    hooks = [module.register_forward_hook(take) for module in checkpoint.model.modules()]
+    try:
+        with suppress(_EnoughError):
+            predictor([model_input])
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return outputs
+
+
+def _differ(first: _Arrays, second: _Arrays) -> bool:
+    """Return whether two outputs differ; without outputs to compare, assume that they do."""
+    is_equal = len(first) == len(second) and all(map(np.array_equal, first, second))
+    return not (first and is_equal)

@@ -1,0 +1,192 @@
+"""Who is judged: the people of a dataset whose attributes pass every condition of ``--only``.
+
+A published protocol judges adults, or one-person images. The others are not simply away: in a
+picture they can still be who a detection found, so tasks that look at whole images keep them in
+the matching and give them no score (``INFO.whole_images``).
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from isolux.groups.display_order import NumberRange, read_range
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.counts import add_multiplicity, count_people, count_people_by_value
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.tables import INSTANCES
+
+_CONDITION = re.compile(r"\s*([^=<>!]+?)\s*(>=|<=|!=|=|>|<)\s*(.*?)\s*", re.DOTALL)
+_COMPARISONS: dict[str, Callable[[pl.Expr, float], pl.Expr]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+
+
+_OPPOSITE = {">=": "<", "<=": ">", ">": "<=", "<": ">="}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition on one attribute: ``age >= 20``, ``race = Black or White``.
+
+    ``values`` are those of ``=`` and ``!=``; ``number`` that of the comparisons.
+    """
+
+    attribute: str
+    relation: str
+    values: tuple[str, ...] = ()
+    number: float = 0.0
+
+
+def parse_conditions(condition_texts: Sequence[str]) -> tuple[Condition, ...]:
+    """Read conditions: ``ATTRIBUTE=VALUE,VALUE``, ``!=``, ``>=``, ``<=``, ``>`` or ``<``."""
+    return tuple(_parse_condition(text) for text in condition_texts)
+
+
+def _parse_condition(text: str) -> Condition:
+    parsed = _CONDITION.fullmatch(text)
+    if parsed is None or not parsed[3]:
+        raise SpecError(
+            "--only is not a condition",
+            expected='ATTRIBUTE=VALUE,VALUE or ATTRIBUTE>=NUMBER, as in "age>=20"',
+            found=repr(text),
+        )
+    attribute, relation, right = parsed.groups()
+    if relation not in _COMPARISONS:
+        alternatives = re.findall(r'\s*(?:"([^"]*)"|([^,]+))\s*(?:,|$)', right)
+        return Condition(attribute, relation, tuple((a or b).strip() for a, b in alternatives))
+    try:
+        return Condition(attribute, relation, number=float(right))
+    except ValueError:
+        raise SpecError(
+            f"--only compares {attribute!r} with something that is not a number",
+            expected=f"a number after {relation}",
+            found=repr(text),
+        ) from None
+
+
+def filter_people(
+    dataset: Dataset, condition_texts: Sequence[str], *, whole_images: bool
+) -> Dataset:
+    """Keep the people who pass every condition."""
+    if not condition_texts:
+        return dataset
+    attributes = dataset.instance_attributes()
+    instances = INSTANCES.conform(dataset.instances)
+    passing = pl.lit(value=True)
+    notes: list[str] = []
+    for condition in parse_conditions(condition_texts):
+        passing &= _build_filter(condition, attributes, dataset)
+        notes += _note_excluded_values(
+            condition, add_multiplicity(attributes, dataset.times, "unit_id")
+        )
+    is_kept = instances.select(passing).to_series()
+    if instances.height and not is_kept.any():
+        raise SpecError(
+            "nobody passes --only", found=" and ".join(condition_texts), where=dataset.name
+        )
+    if whole_images:
+        before = pl.col("judged") if "judged" in instances.columns else pl.lit(value=True)
+        people = instances.with_columns(judged=before.fill_null(value=True) & is_kept)
+    else:
+        people = instances.filter(is_kept)
+    all_people = add_multiplicity(instances.select("instance_id"), dataset.times, "instance_id")
+    n_excluded, n = count_people(all_people.filter(~is_kept)), count_people(all_people)
+    phrase = "take part in the matching and are not judged" if whole_images else "were left out"
+    note = f"{n_excluded:,} of {n:,} people {phrase}: only {' and '.join(condition_texts)}."
+    return replace(dataset, instances=people, notes=(*dataset.notes, note, *notes))
+
+
+def _note_excluded_values(condition: Condition, attributes: pl.DataFrame) -> list[str]:
+    """Say which values a comparison leaves out; caution where a range lies on both sides of it."""
+    if condition.relation not in _COMPARISONS:
+        return []
+    rows = attributes.filter(pl.col("attribute") == condition.attribute)
+    sizes = dict(count_people_by_value(rows, pl.col("value")).select("label", "count").iter_rows())
+    ranges = {
+        v: bounds
+        for v in sizes
+        if (bounds := read_range(v)) is not None and bounds.low < bounds.high
+    }
+    if not ranges:
+        return []
+    condition_text = f"{condition.attribute}{condition.relation}{condition.number:g}"
+
+    def list_values(values: Iterable[str]) -> str:
+        order = sorted(values, key=lambda v: (read_range(v) or NumberRange(math.inf, math.inf)).low)
+        return ", ".join(f"{v} ({sizes[v]:,})" for v in order)
+
+    relation, number = condition.relation, condition.number
+    failing = {v: bounds for v, bounds in ranges.items() if not bounds.satisfies(relation, number)}
+    straddling = [
+        v for v, bounds in failing.items() if not bounds.satisfies(_OPPOSITE[relation], number)
+    ]
+    notes: list[str] = []
+    if straddling:
+        lowest = min(ranges[v].low for v in straddling)
+        highest = max(ranges[v].high for v in straddling)
+        edge = f">={lowest:g}" if relation in (">", ">=") else f"<={highest:g}"
+        notes.append(
+            Caution(
+                f"--only {condition_text} keeps a range only if all of it passes: "
+                f"{list_values(straddling)} are on "
+                f'both sides and were left out. --only "{condition.attribute}{edge}" keeps them.'
+            )
+        )
+    excluded = [v for v in failing if v not in straddling]
+    if excluded:
+        notes.append(f"Left out by {condition_text}: {list_values(excluded)}.")
+    return notes
+
+
+def drop_unscored_people(dataset: Dataset) -> Dataset:
+    """Drop people who are not scored, for tasks that do not use them in matching."""
+    instances = INSTANCES.conform(dataset.instances)
+    if "judged" not in instances.columns or instances["judged"].all():
+        return dataset
+    scored_people = instances.filter(pl.col("judged").fill_null(value=True))
+    n_excluded = instances.height - scored_people.height
+    note = f"{n_excluded:,} of {instances.height:,} people are not to be judged and were left out."
+    notes = (*dataset.notes, note) if n_excluded else dataset.notes
+    return replace(dataset, instances=scored_people, notes=notes)
+
+
+def _build_filter(condition: Condition, attributes: pl.DataFrame, dataset: Dataset) -> pl.Expr:
+    rows = attributes.filter(pl.col("attribute") == condition.attribute)
+    if rows.is_empty():
+        attribute_names = dataset.attributes["attribute"].unique().sort().to_list()
+        raise UnknownNameError("attribute", condition.attribute, attribute_names, where="--only")
+    person = pl.col("instance_id")
+    if condition.relation in _COMPARISONS:
+        return person.is_in(rows.filter(_compare_numbers(condition, rows))["unit_id"].implode())
+    has_value = person.is_in(
+        rows.filter(pl.col("value").is_in(list(condition.values)))["unit_id"].implode()
+    )
+    return ~has_value if condition.relation == "!=" else has_value
+
+
+def _compare_numbers(condition: Condition, rows: pl.DataFrame) -> pl.Expr:
+    """Compare the numbers, and of the values that are ranges those that pass as a whole."""
+    number = pl.col("value").cast(pl.Float64, strict=False)
+    if "number" in rows.columns:
+        number = pl.coalesce("number", number)
+    words = rows.filter(number.is_null())["value"].drop_nulls().unique()
+    ranges = {word: read_range(word) for word in words}
+    passing = [
+        word
+        for word, bounds in ranges.items()
+        if bounds is not None and bounds.satisfies(condition.relation, condition.number)
+    ]
+    in_range = number.is_null() & pl.col("value").is_in(passing)
+    return (
+        _COMPARISONS[condition.relation](number, condition.number).fill_null(value=False) | in_range
+    )

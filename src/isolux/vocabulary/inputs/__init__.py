@@ -1,0 +1,26 @@
+"""What Python users have in their hands: frames, arrays and tensors of any library, as ours.
+
+Nothing is imported to know them: a tensor, a pandas frame or a data set of Hugging Face is known by
+what it can do. Rows are taken by position; where two indices of pandas say otherwise, that is said.
+"""
+
+from __future__ import annotations
+
+from isolux.vocabulary.inputs.arrays import as_array
+from isolux.vocabulary.inputs.columns import as_column, as_series, label_type
+from isolux.vocabulary.inputs.frames import is_frame, to_polars
+from isolux.vocabulary.inputs.rows import refuse_misaligned_rows
+
+__all__ = [
+    "IN_MEMORY",
+    "as_array",
+    "as_column",
+    "as_series",
+    "is_frame",
+    "label_type",
+    "refuse_misaligned_rows",
+    "to_polars",
+]
+
+IN_MEMORY = "(in memory)"
+"""What stands in the place of a file's name, in messages and in the record of a run."""

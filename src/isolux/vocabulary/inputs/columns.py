@@ -1,0 +1,218 @@
+"""One value a row, of any library: a series of polars that holds one kind of value."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections.abc import Sequence
+from contextlib import suppress
+from math import isnan
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from isolux.vocabulary.errors import TableError, format_location
+from isolux.vocabulary.inputs.arrays import as_array, is_tensor
+
+_NUMERIC_KINDS = "biuf"
+_DIRECT_DTYPES = (
+    pl.String,
+    pl.Categorical,
+    pl.Boolean,
+    pl.Int64,
+    pl.Int32,
+    pl.Float64,
+    pl.Datetime,
+)
+LabelType = Literal["text", "numbers", "yes or no", "other"]
+_TYPE_NAMES: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (bool, "yes or no"),
+    ((int, float, decimal.Decimal), "numbers"),
+    (str, "text"),
+    (bytes, "bytes"),
+    ((dt.date, dt.time, dt.timedelta), "times"),
+    ((list, tuple, np.ndarray), "lists"),
+    (dict, "structures"),
+)
+
+
+def as_series(values: Any, name: str, *, source: object = None) -> pl.Series:
+    """Take one value a row; missing ones (None, NaN, NaT, NA) are null.
+
+    Examples
+    --------
+    >>> as_series(np.array(["a", None, float("nan")], dtype=object), "tone").to_list()
+    ['a', None, None]
+    >>> as_series(["1", 1], "tone")
+    Traceback (most recent call last):
+        ...
+    isolux.vocabulary.errors.TableError: a column holds values of several kinds
+      expected: one kind, such as text alone
+      found: text ('1', row 1) and numbers (1, row 2)
+      source: column 'tone'
+      what to do: make them one kind first, such as frame['tone'].astype(str)
+    """
+    if isinstance(values, pl.Series):
+        return _convert_objects(values.alias(name), name, source)
+    if _is_pandas(values):  # before Arrow, which pandas gives where pyarrow is there
+        return _from_pandas(values, name, source)
+    if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
+        return _convert_objects(pl.Series(name, values), name, source)
+    tensors = isinstance(values, Sequence) and is_tensor(next(iter(values), None))
+    if isinstance(values, Sequence) and not isinstance(values, str) and not tensors:
+        return _from_list(list(values), name, source)
+    array = as_array(values, name)
+    return (
+        _from_array(array, name)
+        if array.dtype.kind in _NUMERIC_KINDS
+        else _from_list(array.tolist(), name, source)
+    )
+
+
+def as_column(values: Any, name: str) -> pl.Series:
+    """Take exactly one value a row: also ``[n, 1]``, and a frame's only column.
+
+    Examples
+    --------
+    >>> as_column(np.array([[1], [0]]), "y_true").to_list()
+    [1, 0]
+    """
+    if hasattr(values, "columns") and hasattr(values, "shape"):
+        values = as_array(values, name)
+    cells = as_series(values, name)
+    if isinstance(cells.dtype, pl.Array) and cells.dtype.size == 1:
+        cells = cells.arr.first()
+    if cells.dtype.is_nested():
+        shape = getattr(values, "shape", None)
+        raise TableError(
+            f"{name} is not one value a person",
+            expected="one dimension",
+            found=f"shape {tuple(shape)}" if shape is not None else f"cells of {cells.dtype}",
+            hint="of classes in one-hot code, classes[array.argmax(axis=1)] is the column",
+        )
+    return cells
+
+
+def label_type(values: pl.Series) -> LabelType:
+    """Say what kind of labels a column holds.
+
+    Examples
+    --------
+    >>> label_type(pl.Series(["1"])), label_type(pl.Series([1.0])), label_type(pl.Series([True]))
+    ('text', 'numbers', 'yes or no')
+    """
+    if values.dtype.is_numeric():
+        return "numbers"
+    if values.dtype == pl.Boolean:
+        return "yes or no"
+    return "text" if values.dtype in (pl.String, pl.Categorical, pl.Enum) else "other"
+
+
+def _is_pandas(values: Any) -> bool:
+    return callable(getattr(values, "isna", None)) and callable(getattr(values, "tolist", None))
+
+
+def _from_array(array: NDArray[Any], name: str) -> pl.Series:
+    """Take numbers; NaN is a missing one, as in pandas."""
+    cells = pl.Series(name, np.ascontiguousarray(array))
+    return cells.fill_nan(None) if cells.dtype.is_float() else cells
+
+
+def _from_pandas(values: Any, name: str, source: object) -> pl.Series:
+    dtype = getattr(values, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind in _NUMERIC_KINDS:
+        return _from_array(as_array(values, name), name)
+    if str(dtype) != "object":
+        with suppress(ImportError, TypeError, ValueError, pl.exceptions.PolarsError):
+            quick = pl.Series(name, values)  # by pyarrow, where it is there
+            if not quick.dtype.is_nested() and quick.dtype in _DIRECT_DTYPES:
+                return quick
+    missing = np.asarray(values.isna(), dtype=bool)
+    cells = [
+        None if is_missing else cell
+        for is_missing, cell in zip(missing, values.tolist(), strict=True)
+    ]
+    return _from_list(cells, name, source)
+
+
+def _from_list(values: list[Any], name: str, source: object) -> pl.Series:
+    """Read Python's values, after they are known to be of one kind."""
+    python_values = [_to_python_value(element) for element in values]
+    first_rows: dict[str, int] = {}
+    for row, element in enumerate(python_values):
+        if not (
+            element is None or (isinstance(element, float) and isnan(element))
+        ):  # a cell may be an array
+            first_rows.setdefault(_name_value_type(element), row)
+    unsupported_types = [
+        type_name for type_name in first_rows if type_name not in {word for _, word in _TYPE_NAMES}
+    ]
+    if unsupported_types or len(first_rows) > 1:
+        raise _build_mixed_types_error(python_values, first_rows, unsupported_types, name, source)
+    if "numbers" not in first_rows:  # NaN among text is pandas' missing value
+        python_values = [
+            None if isinstance(element, float) else element for element in python_values
+        ]
+    if "lists" in first_rows:
+        python_values = [
+            element.tolist() if isinstance(element, np.ndarray) else element
+            for element in python_values
+        ]
+    try:
+        series = pl.Series(name, python_values, strict="numbers" not in first_rows)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise TableError(
+            "a column cannot be read",
+            expected="values of one kind",
+            found=str(error).splitlines()[0],
+            where=format_location(source, None, name),
+        ) from error
+    return series.fill_nan(None) if series.dtype.is_float() else series
+
+
+def _to_python_value(element: Any) -> Any:
+    if isinstance(element, np.generic):
+        return element.item()
+    if is_tensor(element) and not element.shape:
+        return element.item()
+    if type(element).__name__ in ("NAType", "NaTType"):
+        return None
+    if type(element).__name__ in ("Interval", "Period"):  # what pandas.cut gives
+        return str(element)
+    return element
+
+
+def _name_value_type(element: Any) -> str:
+    for types, word in _TYPE_NAMES:
+        if isinstance(element, types):
+            return word
+    return f"objects of the type {type(element).__name__}"
+
+
+def _build_mixed_types_error(
+    values: list[Any],
+    first_rows: dict[str, int],
+    unsupported_types: list[str],
+    name: str,
+    source: object,
+) -> TableError:
+    examples = [
+        f"{type_name} ({values[row]!r:.40}, row {row + 1})" for type_name, row in first_rows.items()
+    ]
+    return TableError(
+        ("a column holds something that is not a value")
+        if unsupported_types
+        else "a column holds values of several kinds",
+        expected="one kind, such as text alone",
+        found=" and ".join(examples),
+        where=format_location(source, None, name),
+        hint="leave the column out"
+        if unsupported_types
+        else f"make them one kind first, such as frame[{name!r}].astype(str)",
+    )
+
+
+def _convert_objects(values: pl.Series, name: str, source: object) -> pl.Series:
+    return _from_list(values.to_list(), name, source) if values.dtype == pl.Object else values

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isolux.datasets._date_damage import recover_range
+
+AGES = ("0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", "more than 70")
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "9-Mar", "09-Mar", "Mar-9", "Mar-09", "9 March", "3-Sep", "03-Sept", "Sep-03",
+        "9. Mrz", "9-mär", "9-mars", "03-set", "9-Mar-24", "9-Mar-2024", "2024-03-09",
+        "2024-09-03", "2024-03-09 00:00:00", "2024-03-09T00:00:00", "3/9/2024", "09/03/24",
+        "3/9", "09.03.2024", "45360", "45360.0",
+    ],
+)  # fmt: skip
+def test_what_three_to_nine_becomes(cell):
+    # 45360 days after 30 December 1899 is 9 March 2024.
+    assert recover_range(cell, AGES) == "3-9"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "19-Oct", "Oct-19", "19. Okt", "19-ott", "19-out", "Oct-2019", "1-Oct-19", "2019-10-01",
+        "2024-10-19", "10/19/2024", "19/10/2024", "01/10/2019", "10/1/2019", "43739", "45584",
+    ],
+)  # fmt: skip
+def test_what_ten_to_nineteen_becomes(cell):
+    # 43739 is 1 October 2019 (where days come first), 45584 is 19 October 2024.
+    assert recover_range(cell, AGES) == "10-19"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["", "3-9", "Male", "2-Jan", "1-Jan", "Feb-00", "9-Xyz", "31-Oct", "0", "7", "70+", "99999",
+     "2024-13-09", "2-Feb", "Mar", "43525"],
+)  # fmt: skip
+def test_what_no_range_becomes(cell):
+    # 43525 is 1 March 2019, which reads as 1-3 or 3-19: no age range of these.
+    assert recover_range(cell, AGES) is None
+
+
+def test_a_date_that_two_ranges_may_have_been_is_not_repaired():
+    assert recover_range("9-Mar", ["3-9", "9-3"]) is None
+
+
+def test_only_two_of_the_nine_ages_can_be_damaged():
+    # Every day that a spreadsheet may store, written as a date and as its serial number.
+    days = (date(1954, 10, 4) + timedelta(days=n) for n in range(25_000))
+    found = {recover_range(day.isoformat(), AGES) for day in days}
+    assert found == {None, "3-9", "10-19"}
+
+
+@given(st.text("0123456789-/. TMarOctsep:é+", max_size=12))
+def test_any_text_is_a_range_or_none(cell):
+    assert recover_range(cell, AGES) in {None, "3-9", "10-19"}
+
+
+@given(st.dates(date(1955, 1, 1), date(2118, 1, 1)))
+def test_a_serial_number_and_its_date_agree(day):
+    serial = str((day - date(1899, 12, 30)).days)
+    assert recover_range(serial, AGES) == recover_range(day.isoformat(), AGES)
