@@ -47,7 +47,7 @@ def torch_is_there(monkeypatch):
 
 
 def of(name, *units, **more):
-    settings = {"width": None, "height": None, "placed": False, **more}
+    settings = {"width": None, "height": None, "needs_annotated_size": False, **more}
     return SourceImage(name, name, units=units or (Unit(name),), **settings)
 
 
@@ -64,7 +64,7 @@ PICTURES = [
         Unit("a", is_full_image=False, box=(2.5, 3.0, 20.0, 11.0)),
         Unit("b", is_full_image=False),
     ),
-    of("1.jpg", width=7, height=7, placed=True),
+    of("1.jpg", width=7, height=7, needs_annotated_size=True),
 ]
 
 

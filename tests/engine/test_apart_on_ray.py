@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.engine.pieces._ray_nodes import Nodes, two_nodes
+from tests.engine.jobs._ray_nodes import Nodes, two_nodes
 
 from tests.engine._painted import paint
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from tests.vocabulary.given._others import ArrowStream, ClassLabel, HuggingFace, Tensor
+from tests.vocabulary.inputs._others import ArrowStream, ClassLabel, HuggingFace, Tensor
 
 import isolux
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError

@@ -229,9 +229,7 @@ def test_the_sign_flip_p_is_mcnemars_exact():
         both[0].run.scores, both[0].run.attributes, by="tone",
         min_units=5, min_clusters=5, replicates=40_000,
     )  # fmt: skip
-    row = isolux.compare(slow, both[1]).disparities.filter(
-        kind="model_difference", group_a="b"
-    )
+    row = isolux.compare(slow, both[1]).disparities.filter(kind="model_difference", group_a="b")
     assert row["p_value"][0] == pytest.approx(2 / 1024, abs=8e-4)
 
 

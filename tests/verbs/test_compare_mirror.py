@@ -141,9 +141,7 @@ def test_three_models_mirror_each_other_in_any_order():
 
 def test_metrics_that_are_no_means_mirror_too(tmp_path):
     a, b = answered(tmp_path, 6)
-    assert_mirrored(
-        isolux.compare(a, b).disparities, isolux.compare(b, a).disparities
-    )
+    assert_mirrored(isolux.compare(a, b).disparities, isolux.compare(b, a).disparities)
 
 
 def test_where_the_order_matters_it_is_said():
@@ -152,9 +150,7 @@ def test_where_the_order_matters_it_is_said():
     said = "The two were audited by other settings: level (0.9 and 0.95), seed (7 and 0)."
     told = isolux.compare(other, b).run.record["notes"]
     assert f"{said} Those of old, which is named first, are used for both." in told
-    assert not any(
-        "other settings" in note for note in isolux.compare(a, b).run.record["notes"]
-    )
+    assert not any("other settings" in note for note in isolux.compare(a, b).run.record["notes"])
     (alone,), _ = audited(1, alone=True)
     warned = isolux.compare(alone, b).run.record["warnings"]
     assert any("other clusters (rows and subject): those of the first" in w for w in warned)
@@ -191,6 +187,4 @@ def test_the_same_values_in_other_people_mirror_too():
         for _ in range(2)
     ]  # fmt: skip
     a, b = runs
-    assert_mirrored(
-        isolux.compare(a, b).disparities, isolux.compare(b, a).disparities
-    )
+    assert_mirrored(isolux.compare(a, b).disparities, isolux.compare(b, a).disparities)

@@ -242,9 +242,7 @@ def test_a_published_cut_is_refused():
 
 
 def test_a_comparison_is_refused():
-    both = isolux.compare(
-        run("alike"), run_of({"day": (190, 200), "night": (188, 200)}, model="n")
-    )
+    both = isolux.compare(run("alike"), run_of({"day": (190, 200), "night": (188, 200)}, model="n"))
     with pytest.raises(RunError, match="compares two models"):
         isolux.gate(both.run, EASY)
 

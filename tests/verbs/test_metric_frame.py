@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, precision_score, roc_auc_score
-from tests.vocabulary.given._others import Tensor
+from tests.vocabulary.inputs._others import Tensor
 
 import isolux
 from isolux.vocabulary.errors import SpecError, TableError

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.engine.pieces._ray_nodes import Nodes, two_nodes
+from tests.engine.jobs._ray_nodes import Nodes, two_nodes
 
 from isolux.engine.jobs import Job, JobLimits, JobStore, run_jobs
 from isolux.engine.jobs.on_ray import RayExecutor

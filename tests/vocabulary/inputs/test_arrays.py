@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.vocabulary.given._others import Tensor
+from tests.vocabulary.inputs._others import Tensor
 
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.inputs import as_array

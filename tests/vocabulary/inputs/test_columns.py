@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.vocabulary.given._others import Tensor
+from tests.vocabulary.inputs._others import Tensor
 
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.inputs import as_column, as_series, label_type

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.vocabulary.given._others import (
+from tests.vocabulary.inputs._others import (
     ArrowStream,
     ClassLabel,
     HuggingFace,

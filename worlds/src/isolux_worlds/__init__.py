@@ -67,11 +67,11 @@ __all__ = [
 _MODULES = (
     "populations.population",
     "populations.rates",
-    "populations.planted",
+    "populations.injected_effects",
     "populations.world",
     "populations.demo",
     "scenes.scene",
-    "scenes.planted_boxes",
+    "scenes.true_recall",
     "scenes.scene_world",
     "photo_world",
 )

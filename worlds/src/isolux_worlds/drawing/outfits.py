@@ -42,7 +42,7 @@ _SHIRT = _family("buttons", sleeve=2, neck="collar")
 _SUIT = _family(
     "lapels", sleeve=2, neck="v", hem=0.42, top="#2b313c", second="#f2f0ea", lower="#262b35"
 )
-_ROBE = _family(sleeve=2, neck="v", hem=1.9, whole=True, top="#1f1d22", second="#efece4")
+_ROBE = _family(sleeve=2, neck="v", hem=1.9, is_one_piece=True, top="#1f1d22", second="#efece4")
 _JERSEY = _family("number", sleeve=0.6, bottom="shorts")
 _TANK = _family(sleeve=0, neck="scoop", bottom="shorts")
 _SCRUBS = _family(sleeve=0.6, neck="v", hem=0.4, top="#4f9b99", second="#8fc7c4", lower="#468a88")
@@ -59,7 +59,7 @@ _UNIFORM = _family(
 _HIVIS = _family("hivis", sleeve=2, neck="collar", top="#3b4a63", second="#f08a24", lower="#35414f")
 _WORK = _family("bib", sleeve=1, neck="collar", top="#9a8f78", second="#3d5578", lower="#3d5578")
 _APRON = _family("apron", sleeve=2, neck="collar", second="#3f6a53", lower="#2e3138")
-_DRESS = _family("sash", sleeve=0, neck="scoop", hem=1.0, whole=True)
+_DRESS = _family("sash", sleeve=0, neck="scoop", hem=1.0, is_one_piece=True)
 _LEATHER = _family("zip", sleeve=2, neck="high", top="#26252a", second="#8d8f94", lower="#2c2f36")
 _FIELD = _family(
     "camouflage", "belt", sleeve=2, neck="collar", top="#6c7148", second="#4a4c30", lower="#5d5f41"
@@ -73,7 +73,7 @@ OUTFITS: Mapping[str, Outfit] = {
         sleeve=2,
         neck="high",
         hem=0.3,
-        whole=True,
+        is_one_piece=True,
         top="#e9eaec",
         second="#d9733a",
         lower="#e9eaec",
@@ -143,7 +143,7 @@ OUTFITS: Mapping[str, Outfit] = {
         _WORK, "palette", "bib", "splashes", top="#ebe7dd", second="#d9d5c9", lower="#d9d5c9"
     ),
     "patient": _dressed(
-        _SCRUBS, "drip", "dots", hem=1.0, whole=True, top="#c9dbe6", second="#9fb9c9"
+        _SCRUBS, "drip", "dots", hem=1.0, is_one_piece=True, top="#c9dbe6", second="#9fb9c9"
     ),
     "prayer": _dressed(_ROBE, "beads", "sash", top="#d8cdb8", second="#a58c5c"),
     "referee": _dressed(
@@ -161,7 +161,7 @@ OUTFITS: Mapping[str, Outfit] = {
     "runner": _dressed(_TANK, "bottle", "bib_number"),
     "sculptor": _dressed(_APRON, "chisel", sleeve=1, second="#b9ad98"),
     "seller": _dressed(_APRON, "basket", "apron", "check", second="#b5473c"),
-    "singer": _dressed(_DRESS, "microphone", "glitter", sleeve=2, hem=0.3, whole=False),
+    "singer": _dressed(_DRESS, "microphone", "glitter", sleeve=2, hem=0.3, is_one_piece=False),
     "skateboarder": _dressed(_HOODIE, "skateboard", bottom="shorts"),
     "soccer_player": _dressed(_JERSEY, "football", "number", "trim"),
     "soldier": _dressed(_FIELD, "field_pack"),
