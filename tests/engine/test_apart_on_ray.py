@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.engine.jobs._ray_nodes import Nodes, two_nodes
 
 from tests.engine._painted import paint
+from tests.engine.jobs._ray_nodes import Nodes, two_nodes
 
 with_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None,

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from tests.vocabulary.inputs._others import ArrowStream, ClassLabel, HuggingFace, Tensor
 
 import isolux
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
+from tests.vocabulary.inputs._others import ArrowStream, ClassLabel, HuggingFace, Tensor
 
 # 200 people: in the day all are right, at night every second one is.
 N = 200

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, precision_score, roc_auc_score
-from tests.vocabulary.inputs._others import Tensor
 
 import isolux
 from isolux.vocabulary.errors import SpecError, TableError
+from tests.vocabulary.inputs._others import Tensor
 
 PEERS = {
     "accuracy": accuracy_score,

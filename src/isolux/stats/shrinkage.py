@@ -2,7 +2,7 @@
 
 The leading gap of a report was chosen for being large, so its estimate is biased upwards (the
 winner's curse). Under the model "true differences come from a mixture of normal distributions with
-mean 0, each observed with its standard error", its posterior mean is unbiased by selection. The
+mean 0, each observed with its standard error", selection does not change its posterior mean. The
 mixture is estimated from the family (Stephens 2017), so pure noise shrinks to 0, and one large
 difference among many small ones hardly shrinks, unlike with a single normal prior.
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.engine.jobs._ray_nodes import Nodes, two_nodes
 
 from isolux.engine.jobs import Job, JobLimits, JobStore, run_jobs
 from isolux.engine.jobs.on_ray import RayExecutor
 from isolux.people.shards.row_counts import COUNT_SHARD_CALL
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError
+from tests.engine.jobs._ray_nodes import Nodes, two_nodes
 from tests.people.shards._cuts import cut, people
 
 HAS_RAY = importlib.util.find_spec("ray") is not None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.vocabulary.inputs._others import Tensor
 
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.inputs import as_array
+from tests.vocabulary.inputs._others import Tensor
 
 HALF = [0.5, 0.25]
 

@@ -10,10 +10,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.vocabulary.inputs._others import Tensor
 
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.inputs import as_column, as_series, label_type
+from tests.vocabulary.inputs._others import Tensor
 
 DAY = dt.datetime(2020, 1, 1)  # noqa: DTZ001
 

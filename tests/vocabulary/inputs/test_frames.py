@@ -9,6 +9,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+
+from isolux.vocabulary.errors import TableError
+from isolux.vocabulary.inputs import is_frame, refuse_misaligned_rows, to_polars
 from tests.vocabulary.inputs._others import (
     ArrowStream,
     ClassLabel,
@@ -17,9 +20,6 @@ from tests.vocabulary.inputs._others import (
     Stream,
     Tensor,
 )
-
-from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.inputs import is_frame, refuse_misaligned_rows, to_polars
 
 DATA = {"race": ["a", "b", None], "right": [1.0, 0.0, None]}
 EXPECTED = pl.DataFrame(DATA)

@@ -104,7 +104,7 @@ def _design_effect(weight: np.ndarray, share: np.ndarray, n: np.ndarray, size: n
     pooled_variance = float((weight**2 * finite_population_factor / n).sum())
     stratified_variance = 0.0
     if len(n) > 1 and 0.0 < mean_share < 1.0:
-        # The unbiased variance of each stratum's share: (1 - n / N) p (1 - p) / (n - 1).
+        # The sample variance of each stratum's share: (1 - n / N) p (1 - p) / (n - 1).
         stratum_variance = (1 - n / size) * share * (1 - share) / np.maximum(n - 1, 1)
         stratified_variance = float((weight**2 * stratum_variance).sum()) / (
             mean_share * (1 - mean_share)
