@@ -50,7 +50,7 @@ def test_p_is_at_most_five_percent_just_where_the_interval_leaves_zero_out():
         )  # fmt: skip
         for attribute in ("g", "light"):
             tested = found.tested[attribute, 0]
-            ends = tested.compared.pairs(tested.members[:1], tested.members[1:]).interval(Z)
+            ends = tested.comparisons.pairs(tested.members[:1], tested.members[1:]).interval(Z)
             outside = bool(ends.low[0] > 0 or ends.high[0] < 0)
             assert outside == (tested.null.p_value[0] <= 0.05)
             seen.add((attribute, outside))
@@ -67,7 +67,7 @@ def test_a_group_and_everyone_else_say_what_two_groups_say():
 
 def test_one_test_has_the_law_of_one_normal_number():
     _, found = _family(members(g=BETWEEN), replicates=20_000)
-    largest = found.tested["g", 0].null.largest
+    largest = found.tested["g", 0].null.max_z
     assert (largest > Z).mean() == pytest.approx(0.05, abs=0.007)
 
 
@@ -83,7 +83,7 @@ def test_contrasts_are_all_pairs_and_each_group_against_the_rest():
         [1, COMPLEMENT],
         [2, COMPLEMENT],
     ]
-    assert found.size == 6
+    assert found.n_tests == 6
     assert "m = 6" in found.name
     assert found.name.startswith("all pairs and groups against the rest")
 
@@ -92,7 +92,7 @@ def test_with_a_reference_only_pairs_with_it_are_tested():
     three = ["a"] * 4 + ["b"] * 6 + ["c"] * 6
     _, found = _family(members(g=three), {"g": "b"})
     tested = found.tested["g", 0]
-    assert tested.referenced
+    assert tested.has_reference
     assert tested.contrasts[:2].tolist() == [[0, 1], [2, 1]]
     assert found.size == 5
 
@@ -123,7 +123,7 @@ def test_corrections_are_over_the_whole_family(correction, adjust):
         expected = adjust(np.concatenate([n.p_value for n in nulls]))
     got = np.concatenate([x.adjusted for x in found.tested.values()])
     np.testing.assert_allclose(got, expected)
-    np.testing.assert_allclose(found.null_max, np.maximum(*(n.largest for n in nulls)))
+    np.testing.assert_allclose(found.null_max, np.maximum(*(n.max_z for n in nulls)))
     assert found.size == 6
 
 
@@ -139,7 +139,7 @@ def test_adjusted_p_falls_below_alpha_just_where_t_exceeds_the_critical_value():
 def test_nothing_to_compare_is_an_empty_family():
     _, found = _family(members(g=["a"] * 16))
     assert found.tested == {}
-    assert found.size == 0
+    assert found.n_tests == 0
     assert "m = 0" in found.name
 
 
@@ -147,7 +147,7 @@ def test_everyone_right_is_not_tested():
     _, found = _family(
         members(g=BETWEEN, h=WITHIN), scores=scored([1.0] * 16, SUBJECTS), correction="holm"
     )
-    assert found.size == 0
+    assert found.n_tests == 0
     for tested in found.tested.values():
         assert np.isnan(tested.adjusted).all()
 
@@ -184,7 +184,7 @@ def test_statistics_that_are_no_means_ask_their_own_interval_by_students_t():
     j = next(k for k, m in enumerate(estimates.measures) if m.metric == "square")
     tested = found.tested["g", j]
     assert tested.test == "bootstrap t interval"
-    apart = tested.compared.pairs(np.array([1]), np.array([2]))
+    apart = tested.comparisons.pairs(np.array([1]), np.array([2]))
     z = abs(tested.null.t[0])
     ends = apart.interval(float(z))
     assert min(abs(ends.low[0]), abs(ends.high[0])) == pytest.approx(0.0, abs=1e-3)
@@ -236,9 +236,9 @@ def test_attributes_compared_together_say_what_each_says_alone(monkeypatch, prod
         other = alone.tested[key]
         np.testing.assert_allclose(one.null.t, other.null.t, rtol=1e-10)
         np.testing.assert_allclose(one.adjusted, other.adjusted, rtol=1e-10)
-        ends = [x.compared.pairs(x.members[:1], x.members[1:2]).interval(Z) for x in (one, other)]
+        ends = [x.comparisons.pairs(x.members[:1], x.members[1:2]).interval(Z) for x in (one, other)]
         np.testing.assert_allclose(ends[0].low, ends[1].low, rtol=1e-9)
         np.testing.assert_allclose(ends[0].high, ends[1].high, rtol=1e-9)
-        own = other.compared.complement_share(other.members)
-        np.testing.assert_allclose(one.compared.complement_share(one.members), own, rtol=1e-12)
-        assert one.compared.overlap == other.compared.overlap == (key[0] == "h")
+        own = other.comparisons.complement_share(other.members)
+        np.testing.assert_allclose(one.comparisons.complement_share(one.members), own, rtol=1e-12)
+        assert one.comparisons.overlap == other.comparisons.overlap == (key[0] == "h")

@@ -150,7 +150,7 @@ def test_deviates_next_to_the_critical_value_are_not_interpolated():
     found = _measured(numbers, members(g=["a"] * 60 + ["b"] * 90))
     tested = found.family.tested["g", 0]
     z = abs(tested.null.t[0])
-    apart = tested.compared.pairs(tested.members[:1], tested.members[1:])
+    apart = tested.comparisons.pairs(tested.members[:1], tested.members[1:])
     parted = 0
     for critical in np.linspace(z - 0.003, z + 0.003, 61):
         ends = apart.interval(critical)
@@ -192,7 +192,7 @@ def test_everyone_else_times_their_share():
     found = _shares((30, 40), (20, 40), (36, 120))
     tested = found.family.tested["g", 0]
     for k, name in enumerate("abc"):
-        ends = tested.compared.compare_with_complement(tested.members[k : k + 1]).interval(
+        ends = tested.comparisons.compare_with_complement(tested.members[k : k + 1]).interval(
             found.family.critical
         )
         others = 1.0 - [40, 40, 120][k] / 200

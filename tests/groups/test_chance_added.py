@@ -40,7 +40,7 @@ def measured(sure, right, groups, clusters=None, **settings):
 
 def alike(found, measure, rows):
     return equalise_noise_bias(
-        *(estimate_noise_bias(found.design, measure, rows[name]) for name in "ab")
+        *(estimate_noise_bias(found.cluster_sums, measure, rows[name]) for name in "ab")
     )
 
 
@@ -58,7 +58,7 @@ def test_the_surer_group_is_given_the_chance_that_it_lacks():
     assert (a.item(), b.item()) == pytest.approx((0.0, 0.26438), abs=2e-5)
     # b's gap of .125 is .7 of its standard error of .17678: it may be 0, and all of it chance's:
     # .17678 x sqrt(2 / pi) = .14105. Its answers vary as true confidences of .5 would: times 1.
-    chance = estimate_noise_bias(found.design, measure, rows["b"])
+    chance = estimate_noise_bias(found.cluster_sums, measure, rows["b"])
     assert (chance.bias.item(), chance.se_factor.item()) == pytest.approx((0.14105, 1.0), abs=1e-5)
 
 
@@ -66,7 +66,7 @@ def test_a_group_without_a_wrong_answer_is_not_sure_of_its_error():
     # Ten answers of confidence .9, all right: every gap is .1, squares are 10 x .01 = .1. True
     # confidences would let them vary by 10 x .9 x .1 = .9: nine times as much, errors three times.
     found, j, rows = measured([0.9] * 20, [True] * 18 + [False] * 2, ["a"] * 10 + ["b"] * 10)
-    chance = estimate_noise_bias(found.design, found.measures[j], rows["a"])
+    chance = estimate_noise_bias(found.cluster_sums, found.measures[j], rows["a"])
     assert chance.se_factor.item() == pytest.approx(3.0)
     assert chance.noise_variance.sum().item() == pytest.approx(0.9 / 100)
     assert found.interval.low[rows["a"], j].item() == 0.0
@@ -100,7 +100,7 @@ def test_it_is_the_mean_of_values_with_noise_added():
         assert value[g].item() == pytest.approx(expected, abs=5e-4)
     narrow = np.maximum(np.abs(gap[0]) - 2 * np.sqrt(noise[0]), 0.0)
     again = np.abs(narrow + drawn * np.sqrt(noise[0])).sum(axis=1).mean() - narrow.sum()
-    found_added = estimate_noise_bias(found.design, found.measures[j], rows["a"]).bias.item()
+    found_added = estimate_noise_bias(found.cluster_sums, found.measures[j], rows["a"]).bias.item()
     assert found_added == pytest.approx(again, abs=5e-4)
 
 

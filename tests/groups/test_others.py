@@ -95,7 +95,7 @@ def test_everyone_else_is_measured_as_if_they_were_a_group(weights):
     for j, metric in enumerate(found.measures):
         if metric.mean is not None:
             continue
-        others = found.others[j]
+        others = found.complements[j]
         assert others.measured[large] == pytest.approx(found.value[few, j], abs=1e-9)
         assert others.replicates[large] == pytest.approx(found.replicates[few, j], abs=1e-9)
         assert np.isnan(others.measured[few])

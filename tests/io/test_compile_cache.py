@@ -32,10 +32,10 @@ def outer(x):
 """
 _CALL = """
 from outer_file import outer
-from isolux.io.compile_cache import not_kept
+from isolux.io.compile_cache import cache_failure_reason
 print(outer(20))
 print(sum(outer.stats.cache_misses.values()))
-print(not_kept())
+print(cache_failure_reason())
 """
 
 

@@ -132,8 +132,8 @@ def test_killed_writers_leave_a_whole_ledger(tmp_path):
     path = tmp_path / "c.jsonl"
     append_consent(path, "grant", "subject", ["first"], ["evaluation"])
     code = (
-        "from isolux.io.consent import append\n"
-        f"for k in range(10_000): append({str(path)!r}, 'grant', 'subject', [f's{{k}}'],"
+        "from isolux.io.consent import append_consent\n"
+        f"for k in range(10_000): append_consent({str(path)!r}, 'grant', 'subject', [f's{{k}}'],"
         " ['evaluation'])\n"
     )
     seen = 1

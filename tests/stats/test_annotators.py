@@ -24,10 +24,10 @@ def planted(seed, *, items=400, annotators=8, classes=3, each=5, skill=(0.5, 0.9
 
 def by_loops(answers, rounds):
     """Dawid & Skene's EM, by arrays of every annotator and answer, from the shares of answers."""
-    n, a, k = answers.items, answers.annotators, answers.classes
+    n, a, k = answers.n_items, answers.annotators, answers.classes
     chance = label_shares(answers)
     said = np.zeros((n, a, k))
-    said[answers.item, answers.who, answers.said] = 1
+    said[answers.item_index, answers.who, answers.said] = 1
     for _ in range(rounds):
         share = chance.sum(axis=0) / n
         error = 0.01 + np.einsum("ig,iws->wgs", chance, said)  # annotator, true class, answer
@@ -62,7 +62,7 @@ def test_dawid_skene_is_that_of_the_audit():
     """The audit's own, of people times annotators times groups, gives the same chances."""
     answers, *_ = planted(4, items=120)
     votes = np.zeros((120, 8, 3))
-    votes[answers.item, answers.who, answers.said] = 1
+    votes[answers.item_index, answers.who, answers.said] = 1
     fitted = fit_dawid_skene(answers, rounds=100)
     np.testing.assert_allclose(
         fitted.posterior, fit_dawid_skene_votes(votes, rounds=100), atol=1e-5
@@ -74,7 +74,7 @@ def test_what_is_planted_is_found(fit):
     """4,000 items: the best label is right more often than a vote's, skills within 3 points."""
     answers, truth, skills = planted(1, items=4_000)
     fitted = fit(answers)
-    best = (fitted.chance.argmax(axis=1) == truth).mean()
+    best = (fitted.posterior.argmax(axis=1) == truth).mean()
     vote = (label_shares(answers).argmax(axis=1) == truth).mean()
     assert best > vote + 0.01
     np.testing.assert_allclose(fitted.right, skills, atol=0.03)
@@ -98,13 +98,13 @@ def test_a_weight_of_two_is_an_item_twice(fit):
     weights = np.ones(50)
     weights[:10] = 2
     twice = np.concatenate([np.arange(50), np.arange(10)])
-    rows = [np.flatnonzero(answers.item == i) for i in twice]
+    rows = [np.flatnonzero(answers.item_index == i) for i in twice]
     item = np.repeat(np.arange(60), [len(r) for r in rows]).astype(np.int32)
     at = np.concatenate(rows)
     copied = AnnotatorLabels(item, answers.who[at], answers.said[at], 60, 8, 3)
     settings = {"rounds": 400, "close": 1e-8}
     once, both = fit(answers, weights=weights, **settings), fit(copied, **settings)
-    np.testing.assert_allclose(once.chance, both.chance[:50], atol=0.01)
+    np.testing.assert_allclose(once.posterior, both.posterior[:50], atol=0.01)
 
 
 def test_an_item_without_answers_has_the_classes_shares():

@@ -35,7 +35,7 @@ def test_by_hand():
     np.testing.assert_array_equal(
         by_cluster, [[1, 1], [2, 1], [1, 0], [2, 0], [0, 0], [1, 0], [0, 0], [0, 0]]
     )
-    both = design.rows(np.array([0, 1]), 1)[:, design.distinct_index].todense()
+    both = design.group_rows(np.array([0, 1]), 1)[:, design.distinct_index].todense()
     np.testing.assert_array_equal(both, [[2, 1], [2, 0]])
 
 
@@ -70,7 +70,7 @@ def test_the_collapsed_matrix_is_the_definition(seed):
     weights = rng.integers(0, 4, (dense.shape[2], 5)).astype(float)
     summed = np.zeros((kinds, 5))
     np.add.at(summed, design.distinct_index, weights)
-    np.testing.assert_allclose(design.sums(summed), dense @ weights, atol=1e-12)
+    np.testing.assert_allclose(design.weighted_sums(summed), dense @ weights, atol=1e-12)
 
 
 def test_clusters_of_few_kinds_are_never_taken_for_one_another():

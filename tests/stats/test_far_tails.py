@@ -28,7 +28,7 @@ def plain(s, n, copies):
 def columns(found, g):
     parts = (
         found.log_excess_sum,
-        found.among,
+        found.n_tail_clusters,
         found.cut,
         found.share,
         found.tail_contribution,
@@ -106,7 +106,7 @@ def test_groups_of_one_attribute_share_their_tail():
     # The quantiles of one law, but for the scale: 10 and 200 people beyond the cuts.
     rows = [7.0 * quantiles(2.0, 200), quantiles(2.0, 4000)]
     tails, index = asked(rows, [1, 1], 0.05)
-    k, h = tails.among[1:].sum(), tails.log_excess_sum[1:].sum()
+    k, h = tails.n_tail_clusters[1:].sum(), tails.log_excess_sum[1:].sum()
     assert k == 210
     assert index[1:] == pytest.approx(np.full(2, gamma.ppf(0.05, k + 5) / (h + 5 / 3)))
     # Everyone's is the attribute's, or all of them together where that is lighter.
@@ -119,7 +119,7 @@ def test_a_group_with_a_flatter_tail_is_judged_by_its_own():
     rng = np.random.default_rng(2)
     rows = [pareto(rng, 1.2, 800), pareto(rng, 4.0, 4000)]
     tails, index = asked(rows, [1, 1], 0.05)
-    k, h = tails.among, tails.log_excess_sum
+    k, h = tails.n_tail_clusters, tails.log_excess_sum
     assert f.sf((h[1] / k[1]) / (h[2] / k[2]), 2 * k[1], 2 * k[2]) < 1e-6
     mean = (h[1] + h[2]) / (k[1] + k[2])
     assert index[1] == pytest.approx(gamma.ppf(0.05, k[1] + 5) / (h[1] + 5 * mean))
@@ -133,7 +133,7 @@ def test_groups_that_err_by_more_make_no_heavy_tail_of_everyone():
     rng = np.random.default_rng(3)
     rows = [rng.normal(0, 5, 200) ** 2, rng.normal(0, 1, 1800) ** 2]
     tails, index = asked(rows, [1, 1], 0.05)
-    assert 1.0 / (tails.log_excess_sum[0] / tails.among[0]) < 1.3  # together they look heavy
+    assert 1.0 / (tails.log_excess_sum[0] / tails.n_tail_clusters[0]) < 1.3  # together they look heavy
     assert index[0] > 2.2
     # An attribute that does not hold everyone does not speak for everyone.
     part = [rows[0][:150], rows[1]]

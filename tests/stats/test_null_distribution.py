@@ -47,7 +47,7 @@ def test_sign_flip_is_the_enumeration_of_all_signs():
     # The identity and its mirror are among the 256 signs: the smallest p is never 0.
     assert reached >= 2
     assert found.p_value[0] == pytest.approx((1 + reached) / 257)
-    np.testing.assert_allclose(found.largest, null, atol=1e-12)
+    np.testing.assert_allclose(found.max_z, null, atol=1e-12)
 
 
 def test_sign_flip_by_hand():
@@ -90,7 +90,7 @@ def test_copies_stand_for_clusters():
         draws=np.vstack([SIGNS, SIGNS]),
     )  # fmt: skip
     assert twice.t[0] == pytest.approx(apart.t[0])
-    np.testing.assert_allclose(twice.largest, apart.largest, atol=1e-12)
+    np.testing.assert_allclose(twice.max_z, apart.max_z, atol=1e-12)
 
 
 @pytest.mark.parametrize("score", [0.0, 0.3, 1.0])
@@ -99,7 +99,7 @@ def test_nothing_varies_is_not_tested(score):
     found = _flip([[0, 1]], sums=score * COUNT)
     assert np.isnan(found.t[0])
     assert np.isnan(found.p_value[0])
-    assert found.largest.max() == 0.0
+    assert found.max_z.max() == 0.0
 
 
 def test_an_empty_group_is_not_tested_and_harms_no_other():
@@ -108,7 +108,7 @@ def test_an_empty_group_is_not_tested_and_harms_no_other():
     found = _flip([[0, 1], [0, 2]], sums=sums, counts=counts)
     assert found.t[0] == pytest.approx(_flip([[0, 1]]).t[0])
     assert np.isnan(found.t[1])
-    np.testing.assert_allclose(found.largest, _flip([[0, 1]]).largest, atol=1e-12)
+    np.testing.assert_allclose(found.max_z, _flip([[0, 1]]).max_z, atol=1e-12)
 
 
 def test_many_contrasts_are_tested_as_one_by_one():
@@ -117,7 +117,7 @@ def test_many_contrasts_are_tested_as_one_by_one():
     alone = [_flip([c]) for c in contrasts[:3]]
     np.testing.assert_allclose(found.t[-3:], [x.t[0] for x in alone])
     np.testing.assert_allclose(found.p_value[-3:], [x.p_value[0] for x in alone])
-    np.testing.assert_allclose(found.largest, np.max([x.largest for x in alone], axis=0))
+    np.testing.assert_allclose(found.max_z, np.max([x.max_z for x in alone], axis=0))
 
 
 def test_normal_weights_give_deviates_with_the_contrasts_correlation():

@@ -165,7 +165,7 @@ def test_normalised_precision_is_its_definition(rows, missed, common, reading):
     one = ranking(
         [(0, at, int(right), int(not right)) for at, (right, _) in enumerate(rows)], people
     )
-    value = average_precision(one, weights, (0,), common=common, reading=reading)
+    value = average_precision(one, weights, (0,), common_count=common, reading=reading)
     if n_people == 0:
         assert np.isnan(value)
     else:
@@ -188,10 +188,10 @@ def test_with_n_their_own_count_it_is_plain_precision_bit_for_bit(case):
 
 def test_normalised_precision_by_hand():
     # BY_HAND with N = 6 in the place of 3: precision 1 to recall 1/3; then R N = 4 of 4 + 1 = 4/5.
-    value = average_precision(BY_HAND, np.ones(2), (0,), common=6.0)
+    value = average_precision(BY_HAND, np.ones(2), (0,), common_count=6.0)
     assert value == pytest.approx((34 + 33 * 4 / 5) / 101)
     # The area: a third at 1, a third at 4/5, a third never reached.
-    area = average_precision(BY_HAND, np.ones(2), (0,), common=6.0, reading="area")
+    area = average_precision(BY_HAND, np.ones(2), (0,), common_count=6.0, reading="area")
     assert area == pytest.approx((1 + 4 / 5) / 3)
 
 
@@ -210,7 +210,7 @@ def test_what_cannot_be_read():
     ):
         precision_table(BY_HAND, np.ones(2), reading="11 points")
     with pytest.raises(SpecError, match=r"(?s)a common count cannot be that.*above 0.*0\.0"):
-        average_precision(BY_HAND, np.ones(2), common=0.0)
+        average_precision(BY_HAND, np.ones(2), common_count=0.0)
 
 
 @pytest.mark.parametrize("people", [1, 3, 7, 10, 49, 90, 100, 101, 12_190])
@@ -225,7 +225,7 @@ def test_recalls_are_compared_as_division_rounds(people):
 def read_as_coco_does(one, weights, bit):
     """``accumulate``'s arithmetic for one class, detection by detection, one replicate."""
     w = weights[one.cluster]
-    hit, miss = (one.right >> bit) & 1, (one.wrong >> bit) & 1
+    hit, miss = (one.true_positive >> bit) & 1, (one.wrong >> bit) & 1
     counts = (w > 0) & ((hit | miss) > 0)
     true, false = np.cumsum((w * hit)[counts]), np.cumsum((w * miss)[counts])
     recall = true / weights[one.person_cluster].sum()

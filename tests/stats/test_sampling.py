@@ -292,7 +292,7 @@ def test_replicates_of_a_calibrated_sample_keep_the_population_and_its_variance(
 @pytest.mark.parametrize("strata", [None, Strata(np.array([0, 1, 1, 0, 1]), np.array([2, 4]))])
 def test_parts_of_a_rescaled_bootstrap_are_what_was_drawn_at_once(strata, replicates):
     # Rao and Wu (1988): n - 1 draws of n clusters of each stratum, each counted n / (n - 1) times.
-    rng, of = np.random.default_rng(3), np.zeros(5, int) if strata is None else strata.of
+    rng, of = np.random.default_rng(3), np.zeros(5, int) if strata is None else strata.stratum_index
     expected = np.zeros((5, replicates))
     for h, n in enumerate([5] if strata is None else strata.drawn.tolist()):
         rows = np.flatnonzero(of == h)

@@ -48,12 +48,12 @@ def world(seed, n=200, sizes=(2, 3, 2, 4), kind="0 or 1"):
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("most", [1, 4, 30, 500])
+@pytest.mark.parametrize("max_slices", [1, 4, 30, 500])
 @pytest.mark.parametrize("kind", ["0 or 1", "continuous", "several values"])
 def test_the_worst_are_those_of_all_slices_there_are(seed, most, kind):
     rows, attribute, error, cluster = world(seed, kind=kind)
     alpha, longest = (0.95, 0.8, 1.0)[seed % 3], (3, 3, 2, 1)[seed % 4]
-    asked = {"most": most, "alpha": alpha, "min_size": 8, "min_clusters": 5}
+    asked = {"max_slices": most, "alpha": alpha, "min_size": 8, "min_clusters": 5}
     wanted = brute_force(rows, attribute, error, cluster, longest=longest, **asked)
     found = worst_slices(rows, attribute, error, cluster, max_length=longest, **asked)
     assert wanted or alpha < 0.9
@@ -122,7 +122,7 @@ def test_slices_that_share_their_rows_are_left_out():
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"most": 0}, "no slice is asked for"),
+        ({"max_slices": 0}, "no slice is asked for"),
         ({"alpha": 0.0}, "errors have no such weight"),
         ({"max_length": 4}, "no slice has that many attributes"),
     ],

@@ -95,8 +95,8 @@ def test_other_means_keep_their_unit_and_may_be_below_0():
     """Ten times the scores, ten times the estimates: the model knows no unit."""
     people = np.full(12, 8.0)
     value = RATES - 0.9
-    one = _of(people, value, shares=False, unit_variance=0.04)
-    ten = _of(people, 10 * value, shares=False, unit_variance=4.0)
+    one = _of(people, value, is_proportion=False, unit_variance=0.04)
+    ten = _of(people, 10 * value, is_proportion=False, unit_variance=4.0)
     assert ten.value == pytest.approx(10 * one.value, rel=1e-6, abs=1e-9)
     assert (one.low < 0).all()
 

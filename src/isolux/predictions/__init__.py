@@ -170,7 +170,7 @@ def read_labels(
         "question": question,
         "questions": questions or None,
     }
-    if plugin.INFO.of_images:
+    if plugin.INFO.is_keyed_by_image:
         columns = {
             "id": id,
             "column": column,

@@ -94,7 +94,7 @@ def has_image_labels(path: str | Path, requested_format: str | None = None) -> b
     """Tell whether a file's labels are about images, whoever they show (captions)."""
     file = Path(path).expanduser()
     format_name = requested_format or table_format(file) or detect_output_format(file)
-    return bool(registry.load("predictions", format_name).INFO.of_images)
+    return bool(registry.load("predictions", format_name).INFO.is_keyed_by_image)
 
 
 def _list_read_parameters(plugin: ModuleType) -> Mapping[str, inspect.Parameter]:

@@ -143,10 +143,10 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(tmp_path: Path) -> None:
     sheet = _sheet(tmp_path, "file,subject_id\n" + rows)
     create_project(tmp_path / "p")
     program = (
-        "import sys\nfrom isolux_curate.intake import add\n"
+        "import sys\nfrom isolux_curate.intake import ingest_photos\n"
         "from isolux_curate.project.folder import open_project\n"
         "import isolux_curate.intake.ingest as m\n"
-        "m._TOGETHER = 20\nprint('go', flush=True)\nadd(open_project(sys.argv[1]), sys.argv[2],"
+        "m._TOGETHER = 20\nprint('go', flush=True)\ningest_photos(open_project(sys.argv[1]), sys.argv[2],"
         " photos=sys.argv[3])\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "p"), str(sheet), str(tmp_path / "in")]

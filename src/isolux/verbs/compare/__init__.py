@@ -334,7 +334,7 @@ def _build_record(
     families: dict[str, int],
     estimates: Any,
 ) -> dict[str, Any]:
-    n = round(float(drop_weights(estimates.design).totals()[0, 0]))
+    n = round(float(drop_weights(estimates.cluster_sums).totals()[0, 0]))
     n_unmatched = [len(list_scored_units(run)) - n for run in (first, second)]
     notes: list[str] = list(pairing_notes)
     notes += [
@@ -364,7 +364,7 @@ def _build_record(
         "notes": plain_notes,
         "clusters": {
             **first.record.get("clusters", {}),
-            "n_clusters": estimates.design.n_clusters,
+            "n_clusters": estimates.cluster_sums.n_clusters,
             "n_units": n,
         },
         "families": families,
