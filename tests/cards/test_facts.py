@@ -97,5 +97,5 @@ def test_the_published_schema_is_what_cards_ask_for(tmp_path):
 def test_one_key_asks_one_thing_of_all_kinds():
     """A file may hold the facts of several kinds: a key means the same in each."""
     for kind in registry.names("cards"):
-        keys = [ask.key for ask in registry.load_info("cards", kind).asks]
+        keys = [ask.key for ask in registry.load_info("cards", kind).facts]
         assert len(keys) == len(set(keys))

@@ -85,7 +85,7 @@ class Stacked(ComparisonSide):
 
     values = property(lambda self: self.own.value)
     units = property(lambda self: self.own.units)
-    clusters = property(lambda self: self.own.units / self.own.size)
+    clusters = property(lambda self: self.own.n_units / self.own.kish_cluster_size)
 
     def cluster_means(self) -> ClusterMeans:
         """Return what its clusters come to."""

@@ -204,7 +204,7 @@ def judge(cell: Cell, worlds: int, seed: int = 0, *, beside: int = 5) -> dict[st
         p.append(abs(z_statistics(apart, (Z,))[0]) >= Z)
         ends = means.score_interval(Z)
         held = (ends.low[1:] <= world.truth) & (world.truth <= ends.high[1:])
-        ok = means.effective_clusters >= MIN_EFFECTIVE_CLUSTERS
+        ok = means.n_effective_clusters >= MIN_EFFECTIVE_CLUSTERS
         covered += held[ok[1:]].tolist()
         shown += ok[1:].tolist()
         if number % beside:

@@ -23,9 +23,9 @@ def test_what_was_measured_is_left_out_until_a_source_changes(tmp_path):
 
 def test_what_a_law_took_is_kept_with_its_day(tmp_path):
     path = tmp_path / "seconds.json"
-    conftest.select_notes(path, "tests/laws/test_a.py::test_one[x]", 12.34)
-    conftest.select_notes(path, "tests/laws/test_a.py::test_two", 1.0)
-    conftest.select_notes(path, "tests/laws/test_a.py::test_one[x]", 9.87)
+    conftest.keep(path, "tests/laws/test_a.py::test_one[x]", 12.34)
+    conftest.keep(path, "tests/laws/test_a.py::test_two", 1.0)
+    conftest.keep(path, "tests/laws/test_a.py::test_one[x]", 9.87)
     kept = json.loads(path.read_text())
     assert {name: one["seconds"] for name, one in kept.items()} == {
         "test_a.py::test_one[x]": 9.9, "test_a.py::test_two": 1.0

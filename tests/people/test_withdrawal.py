@@ -277,7 +277,7 @@ def test_the_input_stays_as_it_was():
     before = five()
     remove_withdrawn(before, WithdrawnList(frozenset({"anna0"})))
     assert before.instances.height == 5
-    assert before.withdrawn == frozenset()
+    assert before.withdrawn_ids == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def facet_run() -> Run:
             f"interval 0.1 to 20.0) than for lighter; n = 1,215 and 1,139 in 82{i} and 81 clusters "
             f"(image); adjusted p = 0.005. {20 + i} of 66 pairs of groups differ by this test."
         )
-        tables.findings.append(runs.build_finding(i, claim, p_adjusted=0.005))
+        tables.findings.append(runs.finding(i, claim, p_adjusted=0.005))
     rows = [["aurora", tone, 70.1, 80.2, 60.3] for tone in list(TONES)[:10]]
     table = {"columns": ["model", "mst", "mAR", "AR50", "AR75"], "rows": rows}
     told = [f"Table {i} says one thing and section {i} another; the table was followed. " * 2
@@ -75,7 +75,7 @@ def fhibe_run() -> Run:
         name = f"attribute_{i}"
         runs.add_attribute(tables, of, name, runs.single(rates), everyone=0.739, p=p)
     for i in range(1, 50):
-        tables.findings.append(runs.build_finding(i, f"Claim {i} " + "of average recall. " * 12))
+        tables.findings.append(runs.finding(i, f"Claim {i} " + "of average recall. " * 12))
     rows = [[f"value {j}", 100, 20, 0.7, 0.7] for j in range(5)]
     table = {"columns": ["group", "n_scores", "n_subjects", "median", "mean"], "rows": rows}
     protocol = {

@@ -123,7 +123,7 @@ def test_what_chance_adds_to_a_distance_by_hand():
     # All that is seen may be chance's: twice .025 sqrt(2 / pi) = .0399.
     codes = [0] * 50 + [1] * 50
     chance = chance_of(evidence(codes, np.eye(2), exact=True))
-    assert chance.noise[0] == pytest.approx([0.000625] * 2)
+    assert chance.noise_variance[0] == pytest.approx([0.000625] * 2)
     assert chance.bias.item() == pytest.approx(2 * 0.025 * math.sqrt(2 / math.pi))
     assert chance.times.item() == 1.0
     # 90 of 100: gaps of .4 are eight of their standard errors (.05): chance adds next to nothing.
@@ -152,7 +152,7 @@ def test_the_counts_of_a_matrix_add_chance_that_all_prompts_share():
     )
     assert few.bias.item() > 1.5 * exact.bias.item()
     # What differs between prompts is the pictures' alone.
-    assert few.noise == pytest.approx(exact.noise)
+    assert few.noise_variance == pytest.approx(exact.noise_variance)
 
 
 def test_a_distance_of_a_share_near_1_is_marked():

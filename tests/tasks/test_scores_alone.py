@@ -76,7 +76,7 @@ def test_a_threshold_makes_answers_of_scores(rule, given):
         {"b"} if rule == "fpr=0.5" else set()
     )
     assert "accuracy" in measured(found)
-    assert found.chosen["threshold"]["value"]["m"] <= min(LOGITS[unit] for unit in given)
+    assert found.task_choices["threshold"]["value"]["m"] <= min(LOGITS[unit] for unit in given)
 
 
 def test_rates_meet_what_was_asked_for_of_large_data():
@@ -172,7 +172,7 @@ def test_a_split_sets_the_threshold_and_is_not_judged():
     found = audit(truth=split, threshold="best-accuracy", threshold_on="split=val")
     # Of a (yes, 2.5) and c (no, .5): 2.5. Then b (yes, -1) is missed and d (no, -3) is right.
     assert values(found, "accuracy") == {"b": 0.0, "d": 1.0}
-    assert found.chosen["threshold"] | {"metrics": []} == {
+    assert found.task_choices["threshold"] | {"metrics": []} == {
         "rule": "best-accuracy", "rate": None, "chosen_on": "split=val", "n_chosen_on": 2,
         "smaller": "other", "words": "at a score of 2.5", "value": {"m": 2.5}, "metrics": [],
     }  # fmt: skip

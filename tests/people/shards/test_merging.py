@@ -102,7 +102,7 @@ def test_hashes_that_meet_by_chance_refuse_no_one(
     folder = _shards(
         tmp_path / "people", {"id": ["1"], "race": ["A"]}, {"id": ["2"], "race": ["B"]}
     )
-    monkeypatch.setattr(row_counts, "marks", colliding)
+    monkeypatch.setattr(row_counts, "hash_cells", colliding)
     monkeypatch.setattr(module, "hash_cells", colliding)
     assert _merged(folder, ["race"], ids="id").has_ids
 
