@@ -65,9 +65,9 @@ def test_a_cell_by_hand():
             (0,), "area", how.normalised, how.false_alarm_scope, how.count_method
         )
         (cells,) = estimate_precision(layout, boxes(people, found), 2, None, asked)
-        assert layout.of_groups(cells.value).tolist() == pytest.approx(expected), how
-        assert layout.of_groups(cells.units).tolist() == [2, 1]
-        assert layout.of_groups(cells.clusters).tolist() == [2, 1]
+        assert layout.take_groups(cells.value).tolist() == pytest.approx(expected), how
+        assert layout.take_groups(cells.units).tolist() == [2, 1]
+        assert layout.take_groups(cells.clusters).tolist() == [2, 1]
 
 
 def test_whose_false_alarms_count():
@@ -79,7 +79,7 @@ def test_whose_false_alarms_count():
     every = PrecisionSettings((0,), "area", normalised=False)
     for how, expected in ((own, 1.0), (every, 0.5)):
         (cells,) = estimate_precision(layout, boxes(people, found), 2, None, how)
-        assert layout.of_groups(cells.value)[0] == expected
+        assert layout.take_groups(cells.value)[0] == expected
 
 
 @st.composite
@@ -145,8 +145,8 @@ def test_every_cell_against_a_slow_reading(scene, alarms, count, area):
         len(cells) > 1
     ):  # all classes: the mean of those that every group has, in cells with them all
         stacked = np.stack([own.value for own in cells[:-1]])
-        held = layout.of_groups(cells[-1].units) > 0
-        shared = np.isfinite(layout.of_groups(stacked)[:, held]).all(axis=1)
+        held = layout.take_groups(cells[-1].units) > 0
+        shared = np.isfinite(layout.take_groups(stacked)[:, held]).all(axis=1)
         for cell in range(layout.n_cells):
             expected = stacked[shared, cell].mean() if shared.any() else np.nan
             assert cells[-1].value[cell] == pytest.approx(expected, nan_ok=True)
@@ -166,7 +166,7 @@ def test_equal_to_plain_precision_where_n_is_the_groups_own():
         )[0]
         for normalised in (False, True)
     )  # fmt: skip
-    assert np.array_equal(layout.of_groups(plain.value), layout.of_groups(normal.value))
+    assert np.array_equal(layout.take_groups(plain.value), layout.take_groups(normal.value))
 
 
 def test_replicates_are_the_statistic_of_weighted_images(monkeypatch):
@@ -188,13 +188,13 @@ def test_means_of_cells_and_their_replicates():
     scored = pl.DataFrame({"unit": [0, 1, 2, 3], "cluster": [0, 0, 1, 1],
                            "value": [1.0, 0.0, 1.0, 0.0]})  # fmt: skip
     cells = estimate_means(layout, scored, 2, (100, 0, "multinomial"))
-    assert layout.of_groups(cells.value).tolist() == [0.5, 1.0]
+    assert layout.take_groups(cells.value).tolist() == [0.5, 1.0]
     # Person 3 is of no group, and so not at the first value either.
     assert layout.take_values(cells.value, 0).tolist() == [1.0, 0.5]
     both = layout.take_groups_by_value(cells.value, 0)
     assert both[0].tolist() == [1.0, 0.0]
     assert np.isnan(both[1, 0])
-    assert layout.of_groups(cells.clusters).tolist() == [1, 1]
+    assert layout.take_groups(cells.clusters).tolist() == [1, 1]
     # A replicate without cluster 1 has nobody of the second group.
     lost = cells.replicate_counts[:, 1] == 0
     assert lost.any()

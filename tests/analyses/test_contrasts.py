@@ -35,7 +35,7 @@ def test_means_lift_and_counts_by_hand():
     value = np.array([1.0, 1, 1, 0, 0, 0])
     inside = np.array([[True], [False]] * 3)
     found = of(value, inside, np.array([0, 0, 1, 1, 2, 2]), 3)
-    assert (found.mean.item(), found.other.item()) == pytest.approx((2 / 3, 1 / 3))
+    assert (found.mean.item(), found.other_mean.item()) == pytest.approx((2 / 3, 1 / 3))
     assert found.ratio.item() == pytest.approx(4 / 3)
     assert (found.n.item(), found.n_clusters.item()) == (3, 3)
     # CR2 of three clusters of one: 3/2 of the residuals' squares (6/9) over 9, 1/9 for each set;
@@ -99,7 +99,7 @@ def test_p_and_interval_are_one_statement(seed):
     low, high = found.interval(0.95)
     lift_low, lift_high = found.ratio_interval(0.95)
     for k in range(30):
-        one = compare_means(*(part.at(np.array([k])) for part in found.sums))
+        one = compare_means(*(part.take(np.array([k])) for part in found.sums))
         (p,) = adjust_contrasts(
             [one], replicates=99, seed=0, one_sided=False, tested=np.ones(1, dtype=bool)
         )
@@ -128,7 +128,7 @@ def test_a_set_without_an_error_is_not_a_finding():
 def test_several_parts_are_one_family():
     value, inside, cluster, clusters = drawn(sets=4)
     found = of(value, inside, cluster, clusters)
-    alone = [compare_means(*(s.at(np.array([k])) for s in found.sums)) for k in range(4)]
+    alone = [compare_means(*(s.take(np.array([k])) for s in found.sums)) for k in range(4)]
     how = {"replicates": 499, "seed": 3, "one_sided": False, "tested": np.ones(4, dtype=bool)}
     assert adjust_contrasts(alone, **how) == pytest.approx(adjust_contrasts([found], **how))
 

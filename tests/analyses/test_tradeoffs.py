@@ -110,7 +110,7 @@ def repeated(rows, weight):
     start = np.concatenate([[0], np.cumsum([len(x) for x in lists])]).astype(np.int64)
     group = np.concatenate(lists)
     return SortedScoreRows(
-        rows.score[held], rows.mark[held], rows.cluster[held], start, group, rows.names
+        rows.score[held], rows.is_marked[held], rows.cluster[held], start, group, rows.names
     )
 
 
@@ -120,7 +120,7 @@ def test_a_weight_of_two_is_two_rows():
     weights = np.random.default_rng(0).integers(0, 3, (5, n)).astype(float)
 
     def both(own, w):
-        arrays = (w, own.cluster, own.score, own.mark, own.start, own.group)
+        arrays = (w, own.cluster, own.score, own.is_marked, own.start, own.group)
         kept = np.zeros((2, 2, g, len(w)))
         accumulate_coverage(*arrays, np.array([0.4, 1.0]), kept)
         out = np.empty((2, g, len(w))), np.empty((g, len(w))), np.empty((g, len(w)))

@@ -16,7 +16,7 @@ from PIL import Image
 
 from isolux.datasets import apply_cluster, coco
 from isolux.datasets._columns import INSTANCE_COLUMNS
-from isolux.datasets.fiftyone import INFO, load, save_fiftyone
+from isolux.datasets.fiftyone import INFO, load, save
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import (
     FileError,
@@ -361,7 +361,7 @@ def _by_id(dataset: Dataset, like: Dataset) -> Dataset:
 
 
 def test_what_was_written_reads_as_before(tmp_path, dataset):
-    again = load(save_fiftyone(dataset, tmp_path / "out"))
+    again = load(save(dataset, tmp_path / "out"))
     columns = [name for name in dataset.instances.columns if name != "ignore"]
     assert again.instances.select(columns).equals(dataset.instances.select(columns))
     assert again.images.select("image_id", "width", "height").equals(
@@ -379,13 +379,13 @@ def test_what_was_written_reads_as_before(tmp_path, dataset):
 
 def test_coco_goes_through_fiftyone_unchanged(tmp_path):
     original = coco.load(written_coco(tmp_path, COCO))
-    again = _by_id(load(save_fiftyone(original, tmp_path / "out")), original)
+    again = _by_id(load(save(original, tmp_path / "out")), original)
     kept = ["image_id", "classes", *BOX, "is_crowd", "keypoints_x", "keypoints_v", "cluster_id"]
     assert again.instances.select(kept).equals(original.instances.select(kept))
 
 
 def test_the_form_is_that_which_every_fiftyone_imports(tmp_path, dataset):
-    folder = save_fiftyone(dataset, tmp_path / "out")
+    folder = save(dataset, tmp_path / "out")
     assert "version" not in json.loads((folder / "metadata.json").read_text())
     samples = json.loads((folder / "samples.json").read_text())["samples"]
     assert [s["filepath"] for s in samples] == ["data/1.jpg", "2.jpg"]
@@ -404,7 +404,7 @@ def test_people_without_boxes_are_classifications(tmp_path):
     rows = pl.DataFrame(
         {"instance_id": ["a", "b"], "image_id": ["1", "1"], "classes": [["x", "y"], None]}
     )
-    folder = save_fiftyone(Dataset("made up", INFO, rows), tmp_path / "out")
+    folder = save(Dataset("made up", INFO, rows), tmp_path / "out")
     held = json.loads((folder / "samples.json").read_text())["samples"][0]["people"]
     assert [c["label"] for c in held["classifications"]] == ["x", "person"]
     again = load(folder)
@@ -419,14 +419,14 @@ def test_scores_become_fields_and_what_lacks_one_says_why(tmp_path, dataset):
             "unit_id": [ids[0], ids[2], ids[0]], "cluster_id": None,
             "value": [1.0, None, 0.25], "reason": [None, "a crowd", None]}  # fmt: skip
     scores = SCORES.conform(pl.DataFrame(rows))
-    folder = save_fiftyone(dataset, tmp_path / "one", scores=scores)
+    folder = save(dataset, tmp_path / "one", scores=scores)
     samples = json.loads((folder / "samples.json").read_text())["samples"]
     first, _, last = [d for s in samples for d in s["people"]["detections"]]
     assert (first["recall_0_5"], first["f1"]) == (1.0, 0.25)
     assert "recall_0_5" not in last
     assert last["recall_0_5_reason"] == "a crowd"
     two = pl.concat([scores, scores.with_columns(model=pl.lit("n"))])
-    text = (save_fiftyone(dataset, tmp_path / "two", scores=two) / "samples.json").read_text()
+    text = (save(dataset, tmp_path / "two", scores=two) / "samples.json").read_text()
     assert '"m_recall_0_5": 1.0' in text
     assert '"n_f1": 0.25' in text
 
@@ -436,19 +436,19 @@ def test_pictures_are_named_in_full_and_asked_for_their_size(tmp_path):
                          **{side: [2.0] for side in BOX}})  # fmt: skip
     one = Dataset("made up", INFO, rows)
     with pytest.raises(TableError, match=r"(?s)size of a picture is not known.*--images"):
-        save_fiftyone(one, tmp_path / "out")
+        save(one, tmp_path / "out")
     Image.new("RGB", (8, 4)).save(tmp_path / "1.png")
-    folder = save_fiftyone(one, tmp_path / "out", images=tmp_path)
+    folder = save(one, tmp_path / "out", images=tmp_path)
     sample = json.loads((folder / "samples.json").read_text())["samples"][0]
     assert sample["filepath"] == str((tmp_path / "1.png").resolve())
     assert sample["people"]["detections"][0]["bounding_box"] == [0.25, 0.5, 0.25, 0.5]
     with pytest.raises(OutputError, match="this directory exists already"):
-        save_fiftyone(one, tmp_path / "out", images=tmp_path)
+        save(one, tmp_path / "out", images=tmp_path)
     with pytest.raises(FileError, match="no such folder of pictures"):
-        save_fiftyone(one, tmp_path / "other", images=tmp_path / "absent")
+        save(one, tmp_path / "other", images=tmp_path / "absent")
     away = replace(one, instances=rows.with_columns(image_id=pl.lit("../1.png")))
     with pytest.raises(FileError, match="leads out of its folder"):
-        save_fiftyone(away, tmp_path / "other", images=tmp_path)
+        save(away, tmp_path / "other", images=tmp_path)
     assert not (tmp_path / "other").exists()
 
 
@@ -473,7 +473,7 @@ def test_any_mask_in_its_box_comes_back(tmp_path_factory, height, width, seed):
     )  # fmt: skip
     images = pl.DataFrame({"image_id": ["i"], "width": [width], "height": [height]})
     one = Dataset("made up", INFO, people, images=images)
-    again = load(save_fiftyone(one, tmp_path_factory.mktemp("masks") / "out")).instances
+    again = load(save(one, tmp_path_factory.mktemp("masks") / "out")).instances
     if "mask_counts" not in again.columns:  # a box beside its picture
         assert not covered.any()
         return
@@ -483,7 +483,7 @@ def test_any_mask_in_its_box_comes_back(tmp_path_factory, height, width, seed):
 def test_the_real_hundred_images_go_through_fiftyone(tmp_path):
     coder = pytest.importorskip("pycocotools.mask")
     original = coco.load(shared_data("coco/instances_val2014_100.json"))
-    again = _by_id(load(save_fiftyone(original, tmp_path / "out")), original)
+    again = _by_id(load(save(original, tmp_path / "out")), original)
     assert again.instances.select(BOX).equals(original.instances.select(BOX))
     sized = again.instances.join(original.images, on="image_id", how="left", maintain_order="left")
     columns = zip(original.instances["mask_polygons"], original.instances["mask_counts"],

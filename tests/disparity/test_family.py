@@ -50,7 +50,9 @@ def test_p_is_at_most_five_percent_just_where_the_interval_leaves_zero_out():
         )  # fmt: skip
         for attribute in ("g", "light"):
             tested = found.tested[attribute, 0]
-            ends = tested.comparisons.pairs(tested.members[:1], tested.members[1:]).interval(Z)
+            ends = tested.comparisons.compare_pairs(
+                tested.members[:1], tested.members[1:]
+            ).interval(Z)
             outside = bool(ends.low[0] > 0 or ends.high[0] < 0)
             assert outside == (tested.null.p_value[0] <= 0.05)
             seen.add((attribute, outside))
@@ -94,7 +96,7 @@ def test_with_a_reference_only_pairs_with_it_are_tested():
     tested = found.tested["g", 0]
     assert tested.has_reference
     assert tested.contrasts[:2].tolist() == [[0, 1], [2, 1]]
-    assert found.size == 5
+    assert found.n_tests == 5
 
 
 def test_a_reference_too_small_to_judge_leaves_nothing_to_compare():
@@ -124,7 +126,7 @@ def test_corrections_are_over_the_whole_family(correction, adjust):
     got = np.concatenate([x.adjusted for x in found.tested.values()])
     np.testing.assert_allclose(got, expected)
     np.testing.assert_allclose(found.null_max, np.maximum(*(n.max_z for n in nulls)))
-    assert found.size == 6
+    assert found.n_tests == 6
 
 
 def test_adjusted_p_falls_below_alpha_just_where_t_exceeds_the_critical_value():
@@ -184,7 +186,7 @@ def test_statistics_that_are_no_means_ask_their_own_interval_by_students_t():
     j = next(k for k, m in enumerate(estimates.measures) if m.metric == "square")
     tested = found.tested["g", j]
     assert tested.test == "bootstrap t interval"
-    apart = tested.comparisons.pairs(np.array([1]), np.array([2]))
+    apart = tested.comparisons.compare_pairs(np.array([1]), np.array([2]))
     z = abs(tested.null.t[0])
     ends = apart.interval(float(z))
     assert min(abs(ends.low[0]), abs(ends.high[0])) == pytest.approx(0.0, abs=1e-3)
@@ -236,9 +238,12 @@ def test_attributes_compared_together_say_what_each_says_alone(monkeypatch, prod
         other = alone.tested[key]
         np.testing.assert_allclose(one.null.t, other.null.t, rtol=1e-10)
         np.testing.assert_allclose(one.adjusted, other.adjusted, rtol=1e-10)
-        ends = [x.comparisons.pairs(x.members[:1], x.members[1:2]).interval(Z) for x in (one, other)]
+        ends = [
+            x.comparisons.compare_pairs(x.members[:1], x.members[1:2]).interval(Z)
+            for x in (one, other)
+        ]
         np.testing.assert_allclose(ends[0].low, ends[1].low, rtol=1e-9)
         np.testing.assert_allclose(ends[0].high, ends[1].high, rtol=1e-9)
         own = other.comparisons.complement_share(other.members)
         np.testing.assert_allclose(one.comparisons.complement_share(one.members), own, rtol=1e-12)
-        assert one.comparisons.overlap == other.comparisons.overlap == (key[0] == "h")
+        assert one.comparisons.has_overlap == other.comparisons.has_overlap == (key[0] == "h")

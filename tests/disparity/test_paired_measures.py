@@ -64,7 +64,9 @@ def test_a_model_that_is_surer_is_not_better_calibrated_for_it():
     assert row["low"] < 0.0 < row["high"]
     assert row["detectable"] is None
     # With as much chance in both: b has more noise in each bin, and a is given what it lacks.
-    one, two = (estimate_noise_bias(found.cluster_sums, found.measures[j], np.array([0])) for j in (b, a))
+    one, two = (
+        estimate_noise_bias(found.cluster_sums, found.measures[j], np.array([0])) for j in (b, a)
+    )
     given = two.expected_value(np.maximum(one.noise_variance - two.noise_variance, 0.0))
     assert given.item() > found.value[0, a]
 

@@ -64,7 +64,7 @@ def test_ratios_and_their_logs_by_hand():
 def test_intervals_are_those_that_the_test_asks():
     _, measured = _measured()
     row = _pairs(measured.table)["b", "a"]
-    apart = measured.family.tested["g", 0].comparisons.pairs(np.array([2]), np.array([1]))
+    apart = measured.family.tested["g", 0].comparisons.compare_pairs(np.array([2]), np.array([1]))
     ends = apart.interval(1.959964)
     assert (row["low"], row["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
     logs = apart.interval(1.959964, log=True)
@@ -79,7 +79,7 @@ def test_other_intervals_and_people_in_two_groups_are_joined(named):
     row = next(iter(_pairs(measured.table).values()))
     at = {g.name: k for k, g in enumerate(estimates.groups)}
     first, second = (np.array([at[row[side]]]) for side in ("group_a", "group_b"))
-    apart = measured.family.tested["g", 0].comparisons.pairs(first, second)
+    apart = measured.family.tested["g", 0].comparisons.compare_pairs(first, second)
     a, b = (
         Interval(estimates.interval.low[g, 0], estimates.interval.high[g, 0])
         for g in (first, second)
@@ -113,7 +113,7 @@ def test_percentile_when_asked_for():
 def test_detectable_is_where_reach_and_power_add_up_to_it():
     _, measured = _measured()
     least = _pairs(measured.table)["b", "a"]["detectable"]
-    apart = measured.family.tested["g", 0].comparisons.pairs(np.array([2]), np.array([1]))
+    apart = measured.family.tested["g", 0].comparisons.compare_pairs(np.array([2]), np.array([1]))
     sure = find_detectable_difference(
         apart, measured.family.critical, worse_is_lower=True, power=0.95
     )

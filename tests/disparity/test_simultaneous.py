@@ -150,7 +150,7 @@ def test_deviates_next_to_the_critical_value_are_not_interpolated():
     found = _measured(numbers, members(g=["a"] * 60 + ["b"] * 90))
     tested = found.family.tested["g", 0]
     z = abs(tested.null.t[0])
-    apart = tested.comparisons.pairs(tested.members[:1], tested.members[1:])
+    apart = tested.comparisons.compare_pairs(tested.members[:1], tested.members[1:])
     parted = 0
     for critical in np.linspace(z - 0.003, z + 0.003, 61):
         ends = apart.interval(critical)

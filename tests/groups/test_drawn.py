@@ -140,7 +140,7 @@ def test_metrics_that_are_no_means_take_weights_as_if_people_were_there_as_often
 
 def test_detections_take_no_weights_and_say_what_can_be_had():
     measures = [("m", "t", name) for name in ("accuracy", "average_precision")]
-    judged = SimpleNamespace(measures=measures, detected={1: None})
+    judged = SimpleNamespace(measures=measures, detection_measures={1: None})
     none = np.zeros(0, dtype=np.int64)
     with pytest.raises(SpecError, match=r"(?s)average_precision takes no weights.*--metric acc"):
         apply_survey_weights(None, judged, (none, none), {"sample": pl.DataFrame()}, Statistics())

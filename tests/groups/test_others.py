@@ -96,6 +96,8 @@ def test_everyone_else_is_measured_as_if_they_were_a_group(weights):
         if metric.mean is not None:
             continue
         others = found.complements[j]
-        assert others.measured[large] == pytest.approx(found.value[few, j], abs=1e-9)
-        assert others.replicates[large] == pytest.approx(found.replicates[few, j], abs=1e-9)
-        assert np.isnan(others.measured[few])
+        assert others.measured_value[large] == pytest.approx(found.value[few, j], abs=1e-9)
+        assert others.measured_replicates[large] == pytest.approx(
+            found.replicates[few, j], abs=1e-9
+        )
+        assert np.isnan(others.measured_value[few])

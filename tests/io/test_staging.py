@@ -18,8 +18,8 @@ WRITER = (
     "import sys, time\n"
     "from pathlib import Path\n"
     "from isolux.io.staging import StagingPath\n"
-    "stage = StagingPath(Path(sys.argv[1]), folder=sys.argv[2] == 'folder')\n"
-    "if stage.folder: (stage.path / 'scores.parquet').write_text('people')\n"
+    "stage = StagingPath(Path(sys.argv[1]), is_folder=sys.argv[2] == 'folder')\n"
+    "if stage.is_folder: (stage.path / 'scores.parquet').write_text('people')\n"
     "print(stage.path, flush=True)\n"
     "time.sleep(60)\n"
 )

@@ -24,10 +24,10 @@ def planted(seed, *, items=400, annotators=8, classes=3, each=5, skill=(0.5, 0.9
 
 def by_loops(answers, rounds):
     """Dawid & Skene's EM, by arrays of every annotator and answer, from the shares of answers."""
-    n, a, k = answers.n_items, answers.annotators, answers.classes
+    n, a, k = answers.n_items, answers.n_annotators, answers.n_classes
     chance = label_shares(answers)
     said = np.zeros((n, a, k))
-    said[answers.item_index, answers.who, answers.said] = 1
+    said[answers.item_index, answers.annotator_index, answers.label] = 1
     for _ in range(rounds):
         share = chance.sum(axis=0) / n
         error = 0.01 + np.einsum("ig,iws->wgs", chance, said)  # annotator, true class, answer
@@ -62,7 +62,7 @@ def test_dawid_skene_is_that_of_the_audit():
     """The audit's own, of people times annotators times groups, gives the same chances."""
     answers, *_ = planted(4, items=120)
     votes = np.zeros((120, 8, 3))
-    votes[answers.item_index, answers.who, answers.said] = 1
+    votes[answers.item_index, answers.annotator_index, answers.label] = 1
     fitted = fit_dawid_skene(answers, rounds=100)
     np.testing.assert_allclose(
         fitted.posterior, fit_dawid_skene_votes(votes, rounds=100), atol=1e-5
@@ -77,8 +77,8 @@ def test_what_is_planted_is_found(fit):
     best = (fitted.posterior.argmax(axis=1) == truth).mean()
     vote = (label_shares(answers).argmax(axis=1) == truth).mean()
     assert best > vote + 0.01
-    np.testing.assert_allclose(fitted.right, skills, atol=0.03)
-    assert fitted.settled
+    np.testing.assert_allclose(fitted.accuracy, skills, atol=0.03)
+    assert fitted.has_converged
 
 
 def test_chances_are_as_often_true_as_they_say():
@@ -101,7 +101,7 @@ def test_a_weight_of_two_is_an_item_twice(fit):
     rows = [np.flatnonzero(answers.item_index == i) for i in twice]
     item = np.repeat(np.arange(60), [len(r) for r in rows]).astype(np.int32)
     at = np.concatenate(rows)
-    copied = AnnotatorLabels(item, answers.who[at], answers.said[at], 60, 8, 3)
+    copied = AnnotatorLabels(item, answers.annotator_index[at], answers.label[at], 60, 8, 3)
     settings = {"rounds": 400, "close": 1e-8}
     once, both = fit(answers, weights=weights, **settings), fit(copied, **settings)
     np.testing.assert_allclose(once.posterior, both.posterior[:50], atol=0.01)

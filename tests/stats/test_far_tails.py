@@ -30,9 +30,9 @@ def columns(found, g):
         found.log_excess_sum,
         found.n_tail_clusters,
         found.cut,
-        found.share,
+        found.tail_weight_share,
         found.tail_contribution,
-        found.clusters,
+        found.n_clusters,
     )
     return tuple(part[g] for part in parts)
 
@@ -133,7 +133,9 @@ def test_groups_that_err_by_more_make_no_heavy_tail_of_everyone():
     rng = np.random.default_rng(3)
     rows = [rng.normal(0, 5, 200) ** 2, rng.normal(0, 1, 1800) ** 2]
     tails, index = asked(rows, [1, 1], 0.05)
-    assert 1.0 / (tails.log_excess_sum[0] / tails.n_tail_clusters[0]) < 1.3  # together they look heavy
+    assert (
+        1.0 / (tails.log_excess_sum[0] / tails.n_tail_clusters[0]) < 1.3
+    )  # together they look heavy
     assert index[0] > 2.2
     # An attribute that does not hold everyone does not speak for everyone.
     part = [rows[0][:150], rows[1]]

@@ -225,7 +225,7 @@ def test_recalls_are_compared_as_division_rounds(people):
 def read_as_coco_does(one, weights, bit):
     """``accumulate``'s arithmetic for one class, detection by detection, one replicate."""
     w = weights[one.cluster]
-    hit, miss = (one.true_positive >> bit) & 1, (one.wrong >> bit) & 1
+    hit, miss = (one.true_positive >> bit) & 1, (one.false_positive >> bit) & 1
     counts = (w > 0) & ((hit | miss) > 0)
     true, false = np.cumsum((w * hit)[counts]), np.cumsum((w * miss)[counts])
     recall = true / weights[one.person_cluster].sum()

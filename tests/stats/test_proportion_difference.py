@@ -111,7 +111,7 @@ def test_the_other_answer_and_the_other_order_change_signs_alone(shared):
 @pytest.mark.parametrize("times", [0.25, 1.0, 4.0])
 def test_own_clusters_take_students_t_and_never_much_less_than_everyones(times):
     found, _ = _gaps(*_clusters(3, shared=False, clusters=40))
-    found = replace(found, pooled=tuple(times * part for part in found.own_terms))
+    found = replace(found, pooled_terms=tuple(times * part for part in found.own_terms))
     own, least = found.variances()
     assert least.item() == pytest.approx(times**0.4 * own.item())
     grown = t.ppf(norm.cdf(Z), found.dof) / t.ppf(norm.cdf(Z), found.independent_dof)
@@ -124,12 +124,12 @@ def test_own_clusters_take_students_t_and_never_much_less_than_everyones(times):
 def test_the_three_effects_are_of_the_clusters():
     found, (a, b, rho) = _gaps(*_clusters(3, shared=True, clusters=40))
     for k, group in enumerate((a, b)):
-        size, units = group.kish_cluster_size.item(), group.units.item()
+        size, units = group.kish_cluster_size.item(), group.n_units.item()
         own = group.variance.item() / group.binomial_variance().item() * (units - 1) / units
         assert found.own_terms[k].item() == pytest.approx(max(own, 1.0) / units)
-        assert found.pooled[k].item() == pytest.approx((1 + rho * (size - 1)) / units)
+        assert found.pooled_terms[k].item() == pytest.approx((1 + rho * (size - 1)) / units)
         worth = units / max(own, 1 + rho * (size - 1), 1.0)
-        assert found.worth[k].item() == pytest.approx(worth)
+        assert found.n_effective[k].item() == pytest.approx(worth)
 
 
 def test_shares_of_nobody_have_no_deviate_and_no_interval():

@@ -106,7 +106,14 @@ def test_equal_weights_give_what_no_weights_give(scale):
     sums, counts, squares, _ = _laid_out(np.full(190, scale))
     plain = cluster_means(sums / scale, counts / scale, np.ones(24, dtype=np.int64), 0.1)
     found = weighted_means((sums, counts, squares), None, 0.1, is_proportion=True)
-    for name in ("value", "units", "variance", "freedom", "size", "rare"):
+    for name in (
+        "value",
+        "n_units",
+        "variance",
+        "dof",
+        "kish_cluster_size",
+        "n_clusters_with_event",
+    ):
         assert getattr(found, name) == pytest.approx(getattr(plain, name)), name
     for z in (1.0, 1.96, 3.0):
         one, two = found.score_interval(z), plain.score_interval(z)
@@ -294,7 +301,7 @@ def test_parts_of_a_rescaled_bootstrap_are_what_was_drawn_at_once(strata, replic
     # Rao and Wu (1988): n - 1 draws of n clusters of each stratum, each counted n / (n - 1) times.
     rng, of = np.random.default_rng(3), np.zeros(5, int) if strata is None else strata.stratum_index
     expected = np.zeros((5, replicates))
-    for h, n in enumerate([5] if strata is None else strata.drawn.tolist()):
+    for h, n in enumerate([5] if strata is None else strata.n_sampled.tolist()):
         rows = np.flatnonzero(of == h)
         for r in range(replicates):
             times = np.bincount(rng.integers(0, n, size=n - 1), minlength=n)[: len(rows)]

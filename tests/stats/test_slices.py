@@ -11,7 +11,9 @@ from isolux.stats.slices import select_distinct_slices, slice_membership, worst_
 from isolux.vocabulary.errors import InputError, SpecError
 
 
-def brute_force(rows, attribute, error, cluster, *, most, alpha, min_size, min_clusters, longest):
+def brute_force(
+    rows, attribute, error, cluster, *, max_slices, alpha, min_size, min_clusters, longest
+):
     """Score every slice in plain Python, and sort: the definition."""
     n, p = rows.shape
     total, found = error.sum(), []
@@ -31,7 +33,7 @@ def brute_force(rows, attribute, error, cluster, *, most, alpha, min_size, min_c
             if score > 1e-12:
                 found.append((score, size, errors / size, items))
     # Scores that are equal may differ in the last place: sorted as the two sums that make them.
-    return sorted(found, key=lambda f: (-round(f[0], 9), len(f[3]), f[3]))[:most]
+    return sorted(found, key=lambda f: (-round(f[0], 9), len(f[3]), f[3]))[:max_slices]
 
 
 def world(seed, n=200, sizes=(2, 3, 2, 4), kind="0 or 1"):
@@ -50,10 +52,10 @@ def world(seed, n=200, sizes=(2, 3, 2, 4), kind="0 or 1"):
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("max_slices", [1, 4, 30, 500])
 @pytest.mark.parametrize("kind", ["0 or 1", "continuous", "several values"])
-def test_the_worst_are_those_of_all_slices_there_are(seed, most, kind):
+def test_the_worst_are_those_of_all_slices_there_are(seed, max_slices, kind):
     rows, attribute, error, cluster = world(seed, kind=kind)
     alpha, longest = (0.95, 0.8, 1.0)[seed % 3], (3, 3, 2, 1)[seed % 4]
-    asked = {"max_slices": most, "alpha": alpha, "min_size": 8, "min_clusters": 5}
+    asked = {"max_slices": max_slices, "alpha": alpha, "min_size": 8, "min_clusters": 5}
     wanted = brute_force(rows, attribute, error, cluster, longest=longest, **asked)
     found = worst_slices(rows, attribute, error, cluster, max_length=longest, **asked)
     assert wanted or alpha < 0.9

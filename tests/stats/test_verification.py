@@ -88,7 +88,7 @@ def test_perfect_and_reversed():
     apart = sorted_pairs(np.array([2.0, 1.0]), np.array([True, False]), np.arange(2), np.arange(2))
     assert equal_error_rate()(apart, np.ones(2)) == 0.0
     assert area()(apart, np.ones(2)) == 1.0
-    swapped = replace(apart, genuine=~apart.is_genuine)
+    swapped = replace(apart, is_genuine=~apart.is_genuine)
     assert equal_error_rate()(swapped, np.ones(2)) == 1.0
     assert area()(swapped, np.ones(2)) == 0.0
 
@@ -100,7 +100,7 @@ def test_one_kind_alone_is_undefined(kind):
     pairs = replace(
         pairs,
         similarity=pairs.similarity[alone],
-        genuine=pairs.is_genuine[alone],
+        is_genuine=pairs.is_genuine[alone],
         first=pairs.first[alone],
         second=pairs.second[alone],
     )

@@ -185,7 +185,9 @@ def test_n_is_drawn_anew_on_every_replicate():
         for g in range(2):
             if counts[g] == 0:
                 continue
-            expected = average_precision(rankings[g], weights, (0,), common=float(np.mean(counts)))
+            expected = average_precision(
+                rankings[g], weights, (0,), common_count=float(np.mean(counts))
+            )
             mine = value[g, 0] if at == 0 else found[g, 0, at - 1]
             assert mine == pytest.approx(expected, abs=1e-14)
 

@@ -125,7 +125,7 @@ def test_what_chance_adds_to_a_distance_by_hand():
     chance = chance_of(evidence(codes, np.eye(2), exact=True))
     assert chance.noise_variance[0] == pytest.approx([0.000625] * 2)
     assert chance.bias.item() == pytest.approx(2 * 0.025 * math.sqrt(2 / math.pi))
-    assert chance.times.item() == 1.0
+    assert chance.se_factor.item() == 1.0
     # 90 of 100: gaps of .4 are eight of their standard errors (.05): chance adds next to nothing.
     codes = [0] * 90 + [1] * 10
     assert chance_of(evidence(codes, np.eye(2), exact=True)).bias.item() < 1e-6

@@ -91,7 +91,7 @@ def card(source: RunSource, facts: CardFacts) -> Card:
 
     Examples
     --------
-    >>> INFO.asks[0].key
+    >>> INFO.facts[0].key
     'intended_use'
     """
     content = CardContent("bias_profile", source, facts)

@@ -82,7 +82,7 @@ def card(source: RunSource, facts: CardFacts) -> Card:
 
     Examples
     --------
-    >>> INFO.asks[0].key
+    >>> INFO.facts[0].key
     'dataset_name'
     """
     content = CardContent("dataset_card", source, facts)

@@ -110,7 +110,7 @@ def card(source: RunSource, facts: CardFacts) -> Card:
 
     Examples
     --------
-    >>> [ask.key for ask in INFO.asks if "attribute" in ask.key]
+    >>> [ask.key for ask in INFO.facts if "attribute" in ask.key]
     ['sex_attribute', 'race_attribute']
     """
     content = CardContent("ll144", source, facts)

@@ -95,7 +95,7 @@ def card(source: RunSource, facts: CardFacts) -> Card:
 
     Examples
     --------
-    >>> [ask.key for ask in INFO.asks][:2]
+    >>> [ask.key for ask in INFO.facts][:2]
     ['developers', 'model_description']
     """
     content = CardContent("model_card", source, facts)

@@ -274,7 +274,7 @@ def _adjust_p(
         model_index = np.array(
             [k for k, comparison in enumerate(comparisons) if comparison.scores.model == model]
         )
-        contrasts = [comparisons[k].ends for k in model_index]
+        contrasts = [comparisons[k].contrast for k in model_index]
         adjusted = adjust_contrasts(
             contrasts,
             replicates=spec.replicates,

@@ -21,7 +21,7 @@ from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._image_sizes import add_sizes_of_files
 from isolux.datasets._relative_paths import refuse_outside
 from isolux.datasets._tables import build_attribute_rows, build_dataset
-from isolux.datasets.fiftyone.export import RESERVED_FIELDS, save_fiftyone
+from isolux.datasets.fiftyone.export import RESERVED_FIELDS, save
 from isolux.datasets.fiftyone.files import (
     FieldColumns,
     FiftyoneExport,
@@ -39,7 +39,7 @@ from isolux.vocabulary.errors import TableError, UnknownNameError, format_locati
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
-__all__ = ["INFO", "load", "save_fiftyone"]
+__all__ = ["INFO", "load", "save"]
 
 _SAMPLE_FIELDS = (
     "filepath",

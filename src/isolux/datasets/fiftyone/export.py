@@ -72,7 +72,7 @@ _SAMPLE_FIELDS = frozenset(
 _IDS = ("subject_id", "cluster_id")
 
 
-def save_fiftyone(
+def save(
     dataset: Dataset,
     path: str | Path,
     *,

@@ -330,7 +330,7 @@ def write_side_by_side(
     staging_options = {
         "overwrite": overwrite,
         "marks": (_RECORD_FILE,),
-        "what": "comparison of models",
+        "folder_kind": "comparison of models",
     }
     with staged_directory(out, **staging_options) as stage:  # type: ignore[arg-type]
         for name, table in tables.items():
