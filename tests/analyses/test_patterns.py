@@ -292,7 +292,7 @@ def test_scores_of_two_values_at_a_threshold_are_said_in_words():
 )
 def test_what_could_have_been_shown_is_never_more_than_is_possible(smallest, told):
     mined = MinedRules(np.empty((2, 3), np.int32), 9, 4)
-    about = SimpleNamespace(mined=mined, low_scores=SimpleNamespace(words="accuracy of 0"),
+    about = SimpleNamespace(mined=mined, low_scores=SimpleNamespace(description="accuracy of 0"),
                             terms=RunTerms(), scores=SimpleNamespace(model="m"))  # fmt: skip
     assert format_no_pattern(about, 2, smallest).endswith(told)
 

@@ -26,7 +26,10 @@ def run(*args: object, **settings: object) -> subprocess.CompletedProcess[bytes]
 
 def test_a_terminal_that_knows_ascii_alone_gets_a_likeness():
     env = {**os.environ, "LANG": "C", "PYTHONIOENCODING": "ascii"}
-    program = "from isolux.cli.streams import guard_streams\nwith guard_streams():\n    print('• 0.1 – 0.2 × é 日')\n"
+    program = (
+        "from isolux.cli.streams import guard_streams\nwith guard_streams():\n"
+        "    print('• 0.1 – 0.2 × é 日')\n"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, env=env, check=True)
     assert done.stdout == b"* 0.1 - 0.2 x e ?\n"
 

@@ -146,8 +146,8 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(tmp_path: Path) -> None:
         "import sys\nfrom isolux_curate.intake import ingest_photos\n"
         "from isolux_curate.project.folder import open_project\n"
         "import isolux_curate.intake.ingest as m\n"
-        "m._BATCH_SIZE = 20\nprint('go', flush=True)\ningest_photos(open_project(sys.argv[1]), sys.argv[2],"
-        " photos=sys.argv[3])\n"
+        "m._BATCH_SIZE = 20\nprint('go', flush=True)\n"
+        "ingest_photos(open_project(sys.argv[1]), sys.argv[2], photos=sys.argv[3])\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "p"), str(sheet), str(tmp_path / "in")]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as running:
