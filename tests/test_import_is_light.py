@@ -37,7 +37,7 @@ EVERY_PLUGIN = f"""
 from isolux.vocabulary import registry
 for room in {tuple(ROOMS)!r}:
     for name in registry.names(room):
-        registry.info(room, name)
+        registry.load_info(room, name)
 """
 
 

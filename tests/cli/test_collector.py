@@ -24,6 +24,6 @@ def test_the_command_line_collects_seldom_and_freezes_at_the_end():
     # What is registered first runs last.
     found = looked(
         f"import atexit, gc; from isolux import cli; atexit.register(lambda: {_LOOK});"
-        "cli.collect_seldom()"
+        "cli.reduce_garbage_collection()"
     )
     assert found == ["250000", "True"]

@@ -13,7 +13,7 @@ def _says(code: str) -> str:
 
 
 def test_a_module_is_loaded_with_the_first_look_into_it():
-    begin = "import sys\nfrom isolux.cli.lazy_imports import load_late\nload_late('numpy.f2py')\n"
+    begin = "import sys\nfrom isolux.cli.lazy_imports import load_lazily\nload_lazily('numpy.f2py')\n"
     loaded = "print('numpy.f2py.f2py2e' in sys.modules)\n"
     assert _says(f"{begin}import scipy.sparse, scipy.special\n{loaded}") == "False"
     assert _says(f"{begin}import numpy\nnumpy.f2py.__all__\n{loaded}") == "True"
@@ -21,8 +21,8 @@ def test_a_module_is_loaded_with_the_first_look_into_it():
 
 
 def test_a_module_that_is_loaded_or_is_not_there_is_left():
-    begin = "import json, sys\nfrom isolux.cli.lazy_imports import load_late\n"
-    assert _says(f"{begin}own = json\nload_late('json')\nprint(sys.modules['json'] is own)") == (
+    begin = "import json, sys\nfrom isolux.cli.lazy_imports import load_lazily\n"
+    assert _says(f"{begin}own = json\nload_lazily('json')\nprint(sys.modules['json'] is own)") == (
         "True"
     )
-    assert _says(f"{begin}load_late('nobody')\nprint('nobody' in sys.modules)") == "False"
+    assert _says(f"{begin}load_lazily('nobody')\nprint('nobody' in sys.modules)") == "False"

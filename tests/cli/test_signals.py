@@ -42,8 +42,8 @@ def work(*_, **__):
         print("ready", flush=True)
         {wait}
 isolux.cli.app.build_program = lambda *_, **__: work
-from isolux.cli import main, stopping
-stopping.PATIENCE = 0.2
+from isolux.cli import main, signals
+signals.CLEANUP_S = 0.2
 main()
 """
 

@@ -82,8 +82,8 @@ def folder(tmp_path_factory):
 
 def check(read, picture, folder):
     right = prefetch_image(picture, folder, PREPARE, 1.0)
-    assert (read.opened, read.said, read.n_bytes) == (right.decoded, right.responses, right.n_bytes)
-    for one, other in zip(read.shown, right.model_inputs, strict=True):
+    assert (read.decoded, read.responses, read.n_bytes) == (right.decoded, right.responses, right.n_bytes)
+    for one, other in zip(read.model_inputs, right.model_inputs, strict=True):
         assert (one is None) == (other is None)
         if isinstance(one, ModelInput):
             assert (one.scale, one.offset, one.size) == (other.scale, other.offset, other.size)
@@ -176,7 +176,7 @@ def test_a_few_pictures_start_no_process_and_come_into_the_same_shards(tmp_path)
     by_gpu = run(people, tmp_path / "b", Net("cuda"))[2]
     assert sys.getswitchinterval() == waited
     assert by_cpu.predictions.equals(by_gpu.predictions)
-    assert by_cpu.looks.equals(by_gpu.looks)
+    assert by_cpu.inferences.equals(by_gpu.inferences)
 
 
 @pytest.mark.usefixtures("torch_is_there")
@@ -192,5 +192,5 @@ def test_what_waits_behind_a_batch_that_hangs_is_asked_again(tmp_path):
 
     _, _, found = run(paint(tmp_path / "in", 12), tmp_path / "out", Hangs("cuda"), time_limit=3.0)
     free.set()
-    late = found.looks.drop_nulls("reason")
+    late = found.inferences.drop_nulls("reason")
     assert late["unit_id"].to_list() == [f"{k:03}.png" for k in range(4)]  # the first shard

@@ -20,7 +20,7 @@ def answers(gathered):
 
 
 def reasons(gathered):
-    missing = gathered.looks.drop_nulls("reason")
+    missing = gathered.inferences.drop_nulls("reason")
     return dict(missing.select("unit_id", "reason").rows())
 
 
@@ -37,9 +37,9 @@ def test_each_picture_gets_its_own_answer_in_the_datasets_order(tmp_path):
     _, ran, found = run(people, tmp_path / "out")
     assert found.predictions["instance_id"].to_list() == people.instances["instance_id"].to_list()
     assert answers(found) == {f"{k:03}.png": str(5 * k) for k in range(10)}
-    assert (ran.n_computed, ran.pictures) == (3, 10)
-    assert found.looks["width"].to_list() == [8] * 10
-    assert found.looks["height"].to_list() == [6] * 10
+    assert (ran.n_computed, ran.n_images) == (3, 10)
+    assert found.inferences["width"].to_list() == [8] * 10
+    assert found.inferences["height"].to_list() == [6] * 10
 
 
 def test_what_is_there_is_not_done_again(tmp_path):
@@ -48,7 +48,7 @@ def test_what_is_there_is_not_done_again(tmp_path):
     before = everything(tmp_path / "out")
     assert net.shown == 10
     _, ran, _ = run(people, tmp_path / "out", net)
-    assert (net.shown, ran.n_computed, ran.pictures) == (10, 0, 0)
+    assert (net.shown, ran.n_computed, ran.n_images) == (10, 0, 0)
     assert everything(tmp_path / "out") == before
 
 
@@ -93,7 +93,7 @@ def test_a_run_that_is_stopped_goes_on_and_ends_in_the_same_bytes(tmp_path):
     people, net = paint(tmp_path / "in", 12), Counting()
     asked = iter([False, True])
     _, ran, found = run(people, tmp_path / "a", net, stop=lambda: next(asked))
-    assert (ran.whole, found, ran.n_computed) == (False, None, 1)
+    assert (ran.is_complete, found, ran.n_computed) == (False, None, 1)
     assert not (tmp_path / "a" / "predictions.parquet").exists()
     net.batches.clear()
     _, ran, _ = run(people, tmp_path / "a", net)
@@ -124,7 +124,7 @@ def test_broken_pictures_are_rows_with_a_reason(tmp_path):
     assert told["003.png"] == "no such picture"
     assert told["006.png"].startswith("this is not a picture, or it is damaged")
     assert told["007.png"] == "the file is empty"
-    assert set(found.looks.drop_nulls("fault")["fault"]) == {"picture"}
+    assert set(found.inferences.drop_nulls("fault")["fault"]) == {"picture"}
 
 
 def test_broken_pictures_are_not_looked_at_again_until_they_are_mended(tmp_path):

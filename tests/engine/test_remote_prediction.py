@@ -99,7 +99,7 @@ def everything(folder):
 
 
 def reasons(gathered):
-    return dict(gathered.looks.drop_nulls("reason").select("unit_id", "reason").rows())
+    return dict(gathered.inferences.drop_nulls("reason").select("unit_id", "reason").rows())
 
 
 def test_files_are_those_of_one_process_and_a_model_is_opened_once_a_worker(people, tmp_path):
@@ -109,7 +109,7 @@ def test_files_are_those_of_one_process_and_a_model_is_opened_once_a_worker(peop
     told = []
     ran, _ = run(people, tmp_path / "there", tell=lambda *now: told.append(now))
     assert everything(tmp_path / "here") == everything(tmp_path / "there")
-    assert (ran.n_computed, ran.pictures, ran.whole) == (3, 12, True)
+    assert (ran.n_computed, ran.n_images, ran.is_complete) == (3, 12, True)
     assert told[-1] == (12, 12, 12)
     assert 1 <= len(list(tmp_path.glob("opened-*"))) - here <= 2
     assert [p.name for p in (tmp_path / "there").iterdir() if p.name.startswith(".")] == []
@@ -119,7 +119,7 @@ def test_what_is_there_is_not_done_again_and_a_changed_pixel_redoes_its_shard(pe
     run(people, tmp_path / "out")
     before = everything(tmp_path / "out")
     ran, _ = run(people, tmp_path / "out")
-    assert (ran.n_computed, ran.pictures, ran.whole) == (0, 0, True)
+    assert (ran.n_computed, ran.n_images, ran.is_complete) == (0, 0, True)
     assert everything(tmp_path / "out") == before
     whole = (tmp_path / "in" / "001.png").read_bytes()
     (tmp_path / "in" / "005.png").write_bytes(whole)
@@ -139,7 +139,7 @@ def test_a_picture_that_kills_each_worker_is_a_reason_and_asked_again(people, tm
     ran, found = run(people, tmp_path / "out", "deadly", retries=1, workers=1)
     why = "its worker was lost: its process ended with -9"
     assert reasons(found) == {f"00{k}.png": why for k in (4, 5, 6, 7)}
-    assert found.looks.drop_nulls("fault")["fault"].unique().to_list() == ["model"]
+    assert found.inferences.drop_nulls("fault")["fault"].unique().to_list() == ["model"]
     assert len(list(tmp_path.glob("killed-*"))) == 2  # a try, and one more
     ran, _ = run(people, tmp_path / "out", "deadly", retries=0)
     assert ran.n_computed == 1
@@ -156,7 +156,7 @@ def test_a_worker_that_holds_pythons_lock_is_ended_and_the_rest_is_done(
     assert time.monotonic() - began < 50
     late = "not answered within the time limit of its shard"
     assert reasons(found) == {f"00{k}.png": late for k in (4, 5, 6, 7)}
-    assert found.looks.drop_nulls("fault")["fault"].unique().to_list() == ["time"]
+    assert found.inferences.drop_nulls("fault")["fault"].unique().to_list() == ["time"]
     assert found.predictions.height == 8
 
 
@@ -187,7 +187,7 @@ def test_a_worker_with_another_model_refuses_to_answer(people, tmp_path, monkeyp
 def test_to_stop_finishes_the_shards_at_hand_and_the_next_command_goes_on(people, tmp_path):
     asked = iter([False, True, True, True, True, True])
     ran, found = run(people, tmp_path / "a", workers=1, stop=lambda: next(asked))
-    assert (ran.whole, found, ran.n_computed) == (False, None, 1)
+    assert (ran.is_complete, found, ran.n_computed) == (False, None, 1)
     ran, _ = run(people, tmp_path / "a")
     assert ran.n_computed == 2
     run(people, tmp_path / "b", workers=0)

@@ -55,17 +55,17 @@ def test_a_person_is_cut_out_by_their_box(tmp_path):
     people = two_people(tmp_path)
     pixels = np.array(Image.open(tmp_path / "a.png"))
     first, second = list_source_images(people, "labels", "person")
-    p, q = opened(people, first).cuts
+    p, q = opened(people, first).crops
     assert np.array_equal(p.pixels, pixels[1:4, 0:2])
     assert np.array_equal(q.pixels, pixels[0:6, 4:8])
-    (r,) = opened(people, second).cuts
+    (r,) = opened(people, second).crops
     assert (r.pixels, r.reason) == (None, "no box to cut out")
 
 
 def test_a_wider_box_keeps_its_centre_and_ends_where_the_image_does(tmp_path):
     people = two_people(tmp_path)
     pixels = np.array(Image.open(tmp_path / "a.png"))
-    p, q = opened(people, list_source_images(people, "labels", "person")[0], box_factor=2.0).cuts
+    p, q = opened(people, list_source_images(people, "labels", "person")[0], box_factor=2.0).crops
     # p: x 0..2 about 1 becomes -1..3, y 1..4 about 2.5 becomes -0.5..5.5: rounded outwards.
     assert np.array_equal(p.pixels, pixels[0:6, 0:3])
     assert np.array_equal(q.pixels, pixels[0:6, 2:8])
@@ -74,7 +74,7 @@ def test_a_wider_box_keeps_its_centre_and_ends_where_the_image_does(tmp_path):
 def test_a_box_outside_its_picture_is_a_reason(tmp_path):
     people = two_people(tmp_path)
     moved = replace(people, instances=TWO.with_columns(box_x=pl.col("box_x") + 100))
-    p, _ = opened(moved, list_source_images(moved, "labels", "person")[0]).cuts
+    p, _ = opened(moved, list_source_images(moved, "labels", "person")[0]).crops
     assert (p.pixels, p.reason) == (None, "a box outside its picture")
 
 
@@ -105,7 +105,7 @@ def test_a_path_out_of_the_folder_is_a_reason(tmp_path):
     picture = SourceImage(
         "x", "../outside.png", None, None, (Unit("x"),), needs_annotated_size=False
     )
-    (cut,) = opened(people, picture).cuts
+    (cut,) = opened(people, picture).crops
     assert cut.reason.startswith("a path leads out of its folder")
 
 
@@ -127,7 +127,7 @@ def test_a_turned_picture_is_shown_as_its_annotation_has_it(tmp_path, width, hei
     people = Dataset("t", INFO, TWO, root=str(tmp_path))
     found = opened(people, picture)
     assert (found.width, found.height) == (width, height)
-    bright = found.cuts[0].pixels.mean(axis=2) > 100
+    bright = found.crops[0].pixels.mean(axis=2) > 100
     upper, left = bright[: height // 2].mean(), bright[:, : width // 2].mean()
     assert (upper > 0.9) == (height == 8)
     assert (left > 0.9) == (height == 4)
@@ -139,7 +139,7 @@ def test_a_picture_of_another_size_is_no_use_where_boxes_matter(tmp_path):
         picture = SourceImage(
             "a.png", "a.png", 80, 60, (Unit("a.png"),), needs_annotated_size=placed
         )
-        (cut,) = opened(people, picture).cuts
+        (cut,) = opened(people, picture).crops
         assert (cut.reason is None) == (reason is None)
         assert reason is None or reason in cut.reason
 
@@ -152,7 +152,7 @@ def test_cmyk_alpha_and_palettes_are_shown_as_colours_and_16_bits_are_said(tmp_p
     rgb.convert("P").save(tmp_path / "palette.png")
     for name in ("cmyk.jpg", "alpha.png", "palette.png"):
         picture = SourceImage(name, name, None, None, (Unit(name),), needs_annotated_size=False)
-        (cut,) = opened(people, picture).cuts
+        (cut,) = opened(people, picture).crops
         assert np.abs(cut.pixels.astype(int) - (204, 102, 51)).max() <= 12, name
     Image.fromarray(np.full((6, 8), 40_000, np.uint16)).save(tmp_path / "deep.png")
     other = Image.fromarray(np.full((6, 8, 3), 9, np.uint8))
@@ -162,5 +162,5 @@ def test_cmyk_alpha_and_palettes_are_shown_as_colours_and_16_bits_are_said(tmp_p
                        ("moving.webp", "an animation of 2 pictures"),
                        ("moving.png", "an animation of 2 pictures")):  # fmt: skip
         picture = SourceImage(name, name, None, None, (Unit(name),), needs_annotated_size=False)
-        (cut,) = opened(people, picture).cuts
+        (cut,) = opened(people, picture).crops
         assert said in cut.reason

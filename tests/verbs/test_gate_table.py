@@ -101,7 +101,7 @@ def test_pytest_answers_the_same(case: Case, folder, tmp_path) -> None:
         return
     told = answer_of(case.name)
     words = {"pass": "passed", "fail": "failed", "insufficient": "failed"}
-    assert seen.outcomes == [(f"{r.place}. {r.title}", words[r.answer]) for r in told.rules]
+    assert seen.outcomes == [(f"{r.number}. {r.title}", words[r.answer]) for r in told.rules]
     assert seen.said == [
         "" if rule.answer == "pass" else f"{rule.answer}: {rule.text}" for rule in told.rules
     ]

@@ -102,7 +102,7 @@ def across(
     if not any(runs_by_dataset.values()):
         raise SpecError("there is no run to lay out", expected="DATASET=RUN", found="none")
     paper = registry.load("papers", "fairface")
-    values = paper.across(runs_by_dataset, average)
+    values = paper.compare_across_datasets(runs_by_dataset, average)
     notes = tuple(
         dict.fromkeys(
             f"{name}: {text}"

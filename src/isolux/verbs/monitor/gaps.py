@@ -263,7 +263,7 @@ def format_gap(
     start_text = (
         "most likely since the first look"
         if summary["since"] == 1
-        else f"most likely since look {summary['since']} ({since.at})"
+        else f"most likely since look {summary['since']} ({since.timestamp})"
     )
     delay_text = "1 look" if summary["delay"] == 1 else f"{summary['delay']} looks"
     delay_suffix = f", {delay_text} earlier" if summary["since"] != 1 and summary["delay"] else ""
@@ -272,12 +272,12 @@ def format_gap(
     text = (
         f"{metric_text} for {group_text} {differs_text} from that for {gap.complement_name}: alarm"
         f" at look {summary['alarm_at']} "
-        f"({alarm.at}; an alarm needs an e-value of {format_e_value(threshold)}, the largest so far"
+        f"({alarm.timestamp}; an alarm needs an e-value of {format_e_value(threshold)}, the largest so far"
         f" is {format_e_value(summary['e_value'])}), {start_text} "
         f"({100 * summary['share']:.0f} % of the evidence){delay_suffix}; {size_text}."
     )
     if summary["changed_at"] is not None:
-        timestamp = snapshots[summary["changed_at"] - 1].at
+        timestamp = snapshots[summary["changed_at"] - 1].timestamp
         text += (
             f" It has changed: no single gap fits all looks, which is known since look"
             f" {summary['changed_at']} ({timestamp})."
