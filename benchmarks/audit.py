@@ -32,22 +32,22 @@ def mark(name):
     now = time.process_time(); spent[name] = round(now - at, 3); at = now
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
-from isolux.groups.membership import membership
-from isolux.groups.option_parsing import groupings
-from isolux.people.loading import judged_people
+from isolux.groups.membership import build_membership
+from isolux.groups.option_parsing import read_groupings
+from isolux.people.loading import load_audit_people
 from isolux.report.html import write_report
 from isolux.tasks import score
 from isolux.verbs.audit import run_audit
-from isolux.verbs.audit.inputs import read_answers, task_options
+from isolux.verbs.audit.inputs import read_predictions, build_task_options
 from isolux.vocabulary.spec import parse_spec
 mark("import")
 spec = parse_spec(json.loads(sys.argv[1]))
-people = judged_people(spec); mark("load")
-answers, _, _ = read_answers(spec, people)
-scores = score(spec.task.name, people, answers, **task_options(spec)); mark("score")
-who = membership(people.attributes, spec.groups.by,
-                 groupings(spec.groups, people.attributes),
-                 units=scores.judged_units()); mark("groups")
+people = load_audit_people(spec); mark("load")
+answers, _, _ = read_predictions(spec, people)
+scores = score(spec.task.name, people, answers, **build_task_options(spec)); mark("score")
+who = build_membership(people.attributes, spec.groups.by,
+                 read_groupings(spec.groups, people.attributes),
+                 units=scores.evaluated_units()); mark("groups")
 found = measure_groups(scores, who.frame, spec.statistics); mark("replicates and intervals")
 measure_disparities(found, spec.comparing, {}); mark("tests and disparities")
 done = run_audit(spec)

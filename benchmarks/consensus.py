@@ -38,11 +38,11 @@ def world(items: int) -> AnnotatorLabels:
 
 def rounds_needed(answers: AnnotatorLabels) -> int:
     """Count the rounds of plain EM until no chance moves by more than ``CLOSE``."""
-    from isolux.stats.annotators import _em_step, _first_counts, _Point, label_shares
+    from isolux.stats.annotators import _build_em_step, _EmPoint, _first_counts, label_shares
 
     chance, own = label_shares(answers), np.ones(answers.n_items)
-    step = _em_step(answers, own, chance, 0.01)
-    at = _Point(_first_counts(answers, own, chance, 0.01), own @ chance)
+    step = _build_em_step(answers, own, chance)
+    at = _EmPoint(_first_counts(answers, own, chance), own @ chance)
     for n in range(1, 2_000):
         at, moved, _ = step(at)
         if moved < CLOSE:

@@ -43,8 +43,8 @@ NS_A_PAIR = 1.0  # a dozen operations, four a cycle, at 3 GHz
 
 OURS = """
 import json, sys, time
-from isolux.cli import collect_seldom
-collect_seldom()  # as the command line does
+from isolux.cli import reduce_garbage_collection
+reduce_garbage_collection()  # as the command line does
 spent, at = {}, time.process_time()
 spent["start of Python"] = at
 def mark(name):
@@ -53,8 +53,8 @@ def mark(name):
 from pathlib import Path
 import polars as pl
 import isolux
-from isolux.groups import membership
-from isolux.groups.measure import group_means
+from isolux.groups import build_membership
+from isolux.groups.measure import average_groups
 from isolux.predictions import read_outputs
 mark("imports")
 folder, overlaps, by = Path(sys.argv[1]), json.loads(sys.argv[2]), json.loads(sys.argv[3])
@@ -63,8 +63,8 @@ boxes = read_outputs(folder / "results.json"); n = boxes.height; mark("results")
 scores = isolux.score("detection", people, boxes, metrics=["recall_at_iou"],
                       iou_thresholds=overlaps); del boxes; mark("score")
 attributes = pl.read_parquet(folder / "attributes.parquet")
-groups = membership(attributes, by, units=scores.judged_units()); mark("membership")
-found = group_means(scores, groups); mark("means of groups")
+groups = build_membership(attributes, by, units=scores.evaluated_units()); mark("membership")
+found = average_groups(scores, groups); mark("means of groups")
 values = found.filter(pl.col("attribute").is_null())["value"].to_list()
 from benchmarks._facet_peers import peak_mb
 print(json.dumps({"spent": spent, "boxes": n, "cells": found.height, "peak_mb": peak_mb(),

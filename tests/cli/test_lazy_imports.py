@@ -13,7 +13,9 @@ def _says(code: str) -> str:
 
 
 def test_a_module_is_loaded_with_the_first_look_into_it():
-    begin = "import sys\nfrom isolux.cli.lazy_imports import load_lazily\nload_lazily('numpy.f2py')\n"
+    begin = (
+        "import sys\nfrom isolux.cli.lazy_imports import load_lazily\nload_lazily('numpy.f2py')\n"
+    )
     loaded = "print('numpy.f2py.f2py2e' in sys.modules)\n"
     assert _says(f"{begin}import scipy.sparse, scipy.special\n{loaded}") == "False"
     assert _says(f"{begin}import numpy\nnumpy.f2py.__all__\n{loaded}") == "True"

@@ -78,9 +78,7 @@ def read(plugin: Plugin, path: Path) -> object:
 def paths_in(found: object) -> list[str]:
     """Paths that came out of the file: whoever opens them opens these."""
     frames = [found.images, found.instances] if isinstance(found, Dataset) else [found]
-    columns = [
-        f[name] for f in frames for name in ("uri", "part_mask_uri") if name in f.column_index
-    ]
+    columns = [f[name] for f in frames for name in ("uri", "part_mask_uri") if name in f.columns]
     return [path for column in columns for path in column.drop_nulls() if "://" not in path]
 
 

@@ -30,7 +30,7 @@ SETTINGS = {"ddof": 1, "log_base": 10.0}
 def _measured(plugin: Plugin, values: np.ndarray) -> np.ndarray:
     (measure,) = (one for one in load_measures() if one.name == plugin.name)
     everyone = np.ma.masked_invalid(values).mean(axis=-1)
-    overall = np.ma.n_filled(np.ma.asarray(everyone, dtype=np.float64), np.nan)
+    overall = np.ma.filled(np.ma.asarray(everyone, dtype=np.float64), np.nan)
     return measure.evaluate(values, {"overall": overall, **SETTINGS})
 
 

@@ -106,7 +106,7 @@ def test_each_is_listed(elsewhere, tmp_path) -> None:
 _PREDICT = """
 import sys
 import numpy as np
-from isolux.models import answers
+from isolux.models import predict_table
 from isolux.vocabulary import registry
 family, people = registry.load("models", "brightest"), registry.load("datasets", "lanterns")
 open("limit.txt", "w").write("60")
@@ -116,7 +116,8 @@ rows = dataset.instances.select("instance_id", "image_id").rows()
 # Of those in dim light the model sees every second.
 pictures = [np.full((8, 8, 3), 20 if who in dim and k % 2 else 200, np.uint8)
             for k, (who, _) in enumerate(rows)]
-boxes = answers(family.load("limit.txt"), family.INFO, pictures, [i for _, i in rows], model="net")
+images = [image for _, image in rows]
+boxes = predict_table(family.load("limit.txt"), family.INFO, pictures, images, model="net")
 sides = ("image_id", "box_x", "box_y", "box_w", "box_h", "score")
 lines = [" ".join(map(str, row)) for row in boxes.select(sides).rows()]
 open("net.txt", "w").write("\\n".join(["dots 1", *lines]) + "\\n")

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from operator import attrgetter
 from types import SimpleNamespace
 
 import numpy as np
@@ -82,7 +83,8 @@ def folder(tmp_path_factory):
 
 def check(read, picture, folder):
     right = prefetch_image(picture, folder, PREPARE, 1.0)
-    assert (read.decoded, read.responses, read.n_bytes) == (right.decoded, right.responses, right.n_bytes)
+    fields = attrgetter("decoded", "responses", "n_bytes")
+    assert fields(read) == fields(right)
     for one, other in zip(read.model_inputs, right.model_inputs, strict=True):
         assert (one is None) == (other is None)
         if isinstance(one, ModelInput):

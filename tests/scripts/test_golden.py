@@ -59,9 +59,9 @@ def test_digests_forgive_the_last_bits_and_no_more(before, tmp_path, monkeypatch
 def test_words_are_those_that_are_seen_without_times_hashes_and_versions():
     page = "<style>p{}</style><p>Made 2026-11-29T01:05:39+00:00 by 0.1.0 in <b>2.5 s</b></p>"
     words, figures = golden.visible(page + "<svg><text>80 %</text></svg>")
-    assert golden.mask_path(words).split() == ["Made", "TIME", "by", "VERSION", "in", "DURATION"]
+    assert golden.masked(words).split() == ["Made", "TIME", "by", "VERSION", "in", "DURATION"]
     assert figures.split() == ["80", "%"]
-    assert golden.mask_path("mean 0.779893125123 of b19ff2967b9b") == "mean 0.779893125123 of HASH"
+    assert golden.masked("mean 0.779893125123 of b19ff2967b9b") == "mean 0.779893125123 of HASH"
 
 
 def test_every_input_that_a_run_names_can_be_made():

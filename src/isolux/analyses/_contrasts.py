@@ -194,7 +194,7 @@ def compare_means(a: ContrastSums, b: ContrastSums) -> Contrasts:
     Two clusters of one unit a side, all 1 against all 0: m = 1/2, every u is 1/4.
 
     >>> one, none = np.array([[1.0], [1], [0], [0]]), np.zeros((4, 1))
-    >>> found = contrast(Sums(one, one), Sums(none, 1 - one))
+    >>> found = compare_means(ContrastSums(one, one), ContrastSums(none, 1 - one))
     >>> found.t.tolist(), found.ratio.tolist()
     ([2.0], [2.0])
     """

@@ -228,9 +228,9 @@ def escape_markdown(text: str) -> str:
 
     Examples
     --------
-    >>> escaped("a|b *c* <b> skin_tone"), escaped("# not a heading"), escaped("http://a.org")
+    >>> escape_markdown("a|b *c* <b> skin_tone"), escape_markdown("# not a heading"), escape_markdown("http://a.org")
     ('a\\|b \\*c\\* &lt;b&gt; skin_tone', '\\# not a heading', 'http&#58;//a.org')
-    >>> print(escaped("1. no list"))
+    >>> print(escape_markdown("1. no list"))
     1\. no list
     """
     text = _MARKUP_PATTERN.sub(r"\\\1", clean_line(text).translate(_ENTITIES))

@@ -100,7 +100,7 @@ def read_facts(
     Examples
     --------
     >>> facts = read_facts({"facts": 1, "contact": {"says": "a@b.org", "source": "the website"}})
-    >>> facts.text("contact"), facts.source("contact")
+    >>> facts.joined_text("contact"), facts.describe_source("contact")
     ('a@b.org', 'stated by the user, from the website')
     """
     if source is None:

@@ -65,7 +65,7 @@ def card(source: RunSource, facts: CardFacts) -> Card:
 
     Examples
     --------
-    >>> INFO.references[0].place
+    >>> INFO.references[0].location
     'Article 11 and Annex IV, points 2(g) and 3'
     """
     content = CardContent("annex_iv", source, facts)

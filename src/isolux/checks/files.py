@@ -41,7 +41,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     Examples
     --------
     >>> import tempfile
-    >>> from isolux.checks._image_files import located
+    >>> from isolux.checks._image_files import locate_images
     >>> from isolux.vocabulary.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one picture",
@@ -52,7 +52,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     from pathlib import Path
     ...     (Path(folder) / "2.jpg").touch()
-    ...     check(one, pictures=located(one, folder)).select("problem", "unit_id").rows()
+    ...     check(one, pictures=locate_images(one, folder)).select("problem", "unit_id").rows()
     [('the file is missing', '1')]
     """
     rows = pictures.rows

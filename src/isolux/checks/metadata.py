@@ -56,8 +56,8 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from PIL import Image
-    >>> from isolux.checks._inspection import inspect
-    >>> from isolux.checks._image_files import located
+    >>> from isolux.checks._inspection import inspect_images
+    >>> from isolux.checks._image_files import locate_images
     >>> from isolux.vocabulary.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one picture",
@@ -69,7 +69,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     >>> exif[0x013B] = "somebody"
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Image.new("RGB", (8, 8)).save(Path(folder) / "1.jpg", exif=exif)
-    ...     found = check(one, pictures=inspect(located(one, folder)))
+    ...     found = check(one, pictures=inspect_images(locate_images(one, folder)))
     >>> found.select("severity", "problem", "found").row(0)
     ('warning', 'EXIF names an author', None)
     """

@@ -53,7 +53,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.checks._image_files import located
+    >>> from isolux.checks._image_files import locate_images
     >>> from isolux.vocabulary.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one picture",
@@ -61,7 +61,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["1"]}),
     ...     images=pl.DataFrame({"image_id": ["1"], "uri": ["../etc/passwd"]}),
     ... )
-    >>> check(one, pictures=located(one, "/data")).select("problem", "unit_id").rows()
+    >>> check(one, pictures=locate_images(one, "/data")).select("problem", "unit_id").rows()
     [("the path leaves the dataset's folder", '1')]
     """
     del dataset  # its images' paths are in pictures

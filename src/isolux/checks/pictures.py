@@ -87,8 +87,8 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from isolux.checks._inspection import inspect
-    >>> from isolux.checks._image_files import located
+    >>> from isolux.checks._inspection import inspect_images
+    >>> from isolux.checks._image_files import locate_images
     >>> from isolux.vocabulary.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one picture",
@@ -98,7 +98,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     ... )
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = (Path(folder) / "1.png").write_bytes(b"no picture")
-    ...     found = check(one, pictures=inspect(located(one, folder)))
+    ...     found = check(one, pictures=inspect_images(locate_images(one, folder)))
     >>> found.select("problem", "found").rows()
     [('the picture cannot be read', 'cannot identify image file')]
     """

@@ -44,8 +44,8 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from PIL import Image
-    >>> from isolux.checks._inspection import inspect
-    >>> from isolux.checks._image_files import located
+    >>> from isolux.checks._inspection import inspect_images
+    >>> from isolux.checks._image_files import locate_images
     >>> from isolux.vocabulary.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one picture",
@@ -55,7 +55,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     ... )
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Image.new("L", (4, 3)).save(Path(folder) / "1.png")
-    ...     found = check(one, pictures=inspect(located(one, folder)))
+    ...     found = check(one, pictures=inspect_images(locate_images(one, folder)))
     >>> found.select("expected", "found").row(0)
     ('8 × 6 pixels', '4 × 3')
     """

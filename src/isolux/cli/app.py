@@ -89,7 +89,9 @@ def build_program(args: Sequence[str], *, shows_all: bool = False) -> TyperGroup
     elif command_name == "list":
         app.command(command_name, cls=Command)(listing)
     elif command_name == "predict":
-        app.command(command_name, cls=Command)(_import_command(command_name).build_predict_command())
+        app.command(command_name, cls=Command)(
+            _import_command(command_name).build_predict_command()
+        )
     elif command_name in _COMMANDS:
         _add_command(app, command_name, _import_command(command_name))
     else:  # our own need nothing of other packages

@@ -17,7 +17,7 @@ def cut_middle(text: str, width: int) -> str:
 
     Examples
     --------
-    >>> cut("Latino_Hispanic", 9), cut("李明李明李明", 8), cut("Black", 9)
+    >>> cut_middle("Latino_Hispanic", 9), cut_middle("李明李明李明", 8), cut_middle("Black", 9)
     ('Latino…ic', '李明…明', 'Black')
     """
     from rich.cells import cell_len

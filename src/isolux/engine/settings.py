@@ -73,8 +73,8 @@ class Failures:
     Examples
     --------
     >>> failures = Failures(4, 0.25, Path("out"))
-    >>> failures.count(pl.DataFrame({"unit_id": ["a", "b"], "reason": [None, "no such picture"]}))
-    >>> failures.found.total()
+    >>> failures.add_shard(pl.DataFrame({"unit_id": ["a", "b"], "reason": [None, "no such picture"]}))
+    >>> failures.counts.total()
     1
     """
 

@@ -115,7 +115,7 @@ def crop_square_top(
     >>> grey = np.arange(12, dtype=np.uint8).reshape(2, 6, 1).repeat(3, axis=2)
     >>> crop_square_top(grey, (0, 0, 6, 2))[..., 0].tolist()
     [[0, 1], [6, 7]]
-    >>> crop_square_top(grey, (0, 0, 6, 2), wide="centre")[..., 0].tolist()
+    >>> crop_square_top(grey, (0, 0, 6, 2), square_position="centre")[..., 0].tolist()
     [[2, 3], [8, 9]]
     """
     left_px, top, right, bottom = pixel_box(box_xywh)
@@ -214,7 +214,7 @@ def warp_square(
     --------
     >>> grey = np.array([[10, 20], [30, 40]], dtype=np.uint8)[..., None].repeat(3, axis=2)
     >>> lying = np.array([[0.0, 2.0], [2.0, 2.0], [2.0, 0.0], [0.0, 0.0]])  # its top is at the left
-    >>> oriented(grey, lying, 2)[..., 0].tolist()
+    >>> warp_square(grey, lying, 2)[..., 0].tolist()
     [[30, 10], [40, 20]]
     """
     from PIL import Image
@@ -250,7 +250,7 @@ def resize_square(pixels: Pixels, side_px: int) -> Pixels:
 
     Examples
     --------
-    >>> resized(np.full((2, 4, 3), 9, dtype=np.uint8), 3).shape
+    >>> resize_square(np.full((2, 4, 3), 9, dtype=np.uint8), 3).shape
     (3, 3, 3)
     """
     from PIL import Image

@@ -174,7 +174,7 @@ def match_best_overlap(pairs: OverlapPairs) -> BestOverlaps:
 
     Examples
     --------
-    >>> pairs = Pairs(
+    >>> pairs = OverlapPairs(
     ...     *(np.zeros(3, int), np.array([0, 0, 1]), np.array([0, 1, 1])),
     ...     *(np.array([0.6, 0.7, 0.5]), 0.5, 2, 3),
     ... )
@@ -201,7 +201,7 @@ def limit_detections(
     Examples
     --------
     >>> two = Detections(np.array([0, 0]), np.array([0.2, 0.7]))
-    >>> pairs = Pairs(
+    >>> pairs = OverlapPairs(
     ...     *(np.zeros(2, int), np.array([0, 1]), np.zeros(2, int), np.array([0.9, 0.6]), 0.5, 2, 1)
     ... )
     >>> limit_detections(pairs, two, 1).detection.tolist()

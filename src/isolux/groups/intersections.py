@@ -84,7 +84,7 @@ def group_name(values: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> display(["White", "Female"])
+    >>> group_name(["White", "Female"])
     'White × Female'
     """
     if len(values) == 1:
@@ -132,10 +132,10 @@ def cross_attributes(attributes: Sequence[AttributeCodes], n_units: int) -> Inte
 
     Examples
     --------
-    >>> race = Part("race", pl.DataFrame({"unit": [0, 1], "code": [0, 0]}), ("White",))
-    >>> tone = Part("tone", pl.DataFrame({"unit": [0, 0], "code": [0, 1]}), ("3", "4"))
-    >>> both = crossing([race, tone], 2)
-    >>> both.frame(pl.Series(["a", "b"])).select("group", "unit_id").rows()
+    >>> race = AttributeCodes("race", pl.DataFrame({"unit": [0, 1], "code": [0, 0]}), ("White",))
+    >>> tone = AttributeCodes("tone", pl.DataFrame({"unit": [0, 0], "code": [0, 1]}), ("3", "4"))
+    >>> both = cross_attributes([race, tone], 2)
+    >>> both.to_table(pl.Series(["a", "b"])).select("group", "unit_id").rows()
     [('White × 3', 'a'), ('White × 4', 'a')]
     """
     first, *remaining = attributes
@@ -174,9 +174,17 @@ def describe_empty_combinations(
 
     Examples
     --------
-    >>> race = Part("race", pl.DataFrame({"unit": [0, 1], "code": [0, 1]}), ("Black", "White"))
-    >>> tone = Part("tone", pl.DataFrame({"unit": [0, 0, 1], "code": [0, 1, 0]}), ("3", "4"))
-    >>> describe_empty_combinations(crossing([race, tone], 2), [race.values, tone.values])
+    >>> race = AttributeCodes(
+    ...     "race",
+    ...     pl.DataFrame({"unit": [0, 1], "code": [0, 1]}),
+    ...     ("Black", "White"),
+    ... )
+    >>> tone = AttributeCodes(
+    ...     "tone",
+    ...     pl.DataFrame({"unit": [0, 0, 1], "code": [0, 1, 0]}),
+    ...     ("3", "4"),
+    ... )
+    >>> describe_empty_combinations(cross_attributes([race, tone], 2), [race.values, tone.values])
     ['1 of 4 combinations of race × tone holds no one: White × 4.']
     """
     n_combinations, known_values = (

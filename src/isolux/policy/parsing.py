@@ -368,7 +368,7 @@ def refuse_summary_alone(rules: Sequence[PolicyRule], source: str) -> None:
     Examples
     --------
     >>> from isolux.policy.rules import Amount
-    >>> alone = Rule("ratio_at_least", 1, metric="selected", attribute="race", ratio=0.8)
+    >>> alone = PolicyRule("ratio_at_least", 1, metric="selected", attribute="race", ratio=0.8)
     >>> refuse_summary_alone([alone], "the policy")
     Traceback (most recent call last):
     isolux.vocabulary.errors.SpecError: a ratio of groups alone says nothing of how large the ...

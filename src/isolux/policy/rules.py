@@ -48,7 +48,7 @@ def read_amount(amount: object, *, key: str, source: str) -> Amount:
 
     Examples
     --------
-    >>> read_amount("5 points", what="within", where="rule 1")
+    >>> read_amount("5 points", key="within", source="rule 1")
     Amount(number=5.0, unit='points')
     """
     expected = "a number with its unit: `5 points`, `0.05 share`; a level also `80 %`"
@@ -99,7 +99,7 @@ def margin_in_unit(amount: Amount, unit: str, *, key: str, source: str) -> float
 
     Examples
     --------
-    >>> margin_in_unit(Amount(5.0, "points"), "fraction", what="within", where="rule 1")
+    >>> margin_in_unit(Amount(5.0, "points"), "fraction", key="within", source="rule 1")
     0.05
     """
     if amount.unit == "%":
@@ -132,7 +132,7 @@ def limit_in_unit(amount: Amount, unit: str, *, key: str, source: str) -> float:
 
     Examples
     --------
-    >>> limit_in_unit(Amount(80.0, "%"), "fraction", what="at_least", where="rule 1")
+    >>> limit_in_unit(Amount(80.0, "%"), "fraction", key="at_least", source="rule 1")
     0.8
     """
     limit = _convert_to_unit(amount, unit, key, source)
@@ -214,7 +214,7 @@ def allowed_keys(rule_kind: str) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> takes("ran")
+    >>> allowed_keys("ran")
     ('ran', 'name')
     """
     required_keys, optional_keys, _ = RULE_KINDS[rule_kind]

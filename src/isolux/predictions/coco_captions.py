@@ -117,8 +117,8 @@ def misfit(probe: FileProbe) -> str | None:
 
     Examples
     --------
-    >>> misfit(Seen(Path("net.json"), "file", b'[{"image_id": 7, "caption": "a cat"}]'))
-    >>> misfit(Seen(Path("net.json"), "file", b'[{"image_id": 7, "bbox": [1, 2, 3, 4]}]'))
+    >>> misfit(FileProbe(Path("net.json"), "file", b'[{"image_id": 7, "caption": "a cat"}]'))
+    >>> misfit(FileProbe(Path("net.json"), "file", b'[{"image_id": 7, "bbox": [1, 2, 3, 4]}]'))
     'its first objects have no caption'
     """
     if re.search(rb'"caption"\s*:', probe.head):

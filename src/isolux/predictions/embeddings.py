@@ -308,8 +308,8 @@ def misfit(probe: FileProbe) -> str | None:
 
     Examples
     --------
-    >>> misfit(Seen(Path("net.npy"), "file", b"\x93NUMPY\x01\x00"))
-    >>> misfit(Seen(Path("net.csv"), "table", columns=("id", "label")))
+    >>> misfit(FileProbe(Path("net.npy"), "file", b"\x93NUMPY\x01\x00"))
+    >>> misfit(FileProbe(Path("net.csv"), "table", columns=("id", "label")))
     "it has no column 'embedding', 'embeddings', 'vector', 'feature' or 'features'"
     """
     if probe.kind == "table":

@@ -223,8 +223,8 @@ def misfit(probe: FileProbe) -> str | None:
 
     Examples
     --------
-    >>> misfit(Seen(Path("model_outputs.json"), "file", b'{"a/main_7.png": {"bboxes": []}}'))
-    >>> misfit(Seen(Path("net.json"), "file", b'[{"image_id": 7}]'))
+    >>> misfit(FileProbe(Path("model_outputs.json"), "file", b'{"a/main_7.png": {"bboxes": []}}'))
+    >>> misfit(FileProbe(Path("net.json"), "file", b'[{"image_id": 7}]'))
     'it is not an object of pictures'
     """
     image_match = re.match(rb'\s*\{\s*"[^"]*\.(png|jpe?g)"\s*:', probe.head, re.IGNORECASE)

@@ -175,8 +175,8 @@ def misfit(probe: FileProbe) -> str | None:
 
     Examples
     --------
-    >>> misfit(Seen(Path("net"), "folder", names=("7.png", "8.png")))
-    >>> misfit(Seen(Path("net"), "folder", names=("7_hair.png", "notes.txt")))
+    >>> misfit(FileProbe(Path("net"), "folder", names=("7.png", "8.png")))
+    >>> misfit(FileProbe(Path("net"), "folder", names=("7_hair.png", "notes.txt")))
     'most of its pictures are named after parts of a face'
     """
     if probe.kind == "table":

@@ -157,8 +157,8 @@ def misfit(probe: FileProbe) -> str | None:
 
     Examples
     --------
-    >>> misfit(Seen(Path("net"), "folder", names=("7_hair.png", "notes.txt")))
-    >>> misfit(Seen(Path("net"), "folder", names=("7.png", "8.png")))
+    >>> misfit(FileProbe(Path("net"), "folder", names=("7_hair.png", "notes.txt")))
+    >>> misfit(FileProbe(Path("net"), "folder", names=("7.png", "8.png")))
     'at most half of its pictures are named after parts of a face (_skin.png, …)'
     """
     if not probe.image_names:

@@ -215,8 +215,8 @@ def misfit(probe: FileProbe) -> str | None:
 
     Examples
     --------
-    >>> misfit(Seen(Path("net.json"), "file", b'[{"name": "a.jpg", "labels": []}]'))
-    >>> misfit(Seen(Path("net.json"), "file", b'{"answers": []}'))
+    >>> misfit(FileProbe(Path("net.json"), "file", b'[{"name": "a.jpg", "labels": []}]'))
+    >>> misfit(FileProbe(Path("net.json"), "file", b'{"answers": []}'))
     'it names no frames, labels or box2d'
     """
     if re.match(rb'\s*\{\s*"[^"]*\.(png|jpe?g)"\s*:', probe.head, re.IGNORECASE):

@@ -169,8 +169,8 @@ def misfit(probe: FileProbe) -> str | None:
 
     Examples
     --------
-    >>> misfit(Seen(Path("net.csv"), "table", columns=("id", "psnr")))
-    >>> misfit(Seen(Path("net.csv"), "table", columns=("id", "label", "psnr")))
+    >>> misfit(FileProbe(Path("net.csv"), "table", columns=("id", "psnr")))
+    >>> misfit(FileProbe(Path("net.csv"), "table", columns=("id", "label", "psnr")))
     'it has answers, or no column of a known metric'
     """
     has_values = has_value_columns(probe.columns)

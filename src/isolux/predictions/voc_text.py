@@ -130,8 +130,8 @@ def misfit(probe: FileProbe) -> str | None:
 
     Examples
     --------
-    >>> misfit(Seen(Path("comp3_det_val_dog.txt"), "file", b"000004 0.75 4 5 24 35"))
-    >>> misfit(Seen(Path("7.txt"), "file", b"0 0.5 0.5 0.5 0.25 0.9"))
+    >>> misfit(FileProbe(Path("comp3_det_val_dog.txt"), "file", b"000004 0.75 4 5 24 35"))
+    >>> misfit(FileProbe(Path("7.txt"), "file", b"0 0.5 0.5 0.5 0.25 0.9"))
     'its first line is not an image, a confidence and corners'
     """
     line_match = _LINE.fullmatch(read_first_line(probe))

@@ -237,8 +237,8 @@ def misfit(probe: FileProbe) -> str | None:
 
     Examples
     --------
-    >>> misfit(Seen(Path("net.txt"), "file", b"0--Parade/a.jpg\n1\n4 5 20 30 0.9\n"))
-    >>> misfit(Seen(Path("a.txt"), "file", b"0 0.51 0.42 0.1 0.2\n"))
+    >>> misfit(FileProbe(Path("net.txt"), "file", b"0--Parade/a.jpg\n1\n4 5 20 30 0.9\n"))
+    >>> misfit(FileProbe(Path("a.txt"), "file", b"0 0.51 0.42 0.1 0.2\n"))
     'its first line is 5 numbers, where the name of an image should be'
     """
     if probe.kind != "file":

@@ -121,8 +121,8 @@ def misfit(probe: FileProbe) -> str | None:
 
     Examples
     --------
-    >>> misfit(Seen(Path("7.txt"), "file", b"0 0.5 0.5 0.5 0.25 0.9"))
-    >>> misfit(Seen(Path("7.txt"), "file", b"0--Parade/a.jpg"))
+    >>> misfit(FileProbe(Path("7.txt"), "file", b"0 0.5 0.5 0.5 0.25 0.9"))
+    >>> misfit(FileProbe(Path("7.txt"), "file", b"0--Parade/a.jpg"))
     'its first line is not a class, four shares and a confidence'
     """
     line_match = _LINE.match(read_first_line(probe))

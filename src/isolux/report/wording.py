@@ -47,7 +47,7 @@ def join_names(names: Sequence[str], *, most: int | None = None) -> str:
 
     Examples
     --------
-    >>> listed(["race", "age", "gender"]), listed(["a", "b", "c", "d"], most=2)
+    >>> join_names(["race", "age", "gender"]), join_names(["a", "b", "c", "d"], most=2)
     ('race, age and gender', 'a, b and 2 more')
     """
     listed_names = list(names)
@@ -63,7 +63,7 @@ def keep_units_together(text: str) -> str:
 
     Examples
     --------
-    >>> unbroken("95 % interval of 3.1 points; p < 0.001; n = 5").replace(NBSP, "_")
+    >>> keep_units_together("95 % interval of 3.1 points; p < 0.001; n = 5").replace(NBSP, "_")
     '95_% interval of 3.1_points; p_<_0.001; n_=_5'
     """
     return _LOOSE.sub(lambda text_match: text_match.group().replace(" ", NBSP), text)

@@ -359,9 +359,9 @@ def describe_standardised_gap(
     Examples
     --------
     >>> row = {"others": ["age"], "gap": -0.045, "low": -0.069, "high": -0.021, "share": 1.0}
-    >>> describe_standardised_gap(row, -0.14, "fraction", Words())
+    >>> describe_standardised_gap(row, -0.14, "fraction", RunTerms())
     'at the same mix of age: 4.5 (2.1 to 6.9; exploratory)'
-    >>> describe_standardised_gap(row | {"share": 0.8}, 0.14, "fraction", Words())
+    >>> describe_standardised_gap(row | {"share": 0.8}, 0.14, "fraction", RunTerms())
     'at the same mix of age: −4.5 (−6.9 to −2.1; 80 % of both groups; exploratory)'
     """
     sign = -1.0 if gap < 0 else 1.0

@@ -27,7 +27,12 @@ def format_fixed(number: float, n_decimals: int = 1) -> str:
 
     Examples
     --------
-    >>> fixed(100 * 0.2125), fixed(100 * (0.85 - 0.6375)), fixed(-0.04), fixed(-21.25)
+    >>> (
+    ...     format_fixed(100 * 0.2125),
+    ...     format_fixed(100 * (0.85 - 0.6375)),
+    ...     format_fixed(-0.04),
+    ...     format_fixed(-21.25),
+    ... )
     ('21.3', '21.3', '0.0', '-21.3')
     """
     if not math.isfinite(number):
@@ -133,7 +138,7 @@ def format_points(
 
     Examples
     --------
-    >>> points(-0.121), points(0.01), points(-3.25, "years")
+    >>> format_points(-0.121), format_points(0.01), format_points(-3.25, "years")
     ('12.1 points', '1.0 point', '3.25 years')
     """
     if difference is None:
@@ -172,9 +177,13 @@ def format_interval(
 
     Examples
     --------
-    >>> interval(0.08, 0.163), interval(-0.163, -0.08, flip=True), interval(None, None)
+    >>> (
+    ...     format_interval(0.08, 0.163),
+    ...     format_interval(-0.163, -0.08, flip=True),
+    ...     format_interval(None, None),
+    ... )
     ('8.0 to 16.3', '8.0 to 16.3', '–')
-    >>> interval(0.00033, 0.363), interval(0.0002, 0.00041)
+    >>> format_interval(0.00033, 0.363), format_interval(0.0002, 0.00041)
     ('0.0 to 36.3', '0.020 to 0.041')
     """
     if low is None or high is None:
@@ -312,7 +321,7 @@ def format_count(n: int | None) -> str:
 
     Examples
     --------
-    >>> count(10954), count(None)
+    >>> format_count(10954), format_count(None)
     ('10,954', '–')
     """
     return NO_VALUE if n is None else f"{n:,}"
@@ -323,7 +332,7 @@ def format_share(proportion: float | None) -> str:
 
     Examples
     --------
-    >>> share(0.971)
+    >>> format_share(0.971)
     '97 %'
     """
     return NO_VALUE if proportion is None else f"{100 * proportion:.0f} %"
@@ -334,7 +343,11 @@ def choose_table_decimals(cells: Sequence[object]) -> int:
 
     Examples
     --------
-    >>> decimals([75.9421, 0.4]), decimals([1.27, 0.9]), decimals([0.7594, None, "–"])
+    >>> (
+    ...     choose_table_decimals([75.9421, 0.4]),
+    ...     choose_table_decimals([1.27, 0.9]),
+    ...     choose_table_decimals([0.7594, None, "–"]),
+    ... )
     (1, 2, 3)
     """
     largest = max((abs(cell) for cell in cells if isinstance(cell, float)), default=0.0)

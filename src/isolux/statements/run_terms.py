@@ -80,7 +80,7 @@ class RunTerms:
 
         Examples
         --------
-        >>> Words(target="ill").label({"label": "1"})
+        >>> RunTerms(target="ill").format_class({"label": "1"})
         'ill = 1'
         """
         return format_class_name(row["label"], self.target)
@@ -90,7 +90,7 @@ class RunTerms:
 
         Examples
         --------
-        >>> Words(terms={"gender": "perceived gender presentation"}).title("race*gender (known)")
+        >>> RunTerms(terms={"gender": "perceived gender presentation"}).format_attribute("race*gender (known)")
         'race × perceived gender presentation (known)'
         """
         titles = []
@@ -124,7 +124,7 @@ class RunTerms:
 
         Examples
         --------
-        >>> Words().p(0.0002), Words(corrected=False).p(0.04)
+        >>> RunTerms().format_p(0.0002), RunTerms(is_adjusted=False).format_p(0.04)
         ('adjusted p < 0.001', 'p = 0.040 (not adjusted for the other tests)')
         """
         if p_value is None:
@@ -139,7 +139,7 @@ class RunTerms:
 
         Examples
         --------
-        >>> Words(corrected=False).own_p(0.04)
+        >>> RunTerms(is_adjusted=False).format_adjusted_p(0.04)
         'adjusted p = 0.040'
         """
         return replace(self, is_adjusted=True).format_p(p_value)

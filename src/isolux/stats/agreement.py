@@ -35,7 +35,7 @@ def count_labels(evidence: pl.DataFrame) -> FloatArray:
 
     Examples
     --------
-    >>> tallies(pl.DataFrame({"codes": [[0, 0, 2], [1]]})).tolist()
+    >>> count_labels(pl.DataFrame({"codes": [[0, 0, 2], [1]]})).tolist()
     [[2.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
     """
     rows = evidence.select("codes", row=pl.int_range(pl.len())).explode("codes").drop_nulls()

@@ -6,8 +6,8 @@ accuracy of each bin is averaged over the bins by their number of rows.
 
 A mean of absolute gaps is never negative, so noise alone gives a perfectly calibrated model an
 error of up to ``0.4 sqrt(15 / n)`` (0.05 for 1,000 rows, 0.15 for 100): a small group looks worse
-than a large one. No unbiased estimate of a mean of absolute gaps exists, so an interval is extended
-downwards by an estimate of the noise bias (``SumStatistic.chance``).
+than a large one. Every estimate of a mean of absolute gaps is biased, so an interval is extended
+downwards by an estimate of the noise bias (``SumStatistic.estimate_noise_bias``).
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def noise_bias_of_gaps(
     One gap of 0.1 with a standard error of 0.1: all of it may be noise, 0.1 sqrt(2 / pi).
 
     >>> found = noise_bias_of_gaps(np.array([[0.1]]), np.array([[0.01]]), np.ones(1))
-    >>> found.added.round(4).item(), found.with_noise(np.array([[0.01]])).round(4).item()
+    >>> found.bias.round(4).item(), found.expected_value(np.array([[0.01]])).round(4).item()
     (0.0798, 0.1167)
     """
     deviation = np.sqrt(noise_variance + extra_variance)

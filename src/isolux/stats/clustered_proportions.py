@@ -62,7 +62,7 @@ class ClusterMeans:
     value, n_units : float
         The mean, and its number of rows: with weights, Kish's effective number.
     variance : float
-        CR2: unbiased where rows are independent, nearly so elsewhere.
+        CR2: right on average where rows are independent, nearly so elsewhere.
     dof : float
         Bell and McCaffrey's degrees of freedom of ``variance``, for independent rows.
     kish_cluster_size : float

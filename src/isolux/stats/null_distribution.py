@@ -81,7 +81,7 @@ def compare_with_null(
     ...     np.array([True]),
     ...     np.exp,
     ... )
-    >>> found.largest.tolist()
+    >>> found.max_z.tolist()
     [1.0, 3.0]
     """
     t, start = observed.copy(), 0

@@ -217,16 +217,16 @@ def caution_on_rate_difference(
     >>> print(caution_on_rate_difference(
     ...     reached,
     ...     on,
-    ...     what="people",
-    ...     where="split=val",
+    ...     subject="people",
+    ...     source="split=val",
     ...     model="m",
     ... )[0][:75])
     Of the 200 people by which the threshold of 'm' was set (split=val) 10.0 %
     >>> caution_on_rate_difference(
     ...     np.arange(400) % 10 == 0,
     ...     on,
-    ...     what="people",
-    ...     where="split=val",
+    ...     subject="people",
+    ...     source="split=val",
     ...     model="m",
     ... )
     []
@@ -280,12 +280,12 @@ def caution_on_constant_outcome(
     ...     "m",
     ...     np.array([0.1, 0.9]),
     ...     50.0,
-    ...     none="no answer is 'yes'",
-    ...     every="every answer is 'yes'",
+    ...     none_phrase="no answer is 'yes'",
+    ...     all_phrase="every answer is 'yes'",
     ... )
     >>> print(said.removesuffix(" Is the threshold on the scale of the scores?"))
     No score of 'm' reaches the threshold of 50: scores run from 0.1 to 0.9, so no answer is 'yes'.
-    >>> caution_on_constant_outcome("m", np.array([0.1, 0.9]), 0.5, none="", every="")
+    >>> caution_on_constant_outcome("m", np.array([0.1, 0.9]), 0.5, none_phrase="", all_phrase="")
     []
     """
     valid_scores = scores[~np.isnan(scores)]

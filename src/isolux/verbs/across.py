@@ -117,7 +117,7 @@ def across(
         *notes,
         *_note_incomplete_models(values, tuple(average) or tuple(runs_by_dataset)),
     )
-    tables = paper.laid_out(values)
+    tables = paper.lay_out_values(values)
     folder = None
     if out is not None:
         folder = _write_tables(

@@ -333,7 +333,7 @@ def pack_table(table: pl.DataFrame) -> str:
 
     Examples
     --------
-    >>> data = gzip.decompress(base64.b64decode(packed(pl.DataFrame({"n": [1, 2]}))))
+    >>> data = gzip.decompress(base64.b64decode(pack_table(pl.DataFrame({"n": [1, 2]}))))
     >>> pl.read_parquet(io.BytesIO(data))["n"].to_list()
     [1, 2]
     """

@@ -90,9 +90,13 @@ def convert_argument(function: str, parameter: inspect.Parameter, argument: obje
     --------
     >>> by = inspect.Parameter("by", inspect.Parameter.KEYWORD_ONLY, default=(),
     ...                        annotation="Sequence[str]")
-    >>> fitting("look", by, ["race"]), fitting("look", by, "race"), fitting("look", by, None)
+    >>> (
+    ...     convert_argument("look", by, ["race"]),
+    ...     convert_argument("look", by, "race"),
+    ...     convert_argument("look", by, None),
+    ... )
     (['race'], ('race',), ())
-    >>> fitting("look", by, 3)
+    >>> convert_argument("look", by, 3)
     Traceback (most recent call last):
     ...
     isolux.vocabulary.errors.SpecError: look cannot take this for 'by'

@@ -286,7 +286,7 @@ def tables_to_json(tables: Mapping[str, pl.DataFrame]) -> dict[str, dict[str, An
 
     Examples
     --------
-    >>> printed({"Table 1": pl.DataFrame({"model": ["m"], "gap": [float("nan")]})})
+    >>> tables_to_json({"Table 1": pl.DataFrame({"model": ["m"], "gap": [float("nan")]})})
     {'Table 1': {'columns': ['model', 'gap'], 'rows': [['m', None]]}}
     """
     finite_tables = {

@@ -15,7 +15,7 @@ def import_optional(
 
     Examples
     --------
-    >>> needed("nothing_here", package="nothing", extra="learn", purpose="this example")
+    >>> import_optional("nothing_here", package="nothing", extra="learn", purpose="this example")
     Traceback (most recent call last):
         ...
     isolux.vocabulary.errors.SpecError: this example needs nothing, which is not installed

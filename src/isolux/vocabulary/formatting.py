@@ -42,9 +42,9 @@ def describe_type(type_hint: Any, limits: Iterable[Any] = ()) -> str:
 
     Examples
     --------
-    >>> wanted(float | None), wanted(tuple[int, ...])
+    >>> describe_type(float | None), describe_type(tuple[int, ...])
     ('a number, or none', 'whole numbers')
-    >>> wanted(Literal["keep", "drop", "both"])
+    >>> describe_type(Literal["keep", "drop", "both"])
     "'keep', 'drop' or 'both'"
     """
     limit_texts = [
@@ -96,7 +96,7 @@ def list_choices(type_hint: Any) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> choices(Literal["keep", "drop"] | None), choices(str)
+    >>> list_choices(Literal["keep", "drop"] | None), list_choices(str)
     (('keep', 'drop'), ())
     """
     alternatives = [
@@ -127,7 +127,7 @@ def pluralise(n: int, singular: str, plural: str | None = None) -> str:
 
     Examples
     --------
-    >>> numbered(1, "photo"), numbered(2000, "new answer"), numbered(0, "person", "people")
+    >>> pluralise(1, "photo"), pluralise(2000, "new answer"), pluralise(0, "person", "people")
     ('1 photo', '2,000 new answers', '0 people')
     """
     return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
@@ -138,7 +138,7 @@ def join_words(words: Sequence[str], *, last: str = "or") -> str:
 
     Examples
     --------
-    >>> listed(["a", "b", "c"])
+    >>> join_words(["a", "b", "c"])
     'a, b or c'
     """
     return f"{', '.join(words[:-1])} {last} {words[-1]}" if len(words) > 1 else "".join(words)
@@ -174,7 +174,7 @@ def shorten_name(name: str, width: int = 60) -> str:
 
     Examples
     --------
-    >>> brief("Black"), brief("a" * 100 + "1", 7), brief("a" * 100 + "2", 7)
+    >>> shorten_name("Black"), shorten_name("a" * 100 + "1", 7), shorten_name("a" * 100 + "2", 7)
     ('Black', 'aaaa…a1', 'aaaa…a2')
     """
     if len(name) <= width:

@@ -41,7 +41,7 @@ def split_intersection(entry: str) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> crossed("race * gender")
+    >>> split_intersection("race * gender")
     ('race', 'gender')
     """
     return tuple(name.strip() for name in entry.split("*"))

@@ -33,7 +33,7 @@ class SharedOption:
     Examples
     --------
     >>> class Reading(typing.TypedDict, total=False):
-    ...     size_px: typing.Annotated[int, Shared(256, "The side of a picture.")]
+    ...     size_px: typing.Annotated[int, SharedOption(256, "The side of a picture.")]
     >>> def score(dataset, predictions, *, crop: bool = True, **reading: Unpack[Reading]): ...
     >>> list_option_defaults(score)
     {'crop': True, 'size_px': 256}
@@ -79,7 +79,7 @@ def list_options(function: Callable[..., Any]) -> dict[str, Option]:
     Examples
     --------
     >>> def score(dataset, predictions, *, scale: float = 1.0): ...
-    >>> list_options(score)["scale"].kind
+    >>> list_options(score)["scale"].type_hint
     <class 'float'>
     """
     return dict(_list_cached_options(function))

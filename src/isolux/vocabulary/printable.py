@@ -23,7 +23,11 @@ def clean_line(text: str) -> str:
 
     Examples
     --------
-    >>> plain("a" + chr(0) + "b"), plain("a" + chr(27) + "[1mb"), plain("one" + chr(10) + "line")
+    >>> (
+    ...     clean_line("a" + chr(0) + "b"),
+    ...     clean_line("a" + chr(27) + "[1mb"),
+    ...     clean_line("one" + chr(10) + "line"),
+    ... )
     ('a�b', 'a�[1mb', 'one line')
     """
     return clean_text(_LINE_BREAK.sub(" ", text))

@@ -20,8 +20,8 @@ def report_step(step: str) -> None:
     --------
     >>> told = []
     >>> with listen_to_steps(told.append):
-    ...     at("scoring")
-    >>> at("said to no one")
+    ...     report_step("scoring")
+    >>> report_step("said to no one")
     >>> told
     ['scoring']
     """
@@ -46,8 +46,8 @@ def report_line(line: str) -> None:
     --------
     >>> lines = []
     >>> with listen_to_lines(lines.append):
-    ...     say("epoch 1")
-    >>> say("said to no one")
+    ...     report_line("epoch 1")
+    >>> report_line("said to no one")
     >>> lines
     ['epoch 1']
     """

@@ -117,13 +117,13 @@ def check(frame: pl.DataFrame, table: Table, *, source: object = None) -> pl.Dat
     Examples
     --------
     >>> from isolux.vocabulary.tables import IMAGES
-    >>> check(pl.DataFrame({"image_id": ["a", "a"]}), IMAGES, where="x.csv")
+    >>> check(pl.DataFrame({"image_id": ["a", "a"]}), IMAGES, source="x.csv")
     Traceback (most recent call last):
         ...
     isolux.vocabulary.errors.TableError: two rows have the same image_id
       expected: every image_id once in images
       found: 'a' in rows 1 and 2
-      source: x.csv, row 2, column 'image_id'
+      where: x.csv, row 2, column 'image_id'
     """
     for column in table.columns:
         if column.name not in frame.columns and not column.optional:

@@ -144,7 +144,7 @@ def lookup_positions(
 
     Examples
     --------
-    >>> places(pl.Series(["b", "x", "a"]), pl.Series(["a", "b"])).tolist()
+    >>> lookup_positions(pl.Series(["b", "x", "a"]), pl.Series(["a", "b"])).tolist()
     [1, -1, 0]
     """
     begins = np.zeros(1, np.int64) if starts is None else starts

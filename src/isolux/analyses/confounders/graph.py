@@ -197,7 +197,7 @@ def read_graph(text: str) -> Graph:
     >>> graph = read_graph("tone -> light <- score, (skill) -> score")
     >>> graph.arrows
     (('tone', 'light'), ('score', 'light'), ('skill', 'score'))
-    >>> graph.adjustment("tone", ["light"]).opens
+    >>> graph.describe_adjustment("tone", ["light"]).opens
     ('tone → light ← score',)
     """
     arrows: list[tuple[str, str]] = []

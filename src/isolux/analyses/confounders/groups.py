@@ -201,9 +201,9 @@ def cross_strata(strata: Sequence[ExplanatoryStrata]) -> ExplanatoryStrata:
 
     Examples
     --------
-    >>> one = Strata(("size",), ("small", "large"), np.array([0, 1, 1]), False)
-    >>> two = Strata(("light",), ("dim", "bright"), np.array([1, 1, -1]), True)
-    >>> both = crossed([one, two])
+    >>> one = ExplanatoryStrata(("size",), ("small", "large"), np.array([0, 1, 1]), False)
+    >>> two = ExplanatoryStrata(("light",), ("dim", "bright"), np.array([1, 1, -1]), True)
+    >>> both = cross_strata([one, two])
     >>> both.name, both.values, both.code.tolist()
     ('size*light', ('small × bright', 'large × bright'), [0, 1, -1])
     """

@@ -162,7 +162,7 @@ def read_roles(
     Examples
     --------
     >>> roles = read_roles({}, "tone -> light -> score", ["tone"], ["tone", "light"])
-    >>> roles.of("tone", ["light"]).role
+    >>> roles.find_status("tone", ["light"]).role
     'mediator'
     """
     for name, role in stated_roles.items():

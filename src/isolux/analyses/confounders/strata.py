@@ -212,12 +212,12 @@ def build_layout(
 
     Examples
     --------
-    >>> tone = Sensitive("tone", ("a", "b"), np.array([0, 1]), np.array([0, 1]))
-    >>> size = Strata(("size",), ("small", "large"), np.array([1, 1, 0]), False)
+    >>> tone = SensitiveAttribute("tone", ("a", "b"), np.array([0, 1]), np.array([0, 1]))
+    >>> size = ExplanatoryStrata(("size",), ("small", "large"), np.array([1, 1, 0]), False)
     >>> layout = build_layout(tone, [size])
-    >>> layout.n_cells, layout.starts, layout.peers.tolist()
+    >>> layout.n_cells, layout.starts, layout.peer_sets.tolist()
     (8, (2,), [0, 0, 1, 1, 2, 3, 2, 3])
-    >>> layout.of_both(np.bincount(layout.cell, minlength=8), 0).tolist()
+    >>> layout.take_groups_by_value(np.bincount(layout.cell, minlength=8), 0).tolist()
     [[0, 1], [0, 1]]
     """
     g = len(sensitive.groups)

@@ -189,7 +189,7 @@ def select_by_elbow(importance: FloatArray, max_features: int) -> IntArray:
 
     Examples
     --------
-    >>> elbow(np.array([0.3, 10.0, 9.0, 1.0, 0.5]), 6).tolist()
+    >>> select_by_elbow(np.array([0.3, 10.0, 9.0, 1.0, 0.5]), 6).tolist()
     [1, 2]
     """
     order = np.argsort(-importance, kind="stable")

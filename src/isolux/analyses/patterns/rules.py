@@ -112,7 +112,7 @@ def split_clusters(
     Examples
     --------
     >>> items, low = np.ones((4, 1), dtype=bool), np.zeros(4, dtype=bool)
-    >>> [h.n_clusters for h in halves(items, low, np.array([0, 0, 1, 2]), 0)]
+    >>> [h.n_clusters for h in split_clusters(items, low, np.array([0, 0, 1, 2]), 0)]
     [1, 2]
     """
     n = int(cluster.max(initial=-1)) + 1

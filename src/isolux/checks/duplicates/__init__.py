@@ -99,8 +99,8 @@ def check(
     >>> from pathlib import Path
     >>> import numpy as np
     >>> from PIL import Image
-    >>> from isolux.checks._inspection import inspect
-    >>> from isolux.checks._image_files import located
+    >>> from isolux.checks._inspection import inspect_images
+    >>> from isolux.checks._image_files import locate_images
     >>> from isolux.vocabulary.info import DatasetInfo
     >>> two = Dataset(
     ...     name="two pictures",
@@ -114,7 +114,7 @@ def check(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     large.save(Path(folder) / "1.png")
     ...     large.resize((40, 30)).save(Path(folder) / "2.png")
-    ...     found = check(two, pictures=inspect(located(two, folder)))
+    ...     found = check(two, pictures=inspect_images(locate_images(two, folder)))
     >>> found.select("severity", "problem", "unit_id").row(0)
     ('error', 'one photo is of different subjects', '2')
     """

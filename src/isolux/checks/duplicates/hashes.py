@@ -43,7 +43,7 @@ def hash_thumbnails(thumbnails: Pixels) -> Hashes:
     --------
     >>> noise = np.random.default_rng(0).integers(0, 256, (1, 32, 32), dtype=np.uint8)
     >>> hashes = hash_thumbnails(noise)
-    >>> bool(hashes.straight[0] == hash_thumbnails(noise[:, :, ::-1]).mirrored[0])
+    >>> bool(hashes.upright[0] == hash_thumbnails(noise[:, :, ::-1]).mirrored[0])
     True
     """
     # DCT-II along both sides, unnormalised, as scipy.fftpack has it: one product of matrices.

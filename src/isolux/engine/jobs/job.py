@@ -60,7 +60,7 @@ def compute_job(job: Job) -> Tables:
 
     Examples
     --------
-    >>> compute(Piece("k", "a shard", "os:listdir", {}))
+    >>> compute_job(Job("k", "a shard", "os:listdir", {}))
     Traceback (most recent call last):
         ...
     isolux.vocabulary.errors.IsoluxError: a piece names a function that is not of isolux
@@ -107,7 +107,7 @@ def error_from_json(fields: Mapping[str, str | None]) -> IsoluxError:
     Examples
     --------
     >>> from isolux.vocabulary.errors import FileError
-    >>> again = error_from_json(told(FileError("it is damaged", where="a.parquet")))
+    >>> again = error_from_json(error_to_json(FileError("it is damaged", where="a.parquet")))
     >>> type(again).__name__, again.where
     ('FileError', 'a.parquet')
     """

@@ -174,7 +174,7 @@ class TailIndex:
     20 log excesses with sum 10, and five of a normal distribution: 25 with sum 11.7, an index of
     2.1, with a 5 % quantile of 1.5.
 
-    >>> TailIndex(np.array([25.0]), np.array([11.6667])).at_least(0.05).round(2).item()
+    >>> TailIndex(np.array([25.0]), np.array([11.6667])).lower_bound(0.05).round(2).item()
     1.49
     """
 

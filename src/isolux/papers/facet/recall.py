@@ -90,7 +90,7 @@ def class_average(wide: pl.DataFrame) -> pl.DataFrame:
     Examples
     --------
     >>> rows = {"model": "m", "person_class": ["nurse", "judge"], "mAR_older": [40.0, None]}
-    >>> average(pl.DataFrame(rows)).row(0)
+    >>> class_average(pl.DataFrame(rows)).row(0)
     ('m', 'avg', 40.0)
     """
     numbers = [name for name in wide.columns if name not in ("model", "person_class")]

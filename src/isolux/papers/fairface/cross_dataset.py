@@ -294,7 +294,8 @@ def average_datasets(values: pl.DataFrame, datasets: Sequence[str]) -> pl.DataFr
     >>> one = {"head": "gender", "model": "m", "column": "All", "n": 100, "status": "ok"}
     >>> rows = pl.DataFrame([one | {"dataset": "A", "value": 0.5, "low": 0.375, "high": 0.625},
     ...                      one | {"dataset": "B", "value": 0.75, "low": 0.75, "high": 0.75}])
-    >>> averaged(rows.with_columns(reason=None), ("A", "B")).select("value", "low", "n").row(0)
+    >>> average = average_datasets(rows.with_columns(reason=None), ("A", "B"))
+    >>> average.select("value", "low", "n").row(0)
     (0.625, 0.5625, 200)
     """
     if len(datasets) < 2:

@@ -181,8 +181,8 @@ def misfit(probe: FileProbe) -> str | None:
 
     Examples
     --------
-    >>> misfit(Seen(Path("net.json"), "file", b'[{"image_id": 7, "bbox": [1, 2, 3, 4]}]'))
-    >>> misfit(Seen(Path("net.json"), "file", b'{"answers": []}'))
+    >>> misfit(FileProbe(Path("net.json"), "file", b'[{"image_id": 7, "bbox": [1, 2, 3, 4]}]'))
+    >>> misfit(FileProbe(Path("net.json"), "file", b'{"answers": []}'))
     'its first objects have no image_id, bbox or segmentation'
     """
     if re.search(rb'"(labels|frames|box2d)"\s*:', probe.head):

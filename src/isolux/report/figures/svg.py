@@ -161,7 +161,7 @@ def has_exact_width(text: str) -> bool:
 
     Examples
     --------
-    >>> known("São Tomé"), known("東京")
+    >>> has_exact_width("São Tomé"), has_exact_width("東京")
     (True, False)
     """
     return all(_get_base_letter(letter) in _EM for letter in text)
@@ -194,7 +194,7 @@ def fit_texts(svg: str) -> str:
 
     Examples
     --------
-    >>> fit('<text font-size="20px">Black</text>')
+    >>> fit_texts('<text font-size="20px">Black</text>')
     '<text font-size="20px" textLength="48.9" lengthAdjust="spacingAndGlyphs">Black</text>'
     """
     return _TEXT.sub(_set_text_length, _widen_frame(svg))

@@ -112,7 +112,7 @@ def thin_by_weight(
 
     Examples
     --------
-    >>> kept = thinned(np.random.default_rng(0), np.repeat([4.0, 1.0], 1000), 4.0)
+    >>> kept = thin_by_weight(np.random.default_rng(0), np.repeat([4.0, 1.0], 1000), 4.0)
     >>> int(kept[:1000].sum()), int(kept[1000:].sum())
     (1000, 277)
     """

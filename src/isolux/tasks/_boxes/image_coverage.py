@@ -17,7 +17,7 @@ def distinct_values(frame: pl.DataFrame, name: str) -> list[str]:
 
     Examples
     --------
-    >>> distinct(pl.DataFrame({"label": ["b", None, "a", "b"]}), "label")
+    >>> distinct_values(pl.DataFrame({"label": ["b", None, "a", "b"]}), "label")
     ['a', 'b']
     """
     values = pl.col(name)

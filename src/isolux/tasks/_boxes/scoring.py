@@ -228,7 +228,7 @@ def name_classes(
     Examples
     --------
     >>> rows = pl.DataFrame({"label": ["1", "1", "44"]})
-    >>> frame, label, _ = named(rows, {"1": "person", "2": "bicycle"}, "1")
+    >>> frame, label, _ = name_classes(rows, {"1": "person", "2": "bicycle"}, "1")
     >>> frame["label"].to_list(), label
     (['person', 'person', '44'], 'person')
     """

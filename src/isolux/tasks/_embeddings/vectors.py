@@ -217,7 +217,7 @@ def find_nearest(
     Entries 0 and 2 are the query itself and its equal; 0 has the query's key.
 
     >>> east, north = [1.0, 0.0], [0.0, 1.0]
-    >>> nearest(np.array([east]), np.array([east, north, east]), 2,
+    >>> find_nearest(np.array([east]), np.array([east, north, east]), 2,
     ...         query_key=np.array([7]), entry_key=np.array([7, 8, 9]))
     array([[2, 1]])
     """

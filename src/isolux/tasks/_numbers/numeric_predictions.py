@@ -43,7 +43,7 @@ def caution_on_sentinels(values: FloatArray, *, subject: str, advice: str) -> li
     Examples
     --------
     >>> ages = np.array([20.0, 35.0, 61.0, 999.0, 999.0])
-    >>> (said,) = caution_on_sentinels(ages, what="the true 'age'", cure=UNKNOWN_VALUES_ADVICE)
+    >>> (said,) = caution_on_sentinels(ages, subject="the true 'age'", advice=UNKNOWN_VALUES_ADVICE)
     >>> print(said.partition(". ")[0])
     2 of 5 values of the true 'age' are 999, and all others 20 to 61
     """

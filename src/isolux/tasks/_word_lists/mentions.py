@@ -40,7 +40,7 @@ def classify_mentions(texts: pl.Series, words: WordList) -> pl.Series:
     --------
     >>> from isolux.tasks._word_lists.lists import read_word_list
     >>> said = pl.Series(["a man rides", "a man and a girl", "a person", "a dog", "", None])
-    >>> mentioned(said, read_word_list("english_people")).to_list()
+    >>> classify_mentions(said, read_word_list("english_people")).to_list()
     ['masculine', 'several groups', 'neutral', 'no word for a person', None, None]
     """
     text_words = split_words(texts)

@@ -76,7 +76,7 @@ def read_rule(name_or_path: str, *, required_key: str | None = None) -> AnswerRu
     Examples
     --------
     >>> said = pl.Series(["She's a Teacher.", "teacher", "I like tea, and so on."])
-    >>> read_values(plain(said), read_rule("occupation")).to_list()
+    >>> read_values(normalise_texts(said), read_rule("occupation")).to_list()
     ['teacher', 'teacher', 'nothing read']
     """
     path = find_word_file("rule", name_or_path, _RULES_DIR, "--read")
@@ -181,7 +181,7 @@ def normalise_texts(texts: pl.Series) -> pl.Series:
 
     Examples
     --------
-    >>> plain(pl.Series(["  She’s a\nnurse ", "...", None])).to_list()
+    >>> normalise_texts(pl.Series(["  She’s a\nnurse ", "...", None])).to_list()
     ["she's a nurse", None, None]
     """
     text = texts.cast(pl.String).str.to_lowercase().str.replace_all("[’‘`]", "'")
@@ -196,8 +196,10 @@ def matches_rule(texts: pl.Series, rule: AnswerRule) -> pl.Series:
 
     Examples
     --------
-    >>> said = plain(pl.Series(["I'm sorry, but no.", "I cannot help but smile", "a nurse"]))
-    >>> matches_rule(said, read_rule("declined", holds="patterns")).to_list()
+    >>> said = normalise_texts(
+    ...     pl.Series(["I'm sorry, but no.", "I cannot help but smile", "a nurse"]),
+    ... )
+    >>> matches_rule(said, read_rule("declined", required_key="patterns")).to_list()
     [True, False, False]
     """
     is_match = pl.lit(value=False)
@@ -220,7 +222,7 @@ def read_values(texts: pl.Series, rule: AnswerRule | None) -> pl.Series:
 
     Examples
     --------
-    >>> read_values(plain(pl.Series(["A nurse.", None])), None).to_list()
+    >>> read_values(normalise_texts(pl.Series(["A nurse.", None])), None).to_list()
     ['a nurse', None]
     """
     if rule is None:

@@ -21,11 +21,11 @@ def format_label(question: str, answer: str, *, has_several_questions: bool) -> 
     Examples
     --------
     >>> (
-    ...     format_label("neutral", "nurse", several=True),
-    ...     format_label("What work?", "nurse", several=True),
+    ...     format_label("neutral", "nurse", has_several_questions=True),
+    ...     format_label("What work?", "nurse", has_several_questions=True),
     ... )
     ('nurse (neutral)', 'nurse (What work?)')
-    >>> format_label("neutral", "nurse", several=False)
+    >>> format_label("neutral", "nurse", has_several_questions=False)
     'nurse'
     """
     if not has_several_questions:

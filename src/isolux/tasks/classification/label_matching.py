@@ -64,7 +64,7 @@ def match_labels(
     Examples
     --------
     >>> words = match_labels(["0", "1"], ["1.0", "-1"], {}, ["-1"])
-    >>> words.same, sorted(words.unknown)
+    >>> words.canonical_spellings, sorted(words.unknown_spellings)
     ({'1.0': '1'}, ['-1'])
     """
     truth_labels, answer_labels = sorted(set(truth) | set(merge.values())), sorted(set(answers))

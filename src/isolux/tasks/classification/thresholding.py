@@ -58,9 +58,9 @@ class ThresholdRule:
         One of two negatives may pass: not .3, but every score above .3 is positive.
 
         >>> scores, positive = np.array([0.9, 0.6, 0.3, 0.1]), np.array([True, False, False, True])
-        >>> round(Rule("fpr", 0.5).found(scores, positive), 3)
+        >>> round(ThresholdRule("fpr", 0.5).find_threshold(scores, positive), 3)
         0.3
-        >>> Rule("best-accuracy").found(scores, positive)
+        >>> ThresholdRule("best-accuracy").find_threshold(scores, positive)
         0.9
         """
         if self.kind == "value":
@@ -239,9 +239,9 @@ def format_threshold(
 
     Examples
     --------
-    >>> parting(0.12345678, np.array([0.1234561, 0.12345678, 0.9]))
+    >>> format_threshold(0.12345678, np.array([0.1234561, 0.12345678, 0.9]))
     '0.1234567'
-    >>> parting(0.5, np.array([0.1, 0.9]))
+    >>> format_threshold(0.5, np.array([0.1, 0.9]))
     '0.5'
     """
     if not np.isfinite(threshold):

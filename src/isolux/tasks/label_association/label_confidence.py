@@ -63,7 +63,7 @@ def normalise_label(label: str) -> str:
 
     Examples
     --------
-    >>> plain(" Mountain_Gorilla ")
+    >>> normalise_label(" Mountain_Gorilla ")
     'mountain gorilla'
     """
     return " ".join(re.split(r"[\s_-]+", label.strip().lower())).strip()

@@ -186,7 +186,11 @@ def neighbour_cosines(queries: FloatArray, entries: FloatArray, neighbours: IntA
 
     Examples
     --------
-    >>> nearness(np.array([[2.0, 0.0]]), np.array([[1.0, 0.0], [0.0, 3.0]]), np.array([[0, 1, -1]]))
+    >>> neighbour_cosines(
+    ...     np.array([[2.0, 0.0]]),
+    ...     np.array([[1.0, 0.0], [0.0, 3.0]]),
+    ...     np.array([[0, 1, -1]]),
+    ... )
     array([[ 1.,  0., nan]])
     """
     cosines = np.full(neighbours.shape, np.nan)

@@ -27,7 +27,7 @@ def cumulative_counts(
     --------
     The second and third entry tie, so the second place is half of either:
 
-    >>> running(np.array([3.0, 2.0, 2.0]), np.array([[1.0, 0], [1, 0], [0, 1]])).tolist()
+    >>> cumulative_counts(np.array([3.0, 2.0, 2.0]), np.array([[1.0, 0], [1, 0], [0, 1]])).tolist()
     [[1.0, 0.0], [1.5, 0.5], [2.0, 1.0]]
     """
     order = np.argsort(-scores, kind="stable")
@@ -57,7 +57,7 @@ def group_skews(counts: FloatArray, k: int, expected: FloatArray, zero: Zero) ->
     --------
     Three of four where half were expected: log(1.5). One of four: log(.5).
 
-    >>> skews(np.array([3.0, 1.0]), 4, np.array([0.5, 0.5]), "1/k").round(4).tolist()
+    >>> group_skews(np.array([3.0, 1.0]), 4, np.array([0.5, 0.5]), "1/k").round(4).tolist()
     [0.4055, -0.6931]
     """
     is_present = counts > 0
@@ -92,7 +92,7 @@ def count_bias(counts: FloatArray, group_a: int, group_b: int) -> FloatArray:
 
     Examples
     --------
-    >>> bias(np.array([[3.0, 1.0], [0.0, 0.0]]), 0, 1).tolist()
+    >>> count_bias(np.array([[3.0, 1.0], [0.0, 0.0]]), 0, 1).tolist()
     [0.5, 0.0]
     """
     a, b = counts[..., group_a], counts[..., group_b]
@@ -130,7 +130,7 @@ def count_ties(scores: FloatArray) -> tuple[int, ...]:
 
     Examples
     --------
-    >>> runs(np.array([1.0, 3.0, 1.0])), runs(np.array([1.0, 3.0, 2.0]))
+    >>> count_ties(np.array([1.0, 3.0, 1.0])), count_ties(np.array([1.0, 3.0, 2.0]))
     ((1, 2), ())
     """
     sizes = np.unique(-scores, return_counts=True)[1]

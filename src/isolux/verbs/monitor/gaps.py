@@ -272,8 +272,8 @@ def format_gap(
     text = (
         f"{metric_text} for {group_text} {differs_text} from that for {gap.complement_name}: alarm"
         f" at look {summary['alarm_at']} "
-        f"({alarm.timestamp}; an alarm needs an e-value of {format_e_value(threshold)}, the largest so far"
-        f" is {format_e_value(summary['e_value'])}), {start_text} "
+        f"({alarm.timestamp}; an alarm needs an e-value of {format_e_value(threshold)}, "
+        f"the largest so far is {format_e_value(summary['e_value'])}), {start_text} "
         f"({100 * summary['share']:.0f} % of the evidence){delay_suffix}; {size_text}."
     )
     if summary["changed_at"] is not None:

@@ -396,7 +396,7 @@ def describe_withheld(
     Examples
     --------
     >>> rows = pl.DataFrame({"attribute": ["race"] * 2, "group": ["A", "B"]})
-    >>> withheld(10, rows.head(1), rows.tail(1), has_dropped_tables=False)[:67]
+    >>> describe_withheld(10, rows.head(1), rows.tail(1), has_dropped_tables=False)[:67]
     'Made to be published with a minimum of 10 people: 1 group is not sh'
     """
     groups = [

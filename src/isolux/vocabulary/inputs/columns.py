@@ -51,7 +51,7 @@ def as_series(values: Any, name: str, *, source: object = None) -> pl.Series:
     isolux.vocabulary.errors.TableError: a column holds values of several kinds
       expected: one kind, such as text alone
       found: text ('1', row 1) and numbers (1, row 2)
-      source: column 'tone'
+      where: column 'tone'
       what to do: make them one kind first, such as frame['tone'].astype(str)
     """
     if isinstance(values, pl.Series):

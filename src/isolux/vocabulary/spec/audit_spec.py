@@ -347,7 +347,7 @@ def get_declaration(name: str, task: str = "") -> Option:
 
     Examples
     --------
-    >>> declared("level").default
+    >>> get_declaration("level").default
     0.95
     """
     if name in SETTING_BY_FLAT_NAME or name == "protocol":

@@ -74,7 +74,7 @@ def flat_names(stage: type[SettingsStage]) -> dict[str, str]:
 
     Examples
     --------
-    >>> class Explain(Stage):
+    >>> class Explain(SettingsStage):
     ...     analyses: tuple[str, ...] = setting((), "what to run", flat="explain")
     >>> flat_names(Explain)
     {'analyses': 'explain'}

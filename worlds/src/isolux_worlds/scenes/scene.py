@@ -329,9 +329,9 @@ def confounded_scene(
 
     Examples
     --------
-    >>> from isolux_worlds import planted_detection
+    >>> from isolux_worlds import injected_recall
     >>> for matters in ("nothing", "size", "attribute", "both"):
-    ...     truth = planted_detection(*confounded_scene(matters)).filter(metric="recall_at_iou")
+    ...     truth = injected_recall(*confounded_scene(matters)).filter(metric="recall_at_iou")
     ...     print(matters, truth.filter(attribute="tone")["value"].round(2).to_list())
     nothing [0.7, 0.7]
     size [0.69, 0.62]

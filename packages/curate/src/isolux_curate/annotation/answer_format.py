@@ -41,7 +41,7 @@ def read_brush_mask(
     >>> bits += "100" + "11" + f"{0:08b}" + "100" + "11" + f"{255:08b}"
     >>> bits += "0" * (-len(bits) % 8)
     >>> rle = [int(bits[k : k + 8], 2) for k in range(0, len(bits), 8)]
-    >>> painted(rle, (2, 1), (2, 1))["counts"]
+    >>> read_brush_mask(rle, (2, 1), (2, 1))["counts"]
     '11'
     """
     from isolux_curate.annotation.brush_kernels import COUNT_BITS, unpack_rle
@@ -170,10 +170,10 @@ def find_fault(
     >>> from isolux_curate.annotation.stages import STAGES
     >>> yes = {"is the box tight?": ["yes"], "is the class right?": ["yes"]}
     >>> one = {"choices": {"perceived skin tone": ["3"], **yes}}
-    >>> fault(STAGES["skin_tone"], one, (40, 30), ())
+    >>> find_fault(STAGES["skin_tone"], one, (40, 30), ())
     'perceived skin tone: mark at least 2 values next to one another, not 3.'
     >>> two = {"choices": {"perceived skin tone": ["3", "4"], **yes}}
-    >>> fault(STAGES["skin_tone"], two, (40, 30), ()) is None
+    >>> find_fault(STAGES["skin_tone"], two, (40, 30), ()) is None
     True
     """
     choices = answer.get("choices", {})

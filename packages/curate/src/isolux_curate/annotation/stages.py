@@ -175,7 +175,7 @@ def format_label_config(stage: AnnotationStage, classes: Sequence[str]) -> str:
     Examples
     --------
     >>> from isolux_curate.annotation.stages import STAGES
-    >>> text = labelling(STAGES["boxes"], ["nurse", "guitarist"])
+    >>> text = format_label_config(STAGES["boxes"], ["nurse", "guitarist"])
     >>> text.count("<Label "), "perRegion" in text
     (2, True)
     """

@@ -53,7 +53,7 @@ def orient_size(width: int, height: int, orientation: int | None) -> tuple[int, 
 
     Examples
     --------
-    >>> upright(400, 300, 6), upright(400, 300, None)
+    >>> orient_size(400, 300, 6), orient_size(400, 300, None)
     ((300, 400), (400, 300))
     """
     return (height, width) if orientation in _TRANSPOSED_ORIENTATIONS else (width, height)
@@ -83,7 +83,7 @@ def find_stage(name: str) -> AnnotationStage:
 
     Examples
     --------
-    >>> find_stage("skin_tone").wanted
+    >>> find_stage("skin_tone").n_annotators
     3
     """
     if name not in STAGES:

@@ -97,7 +97,7 @@ def select_concepts(
     >>> nouns = pl.DataFrame({"synset": ["n1", "n2", "n3"],
     ...                       "lemmas": [["person"], ["doctor"], ["surgeon"]],
     ...                       "parents": [[], ["n1"], ["n2"]]})
-    >>> concepts(nouns, root="n1").select("synset", "depth", "reason").rows()
+    >>> select_concepts(nouns, root="n1").select("synset", "depth", "reason").rows()
     [('n2', 1, 'another concept is below it'), ('n3', 2, None)]
     """
     depth = _compute_depths(nouns, root)
@@ -198,7 +198,11 @@ def list_base_forms(word: str) -> set[str]:
 
     Examples
     --------
-    >>> sorted(forms("nurses")), "play" in forms("playing"), "child" in forms("children")
+    >>> (
+    ...     sorted(list_base_forms("nurses")),
+    ...     "play" in list_base_forms("playing"),
+    ...     "child" in list_base_forms("children"),
+    ... )
     (['nurs', 'nurse', 'nurses'], True, True)
     """
     word = word.lower()
@@ -240,7 +244,8 @@ def count_term_matches(photos: pl.DataFrame, terms: pl.DataFrame) -> pl.DataFram
     --------
     >>> photos = pl.DataFrame({"image_id": ["a", "b"], "caption": ["A flutist plays.", "A dog"],
     ...                        "tags": ["flute,stage", ""]})
-    >>> matches(photos, build_term_table({"flutist": ["flutist"]}, {"flutist": ["flute"]})).rows()
+    >>> terms = build_term_table({"flutist": ["flutist"]}, {"flutist": ["flute"]})
+    >>> count_term_matches(photos, terms).rows()
     [('a', 'flutist', 2)]
     """
     text_columns = [name for name in ("caption", "tags") if name in photos.columns]
@@ -294,7 +299,7 @@ def pick_candidates(
     --------
     >>> matched = pl.DataFrame({"image_id": list("abcd"), "class": ["nurse"] * 4,
     ...                         "overlap": [1, 3, 1, 2]})
-    >>> pick(matched, per_class=2)["image_id"].to_list()
+    >>> pick_candidates(matched, per_class=2)["image_id"].to_list()
     ['b', 'd']
     """
     candidates = matched.filter(~pl.col("image_id").is_in(list(excluded_ids)))

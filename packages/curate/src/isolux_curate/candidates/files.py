@@ -62,7 +62,7 @@ def compute_quotas(
     --------
     >>> seen = pl.DataFrame({"country": ["US"] * 80 + ["Kenya"] * 20,
     ...                      "group": ["a"] * 75 + ["b"] * 5 + ["b"] * 20})
-    >>> quotas(seen, take=100).countries.select("country", "take").rows()
+    >>> compute_quotas(seen, take=100).countries.select("country", "take").rows()
     [('Kenya', 87), ('US', 13)]
     """
     refuse_missing(annotated_photos, ("country", "group"))

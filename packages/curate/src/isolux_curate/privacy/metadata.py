@@ -59,7 +59,7 @@ def trim_profile(profile: bytes) -> bytes:
     --------
     >>> from PIL import ImageCms
     >>> whole = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-    >>> b"rTRC" in trimmed(whole), trimmed(b"of Ann's screen")
+    >>> b"rTRC" in trim_profile(whole), trim_profile(b"of Ann's screen")
     (True, b'')
     """
     tags = _profile_tags(profile)
@@ -150,7 +150,7 @@ def strip_metadata(
     >>> file, exif = io.BytesIO(), Image.Exif()
     >>> exif[0x013B] = "Ann Example"
     >>> Image.new("RGB", (8, 8)).save(file, "JPEG", exif=exif)
-    >>> b"Ann Example" in file.getvalue(), b"Ann Example" in stripped(file.getvalue())
+    >>> b"Ann Example" in file.getvalue(), b"Ann Example" in strip_metadata(file.getvalue())
     (True, False)
     """
     for name in kept_tags:

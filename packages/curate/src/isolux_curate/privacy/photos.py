@@ -34,7 +34,7 @@ def find_filler(method: str) -> Filler:
 
     Examples
     --------
-    >>> black = filler("black")
+    >>> black = find_filler("black")
     >>> black(np.full((2, 2, 3), 9, np.uint8), np.array([[True, False]] * 2))[0].tolist()
     [[0, 0, 0], [9, 9, 9]]
     """

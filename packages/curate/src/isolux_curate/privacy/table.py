@@ -108,9 +108,9 @@ def make_pseudonym(key: bytes, id_column: str, person_id: str) -> str:
 
     Examples
     --------
-    >>> pseudonym(b"key", "subject_id", "Ann") == pseudonym(b"key", "subject_id", "Ann")
+    >>> make_pseudonym(b"key", "subject_id", "Ann") == make_pseudonym(b"key", "subject_id", "Ann")
     True
-    >>> pseudonym(b"other", "subject_id", "Ann") == pseudonym(b"key", "subject_id", "Ann")
+    >>> make_pseudonym(b"other", "subject_id", "Ann") == make_pseudonym(b"key", "subject_id", "Ann")
     False
     """
     return hmac.new(key, f"{id_column}\x00{person_id}".encode(), hashlib.sha256).hexdigest()[:16]
@@ -132,7 +132,7 @@ def anonymise_table(
     Examples
     --------
     >>> rows = pl.DataFrame({"who": ["ann", "bo"], "taken": ["2021-03-05 14:00:00", None]})
-    >>> anonymised(rows, b"k", ids=["who"], dates=["taken"]).people["taken"].to_list()
+    >>> anonymise_table(rows, b"k", ids=["who"], dates=["taken"]).people["taken"].to_list()
     ['2021-03', None]
     """
     listed_columns = (*ids, *dates, *(aggregate or ()), *drop, *([person] if person else []))
@@ -167,7 +167,7 @@ def filter_identified(table: pl.DataFrame, person: str) -> pl.DataFrame:
 
     Examples
     --------
-    >>> identified(pl.DataFrame({"subject_id": ["s1", None, " "]}), "subject_id").height
+    >>> filter_identified(pl.DataFrame({"subject_id": ["s1", None, " "]}), "subject_id").height
     1
     """
     person_id = pl.col(person).cast(pl.String).str.strip_chars()

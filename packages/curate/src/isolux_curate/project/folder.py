@@ -297,8 +297,8 @@ def create_project(
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     project = create(Path(folder) / "faces", who="ada")
-    ...     project.name, open_project(Path(folder) / "faces", who="ada").name
+    ...     project = create_project(Path(folder) / "faces", curator="ada")
+    ...     project.name, open_project(Path(folder) / "faces", curator="ada").name
     ('faces', 'faces')
     """
     root = Path(folder).expanduser().resolve()

@@ -67,7 +67,7 @@ def find_unsearchable_reason(name: str, file_bytes: bytes, *, is_opened: bool) -
 
     Examples
     --------
-    >>> find_unsearchable_reason("a.7z", b"7z\xbc\xaf\x27\x1c", opened=False)
+    >>> find_unsearchable_reason("a.7z", b"7z\xbc\xaf\x27\x1c", is_opened=False)
     'a 7z archive'
     """
     for magic_bytes, description in _UNREADABLE_FORMATS.items():

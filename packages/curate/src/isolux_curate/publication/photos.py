@@ -103,7 +103,7 @@ def assign_clusters(named_people: pl.DataFrame) -> pl.DataFrame:
     Examples
     --------
     >>> named = pl.DataFrame({"image_id": list("aabc"), "subject_id": ["s", "t", "t", "u"]})
-    >>> together(named).sort("image_id")["cluster_id"].to_list()
+    >>> assign_clusters(named).sort("image_id")["cluster_id"].to_list()
     ['1', '1', '2']
     """
     if named_people.is_empty():

@@ -33,11 +33,11 @@ def compare_answers(
 
     Examples
     --------
-    >>> from isolux_curate.quality.typed_answers import given_answers
+    >>> from isolux_curate.quality.typed_answers import parse_answers
     >>> said = pl.DataFrame({"unit": ["a"] * 3, "annotator": ["x", "x", "y"],
     ...                      "type": ["hair"] * 3, "answer": ["red", "brown", "red"]})
-    >>> hair = given_answers(said, "said")["hair"]
-    >>> alike(hair, np.array([0]), hair, np.array([1])).tolist()
+    >>> hair = parse_answers(said, "said")["hair"]
+    >>> compare_answers(hair, np.array([0]), hair, np.array([1])).tolist()
     [0.5]
     """
     if answers.answer_type == "box":
@@ -82,10 +82,10 @@ def average_shapes(answers: TypedAnswers, groups: Sequence[IntArray]) -> TypedAn
 
     Examples
     --------
-    >>> from isolux_curate.quality.typed_answers import given_answers
+    >>> from isolux_curate.quality.typed_answers import parse_answers
     >>> said = pl.DataFrame({"unit": ["a", "a"], "annotator": ["x", "y"], "type": ["boxes"] * 2,
     ...                      "x": [0, 2], "y": [0, 0], "w": [10, 10], "h": [4, 8]})
-    >>> boxes = given_answers(said, "said")["boxes"]
+    >>> boxes = parse_answers(said, "said")["boxes"]
     >>> average_shapes(boxes, [np.array([0, 1])]).boxes.tolist()
     [[1.0, 0.0, 10.0, 6.0]]
     """
@@ -127,11 +127,11 @@ def compare_with_specialists(answers: TypedAnswers) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux_curate.quality.typed_answers import given_answers
+    >>> from isolux_curate.quality.typed_answers import parse_answers
     >>> said = pl.DataFrame({"unit": ["a"] * 3, "annotator": ["x", "q", "r"],
     ...     "vendor": ["collected", "specialists", "specialists"], "type": ["hair"] * 3,
     ...     "answer": ["red", "red", "brown"]})
-    >>> compare_with_specialists(given_answers(said, "said")["hair"])["value"].to_list()
+    >>> compare_with_specialists(parse_answers(said, "said")["hair"])["value"].to_list()
     [0.5]
     """
     numbered_rows = answers.rows.select("unit", "vendor").with_row_index("row")
@@ -156,10 +156,10 @@ def compare_vendors(answers: TypedAnswers) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux_curate.quality.typed_answers import given_answers
+    >>> from isolux_curate.quality.typed_answers import parse_answers
     >>> said = pl.DataFrame({"unit": ["a"] * 3, "annotator": ["x", "y", "z"], "type": ["hair"] * 3,
     ...     "vendor": ["v", "v", "w"], "answer": ["red", "red", "brown"]})
-    >>> compare_vendors(given_answers(said, "said")["hair"]).select("part", "value", "pairs").rows()
+    >>> compare_vendors(parse_answers(said, "said")["hair"]).select("part", "value", "pairs").rows()
     [('inter-vendor', 0.0, 2), ('intra-vendor', 1.0, 1)]
     """
     numbered_rows = answers.rows.select("unit", "vendor").with_row_index("row")

@@ -176,7 +176,7 @@ def draw_units(units: pl.DataFrame, unit_type: str, size: int, seed: int) -> pl.
     Examples
     --------
     >>> units = pl.DataFrame({"unit_id": list("abcdefgh"), "stratum": ["x"] * 6 + ["y"] * 2})
-    >>> draw(units, "boxes", 4, 0)["stratum"].to_list()
+    >>> draw_units(units, "boxes", 4, 0)["stratum"].to_list()
     ['x', 'x', 'y', 'y']
     """
     if units["unit_id"].is_duplicated().any():
@@ -205,7 +205,7 @@ def allocate_sample(population: Sequence[int], size: int) -> list[int]:
 
     Examples
     --------
-    >>> allocated([700, 290, 10, 1], 100)
+    >>> allocate_sample([700, 290, 10, 1], 100)
     [69, 28, 2, 1]
     """
     stratum_sizes = np.asarray(population, dtype=np.int64)

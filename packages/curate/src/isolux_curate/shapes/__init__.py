@@ -376,7 +376,7 @@ def group_drawings(
     Annotators 0, 1, 2; the third drawing is by annotator 1 as well, who drew two objects:
 
     >>> a, b = np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3])
-    >>> gathered(a, b, np.array([0.9, 0.6, 0.8, 0.5]), np.array([0, 1, 1, 2]), 0.3).tolist()
+    >>> group_drawings(a, b, np.array([0.9, 0.6, 0.8, 0.5]), np.array([0, 1, 1, 2]), 0.3).tolist()
     [0, 0, 1, 0]
     """
     similarity_by_pair = {

@@ -70,7 +70,7 @@ def match_replacements(
     >>> pool = pl.DataFrame({"pronoun": ["he", "she", "she"],
     ...                      "age_group": ["30-39", "18-29", "30-39"],
     ...                      "ancestry": ["Africa", "Africa", "Asia"]})
-    >>> closest(gone, pool)["pool"].to_list()
+    >>> match_replacements(gone, pool)["pool"].to_list()
     [2]
     """
     from scipy.optimize import linear_sum_assignment

@@ -29,7 +29,7 @@ def path_tails(path: str) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> tails("a/b/1.jpg")
+    >>> path_tails("a/b/1.jpg")
     ('a/b/1.jpg', 'b/1.jpg', '1.jpg')
     """
     segments = [segment for segment in re.split(r"[/\\]", path) if segment not in ("", ".")]
@@ -211,8 +211,8 @@ class IdentifyingTerms:
 
         Examples
         --------
-        >>> held = Terms({"file": frozenset({"s17/1.jpg"})})
-        >>> held.is_path("public/s17/1.jpg"), held.is_path("public/s1/1.jpg")
+        >>> held = IdentifyingTerms({"file": frozenset({"s17/1.jpg"})})
+        >>> held.is_person_path("public/s17/1.jpg"), held.is_person_path("public/s1/1.jpg")
         (True, False)
         """
         files = self.names_by_kind.get("file", frozenset())

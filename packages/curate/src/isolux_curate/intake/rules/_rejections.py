@@ -25,7 +25,7 @@ def refuse_where(facts: pl.DataFrame, *cases: tuple[pl.Expr, pl.Expr | str]) -> 
     Examples
     --------
     >>> facts = pl.DataFrame({"image_id": ["a", "b"], "n": [1, None]})
-    >>> refused(facts, (pl.col("n") > 0, "Too many.")).rows()
+    >>> refuse_where(facts, (pl.col("n") > 0, "Too many.")).rows()
     [('a', 'Too many.')]
     """
     masks = [condition.fill_null(value=False) for condition, _ in cases]
@@ -46,7 +46,7 @@ def cast_or_add_column(
 
     Examples
     --------
-    >>> known(pl.DataFrame({"image_id": ["a"]}), "age", pl.Float64)["age"].to_list()
+    >>> cast_or_add_column(pl.DataFrame({"image_id": ["a"]}), "age", pl.Float64)["age"].to_list()
     [None]
     """
     if name in facts.columns:
@@ -60,7 +60,7 @@ def is_form_signed(name: str) -> pl.Expr:
     Examples
     --------
     >>> facts = pl.DataFrame({"consent": ["form 12", "2024-05-01", "Yes", "no", "maybe", None]})
-    >>> facts.select(signed("consent")).to_series().to_list()
+    >>> facts.select(is_form_signed("consent")).to_series().to_list()
     [True, True, True, False, False, False]
     """
     text = _normalised_text(name)
@@ -99,7 +99,7 @@ def first_unclear_entry(name: str) -> pl.Expr:
     Examples
     --------
     >>> facts = pl.DataFrame({"image_id": ["a", "a", "b"], "consent": [None, "Maybe", ""]})
-    >>> facts.select(unclear("consent")).to_series().to_list()
+    >>> facts.select(first_unclear_entry("consent")).to_series().to_list()
     ['Maybe', 'Maybe', None]
     """
     word = pl.col(name).cast(pl.String).str.strip_chars()

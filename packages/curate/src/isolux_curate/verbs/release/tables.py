@@ -261,7 +261,10 @@ def draw_composition_svg(table: pl.DataFrame, attribute: str) -> str:
     Examples
     --------
     >>> rows = [("ours", "tone", "light", 6, 0.6), ("ours", "tone", "dark", 4, 0.4)]
-    >>> drawn = draw_composition_svg(pl.DataFrame(rows, schema=COMPOSITION, orient="row"), "tone")
+    >>> drawn = draw_composition_svg(
+    ...     pl.DataFrame(rows, schema=COMPOSITION_SCHEMA, orient="row"),
+    ...     "tone",
+    ... )
     >>> drawn.count("<rect"), drawn.startswith("<svg")
     (4, True)
     """

@@ -94,8 +94,14 @@ def count_names_by_file(
 
     Examples
     --------
-    >>> counted([("d/x.txt", "it holds 's-17' in line 2"), ("d/x.txt", "it holds 's-18' in line 2"),
-    ...          ("d/y.jpg", "a picture that looks like theirs")], {"d/x.txt": [2]})
+    >>> count_names_by_file(
+    ...     [
+    ...         ("d/x.txt", "it holds 's-17' in line 2"),
+    ...         ("d/x.txt", "it holds 's-18' in line 2"),
+    ...         ("d/y.jpg", "a picture that looks like theirs"),
+    ...     ],
+    ...     {"d/x.txt": [2]},
+    ... )
     [('d/x.txt', 'it still holds 2 of their ids or file names, in line 2'),
      ('d/y.jpg', 'a picture that looks like theirs')]
     """

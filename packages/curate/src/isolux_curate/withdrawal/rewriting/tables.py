@@ -46,7 +46,7 @@ def decode_text(file_bytes: bytes) -> tuple[str, str]:
 
     Examples
     --------
-    >>> decoded(b"a"), decoded("a".encode("utf-16"))[0]
+    >>> decode_text(b"a"), decode_text("a".encode("utf-16"))[0]
     (('a', 'utf-8'), 'a')
     """
     coding = next((name for mark, name in _CODINGS if file_bytes.startswith(mark)), "utf-8")
