@@ -86,7 +86,7 @@ def _page(kind: str, name: str) -> str:
 
 
 def _reference(one: Any) -> str:
-    said = f"- {plain(one.citation)}" + (f" {plain(one.location)}" if one.place else "")
+    said = f"- {plain(one.citation)}" + (f" {plain(one.location)}" if one.location else "")
     return said + (f" <{one.url}>" if one.url else "")
 
 

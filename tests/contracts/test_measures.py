@@ -51,7 +51,7 @@ def test_it_lies_within_its_range(plugin: Plugin) -> None:
 @every_measure
 def test_alike_groups_have_the_value_that_it_says(plugin: Plugin) -> None:
     alike = _measured(plugin, np.full(4, 0.6)).item()
-    assert alike == pytest.approx(plugin.module.INFO.alike, abs=1e-12)
+    assert alike == pytest.approx(plugin.module.INFO.parity_value, abs=1e-12)
 
 
 @every_measure

@@ -84,7 +84,7 @@ class Stacked(ComparisonSide):
             object.__setattr__(self, name, value)
 
     values = property(lambda self: self.own.value)
-    units = property(lambda self: self.own.units)
+    units = property(lambda self: self.own.n_units)
     clusters = property(lambda self: self.own.n_units / self.own.kish_cluster_size)
 
     def cluster_means(self) -> ClusterMeans:

@@ -188,7 +188,7 @@ def asked(estimates) -> list[Asked]:
     assert estimates.groups[0].name == OVERALL
     found = []
     for j, measure in enumerate(estimates.measures):
-        if measure.mean is not None or not estimates.judged()[[one, two], j].all():
+        if measure.mean is not None or not estimates.is_comparable()[[one, two], j].all():
             continue
         compared = compare_groups(estimates, "g", j)
         apart, pair = compared.compare_with_complement(first), compared.compare_pairs(first, second)

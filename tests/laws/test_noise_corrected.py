@@ -31,7 +31,7 @@ CELLS = [
 
 def _tau(estimates, spec: ComparisonSettings) -> dict[str, float]:
     nothing = np.zeros(0)
-    members = estimates.members("a")
+    members = estimates.attribute_rows("a")
     compared = compare_groups(estimates, "a", 0)
     tested = families.AttributeTests(
         members, np.zeros((0, 2), np.int64), NullTest(*[nothing] * 4), "none", compared

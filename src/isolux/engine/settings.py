@@ -73,7 +73,9 @@ class Failures:
     Examples
     --------
     >>> failures = Failures(4, 0.25, Path("out"))
-    >>> failures.add_shard(pl.DataFrame({"unit_id": ["a", "b"], "reason": [None, "no such picture"]}))
+    >>> failures.add_shard(
+    ...     pl.DataFrame({"unit_id": ["a", "b"], "reason": [None, "no such picture"]}),
+    ... )
     >>> failures.counts.total()
     1
     """

@@ -90,7 +90,9 @@ class RunTerms:
 
         Examples
         --------
-        >>> RunTerms(terms={"gender": "perceived gender presentation"}).format_attribute("race*gender (known)")
+        >>> RunTerms(terms={"gender": "perceived gender presentation"}).format_attribute(
+        ...     "race*gender (known)",
+        ... )
         'race × perceived gender presentation (known)'
         """
         titles = []

@@ -27,8 +27,8 @@ def misfit(seen: FileProbe) -> str | None:
 
     Examples
     --------
-    >>> misfit(Seen(Path("a.dots"), "file", b"dots 1\n"))
-    >>> misfit(Seen(Path("a.txt"), "file", b"0 0.5 0.5 1 1\n"))
+    >>> misfit(FileProbe(Path("a.dots"), "file", b"dots 1\n"))
+    >>> misfit(FileProbe(Path("a.txt"), "file", b"0 0.5 0.5 1 1\n"))
     "its first line is not 'dots 1'"
     """
     return None if seen.head.startswith(_HEAD) else "its first line is not 'dots 1'"

@@ -18,13 +18,13 @@ from tests.curate.annotation._projects import annotated_project
 _PHOTOS = 50
 _PUSH = """
 import sys
-from isolux_curate.annotation.server import Server
-from isolux_curate.annotation.exchange import push
+from isolux_curate.annotation.server import LabelStudioServer
+from isolux_curate.annotation.exchange import upload_tasks
 from isolux_curate.project.folder import open_project
 folder, who, url, token = sys.argv[1:]
-project, server = open_project(folder, who=who), Server(url, token)
+project, server = open_project(folder, curator=who), LabelStudioServer(url, token)
 sys.stdin.readline()
-print(push(project, "count", server).sent)
+print(upload_tasks(project, "count", server).n_sent)
 """
 
 

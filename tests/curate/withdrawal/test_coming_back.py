@@ -108,7 +108,7 @@ def test_a_server_that_fails_in_the_middle_is_gone_on_with(lab, pushed, fake):
 
 
 def test_an_annotator_takes_their_own_answers(lab, pushed, fake):
-    append_consent(pushed.consent, "grant", "annotator", ["user-1", "user-2"], ["evaluation"])
+    append_consent(pushed.consent_path, "grant", "annotator", ["user-1", "user-2"], ["evaluation"])
     withdraw([lab], who=["user-2"], kind="annotator", server=fake.url)
     assert {r["annotator_id"] for r in rows_of(pushed, "annotations")} == {"user-1"}
     assert [r["annotator_id"] for r in rows_of(pushed, "annotators")] == ["user-1"]

@@ -29,7 +29,7 @@ def lab(srgb):
 
 
 def face(rendered, owner=1):
-    on = (rendered.owner == owner) & (rendered.part == PARTS.index("face_skin") + 1)
+    on = (rendered.owner == owner) & (rendered.part_labels == PARTS.index("face_skin") + 1)
     return rendered.pixels[on]
 
 

@@ -86,12 +86,12 @@ def test_every_part_can_be_seen(part):
     whole = part in {"full_body_clothing", "prop"}
     large = person(**people) if whole else person(
         tall=500.0 if legs else 700.0, foot=235.0 if legs else 700.0, **people)  # fmt: skip
-    assert (photo(large).part == PARTS.index(part) + 1).sum() > 3
+    assert (photo(large).part_labels == PARTS.index(part) + 1).sum() > 3
 
 
 def test_a_prop_belongs_to_nobody():
     found = photo(person(occupation="guitarist"))
-    prop = found.part == PARTS.index("prop") + 1
+    prop = found.part_labels == PARTS.index("prop") + 1
     assert prop.sum() > 100
     assert (found.owner[prop] == 0).all()
 
@@ -99,9 +99,9 @@ def test_a_prop_belongs_to_nobody():
 def test_owners_have_parts_and_nobody_else_but_props_has():
     found = photo(person(1, x=120.0), person(2, x=190.0, occlusion="partial", layer=1))
     people = (found.owner > 0) & (found.owner < 255)
-    assert (found.part[people] > 0).all()
-    assert (found.part[people] <= len(PARTS) - 1).all()
-    others = set(np.unique(found.part[~people]))
+    assert (found.part_labels[people] > 0).all()
+    assert (found.part_labels[people] <= len(PARTS) - 1).all()
+    others = set(np.unique(found.part_labels[~people]))
     assert others <= {0, PARTS.index("prop") + 1}
 
 
@@ -173,7 +173,8 @@ def test_a_subject_looks_alike_in_two_photos():
     same = photo(a, b | {"subject_id": a["subject_id"]})
     cloth = PARTS.index("upper_clothing") + 1
     medians = [
-        np.median(same.pixels[(same.owner == k) & (same.part == cloth)], axis=0) for k in (1, 2)
+        np.median(same.pixels[(same.owner == k) & (same.part_labels == cloth)], axis=0)
+        for k in (1, 2)
     ]
     assert np.abs(medians[0] - medians[1]).max() < 12
 
@@ -218,7 +219,7 @@ def test_labels_do_not_hang_on_light_or_weather(name):
     found = [photo(*people, **{name: value}) for value in BUILT_IN_ATTRIBUTES[name].shares]
     for other in found[1:]:
         np.testing.assert_array_equal(found[0].owner, other.owner)
-        np.testing.assert_array_equal(found[0].part, other.part)
+        np.testing.assert_array_equal(found[0].part_labels, other.part_labels)
         np.testing.assert_array_equal(found[0].body_px, other.body_px)
 
 

@@ -56,7 +56,7 @@ def test_parts_divide_a_persons_pixels_among_them(two):
         maps = [bitmap(entry["counts"]) for entry in row["part_masks"]]
         np.testing.assert_array_equal(np.sum(maps, axis=0), (rendered.owner == k).astype(int))
         for name, where in zip(names, maps, strict=True):
-            assert (rendered.part[where] == PARTS.index(name) + 1).all()
+            assert (rendered.part_labels[where] == PARTS.index(name) + 1).all()
 
 
 def test_joints_are_seen_where_the_pixel_is_the_persons_own(two):

@@ -305,7 +305,7 @@ def _bootstrap_annotators(
             rounds=200,
             close=1e-4,
         )
-        replicates[replicate] = replicate_fit.right
+        replicates[replicate] = replicate_fit.accuracy
     tail = (1 - _LEVEL) / 2
     with np.errstate(all="ignore"):
         low, high = np.nanquantile(replicates, [tail, 1 - tail], axis=0)

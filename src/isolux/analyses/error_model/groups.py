@@ -47,7 +47,10 @@ class ScoreScale:
 
         Examples
         --------
-        >>> ScoreScale.from_scores(np.array([0.0, 1.0])), ScoreScale.from_scores(np.array([1.7e9, 1.7e9 + 60.0]))
+        >>> (
+        ...     ScoreScale.from_scores(np.array([0.0, 1.0])),
+        ...     ScoreScale.from_scores(np.array([1.7e9, 1.7e9 + 60.0])),
+        ... )
         (ScoreScale(centre=0.0, size=1.0), ScoreScale(centre=1700000030.0, size=60.0))
         """
         low, high = float(scores.min()), float(scores.max())

@@ -43,7 +43,11 @@ def number_entries(membership: pl.DataFrame | Membership, unit_ids: pl.Series) -
     >>> rows = {"attribute": ["light"] * 3, "group": ["day", "day", "night"],
     ...     "values": [["day"], ["day"], ["night"]], "unit_id": ["a", "b", "b"]}
     >>> found = number_entries(pl.DataFrame(rows), pl.Series(["b", "a"]))
-    >>> [group.name for group in found.groups], found.group_index.tolist(), found.unit_index.tolist()
+    >>> (
+    ...     [group.name for group in found.groups],
+    ...     found.group_index.tolist(),
+    ...     found.unit_index.tolist(),
+    ... )
     (['everyone', 'day', 'night'], [1, 1, 2], [1, 0, 0])
     """
     if isinstance(membership, Membership):
