@@ -231,8 +231,8 @@ def test_killed_at_any_moment_nothing_is_half_written(tmp_path: Path) -> None:
         "import isolux_curate.verbs.release.release_files\n"
         "print('go', flush=True)\n"
         f"here = Path({str(tmp_path)!r})\n"
-        "publish_dataset(open_project(here / 'p', curator='ada'), out=here / 'out', key=here / 'key',"
-        " attribute=['age_group', 'country'], overwrite=True)\n"
+        "publish_dataset(open_project(here / 'p', curator='ada'), out=here / 'out',"
+        " key=here / 'key', attribute=['age_group', 'country'], overwrite=True)\n"
     )
     for k in range(10 if os.environ.get("ISOLUX_LAWS") == "full" else 5):
         one = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=Path.cwd())
