@@ -97,7 +97,7 @@ def test_what_reads_a_changed_run_says_so_itself():
     found = {
         path.relative_to(SOURCES).as_posix()
         for path in SOURCES.rglob("*.py")
-        if re.search(r"load_run\([^)]*changed=", path.read_text(encoding="utf-8"))
+        if re.search(r"load_run\([^)]*on_change=", path.read_text(encoding="utf-8"))
     }
     assert found == {"cli/view.py", "verbs/view/__init__.py", "verbs/_tables_from_memory.py"}
 

@@ -151,9 +151,9 @@ def test_the_figure_joins_both_values_and_shows_the_change(compared):
 def test_a_change_has_one_more_digit_where_the_printed_values_differ_by_another_number(compared):
     table = compared.sections[0].tables[0]
     row = replace(table.rows[0], first=0.7566, second=0.8224, difference=0.0658)  # 75.7, 82.2
-    assert replace(table, rows=(row,), overall_change=None).places == 2
+    assert replace(table, rows=(row,), overall_change=None).n_decimals == 2
     row = replace(row, first=0.75, second=0.80, difference=0.05)
-    assert replace(table, rows=(row,), overall_change=None).places is None
+    assert replace(table, rows=(row,), overall_change=None).n_decimals is None
 
 
 def test_a_table_says_what_its_intervals_and_its_verdicts_are_of(compared):

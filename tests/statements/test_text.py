@@ -49,7 +49,7 @@ def test_a_first_sentence_has_at_most_40_words_and_a_finding_30(name):
     names = [part for part in by if "*" not in part]
     rows = [
         dict(zip(names, cell, strict=True)) | {"yes": i < right}
-        for cell, (right, n) in cells.n_items()
+        for cell, (right, n) in cells.items()
         for i in range(n)
     ]
     frame = pl.DataFrame(rows).with_columns(
