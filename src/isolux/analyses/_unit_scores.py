@@ -46,7 +46,7 @@ class UnitScores:
     """One model's units with a score of one metric.
 
     ``units [n]``, ``value [n]``, ``cluster [n]`` (numbered from 0); ``higher_is_better``; ``row``
-    names the metric as ``Words.measure`` takes it; ``notes`` say what was excluded.
+    names the metric as ``RunTerms.format_metric`` takes it; ``notes`` say what was excluded.
     """
 
     model: str

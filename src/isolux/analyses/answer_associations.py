@@ -50,7 +50,7 @@ def explain(run: Run) -> AnalysisResult:
 
     Returns
     -------
-    Explained
+    AnalysisResult
         No findings, and one table: ``model`` (of several), ``answer``, ``attribute, group``,
         ``said, of`` (counts of people; sums of shares where one has several answers), ``others
         said, of others``, ``share, others' share`` (fractions), ``log odds, low, high``

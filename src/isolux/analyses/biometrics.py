@@ -83,7 +83,7 @@ def explain(run: Run, *, replicates: int = 500) -> AnalysisResult:
 
     Returns
     -------
-    Explained
+    AnalysisResult
         No findings; tables with cells such as "1.2 % (0.8 to 1.9)", the interval in brackets.
 
     Raises

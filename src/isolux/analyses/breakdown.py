@@ -73,7 +73,7 @@ def explain(run: Run, *, by: Sequence[str] = ()) -> AnalysisResult:
 
     Returns
     -------
-    Explained
+    AnalysisResult
         No findings, and one table: ``model, metric`` (in words), ``attribute`` (null: everyone),
         ``group, by, stratum, people``, ``share`` (of the group's people, 0 to 1), ``value, low,
         high`` (the metric's unit; null with a ``status`` where too few are there).

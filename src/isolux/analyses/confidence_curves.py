@@ -63,7 +63,7 @@ def explain(run: Run) -> AnalysisResult:
 
     Returns
     -------
-    Explained
+    AnalysisResult
         No findings, and one table of the largest groups of each attribute that are not below the
         audit's minimum: ``model, attribute`` (null: everyone), ``group``, ``labels``
         (harmful, non-harmful), ``confidence`` (0 to 1), ``rate, low, high`` (fractions),

@@ -67,7 +67,7 @@ def explain(run: Run) -> AnalysisResult:
 
     Returns
     -------
-    Explained
+    AnalysisResult
         ``findings``. ``group_a`` is the worse group, ``group_b`` the reference (null: everyone);
         ``effect``, ``low``, ``high``: group_a − group_b in the metric's unit, the interval
         simultaneous over the audit's comparisons where there is one; ``n``: units of both groups;

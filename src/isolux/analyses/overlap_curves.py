@@ -66,7 +66,7 @@ def explain(run: Run) -> AnalysisResult:
 
     Returns
     -------
-    Explained
+    AnalysisResult
         No findings, and one table of the groups of each attribute, not below the audit's minimum,
         whose average recall is furthest from everyone's: ``model, attribute`` (null: everyone),
         ``group``, ``measure`` ("overlap", of poses "similarity"), ``overlap`` (.5 to .95),

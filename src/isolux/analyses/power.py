@@ -74,7 +74,7 @@ def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> AnalysisRes
 
     Returns
     -------
-    Explained
+    AnalysisResult
         A finding for each metric and attribute: ``effect`` is the smallest difference that the
         worst-measured pair of judged groups could have shown, ``n`` the units that it rests on.
         Tables: the fewest people to add by pair and target, and groups below the audit's minimum.

@@ -94,7 +94,7 @@ class Card:
         What it is of; what it is not; what the audit found, in a few sentences (of data: empty).
     warnings : tuple of str
         What must be read before the numbers.
-    parts : tuple of Part
+    parts : tuple of CardSection
     follows : tuple of (str, str)
         What it follows: a citation, and its address or nothing.
     provenance : tuple of str

@@ -50,9 +50,9 @@ def card(source: RunSource, facts: CardFacts) -> Card:
 
     Parameters
     ----------
-    source : Source
+    source : RunSource
         A finished run of ``age_estimation``.
-    facts : Facts
+    facts : CardFacts
         What the user says.
 
     Returns

@@ -54,9 +54,9 @@ def card(source: RunSource, facts: CardFacts) -> Card:
 
     Parameters
     ----------
-    source : Source
+    source : RunSource
         A finished run.
-    facts : Facts
+    facts : CardFacts
         What the provider says.
 
     Returns

@@ -74,9 +74,9 @@ def card(source: RunSource, facts: CardFacts) -> Card:
 
     Parameters
     ----------
-    source : Source
+    source : RunSource
         A finished run.
-    facts : Facts
+    facts : CardFacts
         What the user says; ``scenarios`` names groups at risk, with harm, threshold, mitigation
         and review trigger.
 

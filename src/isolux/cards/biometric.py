@@ -71,9 +71,9 @@ def card(source: RunSource, facts: CardFacts) -> Card:
 
     Parameters
     ----------
-    source : Source
+    source : RunSource
         A finished run of ``face_verification`` or ``identification``.
-    facts : Facts
+    facts : CardFacts
         What the user says.
 
     Returns

@@ -66,9 +66,9 @@ def card(source: RunSource, facts: CardFacts) -> Card:
 
     Parameters
     ----------
-    source : Source
+    source : RunSource
         A finished run.
-    facts : Facts
+    facts : CardFacts
         What the user says.
 
     Returns

@@ -89,10 +89,10 @@ def card(source: RunSource, facts: CardFacts) -> Card:
 
     Parameters
     ----------
-    source : Source
+    source : RunSource
         A finished run with a metric ``selection_rate``, or of the task ``number``: then a scoring
         rate is reckoned, the share above the median of the full sample.
-    facts : Facts
+    facts : CardFacts
         ``sex_attribute`` and ``race_attribute`` name attributes of the run where their names do not
         tell; ``categories_left_out`` names categories below 2 %.
 

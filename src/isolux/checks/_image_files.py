@@ -33,7 +33,7 @@ INSPECTION_COLUMNS: dict[str, pl.DataType] = {
     "author": pl.Boolean(),
     "thumbnail": pl.Int64(),  # row of Pictures.thumbnails; null: none
 }
-"""Columns of ``Pictures.rows`` that opening a file gives."""
+"""Columns of ``ImageFiles.rows`` that opening a file gives."""
 
 _URL_PATTERN = r"^[A-Za-z][A-Za-z0-9+.-]+://"
 _MAX_PARENTS = 4  # FHIBE's table lies three folders below the release's root
@@ -56,7 +56,7 @@ class ImageFiles:
     unlisted : polars.Series
         Pictures in the same folders that no image names, by their paths below the root.
     n_siblings : int
-        Further pictures there that belong to the release (``DatasetInfo.beside``).
+        Further pictures there that belong to the release (``DatasetInfo.sibling_image_globs``).
     thumbnails : [n, 32, 32] uint8
         Grey, turned as their EXIF says.
     is_opened : bool

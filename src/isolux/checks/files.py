@@ -29,7 +29,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     Parameters
     ----------
     dataset : Dataset
-    pictures : Pictures
+    pictures : ImageFiles
         Where the files are.
 
     Returns

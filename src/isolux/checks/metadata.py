@@ -42,7 +42,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     Parameters
     ----------
     dataset : Dataset
-    pictures : Pictures
+    pictures : ImageFiles
         What was seen in the files.
 
     Returns

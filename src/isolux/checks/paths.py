@@ -43,7 +43,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     Parameters
     ----------
     dataset : Dataset
-    pictures : Pictures
+    pictures : ImageFiles
         Where each path leads.
 
     Returns

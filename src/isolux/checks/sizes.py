@@ -30,7 +30,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     ----------
     dataset : Dataset
         Images with ``width`` and ``height``; those without are not compared.
-    pictures : Pictures
+    pictures : ImageFiles
         What was seen in the files.
 
     Returns

@@ -68,7 +68,7 @@ class GroupTables:
     ----------
     tables : sequence of (AttributeSection, LineTable)
         In the order of reading, the leading attribute first.
-    audited : Audited
+    audited : AuditSubject
         The level of tests and intervals.
     disparities : polars.DataFrame
         Table ``disparities``: which groups differ from another one.

@@ -1,7 +1,7 @@
 """Running a model over a dataset's pictures: shards that are committed one by one, and resumed.
 
 ``list_source_images`` says which pictures are looked at and whom each shows; ``split_into_shards``
-cuts them into shards, always the same; ``run_in_process`` predicts the shards that a ``Store``
+cuts them into shards, always the same; ``run_in_process`` predicts the shards that a ``ShardStore``
 lacks, on this machine: threads read and prepare pictures ahead of the model. A shard is one Parquet
 file, written under a temporary name and renamed: the rename is the commit. Its key is content (the
 pictures' bytes, everything that moves the model's answers, settings, code), so nothing that changed

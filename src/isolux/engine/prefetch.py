@@ -20,11 +20,11 @@ class PrefetchedImage:
 
     Parameters
     ----------
-    decoded : Opened
+    decoded : DecodedImage
         Without its cuts.
     model_inputs : list
         What the model is shown of each unit; None where there is nothing.
-    responses : list of Said or None
+    responses : list of ModelResponse or None
         Why there is nothing; None: there is something, and the model says more.
     n_bytes : int
         Of all that is shown.

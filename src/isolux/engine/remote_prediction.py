@@ -56,7 +56,7 @@ class ModelRequest:
     pictures, working_dir : str
         The folder of the pictures, and the one that the command was started in.
     settings : mapping
-        Of ``Settings``.
+        Of ``PredictionSettings``.
     """
 
     model: str

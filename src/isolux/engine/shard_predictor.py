@@ -78,7 +78,7 @@ class ImagePrefetcher:
     ----------
     model : Model
     folder : ImageFolder
-    settings : Settings
+    settings : PredictionSettings
     expected : int
         Pictures that will come, as far as is known; more may.
     """
@@ -212,9 +212,9 @@ class _Batch:
     Parameters
     ----------
     shard : Shard
-    reads : list of Read
+    reads : list of PrefetchedImage
         The shard's, up to here.
-    looks : list of (Read, int)
+    looks : list of (PrefetchedImage, int)
         Those that are asked for, each by its place in what was read.
     began : float
         When the shard began.
@@ -238,7 +238,7 @@ class ShardPredictor:
     folder : ImageFolder
     run_key : str
         Of all that is the same for each shard.
-    settings : Settings
+    settings : PredictionSettings
     expected : int
         Pictures that it will be shown, as far as is known.
     """

@@ -60,7 +60,7 @@ class Membership:
     ----------
     units : polars.Series
         Identifiers of the scored units.
-    intersections : tuple of Crossing
+    intersections : tuple of IntersectionMembership
         The groups of each attribute and intersection, with units as indices in ``units``.
     notes : tuple of str
         One sentence each: unknown units, units in several groups, excluded units, one value only.

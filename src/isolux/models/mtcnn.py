@@ -85,7 +85,7 @@ def load(
 
     Returns
     -------
-    Faces
+    MtcnnFaceDetector
 
     Raises
     ------

@@ -192,7 +192,7 @@ def load(
 
     Returns
     -------
-    Detector
+    TorchvisionDetector
 
     Raises
     ------

@@ -173,7 +173,7 @@ class RuleComparisons:
         Above 0 on the right side of the limit, in the metric's unit (of ratios on the log scale).
     bounds : callable
         Bounds of the slack that reach z standard errors.
-    first, second : Side
+    first, second : ComparisonSide
         Whose value it is, and whom it is held to; second None: a limit.
     sign, offset : float
         The estimate is ``sign × slack + offset``.

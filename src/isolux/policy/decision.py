@@ -84,7 +84,7 @@ class RuleAnswer:
     answer : {"pass", "fail", "insufficient"}
     text : str
         Sentences: what decided it; of an insufficient one, how many more people would.
-    cases : tuple of Case
+    cases : tuple of RuleCase
         What it rests on, the worst first.
     """
 

@@ -299,7 +299,7 @@ class Policy:
 
     Parameters
     ----------
-    rules : tuple of Rule
+    rules : tuple of PolicyRule
     level : float
         1 less the chance of a wrong pass, and of a wrong fail, of the whole policy.
     power : float

@@ -82,7 +82,7 @@ class ProportionDifferences:
         Proportions, 0 to 1.
     n_effective : ([h] float, [h] float)
         Each group's effective number of independent rows.
-    own_terms, pooled_terms : Parts
+    own_terms, pooled_terms : VarianceTerms
         Terms of the CR2 variance, and of the variance by the pooled intracluster correlation.
     dof, independent_dof : [h] float
         Degrees of freedom of the CR2 variance, and those of as many independent rows; both

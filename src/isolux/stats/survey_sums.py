@@ -36,14 +36,14 @@ class SurveyClusterSums(ClusterSums):
     Parameters
     ----------
     matrix, copies, distinct_of, n_groups, n_columns
-        As in ``Design``; clusters are not merged, so every multiplicity is 1.
+        As in ``ClusterSums``; clusters are not merged, so every multiplicity is 1.
     squared_sums : csr_array, [n_groups * n_columns, c]
         The same sums of squared weighted values: the variance of independent rows.
     unit_weight : [n_units] float
         Weights with mean 1.
     strata : Strata or None
         None: all clusters are one sample without strata.
-    unweighted : Design
+    unweighted : ClusterSums
         The same units, each counted once.
     calibration : Calibration, optional
         Of weights calibrated to population margins.

@@ -44,9 +44,9 @@ class FaceTrainingSet:
 
     Parameters
     ----------
-    images : Pictures
+    images : TrainingImages
         As ``build_preparation`` brings them to the network.
-    scan : Looked
+    scan : ImageScan
         What the first look at them found.
     labels : [n, heads] int
         ``UNKNOWN`` where a head's answer is not known.

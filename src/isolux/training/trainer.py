@@ -91,7 +91,7 @@ class TrainerInputs:
     net : torch.nn.Module
     run : callable
         Pictures ``[k, …]`` on the device to logits ``[k, outputs]``.
-    pictures : Pictures
+    pictures : TrainingImages
     labels : [n, heads] int
         The class of each row in each head; ``UNKNOWN``.
     heads : mapping of str to slice

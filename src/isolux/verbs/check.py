@@ -97,7 +97,7 @@ def check(
 
     Returns
     -------
-    Checked
+    CheckResult
         ``.problems``, ``.notes``, ``.failed()``.
 
     Raises

@@ -324,7 +324,7 @@ class CardInfo(PluginInfo):
 
     Parameters
     ----------
-    facts : tuple of Ask
+    facts : tuple of FactField
         Facts that the user may give; without one, the card names the blank.
     tasks : tuple of str
         The tasks whose runs it can be filled from; empty: any.

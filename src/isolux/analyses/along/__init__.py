@@ -114,7 +114,7 @@ def explain(
 
     Returns
     -------
-    Explained
+    AnalysisResult
         A finding for each model and attribute: ``effect, low, high`` are the mean score of the
         lowest bin less that of the highest, in the metric's unit; ``n`` the units of both;
         ``p_adjusted`` over all of them (max-T). Tables for each attribute:

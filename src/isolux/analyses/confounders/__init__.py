@@ -234,7 +234,7 @@ def explain(
 
     Returns
     -------
-    Explained
+    AnalysisResult
         Findings of each metric and sensitive attribute: the verdict on the attribute that ranks
         first (``effect``: Δ, what control takes from the groups' dispersion; ``p_adjusted`` of the
         groups' and of the proxies' gaps, the larger; of the groups' gaps it is the audit's own

@@ -83,9 +83,9 @@ class StandardisedGaps:
 
     Parameters
     ----------
-    gap : Estimate ``[p]``
+    gap : ReplicatedValue ``[p]``
         Standardised to the overall composition of those values.
-    unstandardised_gap : Estimate ``[p]``
+    unstandardised_gap : ReplicatedValue ``[p]``
         Of the same people, with each group's own composition.
     is_compared : [p, e] bool
         Those values.
@@ -123,15 +123,15 @@ class ExplanatoryEffect:
         Values at which every comparable group has enough people.
     coverage : float
         Share of the comparable groups' people at usable values; of the group least covered.
-    proxy : Estimate ``[a]``
+    proxy : ReplicatedValue ``[a]``
         ProxyAP, or the same of another metric.
-    proxy_dispersion : Estimate
+    proxy_dispersion : ReplicatedValue
         Dispersion of the proxies.
-    controlled_dispersion : Estimate
+    controlled_dispersion : ReplicatedValue
         Mean dispersion after control.
-    reduction : Estimate
+    reduction : ReplicatedValue
         Dispersion before control minus that after it: Δ.
-    standardised : Mixed
+    standardised : StandardisedGaps
         Adjusted gaps.
     """
 

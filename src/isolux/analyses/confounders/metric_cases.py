@@ -83,12 +83,12 @@ class EqualMixGap:
     ----------
     attributes : tuple of str
         The attributes.
-    status : Standing
+    status : AdjustmentStatus
         Their role, and what adjusting for them does by the graph.
-    gap, raw : Number
+    gap, raw : ValueWithInterval
         Of the leading pair, the worse group minus the other: adjusted, and unadjusted of the same
         people.
-    remaining_share : Number
+    remaining_share : ValueWithInterval
         Share of ``raw`` that remains.
     p : float or None
         Of ``gap``, adjusted.
@@ -100,9 +100,9 @@ class EqualMixGap:
         Fewest people that both groups must have at a value.
     reason : str
         Why the pair cannot be compared; empty where it can.
-    regression, is_consistent : Adjusted or None, bool or None
+    regression, is_consistent : RegressionGap or None, bool or None
         The same gap by regression, and whether it lies in the stratified interval.
-    robustness : Bearing or None
+    robustness : Robustness or None
     """
 
     attributes: tuple[str, ...]

@@ -44,8 +44,8 @@ class StratumLayout:
 
     Parameters
     ----------
-    sensitive : Sensitive
-    strata : tuple of Strata
+    sensitive : SensitiveAttribute
+    strata : tuple of ExplanatoryStrata
     unit, cell : [n] int
         Memberships: a unit and a cell it is in.
     peer_sets : [n_cells] int

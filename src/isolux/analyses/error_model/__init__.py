@@ -150,7 +150,7 @@ def explain(
 
     Returns
     -------
-    Explained
+    AnalysisResult
         First whether there is anything to explain: ``effect`` is R² out of cluster (at most 1;
         0: no better than the mean), ``n`` units. Then a finding for each attribute chosen:
         ``effect``, ``low``, ``high``: the subgroup's mean score less that of others whose value

@@ -142,7 +142,7 @@ def explain(
 
     Returns
     -------
-    Explained
+    AnalysisResult
         Of the run's first metric and each attribute, the gap of the group farthest from the others:
         corrected, its bounds, and those with the unknown. ``effect``: the gap (corrected, or as
         labelled; group less others, in the metric's unit); ``low, high``: its interval, of bounds

@@ -72,7 +72,7 @@ def explain(run: Run) -> AnalysisResult:
 
     Returns
     -------
-    Explained
+    AnalysisResult
         ``findings``; ``effect`` is the second model's value less the first's, of a gap how much
         wider it became, in the metric's unit; empty where ``run`` holds no comparison.
 

@@ -136,7 +136,7 @@ def explain(
 
     Returns
     -------
-    Explained
+    AnalysisResult
         A finding for each confirmed pattern, then for each group that a confirmed pattern meets
         more or less; ``effect``, ``low``, ``high``: difference in the share of low-performing
         units, 0 to 1, more is worse; ``n``: units with the pattern in the second half. If none was

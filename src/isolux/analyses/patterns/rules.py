@@ -133,12 +133,12 @@ def mine_rules(half: ItemSample, limits: RuleLimits) -> MinedRules:
 
     Parameters
     ----------
-    half : Half
-    limits : Limits
+    half : ItemSample
+    limits : RuleLimits
 
     Returns
     -------
-    Mined
+    MinedRules
         At most ten; by falling t against all other units.
     """
     no_rules = np.empty((0, limits.max_length), np.int32)

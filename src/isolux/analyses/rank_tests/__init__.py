@@ -132,7 +132,7 @@ def explain(
 
     Returns
     -------
-    Explained
+    AnalysisResult
         A finding for each metric and attribute with a pair that differs: ``effect`` is D, a share
         of the better median (status ``undefined`` and null where a median is 0 or negative), with
         an interval, ``n`` the units of both groups, ``group_a`` the worse one. One for each metric

@@ -45,7 +45,7 @@ class ScoreVectors:
         The n units.
     cluster : [n] int
         Each unit's cluster, from 0.
-    survey_weights : Weights, optional
+    survey_weights : RankWeights, optional
         Survey weights: medians, means and the clustered test are then weighted, within strata.
     """
 

@@ -123,7 +123,7 @@ def explain(
 
     Returns
     -------
-    Explained
+    AnalysisResult
         A finding for each slice that the other half confirms, the worst of the first half first;
         for a model without one, a finding that says so. ``effect, low, high``: its mean score less
         everyone else's there, in the metric's unit; ``n``: its units there; ``p_adjusted``: Holm's,

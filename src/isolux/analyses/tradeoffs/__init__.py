@@ -112,7 +112,7 @@ def explain(run: Run, *, operating: float = 0.5, replicates: int | None = None) 
 
     Returns
     -------
-    Explained
+    AnalysisResult
         Findings. Of each attribute, the group whose threshold lies furthest off: ``effect, low,
         high`` are its threshold less ``operating``, in the score's unit (below 0: the group's
         scores are too low), ``n`` its positives. And the groups whose gap in error is moved by

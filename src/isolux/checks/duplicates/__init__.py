@@ -63,7 +63,7 @@ def check(
     Parameters
     ----------
     dataset : Dataset
-    pictures : Pictures
+    pictures : ImageFiles
         Every picture that was looked at, with its thumbnail.
     most_bits : int
         How many of a hash's 64 bits may differ between two candidates. Unrelated pictures differ in

@@ -25,16 +25,16 @@ class JobRequest:
 
     Parameters
     ----------
-    jobs : iterable of Piece
+    jobs : iterable of Job
         Taken as workers are free; they come to their end in any order.
     n_jobs : int
         How many there are.
     store : JobStore
         Where their tables go.
-    limits : Limits
+    limits : JobLimits
     on_finished : callable
         Called after each piece whose tables are in the store, in the thread that asked.
-    first_job : Piece, optional
+    first_job : Job, optional
         What a worker computes before its first piece, without a time limit: it opens a model. Its
         tables are dropped. A worker that has one is kept until the work ends.
     should_stop : callable

@@ -285,7 +285,7 @@ class RmsEstimates:
     ----------
     mean : ClusterMeans
         Means of the squares.
-    variance_slopes : Slopes
+    variance_slopes : VarianceSlopes
     tails : HeavyTails
     index : TailIndex
     """

@@ -367,7 +367,7 @@ class MultiQuestionModel:
 
     Parameters
     ----------
-    asking : tuple of (str, Telling or Choosing)
+    asking : tuple of (str, TextGenerator or AnswerClassifier)
         Each question, and the model that is asked it.
     prompts : mapping of str to tuple of str
         As the file has them, by name.

@@ -53,7 +53,7 @@ class ScoreOnlyInput:
     ----------
     instances : polars.DataFrame
         The evaluated units: ``unit_id, cluster_id, truth``.
-    answers : Answers
+    answers : ClassPredictions
         With each unit's score; the label is what the threshold decides (without one, meaningless).
     missing : dict of str to str
         Metric that cannot be computed, to what it needs.

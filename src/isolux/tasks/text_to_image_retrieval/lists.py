@@ -94,7 +94,7 @@ class QueryScores:
     model : str
     reason : polars.Series
         String, a row a query: why it has no list; null where it has one.
-    vectors : (Embedded, Embedded) or None
+    vectors : (ModelEmbeddings, ModelEmbeddings) or None
         Of queries and images.
     table : polars.DataFrame or None
         ``query, entry, score`` by row numbers, sorted by query.

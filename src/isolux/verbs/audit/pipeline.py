@@ -295,7 +295,7 @@ def _compute_image_bin_edges(
 
 @contextmanager
 def explain_skipped_columns(dataset: Dataset) -> Iterator[None]:
-    """Add the reason in ``Dataset.unread`` to an error about an unknown name."""
+    """Add the reason in ``Dataset.skipped_columns`` to an error about an unknown name."""
     try:
         yield
     except UnknownNameError as error:

@@ -131,7 +131,7 @@ def crop(
 
     Returns
     -------
-    Cropped
+    CropResult
 
     Raises
     ------

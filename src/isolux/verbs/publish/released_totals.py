@@ -37,7 +37,7 @@ class ReleasedTotals:
 
     Parameters
     ----------
-    shown : polars.DataFrame
+    published_groups : polars.DataFrame
         The rows of ``group_metrics`` that are published.
     minimum : int
         The fewest people of whom the page tells.

@@ -56,7 +56,7 @@ class ProbeResult:
     Parameters
     ----------
     probe : Probe
-    fit : Fit
+    fit : ProbeFit
         How the training went.
     folder : Path
         ``probe.json`` (recipe, data, hashes, losses), ``probe.npz`` (classes, mean, scale,
@@ -139,7 +139,7 @@ def train_probe(
 
     Returns
     -------
-    Trained
+    ProbeResult
 
     Raises
     ------

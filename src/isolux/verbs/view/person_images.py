@@ -135,7 +135,7 @@ class RunImages:
         For each run ``unit_id, uri`` and where the person stands in the picture.
     blurred : bool
         Whether pictures are blurred until nobody can be recognised.
-    predicted_boxes : sequence of Drawn or None
+    predicted_boxes : sequence of PredictedBoxes or None
         For each run the boxes that its models drew; None: they drew none.
     """
 

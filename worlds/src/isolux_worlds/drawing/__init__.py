@@ -1,8 +1,8 @@
 """Pictures of a photo world: people drawn by code onto scenes, so that every pixel is known.
 
-``PhotoWorld`` → ``render`` → ``Rendered`` (pixels, whose each is, which part) → ``seen`` (people
-with boxes, masks and joints as seen) → ``encoded`` (bytes of a file). No picture of a person was
-used: shapes, colours and proportions are in this folder.
+``PhotoWorld`` → ``render`` → ``RenderedPhoto`` (pixels, whose each is, which part) → ``seen``
+(people with boxes, masks and joints as seen) → ``encoded`` (bytes of a file). No picture of a
+person was used: shapes, colours and proportions are in this folder.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Visible boxes, masks, parts and joints of everyone, measured in the label pictures.
 
-``Rendered`` → ``measure_visible`` → the photo's people with the columns that
+``RenderedPhoto`` → ``measure_visible`` → the photo's people with the columns that
 ``photo_world/tables.py`` adds after rendering. Nothing is estimated: a mask is who is on top at
 each pixel, a box its extent, and a joint is seen where the pixel at it is the person's own. Run
 lengths are written in one pass down the columns of the label pictures, not by one bitmap for each

@@ -47,7 +47,7 @@ class ReviewResult:
         Photos that left by this review.
     evidence_kinds : polars.DataFrame
         By kind of evidence, where the sheet says it: ``kind, reviewed, out, share, low, high``.
-    estimate : Share, optional
+    estimate : ShareEstimate, optional
         Of all units that the sample was drawn from.
     notes : tuple of str
     """

@@ -103,7 +103,7 @@ def anonymise(
 
     Returns
     -------
-    Anonymised
+    AnonymisationResult
 
     Raises
     ------

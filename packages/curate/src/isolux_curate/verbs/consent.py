@@ -59,7 +59,7 @@ def add_consent(
 
     Returns
     -------
-    sequence of Row
+    sequence of ConsentRow
         The rows that were added: none for whom the same stands already, with the same note.
 
     Raises

@@ -95,7 +95,7 @@ def publish_dataset(
 
     Returns
     -------
-    Written
+    ReleaseResult
 
     Raises
     ------
