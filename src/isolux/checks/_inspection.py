@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import io
 import os
-import struct
 import threading
 import warnings
-import zlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -27,7 +25,7 @@ import numpy as np
 import polars as pl
 
 from isolux.checks._image_files import INSPECTION_COLUMNS, ImageFiles
-from isolux.io.images import MAX_PIXELS, Pixels
+from isolux.io.images import DECODING_ERRORS, MAX_PIXELS, Pixels
 
 _THUMBNAIL_SIDE_PX = 32  # pixels of a thumbnail's side, as phash takes them
 _MIN_DECODED_PX = 4 * _THUMBNAIL_SIDE_PX  # pixels a side from which a thumbnail loses nothing
@@ -37,21 +35,7 @@ _LARGE_FILE_BYTES, _LARGE_IMAGE_PIXELS = 1 << 25, 1 << 24  # from here on one pi
 _LARGE_FILE_LOCK = threading.RLock()
 _READABLE_FORMATS = ("PNG", "JPEG", "MPO", "WEBP", "BMP", "TIFF")
 _PIL_FORMATS = (*_READABLE_FORMATS[:2], *_READABLE_FORMATS[3:], "GIF")
-_DECODING_ERRORS = (
-    OSError,
-    SyntaxError,
-    ValueError,
-    KeyError,
-    IndexError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    OverflowError,
-    MemoryError,
-    RuntimeError,
-    struct.error,
-    zlib.error,
-)
+_DECODING_ERRORS = (*DECODING_ERRORS, RuntimeError)
 
 _ORIENTATION, _EXIF, _GPS = 0x0112, 0x8769, 0x8825
 _GPS_TAGS = range(1, 32)  # GPSVersionID, 0, says nothing of where

@@ -74,7 +74,7 @@ class GroupTables:
         Table ``disparities``: which groups differ from another one.
     width : int
         Columns of the screen.
-    named : sequence of str
+    named_groups : sequence of str
         Groups of the leading attribute that the answer names: they have a row.
     """
 

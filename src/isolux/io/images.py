@@ -41,7 +41,7 @@ _DOWNSCALE_FACTORS = (8, 4, 2)  # by which libjpeg can shrink a picture while it
 _FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF")
 _GIF_SIGNATURES = (b"GIF87a", b"GIF89a")
 _PILLOW_MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
-_DAMAGE_ERRORS = (
+DECODING_ERRORS = (
     OSError,
     SyntaxError,
     ValueError,
@@ -55,6 +55,7 @@ _DAMAGE_ERRORS = (
     struct.error,
     zlib.error,
 )
+"""What Pillow raises on damaged files, by format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ def _decode(encoded: bytes, source: str, *, turn: bool, longest_px: int | None) 
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise _decompression_bomb_error("more", source) from error
-    except _DAMAGE_ERRORS as error:
+    except DECODING_ERRORS as error:
         raise FileError(
             "this is not a picture, or it is damaged",
             expected=", ".join(_FORMATS[:-1]) + f" or {_FORMATS[-1]}",

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import datetime as dt
 import io
-import struct
 import warnings
-import zlib
 from collections.abc import Mapping
 from typing import Any
+
+from isolux.io.images import DECODING_ERRORS
 
 _FORMATS = ("JPEG", "TIFF", "PNG", "WEBP", "BMP", "GIF")
 _EXIF_IFD_TAG = 0x8769
@@ -20,22 +20,7 @@ _ORIENTATION = 0x0112
 _MAKE, _MODEL, _SOFTWARE, _CHANGED, _PROCESSING = 0x010F, 0x0110, 0x0131, 0x0132, 0x000B
 _TAKEN_TAG, _ZOOM, _RENDERED, _WIDTH, _HEIGHT = 0x9003, 0xA404, 0xA401, 0xA002, 0xA003
 _TEXT_TAGS = {"make": _MAKE, "model": _MODEL, "software": _SOFTWARE, "processing": _PROCESSING}
-_READ_ERRORS = (
-    OSError,
-    SyntaxError,
-    ValueError,
-    KeyError,
-    IndexError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    OverflowError,
-    MemoryError,
-    RuntimeError,
-    struct.error,
-    zlib.error,
-    ZeroDivisionError,
-)
+_READ_ERRORS = (*DECODING_ERRORS, RuntimeError, ZeroDivisionError)
 _MAX_TEXT_LENGTH = 200
 
 
