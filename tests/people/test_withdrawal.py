@@ -13,7 +13,7 @@ import isolux as library
 from isolux.datasets import load
 from isolux.io.consent import append_consent
 from isolux.people.redaction import redact_ids
-from isolux.people.sources import load_people_or_memory
+from isolux.people.sources import prepare_people
 from isolux.people.withdrawal import remove_withdrawn, remove_withdrawn_from_runs
 from isolux.people.withdrawal_lists import WithdrawnList, read_withdrawn_list
 from isolux.vocabulary.containers import Dataset
@@ -202,13 +202,9 @@ def faces(tmp_path):
 def test_a_list_may_go_by_what_the_table_calls_its_ids(faces, name, text, gone):
     (faces.parent / name).write_text(text, encoding="utf-8")
     where = str(faces.parent / name)
-    of_file = load_people_or_memory(
-        f"table:{faces}", id="person", cluster="subject", withdrawn=where
-    )
+    of_file = prepare_people(f"table:{faces}", id="person", cluster="subject", withdrawn=where)
     held = load("table", faces, id="person")
-    in_memory = load_people_or_memory(
-        replace(held, clusters=None), cluster="subject", withdrawn=where
-    )
+    in_memory = prepare_people(replace(held, clusters=None), cluster="subject", withdrawn=where)
     for left in (of_file, in_memory):
         stay = set(left.instances["instance_id"])
         assert stay == {f"p{k}" for k in range(120)} - gone
@@ -448,7 +444,7 @@ def test_training_asks_a_ledger_about_training(tmp_path):
     people.write_text("id,subject_id,light\n" + "".join(f"{k},s{k},{k % 2}\n" for k in range(1, 7)))
     drawn = {}
     for purpose in ("evaluation", "training"):
-        dataset = load_people_or_memory(f"table:{people}", withdrawn=str(ledger), purpose=purpose)
+        dataset = prepare_people(f"table:{people}", withdrawn=str(ledger), purpose=purpose)
         drawn[purpose] = dataset.instances["subject_id"].to_list()
     assert drawn["evaluation"] == ["s1", "s3", "s4", "s5", "s6"]
     assert drawn["training"] == ["s4", "s5", "s6"]

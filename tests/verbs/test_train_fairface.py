@@ -14,7 +14,11 @@ import pytest
 
 import isolux
 from isolux.training import ImageScan, build_preparation
-from isolux.verbs._training_people import build_image_notes, list_unreadable, select_training_images
+from isolux.verbs._training_people import (
+    caution_or_refuse_unreadable,
+    list_unreadable,
+    select_training_images,
+)
 from isolux.verbs.train_fairface import build_count_notes, count_classes
 from isolux.verbs.train_fairface.training_rows import select_training_rows
 from isolux.vocabulary.errors import (
@@ -210,13 +214,13 @@ def test_a_few_broken_pictures_are_left_out_and_many_are_refused(tmp_path):
     ids = select_training_rows(dataset, (), ()).frame["instance_id"]
     looked = select_training_images(dataset, ids, "image", build_preparation(32), 2).scan()
     assert [one for one, _ in list_unreadable(ids, looked)] == ["train/20.png", "train/31.png"]
-    (told,) = build_image_notes(ids, looked, "fairface")
+    (told,) = caution_or_refuse_unreadable(ids, looked, "fairface")
     assert isinstance(told, Caution)
     assert "2 of 48 pictures cannot be read and are left out: train/20.png (this is not" in told
     assert "train/31.png (no such picture)" in told
     lost = ImageScan(looked.hashes, ("no such picture",) * 3 + looked.reasons[3:])
     with pytest.raises(FileError, match="5 of 48 pictures cannot be learnt from"):
-        build_image_notes(ids, lost, "fairface")
+        caution_or_refuse_unreadable(ids, lost, "fairface")
 
 
 # What is trained.

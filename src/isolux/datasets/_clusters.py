@@ -93,16 +93,16 @@ def _cluster_by_word(dataset: Dataset, word: str) -> Dataset:
 def _cluster_by_column(dataset: Dataset, column: str) -> Dataset:
     """Take a column of the file; a person whose cell is empty is a cluster of their own."""
     clusters = dataset.clusters or Clusters()
-    frame = clusters.columns
-    if frame is not None and column in frame.columns:
+    file_columns = clusters.columns
+    if file_columns is not None and column in file_columns.columns:
         # A column of this name in the file goes before one that the loader derived.
-        cluster_ids = first_as_text(frame[column]).alias("cluster_id")
+        cluster_ids = first_as_text(file_columns[column]).alias("cluster_id")
         dataset = replace(dataset, instances=dataset.instances.with_columns(cluster_ids))
         dataset = dataset.with_clusters("cluster_id")
     elif column in dataset.instances.columns:
         dataset = dataset.with_clusters(column)
     else:
-        names = [] if frame is None else frame.columns
+        names = [] if file_columns is None else file_columns.columns
         raise UnknownNameError("column", column, names, where=clusters.source)
     n_without_cluster = dataset.instances["cluster_id"].null_count()
     if not n_without_cluster:

@@ -60,10 +60,10 @@ def _read_sheet(workbook: Any, sheet_name: str | None) -> dict[str, Any]:
     if (end_row + 1) * (end_column + 1) > _MAX_CELLS:
         return {"name": filled[0], "size": [end_row + 1, end_column + 1]}
     rows = enumerate(sheet.to_python(skip_empty_area=False))
-    cells = {
+    filled_rows = {
         k: [_format_cell(cell) for cell in row] for k, row in rows if any(c != "" for c in row)
     }
-    return {"name": filled[0], "rows": cells, "merged": sheet.merged_cell_ranges or []}
+    return {"name": filled[0], "rows": filled_rows, "merged": sheet.merged_cell_ranges or []}
 
 
 def _format_cell(cell: Any) -> str | None:

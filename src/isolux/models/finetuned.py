@@ -120,7 +120,7 @@ def load(
     """
     folder = Path(spec).expanduser()
     record = _record(folder)
-    opened = open_model(_choose_extractor(record, base, folder), _options(record))
+    opened = open_model(_confirm_extractor(record, base, folder), _options(record))
     source: Any = getattr(opened.predictor, "function", opened.predictor)
     torch, names = source.torch, tuple(map(str, record["classes"]))
     state, weight_hashes = read_weights(folder / WEIGHTS)
@@ -168,7 +168,7 @@ def _record(folder: Path) -> Mapping[str, Any]:
     return dict(record)
 
 
-def _choose_extractor(record: Mapping[str, Any], base: str | None, folder: Path) -> str:
+def _confirm_extractor(record: Mapping[str, Any], base: str | None, folder: Path) -> str:
     """Name the extractor; code that a folder names is run only if the caller names it too."""
     extractor_spec = str(record["model"])
     if extractor_spec.partition(":")[0] in _SAFE_FAMILIES and base in (None, extractor_spec):

@@ -31,7 +31,7 @@ def lay_out_tables(
     return {caption: table for caption, table in tables.items() if not table.is_empty()}
 
 
-def read_analysis_table(run: Run, analysis: str, caption: str = "") -> pl.DataFrame:
+def find_analysis_table(run: Run, analysis: str, caption: str = "") -> pl.DataFrame:
     """Read the first table of an analysis whose caption begins so off the record of a run."""
     tables: Mapping[str, Any] = (run.record.get("explained") or {}).get(analysis) or {}
     for title, table in tables.items():

@@ -31,7 +31,7 @@ _FILE_SETTINGS = ("id", "separator", "data_option", "images")
 _LOCATION_ATTRIBUTES = ("caption_country", "caption_region")
 
 
-def load_people_or_memory(
+def prepare_people(
     data: Dataset | str | Path,
     attributes: Sequence[str] = (),
     *,

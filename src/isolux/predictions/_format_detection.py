@@ -29,7 +29,7 @@ def detect_output_format(path: str | Path) -> str:
         return table_form  # its reader says what is there instead
     probe = probe_path(path)
     if probe.kind == "table":
-        return detect_table_plugin(probe) or cast("str", table_format(path))
+        return detect_foreign_table_format(probe) or cast("str", table_format(path))
     candidates = _list_formats_by_suffix(probe)
     if not candidates:
         raise FileError(
@@ -44,7 +44,7 @@ def detect_output_format(path: str | Path) -> str:
     )
 
 
-def detect_table_plugin(probe: FileProbe) -> str | None:
+def detect_foreign_table_format(probe: FileProbe) -> str | None:
     """Name the format whose columns a table has; None: labels, boxes or pairs, or unknown."""
     if detect_kind(probe.columns) is not None or has_pair_columns(probe.columns):
         return None

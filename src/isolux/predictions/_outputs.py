@@ -13,7 +13,7 @@ import polars as pl
 from isolux.io.frames import FORMATS
 from isolux.predictions._detections import detect_kind, read_detections
 from isolux.predictions._file_probe import list_vector_columns, probe_table, table_format
-from isolux.predictions._format_detection import detect_output_format, detect_table_plugin
+from isolux.predictions._format_detection import detect_foreign_table_format, detect_output_format
 from isolux.predictions._labels.reading import LABEL_COLUMNS
 from isolux.predictions._pair_tables import has_pair_columns, read_pairs
 from isolux.vocabulary import registry
@@ -53,7 +53,7 @@ def read_outputs(
     if options.get("column") in vectors:  # numbers with fractions are no list of labels
         return _read_with_plugin("embeddings", path, model, options)
     # Whoever names the column with the answers has said that these are labels.
-    format_name = None if "column" in options else detect_table_plugin(probe)
+    format_name = None if "column" in options else detect_foreign_table_format(probe)
     has_label_column = "column" in options or set(LABEL_COLUMNS) & set(probe.columns)
     if format_name is None and len(vectors) == 1 and not has_label_column:
         return _read_with_plugin("embeddings", path, model, {**options, "column": vectors[0]})

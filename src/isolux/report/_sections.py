@@ -25,7 +25,7 @@ from isolux.report.document import (
     Verdict,
 )
 from isolux.statements.choice import Choice
-from isolux.statements.leading import flag_worse_groups
+from isolux.statements.leading import list_established_groups
 from isolux.statements.metric_lines import Line, LineKey, line_key
 from isolux.statements.text import Statement
 from isolux.vocabulary.spec import split_intersection
@@ -91,7 +91,7 @@ def build_sections(
         named=_read_named_measures(disparities, context),
         marks={
             (line_key(row), row["attribute"], row["group"]): row["is_worse"]
-            for row in flag_worse_groups(choice.comparisons).iter_rows(named=True)
+            for row in list_established_groups(choice.comparisons).iter_rows(named=True)
         },
         leaders={(line_key(s.row), s.attribute): s for s in choice.leaders if s.row["is_known"]},
     )

@@ -56,7 +56,7 @@ class _Table:
     ranges: DisclosureBounds[Cell] = field(default_factory=lambda: DisclosureBounds(0))
 
 
-def hidden_cells(
+def choose_hidden_cells(
     group_metrics: pl.DataFrame,
     minimum: int,
     classes: pl.DataFrame | None = None,
@@ -70,7 +70,7 @@ def hidden_cells(
     ...     "label": [None] * 4, "attribute": [None, "race", "race", "race"],
     ...     "values": [[], ["A"], ["B"], ["C"]], "n_units": [103, 3, 40, 60]},
     ...     schema_overrides={"label": pl.String})
-    >>> sorted(values for _, values, _ in hidden_cells(table, 10))
+    >>> sorted(values for _, values, _ in choose_hidden_cells(table, 10))
     [('A',), ('B',)]
     """
     tables = _build_tables(group_metrics, classes)

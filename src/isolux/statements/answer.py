@@ -1,4 +1,4 @@
-"""What an audit answers: who is served worst, what follows, and every finding, as data and words.
+"""The headline of an audit and what follows it: who is served worst, and every finding.
 
 Report, terminal, findings, cards and JSON take their sentences from here
 (decision 45). Nothing is measured: comparisons are chosen, ordered and worded.

@@ -287,7 +287,7 @@ def find_rivals(comparisons: pl.DataFrame, leader: Mapping[str, Any]) -> pl.Data
     )
 
 
-def flag_worse_groups(comparisons: pl.DataFrame) -> pl.DataFrame:
+def list_established_groups(comparisons: pl.DataFrame) -> pl.DataFrame:
     """Flag the groups that are established to be worse or better, for tables."""
     established = comparisons.filter("is_established")
     overall = established.filter(pl.col("is_pair").not_()).select(

@@ -187,7 +187,7 @@ def list_declared_metrics(tasks: Iterable[str]) -> dict[str, Metric]:
     return metrics_by_name
 
 
-def read_metrics(tasks: Iterable[str], record: Mapping[str, Any]) -> dict[str, Metric]:
+def list_run_metrics(tasks: Iterable[str], record: Mapping[str, Any]) -> dict[str, Metric]:
     """Return what tasks declare by name, with the unit and direction that the run gave it."""
     declared_measures = record.get("measures") or {}
     # Of a number that could be anything, the user says the unit and which way is better.
@@ -208,7 +208,7 @@ def read_metrics(tasks: Iterable[str], record: Mapping[str, Any]) -> dict[str, M
 
 def _read_all_metrics(tasks: list[str], record: Mapping[str, Any]) -> dict[str, Metric]:
     """Return the tasks' metrics by name; else as the run says."""
-    metrics_by_name = read_metrics(tasks, record)
+    metrics_by_name = list_run_metrics(tasks, record)
     declared_measures = record.get("measures") or {}
     return metrics_by_name | {
         name: Metric(name=name, definition="", **metric_fields)

@@ -180,7 +180,7 @@ def rao_wu_batches(
     stratum_rows = [np.flatnonzero(strata.stratum_index == h) for h in range(len(strata.n_sampled))]
     n_sampled = strata.n_sampled[strata.stratum_index]
     # The deviation from 1 shrinks by the root of the finite population factor.
-    # Rao and Wu: C - 1 draws with factor C / (C - 1).
+    # Rao and Wu (1988): of C clusters C - 1 are drawn, and weights are scaled by C / (C - 1).
     n_draws, fpc_root = (
         n_sampled - 1.0,
         np.sqrt(strata.finite_population_factor)[strata.stratum_index],

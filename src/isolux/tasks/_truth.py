@@ -44,7 +44,7 @@ def instances_with_truth(
     return units.join(truth, on="unit_id", how="left", maintain_order="left")
 
 
-def instances_without_truth(dataset: Dataset) -> pl.DataFrame:
+def instances_with_empty_truths(dataset: Dataset) -> pl.DataFrame:
     """List the instances as ``instances_with_truth`` does, with empty truths."""
     units = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
     truth = pl.lit([], dtype=pl.List(pl.String))

@@ -202,9 +202,9 @@ def run_of(source: object) -> Run:
       found: int
       what to do: isolux.audit makes one of a table in memory
     """
-    run = get_run(source)
-    if run is not None:
-        return run
+    run_in_memory = get_run(source)
+    if run_in_memory is not None:
+        return run_in_memory
     if isinstance(source, str | os.PathLike):
         return run_directory.load_run(Path(source))
     raise SpecError(

@@ -19,7 +19,7 @@ from isolux.engine import list_source_images
 from isolux.engine.source_images import SourceImage, decode_source_image, image_folder
 from isolux.io.atomic import refuse_existing, write_text
 from isolux.io.images import Pixels
-from isolux.people.sources import load_people_or_memory
+from isolux.people.sources import prepare_people
 from isolux.training import (
     CHECKPOINT,
     UNKNOWN,
@@ -51,7 +51,7 @@ def load_training_people(source: Dataset | str | Path, **settings: Any) -> Datas
     name = "" if isinstance(source, Dataset) else str(source).partition(":")[0]
     if name in registry.names("datasets"):
         refuse_training(cast("DatasetInfo", registry.load_info("datasets", name)))
-    dataset = load_people_or_memory(source, purpose="training", **settings)
+    dataset = prepare_people(source, purpose="training", **settings)
     refuse_training(dataset.info)
     return dataset
 
@@ -308,7 +308,7 @@ def list_unreadable(ids: pl.Series, scan: ImageScan) -> list[list[str]]:
     return [[unit_id, reason] for unit_id, reason in pairs if reason is not None]
 
 
-def build_image_notes(
+def caution_or_refuse_unreadable(
     ids: pl.Series, scan: ImageScan, source: str, *, is_training: bool = True
 ) -> list[str]:
     """Caution on unreadable images; refuse them beyond a share of all."""

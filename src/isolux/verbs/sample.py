@@ -19,7 +19,7 @@ import polars as pl
 from isolux.datasets import refuse_training
 from isolux.groups.membership import build_membership
 from isolux.groups.unknown_values import UNKNOWN
-from isolux.people.sources import build_groupings_over, load_people_or_memory
+from isolux.people.sources import build_groupings_over, prepare_people
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -129,7 +129,7 @@ def sample(
     if purpose == "training":
         dataset_info = data.info if isinstance(data, Dataset) else _dataset_info(str(data))
         refuse_training(dataset_info)
-    dataset = load_people_or_memory(
+    dataset = prepare_people(
         data,
         names,
         withdrawn=withdrawn,

@@ -14,7 +14,7 @@ from isolux.report.disclosure_bounds import add_people_counts
 from isolux.report.document import PaperTable, Summary
 from isolux.report.summary import is_comparison, summarise, summarise_record
 from isolux.report.summary.sentences import read_protocol
-from isolux.report.suppression import Cell, flag_publishable, hidden_cells
+from isolux.report.suppression import Cell, choose_hidden_cells, flag_publishable
 from isolux.statements.numbers import choose_table_decimals, format_cell
 from isolux.viewer import tables
 from isolux.viewer.name_codes import (
@@ -185,8 +185,8 @@ def find_small_run_cells(runs: Sequence[Run]) -> set[Cell]:
     """Choose the groups of runs that a page must not count by score; those of one are of all."""
     cells: set[Cell] = set()
     for run in runs:
-        # Values are shown beside the counts, whatever is hidden: they are no reason to hide more.
-        cells |= hidden_cells(add_people_counts(run).drop("value"), MIN_PEOPLE)
+        # Values are shown whichever counts are hidden, so they take no part in the choice.
+        cells |= choose_hidden_cells(add_people_counts(run).drop("value"), MIN_PEOPLE)
     return cells
 
 
@@ -198,7 +198,7 @@ def find_small_change_cells(
     named_rows = named_rows.with_columns(n_units=pl.sum_horizontal("up", "down", "same"))
     cells: set[Cell] = set()
     for _, rows in named_rows.group_by("model_a", "model_b"):
-        cells |= hidden_cells(_add_zero_counts(rows), MIN_PEOPLE)
+        cells |= choose_hidden_cells(_add_zero_counts(rows), MIN_PEOPLE)
     return cells
 
 

@@ -87,7 +87,7 @@ _SKEWED_REASON = "too many of one value for its size: the interval may be too na
 CellTexts = npt.NDArray[np.object_]
 
 
-def adjust_standard_error(
+def correct_standard_error(
     cluster_sums: ClusterSums, measure: Measure, n_clusters: IntArray, se: FloatArray
 ) -> FloatArray:
     """Adjust standard errors of values with a noise bias.

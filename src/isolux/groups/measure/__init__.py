@@ -15,7 +15,7 @@ from isolux.groups.estimates import ComplementEstimates, Estimates, Group, Measu
 from isolux.groups.interval_methods import attribute_index, compute_intervals, standard_error
 from isolux.groups.interval_methods.macro_average import floor_macro_standard_errors
 from isolux.groups.interval_methods.noise_bias import (
-    adjust_standard_error,
+    correct_standard_error,
     flag_skewed,
     has_noise_bias,
 )
@@ -298,7 +298,7 @@ def measure_groups(
     se = floor_macro_standard_errors(cluster_sums, measures, estimates, se)
     for j, measure in enumerate(measures):
         if has_noise_bias(measure):
-            se[:, j] = adjust_standard_error(cluster_sums, measure, n_clusters[:, j], se[:, j])
+            se[:, j] = correct_standard_error(cluster_sums, measure, n_clusters[:, j], se[:, j])
     interval, method = compute_intervals(
         cluster_sums,
         measures,

@@ -89,7 +89,7 @@ def build_pair_rows(
         for c in ("far", "threshold")
     )
     unit_numbers = units.select("unit_id", unit=pl.col("unit").cast(pl.Int32))
-    # Columns are flattened one by one, to hold few of that length in memory.
+    # Columns are flattened one by one: all at once would be several lists of every pair in memory.
     unit = _number_units(evidence["unit_id"], unit_numbers)
     second = _number_units(_flatten(evidence, "other_id"), unit_numbers)
     similarity = _flatten(evidence, "similarity").cast(pl.Float64)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.papers._layout import format_merges
-from isolux.papers._protocols import read_analysis_table, require_protocol
+from isolux.papers._protocols import find_analysis_table, require_protocol
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import PluginInfo
@@ -261,7 +261,7 @@ def rates_by_confidence(run: Run) -> pl.DataFrame:
         ``model, confidence, harmful, non-harmful`` (percent); without rows where labels had no
         confidence.
     """
-    curves = read_analysis_table(run, "confidence_curves")
+    curves = find_analysis_table(run, "confidence_curves")
     if curves.is_empty():
         return curves
     overall = curves.filter(pl.col("attribute").is_null())

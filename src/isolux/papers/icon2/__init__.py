@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from isolux.papers._protocols import Layout, lay_out_tables, read_analysis_table
+from isolux.papers._protocols import Layout, find_analysis_table, lay_out_tables
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import PluginInfo, Reference
 
@@ -219,7 +219,7 @@ def instance_counts(run: Run) -> pl.DataFrame:
 
 
 def _confounder_table(run: Run, caption: str) -> pl.DataFrame:
-    return read_analysis_table(run, "confounders", caption).rename({"label": "class"}, strict=False)
+    return find_analysis_table(run, "confounders", caption).rename({"label": "class"}, strict=False)
 
 
 def _pivot_groups(

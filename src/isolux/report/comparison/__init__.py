@@ -213,7 +213,7 @@ class ComparisonSummary:
 
 def summarise_comparison(run: Run) -> ComparisonSummary:
     """Arrange a comparison's tables as the document that its report prints."""
-    first, second = models = _models(run)
+    first, second = models = _name_models(run)
     base, context = summarise_record(run, {"model": f"{first} and {second}"})
     lines = read_lines(run.group_metrics.filter(pl.col("model") == first), run.record)
     indexed_rows = _IndexedRows.of(run, models, lines, base.audited.alpha)
@@ -273,7 +273,7 @@ def _section(attribute: str, title: str, anchor: str, indexed_rows: _IndexedRows
     )
 
 
-def _models(run: Run) -> tuple[str, str]:
+def _name_models(run: Run) -> tuple[str, str]:
     names = list(run.record.get("models") or ())
     if len(names) != 2 and run.disparities.height:
         names = list(run.disparities.select("model_a", "model_b").row(0))

@@ -60,13 +60,13 @@ class _AnswerFiles:
     rules: dict[str, AnswerRule | None]
 
     def record(self, rule_names: Sequence[str]) -> dict[str, Any]:
-        records = {"declined": self.declined.record()}
-        records |= {
+        record_by_rule = {"declined": self.declined.record()}
+        record_by_rule |= {
             name: rule.record() for name, rule in self.rules.items() if rule and name in rule_names
         }
-        records |= {"lexicon": self.lexicon.record()} if _TOXICITY in rule_names else {}
-        records |= {"words": self.words.record()} if _PRONOUN in rule_names else {}
-        return records | ({"prompts": self.prompts.to_record()} if self.prompts else {})
+        record_by_rule |= {"lexicon": self.lexicon.record()} if _TOXICITY in rule_names else {}
+        record_by_rule |= {"words": self.words.record()} if _PRONOUN in rule_names else {}
+        return record_by_rule | ({"prompts": self.prompts.to_record()} if self.prompts else {})
 
 
 def score(

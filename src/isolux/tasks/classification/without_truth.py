@@ -8,7 +8,7 @@ import polars as pl
 
 from isolux.tasks._ids import refuse_no_match
 from isolux.tasks._scores import restrict_task_info, score_rows, stack_scores
-from isolux.tasks._truth import instances_without_truth
+from isolux.tasks._truth import instances_with_empty_truths
 from isolux.tasks.classification.answers import read_predictions
 from isolux.tasks.classification.label_matching import LabelMatching
 from isolux.tasks.classification.metric_selection import missing_inputs, select_metrics
@@ -86,7 +86,7 @@ def score_selection_only(
     model: str | None,
 ) -> Scores:
     """Score each person 1 if they were given the positive class, and 0 if not."""
-    instances = instances_without_truth(dataset)
+    instances = instances_with_empty_truths(dataset)
     answers = read_predictions(
         predictions,
         instances.drop("cluster_id", "truth"),

@@ -257,7 +257,7 @@ def compute_f1(
     if classes == "present":
         return f1, truth > 0
     if absent == "right":
-        # A face without any mask scores 0, whatever ``absent`` is.
+        # Not for a missed face (without any predicted mask): it scores 0 under every setting.
         f1 = np.where((area_sum == 0) & ~pixel_counts.is_missed[:, None], 1.0, f1)
     return f1, (area_sum > 0) | np.full(area_sum.shape, absent != "leave-out")
 

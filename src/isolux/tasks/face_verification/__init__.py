@@ -203,7 +203,7 @@ def score(
     is_turned = smaller == "alike"
     if is_turned and threshold is not None:
         threshold = -threshold
-    thresholds, unset_notes = _set_thresholds(comparisons, far, threshold)
+    thresholds, unset_notes = _set_model_thresholds(comparisons, far, threshold)
     failures = _failure_rows(comparisons, people)
     has_failures = bool((failures["value"] > 0).any())
     metric_names = _select_metrics(
@@ -311,7 +311,7 @@ def _check_settings(
             raise SpecError(problem, expected=expected, found=repr(setting))
 
 
-def _set_thresholds(
+def _set_model_thresholds(
     comparisons: ComparedPairs, false_accept_rate: float, threshold: float | None
 ) -> tuple[tuple[float | None, ...], tuple[str, ...]]:
     """Set each model's common threshold; note models with too few impostor pairs."""

@@ -29,7 +29,7 @@ from isolux.geometry import crops as of_crops
 from isolux.io import images as of_images
 from isolux.io.image_folder import ImageFolder
 from isolux.models import source_hash
-from isolux.people.sources import load_people_or_memory
+from isolux.people.sources import prepare_people
 from isolux.verbs.crop import recipes as of_recipes
 from isolux.verbs.crop.crop_store import CropFolder, CropRow, compute_crop_key, read_crops
 from isolux.verbs.crop.recipes import (
@@ -162,7 +162,7 @@ def crop(
     """
     crop_recipe = find_recipe(recipe)
     options = crop_recipe.fill_defaults(CropOptions(box, factor, size, padding, wide))
-    dataset = load_people_or_memory(
+    dataset = prepare_people(
         data,
         only=only,
         withdrawn=withdrawn,

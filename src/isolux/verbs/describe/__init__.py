@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.people.sources import build_groupings_over, load_people_or_memory, rename_attributes
+from isolux.people.sources import build_groupings_over, prepare_people, rename_attributes
 from isolux.predictions import read_outputs
 from isolux.verbs.describe.balance import read_target
 from isolux.verbs.describe.counts import Description, describe_datasets
@@ -124,7 +124,7 @@ def describe(
         attribute for text in (*mentioned, *shares) for attribute in split_intersection(text)
     ]
     datasets = {
-        name: load_people_or_memory(
+        name: prepare_people(
             source,
             by,
             captions=texts.get(name),

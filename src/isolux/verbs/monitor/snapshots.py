@@ -254,10 +254,11 @@ def kept_by_weight(
             Snapshot(snapshot.name, snapshot.timestamp, replace(snapshot.run, scores=scores))
         )
         n_clusters, n_kept = n_clusters + weights.height, n_kept + kept_clusters.height
-    bound = "" if is_calibrated else f" ({max_weight:g})"
+    max_weight_text = "" if is_calibrated else f" ({max_weight:g})"
     note = (
-        f"weighted: each cluster is kept with a chance of its weight over the heaviest{bound}, so "
-        f"that those kept stand for the population; {n_kept:,} of {n_clusters:,} clusters are"
+        "weighted: each cluster is kept with a chance of its weight over the heaviest"
+        f"{max_weight_text}, so that those kept stand for the population; {n_kept:,} of"
+        f" {n_clusters:,} clusters are"
     )
     return thinned_snapshots, (note,)
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from isolux.groups.small_intersections import COLUMNS as SHRUNKEN
 from isolux.report.disclosure_bounds import PERSON, add_people_counts, count_true_classes
-from isolux.report.suppression import flag_publishable, hidden_cells
+from isolux.report.suppression import choose_hidden_cells, flag_publishable
 from isolux.statements.accounting import describe_accounting
 from isolux.verbs.explain import run_analyses
 from isolux.verbs.publish.released_totals import (
@@ -152,11 +152,13 @@ def _select_rows(
         _count_classes(run),
         "_step" in rows.columns,
     )
-    hidden = hidden_cells(
+    hidden = choose_hidden_cells(
         person_counts, minimum, classes, list_dominated_groups(rows, run) if weighted else ()
     )
     for other_run in [candidate_run for candidate_run in other_runs if candidate_run is not run]:
-        hidden |= hidden_cells(add_people_counts(other_run), minimum, _count_classes(other_run))
+        hidden |= choose_hidden_cells(
+            add_people_counts(other_run), minimum, _count_classes(other_run)
+        )
     is_published = flag_publishable(person_counts, hidden, classes, count_metrics)
     if weighted:
         is_published = is_published & rows["_step"].is_not_null()

@@ -33,7 +33,7 @@ from isolux.training import (
 )
 from isolux.verbs._training_people import (
     build_epoch_notes,
-    build_image_notes,
+    caution_or_refuse_unreadable,
     check_training_dir,
     describe_dataset,
     describe_training,
@@ -243,7 +243,7 @@ def train_fairface(
         dataset, ids, picture_of, build_preparation(side), threads
     )
     scan = training_images.scan()
-    notes = (*dataset.notes, *people.notes, *build_image_notes(ids, scan, dataset.name))
+    notes = (*dataset.notes, *people.notes, *caution_or_refuse_unreadable(ids, scan, dataset.name))
     train, held_out_rows = split_rows(people.frame, scan, held_out, seed, rows)
     for name in people.classes:
         refuse_one_class(people.frame[name].gather(train), name)

@@ -26,9 +26,9 @@ from isolux.training import (
 )
 from isolux.verbs._training_people import (
     build_epoch_notes,
-    build_image_notes,
     caution_on_rare_classes,
     caution_on_unknown_labels,
+    caution_or_refuse_unreadable,
     check_training_dir,
     describe_dataset,
     describe_training,
@@ -242,7 +242,7 @@ def train_finetune(
         *label_notes,
         *caution_on_unknown_labels(rows["label"]),
     )
-    notes = (*notes, *build_image_notes(ids, scan, dataset.name))
+    notes = (*notes, *caution_or_refuse_unreadable(ids, scan, dataset.name))
     if checkpoint is not None:
         refuse_changed_images(checkpoint, scan, folder)
     labels, splits = encode_classes(rows["label"], classes), split_rows(rows, scan, held_out, seed)

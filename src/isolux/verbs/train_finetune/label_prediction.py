@@ -12,11 +12,11 @@ import numpy as np
 
 from isolux.io.atomic import write_text
 from isolux.io.csv_text import to_safe_csv
-from isolux.people.sources import load_people_or_memory
+from isolux.people.sources import prepare_people
 from isolux.training import ImageScan, TrainableExtractor
 from isolux.verbs._training_people import (
-    build_image_notes,
     build_label_table,
+    caution_or_refuse_unreadable,
     name_label_files,
     select_training_images,
 )
@@ -52,9 +52,9 @@ def load_other_datasets(
     settings: dict[str, Any] = {"id": ids, "withdrawn": withdrawn, "allow_unmatched": True}
     datasets = []
     for text in apply:
-        dataset = load_people_or_memory(text, **settings)
+        dataset = prepare_people(text, **settings)
         if dataset.root is None and images is not None:
-            dataset = load_people_or_memory(text, **settings, images=images)
+            dataset = prepare_people(text, **settings, images=images)
         datasets.append((text, dataset))
     return datasets
 
@@ -76,7 +76,7 @@ def predict_labels(
         scan = images.scan()
         readable_rows = np.flatnonzero(scan.is_readable())
         notes = [
-            *build_image_notes(ids, scan, text, is_training=False),
+            *caution_or_refuse_unreadable(ids, scan, text, is_training=False),
             *_caution_on_training_images(text, scan, training_scan),
         ]
         probabilities = settings.extractor.predict_probabilities(

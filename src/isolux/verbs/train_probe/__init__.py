@@ -20,7 +20,7 @@ from isolux.io.atomic import staged_directory
 from isolux.io.csv_text import to_safe_csv
 from isolux.io.hashing import sha256_file
 from isolux.people.id_index import index_ids_by_name, match_ids
-from isolux.people.sources import load_people_or_memory
+from isolux.people.sources import prepare_people
 from isolux.people.withdrawal import remove_withdrawn
 from isolux.people.withdrawal_lists import WithdrawnList, format_count, read_withdrawn_list
 from isolux.training import Probe, ProbeFit, ProbeSettings, fit_probe
@@ -305,7 +305,7 @@ def drop_withdrawn_features(
     """Drop features of withdrawn people, by the dataset's ids and the features' own."""
     if withdrawn is None or not feature_sets:
         return list(feature_sets), []
-    dataset = load_people_or_memory(source, **settings)
+    dataset = prepare_people(source, **settings)
     withdrawn_list = read_withdrawn_list(withdrawn).choose_column(index_ids_by_name(dataset))
     remaining_dataset = remove_withdrawn(dataset, withdrawn_list, allow_unmatched=True)
     withdrawn_ids = dataset.instances.join(

@@ -235,10 +235,10 @@ class _Search:
                 (source, f"it cannot be read: {first_error_line(error)[:80]}")
             )
             return
-        is_metadata = source.endswith(_METADATA_SUFFIXES)
+        is_metadata_part = source.endswith(_METADATA_SUFFIXES)
         if (
             reason := ""
-            if is_metadata
+            if is_metadata_part
             else self._find_blind_reason(source, file_bytes, depth, opened=opened)
         ):
             self.proof.unsearchable.append((source, reason))

@@ -63,7 +63,7 @@ def project_status(project: Project, *, by: Sequence[str] = ()) -> ProjectStatus
                 continue
             is_excluded = pl.col("image_id").is_in(excluded_ids.implode()).cast(pl.Float64)
             scored_people = remaining_people.with_columns(value=is_excluded)
-            shift_tables.append(_measure_shift(scored_people, step, by))
+            shift_tables.append(_compare_exclusion_by_group(scored_people, step, by))
             remaining_people = scored_people.filter(pl.col("value") == 0).drop("value")
         notes += _note_missing_facts(people, by)
     shifts = pl.concat(shift_tables) if shift_tables else pl.DataFrame(schema=_SHIFT_SCHEMA)
@@ -120,7 +120,7 @@ def _note_missing_facts(people: pl.DataFrame, by: Sequence[str]) -> list[str]:
     return notes
 
 
-def _measure_shift(people: pl.DataFrame, step: str, by: Sequence[str]) -> pl.DataFrame:
+def _compare_exclusion_by_group(people: pl.DataFrame, step: str, by: Sequence[str]) -> pl.DataFrame:
     """Compare groups by the share of people that one step excluded."""
     scores = people.with_columns(metric=pl.lit("left out"), task=pl.lit(step))
     tested_attributes = [name for name in by if people[name].drop_nulls().n_unique() >= _MIN_GROUPS]

@@ -85,7 +85,7 @@ def _has_person_name(path: PurePosixPath, neighbours: list[str], terms: Identify
     if terms.is_person_path(str(path)):
         return True
     for depth, path_part in enumerate(path.parts):
-        if path_part in ("/", ".", "..") or _is_hash_folder(path, depth):
+        if path_part in ("/", ".", "..") or _is_stored_by_hash(path, depth):
             continue
         sibling_names = (
             {
@@ -102,7 +102,7 @@ def _has_person_name(path: PurePosixPath, neighbours: list[str], terms: Identify
     return False
 
 
-def _is_hash_folder(path: PurePosixPath, depth: int) -> bool:
+def _is_stored_by_hash(path: PurePosixPath, depth: int) -> bool:
     """Check whether a folder is named after the first two digits of its photos' hashes."""
     return (
         depth + 2 == len(path.parts)
