@@ -25,7 +25,10 @@ from isolux.vocabulary.errors import SpecError
 from tests.engine._painted import paint, run
 
 PREPARE = Preprocessing(9, 12, fit="crop", filter="bicubic", mean=(0.1, 0.2, 0.3))
-FAR = time.monotonic() + 600
+
+
+def ten_minutes_from_now():
+    return time.monotonic() + 600
 
 
 class Net:
@@ -101,7 +104,7 @@ def test_threads_read_in_order_and_a_bounded_number_ahead(folder, batch):
     reads.start(taken.append(p) or p for p in PICTURES)
     for n, picture in enumerate(PICTURES):
         assert len(taken) <= n + batch + 4
-        check(reads.next(picture, FAR), picture, folder)
+        check(reads.next(picture, ten_minutes_from_now()), picture, folder)
         reads.refill()
     reads.close()
 
@@ -122,7 +125,7 @@ def test_a_picture_that_hangs_is_late_and_those_behind_it_are_read(folder, monke
     late = reads.next(PICTURES[0], 0.0)
     assert late.responses[0].fault == "time"
     for picture in PICTURES[1:4]:
-        check(reads.next(picture, FAR), picture, folder)
+        check(reads.next(picture, ten_minutes_from_now()), picture, folder)
     free.set()
     reads.close()
 
@@ -137,7 +140,7 @@ def test_processes_of_torch_read_what_threads_read(folder, is_lost):
     for n, picture in enumerate(PICTURES):
         if is_lost and n == 3:
             os.kill(reads._process_results._workers[0].pid, signal.SIGKILL)
-        check(reads.next(picture, FAR), picture, folder)
+        check(reads.next(picture, ten_minutes_from_now()), picture, folder)
         reads.refill()
     reads.close()
 
