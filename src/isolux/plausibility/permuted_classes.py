@@ -170,7 +170,7 @@ def _compose_map(
         for new, names in (task_options.get("label_map") or {}).items()
         for old in ((names,) if isinstance(names, str) else names)
     }
-    mapping = dict(given_map) if given_map else {label: label for label in labels}
+    mapping: dict[str, str] = dict(given_map or zip(labels, labels, strict=True))
     return {
         label: class_by_label.get(merge.get(name, name), name) for label, name in mapping.items()
     }

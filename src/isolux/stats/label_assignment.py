@@ -113,22 +113,22 @@ def _assign(codes: AnswerCodes, weights: FloatArray) -> dict[int, int]:
     from scipy.optimize import linear_sum_assignment
 
     off_diagonal = weights * (codes.truth != codes.answers)
-    disagreement = sum(
-        np.bincount(x, off_diagonal, codes.n_labels) for x in (codes.truth, codes.answers)
+    disagreement = np.bincount(codes.truth, off_diagonal, codes.n_labels) + np.bincount(
+        codes.answers, off_diagonal, codes.n_labels
     )
-    chosen = np.argsort(-disagreement, kind="stable")[:_MAX_LABELS]
-    chosen = np.sort(chosen[disagreement[chosen] > 0])
+    selected_labels = np.argsort(-disagreement, kind="stable")[:_MAX_LABELS]
+    selected_labels = np.sort(selected_labels[disagreement[selected_labels] > 0])
     position = np.full(codes.n_labels, -1)
-    position[chosen] = np.arange(len(chosen))
+    position[selected_labels] = np.arange(len(selected_labels))
     t, a = position[codes.truth], position[codes.answers]
     is_inside = (t >= 0) & (a >= 0)
-    n = len(chosen)
+    n = len(selected_labels)
     confusion = np.bincount((t * n + a)[is_inside], weights[is_inside], n * n).reshape(n, n)
     totals = np.bincount(t[t >= 0], weights[t >= 0], n)
     rows, columns = linear_sum_assignment(-confusion / (totals[:, None] + _SMOOTHING))
     has_label = confusion[rows, columns] > 0
     return {
-        int(chosen[r]): int(chosen[c])
+        int(selected_labels[r]): int(selected_labels[c])
         for r, c, is_used in zip(rows, columns, has_label, strict=True)
         if is_used
     }

@@ -77,5 +77,7 @@ def _measure_share_right(
     truth_counts, answer_counts = (
         mapped.group_by(label=name).agg(pl.col(TIMES).sum()) for name in ("truth", "prediction")
     )
-    both = truth_counts.join(answer_counts, on="label")
-    return n_right / n, float((both[TIMES] * both[f"{TIMES}_right"]).sum()) / n**2
+    label_counts = truth_counts.join(answer_counts, on="label")
+    return float(n_right) / n, float(
+        (label_counts[TIMES] * label_counts[f"{TIMES}_right"]).sum()
+    ) / n**2
