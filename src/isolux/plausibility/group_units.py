@@ -47,7 +47,7 @@ INFO = PlausibilityInfo(
 
 
 @dataclass(frozen=True, slots=True)
-class _Numbers:
+class _ModelNumbers:
     """Numbers of units, of one model: ``truth`` where they are predictions of one."""
 
     model: str
@@ -79,7 +79,7 @@ def check(inputs: AuditInputs) -> list[Caution]:
     return cautions
 
 
-def _describe(numbers: _Numbers, group: str, factor: float) -> Caution:
+def _describe(numbers: _ModelNumbers, group: str, factor: float) -> Caution:
     size = max(factor, 1 / factor)
     comparison = "larger" if factor > 1 else "smaller"
     standard = "" if numbers.truth is None else ", held against the truth,"
@@ -90,7 +90,7 @@ def _describe(numbers: _Numbers, group: str, factor: float) -> Caution:
     )
 
 
-def _read_numbers(inputs: AuditInputs) -> Iterator[_Numbers]:
+def _read_numbers(inputs: AuditInputs) -> Iterator[_ModelNumbers]:
     """Read what is measured of people, model by model: predicted numbers, scores, similarities."""
     evidence = inputs.scores.evidence
     tables = (
@@ -105,15 +105,15 @@ def _read_numbers(inputs: AuditInputs) -> Iterator[_Numbers]:
         for (model,), rows in known.group_by(["model"], maintain_order=True):
             truths = None if truth is None else rows[truth].cast(pl.Float64).to_numpy()
             values = rows[column].cast(pl.Float64).to_numpy()
-            yield _Numbers(str(model), rows["unit_id"], values, truths)
+            yield _ModelNumbers(str(model), rows["unit_id"], values, truths)
     pairs = inputs.predictions
     if inputs.task == "face_verification" and pairs is not None and "score" in pairs.columns:
         known = pairs.with_columns(pl.col("score").cast(pl.Float64).fill_nan(None))
         for (model,), rows in known.drop_nulls("score").group_by(["model"], maintain_order=True):
-            yield _Numbers(str(model), rows["instance_id"], rows["score"].to_numpy(), None)
+            yield _ModelNumbers(str(model), rows["instance_id"], rows["score"].to_numpy(), None)
 
 
-def _find_factor(numbers: _Numbers, is_inside: npt.NDArray[np.bool_]) -> float | None:
+def _find_factor(numbers: _ModelNumbers, is_inside: npt.NDArray[np.bool_]) -> float | None:
     """Find the factor by which a group's numbers are larger than those of all others."""
     n_inside = int(is_inside.sum())
     if min(n_inside, len(is_inside) - n_inside) < _MIN_PEOPLE:

@@ -40,7 +40,7 @@ INFO = PlausibilityInfo(
 
 
 @dataclass(frozen=True, slots=True)
-class _Numbers:
+class _CheckedNumbers:
     """Numbers that an audit reads, and what to call them; attributes have ``unknown_values``."""
 
     subject: str
@@ -91,7 +91,7 @@ def _to_numpy(numbers: pl.Series) -> FloatArray:
     return numbers.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
 
 
-def _read_truths(inputs: AuditInputs) -> Iterator[_Numbers]:
+def _read_truths(inputs: AuditInputs) -> Iterator[_CheckedNumbers]:
     """Read true numbers, and the attribute that numbers are correlated with."""
     evidence = inputs.scores.evidence
     for name, column, option in (("errors", "truth", "target"), ("numbers", "along", "along")):
@@ -99,10 +99,10 @@ def _read_truths(inputs: AuditInputs) -> Iterator[_Numbers]:
             people = evidence[name].unique("unit_id", maintain_order=True)
             title = repr(inputs.options.get(option) or "age")
             subject = f"the true {title}" if column == "truth" else title
-            yield _Numbers(subject, _to_numpy(people[column]))
+            yield _CheckedNumbers(subject, _to_numpy(people[column]))
 
 
-def _read_answers(inputs: AuditInputs) -> Iterator[_Numbers]:
+def _read_answers(inputs: AuditInputs) -> Iterator[_CheckedNumbers]:
     """Read each model's numbers or scores, as its file has them."""
     predictions = inputs.predictions
     column = "score"
@@ -118,14 +118,14 @@ def _read_answers(inputs: AuditInputs) -> Iterator[_Numbers]:
     may_be_zero = inputs.task not in _SCORED_TASKS or is_distance
     for (model,), rows in predictions.group_by(["model"], maintain_order=True):
         values = _to_numpy(rows[column])
-        yield _Numbers(repr(model), values, is_attribute=False, may_be_zero=may_be_zero)
+        yield _CheckedNumbers(repr(model), values, is_attribute=False, may_be_zero=may_be_zero)
 
 
 _SCORED_TASKS = ("age_estimation", "classification", "face_verification")
 """Tasks whose numbers are hardly ever exactly 0, unless a program had no face to look at."""
 
 
-def _read_groups(inputs: AuditInputs) -> Iterator[_Numbers]:
+def _read_groups(inputs: AuditInputs) -> Iterator[_CheckedNumbers]:
     """Read the numbers that bins are made of, and groups that are numbers themselves."""
     binned = {
         text.partition("=")[0].strip()
@@ -140,13 +140,15 @@ def _read_groups(inputs: AuditInputs) -> Iterator[_Numbers]:
         number = pl.coalesce("number", text.cast(pl.Float64, strict=False))
         numbers = rows.filter(attribute=name).select(number).to_series()
         numbers = numbers.filter(~numbers.is_in(unknown_numbers.implode()).fill_null(value=False))
-        yield _Numbers(repr(name), _to_numpy(numbers))
+        yield _CheckedNumbers(repr(name), _to_numpy(numbers))
     for intersection in inputs.membership.intersections:
         if intersection.handle in binned or any(len(values) > 1 for values in intersection.cells):
             continue
         names = pl.Series([values[0] for values in intersection.cells], dtype=pl.String)
         sizes = np.bincount(intersection.cell, minlength=len(names)).astype(float)
-        yield _Numbers(f"the groups of {intersection.handle!r}", _to_numpy(names), counts=sizes)
+        yield _CheckedNumbers(
+            f"the groups of {intersection.handle!r}", _to_numpy(names), counts=sizes
+        )
 
 
 def _check_true_classes(inputs: AuditInputs) -> list[Caution]:
