@@ -152,3 +152,17 @@ def test_zero_is_a_number_where_it_may_be_one() -> None:
 )
 def test_words_among_labels(counts, words) -> None:
     assert list(find_placeholder_words(counts)) == words
+
+
+def test_no_face_is_no_kind_of_person() -> None:
+    said = ["man"] * 12 + ["woman"] * 6 + ["no face"] * 2
+    dataset = make_dataset({"race": ["A", "B"] * 10})
+    predictions = pl.DataFrame(
+        {"model": "m", "instance_id": [f"p{i}" for i in range(20)], "label": said}
+    )
+    inputs = make_inputs("generated_images", dataset, predictions, by_people=True)
+    (caution,) = placeholders.check(inputs)
+    assert caution.startswith("'no face' counts as a kind of person (2 of 20 images).")
+    assert caution.endswith('--option unknown_values="no face" leaves it out.')
+    mended = inputs.rescore(unknown_values=("no face",))
+    assert not placeholders.check(replace(inputs, scores=mended))

@@ -17,6 +17,8 @@ from types import ModuleType
 
 from isolux.plausibility import (
     group_units,
+    numbers_as_classes,
+    pair_scores,
     perfect_answers,
     permuted_classes,
     placeholders,
@@ -31,6 +33,8 @@ CHECKS: tuple[ModuleType, ...] = (
     placeholders,
     permuted_classes,
     group_units,
+    numbers_as_classes,
+    pair_scores,
 )
 """In the order in which their cautions are read: what makes every number wrong comes first."""
 

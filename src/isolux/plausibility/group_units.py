@@ -101,15 +101,17 @@ def _read_numbers(inputs: AuditInputs) -> Iterator[_ModelNumbers]:
     for name, column, truth in tables:
         if name not in evidence:
             continue
-        known = evidence[name].drop_nulls([c for c in (column, truth) if c is not None])
-        for (model,), rows in known.group_by(["model"], maintain_order=True):
+        known_rows = evidence[name].drop_nulls([c for c in (column, truth) if c is not None])
+        for (model,), rows in known_rows.group_by(["model"], maintain_order=True):
             truths = None if truth is None else rows[truth].cast(pl.Float64).to_numpy()
             values = rows[column].cast(pl.Float64).to_numpy()
             yield _ModelNumbers(str(model), rows["unit_id"], values, truths)
     pairs = inputs.predictions
     if inputs.task == "face_verification" and pairs is not None and "score" in pairs.columns:
-        known = pairs.with_columns(pl.col("score").cast(pl.Float64).fill_nan(None))
-        for (model,), rows in known.drop_nulls("score").group_by(["model"], maintain_order=True):
+        known_rows = pairs.with_columns(pl.col("score").cast(pl.Float64).fill_nan(None))
+        for (model,), rows in known_rows.drop_nulls("score").group_by(
+            ["model"], maintain_order=True
+        ):
             yield _ModelNumbers(str(model), rows["instance_id"], rows["score"].to_numpy(), None)
 
 

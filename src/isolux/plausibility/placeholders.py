@@ -67,7 +67,7 @@ def check(inputs: AuditInputs) -> list[Caution]:
             numbers.values, numbers.counts, may_be_zero=numbers.may_be_zero
         )
     ]
-    return [*cautions, *_check_true_classes(inputs)]
+    return [*cautions, *_check_true_classes(inputs), *_check_judgements(inputs)]
 
 
 def _advise_unknown_value(inputs: AuditInputs, code: str) -> str:
@@ -164,10 +164,26 @@ def _check_true_classes(inputs: AuditInputs) -> list[Caution]:
     return [
         Caution(
             f"{n:,} of {n_people:,} people have the true class {label!r}, which no answer names. Is"
-            " it a code for a missing value? " + _advise_unknown_value(inputs, _quote(label))
+            " it a code for a missing value? " + _advise_unknown_value(inputs, label)
         )
         for label, n in counts.iter_rows()
         if n >= minimum and (is_blank_word(label) or is_failure_word(label) or _is_code(label))
+    ]
+
+
+def _check_judgements(inputs: AuditInputs) -> list[Caution]:
+    """Caution where "no face" counts as a kind of person in a generated image."""
+    images = inputs.scores.evidence.get("pictures")
+    if inputs.task != "generated_images" or images is None:
+        return []
+    counts = images["said"].drop_nulls().value_counts(sort=True)
+    return [
+        Caution(
+            f"{label!r} counts as a kind of person ({n:,} of {images.height:,} images). If it means"
+            f" that nobody was judged: {_advise_unknown_value(inputs, label)}"
+        )
+        for label, n in counts.iter_rows()
+        if is_blank_word(label) or is_failure_word(label)
     ]
 
 

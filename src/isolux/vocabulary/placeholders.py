@@ -50,6 +50,8 @@ FAILURE_WORDS = frozenset(
         "no face",
         "no_face",
         "noface",
+        "no person",
+        "nobody",
         "not found",
         "not detected",
         "no prediction",
