@@ -77,8 +77,9 @@ def exact(p, q, n, m):
 
     The first's rate lies exactly at the margin from the second's. One direction passes where the
     bound of the gap at 1.645 lies inside, and fails where it lies outside; ``max_difference``
-    asks both directions, and fails at 1.96: of two directions each has half of 5 %. Then what one direction
-    answers by the plain bound, and how often it passes by either where groups do not differ.
+    asks both directions, and fails at 1.96: of two directions each has half of 5 %. Then what
+    one direction answers by the plain bound, and how often it passes by either where groups do
+    not differ.
     """
     first, second = (binom.pmf(np.arange(k + 1), k, share) for k, share in ((n, p), (m, q)))
     x, y = np.arange(n + 1), np.flatnonzero(second > 1e-7)
