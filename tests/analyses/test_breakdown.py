@@ -64,7 +64,7 @@ def test_everyone_is_the_sum_of_the_groups(table):
 
 
 def test_small_people_are_found_less_often_in_every_tone(table):
-    # Planted: −1.5 on the logit of a rate of .7; in samples of dozens it shows.
+    # Injected: −1.5 on the logit of a rate of .7; in samples of dozens it shows.
     for group in ("a", "b"):
         small, medium = (cell(table, group, size)["value"] for size in ("small", "medium"))
         assert small is None or small < medium

@@ -15,7 +15,7 @@ from tests.report import _runs as runs
 
 pytestmark = pytest.mark.browser
 
-PAGES = ["full", "hostile", "planted", "small", "classes", "detector", "comparison", "facet",
+PAGES = ["full", "hostile", "injected", "small", "classes", "detector", "comparison", "facet",
          "fhibe"]  # fmt: skip
 DESK, PHONE = 1280, 390
 GROUPS = "#attribute-1 table.groups"
@@ -172,7 +172,7 @@ def test_the_policy_stops_a_script_that_got_in(open_report):
         page.evaluate("fetch('https://example.org/')")
 
 
-@pytest.mark.parametrize("name", ["full", "planted", "classes", "detector", "comparison", "facet",
+@pytest.mark.parametrize("name", ["full", "injected", "classes", "detector", "comparison", "facet",
                                   "fhibe"])  # fmt: skip
 def test_a_report_is_read_on_eight_screens(open_report, name):
     page, _ = open_report(name, 1440, 900)

@@ -339,7 +339,7 @@ TASKS: dict[str, Callable[[], TaskSample]] = {
     "detection": lambda: TaskSample(
         in_pictures(),
         drawn(),
-        {"metrics": ("average_recall", "recall_at_iou", "found_at_score", "average_precision")}
+        {"metrics": ("average_recall", "recall_at_iou", "recall_at_score", "average_precision")}
         | _SURE,
     ),
     "face_detection": lambda: TaskSample(in_pictures(), drawn(), _SURE),
@@ -1060,7 +1060,7 @@ def _of_torchvision(folder: Path) -> tuple[str, dict[str, object]]:
     save_file(inner.state_dict(), folder / "w.safetensors")
     (folder / "names.txt").write_text("person\ncar\n")
     told = {"weights": str(folder / "w.safetensors"), "labels": str(folder / "names.txt")}
-    return "ssdlite320_mobilenet_v3_large", told | {"least_score": 0.0}
+    return "ssdlite320_mobilenet_v3_large", told | {"min_score": 0.0}
 
 
 def _of_fairface(folder: Path) -> tuple[str, dict[str, str]]:

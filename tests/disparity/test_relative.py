@@ -59,7 +59,7 @@ def test_a_second_value_of_0_is_a_change_without_an_interval():
 
 
 @pytest.mark.law
-def test_the_interval_covers_the_planted_ratio():
+def test_the_interval_covers_the_injected_ratio():
     """.4 to .5 in clusters of 4 with both models alike in what is hard: 150 worlds at 95 %.
 
     A standard deviation of 1.8 points: 89 is more than three of them below.

@@ -1,4 +1,4 @@
-"""Fairness Indicators' protocols by the command line, from planted data to the paper's tables."""
+"""Fairness Indicators' protocols by the command line, from injected data to the paper's tables."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def test_there_is_no_other_protocol():
 
 
 def test_harmful_labels_of_faces(tmp_path, monkeypatch, capsys):
-    """Planted: a dog (Non-human on faces) in 30 of 100 of darker women, in 5 of all others."""
+    """Injected: a dog (Non-human on faces) in 30 of 100 of darker women, in 5 of all others."""
     rng = np.random.default_rng(3)
     people = conversations(tmp_path, rng)
-    planted = ((people["gender"] == "Female") & (people["tone"] == "darker")).to_numpy()
-    harmed = rng.random(people.height) < np.where(planted, 0.30, 0.05)
+    injected = ((people["gender"] == "Female") & (people["tone"] == "darker")).to_numpy()
+    harmed = rng.random(people.height) < np.where(injected, 0.30, 0.05)
     rows = [
         (one, label, score)
         for one, bad in zip(people["id"], harmed, strict=True)
@@ -125,7 +125,7 @@ def test_harmful_labels_of_faces(tmp_path, monkeypatch, capsys):
 
 
 def test_homes_by_income_and_region(tmp_path, monkeypatch, capsys):
-    """Planted: poor homes' photos are recognised in 30, others in 70 of 100."""
+    """Injected: poor homes' photos are recognised in 30, others in 70 of 100."""
     rng = np.random.default_rng(4)
     rows, labels, wanted = [], [], []
     for home in range(120):

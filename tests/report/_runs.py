@@ -205,8 +205,8 @@ def hostile_run() -> Run:
     return run_of(tables, record(**changed))
 
 
-def planted_run() -> Run:
-    """Planted truths: a difference, nothing, and one that was not measured."""
+def injected_run() -> Run:
+    """Injected truths: a difference, nothing, and one that was not measured."""
     run = full_run()
     of = {"metric": "accuracy", "label": None, "kind": "difference"}
     truths = [
@@ -218,7 +218,7 @@ def planted_run() -> Run:
         of | {"attribute": "region", "group_a": "coast", "group_b": "hills", "value": 0.0},
     ]
     return Run(
-        {**run.record, "planted": truths},
+        {**run.record, "injected": truths},
         run.scores,
         run.attributes,
         run.group_metrics,

@@ -25,7 +25,7 @@ from tests.report._page import parse
 MAKERS = {
     "full": runs.full_run,
     "hostile": runs.hostile_run,
-    "planted": runs.planted_run,
+    "injected": runs.injected_run,
     "small": runs.small_run,
     "null": runs.null_run,
     "classes": runs.classes_run,
@@ -193,7 +193,7 @@ def _number(text):
     return Decimal(text.replace("−", "-"))
 
 
-@pytest.mark.parametrize("name", ["full", "planted", "classes", "detector"])
+@pytest.mark.parametrize("name", ["full", "injected", "classes", "detector"])
 def test_a_printed_gap_is_that_of_the_printed_values_or_has_one_more_digit(trees, name):
     n_rows = 0
     for table in trees[name].all("table"):
@@ -326,7 +326,7 @@ def test_the_finding_that_the_answer_says_is_not_said_again():
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"planted": [{"metric": "accuracy", "attribute": "race", "value": 0.1}]}, True),
+        ({"injected": [{"metric": "accuracy", "attribute": "race", "value": 0.1}]}, True),
         ({"dataset": {"title": "FACET", "synthetic": True}}, True),
         ({}, False),
     ],
@@ -337,8 +337,8 @@ def test_synthetic_people_are_called_so_before_any_number(changed, said):
     assert ("These people are synthetic." in header.text) == said
 
 
-def test_planted_truths_stand_beside_what_was_found(trees):
-    (table,) = [t for t in trees["planted"].all("table") if "Planted" in t.text]
+def test_injected_truths_stand_beside_what_was_found(trees):
+    (table,) = [t for t in trees["injected"].all("table") if "Injected" in t.text]
     rows = [[c.text for c in row.all("th", "td")] for row in table.all("tbody")[0].all("tr")]
     assert rows[0][1:] == ["−13.0", "−13.2", "−16.7 to −9.7", "● yes"]
     assert rows[1][-1] == "▲ no"

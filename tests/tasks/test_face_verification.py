@@ -124,7 +124,8 @@ def test_a_threshold_of_ones_own():
          " 0.9, so no pair is accepted.")),
         ({"threshold": -1.0}, ("Every score of 'm' reaches the threshold of -1: scores run from 0.1"
          " to 0.9, so every pair is accepted.")),
-        ({"threshold": 35.0, "smaller": "alike"}, ("Every score of 'm' reaches the threshold of 35:"
+        ({"threshold": 35.0, "lower_score_means": "same"},
+         ("Every score of 'm' reaches the threshold of 35:"
          " scores run from 0.1 to 0.9, so every pair is accepted.")),
         ({"threshold": 0.65}, ""),
     ],
@@ -580,12 +581,12 @@ def _distances():
 def test_distances_are_told_first_and_the_option_reads_them():
     distances = _distances()
     _, said = _told(distances)
-    assert "Is smaller more alike? --smaller alike" in said[0]
+    assert "Is smaller more alike? --lower-score-means same" in said[0]
     near = distances.with_columns(score=-pl.col("score"))
-    _, said = _told(near, smaller="alike")  # given already: it is not asked for again
-    assert "Is larger more alike? Leave --smaller alike out" in said[0]
+    _, said = _told(near, lower_score_means="same")  # given already: it is not asked for again
+    assert "Is larger more alike? Leave --lower-score-means same out" in said[0]
     wanted = ["verification_auc", "false_match_rate"]
-    scores, said = _told(distances, smaller="alike", threshold=0.7, metrics=wanted)
+    scores, said = _told(distances, lower_score_means="same", threshold=0.7, metrics=wanted)
     assert said == []
     turned, _ = _told(
         distances.with_columns(score=-pl.col("score")), threshold=-0.7, metrics=wanted

@@ -323,7 +323,7 @@ def test_wider_faces_are_audited_from_files():
         )
     )  # fmt: skip
     everyone = found.group_metrics.filter(pl.col("attribute").is_null())
-    row = everyone.filter(metric="found_at_score")
+    row = everyone.filter(metric="recall_at_score")
     assert round(row["value"][0], 4) == 0.8558
     assert row.select("n_units", "n_clusters").row(0) == (12_190, 3_049)
     assert found.run.record["clusters"] == {

@@ -27,7 +27,7 @@ CASES: tuple[dict[str, Any], ...] = (
     {"by": ["age", "sex"], "bins": ["age=quantile:4"], "cluster": "subject", "positive": "yes",
      "only": ["age>=18"]},
     {"by": ["age", "race"], "bins": ["age=quantile:3:right"], "interval": "bca",
-     "group": ["race:AB=A,B"], "group_rest": "drop", "undetected": "leave-out"},
+     "group": ["race:AB=A,B"], "ungrouped_values": "drop", "undetected": "leave-out"},
     {"by": ["age"], "bins": ["age=top:5"], "label_map": ["no=no,maybe"], "min_units": 10},
     {"by": ["race"], "score_column": "score", "positive": "yes", "cluster": "subject"},
     {"by": ["race"], "weight": "score", "cluster": "subject"},

@@ -119,10 +119,10 @@ def _build_tables(run: Run, replicates: int) -> Iterator[tuple[str, pl.DataFrame
         yield _GALLERY, _format_gallery(gallery_by_group(run))
         yield (
             _FALSE_POSITIVES,
-            _format_false_positives(false_positive_matrix(run, most_groups=_MAX_GROUPS)),
+            _format_false_positives(false_positive_matrix(run, max_groups=_MAX_GROUPS)),
         )
     elif "pairs" in run.evidence:
-        cross_group = impostor_matrix(run, replicates=replicates, most_groups=_MAX_GROUPS)
+        cross_group = impostor_matrix(run, replicates=replicates, max_groups=_MAX_GROUPS)
         yield _CROSS_GROUP_MATCHES, _format_cross_group(cross_group)
 
 

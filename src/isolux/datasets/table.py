@@ -229,7 +229,7 @@ def of_frame(
             source=source,
         ),
         inputs=inputs,
-        ids_are_rows=row_ids.column is None,
+        has_row_number_ids=row_ids.column is None,
         id_columns={
             **({} if image_column_name is None else {image_column_name: "image_id"}),
             **({} if row_ids.column is None else {row_ids.column: "instance_id"}),

@@ -2,8 +2,9 @@
 
 One row for each attribute and metric (kind ``max_difference_bound``): ``value`` is the largest
 measured difference, 0 to ``high`` a one-sided interval of the largest true difference, so ``high``
-is the smallest margin that could be claimed. With ``--margin`` there is a p-value: of the claim that no
-two groups differ by more. The claims of an audit are a family of their own, corrected by Holm.
+is the smallest margin that could be claimed. With ``--margin`` there is a p-value: of the claim
+that no two groups differ by more. The claims of an audit are a family of their own, corrected by
+Holm.
 
 "No difference was found" does not bound how large one may be. Here the null hypothesis is "some two
 groups differ by at least a margin". For one pair these are two one-sided tests (TOST [1]_), by

@@ -45,8 +45,8 @@ def read_groupings(settings: Groups, attributes: pl.DataFrame) -> dict[str, Grou
             unknown=settings.unknown,
             unknown_values=settings.unknown_values,
             merge=merges.get(name, {}),
-            rest=settings.group_rest if name in merges else "keep",
-            absent=settings.absent_values,
+            rest=settings.ungrouped_values if name in merges else "keep",
+            absent=settings.unmatched_values,
             bins=bins.get(name),
             nested=nests.get(name, {}),
         )

@@ -66,7 +66,7 @@ def account_for(
     )
     counts_people = unit in ("people", "photos", "faces", "boxes") and dataset.instances.height
     all_people = add_multiplicity(
-        dataset.instances.select("instance_id"), dataset.times, "instance_id"
+        dataset.instances.select("instance_id"), dataset.multiplicity, "instance_id"
     )
     undetected, unscored = losses.undetected, losses.unscored
     for name, n in undetected.filter(pl.col("attribute").is_null()).select("model", "lost").rows():

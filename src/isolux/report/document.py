@@ -319,7 +319,7 @@ class ReferenceRow:
 
 @dataclass(frozen=True, slots=True)
 class InjectedRow:
-    """A planted truth of synthetic data, with what the audit found."""
+    """An injected truth of synthetic data, with what the audit found."""
 
     description: str
     unit: str

@@ -29,7 +29,7 @@ def instances_with_truth(
     is_known = pl.col("value").is_not_null() & ~is_unknown
     merged_value = pl.col("value").replace(dict(merge))
     units = instances.select(unit_id="instance_id", cluster_id="cluster_id")
-    units = add_multiplicity(units, dataset.times, "unit_id")
+    units = add_multiplicity(units, dataset.multiplicity, "unit_id")
     # One value each, in the order of the units: no grouping is needed.
     if rows["unit_id"].equals(units["unit_id"]):
         return units.with_columns(
@@ -48,7 +48,7 @@ def instances_with_empty_truths(dataset: Dataset) -> pl.DataFrame:
     """List the instances as ``instances_with_truth`` does, with empty truths."""
     units = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
     truth = pl.lit([], dtype=pl.List(pl.String))
-    return add_multiplicity(units, dataset.times, "unit_id").with_columns(truth=truth)
+    return add_multiplicity(units, dataset.multiplicity, "unit_id").with_columns(truth=truth)
 
 
 def list_truth_values(dataset: Dataset, target: str | None) -> pl.Series:

@@ -16,8 +16,8 @@ def caution_on_blank_words(labels: pl.Series, flag: str) -> list[str]:
 
     Examples
     --------
-    >>> print(caution_on_blank_words(pl.Series(["3", "4", "n/a"]), "--ignored ")[0])
-    'n/a' counts as an answer (1 time). Is it an empty cell? --ignored n/a leaves it out.
+    >>> print(caution_on_blank_words(pl.Series(["3", "4", "n/a"]), "--ignored-answers ")[0])
+    'n/a' counts as an answer (1 time). Is it an empty cell? --ignored-answers n/a leaves it out.
     """
     word = labels.drop_nulls().str.strip_chars().alias("word")
     blank_labels = word.filter(word.str.to_lowercase().is_in(BLANKS))

@@ -92,9 +92,9 @@ class FormatInfo(PluginInfo):
 
     ``suffixes`` are the ends of its files' names, in lower case (``".json"``). ``folders``: it may
     be a folder or a tar archive. ``columns``: it may be a table (CSV, TSV, Parquet, JSON lines,
-    Arrow) with columns of its own. What the name allows is then looked at: the plugin's ``misfit``
-    takes a ``Seen`` and says why it is none of this format, or None. ``is_keyed_by_image``: its
-    labels are about images, whoever they show.
+    Arrow) with columns of its own. What the name allows is then looked at: the plugin's
+    ``mismatch`` takes a ``Seen`` and says why it is none of this format, or None.
+    ``is_keyed_by_image``: its labels are about images, whoever they show.
     """
 
     suffixes: tuple[str, ...] = ()
@@ -184,7 +184,7 @@ class TaskInfo(PluginInfo):
     ``defaults`` are the metrics of an audit that names none; ``predictions`` is the kind of output
     that it judges: ``"labels"`` of people, or ``"outputs"`` of any other kind (boxes, masks,
     keypoints, embeddings), which name images or units as their format does, or ``"numbers"``, one
-    of each unit. ``whole_images``: people who are not judged still take part, as a
+    of each unit. ``uses_unscored_people``: people who are not judged still take part, as a
     detection may have found them. ``has_independent_scores``: a unit's score depends on its own
     prediction alone, and on no other unit's. ``questions``: labels may be answers to several
     questions, which a column ``question`` of the predictions tells apart.
@@ -193,7 +193,7 @@ class TaskInfo(PluginInfo):
     metrics: tuple[Metric, ...]
     defaults: tuple[str, ...] = ()
     predictions: Literal["labels", "outputs", "numbers"] = "labels"
-    whole_images: bool = False
+    uses_unscored_people: bool = False
     has_independent_scores: bool = True
     questions: bool = False
     worse_phrase: str = SERVED_WORSE

@@ -100,7 +100,7 @@ def dataset_html(dataset: Dataset) -> str:
     """Show what a dataset is, whose judgement its labels are, and how its attributes are spread."""
     cautions, notes = split_by_severity(dataset.notes)
     dataset_info, people = dataset.info, dataset.instances
-    times = 0 if dataset.times is None else int(dataset.times["times"].sum())
+    times = 0 if dataset.multiplicity is None else int(dataset.multiplicity["times"].sum())
     counts = f"{times or people.height:,} people or objects"
     if dataset.images.height:
         counts += f" in {dataset.images.height:,} images"

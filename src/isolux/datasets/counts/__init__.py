@@ -153,7 +153,7 @@ def load(
         images=units.select("image_id"),
         inputs={source: sha256_file(path)},
         notes=tuple(notes),
-        outputs=outputs.drop("cell").with_columns(counted=pl.lit(table.successes)),
+        bundled_predictions=outputs.drop("cell").with_columns(counted=pl.lit(table.successes)),
     )
 
 

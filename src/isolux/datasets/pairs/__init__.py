@@ -147,7 +147,7 @@ def load(
         images=units.select("image_id").unique(maintain_order=True),
         inputs={source: sha256_file(path)},
         notes=(*notes, *attribute_notes),
-        outputs=_build_outputs(
+        bundled_predictions=_build_outputs(
             frame, columns, ids, is_genuine, model_names, model or columns.score, source
         ),
     )

@@ -155,9 +155,9 @@ def load(
         attributes=build_attributes(columns, ids, separator=separator, source=source),
         images=build_images(instances, are_paths=False, root=None, source=source),
         inputs={source: sha256_file(path)},
-        ids_are_rows=layout.item is None,
+        has_row_number_ids=layout.item is None,
         notes=tuple(notes),
-        outputs=outputs.select("instance_id", "annotator", "label", *answered_columns),
+        bundled_predictions=outputs.select("instance_id", "annotator", "label", *answered_columns),
         skipped_columns=skipped_columns,
     )
     return offer_cluster_columns(dataset, item_table, source)

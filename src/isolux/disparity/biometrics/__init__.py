@@ -83,7 +83,7 @@ _SEARCH_SCHEMA = {
 }
 
 
-def impostor_matrix(run: Run, *, replicates: int = 500, most_groups: int = 24) -> pl.DataFrame:
+def impostor_matrix(run: Run, *, replicates: int = 500, max_groups: int = 24) -> pl.DataFrame:
     """Measure the false match rate between each two groups, and within each, at one threshold.
 
     Examples
@@ -105,7 +105,7 @@ def impostor_matrix(run: Run, *, replicates: int = 500, most_groups: int = 24) -
     for (model,), model_pairs in evidence.partition_by("model", as_dict=True).items():
         pairs = build_pair_rows(model_pairs, units)
         for attribute, names, is_member in _iterate_attributes(
-            run, spec, units["unit_id"], most_groups
+            run, spec, units["unit_id"], max_groups
         ):
             for a, b in combinations_with_replacement(range(len(names)), 2):
                 cell = _measure_cell(pairs, is_member[:, a], is_member[:, b], statistics)
@@ -236,7 +236,7 @@ def _count_clusters(
     return min(len(np.unique(pair_clusters[is_member[pair_people]])) for is_member in (a, b))
 
 
-def false_positive_matrix(run: Run, *, most_groups: int = 24) -> pl.DataFrame:
+def false_positive_matrix(run: Run, *, max_groups: int = 24) -> pl.DataFrame:
     """Measure how often people who are not enrolled are taken for enrolled people of each group.
 
     Examples
@@ -261,7 +261,7 @@ def false_positive_matrix(run: Run, *, most_groups: int = 24) -> pl.DataFrame:
         ["attribute"], maintain_order=True
     ):
         names = attribute_members["group"].unique(maintain_order=True).to_list()
-        if len(names) > most_groups or searches.is_empty():
+        if len(names) > max_groups or searches.is_empty():
             continue
         group_hits = hits.join(
             attribute_members.select(other="unit_id", label="group"), on="other", how="inner"

@@ -34,7 +34,7 @@ _TONES = format_merges({"lighter": ("1", "2", "3"), "darker": ("4", "5", "6")}, 
 _ANY_SIZE: dict[str, object] = {
     "min_units": 1,
     "min_clusters": 1,
-    "absent_values": "note",  # a part of a dataset may lack a skin type
+    "unmatched_values": "note",  # a part of a dataset may lack a skin type
 }
 _LABEL_PROTOCOL: dict[str, object] = {
     "task": "label_association",
@@ -240,12 +240,14 @@ def homes_by_bucket_and_region(run: Run) -> pl.DataFrame:
         )
         .unique(["income_bucket", "region"], maintain_order=True)
     )
-    wide = cells.pivot(on="region", index="income_bucket", values="n_clusters").with_columns(
-        pl.exclude("income_bucket").fill_null(0)
-    )
-    present_buckets = [bucket for bucket in _BUCKETS if bucket in wide["income_bucket"].to_list()]
+    square_position = cells.pivot(
+        on="region", index="income_bucket", values="n_clusters"
+    ).with_columns(pl.exclude("income_bucket").fill_null(0))
+    present_buckets = [
+        bucket for bucket in _BUCKETS if bucket in square_position["income_bucket"].to_list()
+    ]
     ranked = pl.DataFrame({"income_bucket": present_buckets}).join(
-        wide, on="income_bucket", how="left"
+        square_position, on="income_bucket", how="left"
     )
     regions = [name for name in ranked.columns if name != "income_bucket"]
     total = ranked.select(pl.lit("total").alias("income_bucket"), pl.col(regions).sum())
@@ -283,7 +285,8 @@ _UNKNOWN = (
 )
 _SQUARE = (
     "Appendix B.2 cuts a wide box to the square at its left, the released code to that at its "
-    "middle; isolux crop --recipe miap does the first, and with --wide centre the second."
+    "middle; isolux crop --recipe miap does the first, and with --square-position centre the "
+    "second."
 )
 _FILTERED = (
     "The text says that 2,982 videos are used and that 29 have no face; it takes a frame 'when "

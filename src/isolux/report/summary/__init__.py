@@ -32,8 +32,8 @@ from isolux.report.gaps import caution_on_undetected_people
 from isolux.report.summary.analyses import IN_THE_ANSWER, build_analyses
 from isolux.report.summary.sentences import (
     describe_unknown,
+    injected_of,
     list_limits,
-    planted_of,
     read_protocol,
     reading_order,
     synthetic,
@@ -108,7 +108,7 @@ def summarise(run: Run) -> Summary:
         findings=tuple(row for row in base.findings if row.rank in unsaid),
         overall=_overall(run.group_metrics, context.lines),
         sections=sections,
-        injected_effects=planted_of(run.record, run, context),
+        injected_effects=injected_of(run.record, run, context),
         limits=list_limits(audited, sections),
         leading=next(iter(reading_order(sections)), None),
         leading_groups=_leading_groups(choice),

@@ -33,7 +33,7 @@ from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.plugin_options import fill_defaults
 
 _REQUIRED_SETTINGS = {
-    "found_at_score": ("score_threshold", "score_threshold, a score of the model's own scale"),
+    "recall_at_score": ("score_threshold", "score_threshold, a score of the model's own scale"),
     "average_recall_at_k": ("top_k", "top_k, such as top_k=(1, 10, 100)"),
 }
 _IN_GROUP_METRICS = ("average_recall_in_group", "average_precision_in_group")
@@ -230,7 +230,7 @@ def _score_columns(model_matches: ModelMatches, metric: str) -> ScoreColumns:
             (float(k), model_matches.is_detected(IOU_THRESHOLDS, max_detections=k).mean(axis=1))
             for k in settings.top_k
         ]
-    if metric in ("found_at_score", "miss_rate"):
+    if metric in ("recall_at_score", "miss_rate"):
         columns = [(s, model_matches.is_detected(iou, min_score=s)[:, 0]) for s in scores]
         is_miss_rate = metric == "miss_rate"
         return [(s, (is_detected != is_miss_rate).astype(np.float64)) for s, is_detected in columns]
@@ -242,7 +242,7 @@ _PERSON_METRICS = (
     *(f"average_recall_{size}" for size in SIZES),
     "recall_at_iou",
     "recall_at_oks",
-    "found_at_score",
+    "recall_at_score",
     "average_recall_at_k",
     "miss_rate",
 )

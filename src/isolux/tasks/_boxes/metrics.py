@@ -42,7 +42,7 @@ DETECTION: tuple[Metric, ...] = (
         in_people="Of {people} the model finds {n}",
     ),
     _person_metric(
-        name="found_at_score",
+        name="recall_at_score",
         title="Share found at a score",
         definition="Share of people found by a detection whose score is at least the threshold, at "
         "one overlap (.50 unless another is set).",

@@ -82,12 +82,12 @@ class BoxSettings(MatchSettings, total=False):
         float | Sequence[float] | None,
         SharedOption(
             None,
-            "Adds ``found_at_score``, in column ``threshold``. Of the model's own scale. Other"
+            "Adds ``recall_at_score``, in column ``threshold``. Of the model's own scale. Other"
             " metrics go by all detections.",
         ),
     ]
     score_iou: Annotated[
-        float, SharedOption(0.5, "The overlap at which ``found_at_score`` is read.")
+        float, SharedOption(0.5, "The overlap at which ``recall_at_score`` is read.")
     ]
     top_k: Annotated[
         Sequence[int],

@@ -162,7 +162,7 @@ def score(
     *,
     scale: Scale = "nominal",
     annotators_by: str | None = None,
-    ignored: Sequence[str] = (),
+    ignored_answers: Sequence[str] = (),
     metrics: Sequence[str] = (),
 ) -> Scores:
     """Compare the answers that several annotators gave about the same items.
@@ -179,7 +179,7 @@ def score(
         difference. The last two need numbers.
     annotators_by : str, optional
         The column that groups the annotators: agreement is also measured within each group.
-    ignored : sequence of str
+    ignored_answers : sequence of str
         Answers that do not count ("cannot tell"), compared without case. Default: every word is an
         answer like any other.
     metrics : sequence of str
@@ -216,7 +216,9 @@ def score(
     [('a', 'pairwise_agreement', 1.0), ('b', 'pairwise_agreement', 0.0)]
     """
     item_ids = dataset.instances["instance_id"].cast(pl.String)
-    ignored_words = (ignored,) if isinstance(ignored, str) else tuple(ignored)
+    ignored_words = (
+        (ignored_answers,) if isinstance(ignored_answers, str) else tuple(ignored_answers)
+    )
     rows, notes = read_answers(to_polars(predictions), item_ids, ignored_words)
     requested = read_metrics(INFO, metrics)
     names = _select_metrics(rows, scale, requested)

@@ -51,7 +51,7 @@ def read_answers(
     )
     n_unmatched = answers.height - matched.height
     note = f"{n_unmatched:,} answers are about items that the dataset has not; they were left out."
-    blanks = caution_on_blank_words(matched["label"], "--option ignored=")
+    blanks = caution_on_blank_words(matched["label"], "--option ignored_answers=")
     return matched, [*([note] if n_unmatched else []), *blanks]
 
 
@@ -98,7 +98,7 @@ def collect_by_item(
         _refuse_any_row(
             rows.filter(~pl.col("number").is_finite().fill_null(value=False)),
             f"are not numbers, but the scale is {scale}",
-            "numbers; --option ignored=WORD leaves words out; or --option scale=nominal",
+            "numbers; --option ignored_answers=WORD leaves words out; or --option scale=nominal",
         )
         _refuse_any_row(
             rows.filter(pl.col("number").abs() > _MAX_ABSOLUTE_NUMBER),

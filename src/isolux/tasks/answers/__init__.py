@@ -77,7 +77,7 @@ def score(
     read: Sequence[str] = (),
     choose_prompts: Literal["highest-response", "all"] = "highest-response",
     choose_on: float = 0.0,
-    out_of: OutOf = "answers",
+    denominator: OutOf = "answers",
     declined: str = "declined",
     lexicon: str = "toxic_small",
     words: str = "english_pronouns",
@@ -109,7 +109,7 @@ def score(
     choose_on : float
         Share of the clusters that choose the prompts and are not reported on; 0: everyone does
         both.
-    out_of : {"answers", "everyone"}
+    denominator : {"answers", "everyone"}
         Whether people without an answer count in rates of answers, as not saying it.
     declined : str
         The rule that recognises answers that decline; a different file for another language.
@@ -180,7 +180,7 @@ def score(
     for question in answers.questions:
         rows = selection.rows.filter(pl.col("question") == question)
         question_scorer = _QuestionScorer(
-            question, len(answers.questions) > 1, rows, people_by_model, files, out_of
+            question, len(answers.questions) > 1, rows, people_by_model, files, denominator
         )
         frames += question_scorer.states(metric_names)
         notes += caution_on_missing_answers(rows, question)
@@ -276,7 +276,7 @@ class _QuestionScorer:
     rows: pl.DataFrame
     every: pl.DataFrame
     files: _AnswerFiles
-    out_of: OutOf
+    denominator: OutOf
 
     def states(self, metric_names: Sequence[str]) -> list[pl.DataFrame]:
         """Score how often the question is answered and declined."""
@@ -308,7 +308,7 @@ class _QuestionScorer:
         elif metric == "answer_rate":
             notes += caution_on_values(rows, self.name, answer_rule)
         units = (
-            score_values(self.every, rows, metric, measured_values, self.out_of)
+            score_values(self.every, rows, metric, measured_values, self.denominator)
             if metric in metric_names
             else []
         )

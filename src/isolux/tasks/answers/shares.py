@@ -47,14 +47,14 @@ def score_values(
     rows: pl.DataFrame,
     metric: str,
     values: Sequence[tuple[str, str | None]],
-    out_of: OutOf,
+    denominator: OutOf,
 ) -> list[pl.DataFrame]:
     """Score each value: the share of each person's answers that have it."""
     answered = pl.col("state") == "answered"
     # Averaging a person's answers first gives every person the same weight.
-    counted_rows = rows if out_of == "everyone" else rows.filter(answered)
+    counted_rows = rows if denominator == "everyone" else rows.filter(answered)
     missing_reasons = rows.group_by(_JOIN_COLUMNS).agg(
-        why=pl.when(answered.any() | pl.lit(out_of == "everyone"))
+        why=pl.when(answered.any() | pl.lit(denominator == "everyone"))
         .then(pl.lit(None, dtype=pl.String))
         .when((pl.col("state") == "declined").any())
         .then(pl.lit("declined to answer"))
@@ -149,7 +149,7 @@ def caution_on_missing_answers(rows: pl.DataFrame, question: str) -> list[Cautio
             f"{empty + declined:,} of {model_rows.height:,} answers of"
             f" {model!r}{_format_question(question)}"
             f" are none ({empty:,} empty, {declined:,} decline): rates of answers are about the"
-            " others. Compare response rates by group first; --out-of everyone counts those"
+            " others. Compare response rates by group first; --denominator everyone counts those"
             " without an answer too."
         )
         if (

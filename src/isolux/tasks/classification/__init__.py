@@ -107,7 +107,7 @@ def score(
     score_of: ScoreOf | None = None,
     threshold: float | str | None = None,
     threshold_on: float | str | None = None,
-    smaller: LowerScoreMeaning = "other",
+    lower_score_means: LowerScoreMeaning = "other",
     seed: int = 0,
     model: str | None = None,
 ) -> Scores:
@@ -172,7 +172,7 @@ def score(
         The people used to set the threshold, who are then not judged: ``split=val``, or a random
         share of the clusters such as ``0.3``. Not given: those who are judged, and the report says
         so.
-    smaller : {"other", "positive"}
+    lower_score_means : {"other", "positive"}
         For scores without answers: which class a smaller score means. ``"positive"``: scores are
         distances, and ``threshold``
         is the one up to which the answer is the positive class; the evidence holds them with
@@ -284,10 +284,17 @@ def score(
         instances = instances.with_columns(truth=truth)
         cutoff = read_cutoff(threshold, threshold_on, dataset, instances, seed)
         score_input = read_score_only(
-            table, instances, (positive, other_class), cutoff, smaller=smaller, model=model
+            table,
+            instances,
+            (positive, other_class),
+            cutoff,
+            lower_score_means=lower_score_means,
+            model=model,
         )
         return _evaluate_scores_only(score_input, positive, requested)
-    refuse_score_settings(threshold=threshold, threshold_on=threshold_on, smaller=smaller)
+    refuse_score_settings(
+        threshold=threshold, threshold_on=threshold_on, lower_score_means=lower_score_means
+    )
     answers = read_predictions(
         table,
         instances.select("unit_id", cs.by_name(TIMES, require_all=False)),

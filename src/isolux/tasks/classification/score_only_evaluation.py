@@ -137,7 +137,7 @@ def read_score_only(
     classes: tuple[str, str],
     cutoff: Cutoff | None,
     *,
-    smaller: LowerScoreMeaning,
+    lower_score_means: LowerScoreMeaning,
     model: str | None,
 ) -> ScoreOnlyInput:
     """Read ``model, instance_id, score``, and decide labels where a threshold is set."""
@@ -149,7 +149,7 @@ def read_score_only(
     is_evaluated = np.ones(len(positive), dtype=np.bool_) if in_sample is None else ~in_sample
     evaluated = instances.filter(is_evaluated)
     # Distances are negated, so that a higher score always means the positive class.
-    sign = -1.0 if smaller == "positive" else 1.0
+    sign = -1.0 if lower_score_means == "positive" else 1.0
     rows, thresholds, texts, notes = [], {}, {}, []
     leakage_cautions = [] if cutoff is None else [*cutoff.leakage_cautions]
     for k, name in enumerate(models):
@@ -157,7 +157,11 @@ def read_score_only(
         is_valid = truth_known & np.isfinite(scores)
         valid_scores, threshold = np.where(is_valid, scores, np.nan), None
         notes += _describe_scores(
-            name, scores[is_evaluated], positive[is_evaluated], is_valid[is_evaluated], smaller
+            name,
+            scores[is_evaluated],
+            positive[is_evaluated],
+            is_valid[is_evaluated],
+            lower_score_means,
         )
         if cutoff is not None:
             threshold = threshold_for_model(cutoff, scores, positive, is_valid)
@@ -181,14 +185,14 @@ def read_score_only(
         f"Scores are read as those of the class {classes[0]!r}; all others are {classes[1]!r}."
     )
     threshold_notes = _describe_thresholds(
-        cutoff, texts, classes[0], smaller, has_leakage=bool(leakage_cautions)
+        cutoff, texts, classes[0], lower_score_means, has_leakage=bool(leakage_cautions)
     )
     return ScoreOnlyInput(
         evaluated,
         ClassPredictions(models, detection_flags, ranked, has_detection=False, notes=()),
-        _find_unmeasurable(ranked["score"], cutoff, smaller),
+        _find_unmeasurable(ranked["score"], cutoff, lower_score_means),
         thresholds,
-        _record_threshold(cutoff, thresholds, texts, smaller),
+        _record_threshold(cutoff, thresholds, texts, lower_score_means),
         (*leakage_cautions, *threshold_notes, reading_note, *notes),
     )
 
@@ -250,7 +254,7 @@ def _build_rows(
 
 
 def _find_unmeasurable(
-    scores: pl.Series, cutoff: Cutoff | None, smaller: LowerScoreMeaning
+    scores: pl.Series, cutoff: Cutoff | None, lower_score_means: LowerScoreMeaning
 ) -> dict[str, str]:
     """List the metrics that these scores do not allow, and what each needs."""
     requirement = "answers with a confidence; scores alone have class_calibration_error"
@@ -259,11 +263,11 @@ def _find_unmeasurable(
         return missing | dict.fromkeys(SCORE_METRICS, "scores; there are none")
     direction_requirement = "scores that rise with the class"
     range_problem = (
-        direction_requirement if smaller == "positive" else describe_out_of_range(scores)
+        direction_requirement if lower_score_means == "positive" else describe_out_of_range(scores)
     )
     if range_problem:
         high = float(str(scores.abs().max()))
-        is_percent = smaller == "other" and bool((scores >= 0).all()) and 2 < high <= 100
+        is_percent = lower_score_means == "other" and bool((scores >= 0).all()) and 2 < high <= 100
         hint = "; if these are percents, say --option score_scale=100" if is_percent else ""
         missing["class_calibration_error"] = range_problem + hint
     return missing | (
@@ -276,11 +280,11 @@ def _describe_scores(
     scores: FloatArray,
     positive: npt.NDArray[np.bool_],
     is_valid: npt.NDArray[np.bool_],
-    smaller: LowerScoreMeaning,
+    lower_score_means: LowerScoreMeaning,
 ) -> list[str]:
     """Count people without a score; cautions on codes and on scores that do not rank classes."""
     n, n_missing = len(scores), int(np.isnan(scores).sum())
-    original_scores = scores if smaller == "other" else -scores
+    original_scores = scores if lower_score_means == "other" else -scores
     notes: list[str] = [
         *caution_on_sentinels(original_scores, subject=f"{model!r}", advice=EMPTY_CELLS_ADVICE)
     ]
@@ -297,11 +301,14 @@ def _describe_scores(
     area, null_se = auc_with_null_se(scores[is_valid], positive[is_valid])
     subject, curve = f"The scores of {model!r}", f"(area under the curve {area:.2f})"
     direction_question = (
-        "Is a smaller score more likely the class? --smaller positive (smaller='positive')."
+        "Is a smaller score more likely the class? --lower-score-means positive"
+        " (lower_score_means='positive')."
     )
     z = (area - 0.5) / null_se
     if z < -_MIN_Z:
-        question = direction_question if smaller == "other" else "Leave --smaller out?"
+        question = (
+            direction_question if lower_score_means == "other" else "Leave --lower-score-means out?"
+        )
         notes.append(Caution(f"{subject} are lower for the positive class {curve}. {question}"))
     elif z < _MIN_Z:
         question = "Are they about these people, and this question?"
@@ -315,7 +322,7 @@ def _record_threshold(
     cutoff: Cutoff | None,
     thresholds: Mapping[str, float],
     texts: Mapping[str, str],
-    smaller: LowerScoreMeaning,
+    lower_score_means: LowerScoreMeaning,
 ) -> dict[str, Any]:
     """Build the record of the rule, its sample and the thresholds."""
     if cutoff is None:
@@ -329,7 +336,7 @@ def _record_threshold(
             if is_given
             else cutoff.sample_description or "the people who are judged",
             "n_chosen_on": None if cutoff.sample_mask is None else int(cutoff.sample_mask.sum()),
-            "smaller": smaller,
+            "lower_score_means": lower_score_means,
             "metrics": list(ANSWER_METRICS),
             "words": "at its threshold"
             if len(set(thresholds.values())) > 1
@@ -345,14 +352,14 @@ def _describe_thresholds(
     cutoff: Cutoff | None,
     texts: Mapping[str, str],
     positive: str,
-    smaller: LowerScoreMeaning,
+    lower_score_means: LowerScoreMeaning,
     *,
     has_leakage: bool,
 ) -> list[str]:
     """Describe each model's threshold; a caution where it was set on the evaluated people."""
     if cutoff is None:
         return []
-    relation = "at most" if smaller == "positive" else "at least"
+    relation = "at most" if lower_score_means == "positive" else "at least"
     notes: list[str] = []
     for name, threshold_text in texts.items():
         model_text = f" of {name!r}" if len(texts) > 1 else ""

@@ -34,7 +34,7 @@ from isolux.vocabulary.tables import BOX_PREDICTIONS
 
 INFO = TaskInfo(
     predictions="outputs",
-    whole_images=True,
+    uses_unscored_people=True,
     title="Face detection",
     summary="Whether a model's boxes find each face, at ten overlaps, and how many it misses.",
     references=(WIDER, COCO, FACET, HOIEM),
@@ -82,10 +82,10 @@ def score(
     person_label : str or sequence of str, optional
         The labels of predictions that mean a face. Must be named where there are several.
     score_threshold : float or sequence of float, optional
-        Adds ``found_at_score``; ``miss_rate`` then counts people not found at that score.
+        Adds ``recall_at_score``; ``miss_rate`` then counts people not found at that score.
         Other metrics go by all detections.
     score_iou : float
-        The overlap at which ``found_at_score`` and ``miss_rate`` are read.
+        The overlap at which ``recall_at_score`` and ``miss_rate`` are read.
     max_detections : int, optional
         Only this many of each image's highest-scoring detections take part. Default: all, as crowds
         of several hundred faces require; COCO's is 100.

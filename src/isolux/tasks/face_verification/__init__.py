@@ -71,7 +71,7 @@ def score(
     *,
     far: float = 0.001,
     threshold: float | None = None,
-    smaller: Literal["different", "alike"] = "different",
+    lower_score_means: Literal["different", "same"] = "different",
     identity: str | None = None,
     enrolled: str | None = None,
     impostors: Literal["all", "hard"] = "all",
@@ -100,8 +100,8 @@ def score(
         The similarity from which a pair is accepted, for the rates at one threshold; default: the
         lowest at which at most ``far`` of all impostor pairs are accepted. With a threshold, the
         default metrics are those at it, not ``tar_at_far``.
-    smaller : {"different", "alike"}
-        What a smaller score of a pair means. ``"alike"``: scores are distances, and ``threshold``
+    lower_score_means : {"different", "same"}
+        What a smaller score of a pair means. ``"same"``: scores are distances, and ``threshold``
         is the distance up to which a pair is accepted; the evidence holds them with their sign
         turned, so that higher is more alike.
     identity : str, optional
@@ -185,10 +185,10 @@ def score(
     _check_settings(far, threshold, within, max_per_group)
     frame = to_polars(predictions)
     has_embeddings, has_genuine = ("embedding" in frame.columns), ("genuine" in frame.columns)
-    if has_embeddings and smaller == "alike":
+    if has_embeddings and lower_score_means == "same":
         raise SpecError(
             "embeddings are compared by their cosine, which is higher for who is more alike",
-            expected="smaller='alike' for pairs with distances",
+            expected="lower_score_means='same' for pairs with distances",
             found="embeddings",
         )
     people = units_with_identity(dataset, identity, subject_ids_only=has_genuine)
@@ -198,9 +198,9 @@ def score(
         hard_impostors = build_hard_rule(dataset, units["unit_id"], *hard_attributes, within)
         comparisons = compare_all_models(frame, units, hard_impostors, model)
     else:
-        pairs = _as_similarities(frame) if smaller == "alike" else frame
+        pairs = _as_similarities(frame) if lower_score_means == "same" else frame
         comparisons = read_pairs(pairs, units, model=model)
-    is_turned = smaller == "alike"
+    is_turned = lower_score_means == "same"
     if is_turned and threshold is not None:
         threshold = -threshold
     thresholds, unset_notes = _set_model_thresholds(comparisons, far, threshold)

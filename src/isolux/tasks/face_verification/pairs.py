@@ -285,9 +285,9 @@ def check_pair_agreement(pairs: PairList, *, is_distance: bool) -> list[Caution]
     )
     if z < -_MIN_Z:
         ask = (
-            "Is larger more alike? Leave --smaller alike out, or is the truth turned round?"
+            "Is larger more alike? Leave --lower-score-means same out, or is the truth reversed?"
             if is_distance
-            else "Is smaller more alike? --smaller alike (smaller='alike')."
+            else "Is smaller more alike? --lower-score-means same (lower_score_means='same')."
         )
         text = (
             "Two people's pairs are more alike than one person's by the scores of"

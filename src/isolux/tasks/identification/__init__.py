@@ -83,7 +83,7 @@ def score(
     threshold_on: float | str | None = None,
     rank_limit: int | None = None,
     candidates: int = 50,
-    smaller: Literal["different", "alike"] = "different",
+    lower_score_means: Literal["different", "same"] = "different",
     identity: str | None = None,
     seed: int = 0,
     metrics: Sequence[str] = (),
@@ -123,8 +123,8 @@ def score(
         length of the lists.
     candidates : int
         For embeddings: how many entries each list holds.
-    smaller : {"different", "alike"}
-        What a smaller score of a list means. ``"alike"``: scores are distances, and ``threshold``
+    lower_score_means : {"different", "same"}
+        What a smaller score of a list means. ``"same"``: scores are distances, and ``threshold``
         is the distance up to which a candidate is returned.
     identity : str, optional
         The column of the instances or the attribute that names the person; default: ``subject_id``,
@@ -179,7 +179,7 @@ def score(
     roles = read_roles(
         dataset, enrolled=enrolled, threshold_on=threshold_on, identity=identity, seed=seed
     )
-    is_distance = smaller == "alike"
+    is_distance = lower_score_means == "same"
     lists, notes = _read_candidates(
         to_polars(predictions), roles, candidates, model, is_distance=is_distance
     )
@@ -262,7 +262,7 @@ def _read_candidates(
     if is_distance:
         raise SpecError(
             "embeddings are compared by their cosine, which is higher for who is more alike",
-            expected="smaller='alike' for candidate lists with distances",
+            expected="lower_score_means='same' for candidate lists with distances",
             found="embeddings",
         )
     embeddings, notes = read_embeddings(frame, roles.units["unit_id"], model=model)

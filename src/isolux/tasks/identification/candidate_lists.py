@@ -294,6 +294,6 @@ def _order_candidates(candidate_rows: pl.DataFrame, model: str) -> pl.DataFrame:
                 expected="scores that fall as ranks rise",
                 found=f"in the list of {rising_rows['instance_id'][0]!r}",
                 where=format_location(_SOURCE, int(rising_rows["line"][0])),
-                hint="are scores distances? --smaller alike (smaller='alike')",
+                hint="are scores distances? --lower-score-means same (lower_score_means='same')",
             )
     return rows.select("probe", "entry", "order", "score")

@@ -197,9 +197,10 @@ def check_agreement(
     if hits > expected + _MIN_Z * max(hits_sd, 1e-9):
         return _caution_on_same_images(candidates, roles, is_mated)
     question = (
-        "Is larger more alike? Leave --smaller alike out."
+        "Is larger more alike? Leave --lower-score-means same out."
         if is_distance
-        else "Are they of these people? Is smaller more alike: --smaller alike (smaller='alike')?"
+        else "Are they of these people? Is smaller more alike: --lower-score-means same"
+        " (lower_score_means='same')?"
     )
     return [
         Caution(

@@ -57,7 +57,7 @@ _SCALED_METRICS = ("pck", "pck_by_keypoint")
 
 INFO = TaskInfo(
     predictions="outputs",
-    whole_images=True,
+    uses_unscored_people=True,
     title="Keypoints",
     summary="How close a model's poses are to the annotated keypoints of each person.",
     references=(COCO, FHIBE, PCK, HOIEM),

@@ -84,8 +84,8 @@ def score(
     unknown_values : sequence of str
         Values that mean "not known", compared without case. Such images are not in the database.
     metrics : sequence of str
-        Default: ``max_skew_beyond_chance``, ``max_skew_at_k``, ``skew_at_k``; also
-        ``min_skew_at_k``, ``ndkl``, ``ndkl_beyond_chance``, ``bias_at_k``.
+        Default: ``max_skew_chance_corrected``, ``max_skew_at_k``, ``skew_at_k``; also
+        ``min_skew_at_k``, ``ndkl``, ``ndkl_chance_corrected``, ``bias_at_k``.
     model : str, optional
         What to call the model if there is no prediction to say so.
 
@@ -237,7 +237,7 @@ INFO = TaskInfo(
     ),
     metrics=(
         _skew_metric(
-            name="max_skew_beyond_chance",
+            name="max_skew_chance_corrected",
             title="Largest skew beyond chance",
             definition="MaxSkew@K less what it is on average when the query's images are in random "
             "order, with the same ties; 0 where the order has nothing to do with the attribute.",
@@ -274,7 +274,7 @@ INFO = TaskInfo(
             low=0.0,
         ),
         _skew_metric(
-            name="ndkl_beyond_chance",
+            name="ndkl_chance_corrected",
             title="NDKL beyond chance",
             definition="NDKL less what it is on average when the images are in random order.",
         ),
@@ -289,5 +289,5 @@ INFO = TaskInfo(
             threshold_words="among the first",
         ),
     ),
-    defaults=("max_skew_beyond_chance", "max_skew_at_k", "skew_at_k"),
+    defaults=("max_skew_chance_corrected", "max_skew_at_k", "skew_at_k"),
 )

@@ -131,11 +131,11 @@ class QueryValues:
                 return
         ndkl_value = float(ndkl(counts, expected))
         self._set_value(query, ("ndkl", None, None), ndkl_value)
-        if ("ndkl_beyond_chance", None, None) in self.values:
+        if ("ndkl_chance_corrected", None, None) in self.values:
             chance_ndkl = expected_ndkl(
                 *pattern_counts, sizes if self.settings.ties == "shared" else ()
             )
-            self._set_value(query, ("ndkl_beyond_chance", None, None), ndkl_value - chance_ndkl)
+            self._set_value(query, ("ndkl_chance_corrected", None, None), ndkl_value - chance_ndkl)
 
     def _is_ranked(self, query: int, k: int, cut: Cut) -> bool:
         """Whether scores, not ties, decide at least half of the first k images."""
@@ -161,7 +161,7 @@ class QueryValues:
         self.max_skews[k].append(max_skew)
         self.expected_skews[k].append(chance_skew)
         self._set_value(query, ("max_skew_at_k", None, k), max_skew)
-        self._set_value(query, ("max_skew_beyond_chance", None, k), max_skew - chance_skew)
+        self._set_value(query, ("max_skew_chance_corrected", None, k), max_skew - chance_skew)
         self._set_value(query, ("min_skew_at_k", None, k), float(np.nanmin(log_skews)))
         if self.settings.between is not None:
             self._set_value(

@@ -124,7 +124,7 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> PredictionsWithNotes:
                     "if answers are in the same table as the people: --prediction-column NAME "
                     "--target NAME"
                 )
-                if dataset.outputs is None
+                if dataset.bundled_predictions is None
                 else f"what {dataset.name}:FILE holds is judged by --task {dataset.info.task}",
             )
         question = settings.question_column or (

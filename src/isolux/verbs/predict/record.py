@@ -33,7 +33,7 @@ def compute_run_key(model: Model, settings: ModelRun) -> str:
     key_inputs = {
         "model": model.key,
         "predicts": model.predicts,
-        "picture_of": settings.picture_of,
+        "input_unit": settings.input_unit,
         "box_factor": settings.box_factor,
         "batch": settings.batch,
         "code": source_hash(of_pictures, images),

@@ -45,14 +45,14 @@ _FILE_SETTINGS = {
     "missed",
     "model",
     "out",
-    "planted",
+    "injected",
     "predictions",
     "scores",
     "sums",
     "withdrawn",
 }
 _NOTE_FIELDS = ("warnings", "notes")  # in reading order
-_UNPUBLISHED_FIELDS = ("analyses", "explained", "protocol", "planted")
+_UNPUBLISHED_FIELDS = ("analyses", "explained", "protocol", "injected")
 
 
 def publish(run: Run, minimum: int, *, other_runs: Sequence[Run] = ()) -> Run:

@@ -197,7 +197,7 @@ def widest_gaps(rates: pl.DataFrame) -> pl.DataFrame:
         group_a=pl.when(is_zero).then("first").otherwise("group_a"),
         group_b=pl.when(is_zero).then("second").otherwise("group_b"),
         value=pl.when(is_zero).then(0.0).otherwise("value"),
-        note=pl.when(is_zero).then(pl.lit("nothing was planted here")).otherwise(pl.lit("")),
+        note=pl.when(is_zero).then(pl.lit("nothing was injected here")).otherwise(pl.lit("")),
     )
     return gaps.drop_nulls("group_b").select(*_TRUTH)
 

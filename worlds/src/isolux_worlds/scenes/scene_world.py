@@ -51,7 +51,7 @@ _SCENE_INFO = DatasetInfo(
     summary="People who never lived, as boxes in images that were never taken.",
     references=(Reference("isolux-synthetic", "isolux: isolux_worlds.simulate_scene."),),
     judgement="declared by the user",
-    assumptions=("what was planted holds of the population, not of every sample",),
+    assumptions=("what was injected holds of the population, not of every sample",),
 )
 
 
@@ -71,7 +71,7 @@ class SceneWorld:
     predictions : polars.DataFrame
         Table ``BOX_PREDICTIONS`` of all detectors, label ``person``.
     injected_effects : polars.DataFrame
-        See ``injected_recall``; ``planted_detection_record`` makes a run's record of it.
+        See ``injected_recall``; ``injected_detection_record`` makes a run's record of it.
     """
 
     scene: Scene
