@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from isolux.analyses.along import explain
+from isolux.analyses.trends import explain
 from tests.laws._discovery import PHOTOS, a_run
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 

@@ -105,7 +105,7 @@ def record(**changed: Any) -> dict[str, Any]:
             "name": "fairface",
             "title": "FairFace, validation",
             "licence": "CC BY 4.0",
-            "judgement": "perceived",
+            "label_source": "perceived",
             "citation": "Kärkkäinen and Joo (2021). FairFace. WACV.",
             "terms": [["gender", "perceived gender presentation"], ["race", "perceived race"]],
         },
@@ -194,7 +194,7 @@ def hostile_run() -> Run:
     hostile = {HOSTILE[1]: HOSTILE[0]}
     changed = {
         "model": HOSTILE[0],
-        "dataset": {"title": HOSTILE[1], "terms": {"x": HOSTILE[4]}, "judgement": HOSTILE[2]},
+        "dataset": {"title": HOSTILE[1], "terms": {"x": HOSTILE[4]}, "label_source": HOSTILE[2]},
         "notes": list(HOSTILE),
         "inputs": hostile,
         "versions": hostile,
@@ -353,7 +353,7 @@ def detector_run() -> Run:
     of_people = ["model", "metric", "attribute", "group", "by", "stratum", "people", "share"]
     explained = {
         "overlap_curves": {"c": {"columns": [*of_curves, "status"], "rows": curves}},
-        "breakdown": {
+        "size_and_occlusion": {
             "b": {"columns": [*of_people, "value", "low", "high", "status"], "rows": people}
         },
     }

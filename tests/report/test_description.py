@@ -15,7 +15,7 @@ INFO = DatasetInfo(
     summary="Made up.",
     references=(Reference("made", "Somebody (2020). Something.", "page 1", "https://x.example"),),
     licence="CC BY 4.0",
-    judgement="perceived",
+    label_source="perceived",
 )
 SIZES = pl.DataFrame(
     {"people": [5], "subjects": [3], "images with people": [2], "people per image": [2.5]}

@@ -115,8 +115,11 @@ def test_without_these_analyses_there_is_neither(summary):
 def test_another_models_tables_are_not_shown(summary):
     run = runs.detector_run()
     other = run.record["explained"]
-    rows = [["other", *row[1:]] for row in other["breakdown"]["b"]["rows"]]
-    changed = {**other, "breakdown": {"b": {**other["breakdown"]["b"], "rows": rows}}}
+    rows = [["other", *row[1:]] for row in other["size_and_occlusion"]["b"]["rows"]]
+    changed = {
+        **other,
+        "size_and_occlusion": {"b": {**other["size_and_occlusion"]["b"], "rows": rows}},
+    }
     shown = summarise(replace(run, record={**run.record, "explained": changed}))
     assert all(not s.breakdowns for s in shown.sections)
     assert shown.sections[0].curves

@@ -410,7 +410,7 @@ def test_the_size_of_a_box_is_no_label(attributes, phrase):
     for attribute in attributes:
         runs.add_attribute(tables, of, attribute, rates, everyone=0.75)
     run = runs.run_of(tables)
-    dataset = {"judgement": "perceived", "terms": {}}
+    dataset = {"label_source": "perceived", "terms": {}}
     limits = summarise(replace(run, record={**run.record, "dataset": dataset})).limits
     (text,) = [text for text in limits if "judged the groups" in text or "perceived" in text]
     assert phrase in text

@@ -29,7 +29,7 @@ from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
-    tests=False,
+    makes_claims=False,
     title="Biometric performance by group",
     summary="Failures to enrol and acquire, both errors, and who is mistaken for whom, by group.",
     references=(

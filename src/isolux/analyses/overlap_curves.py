@@ -30,7 +30,7 @@ from isolux.vocabulary.info import AnalysisInfo, Metric
 from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
-    tests=False,
+    makes_claims=False,
     title="Recall at each overlap",
     summary="The share of each group that is found, at ten overlaps from .50 to .95.",
     references=(

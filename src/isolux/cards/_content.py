@@ -140,7 +140,7 @@ class CardContent:
         licence = f" Licence of the data: {self.licence}." if self.licence else ""
         return Paragraph(
             f"{start}{data_name}: {audited.n_units:,} people or images{clusters}. Group labels: "
-            f"{audited.judgement or 'judgement not recorded'}.{licence}"
+            f"{audited.label_source or 'source not recorded'}.{licence}"
         )
 
     def make_overall_table(self) -> CardTable:
@@ -399,7 +399,7 @@ class CardContent:
 
     def sensitive_attributes(self) -> Iterator[str]:
         """Name each attribute that was audited, also in an intersection alone, and who judged."""
-        judgement = self.summary.audited.judgement or "judgement not recorded"
+        label_source = self.summary.audited.label_source or "source not recorded"
         by = (self.record.get("spec") or {}).get("by") or ()
         audited = [*by, *(section.attribute for section in self.summary.sections)]
         words = words_of(self.source.run)
@@ -409,7 +409,7 @@ class CardContent:
             for name in split_intersection(entry)
         )
         for name in dict.fromkeys(names):
-            yield f"{words.format_attribute(name)} ({judgement})"
+            yield f"{words.format_attribute(name)} ({label_source})"
 
     def make_card(
         self,

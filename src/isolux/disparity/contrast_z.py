@@ -101,8 +101,11 @@ def is_overall_among_groups(estimates: Estimates, attribute: str, j: int) -> boo
 
     For a mean as the metric's info says; for other statistics by the values themselves.
     """
-    if estimates.measures[j].mean is not None or not estimates.measures[j].info.pooled:
-        return estimates.measures[j].info.pooled
+    if (
+        estimates.measures[j].mean is not None
+        or not estimates.measures[j].info.has_overall_among_groups
+    ):
+        return estimates.measures[j].info.has_overall_among_groups
     group_values = estimates.value[estimates.attribute_rows(attribute), j]
     differences = group_values[np.isfinite(group_values)] - estimates.value[0, j]
     return bool(

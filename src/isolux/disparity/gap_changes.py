@@ -283,7 +283,7 @@ def _build_gap_rows(
             low=interval.low[k],
             high=interval.high[k],
             simultaneous=simultaneous.take(k),
-            method="percentile" if spec.interval == "percentile" else "paired, MOVER twice",
+            method="percentile" if spec.interval == "percentile" else "MOVER of paired differences",
             p_value=p[k],
             p_adjusted=adjusted[k],
             test=SCORE,

@@ -156,7 +156,7 @@ class PluginMeasure:
         self, bounds: tuple[float, float], settings: dict[str, Any]
     ) -> tuple[float, float]:
         """Convert bounds of the largest difference or log ratio to bounds of this measure."""
-        convert = getattr(self.plugin, "ends", None)
+        convert = getattr(self.plugin, "bounds", None)
         if convert is None:
             return bounds
         low, high = _call_with_settings(convert, bounds, settings)

@@ -332,7 +332,7 @@ def _explain_missing_overall(
     estimates: Estimates, spec: ComparisonSettings, attribute: str, j: int, comparable: IntArray
 ) -> list[DisparityRows]:
     """Explain why comparable groups have no comparison with overall or with their complement."""
-    if not estimates.measures[j].info.pooled or len(comparable) < 2:
+    if not estimates.measures[j].info.has_overall_among_groups or len(comparable) < 2:
         return []
     status, reason = Status.UNDEFINED, OVERALL_OUTSIDE
     if not estimates.is_comparable()[0, j]:

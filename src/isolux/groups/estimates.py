@@ -48,7 +48,7 @@ class Measure:
     @property
     def is_fraction(self) -> bool:
         """Whether the value is a fraction of 0 to 1, or a mean of such fractions' distances."""
-        is_pooled_or_noisy = self.info.pooled or self.info.has_noise_bias
+        is_pooled_or_noisy = self.info.has_overall_among_groups or self.info.has_noise_bias
         return self.info.low == 0.0 and self.info.high == 1.0 and is_pooled_or_noisy
 
     @property

@@ -225,7 +225,7 @@ class AuditSubject:
     dataset: str
     task: str
     target: str | None
-    judgement: str
+    label_source: str
     licence: str
     citation: str
     n_units: int

@@ -52,7 +52,7 @@ METRICS = (
         definition="Share of units whose prediction is within this distance of the truth.",
         direction="higher",
         reference=GENG,
-        threshold_words="a distance of",
+        threshold_phrase="a distance of",
     ),
     _error_metric(
         name="root_mean_squared_error",

@@ -30,7 +30,7 @@ GROUP_GAPS = "group_gaps"
 _CONFOUNDERS = "confounders"
 
 EVIDENCE_ANALYSES = {
-    "found_at": ("overlap_curves", "breakdown"),
+    "found_at": ("overlap_curves", "size_and_occlusion"),
     "label_association": ("confidence_curves",),
     "answers": ("answer_associations",),
     "pairs": ("biometrics",),
@@ -54,7 +54,7 @@ _NOT_IN_STORY = (
 
 READING_ORDER = (
     "confounders",
-    "along",
+    "trends",
     "rank_tests",
     "error_model",
     "patterns",

@@ -317,7 +317,7 @@ def describe_run(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
         "dataset": audited.dataset,
         "licence": audited.licence,
         "citation": audited.citation,
-        "judgement": audited.judgement,
+        "label_source": audited.label_source,
         "cluster": audited.cluster,
         "n_units": audited.n_units,
         "n_clusters": audited.n_clusters,

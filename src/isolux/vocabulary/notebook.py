@@ -106,7 +106,7 @@ def dataset_html(dataset: Dataset) -> str:
         counts += f" in {dataset.images.height:,} images"
     if "subject_id" in people.columns and people["subject_id"].is_not_null().any():
         counts += f", {people['subject_id'].n_unique():,} subjects"
-    label_line = f"Labels: {dataset_info.judgement}. Licence: {dataset_info.licence}."
+    label_line = f"Labels: {dataset_info.label_source}. Licence: {dataset_info.licence}."
     return _wrap_html(
         *_build_warnings(cautions),
         _line(f"<strong>{_text(dataset_info.title)}</strong> ({_text(dataset.name)}): {counts}"),

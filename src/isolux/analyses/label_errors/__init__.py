@@ -72,7 +72,7 @@ _REVERSED_NOTE = (
 _MAX_ROWS = 72
 
 INFO = AnalysisInfo(
-    tests=False,
+    makes_claims=False,
     title="If group labels are wrong",
     summary="Gaps corrected for errors of the group labels, or bounds of how far they could be.",
     references=(

@@ -49,7 +49,7 @@ from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
-    samples=True,
+    supports_survey_weights=True,
     title="The worst slices",
     summary="For which people, described by up to three attributes, the model works worst; found "
     "on one half of the data and tested on the other.",

@@ -51,7 +51,7 @@ def measure(values: npt.ArrayLike, *, log_base: float = 10.0) -> FloatArray:
     return epsilon(values, log_base)
 
 
-def ends(low: float, high: float, *, log_base: float = 10.0) -> tuple[float, float]:
+def bounds(low: float, high: float, *, log_base: float = 10.0) -> tuple[float, float]:
     """Turn the bounds of the largest natural log ratio into those of ε."""
     base = math.log(log_base)
     return low / base, high / base

@@ -69,12 +69,12 @@ def closed_form_interval(
     return Interval(bounds.low, bounds.high).apply_mask(has_units)
 
 
-SKEWNESS_ADJUSTED = "score, of numbers"
+SKEWNESS_ADJUSTED = "skewness-adjusted t"
 """Name of the skewness-adjusted t interval."""
 
-ROOT_MEAN_SQUARE = "root of a mean's"
+ROOT_MEAN_SQUARE = "square root of the mean-square interval"
 """Name of the root of the interval of a mean square."""
-MACRO_AVERAGE = "score, of classes"
+MACRO_AVERAGE = "macro-average of Wilson intervals"
 """Name of the interval of a macro-average from its classes' Wilson intervals."""
 
 

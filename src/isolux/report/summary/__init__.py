@@ -237,7 +237,7 @@ def _audited(record: Mapping[str, Any], spec: Mapping[str, Any]) -> AuditSubject
         dataset=_data_name(dataset, str(spec.get("data") or "")),
         task=str(record.get("task") or ""),
         target=_terms(record).get(str(spec.get("target")), spec.get("target")),
-        judgement=str(dataset.get("judgement") or ""),
+        label_source=str(dataset.get("label_source") or ""),
         licence=str(dataset.get("licence") or ""),
         citation=_format_citation(dataset),
         n_units=int(clusters.get("n_units") or 0),

@@ -105,12 +105,12 @@ def list_limits(audited: AuditSubject, sections: Sequence[AttributeSection]) -> 
 
 def _whose_labels(audited: AuditSubject, sections: Sequence[AttributeSection]) -> str:
     """Say who judged the groups; what is computed from boxes and pictures nobody judged."""
-    judgement = audited.judgement.strip()
-    text = _JUDGEMENT_SENTENCES.get(judgement)
+    label_source = audited.label_source.strip()
+    text = _JUDGEMENT_SENTENCES.get(label_source)
     if text is None:
         return (
-            f"Who assigned the groups: {judgement or 'not recorded'}. If others judged how people "
-            "look, that may differ from how they describe themselves."
+            f"Who assigned the groups: {label_source or 'not recorded'}. If others judged how"
+            " people look, that may differ from how they describe themselves."
         )
     computed = [
         s.title for s in sections if s.title.replace(" ", "_") in derive.list_derived_attributes()

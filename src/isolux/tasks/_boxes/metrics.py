@@ -23,7 +23,7 @@ PCK = Reference(
 )
 
 
-_person_metric = partial(Metric, direction="higher", threshold_words="of")
+_person_metric = partial(Metric, direction="higher", threshold_phrase="of")
 
 
 DETECTION: tuple[Metric, ...] = (
@@ -55,7 +55,7 @@ DETECTION: tuple[Metric, ...] = (
         definition="Average recall when only the K highest-scoring detections of each image take "
         "part (AR1, AR10, AR100).",
         reference=COCO,
-        threshold_words="=",
+        threshold_phrase="=",
     ),
 )
 AREAS = {
@@ -81,7 +81,7 @@ MISS_RATE = _person_metric(
     "detection, or by any whose score is at least the threshold.",
     reference=WIDER,
     direction="lower",
-    threshold_words="at a score of",
+    threshold_phrase="at a score of",
     in_people="Of {people} the model misses {n}",
 )
 KEYPOINTS: tuple[Metric, ...] = (
@@ -115,7 +115,7 @@ KEYPOINTS: tuple[Metric, ...] = (
         definition="Share of a person's labelled keypoints that are within a fraction of the scale "
         "of their annotation, mean over people.",
         reference=FHIBE,
-        threshold_words="at",
+        threshold_phrase="at",
     ),
     _person_metric(
         name="pck_by_keypoint",
@@ -123,6 +123,6 @@ KEYPOINTS: tuple[Metric, ...] = (
         definition="Share of people whose keypoint, if labelled, is within a fraction of the scale "
         "of its annotation.",
         reference=PCK,
-        threshold_words="at",
+        threshold_phrase="at",
     ),
 )

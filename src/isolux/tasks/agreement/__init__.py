@@ -108,7 +108,7 @@ METRICS: tuple[Metric, ...] = (
         reference=FLEISS,
     ),
     _share_metric(
-        name="unanimous",
+        name="unanimity_rate",
         title="Unanimous items",
         definition="Share of the items to which all their annotators give the same answer.",
         reference=FLEISS,
@@ -189,9 +189,9 @@ def score(
     Returns
     -------
     Scores
-        ``units``: ``pairwise_agreement``, ``unanimous`` and ``mean_jaccard`` of each item, 0 to 1;
-        null with the reason "fewer than two answers". ``model`` names the annotators: all of them,
-        or ``region: Asia``. ``evidence["answers"]``: ``model, unit_id, cluster_id, codes,
+        ``units``: ``pairwise_agreement``, ``unanimity_rate`` and ``mean_jaccard`` of each item, 0
+        to 1; null with the reason "fewer than two answers". ``model`` names the annotators: all of
+        them, or ``region: Asia``. ``evidence["answers"]``: ``model, unit_id, cluster_id, codes,
         numbers``, each item's answers as lists, for the metrics beyond chance.
 
     Raises
@@ -360,7 +360,7 @@ def _unit_scores(items: pl.DataFrame, metric: str) -> pl.DataFrame:
         pairs = n_answers * (n_answers - 1)
         n_agreeing = (counts**2).sum(axis=1) - n_answers
         scores = np.divide(n_agreeing, pairs, out=np.zeros(len(n_answers)), where=pairs > 0)
-        if metric == "unanimous":
+        if metric == "unanimity_rate":
             scores = (scores == 1.0).astype(np.float64)
     reason = pl.when(pl.Series(n_answers <= 1)).then(pl.lit("fewer than two answers"))
     return score_rows(items, "agreement", metric, scores, reason=reason)

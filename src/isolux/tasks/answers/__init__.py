@@ -405,7 +405,7 @@ INFO = TaskInfo(
         "Rules read words. They miss what is said otherwise, and irony.",
         "The same question was asked about everyone, in the same words.",
     ),
-    questions=True,
+    has_questions=True,
     metrics=(
         _share_metric(
             "answer_rate",

@@ -283,7 +283,7 @@ METRIC_ENTRIES = (
         direction="lower",
         statistic=calibration_error(N_BINS),
         reference=GUO,
-        pooled=False,
+        has_overall_among_groups=False,
         needs=("score",),
     ),
     _class_evidence_entry(
@@ -295,7 +295,7 @@ METRIC_ENTRIES = (
         direction="lower",
         statistic=calibration_error(N_BINS, confidence="positive_score", correct="is_positive"),
         reference=NAEINI,
-        pooled=False,
+        has_overall_among_groups=False,
     ),
 )
 """All metrics of classification; the lists below and the task's metrics are made from these."""

@@ -83,7 +83,7 @@ METRICS = (
         direction="higher",
         statistic=tar_at_far(),
         reference=FHIBE,
-        threshold_words="of",
+        threshold_phrase="of",
     ),
     _of_pairs(
         name="true_match_rate",

@@ -365,7 +365,7 @@ INFO = TaskInfo(
             direction="none",
             evidence="pictures",
             statistic=ENTROPY,
-            pooled=False,
+            has_overall_among_groups=False,
             reference=BIANCHI,
         ),
         Metric(
@@ -377,7 +377,7 @@ INFO = TaskInfo(
             high=None,
             evidence="pictures",
             statistic=DISTANCE,
-            pooled=False,
+            has_overall_among_groups=False,
             reference=CHO,
         ),
     ),

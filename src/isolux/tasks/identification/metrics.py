@@ -48,7 +48,7 @@ METRICS = (
         "among the first k people found, at any score.",
         direction="higher",
         reference=NIST,
-        threshold_words="at rank",
+        threshold_phrase="at rank",
     ),
     _share(
         name=FPIR,

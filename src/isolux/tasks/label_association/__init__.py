@@ -30,7 +30,7 @@ from isolux.vocabulary.tables import to_polars
 _PAPER = citations.FAIRNESS_INDICATORS.with_location("section 3.1, Table 3")
 
 
-_label_metric = partial(Metric, reference=_PAPER, threshold_words="from a confidence of")
+_label_metric = partial(Metric, reference=_PAPER, threshold_phrase="from a confidence of")
 
 
 _LABEL_PHRASE = "one of the first labels, sure enough, is of the type"

@@ -241,7 +241,7 @@ INFO = TaskInfo(
             title="Largest skew beyond chance",
             definition="MaxSkew@K less what it is on average when the query's images are in random "
             "order, with the same ties; 0 where the order has nothing to do with the attribute.",
-            threshold_words="among the first",
+            threshold_phrase="among the first",
         ),
         _skew_metric(
             name="max_skew_at_k",
@@ -249,7 +249,7 @@ INFO = TaskInfo(
             definition="Largest skew of any value among the first K images: log of its share over "
             "its expected share. Never below 0 where shares add up to 1, and above it by chance "
             "alone.",
-            threshold_words="among the first",
+            threshold_phrase="among the first",
         ),
         _skew_metric(
             name="skew_at_k",
@@ -257,14 +257,14 @@ INFO = TaskInfo(
             definition="Log of a value's share of the first K images over its expected share; 0.69 "
             "is twice as many as expected, -0.69 half.",
             direction="none",
-            threshold_words="among the first",
+            threshold_phrase="among the first",
         ),
         _skew_metric(
             name="min_skew_at_k",
             title="Smallest skew (MinSkew)",
             definition="Smallest skew of any value among the first K images.",
             direction="higher",
-            threshold_words="among the first",
+            threshold_phrase="among the first",
         ),
         _skew_metric(
             name="ndkl",
@@ -286,7 +286,7 @@ INFO = TaskInfo(
             direction="none",
             low=-1.0,
             reference=WANG,
-            threshold_words="among the first",
+            threshold_phrase="among the first",
         ),
     ),
     defaults=("max_skew_chance_corrected", "max_skew_at_k", "skew_at_k"),

@@ -189,7 +189,7 @@ def _join_file(
 
 def _takes_questions(spec: AuditSpec) -> bool:
     """Return whether the task takes several questions; else refuse a question column."""
-    takes_questions = bool(registry.task_info(spec.task.name).questions)
+    takes_questions = bool(registry.task_info(spec.task.name).has_questions)
     if spec.predictions.question_column is not None and not takes_questions:
         raise SpecError(
             f"the task {spec.task.name} judges one answer of each person",

@@ -353,7 +353,7 @@ def build_record(
         "dataset": {
             "title": dataset_info.title,
             "licence": dataset_info.licence,
-            "judgement": dataset_info.judgement,
+            "label_source": dataset_info.label_source,
             "citation": [r.citation for r in dataset_info.references],
             "terms": dict(dataset_info.terms),
             "units": dict(dataset_info.units),

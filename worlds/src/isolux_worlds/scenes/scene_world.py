@@ -50,7 +50,7 @@ _SCENE_INFO = DatasetInfo(
     title="Synthetic scene",
     summary="People who never lived, as boxes in images that were never taken.",
     references=(Reference("isolux-synthetic", "isolux: isolux_worlds.simulate_scene."),),
-    judgement="declared by the user",
+    label_source="declared by the user",
     assumptions=("what was injected holds of the population, not of every sample",),
 )
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from isolux.analyses.breakdown import CAPTION, explain
+from isolux.analyses.size_and_occlusion import CAPTION, explain
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from tests.analyses._scene import scene_run
 

@@ -35,7 +35,7 @@ from isolux.vocabulary.spec import Statistics, Task
 from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
-    tests=False,
+    makes_claims=False,
     title="By size and occlusion",
     summary="What share of each group is small or hidden, and how well those people are found.",
     references=(citations.HOIEM.with_location("section 3.2: object characteristics"),),

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.analyses.along import explain
+from isolux.analyses.trends import explain
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
 
