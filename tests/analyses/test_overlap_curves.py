@@ -27,7 +27,7 @@ def table(ran):
 def test_every_point_is_the_share_found(ran, table):
     run, scores = ran
     tone = run.attributes.filter(attribute="tone").select("unit_id", group="value")
-    found = scores.evidence["found_at"].join(tone, on="unit_id")
+    found = scores.evidence["recall_by_iou"].join(tone, on="unit_id")
     for t in range(10):
         hit = (pl.col("at").cast(pl.Int64) // 2**t) % 2
         wanted = dict(found.group_by("group").agg(hit.mean()).rows())

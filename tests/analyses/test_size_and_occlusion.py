@@ -36,7 +36,7 @@ def plain(ran):
     """Each person's tone, COCO's size by his area, and average recall."""
     run, scores = ran
     tone = run.attributes.filter(attribute="tone").select("unit_id", tone="value")
-    area = scores.evidence["found_at"].select("unit_id", "area_px")
+    area = scores.evidence["recall_by_iou"].select("unit_id", "area_px")
     value = scores.units.filter(metric="average_recall").select("unit_id", "value")
     size = pl.when(pl.col("area_px") < 32**2).then(pl.lit("small"))
     size = size.when(pl.col("area_px") < 96**2).then(pl.lit("medium")).otherwise(pl.lit("large"))

@@ -19,7 +19,7 @@ from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.spec import AuditSpec, Groups, Statistics, read_recorded_spec
 from isolux.vocabulary.tables import MEMBERSHIP, SCORES, Status
 
-RECALL_BY_IOU = "found_at"
+RECALL_BY_IOU = "recall_by_iou"
 """Name of the evidence table."""
 MAX_GROUPS = 12
 """Groups of an attribute that a figure shows."""
@@ -145,7 +145,7 @@ def build_threshold_scores(
 
 
 def read_recall_by_iou(run: Run) -> pl.DataFrame | None:
-    """Return the evidence ``found_at``; None for no people or for two models compared."""
+    """Return the evidence ``recall_by_iou``; None for no people or for two models compared."""
     recall_by_iou = run.evidence.get(RECALL_BY_IOU)
     if "model_a" in run.disparities.columns:
         return None

@@ -2,7 +2,7 @@
 
 A detector that detects all people but with imprecise boxes around one group loses recall there at
 an IoU of .75 and not at .50; one that misses them loses it at every threshold. FACET (section 6.2)
-prints recall at .50, .75 and the mean; the curve shows the rest. From the evidence ``found_at`` of
+prints recall at .50, .75 and the mean; the curve shows the rest. From the evidence ``recall_by_iou`` of
 tasks of boxes, masks and poses to a table that the report draws; it claims nothing, and tests
 nothing. Intervals are pointwise, by the audit's method (clusters are resampled): they do not cover
 a whole curve with the level.
@@ -61,7 +61,7 @@ def explain(run: Run) -> AnalysisResult:
     Parameters
     ----------
     run : Run
-        With the evidence ``found_at``: detection, face detection, segmentation (mask overlap) or
+        With the evidence ``recall_by_iou``: detection, face detection, segmentation (mask overlap) or
         keypoints (OKS similarity in the place of overlap) with ``average_recall``.
 
     Returns

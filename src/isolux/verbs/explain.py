@@ -30,7 +30,7 @@ GROUP_GAPS = "group_gaps"
 _CONFOUNDERS = "confounders"
 
 EVIDENCE_ANALYSES = {
-    "found_at": ("overlap_curves", "size_and_occlusion"),
+    "recall_by_iou": ("overlap_curves", "size_and_occlusion"),
     "label_association": ("confidence_curves",),
     "answers": ("answer_associations",),
     "pairs": ("biometrics",),

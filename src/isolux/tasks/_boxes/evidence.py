@@ -95,7 +95,7 @@ def build_overlap_rows(model_matches: ModelMatches) -> pl.DataFrame:
     return rows.select(pl.col(name).cast(dtype) for name, dtype in _SCHEMA_OVERLAPS.items())
 
 
-RECALL_BY_IOU = "found_at"
+RECALL_BY_IOU = "recall_by_iou"
 """Name of the evidence table."""
 
 

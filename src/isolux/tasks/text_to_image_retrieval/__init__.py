@@ -97,7 +97,7 @@ def score(
         is twice the expected share); null with the reason "no prediction", "no embedding", "fewer
         than k images", "k is the whole list", "none among the first k", "ties hold most of the
         first k" or "one score holds most of the list".
-        ``evidence["lists"]``: what each query's first K hold.
+        ``evidence["rankings"]``: what each query's first K hold.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def score(
     return Scores(
         units=pl.concat([model_values.build_score_rows() for model_values in query_values]),
         info=replace(INFO, metrics=selected_metrics),
-        evidence={"lists": pl.DataFrame(lines, schema=_EVIDENCE_SCHEMA, orient="row")},
+        evidence={"rankings": pl.DataFrame(lines, schema=_EVIDENCE_SCHEMA, orient="row")},
         notes=(*notes, *build_notes(query_values, queries, images, settings)),
     )
 
