@@ -59,7 +59,7 @@ def test_each_cell_counts_and_averages_its_people(ran, table, group, size):
 
 
 def test_everyone_is_the_sum_of_the_groups(table):
-    everyone = cell(table, "everyone", "small", attribute=None)["people"]
+    everyone = cell(table, "overall", "small", attribute=None)["people"]
     assert everyone == sum(cell(table, group, "small")["people"] for group in "abc")
 
 

@@ -210,7 +210,7 @@ def test_a_document_holds_the_names_themselves(monkeypatch, capsys, tmp_path):
     ran = called(monkeypatch, capsys, folder, AUDIT + " --out {f}/{run} --json")
     assert_printable(ran.out)
     tables = {table["name"]: table["rows"] for table in json.loads(ran.out)["tables"]}
-    assert {row["group"] for row in tables["group_metrics"]} == {"everyone", bad("a"), bad("b")}
+    assert {row["group"] for row in tables["group_metrics"]} == {"overall", bad("a"), bad("b")}
     refused = called(monkeypatch, capsys, folder, AUDIT + " --by {other} --out {f}/x --json")
     assert_printable(refused.out)
     assert bad("tone") in json.loads(refused.out)["error"]["expected"]

@@ -150,7 +150,7 @@ def test_several_measures_and_models_are_parted(monkeypatch, capsys, tmp_path):
         ("new", "false match", 0.11), ("new", "false non-match", 0.11),
         ("old", "false match", 0.175), ("old", "false non-match", 0.175),
     ]  # fmt: skip
-    assert set(counted.filter(group="everyone")["n_units"]) == {800}
+    assert set(counted.filter(group="overall")["n_units"]) == {800}
 
 
 def test_what_asks_of_people_is_refused(monkeypatch, capsys, tmp_path):

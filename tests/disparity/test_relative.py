@@ -94,7 +94,7 @@ def test_it_is_printed_and_kept_where_it_is_asked_for(tmp_path, monkeypatch, cap
     assert ran.code == 0, ran.err
     table = pl.read_parquet(tmp_path / "both" / "disparities.parquet")
     rows = table.filter(kind="relative_change")
-    assert rows["group_a"].to_list() == ["everyone", "day", "night"]
+    assert rows["group_a"].to_list() == ["overall", "day", "night"]
     groups = pl.read_parquet(tmp_path / "both" / "group_metrics.parquet")
     value = {(m, g): v for m, g, v in groups.select("model", "group", "value").rows()}
     for group, change in rows.select("group_a", "value").rows():

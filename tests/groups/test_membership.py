@@ -258,7 +258,7 @@ def test_groups_that_differ_by_case_alone_are_refused_with_their_sizes():
     assert found["group"].to_list() == ["Male"] * 3
 
 
-@pytest.mark.parametrize("taken", ["everyone", " Everyone ", "everyone else"])
+@pytest.mark.parametrize("taken", ["overall", " Everyone ", "everyone else"])
 def test_a_group_may_not_have_the_name_of_all_people_together(taken):
     rows = pl.DataFrame(
         {"unit_kind": "instance", "unit_id": ["a", "b"], "attribute": "who", "value": [taken, "b"]}

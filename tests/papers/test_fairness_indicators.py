@@ -98,14 +98,14 @@ def test_harmful_labels_of_faces(tmp_path, monkeypatch, capsys):
     assert caption.endswith("annotated skin type (Fitzpatrick), percent")
     (harmful,) = table.filter(metric="harmful").to_dicts()
     assert harmful["confidence"] == 0.1
-    assert harmful["everyone"] == pytest.approx(100 * harmed.mean(), abs=0.01)
+    assert harmful["overall"] == pytest.approx(100 * harmed.mean(), abs=0.01)
     shares = (
         people.with_columns(harmed=harmed).group_by("gender", "tone").agg(pl.col("harmed").mean())
     )
     for gender, tone, share in shares.rows():
         assert harmful[f"{gender} × {tone}"] == pytest.approx(100 * share, abs=0.01)
-    assert table.filter(metric="crime")["everyone"].item() == 0.0
-    assert table.filter(metric="non_harmful")["everyone"].item() == 100.0
+    assert table.filter(metric="crime")["overall"].item() == 0.0
+    assert table.filter(metric="non_harmful")["overall"].item() == 100.0
     _, sizes = printed(
         tmp_path, "Table 4: units and clusters of each group, by self-reported gender"
     )
@@ -113,7 +113,7 @@ def test_harmful_labels_of_faces(tmp_path, monkeypatch, capsys):
     assert set(sizes.rows()) == set(wanted)
     _, curve = printed(tmp_path, "Figures 3, last row")
     at = dict(curve.select("confidence", "harmful").rows())
-    assert (at[0.0], at[0.1], at[0.45]) == (harmful["everyone"], harmful["everyone"], 0.0)
+    assert (at[0.0], at[0.1], at[0.45]) == (harmful["overall"], harmful["overall"], 0.0)
     assert record_of(tmp_path)["protocol"]["disagreements"] == list(
         DISAGREEMENTS["label_association_faces"]
     )

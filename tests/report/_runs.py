@@ -313,7 +313,7 @@ def comparison_run() -> Run:
                 rows.append(row | gap_of(gap, 0.2 / math.sqrt(n)))
         rows.append(
             both
-            | {"attribute": None, "group_a": "everyone", "n_units_a": 10954}
+            | {"attribute": None, "group_a": "overall", "n_units_a": 10954}
             | gap_of(-0.004, 0.003)
         )
     run = run_of(tables, record(model="erm and arl", models=["erm", "arl"]))
@@ -332,7 +332,7 @@ def detector_run() -> Run:
     """Race and race × gender with curves over overlaps and people by size, one name hostile."""
     run = full_run(task="face_detection")
     hostile = HOSTILE[0]
-    groups = [(None, "everyone", 0.70), *(("race", g, p) for g, (_, p) in RACES.items())]
+    groups = [(None, "overall", 0.70), *(("race", g, p) for g, (_, p) in RACES.items())]
     groups += [("race*gender", "Black × Female", 0.42), ("race*gender", hostile, 0.5)]
     curves = [
         ["erm", attribute, group, overlap, value, value - 0.02, value + 0.02, 1500, "ok"]

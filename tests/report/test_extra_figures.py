@@ -50,7 +50,7 @@ def test_the_table_stands_beside_its_attribute(tree):
     assert list(black) == [
         "Black", *sound, "2 %n = 30", "–too few units",
     ]  # fmt: skip
-    assert rows[-1][0] == "everyone"
+    assert rows[-1][0] == "overall"
 
 
 def test_of_every_attribute_it_is_folded(tree):

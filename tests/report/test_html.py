@@ -162,7 +162,7 @@ def test_rates_below_one_percent_can_be_told_apart_in_strips_and_tables():
     for rows in found:
         assert "0.180" in rows["a"]
         assert "0.020" in rows["b"]
-        assert "0.100" in rows["everyone"]
+        assert "0.100" in rows["overall"]
         assert "+0.080" in rows["a"]
         ends = [cell for cell in rows["a"] if " to " in cell]
         assert len(ends) == 2

@@ -104,6 +104,6 @@ def test_a_run_keeps_what_its_groups_are_called() -> None:
     phrases = read_group_phrases(told.run)
     assert phrases.describe("race", "a b") == "people called a b"
     assert phrases.describe("race*light", "C × dim") == "people called C in images with light = dim"
-    assert phrases.describe(None, "everyone") == "everyone"
+    assert phrases.describe(None, "overall") == "overall"
     with pytest.raises(SpecError, match="not audited"):
         isolux.audit(rows, by="race", describe_as="light={value}", **settings)

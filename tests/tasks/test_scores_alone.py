@@ -433,10 +433,10 @@ def test_two_models_that_only_rank_are_compared(monkeypatch, capsys, tmp_path):
     )  # fmt: skip
     assert done.code == 0, done.err
     changes = pl.read_parquet(tmp_path / "change" / "disparities.parquet")
-    everyone = changes.filter(kind="model_difference", metric="roc_auc", group_a="everyone")
+    everyone = changes.filter(kind="model_difference", metric="roc_auc", group_a="overall")
     areas = [
         pl.read_parquet(tmp_path / c / "group_metrics.parquet").filter(
-            metric="roc_auc", group="everyone"
+            metric="roc_auc", group="overall"
         )["value"][0]
         for c in ("noisy", "logit")
     ]

@@ -55,7 +55,7 @@ def test_the_audit_is_that_of_its_answers_and_probabilities():
     found = isolux.audit_estimator(Threshold(), ROWS, Y, {"tone": TONE}, **FEW)
     right = (ROWS[:, 0] > 0) == (Y == "yes")
     expected = {g: right[g == TONE].mean() for g in ("dark", "light")}
-    assert _values(found, "accuracy") == pytest.approx({"everyone": right.mean(), **expected})
+    assert _values(found, "accuracy") == pytest.approx({"overall": right.mean(), **expected})
     second = 1 / (1 + np.exp(-ROWS[:, 0]))
     by_hand = isolux.audit(
         {"tone": TONE, "truth": Y, "answer": np.where(ROWS[:, 0] > 0, "yes", "no"), "p": second},
@@ -158,7 +158,7 @@ def test_clusters_features_and_missing_truths():
     )
     assert found.spec.groups.by == ("tone", "sex")
     assert found.run.record["clusters"]["column"] == "cluster"
-    assert found.group_metrics.filter(metric="accuracy", group="everyone")["n_units"][0] == N - 1
+    assert found.group_metrics.filter(metric="accuracy", group="overall")["n_units"][0] == N - 1
     named = isolux.audit_estimator(Threshold(), ROWS, Y, features, by="tone*sex", **FEW)
     assert named.spec.groups.by == ("tone*sex",)
 

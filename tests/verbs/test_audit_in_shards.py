@@ -139,8 +139,8 @@ def test_minus_zero_and_zero_are_one_group_and_one_answer(tmp_path: Path, name: 
     run = _audit(f"table:{tmp_path / name}", by=["x"], metric=["accuracy"], id="id")
     right = frame.select((pl.col("truth") == pl.col("answer")).mean()).item()
     rows = run.group_metrics.select("group", "n_units", "value").rows()
-    assert sorted(row[:2] for row in rows) == [("0.0", 140), ("0.5", 60), ("everyone", 200)]
-    assert {row[0]: row[2] for row in rows}["everyone"] == pytest.approx(right)
+    assert sorted(row[:2] for row in rows) == [("0.0", 140), ("0.5", 60), ("overall", 200)]
+    assert {row[0]: row[2] for row in rows}["overall"] == pytest.approx(right)
 
 
 def test_an_id_of_minus_zero_is_that_of_zero(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def measure_strata(
     Returns ``group_metrics`` with ``attribute, group, stratum``, and ``at``, the group's rank.
     """
     overall = units.select(
-        attribute=pl.lit(None, pl.String), group=pl.lit("everyone"), unit_id="unit_id"
+        attribute=pl.lit(None, pl.String), group=pl.lit("overall"), unit_id="unit_id"
     ).unique("unit_id", maintain_order=True)
     grouped = pl.concat([overall, members.select(overall.columns)])
     names = grouped.select("attribute", "group").unique(maintain_order=True).with_row_index("at")

@@ -175,7 +175,7 @@ class CardContent:
         """Make the first page: groups of single attributes on a few metrics, and the limits."""
         sections, lines, max_rows = self.choose_first_page()
         overall = dict(self.summary.overall)
-        rows = [("everyone", *(format_cell(overall.get(line), line.unit) for line in lines))]
+        rows = [("overall", *(format_cell(overall.get(line), line.unit) for line in lines))]
         n_remaining = 0
         for section in sections:
             cells = {
@@ -280,7 +280,7 @@ class CardContent:
         ]
         is_share = line.unit == "fraction"
         notes = _format_remaining(
-            len(rows) - len(furthest_rows), "more groups, nearer to everyone, are"
+            len(rows) - len(furthest_rows), "more groups, nearer to overall, are"
         )
         if table.overall is not None:
             notes.insert(
@@ -299,7 +299,7 @@ class CardContent:
                         f"{audited.percent} interval",
                         "n",
                         "Clusters",
-                        f"Minus everyone ({'points' if is_share else line.unit or 'units'})",
+                        f"Minus overall ({'points' if is_share else line.unit or 'units'})",
                         f"{audited.adjusted.capitalize()} p",
                     ),
                 ),

@@ -5,7 +5,8 @@
     OUT/predict.json               what was asked, of which model: enough to go on
     OUT/shards/000003-KEY.parquet  the answers of shard 3; KEY is content
     OUT/predictions.parquet        the answers of all shards, once every one is there
-    OUT/inferences.parquet              one row an inference: the image's hash, why there is no answer
+    OUT/inferences.parquet              one row an inference: the image's hash, why there is no
+    answer
 """
 
 from __future__ import annotations

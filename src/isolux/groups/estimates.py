@@ -16,7 +16,7 @@ from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.tables import GROUP_METRICS, Status
 
-OVERALL = "everyone"
+OVERALL = "overall"
 
 
 @dataclass(frozen=True, slots=True)

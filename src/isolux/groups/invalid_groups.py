@@ -11,7 +11,7 @@ from isolux.vocabulary.errors import JoinError, SpecError
 
 MAX_NUMBERS = 30
 """An attribute with more different numbers than this needs bins."""
-_RESERVED_NAMES = ("everyone", "everyone else")
+_RESERVED_NAMES = ("overall", "everyone", "everyone else")
 
 
 def check_join(

@@ -98,7 +98,7 @@ def read_breakdowns(record: Mapping[str, Any], model: str) -> dict[str, tuple[Br
         strata = tuple(
             dict.fromkeys(str(row["stratum"]) for row in rows_by_attribute.get(None, divided))
         )
-        overall_rows = [_breakdown_row("everyone", rows_by_attribute.pop(None, []), strata)]
+        overall_rows = [_breakdown_row("overall", rows_by_attribute.pop(None, []), strata)]
         for attribute, attribute_rows in rows_by_attribute.items():
             groups = _group_by_key(attribute_rows, lambda row: row.get("group"))
             breakdown = Breakdown(

@@ -406,7 +406,7 @@ def _count_by_group(
     shared_scores: pl.DataFrame, run: Run, numbers: dict[str, int], models: tuple[int, int]
 ) -> list[pl.DataFrame]:
     overall_rows = shared_scores.with_columns(
-        attribute=pl.lit(OVERALL_INDEX, pl.Int32), group=pl.lit("everyone", pl.String)
+        attribute=pl.lit(OVERALL_INDEX, pl.Int32), group=pl.lit("overall", pl.String)
     )
     members = read_members(run).filter(pl.col("attribute").is_in(list(numbers)))
     members = members.select(

@@ -67,7 +67,7 @@ def test_recalls_by_hand():
     )
     assert of(truth, attribute="tone*light")["b × dim"] == pytest.approx(1 / 7)
     everyone = 0.75 * 0.8 + 0.25 * b
-    assert of(truth, group="everyone") == pytest.approx({"everyone": everyone})
+    assert of(truth, group="overall") == pytest.approx({"overall": everyone})
     gaps = truth.filter(metric="recall_at_iou", threshold=0.5, attribute="light")["difference"]
     assert gaps.to_list() == pytest.approx([0.25 * (0.5 - b), -0.25 * (0.5 - b)])
     assert shares(truth, "tone*light")["b × dim"] == pytest.approx(0.125)

@@ -104,7 +104,7 @@ def bin_numbers(
 def describe_distributions(binned_number: BinnedNumber, members: pl.DataFrame) -> pl.DataFrame:
     """Describe the number's quantiles overall and in each group (FairFace, Figure 5)."""
     overall = binned_number.numbers.select(
-        attribute=pl.lit(None, pl.String), group=pl.lit("everyone"), unit_id="unit_id"
+        attribute=pl.lit(None, pl.String), group=pl.lit("overall"), unit_id="unit_id"
     )
     rows = pl.concat([overall, members.select(overall.columns)])
     rows = rows.join(binned_number.numbers, on="unit_id", how="inner", maintain_order="left")

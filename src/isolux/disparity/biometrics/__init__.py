@@ -344,7 +344,7 @@ def gallery_by_group(run: Run) -> pl.DataFrame:
         "attribute", "group", "unit_id"
     )
     overall_rows = gallery.with_columns(
-        attribute=pl.lit(None, dtype=pl.String), group=pl.lit("everyone")
+        attribute=pl.lit(None, dtype=pl.String), group=pl.lit("overall")
     )
     group_rows = members.join(gallery, on="unit_id", how="inner", maintain_order="left")
     order = ["model", "unit_id", "cluster_id", "template", "attribute", "group"]

@@ -186,11 +186,11 @@ _DIFFERENTIALS = {
     "model": _S,
     "attribute": _S,
     "rate": _S,
-    "everyone": _F,
-    "everyone_low": _F,
-    "everyone_high": _F,
+    "overall": _F,
+    "overall_low": _F,
+    "overall_high": _F,
     "other_rate": _S,
-    "other_everyone": _F,
+    "other_overall": _F,
     "groups": pl.Int64(),
     "lowest": _F,
     "lowest_group": _S,
@@ -229,10 +229,10 @@ def _summarise_rates(
     if excluded:
         notes.append(f"without {', '.join(excluded)}, too few to judge")
     row: dict[str, object] = {
-        "everyone": overall.get("value"),
-        "everyone_low": overall.get("low"),
-        "everyone_high": overall.get("high"),
-        "other_everyone": other_overall.get("value"),
+        "overall": overall.get("value"),
+        "overall_low": overall.get("low"),
+        "overall_high": overall.get("high"),
+        "other_overall": other_overall.get("value"),
         "groups": comparable.height,
     }
     if comparable.height < 2:

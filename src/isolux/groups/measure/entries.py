@@ -48,7 +48,7 @@ def number_entries(membership: pl.DataFrame | Membership, unit_ids: pl.Series) -
     ...     found.group_index.tolist(),
     ...     found.unit_index.tolist(),
     ... )
-    (['everyone', 'day', 'night'], [1, 1, 2], [1, 0, 0])
+    (['overall', 'day', 'night'], [1, 1, 2], [1, 0, 0])
     """
     if isinstance(membership, Membership):
         return _number_memberships(membership, unit_ids)

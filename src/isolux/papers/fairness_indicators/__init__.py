@@ -117,7 +117,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     >>> from isolux.vocabulary.tables import SCORES
     >>> rates = GROUP_METRICS.conform(pl.DataFrame({
     ...     "model": "m", "metric": "harmful", "threshold": 0.1, "attribute": [None, "tone"],
-    ...     "group": ["everyone", "darker"], "values": [None, ["darker"]], "value": [0.05, 0.08],
+    ...     "group": ["overall", "darker"], "values": [None, ["darker"]], "value": [0.05, 0.08],
     ...     "n_units": [90, 40], "n_clusters": [45, 20]}))
     >>> run = Run({}, SCORES.empty(), ATTRIBUTES.empty(), rates, DISPARITIES.empty(),
     ...           FINDINGS.empty())
@@ -182,7 +182,7 @@ def rates_by_group(run: Run, entry: str, threshold: str = "threshold") -> pl.Dat
     """
     rows = run.group_metrics.filter(
         pl.col("attribute").is_null() | (pl.col("attribute") == entry)
-    ).with_columns(pl.col("value") * _PERCENT, group=pl.col("group").fill_null("everyone"))
+    ).with_columns(pl.col("value") * _PERCENT, group=pl.col("group").fill_null("overall"))
     index = ["model", "metric", "threshold"]
     pivoted = rows.pivot(
         on="group", index=index, values="value", aggregate_function="first", maintain_order=True
@@ -191,7 +191,7 @@ def rates_by_group(run: Run, entry: str, threshold: str = "threshold") -> pl.Dat
     ranked = sorted(
         names, key=lambda group: [_sort_key(group_value) for group_value in names[group]]
     )
-    rounded = pivoted.select(*index, pl.col("everyone", *ranked).round(_DIGITS))
+    rounded = pivoted.select(*index, pl.col("overall", *ranked).round(_DIGITS))
     if not threshold:
         return rounded.drop("threshold")
     with_threshold = (

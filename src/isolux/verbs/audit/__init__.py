@@ -259,7 +259,7 @@ def audit(
     >>> found = audit(people.select("unit_id", "value"), people.select("unit_id", "light"),
     ...               by="light", replicates=500)
     >>> found.group_metrics.select("group", "value").rows()
-    [('everyone', 0.75), ('day', 1.0), ('night', 0.5)]
+    [('overall', 0.75), ('day', 1.0), ('night', 0.5)]
 
     Truth and answers side by side:
 
@@ -268,7 +268,7 @@ def audit(
     >>> found = audit(table, by="light", target="truth", prediction_column="answer",
     ...               metric=["accuracy"], replicates=500)
     >>> found.group_metrics.select("group", "value").rows()
-    [('everyone', 0.75), ('day', 1.0), ('night', 0.5)]
+    [('overall', 0.75), ('day', 1.0), ('night', 0.5)]
     """
     settings = unwrap_numpy_scalars(settings)
     out, overwrite = settings.get("out"), bool(settings.get("overwrite", False))

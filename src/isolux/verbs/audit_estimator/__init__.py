@@ -133,7 +133,7 @@ def audit_estimator(
     >>> found = audit_estimator(Dark(), [0.2, 0.9] * 100, ["cat", "dog"] * 100,
     ...                         {"light": (["day"] * 2 + ["night"] * 2) * 50}, replicates=200)
     >>> found.group_metrics.filter(metric="accuracy").select("group", "value").rows()
-    [('everyone', 1.0), ('day', 1.0), ('night', 1.0)]
+    [('overall', 1.0), ('day', 1.0), ('night', 1.0)]
     """
     for name in ("target", "prediction_column", "score_column", "data"):
         if settings.get(name) is not None:

@@ -208,7 +208,7 @@ def _rows(
     of_class = {} if label is None else {population.target.name: (label,)}
     metric = (model, "accuracy" if label is None else "recall", label)
     overall_rates = _expected(population, table, of_class)
-    rows: list[tuple[object, ...]] = [(*metric, None, "everyone", [], 1.0, overall_rates, 0.0)]
+    rows: list[tuple[object, ...]] = [(*metric, None, "overall", [], 1.0, overall_rates, 0.0)]
     for entry in population.groupings():
         names = split_intersection(entry)
         for group in product(*(_groups(population, name) for name in names)):

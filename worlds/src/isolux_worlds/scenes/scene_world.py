@@ -102,7 +102,7 @@ def simulate_scene(
     >>> world = simulate_scene(Scene(clusters=400), Detector(name="m", base_rate=0.7), seed=1)
     >>> scores = score("detection", world.dataset, world.predictions)
     >>> found = scores.units.filter(metric="recall_at_iou", threshold=0.5)["value"].mean()
-    >>> truth = world.injected_effects.filter(metric="recall_at_iou", group="everyone")
+    >>> truth = world.injected_effects.filter(metric="recall_at_iou", group="overall")
     >>> overall = truth["value"].item()
     >>> round(overall, 3), abs(found - overall) < 0.05
     (0.7, True)

@@ -222,7 +222,7 @@ def _rows(
 ) -> list[tuple[object, ...]]:
     cells = _cells(scene, detector, None)
     overall_recall = float((cells.share * _recall(scene, detector, cells, overlaps)).sum())
-    rows: list[tuple[object, ...]] = [(None, "everyone", [], 1.0, overall_recall, 0.0)]
+    rows: list[tuple[object, ...]] = [(None, "overall", [], 1.0, overall_recall, 0.0)]
     for entry in scene.groupings:
         names = split_intersection(entry)
         cells = _cells(scene, detector, entry)
