@@ -161,6 +161,7 @@ def _threads() -> int:
 
 def _by_replicate(weights: FloatArray) -> FloatArray:
     matrix = weights if weights.ndim == 2 else weights[:, None]
+    # One row per replicate: the kernels read a replicate's weights in order.
     return np.ascontiguousarray(matrix.T, dtype=np.float64)
 
 
