@@ -115,6 +115,7 @@ def _count_model(
     units = pl.DataFrame({"unit_id": members.units}).join(
         unit_rows, on="unit_id", how="left", maintain_order="left"
     )
+    # A row of a sharded table represents several people (decision 23).
     multiplicity = _unit_multiplicity(units, counts)
     n = units["silent"].is_not_null().to_numpy() * multiplicity
     missing = units["silent"].fill_null(value=False).to_numpy() * multiplicity
@@ -198,6 +199,7 @@ def caution_on_missing_scores(
             _describe_group(row, bounds=bounds)
             for row in _extreme_groups(rows).iter_rows(named=True)
         ]
+        # The reasons begin with the most frequent one.
         noun = _MISSING_NOUNS.get(str(rows["reasons"][0]).partition(":")[0], "scores")
         opening = (
             f"Missing {noun} are uneven" if is_uneven_loss else f"{noun.capitalize()} are missing"
@@ -316,9 +318,10 @@ def is_uneven(
     if len(n) < 2 or not missing.any() or share.max() - share.min() < _MIN_SHARE_DIFFERENCE:
         return False
     table = np.array([missing, n - missing])
+    # Where everyone is missing nothing is uneven, and chi-squared would divide by 0.
     if not table[1].any():
         return False
-    # Fisher's exact test for two groups; chi-squared for more.
+    # Exact for two groups, whose counts may be small; only chi-squared is feasible for more.
     if len(n) == 2:
         return bool(fisher_exact(table)[1] < alpha)
     return bool(chi2_contingency(table)[1] < alpha)
@@ -331,6 +334,7 @@ def _describe_group(row: dict[str, object], *, bounds: bool) -> str:
     if not (bounds and n_right is not None and scored and n_lacking):
         return text
     n_right, n_concerned = float(str(n_right)), scored + n_lacking
+    # Nothing is assumed about the missing scores: all of them 0, or all of them 1.
     current, low, high = (
         100 * x
         for x in (n_right / scored, n_right / n_concerned, (n_right + n_lacking) / n_concerned)
