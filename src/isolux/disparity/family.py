@@ -78,7 +78,7 @@ class AttributeTests:
     members : [g] int
         The comparable groups, as rows of the estimates.
     contrasts : [h, 2] int
-        Positions in ``members``; the second is ``REST`` for "everyone else".
+        Positions in ``members``; the second is ``COMPLEMENT`` for the group's complement.
     null : NullTest
         Observed deviate, raw p, and the largest deviate of each replicate.
     adjusted : [h] float
@@ -180,6 +180,8 @@ def _plan_contrasts(estimates: Estimates, references: dict[str, str], min_units:
                 )
             else:
                 pairs = np.column_stack(np.triu_indices(len(members), 1))
+            # A test against a complement of three people says nothing
+            # (docs/methods/uncertainty.md).
             with_complement = np.flatnonzero(
                 count_complement_units(estimates, members, j) >= max(min_units, 1)
             )
@@ -299,6 +301,7 @@ def _correlate_attributes(
         deviations[attribute_index[attribute]].append(
             deviations_from_overall(*varying_rows, totals)
         )
+        # Sums and counts of a group are two rows of one block.
         block_index += [attribute_index[attribute]] * 2 * sums.shape[0]
     return CorrelationBlocks(
         np.array(block_index), shrinkage_factors(deviations, varying_multiplicity)
@@ -316,6 +319,8 @@ def _test_replicates(
         rows = np.append(members, 0)
         rho = correlation_matrix(estimates.replicates[rows, j])
         se = estimates.standard_error[rows, j]
+        # Another seed for each: independent simulations make the joint maximum larger, if anything
+        # (see the module's docstring).
         null_replicates = (
             correlated_normals(rho, spec.replicates, spec.seed + seed_offset) * se[:, None]
         )
@@ -347,6 +352,7 @@ def standard_error_of_difference(
     """Return standard errors of the groups' differences, with the covariance of shared people."""
     rho = correlate_replicates(estimates, j, first, second)
     a, b = estimates.standard_error[first, j], estimates.standard_error[second, j]
+    # With a correlation of 1, rounding may make the difference of variances negative.
     return np.asarray(np.sqrt(np.maximum(a * a + b * b - 2.0 * rho * a * b, 0.0)))
 
 
@@ -417,6 +423,7 @@ def adjust_p_values(
 ) -> FloatArray:
     """Adjust over a family: by its largest |t| on each replicate, or from the raw p-values."""
     if correction == "max-t":
+        # Simulation error must not make an adjusted p smaller than the raw one.
         return np.asarray(np.maximum(max_t(t, null_max), p))
     by_name = {"holm": holm, "bonferroni": bonferroni, "bh": benjamini_hochberg}
     return by_name[correction](p) if correction in by_name else p
@@ -429,6 +436,7 @@ def _find_critical_value(
 
     alpha = (1.0 - spec.level) * share
     if spec.correction == "max-t" and size:  # never less than for one test: see `adjust_p_values`
+        # Benjamini and Hochberg's method has no fixed critical value: that of one test is used.
         return max(float(critical_value(null_max, alpha)), float(ndtri(1.0 - alpha / 2.0)))
     n_tests = size if spec.correction in ("holm", "bonferroni") else 1
     return float(ndtri(1.0 - alpha / (2.0 * max(n_tests, 1))))

@@ -55,11 +55,12 @@ def compare_measures(
         _sum_products(design, groups, x, y) for x, y in ((s, t), (s, m), (t, n), (n, m))
     )
     weight = first.n_units * second.n_units
+    # Products of cluster sums are divided by the summed weights; n_units is Kish's number here.
     if is_survey_sample:
         weight = np.ones(len(groups))
         for column in (n, m):
             weight = weight * np.asarray(design.group_rows(groups, column).sum(axis=1)).ravel()
-    # As they were summed.
+    # Sums are of differences from the centre, so the means must be, too.
     values = (
         first.value - first_measure.centre,
         second.value - (first_measure if is_survey_sample else second_measure).centre,
@@ -124,6 +125,7 @@ def compute_relative_changes(
     frames: list[DisparityRows] = []
     for (model, *identity), a in measure_index.items():
         b = measure_index.get((models[1], *identity))  # type: ignore[arg-type]
+        # Relative to a negative value, a change has no meaning.
         low = estimates.measures[a].info.low
         if model != models[0] or b is None or low is None or low < 0:
             continue

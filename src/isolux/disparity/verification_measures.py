@@ -112,6 +112,7 @@ def _weight_range_bounds(
             return math.nan, math.nan
         selected = select_groups(tested, members)
         pairs = selected.contrasts[:, 1] != COMPLEMENT
+        # Without a tested pair there is no null distribution, and no bound of the range.
         if not pairs.any() or np.isnan(selected.null.t[pairs]).all():
             return math.nan, math.nan
         return range_interval(estimates, selected, j, half_error_spec, log=log)
@@ -144,6 +145,7 @@ def _build_attribute_rows(
     gini = percentile(garbe(*replicates, alpha=_ALPHA), spec.level)
     skew = percentile(skewed_error_ratio(*replicates), spec.level)
     # The inequity rate is a weighted product of max / min: its log is the weighted sum of ranges.
+    # A rate near 0 makes an upper bound of the ratio infinite, which is meant.
     with np.errstate(over="ignore"):
         ratio_bounds = float(np.exp(log_ratio_bounds[0])), float(np.exp(log_ratio_bounds[1]))
     has_several = len(members) > 1
@@ -151,6 +153,7 @@ def _build_attribute_rows(
         (
             "fairness_discrepancy_rate",
             fairness_discrepancy_rate(fmr, fnmr, alpha=_ALPHA),
+            # 1 minus the ranges, so the bounds change places.
             (1.0 - range_bounds[1], 1.0 - range_bounds[0]),
             _SIMULTANEOUS,
         ),
@@ -168,6 +171,7 @@ def _build_attribute_rows(
             _RATIO_PERCENTILE,
         ),
     )
+    # A measure of all groups is as reliable as the least reliable of them.
     is_boundary = estimates.status[np.ix_(members, np.array(rates))] == Status.BOUNDARY.value
     status = Status.BOUNDARY if is_boundary.any() else Status.OK
     return [
