@@ -106,6 +106,7 @@ class Matches:
         is_matched = self.candidate_truth >= 0
         if not len(self.truth_ignored):
             return np.zeros_like(is_matched)
+        # -1 reads the last person, which is_matched excludes.
         return np.asarray(is_matched & self.truth_ignored[self.candidate_truth])
 
 
@@ -160,11 +161,13 @@ def match(
     cutoffs = _check_thresholds(thresholds, pairs.lowest_iou)
     ignore = truths.is_ignored
     if max_detections is not None:
+        # COCO's maxDets: detections beyond it are dropped before anyone is matched.
         pairs = limit_detections(pairs, detections, max_detections)
     if group is not None:
         if other_groups == "remove":
             # Without their pairs, people of other groups cannot take a detection.
             pairs = pairs.select(group[pairs.truth])
+        # Detections of people of other groups are then neither right nor wrong.
         ignore = ignore | ~group
     return _run_greedy_matching(pairs, detections, truths, ignore, cutoffs)
 
@@ -291,6 +294,7 @@ def _run_greedy_matching(
         candidate,
         ignore,
         truths.is_crowd,
+        # COCO's min(t, 1 - 1e-10): an overlap of 1 may be rounded down.
         np.minimum(cutoffs, CERTAIN),
         candidate_truth,
         truth_detection,
