@@ -80,7 +80,7 @@ def walk_itemsets(
     members: _Short,
     count: _Ints,
 ) -> int:
-    """List every itemset that ``min_count`` rows hold; return how many there are."""
+    """List every itemset in at least ``min_count`` rows; return how many there are."""
     max_length, p = candidates.shape
     n_found = 0
     # The empty set is in every row; padding bits of the last word are 0 in all columns.

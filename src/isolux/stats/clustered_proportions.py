@@ -78,7 +78,7 @@ class ClusterMeans:
         where errors have larger weights. None: all rows have one weight.
     kurtosis : float, or None
         Of numbers: Pearson's kurtosis of cluster contributions, 3 for a normal distribution. A
-        variance with f degrees of freedom is worth 2 f / (kurtosis - 1) of a normal sample.
+        variance with f degrees of freedom counts as 2 f / (kurtosis - 1) of a normal sample.
     variance_slope : float, or None
         Of numbers: the third cumulant of the mean over the second. It is negative with outliers
         below the mean: a lower mean then has a larger variance.

@@ -93,7 +93,7 @@ class SurveyClusterSums(ClusterSums):
         )
 
     def residual_rows(self, group: int | IntArray, column: int) -> csr_array:
-        """Return clusters' contributions to a column of groups, less what calibration explains."""
+        """Return clusters' contributions to a column of groups, minus what calibration explains."""
         from scipy.sparse import csr_array, hstack
 
         rows = self._group_residuals(group, column)

@@ -306,7 +306,7 @@ def evaluate_curves(
     points: FloatArray,
     reading: int,
 ) -> npt.NDArray[np.float64]:
-    """Read each class and overlap at each row of ``weights [r, n_clusters]``: ``[r, K, T]``."""
+    """Evaluate all curves at each row of ``weights [r, n_clusters]``: ``[r, K, T]``."""
     n_classes = len(row_starts) - 1
     n_bits = (len(entry_starts) - 1) // max(1, n_classes)
     longest = _longest(row_starts)

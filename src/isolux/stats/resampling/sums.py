@@ -183,7 +183,7 @@ def jackknife_acceleration(
 ) -> FloatArray:
     """Acceleration of BCa intervals by the jackknife over clusters, for each group ``[g]``.
 
-    ``sum(d³) / (6 sum(d²)^1.5)`` with d the mean leave-one-out value less each of them (Efron &
+    ``sum(d³) / (6 sum(d²)^1.5)`` with d the mean leave-one-out value minus each (Efron &
     Tibshirani 1993, equation 14.15), over the clusters of the group.
     """
     acceleration = np.zeros(len(groups))

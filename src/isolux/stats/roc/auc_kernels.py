@@ -1,4 +1,4 @@
-"""The compiled inner loops of ``roc``, imported only where many replicates are asked for.
+"""The compiled inner loops of ``roc``, imported only where many replicates are requested.
 
 The weights of one row's replicates lie side by side in memory, and the same addition is done to
 each: the compiler makes vector instructions of it. In data without ties every weight is read once.

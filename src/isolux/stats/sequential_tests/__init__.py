@@ -57,12 +57,12 @@ class SequentialResult:
 
     Parameters
     ----------
-    e_value : [looks] float
+    e_value : [snapshots] float
         Capital of the bet against a gap of 0, at least 0; 1 is no evidence.
-    low, high : [looks] float
+    low, high : [snapshots] float
         Bounds of the confidence sequence of a constant gap: gaps against which the capital never
         reached the threshold so far. NaN: none remains.
-    change_e_value : [looks] float
+    change_e_value : [snapshots] float
         Smallest capital over all constant gaps: an e-value against "the gap never changed".
     start : int
         The snapshot (from 0) at which the gap most likely began, by the share of the capital.
@@ -221,7 +221,7 @@ def _search_gaps(
 ) -> tuple[FloatArray, FloatArray]:
     """Bet from one snapshot on against a grid of gaps, refined around the remaining ones.
 
-    Shapes: ``gaps`` [m]; returns ``gaps`` [k], ``capital`` [looks, k].
+    Shapes: ``gaps`` [m]; returns ``gaps`` [k], ``capital`` [snapshots, k].
     """
 
     def capital(tested_gaps: FloatArray) -> FloatArray:

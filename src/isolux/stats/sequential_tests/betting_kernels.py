@@ -25,8 +25,8 @@ def capitals(
 ) -> tuple[_Floats, _Floats]:
     """Bet from each start on, and sum the capitals by weight at the end of every snapshot.
 
-    Shapes: ``difference`` [n], ``snapshot_ends`` [looks], ``starts, weights`` [s], ``gaps`` [m];
-    returns ``total`` [looks, m], ``last`` [s, m].
+    Shapes: ``difference`` [n], ``snapshot_ends`` [n_snapshots], ``starts, weights`` [s],
+    ``gaps`` [m]; returns ``total`` [n_snapshots, m], ``last`` [s, m].
     """
     n_snapshots, n_gaps = len(snapshot_ends), len(gaps)
     total = np.zeros((n_snapshots, n_gaps))
