@@ -213,6 +213,7 @@ def bin_rows(
         has_value = pl.col("value").is_not_null()
         rows = rows.with_columns(number=pl.when(has_value).then(unit_median))
         is_used = has_value & pl.col("scored") if "scored" in rows.columns else has_value
+        # Of scored units only: the others are in no comparison for which bins should be equal.
         per_unit = rows.filter(is_used).unique("unit")
         multiplicity = per_unit[TIMES] if TIMES in rows.columns else None
         edges = bins.edges_for(per_unit["number"], multiplicity)

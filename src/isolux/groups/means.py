@@ -263,4 +263,5 @@ def effective_sample_size(
 
 
 def _kish_size(total: FloatArray, square: FloatArray) -> FloatArray:
+    # Kish (1965): (Σ w)² / Σ w².
     return np.divide(total**2, square, out=np.zeros_like(total), where=square > 0)

@@ -280,6 +280,7 @@ def _large_groups(
     loss_counts: pl.DataFrame, loss_column: str
 ) -> Iterator[tuple[Any, Any, pl.DataFrame]]:
     """Yield the large enough groups of each model and attribute, largest share first."""
+    # In a smaller group one missing score is 5 % or more, above the 3 points that count as uneven.
     groups = loss_counts.filter(
         pl.col("attribute").is_not_null() & (pl.col("n") >= _MIN_GROUP_SIZE)
     )

@@ -54,6 +54,7 @@ def apply_vote_rule(
     else:
         winners = _select_winners(_count_votes(rows), rows, rule)
     if rule.name in {"top", "top-or-none"}:
+        # Several winners of one unit are a tie.
         tied_units = winners.filter(pl.col("unit").is_duplicated())["unit"].unique()
     if rule.name == "top-or-none":
         winners = winners.filter(pl.col("unit").is_unique())

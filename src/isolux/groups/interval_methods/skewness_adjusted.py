@@ -60,6 +60,7 @@ def estimate_variance_slopes(
     group_slopes = _shrink_slope(means.variance_slope, means.variance_slope_se)
     if family is None:
         return VarianceSlopes(group_slopes, group_slopes)
+    # Effective clusters: for equal ones, the degrees of freedom are their number minus 1.
     n_clusters = means.dof + 1.0
 
     def sum_by_family(x: FloatArray) -> FloatArray:

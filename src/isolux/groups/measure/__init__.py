@@ -171,6 +171,7 @@ def has_quantile_ties(group_numbers: FloatArray, quantile_level: float, n_cluste
         0.0,
         1.0,
     )
+    # Observed values: it is between these that the replicates of a quantile jump.
     first, last = np.quantile(group_numbers, levels, method="closest_observation")
     nearby_values, value_counts = np.unique(
         group_numbers[(group_numbers >= first) & (group_numbers <= last)], return_counts=True
@@ -482,6 +483,7 @@ def _build_row_statistics(
     units = [unit_index[order[a:b]] for a, b in itertools.pairwise(edges.tolist())]
     row_statistics = {}
     for j, ranked in score_matrix.row_statistics.items():
+        # -1: a unit without evidence has no row, and is left out of its groups below.
         row_of_unit = np.full(len(score_matrix.unit_ids), -1, dtype=np.int64)
         row_of_unit[ranked.unit_of_row] = np.arange(len(ranked.unit_of_row))
         rows_of_group = [
