@@ -257,6 +257,7 @@ def _sum_shared_weights(design: SurveyClusterSums, measure: Measure, rows: IntAr
 
 def find_positions(rows: IntArray, targets: IntArray) -> IntArray:
     """Return the position of each target among the rows."""
+    # The first row is the domain's, so the rows are not in ascending order.
     order = np.argsort(rows, kind="stable")
     return np.asarray(order[np.searchsorted(rows, targets, sorter=order)])
 

@@ -103,6 +103,8 @@ def is_overall_among_groups(estimates: Estimates, attribute: str, j: int) -> boo
 
     For a mean as the metric's info says; for other statistics by the values themselves.
     """
+    # An overall mean is a mixture of the groups' means; other overall values may be outside theirs,
+    # as of an AUC (decision 31).
     if estimates.measures[j].mean is not None or not estimates.measures[j].info.pooled:
         return estimates.measures[j].info.pooled
     group_values = estimates.value[estimates.attribute_rows(attribute), j]

@@ -72,6 +72,7 @@ def build_equivalence_rows(
     max_workers = choose_max_workers(tested.contrasts for tested in family.tested.values())
     claims = map_in_threads(test_key, family.tested, max_threads=max_workers)
     p = np.array([claim.p for claim in claims])
+    # Claims of equivalence are a family of their own (docs/methods/uncertainty.md).
     adjusted = holm(p) if len(p) else p
     n_claims = int(np.isfinite(p).sum())
     margin = "" if spec.margin is None else f"{spec.margin:g} points"

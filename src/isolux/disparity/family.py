@@ -3,8 +3,8 @@
 The family is every comparison of the audit: all pairs (or all comparisons with the reference), all
 groups against their complement, all metrics, all attributes and intersections.
 
-Each test inverts the interval of its difference (``stats/deviates``): z is the critical value at
-which the interval reaches 0, and p = 2 Phi(-|z|), so interval and p-value agree. The joint
+Each test inverts the interval of its difference (``stats/test_inversion``): z is the critical value
+at which the interval reaches 0, and p = 2 Phi(-|z|), so interval and p-value agree. The joint
 distribution of a family's tests is simulated: clusters' contributions to every difference get one
 random normal weight each, which gives normal deviates with the right correlations over groups,
 attributes and metrics. Max-T compares each |z| with the largest of these in every replicate.
@@ -80,7 +80,7 @@ class AttributeTests:
     contrasts : [h, 2] int
         Positions in ``members``; the second is ``COMPLEMENT`` for the group's complement.
     null : NullTest
-        Observed deviate, raw p, and the largest deviate of each replicate.
+        Observed z statistics, raw p, and the largest of each replicate.
     adjusted : [h] float
         Family-adjusted p.
     test : str
@@ -105,7 +105,7 @@ class ComparisonFamily:
     """All tests of an audit and what they have in common.
 
     ``tested`` is keyed by attribute and measure; ``null_max [r]`` is the largest |t| over the
-    family; ``critical`` is the |t| that an adjusted p of 1 − level asks for.
+    family; ``critical`` is the |t| at which the adjusted p is 1 − level.
     """
 
     tested: dict[tuple[str, int], AttributeTests]
@@ -327,6 +327,7 @@ def _test_replicates(
         second = np.where(contrasts[:, 1] == COMPLEMENT, len(members), contrasts[:, 1])
         first_row, second_row = rows[contrasts[:, 0]], rows[second]
         scale = standard_error_of_difference(estimates, j, first_row, second_row)
+        # A pair that does not vary has no null distribution.
         usable = np.where(scale > _zero_error_tolerance(estimates, j), scale, np.nan)
         null_draws = _standardise_differences(null_replicates, (contrasts[:, 0], second), usable)
         compared = compare_groups(estimates, attribute, j)

@@ -175,6 +175,7 @@ def _compare_gaps(
         replicate_changes[np.concatenate([first, second])], rng
     )
     correlation = _correlate_changes(normal_scores, standard_deviations, null_max)
+    # Groups are in ascending order, as a search for positions needs.
     positions = np.searchsorted(change.groups, np.stack([first, second]))
     differences = _subtract_changes(change.differences, positions[0], positions[1], correlation)
     # Without variance and without a difference there is nothing to test.

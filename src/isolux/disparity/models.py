@@ -282,6 +282,7 @@ def _test_replicate_changes(
     """Test changes of statistics that are not means; the null has the replicates' correlations."""
     is_pair, (a, b) = np.ones(len(groups), dtype=bool), pair
     replicate_changes = estimates.replicates[groups, b] - estimates.replicates[groups, a]
+    # Normal draws with the correlations of the replicates, as for groups (family.py).
     null_draws = correlated_normals(
         correlation_matrix(replicate_changes), spec.replicates, spec.seed
     )

@@ -3,7 +3,7 @@
 Also each group's relative change from one model to another.
 
 Fairness Indicators (Goyal et al. 2022, Figure 5) draws the relative improvement of each group over
-a baseline model. It is value of b over value of a, less 1; its interval is that of the logarithm of
+a baseline model. It is the value of b over that of a, minus 1; its interval is that of the log of
 the ratio (MOVER), with the correlation of both models on the same clusters.
 """
 
@@ -34,7 +34,7 @@ from isolux.vocabulary.tables import COMPARISONS, Status
 
 
 def compare_paired(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
-    """Compare measure ``b`` with measure ``a`` on the same people, group by group: b less a."""
+    """Compare measure ``b`` with measure ``a`` on the same people, group by group: b minus a."""
     measure_b, measure_a = estimates.measures[b], estimates.measures[a]
     if measure_b.mean is None or measure_a.mean is None:
         return _compare_replicates(estimates, groups, a, b)

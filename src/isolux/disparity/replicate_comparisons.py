@@ -5,9 +5,9 @@ skewed near 0 and 1, and the difference of the two intervals would mostly show h
 differs, not how much the two values may differ. So a group is compared with overall as a mean is:
 with its complement, which shares nobody with it, times the complement's share. To first order the
 overall value is a mixture of both by the group's share w of the people, so the replicates of the
-complement are (overall - w group) / (1 - w) (``groups/measure/others``). The difference to overall
-is then exactly 1 - w times that to the complement, for any w; the skewness of the interval depends
-on w a little.
+complement are (overall - w group) / (1 - w) (``groups/measure/complement``). The difference to
+overall is then exactly 1 - w times that to the complement, for any w; the skewness of the interval
+depends on w a little.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ class ReplicateComparisons:
     def _find_complements(self, first: IntArray) -> ComplementEstimates:
         """Return the complements of these groups; of pairs and detections, by the mixture.
 
-        Those have no replicates with the group's share held fixed: their intervals are a little
+        Those have no replicates with a fixed share of the group: their intervals are a little
         wider.
         """
         e, j = self.estimates, self.j
@@ -328,6 +328,7 @@ def _count_effective(design: ClusterSums, rows: IntArray) -> FloatArray:
             _count_effective(first_design, rows),
             _count_effective(design.other_clusterings[0], rows),
         )
+    # Column 0 counts units.
     cluster_counts = design.group_rows(rows, 0)
     multiplicity = design.multiplicity.astype(np.float64)
     stratum_counts = None

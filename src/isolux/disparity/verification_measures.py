@@ -5,7 +5,7 @@ non-matches per genuine pair. A group counts where both can be compared; exclude
 in the reason. All four are at their parity value only if no two estimates differ, so sampling
 error alone moves them. Intervals of the first two therefore
 come from both rates' simultaneous intervals of all pairs, each at half the error; those of GARBE
-and the skewed error ratio are the replicates' percentiles, which cannot hold 0 and 1.
+and the skewed error ratio are the replicates' percentiles, which cannot contain 0 and 1.
 
 References
 ----------
@@ -88,6 +88,7 @@ def _find_rate_pairs(estimates: Estimates) -> Iterator[tuple[int, int]]:
                 m.metric
             ] = j
     for index_by_rate in index_by_operating_point.values():
+        # All four measures combine both rates at one threshold.
         if len(index_by_rate) == len(_RATES):
             yield index_by_rate[_RATES[0]], index_by_rate[_RATES[1]]
 
