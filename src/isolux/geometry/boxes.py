@@ -1,6 +1,6 @@
 """Boxes: their overlap, and the pairs of boxes that overlap enough.
 
-The frame of coordinates stands in every name. ``xywh``: left, top, width, height, in pixels, y
+The frame of coordinates is part of every name. ``xywh``: left, top, width, height, in pixels, y
 downwards.
 
 Two conventions exist for where a box ends. COCO's: coordinates lie between pixels, a box from 0 to

@@ -175,6 +175,7 @@ def normalised_distance(
     # A keypoint that was not predicted is infinitely far: it is incorrect, not unscored.
     distance = np.where(np.isnan(detected[..., :2]).any(axis=-1), np.inf, distance)
     scale = np.asarray(scale_px, dtype=np.float64)[:, None]
+    # In COCO, visibility 0 is a keypoint without a label.
     is_scored = (truth[..., 2] > 0) & (scale > 0)
     return _divide_or_nan(distance, np.where(is_scored, scale, 0.0))
 

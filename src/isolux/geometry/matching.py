@@ -62,7 +62,7 @@ AREA_RANGES_PX: dict[str, tuple[float, float]] = {
     "medium": (32.0**2, 96.0**2),
     "large": (96.0**2, 1e10),
 }
-"""COCO's area ranges in square pixels, both ends included."""
+"""COCO's area ranges in square pixels, both limits included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Matches:
 
     @property
     def is_truth_detected(self) -> BoolArray:
-        """``[m, T]``: whether each person was found. Ignored people are not left out here."""
+        """``[m, T]``: whether each person was detected. Ignored people are included here."""
         return np.asarray(self.truth_detection >= 0)
 
     @property
@@ -322,6 +322,7 @@ def _check_thresholds(thresholds: FloatArray | tuple[float, ...], lowest: float)
             expected="one or more numbers above 0, at most 1",
             found=str(thresholds),
         )
+    # Pairs with a lower overlap were never listed, so their matches would be missing.
     if cutoffs.min() < lowest:
         raise SpecError(
             "a threshold is lower than the overlap from which pairs were looked for",
