@@ -47,8 +47,7 @@ def run_em_round(
         for row in range(starts[i], starts[i + 1]):
             for g in range(classes):
                 log_posterior[g] += log_error[cell[row], g]
-        # Subtract the largest log: with many labels per item, every exponential would underflow to
-        # 0.
+        # Subtract the largest log: with many labels per item, exponentials would underflow.
         max_log = log_posterior[0]
         for g in range(1, classes):
             max_log = max(max_log, log_posterior[g])

@@ -214,8 +214,7 @@ def _independence_p(
         has_both_labels = has_label[:, a] & has_label[:, b]
         cell = labels[has_both_labels, a] * groups + labels[has_both_labels, b]
         table = np.bincount(cell, minlength=groups * groups).reshape(groups, groups).astype(float)
-        # A label that nobody gave has an expected count of 0, by which chi-squared would be
-        # divided.
+        # A label that nobody gave has an expected count of 0: chi-squared would divide by it.
         table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
         if min(table.shape) < 2:
             continue
@@ -284,7 +283,7 @@ def _list_worse_than_chance(model: _FittedAnnotators, accuracy: FloatArray) -> l
     groups = len(model.share)
     critical_z = -float(ndtri(0.025 / max(int(np.isfinite(accuracy).sum()), 1)))
     n = np.maximum(model.answers, 1.0)
-    # p (1 - p) is at most 0.25, so few annotators are called worse than chance by error.
+    # p (1 - p) is at most 0.25, so the standard error is not underestimated.
     standard_error = (0.25 / n).sum(axis=1) ** 0.5 / groups
     return [int(a) for a in np.flatnonzero(accuracy + critical_z * standard_error < 1.0 / groups)]
 

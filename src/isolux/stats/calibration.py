@@ -38,8 +38,7 @@ def calibration_error(
         confidences, is_correct = selected[confidence].to_numpy(), selected[correct].to_numpy()
         rows = np.flatnonzero(~(np.isnan(confidences) | np.isnan(is_correct)))
         sums = np.zeros((len(confidences), bins + 2))
-        # Guo et al.: bins are open on the left, ((m - 1) / M, m / M], so an edge is in the lower
-        # bin.
+        # Guo et al.: bins ((m - 1) / M, m / M] are open on the left: an edge is in the lower one.
         sums[rows, np.searchsorted(edges, confidences[rows], side="left")] = (
             is_correct[rows] - confidences[rows]
         )

@@ -144,8 +144,7 @@ def sign_flip_test(
         for null in scores.evaluate(signed_sums):
             observed = scores.observed[start : start + len(null)]
             start += len(null)
-            # The observed data are one of the replicates (Phipson and Smyth 2010): hits + 1 of r +
-            # 1.
+            # (hits + 1) / (r + 1): the data count as a replicate (Phipson and Smyth 2010).
             hits = exceeds_observed(np.abs(null), np.abs(observed)[:, None]).sum(axis=1)
             null_chunks.append(null)
             p.append(np.where(np.isnan(observed), np.nan, (1.0 + hits) / (null.shape[1] + 1.0)))

@@ -286,8 +286,8 @@ class _StratumSums:
         """Satterthwaite's degrees of freedom, at most clusters minus strata: ``[g]``."""
         n_sampled, factor = self.strata.n_sampled, self.strata.small_sample_factor
         fourth_sums, squared_sums = self.sum_by_stratum(a * a), self.sum_by_stratum(a)
-        # Twice the squared expectation over the variance: tr (M D)², where M centres a stratum and
-        # D has the clusters' variances.
+        # Satterthwaite: (tr M D)² / tr (M D)², here the denominator; M centres a stratum, and D has
+        # the variances of its clusters.
         variance_of_variance = (
             factor**2 * (fourth_sums * (1.0 - 2.0 / n_sampled) + (squared_sums / n_sampled) ** 2)
         ).sum(1)

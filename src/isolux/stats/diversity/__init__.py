@@ -119,8 +119,7 @@ def _gauss_quadrature(alpha: _Floats, beta: _Floats, function: _Function) -> flo
     )
     # Nodes of 0 or below are rounding: A has no negative eigenvalue.
     positive = np.maximum(nodes, np.finfo(np.float64).tiny)
-    # Gauss quadrature: the weights are the squared first components of the eigenvectors (Ubaru et
-    # al. 2017).
+    # Gauss quadrature: weights are squared first components (Ubaru et al. 2017).
     return float(vectors[0] ** 2 @ function(positive))
 
 
