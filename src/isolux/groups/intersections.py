@@ -68,8 +68,7 @@ def split_entries(by: Sequence[str], known_attributes: Collection[str]) -> list[
     """Split all items of ``by``; a repeated item counts once."""
     names_by_set: dict[frozenset[str], tuple[str, ...]] = {}
     for entry in by:
-        # race*gender and gender*race are the same groups: in one family, their tests would count
-        # twice.
+        # race*gender and gender*race are the same groups: tests would be counted twice.
         names = split_entry(entry, known_attributes)
         first_names = names_by_set.setdefault(frozenset(names), names)
         if first_names != names:

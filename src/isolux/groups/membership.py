@@ -162,6 +162,7 @@ def _cross_coded(
     intersections = [
         cross_attributes([p.to_codes(p.unknown, p.name) for p in coded], scored_units.height)
     ]
+    # Without unknown units, both reports would be the same.
     if any(p.unknown == "both" and p.rows["code"].null_count() for p in coded):
         known_codes = [
             p.to_codes("drop", p.name + KNOWN_SUFFIX)

@@ -59,6 +59,7 @@ def _check_merges(grouping: Grouping, occurring_values: Collection[str]) -> tupl
     notes: list[str] = []
     for name, values in grouping.merge.items():
         notes += require_values(values, occurring_values, grouping, f"the merge {name!r}")
+        # It would silently be joined with the group of unknown values.
         if is_unknown_word(name, (*grouping.unknown_values, UNKNOWN)):
             raise SpecError(
                 f"a merge of {grouping.attribute!r} takes a name that means unknown",

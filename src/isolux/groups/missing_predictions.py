@@ -168,6 +168,7 @@ def _describe_reasons(units: pl.DataFrame) -> str:
 
 def _find_fraction_metric(expected: pl.DataFrame) -> str | None:
     """Find the first metric over all classes whose scores are 0 to 1."""
+    # Only scores of 0 to 1 bound a group's value, whatever the missing ones are.
     overall_rows = expected.filter(pl.col("label").is_null() & pl.col("threshold").is_null())
     for name in overall_rows["metric"].drop_nulls().unique(maintain_order=True):
         metric_rows = overall_rows.filter(pl.col("metric") == name)

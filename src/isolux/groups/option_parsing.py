@@ -45,6 +45,7 @@ def read_groupings(settings: Groups, attributes: pl.DataFrame) -> dict[str, Grou
             unknown=settings.unknown,
             unknown_values=settings.unknown_values,
             merge=merges.get(name, {}),
+            # Without merges, excluding the rest would exclude everyone.
             rest=settings.group_rest if name in merges else "keep",
             absent=settings.absent_values,
             bins=bins.get(name),

@@ -45,8 +45,7 @@ def add_shrinkage_estimates(estimates: Estimates, spec: Statistics) -> pl.DataFr
             continue
         levels = _levels([estimates.groups[g].values for g in rows.tolist()])
         for j, measure in enumerate(estimates.measures):
-            # Decision 22: only where a group is not ok, and not for single classes, which keeps an
-            # audit's time.
+            # Decision 22: only where a group is not ok; not for single classes, to save time.
             has_small_group = (estimates.status[rows, j] != Status.OK.value).any()
             if has_small_group and measure.mean is not None and measure.label is None:
                 shrinkage[:, rows, j] = _estimate_measure(

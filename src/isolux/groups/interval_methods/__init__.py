@@ -49,8 +49,7 @@ def closed_form_interval(
     """Wilson or Clopper–Pearson interval with the estimated design effect."""
     n_units, proportion = mean.n_units, mean.value
     with np.errstate(divide="ignore", invalid="ignore"):
-        # n - 1, so that independent rows have a design effect of exactly 1: CR2 is p (1 - p) / (n -
-        # 1).
+        # n - 1: for independent rows CR2 is p (1 - p) / (n - 1), and the effect exactly 1.
         design_effects = (
             mean.variance * np.maximum(n_units - 1.0, 1.0) / (proportion * (1.0 - proportion))
         )

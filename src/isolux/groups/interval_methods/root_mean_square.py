@@ -120,8 +120,7 @@ class HeavyTails:
         family_used = np.where(np.arange(len(family)) == 0, lightest, family)
         with np.errstate(divide="ignore", invalid="ignore"):
             own_rates = (
-                # A group with a heavier tail has its own log excesses, and only five at the
-                # family's mean.
+                # A heavier tail is that of the group's own log excesses, with five of the family.
                 self.log_excess_sum + POOLED_TAIL_LOGS * (family_log_sums / family_n_tail)[family]
             )
         return TailIndex(

@@ -82,8 +82,8 @@ def estimate_variance_slopes(
             np.sqrt(sum_by_family((slope_errors * second_cumulants) ** 2)) / family_second
         )
         family_kurtosis = family_clusters * sum_by_family(fourth_cumulants) / family_second**2
-        # v = 2 f / (kurtosis - 1): a variance with f degrees of freedom is as precise as that of v
-        # normal squares.
+        # A variance with f degrees of freedom is as precise as v = 2 f / (kurtosis - 1) squares of
+        # normal variables (stats/differences.py).
         variance_dof = 2.0 * means.dof / np.maximum(family_kurtosis - 1.0, 1e-9)
         pooled_slopes = (
             _shrink_slope(slopes, slope_errors)

@@ -123,8 +123,7 @@ def list_small_complement_rows(rows_of_group: list[IntArray], n_rows: int) -> di
     """
     rows_by_group = {}
     for g, group_rows in enumerate(rows_of_group):
-        # Only small ones: ranking every complement would take 4 times as long with 30 groups
-        # (decision 31).
+        # Decision 31: ranking every complement takes 4 times as long with 30 groups.
         if n_rows * MAX_SUBTRACTED_SHARE < len(group_rows) < n_rows:
             rows_by_group[g] = np.setdiff1d(np.arange(n_rows), group_rows, assume_unique=True)
     return rows_by_group

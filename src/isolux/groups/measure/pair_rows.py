@@ -74,8 +74,7 @@ class PairRows:
         sampled = []
         for is_genuine in (False, True):
             type_rows = rows[self.pairs.is_genuine[rows] == is_genuine]
-            # By the pairs' own random numbers, so that groups with common pairs sample the same
-            # ones.
+            # By the pairs' own random numbers: groups with common pairs sample the same ones.
             sampled.append(
                 type_rows[np.argsort(self.draw[type_rows], kind="stable")[: self.max_pairs]]
             )
