@@ -159,8 +159,7 @@ class _AttributeMeasures:
         t = np.where(is_pair, np.abs(self.tested.null.t), np.nan)
         if np.isnan(t).all():
             members = self.members[self.tested.contrasts[is_pair]]
-            # Values that differ although nothing varies have no null distribution, so no p of 1
-            # either.
+            # Values that differ although nothing varies have no null distribution: no p.
             if find_untested(self.estimates, self.j, *members.T).any():
                 return self._build_row("any_difference", math.nan, undefined_reason=UNTESTED)
             return self._build_row("any_difference", 0.0, p=(1.0, 1.0))
@@ -210,9 +209,9 @@ class _AttributeMeasures:
             # tau is the SD of true values (denominator n): at most half of the range.
             half_range = (metric_info.high - metric_info.low) / 2.0
             n = len(self.members)
-            # With denominator n - 1, n values from 0 to 1 have the largest SD with half of them at
-            # either end.
+            # The SD (denominator n - 1) is largest with half of the values at either end.
             extreme_factor = math.sqrt((n * n // 4) / (n * max(n - 1, 1)))  # over n - 1, of 0 to 1
+            # The estimate itself may exceed half of the range, so it has this limit instead.
             extreme_sd = (metric_info.high - metric_info.low) * extreme_factor
             max_sd = half_range if dispersion.tau < half_range else max(extreme_sd, dispersion.tau)
         is_constant = self._has_no_variation()
@@ -352,8 +351,7 @@ def range_interval(
     if tested.has_reference or has_no_variation:  # the null has not all pairs, the range has
         n_pairs = len(members) * (len(members) - 1) // 2
         critical = max(critical, float(two_sided_critical(1.0 - spec.level, n_pairs)))
-    # Never narrower than a single pair's interval, although the simulated maximum of few pairs may
-    # be smaller.
+    # The maximum of few simulated pairs may be smaller than the quantile of a single pair.
     z = max(critical, float(two_sided_critical(1.0 - spec.level)))
     first, second = np.triu_indices(len(members), 1)
     differences = tested.comparisons.compare_pairs(members[first], members[second])

@@ -276,6 +276,8 @@ class RmsComparisons:
 
     def compare_with_complement(self, first: IntArray) -> Difference:
         """Compare groups with overall: with the complement, times the complement's share."""
+        # A root is not linear in mean squares: the identity with the complement is of first order
+        # only, so the values that are printed are those of the group and of overall.
         differences = _take_roots(self.mean_squares.compare_with_complement(first))
         overall = np.full(len(first), self.estimates.value[0, self.j])
         share = self.mean_squares.complement_share(first)

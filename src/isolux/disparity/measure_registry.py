@@ -142,6 +142,7 @@ class PluginMeasure:
         results = np.asarray(
             _call_with_settings(self.plugin.measure, (values,), settings), dtype=np.float64
         )
+        # A plugin that measures along the wrong axis would mix groups with replicates.
         if results.shape != values.shape[:-1]:
             raise IsoluxError(
                 f"the measure {self.name!r} does not give one number for each row of groups",

@@ -143,8 +143,7 @@ def _test_changes(
     planned, unplanned = [], []
     for a, b in pairs:
         groups = _find_comparable_in_both(estimates, a, b)
-        # The first pair is that of the metric requested first: the one planned test has no
-        # correction.
+        # The first pair is that of the metric requested first: the planned test.
         is_planned = (groups == 0) & ((a, b) == pairs[0])
         if is_planned.any():
             planned.append(_test_change(estimates, spec, a, b, groups[is_planned]))

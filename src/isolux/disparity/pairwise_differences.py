@@ -222,8 +222,7 @@ class _AttributeComparison:
             replicates = self.estimates.replicates[:, self.j]
             interval = percentile(replicates[first] - replicates[0], self.spec.level)
         else:
-            # A group with too few clusters has no interval, and so no difference of it has one
-            # (decision 8).
+            # Decision 8: with too few clusters a group has no interval, and no difference to it.
             has_interval = np.isfinite(self.estimates.interval.low[first, self.j])
             interval = differences.interval(self.z).apply_mask(has_interval).scale(complement_share)
         return _PairEstimates(
@@ -272,6 +271,7 @@ class _AttributeComparison:
         first_interval, second_interval = (
             self.estimates.group_interval(groups, self.j) for groups in (first, second)
         )
+        # Only the score interval has a variance of the pair: others are combined by MOVER.
         if self.interval_name != "score":
             return differences.mover_interval(first_interval, second_interval, self.z, log=log)
         has_interval = np.isfinite(first_interval.low) & np.isfinite(second_interval.low)

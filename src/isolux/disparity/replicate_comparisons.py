@@ -127,8 +127,7 @@ class ReplicateComparisons:
             complement_replicates = (
                 complements.overall_replicates - complements.share[:, None] * group_replicates
             ) / share[:, None]
-        # Decision 31: a complement with few clusters has few degrees of freedom, whatever overall
-        # has.
+        # Decision 31: a complement's own clusters count, not the many of overall.
         n_clusters, n_effective = _count_complement_clusters(e.cluster_sums, first)
         dof = np.maximum(count_effective_clusters(e)[first] - 1.0, 1.0)
         group_estimate = e.value[first, j], e.standard_error[first, j], dof
@@ -136,8 +135,7 @@ class ReplicateComparisons:
         correlation = paired_correlation(group_replicates, complement_replicates)
         complement_value = self._replace_invalid(complements.value)
         if e.measures[j].is_fraction:
-            # There the logit interval is Wilson's by clusters, which needs a value of exactly 0 or
-            # 1.
+            # At exactly 0 or 1 the logit interval is that of Wilson, by clusters.
             at_end = _is_at_limit(complements.value, complement_se, n_effective)
             complement_value = np.where(
                 at_end, np.round(np.clip(complements.value, 0.0, 1.0)), complement_value
@@ -248,8 +246,7 @@ class ReplicateComparisons:
         e, j = self.estimates, self.j
         is_invalid = np.isnan(complement_value)
         if e.measures[j].is_fraction:
-            # The mixture (overall - w group) / (1 - w) may leave 0 to 1, where a logit is
-            # undefined.
+            # The mixture (overall - w group) / (1 - w) may leave 0 to 1: no logit there.
             is_invalid |= (complement_value < 0.0) | (complement_value > 1.0)
         return np.where(is_invalid, e.value[0, j], complement_value)
 

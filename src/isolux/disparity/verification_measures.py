@@ -143,6 +143,7 @@ def _build_attribute_rows(
         for log in (False, True)
     )
     replicates = [estimates.replicates[members, j].T for j in rates]
+    # Neither is a function of the two ranges, so their intervals come from replicates.
     gini = percentile(garbe(*replicates, alpha=_ALPHA), spec.level)
     skew = percentile(skewed_error_ratio(*replicates), spec.level)
     # The inequity rate is a weighted product of max / min: its log is the weighted sum of ranges.

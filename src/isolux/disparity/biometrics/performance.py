@@ -164,8 +164,7 @@ def differentials(run: Run) -> pl.DataFrame:
         for (attribute,), attribute_cells in group_cells.group_by(
             ["attribute"], maintain_order=True
         ):
-            # One row for each error, with the other next to it: a model that fails everyone has no
-            # differences.
+            # Each error stands next to the other: a model that fails everyone has no differences.
             for name, other_metric in zip(names, reversed(names), strict=True):
                 row = _summarise_rates(
                     attribute_cells.filter(metric=name),
