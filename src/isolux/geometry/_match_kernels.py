@@ -246,8 +246,7 @@ def match_greedily(
             for p in range(starts[c], starts[c + 1]):
                 max_iou = max(max_iou, iou[p])
                 person_kinds |= 2 if ignore[truth[p]] else 1
-            # COCO matches anew at each threshold: at a higher one, a person may be free for another
-            # detection.
+            # COCO matches anew at each threshold, with different people still unmatched.
             for t in range(len(thresholds)):
                 person = -1
                 # COCO: an ignored person is matched only if no counted one can be (evaluateImg).
