@@ -140,6 +140,7 @@ class Estimates:
 
     def is_comparable(self) -> npt.NDArray[np.bool_]:
         """Mask cells with a value that may be compared, ``[g, m]``."""
+        # Decision 10: a value of too few clusters is shown, but compared with nothing.
         return np.isin(self.status.astype(str), [Status.OK.value, Status.BOUNDARY.value])
 
     def group_interval(self, groups: IntArray, j: int) -> Interval:
@@ -190,6 +191,7 @@ class Estimates:
         if self.n_effective is not None:
             frame = frame.with_columns(n_effective=pl.Series(self.n_effective.n_units.ravel()))
         frame = frame.with_columns(
+            # Without an interval there is no method: the name would promise one.
             method=pl.when(pl.col("low").is_not_null()).then(pl.col("method"))
         )
         return GROUP_METRICS.conform(frame)

@@ -212,7 +212,7 @@ def run_analyses(
 
 
 def _supports_survey_weights(name: str) -> bool:
-    return bool(getattr(registry.load_info("analyses", name), "samples", False))
+    return registry.analysis_info(name).supports_survey_weights
 
 
 def build_role_options(role: Sequence[str], analyses: Sequence[str] | None) -> list[str]:

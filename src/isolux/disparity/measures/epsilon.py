@@ -34,7 +34,7 @@ def measure(values: npt.ArrayLike, *, log_base: float = 10.0) -> FloatArray:
     Parameters
     ----------
     values : array_like [..., g]
-        The groups' values, above 0; NaN: not judged.
+        The groups' values, above 0; NaN: not compared.
     log_base : float
         Base of the logarithm, above 1; equation 3 prints none, table 4 is base 10.
 

@@ -28,6 +28,7 @@ INFO = MeasureInfo(
     low=0.0,
     high=1.0,
     unit="",
+    # On a log scale, a ratio and its inverse are equally far from equality.
     interval="largest log ratio",
     nonnegative=True,
 )

@@ -212,7 +212,7 @@ def _score_columns(model_matches: ModelMatches, metric: str) -> ScoreColumns:
     """Compute a metric's scores of people, a column for each of its thresholds."""
     settings, iou = model_matches.settings, (model_matches.settings.score_iou,)
     scores = settings.score_threshold or (None,)
-    if metric.startswith("recall_at_"):
+    if metric in ("recall_at_iou", "recall_at_oks"):
         iou_thresholds = settings.iou_thresholds
         return (
             list(
