@@ -73,6 +73,8 @@ METRICS = (
             evidence=EVIDENCE,
             statistic=quantile(k / 100),
         )
+        # Quartiles, and tails as they are usually reported (response times by their 95th
+        # percentile).
         for k in (5, 10, 25, 75, 90, 95)
     ),
     _number_metric(
@@ -166,6 +168,7 @@ def score(
     requested = read_metrics(INFO, metrics)
     names = set(requested or INFO.defaults)
     if along is None and "spearman" in names:
+        # As a default it is dropped silently; requested by name, its absence must be explained.
         if requested:
             raise SpecError(
                 "the metric 'spearman' cannot be measured",
@@ -184,10 +187,12 @@ def score(
         )
         evidence = units.join(along_values, on="unit_id", how="left", maintain_order="left")
     evidence = evidence.with_columns(
+        # A missing ``along`` is no reason: the mean and quantiles do not need it.
         reason=pl.when(pl.col("value").is_null()).then(pl.lit("no number"))
     )
     task_info = restrict_task_info(INFO, names, cites=True)
     measured_metrics = [
+        # A correlation has no unit, and neither of its directions is better for all numbers.
         replace(m, unit="") if m.name == "spearman" else replace(m, direction=better, unit=unit)
         for m in task_info.metrics
     ]

@@ -157,6 +157,7 @@ def score(
     # FACET's "top 100 predictions per image", read as a limit over all labels of an image.
     if limit_per == "image":
         rows, n_beyond = keep_top_per_image(rows, max_detections)
+        # The limit is applied; a second one in the matching would count within each class.
         settings = replace(settings, max_detections=None)
     scores, _ = score_phrases(
         "open_vocabulary", INFO, names, rows, people, settings, templates, options

@@ -35,6 +35,7 @@ INFO = TaskInfo(
         "PSNR also moves with the picture: an even, dark background is reproduced more exactly.",
     ),
     metrics=IMAGE_METRICS,
+    # The three metrics that FHIBE reports for this task.
     defaults=("lpips", "psnr", "identity_cosine"),
 )
 

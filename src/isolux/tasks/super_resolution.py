@@ -35,6 +35,7 @@ INFO = TaskInfo(
         NETWORK_ASSUMPTION,
         "Every copy was reduced alike: how, the dataset does not say.",
     ),
+    # FHIBE reports LPIPS alone for this task (Methods, narrow model evaluation metrics).
     metrics=IMAGE_METRICS,
     defaults=("lpips",),
 )

@@ -81,7 +81,7 @@ def build_overlap_rows(model_matches: ModelMatches) -> pl.DataFrame:
     overlaps = pl.DataFrame(
         {"detection": position[pairs.detection], "person": pairs.truth, "overlap": pairs.iou}
     ).with_columns(kind=pl.lit("overlap"))
-    # Images without people and detections are rows too: resampling draws images, not detections.
+    # Images without people and detections are rows too: resampling draws clusters of images.
     frames = [
         image_clusters.with_columns(kind=pl.lit("image")),
         persons,

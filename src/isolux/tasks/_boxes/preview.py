@@ -186,8 +186,7 @@ def check_duplicates(predictions: ModelDetections) -> list[Caution]:
         f"{duplicates.height:,} of {n:,} predictions of {predictions.model!r} repeat another"
         " exactly"
     )
-    # Under one-to-one matching each repeat is a false positive: AP would halve, and recall not
-    # move.
+    # Under one-to-one matching each repeat is a false positive: precision falls, recall does not.
     if duplicates.height >= _MAX_DUPLICATE_SHARE * n:
         raise TableError(
             text,

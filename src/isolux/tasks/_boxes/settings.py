@@ -72,7 +72,7 @@ class MatchSettings(TypedDict, total=False):
 class BoxSettings(MatchSettings, total=False):
     """And the IoU thresholds and scores at which a person counts as detected: boxes and masks."""
 
-    # FACET reports AR at 0.50 and 0.75 beside the mean over ten thresholds (section 6.2).
+    # FACET's tables report AR at 0.50 and 0.75 next to the mean over ten thresholds.
     iou_thresholds: Annotated[
         Sequence[float],
         SharedOption(

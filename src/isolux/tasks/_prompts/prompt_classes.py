@@ -103,8 +103,7 @@ def labels_to_classes(
 
 def _normalise_spelling(text: str) -> str:
     """Reduce a text to its words in lower case."""
-    # Detectors return prompts in lower case and without punctuation, as their tokenizers produce
-    # them.
+    # Some detectors, such as Grounding DINO, return prompts in lower case and without punctuation.
     return re.sub(r"[\W_]+", " ", text.casefold()).strip()
 
 
