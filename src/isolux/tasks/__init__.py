@@ -112,8 +112,8 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
             )
     parameters = inspect.signature(plugin.score).parameters
     converted_options = {
-        # Plugins may also take their options as a TypedDict; those are checked by their
-        # declaration.
+        # Options of a TypedDict (**box) are no parameters of the signature: there is no type to
+        # convert to.
         name: convert_argument(task, parameters[name], value) if name in parameters else value
         for name, value in options.items()
     }

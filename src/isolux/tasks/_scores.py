@@ -15,7 +15,7 @@ from isolux.vocabulary.tables import SCORES
 
 def read_metrics(task_info: TaskInfo, metrics: Sequence[str]) -> tuple[str, ...]:
     """Read the names of metrics that a user requested, and check that the task has them."""
-    # A single name in quotes would otherwise be read letter by letter.
+    # A single string would otherwise be read letter by letter.
     names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     for name in names:
         task_info.metric(name)

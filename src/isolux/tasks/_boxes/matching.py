@@ -138,7 +138,6 @@ class ModelMatches:
     ) -> npt.NDArray[np.bool_]:
         """Return whether each person is detected at each IoU threshold: ``[m, T]``."""
         pairs, detections = self.pairs, self.predictions.detections
-        # The stricter of the two limits applies.
         limits = [n for n in (max_detections, self.settings.max_detections) if n is not None]
         if limits:
             # The limit counts all detections of an image, also those that overlap no one.

@@ -246,7 +246,7 @@ def caution_on_box_margins(preview: PreviewImages, people: AnnotatedInstances) -
         area = (
             predicted_boxes.width[detection_index] * predicted_boxes.height[detection_index]
         ) / (true_boxes.width[truth_index] * true_boxes.height[truth_index])
-    # The root of the ratio of areas is the mean ratio of the sides, whichever side was extended.
+    # The root of the ratio of areas is the geometric mean of the ratios of both sides.
     ratio = np.sqrt(area[np.isfinite(area) & (area > 0)])
     low, median, high = np.quantile(ratio, [0.1, 0.5, 0.9]) if len(ratio) else (1.0, 1.0, 1.0)
     # A systematic margin moves nearly all boxes; a noisy detector draws some too large, some too

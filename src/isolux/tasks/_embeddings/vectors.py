@@ -141,8 +141,8 @@ def _check_embeddings(frame: pl.DataFrame, source: str) -> pl.DataFrame:
 def _normalise_model(name: str, rows: pl.DataFrame, n_units: int, source: str) -> ModelEmbeddings:
     """Scale one model's embeddings to unit length, with a reason for units without one."""
     row_index = np.full(n_units, -1, dtype=np.int64)
-    # From the weakest to the strongest claim; later assignments overwrite earlier ones. A row with
-    # a null vector is "no embedding" (a failure); a unit without a row is missing from the file.
+    # Later assignments overwrite earlier ones. An empty embedding is "no embedding", a failure of
+    # the model; a unit without a row is missing from the file.
     reason = np.full(n_units, NO_PREDICTION, dtype=object)
     reason[rows["unit"].to_numpy()] = NO_VECTOR
     embedded_rows = rows.drop_nulls("embedding")

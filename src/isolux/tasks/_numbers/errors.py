@@ -147,7 +147,6 @@ def caution_on_mismatch(errors: pl.DataFrame) -> list[str]:
             # Only here: predictions that fit their own rows are not shifted.
             _check_row_shift(str(model), truth, predicted)
             rho, description = (
-                # Back from z to the correlation.
                 z / np.sqrt(len(truth) - 1),
                 "go with the truth no better than chance",
             )

@@ -151,7 +151,7 @@ def _count_missing_numbers(units: pl.DataFrame) -> list[str]:
 def _check_numbers(frame: pl.DataFrame) -> pl.DataFrame:
     """Check columns, types, duplicates and size of numbers."""
     source = "predictions"
-    # Predictions of all models call the number "score"; tables of measurements call it "value".
+    # Model outputs call the number "score", tables of measurements call it "value".
     column = "value" if "value" in frame.columns else "score"
     require_columns(frame, ("model", "instance_id", column))
     if not frame.schema[column].is_numeric() and frame[column].is_not_null().any():

@@ -82,8 +82,8 @@ def labels_to_classes(
             if mapped_label in exact
             else classes_by_spelling.get(_normalise_spelling(mapped_label), set())
         )
-        # "a doctor nurse" from two templates, for example: guessing would move people between
-        # classes.
+        # Such as classes that differ only in case or punctuation: guessing would move people
+        # between them.
         if len(matching_classes) > 1:
             raise SpecError(
                 f"the label {label!r} may mean several classes",

@@ -15,7 +15,7 @@ def find_word_file(file_kind: str, name: str, folder: Path, error_source: str) -
     shipped_names = sorted(path.stem for path in folder.glob("*.yaml"))
     if name in shipped_names:
         return folder / f"{name}.yaml"
-    # A name without suffix or folder is meant as a shipped file: a misspelling lists the known
+    # A name without suffix or folder is meant as a shipped file, so the error lists the shipped
     # names.
     if "." not in name and "/" not in name:
         raise UnknownNameError(file_kind, name, shipped_names, where=error_source)

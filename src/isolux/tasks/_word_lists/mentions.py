@@ -170,7 +170,7 @@ def caution_on_chance_agreement(
     )
     for (model,), rows in valid_rows.group_by("model", maintain_order=True):
         n = rows.height
-        # With one true group, agreement by chance is as high as any.
+        # With one true group, agreement equals chance, whatever the texts say.
         if n < _MIN_TEXTS or rows["truth"].n_unique() == 1:
             continue
         agreement = rows.select((pl.col("said") == pl.col("truth")).mean()).item()

@@ -46,7 +46,7 @@ _TRUE_AGE_RANGE = (0.0, 122.0)
 # Estimates may exceed it: a linear regression can estimate an infant below 0.
 _ESTIMATED_AGE_RANGE = (-20.0, 150.0)
 _FPR, _FNR = "challenge_false_positive_rate", "challenge_false_negative_rate"
-# Errors rise with age, so the error at a stated composition is comparable between groups of
+# Errors depend on age, so the error at a stated composition is comparable between groups of
 # different ages; the plain mean is not.
 _STANDARDISED_ERROR = "standardised_absolute_error"
 
@@ -350,7 +350,8 @@ def _count_by_legal_age(errors: pl.DataFrame, legal_age: float, youngest: float)
     if age.is_empty():
         return []
     n_minors = int(((age < legal_age) & (age >= youngest)).sum())
-    # Estimates are off by a few years, so mostly people within two years of the limit pass.
+    # False positives depend on how many underage people are just below the limit
+    # (docs/methods/biometrics.md).
     n_near = int(((age < legal_age) & (age >= legal_age - 2)).sum())
     return [
         f"{n_minors:,} people are under the legal age of {legal_age:g}"

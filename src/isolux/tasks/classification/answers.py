@@ -71,8 +71,7 @@ def read_predictions(
     notes += extra_notes
     detection_flags = keep_first_of_unit(rows).select(
         "unit",
-        # Without a column of detections, a person with a label was detected (FairFace, section
-        # 4.4).
+        # Without a statement about detection, a person with a label was detected.
         detected=pl.coalesce("detected", pl.col("label").is_not_null()),
         silent=pl.col("detected").is_null() & pl.col("label").is_null(),
     )

@@ -42,7 +42,8 @@ def caution_on_chance_agreement(units: pl.DataFrame) -> list[Caution]:
             continue
         truth = valid_rows["truth"].list.first()
         labels = pl.concat([truth.unique(), valid_rows["prediction"].unique()]).unique().sort()
-        # Against a constant truth, agreement is a matter of the predictions' shares alone.
+        # With a constant truth, permuting the predictions changes nothing, so chance cannot be
+        # tested.
         if truth.n_unique() < 2 or len(labels) > _MAX_CLASSES:
             continue
         # One coding for both sides, so that equal codes are equal classes.
@@ -185,7 +186,8 @@ def _shifted_agreement_z(truth: Codes, answers: Codes, own_truth: Codes) -> floa
 def _row_blocks(n: int) -> Iterator[tuple[int, int]]:
     """Yield all rows, and then up to twenty blocks of rows."""
     yield 0, n
-    # At most twenty blocks, so that the check stays fast and false alarms rare.
+    # At most twenty blocks, so that the check stays fast and rarely refuses a correct file by
+    # chance.
     step = max(_MIN_BLOCK_ROWS, -(-n // 20))
     if n >= 2 * step:
         yield from ((start, start + step) for start in range(0, n - step + 1, step))

@@ -247,8 +247,7 @@ METRIC_ENTRIES = (
         "precision",
         "Share of the units predicted positive that are of the positive class.",
         VERMA,
-        # Precision is over those predicted positive, so that its groups are not the groups of the
-        # truth.
+        # Precision is a share of the people predicted positive, not of those who are positive.
         population=_IS_GIVEN,
         unit_value=_IS_POSITIVE,
     ),
@@ -287,7 +286,8 @@ METRIC_ENTRIES = (
         direction="lower",
         statistic=calibration_error(N_BINS),
         reference=GUO,
-        # Not pooled: noise raises the error of a small group, and hardly that of everyone.
+        # Not pooled: groups whose confidences err in opposite directions cancel in the mixture, so
+        # the value of everyone may lie outside the groups' values.
         pooled=False,
         needs=("score",),
     ),

@@ -205,8 +205,7 @@ def score(
         vocabulary, (parts,) if isinstance(parts, str) else parts, background=background
     )
     files_by_model = group_files_by_face(files, models)
-    # Pixels are counted once for all models: reading and painting annotations takes most of the
-    # time.
+    # All models together, so that each annotation is read and painted once.
     counts_by_model = count_pixels(
         annotations, files_by_model, vocabulary, last_wins=overlaps == "last"
     )

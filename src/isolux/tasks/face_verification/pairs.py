@@ -286,7 +286,8 @@ def check_pair_agreement(pairs: PairList, *, is_distance: bool) -> list[Caution]
     similarity, genuine = similarity[sample], genuine[sample]
     if min(int(genuine.sum()), int((~genuine).sum())) < _MIN_PAIRS:
         return []
-    # Pairs share people, so this standard error is too small; the caution only needs its order.
+    # Pairs share people, so this standard error is too small; its order of magnitude is enough
+    # here.
     area, area_sd = auc_with_null_se(similarity, genuine)
     z, area_text = (area - 0.5) / area_sd, f"(area under the curve {area:.2f})"
     if z >= _MIN_Z:
