@@ -136,6 +136,7 @@ def score(
         " the others alone. Is the table whole?"
     )
     return Scores(
+        # The value of a row is 1 or 0; the evidence says how many cases it stands for.
         units=score_rows(rows, "counts", "rate", pl.col("value"), label=pl.col("label")),
         info=replace(INFO, metrics=(replace(INFO.metrics[0], direction=better),)),
         evidence={COUNTS: valid_counts},

@@ -46,6 +46,7 @@ SPEARMAN = Reference(
 )
 
 
+# No direction by itself: whether a high number is good is known only to the user.
 _number_metric = partial(
     Metric,
     direction="none",
@@ -62,6 +63,7 @@ METRICS = (
         name="median",
         title="Median",
         definition="The number below which half of the group's units are.",
+        # Definition 7 of Hyndman and Fan (1996), which is numpy's and R's default.
         evidence=EVIDENCE,
         statistic=quantile(0.5),
     ),
@@ -85,6 +87,8 @@ METRICS = (
         low=-1.0,
         high=1.0,
         evidence=EVIDENCE,
+        # Ranks: a number such as a response time is skewed, and a few outliers would decide a
+        # linear correlation.
         statistic=spearman("value", "along"),
         reference=SPEARMAN,
     ),
@@ -179,6 +183,7 @@ def score(
     notes += caution_on_model_sentinels(units)
     evidence = units.with_columns(along=pl.lit(None, dtype=pl.Float64))
     if along is not None:
+        # Unknown values of the attribute are excluded from the correlation alone.
         along_values = read_numeric_attribute(dataset, along, unknown_values).rename(
             {"number": "along"}
         )

@@ -151,6 +151,7 @@ def score(
         iou_thresholds=options["iou_thresholds"], max_detections=max_detections, matching=matching
     )
     names, templates = select_metrics(INFO, metrics, settings), read_templates(prompt)
+    # A person with two classes is scored once for each (FACET, appendix A.5.6).
     people = repeat_people_by_class(dataset, options["target"], options["unknown_values"])
     boxes = to_xywh_predictions(predictions, options["box_format"], people)
     rows, n_beyond = check(boxes, BOX_PREDICTIONS, source="predictions"), 0

@@ -70,6 +70,7 @@ INFO = TaskInfo(
             definition="Mean over the genders of their resolution accuracy.",
             direction="higher",
             evidence="pronouns",
+            # Accuracy also moves with how common each gender is in a group; this mean does not.
             statistic=BALANCED_ACCURACY,
             reference=HALL,
         ),
@@ -78,6 +79,7 @@ INFO = TaskInfo(
             title="Pronoun rate",
             definition="Share of people for whom the model uses a pronoun of that gender, "
             "whatever theirs is.",
+            # A rate of pronouns has no better direction: it depends on who is in the images.
             direction="none",
             reference=HALL,
         ),
@@ -169,6 +171,7 @@ def score(
     """
     metric_names = _select_metrics(metrics, occupation)
     word_list = read_word_list(words)
+    # The truth is mapped to the groups of the word list, so that both sides use the same names.
     people = assign_word_groups(dataset, target, word_list, label_map, unknown_values)
     people = _join_occupation(people, dataset, occupation, unknown_values)
     outcomes, text_notes = classify_texts(

@@ -29,6 +29,7 @@ INFO = TaskInfo(
     title="Face reconstruction",
     summary="How close each face that a model reconstructed is to the original.",
     references=(FHIBE,),
+    # PSNR depends on the content of the image, so groups may differ without a difference of models.
     assumptions=(
         ALIGNMENT_ASSUMPTION,
         NETWORK_ASSUMPTION,

@@ -66,6 +66,7 @@ METRICS = (
         title="Median absolute error",
         definition="The distance within which half of the group's predictions are.",
         evidence=EVIDENCE,
+        # A median is not moved by a few outliers, which dominate a root mean square.
         statistic=quantile(0.5, "absolute_error"),
     ),
     _error_metric(

@@ -99,4 +99,5 @@ def score(
     >>> found.units["value"].round(2).to_list()
     [13.98]
     """
+    # The same measurement as reconstruction: only the declared defaults differ.
     return score_images("super_resolution", INFO, dataset, predictions, metrics, **pictures)

@@ -41,7 +41,7 @@ from isolux.vocabulary.notes import Caution
 
 BoxFormat = Literal["xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", "cxcywhn"]
 """Left, top, width, height; two corners; the centre and the sides; ``y`` before ``x``; with ``n``,
-as shares of the picture's sides."""
+as shares of the image's sides."""
 
 FloatArray = npt.NDArray[np.float64]
 # Rows whose edges are compared at once.
@@ -243,7 +243,7 @@ def _check_image_ids(
         try:
             return preview_mean_iou(find_pairs(preview.shift_images(offset), people), preview)
         except IsoluxError:
-            return 0.0  # masks of pictures of unequal sizes cannot be exchanged
+            return 0.0  # masks of images of unequal sizes cannot be exchanged
 
     # One row too many or too few where image ids were written shifts all by one.
     for offset, neighbour in ((1, "next"), (-1, "last")):

@@ -239,7 +239,7 @@ def _build_truths(
 ) -> Truths:
     """Build the truths of matching; people without a shape or class are ignored."""
     is_missing = rows.select(pl.any_horizontal(*missing_by_reason.values())).to_series()
-    # Not judged is different: those people match like all others and are only not scored.
+    # Those with judged = False match like all others and are only not scored.
     ignore = rows["ignore"] | is_missing
     label = None
     if classes is not None:

@@ -102,7 +102,7 @@ def _format_examples(*columns: pl.Series) -> str:
 
 NO_VALUE = "no value was given"
 MOST_DB = -10 * math.log10(ERROR_FLOOR)
-"""The PSNR of identical pictures."""
+"""The PSNR of identical images."""
 # A cosine in single precision may exceed 1 by rounding.
 _RANGE_TOLERANCE = 1e-4
 

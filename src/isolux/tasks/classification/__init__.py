@@ -449,7 +449,7 @@ def _build_notes(
         notes += [
             f"{INFO.metric(name).title} was not measured: it needs {missing[name]}."
             for name in ("roc_auc", "calibration_error")
-            # Without a positive class nobody expects its area under the curve.
+            # Without a positive class the area under the curve is not expected, and needs no note.
             if name in missing and (name != "roc_auc" or outcomes.positive is not None)
         ]
     if undetected == "both" and "accuracy_on_detected" in missing:

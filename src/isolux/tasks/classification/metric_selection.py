@@ -16,7 +16,7 @@ SCORE_METRICS = names_that_need("score", "positive")
 _OPTIONAL_SCORE_METRICS = SCORE_METRICS[1:]
 """Measured on request where there are labels, and always where there are only scores."""
 _SCORE_ONLY_EXCLUDED = ("recall", "recall_on_detected")
-"""Measured only on request where there are only scores: the rates of a class tell the same."""
+"""On request only where there are only scores: the rates of a class give the same numbers."""
 
 
 def check_ranks(top_k: Sequence[int]) -> None:

@@ -48,10 +48,10 @@ class PartAnnotations:
     ----------
     rows : polars.DataFrame
         Instances with ``height`` and ``width`` of their images, and ``reason``: why a face is not
-        judged, null for the others.
+        scored, null for the others.
     source : {"picture", "masks", "polygons", "files"}
     root : Path or None
-        Of pictures, one for all parts or one for each: the folder that their paths start from.
+        Of label or part images: the folder that their paths start from.
     name : str
         The dataset's, for errors.
     """
@@ -68,7 +68,7 @@ class PartAnnotations:
 
     @property
     def part_names(self) -> list[str] | None:
-        """Names of the annotated parts; None for label pictures, which have numbers."""
+        """Names of the annotated parts; None for label images, which have numbers."""
         if not self.rows.height:
             return []
         if self.source == "picture":
@@ -293,7 +293,7 @@ def _paint_files(
     vocabulary: PartVocabulary,
     source: str | None,
 ) -> tuple[Bits, Size]:
-    """Paint the picture of each part; an unknown size is that of the first picture."""
+    """Paint the image of each part; an unknown size is that of the first image."""
     from isolux.tasks.face_parsing.part_kernels import paint
 
     index_by_name = {name: k for k, name in enumerate(vocabulary.names, start=1)}
@@ -344,7 +344,7 @@ def _check_mask_sizes(masks: Masks, size: Size, source: str | None) -> None:
 def _paint_predictions(
     files: Sequence[tuple[str, str, int]], vocabulary: PartVocabulary, size: Size
 ) -> Bits:
-    """Paint one model's masks of one face; a label picture takes precedence over part pictures."""
+    """Paint one model's masks of one face; a label image takes precedence over part images."""
     from isolux.tasks.face_parsing.part_kernels import paint
 
     bits = np.zeros(size[0] * size[1], np.uint64)

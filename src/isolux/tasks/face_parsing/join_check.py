@@ -15,15 +15,19 @@ from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.notes import Caution
 
 Files = list[tuple[str, str, int]]
+# Faces that are compared, and the fewest from which anything can be concluded.
 _MAX_FACES, _MIN_FACES = (
     30,
     10,
-)  # faces that are looked at again, and below which nothing can be told
+)
+# Masks fit their own faces if F1 exceeds that of other faces by this much, and by this many
+# standard errors.
 _MIN_EXCESS, _MIN_Z = (
     0.01,
     3.0,
-)  # more F1 than chance explains: so much, and so many standard errors
-_CAUTION_EMPTY_SHARE = 0.25  # of the faces, without any mask
+)
+# A caution from this share of faces without any mask.
+_CAUTION_EMPTY_SHARE = 0.25
 
 
 def check_face_match(

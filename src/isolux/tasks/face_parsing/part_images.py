@@ -1,6 +1,6 @@
-"""Reading of part pictures, with limits on their size.
+"""Reading of part images, with limits on their size.
 
-A part's own picture is white where the part is, as CelebAMask-HQ publishes them; a label picture
+A part's own image is white where the part is, as CelebAMask-HQ publishes them; a label image
 holds a number for each pixel, as FHIBE's ``combined.png`` does.
 """
 
@@ -26,7 +26,7 @@ Size = tuple[int, int]
 Picture = npt.NDArray[np.uint8]
 
 # 2 to the power of 26 pixels are about 8,000 × 8,000.
-_MAX_PX = 1 << 26  # of a picture whose expected size is unknown
+_MAX_PX = 1 << 26  # of an image whose expected size is unknown
 _MAX_FILE_BYTES = 256 << 20  # bytes
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 # What Pillow raises on damaged files.
@@ -43,7 +43,7 @@ _DAMAGED_FILE_ERRORS = (
 
 
 def read_part_image(path: str | Path, size: Size | None, source: str | None) -> Picture:
-    """Read a part's picture: ``[height, width]``, not 0 where any colour is."""
+    """Read a part's image: ``[height, width]``, not 0 where any colour is."""
     image = _open_png(path, size, source)
     if image.mode in ("1", "L"):
         return np.asarray(image, dtype=np.uint8)
@@ -56,7 +56,7 @@ def read_part_image(path: str | Path, size: Size | None, source: str | None) -> 
 
 
 def read_label_image(path: str | Path, size: Size | None, source: str | None) -> Picture:
-    """Read a label picture: ``[height, width]``, the number or palette index of each pixel.
+    """Read a label image: ``[height, width]``, the number or palette index of each pixel.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The names of a face's parts: the dataset's, the model's, and the numbers of label pictures."""
+"""The names of a face's parts: the dataset's, the model's, and the numbers of label images."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LABELS = (
     "neck",
     "cloth",
 )
-"""The parts that the numbers 0 to 18 of a label picture mean, in CelebAMask-HQ and FHIBE."""
+"""The parts that the numbers 0 to 18 of a label image mean, in CelebAMask-HQ and FHIBE."""
 
 _MAX_PARTS = 62  # a pixel has one bit of 64 for each part, and one for the background
 _MAX_LISTED = 40  # names in a message
@@ -38,11 +38,11 @@ _MAX_LISTED = 40  # names in a message
 
 @dataclass(frozen=True, slots=True)
 class PartVocabulary:
-    """The names of parts, and what the model's names and the numbers of label pictures mean.
+    """The names of parts, and what the model's names and the numbers of label images mean.
 
     ``names`` are the dataset's, without the background: part k is ``names[k - 1]``, 0 the
     background. ``number_of`` gives k for each name of the model, ``of_labels`` and ``of_truth``
-    for each number of a label picture of the model's or the dataset's.
+    for each number of a label image of the model's or the dataset's.
     """
 
     names: tuple[str, ...]

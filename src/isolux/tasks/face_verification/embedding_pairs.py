@@ -67,7 +67,8 @@ def _model_pairs_table(
         columns = {
             "place": pl.Series(pair_list.first[chunk]).set_sorted(),
             "other_id": pl.Series(pair_list.second[chunk]).cat.to(ids),
-            # A failed comparison is null, so that statistics can tell it from a low similarity.
+            # A failed comparison is null, so that statistics can distinguish it from a low
+            # similarity.
             "similarity": similarity.fill_nan(None),
             "genuine": pl.select(pl.when(genuine >= 0).then(genuine == 1)).to_series(),
         }

@@ -149,7 +149,7 @@ def _deduplicate_pairs(
         low, high = np.fmin.reduceat(score, starts), np.fmax.reduceat(score, starts)
         declared_or_2 = np.where(
             declared_code < 0, np.int8(2), declared_code
-        )  # an undeclared pair (−1) contradicts nothing
+        )  # undeclared (−1) counts as 2, so that it contradicts no declared pair
         min_declared = np.minimum.reduceat(declared_or_2, starts)
         key, score, declared_code = key[starts], low, np.maximum.reduceat(declared_code, starts)
         # Relative for large scores, absolute for those near 0.

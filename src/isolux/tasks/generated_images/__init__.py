@@ -184,7 +184,7 @@ def _read_target_shares(
 
 
 def _limit_distance(metric: Metric, aim: FloatArray) -> Metric:
-    """Set the maximum of ``distance``: all pictures of the value with the smallest target."""
+    """Set the maximum of ``distance``: all images of the value with the smallest target."""
     # Total variation is largest where all images have the value with the smallest target.
     max_distance = 1.0 - float(aim.min(initial=1.0))
     if metric.name != "distance" or not 0.0 < max_distance < 1.0:
@@ -193,7 +193,7 @@ def _limit_distance(metric: Metric, aim: FloatArray) -> Metric:
 
 
 def _refuse_other_case(judged_values: Sequence[str], aim: Mapping[str, float] | None) -> None:
-    """Refuse a target that differs from a judged value in case only: it would be a third value."""
+    """Refuse a target that differs from a label in case only: it would be a third value."""
     value_by_folded_name = {
         judged_value.strip().casefold(): judged_value for judged_value in judged_values
     }
@@ -232,7 +232,7 @@ def _judged_share_rows(rows: pl.DataFrame, attribute_value: str | None) -> pl.Da
 
 
 def _build_evidence(rows: pl.DataFrame, targets: _TargetShares) -> dict[str, pl.DataFrame]:
-    """Build the evidence: each picture's judgement and constants, once, and once for each value."""
+    """Build the evidence: each image's label and constants, once, and once for each value."""
     index_by_value = {attribute_value: i for i, attribute_value in enumerate(targets.values)}
     code = pl.col("said").replace_strict(index_by_value, default=None, return_dtype=pl.Int64)
     # Without counts nothing is known about the precision of the matrix.
@@ -303,7 +303,7 @@ def _note_settings(targets: _TargetShares) -> tuple[str, ...]:
     return tuple(notes)
 
 
-# The metrics of generated pictures, and where they are from.
+# The metrics of generated images, and where they are from.
 
 GREENLAND = Reference(
     "greenland-1988",

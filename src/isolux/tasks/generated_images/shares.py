@@ -1,8 +1,8 @@
-"""Shares of groups among classified pictures, corrected for the classifier's errors.
+"""Shares of groups among classified images, corrected for the classifier's errors.
 
 If T[g, l] is the probability that an image of group g is labelled l, the labelled shares are p_l =
 Σ_g T[g, l] s_g; solving gives the shares s (the matrix method). T was counted on some images: each
-replicate resamples its counts as well as the pictures.
+replicate resamples its counts as well as the images.
 
 The columns that a row adds to the sums, for a values: its label [a], 1, whether T is exact, the
 index of the requested value, T's counts [a·a], the target shares [a]. All but the first are the
@@ -179,7 +179,7 @@ def _distance(components: _ShareSums, shares: FloatArray) -> FloatArray:
 
 
 def _columns_with_gaps(evidence: pl.DataFrame) -> FloatArray:
-    """Add to ``_sum_columns`` each picture's contribution to each share beyond its target."""
+    """Add to ``_sum_columns`` each image's contribution to each share beyond its target."""
     columns = _sum_columns(evidence)
     if not evidence.height:
         return np.zeros((0, 7))
@@ -200,7 +200,7 @@ def _without_gaps(sums: FloatArray) -> FloatArray:
 
 
 def _estimate_noise_bias(sums: FloatArray, squared_sums: FloatArray) -> NoiseBias:
-    """Estimate the upward bias of the distance from noise: of the pictures and of the matrix."""
+    """Estimate the upward bias of the distance from noise: of the images and of the matrix."""
     components, shares = _true_shares(_without_gaps(sums))
     a = shares.shape[-1]
     with np.errstate(divide="ignore", invalid="ignore"):

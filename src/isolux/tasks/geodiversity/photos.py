@@ -62,7 +62,7 @@ def _read_households(dataset: Dataset, household: str | None) -> pl.Series:
         return instances["household_id"].cast(pl.String)
     name = household or ("household" if "household" in attribute_names else None)
     if name is not None:
-        dataset.values_of(name)  # which names those there are
+        dataset.values_of(name)  # refuses an unknown attribute, and lists the others
         household_rows = dataset.instance_attributes().filter(attribute=name).drop_nulls("value")
         first_households = household_rows.unique(
             "unit_id", keep="first", maintain_order=True

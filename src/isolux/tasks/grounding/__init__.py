@@ -183,7 +183,7 @@ def _note_box_counts(model_matches: Sequence[ModelMatches]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-# Where a phrase speaks of one person: which images grounding is judged in.
+# Images in which a phrase describes one person, so that grounding can be scored.
 
 ImageSelection = Literal["one-of-every-class", "one-of-class", "one-person"]
 _REASONS: dict[ImageSelection, str] = {

@@ -30,7 +30,7 @@ class SearchRoles:
     is_enrolled, is_searched : [n] bool
         Whose images are in the gallery, and whose are searched for in it.
     is_threshold_sample : [n] bool
-        Those on whose searches the threshold is set and who are then not judged.
+        Those on whose searches the threshold is set and who are then not evaluated.
     is_all_to_all : bool
         Every image is searched for among all others, so that both parts are everyone's.
     sample_description : str
@@ -120,7 +120,7 @@ class Candidates:
     model : str
     rows : polars.DataFrame
         ``probe, entry`` (row numbers of units), ``order`` (lower comes first; equal: a tie) and
-        ``score`` (higher is more alike; null: the list has ranks alone).
+        ``score`` (higher is more similar; null: the list has ranks alone).
     search_failure : polars.Series
         String, ``[n]``: of each unit to be searched for, null where it was, else ``FAILED`` or
         ``MISSING`` (the file says nothing of it).

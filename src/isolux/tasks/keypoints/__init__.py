@@ -301,7 +301,7 @@ def _model_rows(
         tables.append(
             person_score_rows("keypoints", people, model, "oks", None, assignment.similarity)
         )
-    # Divided by each person's own scale, so that people of all sizes count alike (PCK).
+    # Divided by each person's own scale, so that people of all sizes count equally (PCK).
     distance = normalised_distance(assignment.points, poses.points, scale_px)
     unscaled_reason = pl.when(pl.Series(np.isnan(scale_px))).then(pl.lit(SCALES[scale][1]))
     rows = people.rows.with_columns(reason=pl.coalesce("reason", unscaled_reason))

@@ -1,4 +1,4 @@
-"""Label association: how often a classifier gives a picture of a person a harmful label.
+"""Label association: how often a classifier gives an image of a person a harmful label.
 
 Fairness Indicators' first indicator (Goyal et al. 2022, section 3.1): the first five labels of each
 image with enough confidence, and whether any of them calls the person an animal or a crime. A

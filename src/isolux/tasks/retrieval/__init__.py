@@ -72,10 +72,11 @@ INFO = TaskInfo(
 )
 
 
+# The fewest queries for a comparison with chance; a smaller excess over chance counts as none.
 _MIN_QUERIES, _MIN_EXCESS = (
     30,
     0.02,
-)  # queries for the check, and the excess over chance that counts as none
+)
 
 
 def score(

@@ -51,7 +51,7 @@ def value_bits(queries: pl.DataFrame, entries: pl.DataFrame) -> tuple[Bits, Bits
         bits = np.zeros((units.height, n_words), dtype=np.uint64)
         rows = units.select("truth").with_row_index("row").explode("truth").drop_nulls()
         code = rows["truth"].replace_strict(bit_by_value, return_dtype=pl.Int64).to_numpy()
-        code = code.astype(np.int64)  # no rows come as floats
+        code = code.astype(np.int64)  # without rows polars returns floats
         unit_rows = rows["row"].to_numpy().astype(np.int64)
         np.bitwise_or.at(
             bits, (unit_rows, code // 64), np.uint64(1) << (code % 64).astype(np.uint64)
@@ -111,7 +111,7 @@ def count_matching_entries(queries: Bits, entries: Bits, query_key: Ints, entry_
         entries, axis=0, return_inverse=True, return_counts=True
     )
     shared_bits = query_patterns[:, None, :] & entry_patterns[None, :, :]
-    is_match = np.asarray((shared_bits != 0).any(axis=2))  # [kinds of query, kinds of entry]
+    is_match = np.asarray((shared_bits != 0).any(axis=2))  # [query patterns, entry patterns]
     pattern_index, of_entry = pattern_index.ravel(), of_entry.ravel()
     counts = (is_match @ pattern_counts)[pattern_index]
     query_table = pl.DataFrame({"key": query_key, "kind": pattern_index}).with_row_index("query")

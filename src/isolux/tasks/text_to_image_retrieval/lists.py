@@ -82,10 +82,12 @@ def read_images(
 
 
 _SCORE_COLUMNS = ("model", "instance_id", "other_id", "score")
+# Scores look like ranks where at least this share of a query's scores is distinct, in lists of at
+# least this length; and where this share of the queries looks so.
 _MIN_DISTINCT_SHARE, _MIN_QUERIES = (
     0.9,
     5,
-)  # of a query's scores, and of queries, where scores look like ranks
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,7 +231,7 @@ class ResampledImages:
     ks : tuple of int
     zero : {"1/k", "leave out"}
     is_uniform : bool
-        Whether shares are held against equal ones, rather than the database's.
+        Whether shares are compared with equal ones, rather than the database's.
     """
 
     cluster: IntArray
@@ -255,7 +255,7 @@ class ResampledImages:
         # A cluster's weight is how often it was drawn: images count that many times in the list.
         image_weights = self.weights[self.cluster[entries[order]]]  # [n, r]
         group_weights = member[order].T @ image_weights  # [a, r]
-        # Expected shares are resampled as well: they are those of the drawn images.
+        # Expected shares are resampled as well: they are those of the sampled images.
         share = group_weights / np.maximum(group_weights.sum(axis=0), 1e-12)
         if self.is_uniform:
             share = np.full_like(share, 1.0 / len(share))
@@ -272,7 +272,7 @@ class ResampledImages:
                 counts.T, k, np.where(share > 0, share, np.nan).T, self.zero
             )
             max_skew = np.where(np.isnan(sampled_skews), -np.inf, sampled_skews).max(axis=1)
-            is_finite = np.isfinite(max_skew)  # a draw may hold none of a short list's images
+            is_finite = np.isfinite(max_skew)  # a sample may contain none of a short list's images
             # Draws without a value take the mean of the others, so that none drops out of the sums.
             if not is_finite.any():
                 continue
