@@ -143,7 +143,7 @@ class ModelMatches:
             # The limit counts all detections of an image, also those that overlap no one.
             pairs = limit_detections(pairs, detections, min(limits))
         if min_score is not None:
-            # At or above, as a detector's own score threshold is usually applied.
+            # At or above, as detectors apply a score threshold themselves.
             pairs = pairs.select(detections.score[pairs.detection] >= min_score)
         iou_thresholds = np.asarray(thresholds, dtype=np.float64)
         # FHIBE's released tool: each person takes the best overlap, and boxes may be used

@@ -113,7 +113,7 @@ def _read_groups(entries: Any, source: str) -> tuple[dict[str, frozenset[str]], 
             )
         for alias in (name, *(group_entry.get("values") or [])):
             key = str(alias).strip().lower()
-            # A value of two groups would assign people by the order of the file.
+            # With a value of two groups, people would be assigned by the order of the file.
             if values.setdefault(key, str(name)) != name:
                 raise SpecError(
                     f"the value {alias!r} is called two groups",

@@ -72,8 +72,8 @@ def match_labels(
     truth_labels, answer_labels = sorted(set(truth) | set(merge.values())), sorted(set(answers))
     spellings = list(dict.fromkeys([*truth_labels, *answer_labels]))
     labels_by_number: dict[float, list[str]] = {}
-    # Shortest first, truth before predictions: the first spelling of a number becomes the canonical
-    # one, such as "1" rather than "1.0".
+    # Truth before predictions, and shortest first within each: the first spelling of a number
+    # becomes the canonical one, such as "1" rather than "1.0".
     for label in [*sorted(truth_labels, key=len), *sorted(answer_labels, key=len), *extra_labels]:
         if (number := _parse_number(label)) is not None:
             labels_by_number.setdefault(number, []).append(label)

@@ -102,7 +102,7 @@ def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -
         .hstack(unit_index)
         .filter(has_two_units)
     )
-    # 0: unknown.
+    # Code 0 is an unknown identity: ranks start at 1.
     identity = units["identity"].rank("dense").fill_null(0).to_numpy().astype(np.int64)
     models = tuple(sorted(frame["model"].unique())) or (model or "model",)
     unique_lists = [

@@ -246,8 +246,8 @@ def _model_rows(
     ks: Sequence[int],
 ) -> tuple[pl.DataFrame, list[Caution]]:
     """Build one model's rows for all k; caution where values are rarer than k."""
-    # Entries of unknown value are not in the database: as neighbours they would count as misses.
     query_rows = np.flatnonzero((query.row_index >= 0) & unit_bits[0].any(axis=1))
+    # Entries of unknown value are not in the database: as neighbours they would count as misses.
     entry_rows = np.flatnonzero((entry.row_index >= 0) & unit_bits[1].any(axis=1))
     vectors = query.vectors[query.row_index[query_rows]], entry.vectors[entry.row_index[entry_rows]]
     own_keys = unit_keys[0][query_rows], unit_keys[1][entry_rows]

@@ -217,7 +217,7 @@ def _find_image_sizes(
 ) -> IntArray:
     """Find each image's height and width, ``[images, 2]``: its own, else that of its first mask."""
     known_sizes = image_sizes(dataset, people.images)
-    # 0: unknown.
+    # 0 marks an unknown size, which is then taken from the image's first mask.
     size = known_sizes.select(pl.col("height", "width").fill_null(0)).to_numpy().astype(np.int64)
     image, row = np.unique(people.truths.image[has_mask], return_index=True)
     mask_rows = np.flatnonzero(has_mask)[row]
