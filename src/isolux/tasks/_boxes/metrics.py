@@ -23,6 +23,7 @@ PCK = Reference(
 )
 
 
+# Metrics of people are means of one value a person, so that intervals can resample clusters.
 _person_metric = partial(Metric, direction="higher", threshold_phrase="of")
 
 
@@ -58,6 +59,7 @@ DETECTION: tuple[Metric, ...] = (
         threshold_phrase="=",
     ),
 )
+# COCO's limits, in square pixels of the image as annotated: resizing images changes the sizes.
 AREAS = {
     "small": "at most 32² pixels",
     "medium": "32² to 96² pixels",
@@ -74,6 +76,7 @@ RECALL_BY_SIZE = tuple(
     for size, area in AREAS.items()
 )
 """COCO's ARs, ARm and ARl."""
+# The complement of found_at_score, for fields that report misses: lower is better.
 MISS_RATE = _person_metric(
     name="miss_rate",
     title="Miss rate",

@@ -16,6 +16,7 @@ from isolux.vocabulary.tables import INSTANCES, to_polars
 
 UNKNOWN_VALUES_ADVICE = "--option unknown_values={} leaves it out."
 EMPTY_CELLS_ADVICE = "empty those cells."
+# Codes that survey and image datasets use for missing values.
 _SENTINELS = (
     -1.0,
     -9.0,
@@ -52,8 +53,10 @@ def caution_on_sentinels(values: FloatArray, *, subject: str, advice: str) -> li
     code_counts = {
         c: int(n) for c, n in zip(unique_values.tolist(), counts, strict=True) if c in _SENTINELS
     }
+    # A single 99 may be a measurement; a code occurs again and again.
     suspects = [c for c in code_counts if code_counts[c] > 1]
     other_values = unique_values[~np.isin(unique_values, suspects)]
+    # One other value has no range to be far from.
     if len(other_values) < 2:
         return []
     low, high = float(other_values[0]), float(other_values[-1])
@@ -118,6 +121,7 @@ def read_unit_numbers(
     )
     units = (
         pl.DataFrame({"model": models}, schema={"model": pl.String})
+        # All people for every model, so that a missing number is a row with a reason.
         .join(instances, how="cross", maintain_order="left_right")
         .join(
             table.rename({"instance_id": "unit_id"}),
@@ -147,6 +151,7 @@ def _count_missing_numbers(units: pl.DataFrame) -> list[str]:
 def _check_numbers(frame: pl.DataFrame) -> pl.DataFrame:
     """Check columns, types, duplicates and size of numbers."""
     source = "predictions"
+    # Model outputs call the number "score", tables of measurements call it "value".
     column = "value" if "value" in frame.columns else "score"
     require_columns(frame, ("model", "instance_id", column))
     if not frame.schema[column].is_numeric() and frame[column].is_not_null().any():
@@ -206,8 +211,10 @@ def read_numeric_attribute(
     is_unknown = word.is_in(words.implode()) | is_code
     number_columns = [pl.col("number")] if "number" in rows.columns else []
     rows = rows.filter(pl.col("value").is_not_null() & ~is_unknown).with_columns(
+        # The number that the loader stored goes first: bins of the attribute use it as well.
         number=pl.coalesce(*number_columns, parsed)
     )
+    # "inf" and "nan" parse as numbers, and one of them would make a group's mean useless.
     is_usable = pl.col("number").is_finite() & (pl.col("number").abs() <= MAX_ABSOLUTE_VALUE)
     unusable_rows = rows.filter(~is_usable.fill_null(value=False))
     if unusable_rows.height:
@@ -219,6 +226,7 @@ def read_numeric_attribute(
             found=f"{unusable_rows['value'][0]!r} of {unusable_rows['unit_id'][0]!r}",
             where=dataset.name,
         )
+    # Taking the first of two ages would depend on the order of rows.
     duplicates = rows.filter(pl.col("unit_id").is_duplicated())
     if duplicates.height:
         raise TableError(

@@ -32,6 +32,7 @@ from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.notes import Caution
 
 LowerScoreMeaning = Literal["other", "positive"]
+# Only pairs whose positive member is beyond doubt; "male" and "female" have none.
 _POSITIVE_WORDS = ({"0", "1"}, {"0.0", "1.0"}, {"false", "true"}, {"no", "yes"})
 ANSWER_METRICS = names_that_need("answers")
 """Metrics that need a label, and so a threshold."""
@@ -108,6 +109,7 @@ def default_positive(truth: pl.Series, positive: str | None) -> str:
         return positive
     classes = truth.explode().drop_nulls().unique().sort().to_list()
     if {label.lower() for label in classes} in _POSITIVE_WORDS:
+        # In each pair the positive word is the last in the alphabet.
         return str(max(classes, key=str.lower))
     raise SpecError(
         "nothing says which class the scores are of",
@@ -125,6 +127,7 @@ def binarise_truth(truth: pl.Series, positive: str) -> tuple[pl.Series, str]:
     binary_truth = (
         pl.when("held")
         .then(pl.lit([positive]))
+        # A null truth stays unknown, and does not become "not positive".
         .when(pl.col("held").is_not_null())
         .then(pl.lit([other_name]))
     )
@@ -154,6 +157,8 @@ def read_score_only(
     leakage_cautions = [] if cutoff is None else [*cutoff.leakage_cautions]
     for k, name in enumerate(models):
         scores = sign * _scores_by_unit(table.filter(model=name), instances["unit_id"], name)
+        # Infinite scores are excluded when a threshold is set: they would be a threshold
+        # themselves.
         is_valid = truth_known & np.isfinite(scores)
         valid_scores, threshold = np.where(is_valid, scores, np.nan), None
         notes += _describe_scores(
@@ -174,10 +179,12 @@ def read_score_only(
             notes += caution_on_threshold(
                 cutoff, name, valid_scores, positive, threshold, classes=classes, sign=sign
             )
+            # Shared ids say more than equal scores, so one caution is enough.
             if in_sample is not None and not cutoff.leakage_cautions:
                 leakage_cautions += caution_on_repeated_scores(
                     valid_scores, positive, in_sample, name
                 )
+        # The threshold sample is not evaluated: its rates are fitted, not measured.
         rows.append(_build_rows(scores[is_evaluated], threshold, classes, k * len(evaluated)))
     ranked = pl.concat(rows)
     detection_flags = ranked.select("unit", detected=pl.lit(value=True))
@@ -208,6 +215,7 @@ def _check_scores(frame: pl.DataFrame) -> pl.DataFrame:
             where=format_location("predictions", column="score"),
         )
     text = pl.col("model", "instance_id").cast(pl.String)
+    # NaN is no score; as a number it would sort above all others.
     return frame.select(text, pl.col("score").cast(pl.Float64).fill_nan(None))
 
 
@@ -242,6 +250,7 @@ def _build_rows(
 ) -> pl.DataFrame:
     """Build one row per unit with a score: its number, label and score."""
     scored_units = np.flatnonzero(~np.isnan(scores))
+    # At or above, as in ROC curves: the threshold itself is a score that is accepted.
     is_selected = scores[scored_units] >= (np.inf if threshold is None else threshold)
     labels = np.where(is_selected & (threshold is not None), *classes)
     columns = {
@@ -267,6 +276,7 @@ def _find_unmeasurable(
     )
     if range_problem:
         high = float(str(scores.abs().max()))
+        # Above 2, because probabilities exceed 1 only by rounding; at most 100, as percents do.
         is_percent = lower_score_means == "other" and bool((scores >= 0).all()) and 2 < high <= 100
         hint = "; if these are percents, say --option score_scale=100" if is_percent else ""
         missing["class_calibration_error"] = range_problem + hint
@@ -284,6 +294,7 @@ def _describe_scores(
 ) -> list[str]:
     """Count people without a score; cautions on codes and on scores that do not rank classes."""
     n, n_missing = len(scores), int(np.isnan(scores).sum())
+    # Codes are looked for on the user's scale: -1 would be hidden among negated distances.
     original_scores = scores if lower_score_means == "other" else -scores
     notes: list[str] = [
         *caution_on_sentinels(original_scores, subject=f"{model!r}", advice=EMPTY_CELLS_ADVICE)
@@ -338,6 +349,7 @@ def _record_threshold(
             "n_chosen_on": None if cutoff.sample_mask is None else int(cutoff.sample_mask.sum()),
             "lower_score_means": lower_score_means,
             "metrics": list(ANSWER_METRICS),
+            # Models may have different thresholds, and a sentence can name only one.
             "words": "at its threshold"
             if len(set(thresholds.values())) > 1
             else f"at a score of {next(iter(texts.values()))}",

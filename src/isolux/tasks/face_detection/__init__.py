@@ -52,6 +52,7 @@ INFO = TaskInfo(
         *IN_GROUP_METRICS,
         *WIDER_METRICS,
     ),
+    # WIDER_METRICS are no defaults: they need the other protocol.
     defaults=("average_recall", "recall_at_iou", "miss_rate"),
 )
 
@@ -143,6 +144,7 @@ def score(
     """
     settings, requested = parse_box_settings(**box), read_metrics(INFO, metrics)
     if protocol == "wider":
+        # The released evaluation has one IoU threshold and no limit of detections.
         is_changed = {
             "iou_thresholds": settings.iou_thresholds != (0.5, 0.75),
             "max_detections": settings.max_detections is not None,
@@ -157,6 +159,7 @@ def score(
                 found=", ".join(unused),
             )
         return score_by_wider(INFO, dataset, predictions, settings, requested, box_format)
+    # Otherwise the metric would be measured by COCO's matching under WIDER FACE's name.
     for name in requested:
         if name in {metric.name for metric in WIDER_METRICS}:
             raise SpecError(

@@ -177,6 +177,7 @@ def _read_settings(
 
 
 def _find_bias_pair(between: Sequence[str], groups: tuple[str, ...]) -> tuple[int, int] | None:
+    # With two groups the pair is clear; with more, the sign of the bias needs a choice.
     names = tuple(between) or (groups if len(groups) == 2 else ())
     if not groups:
         return None
@@ -223,6 +224,7 @@ HALL = Reference(
     "https://arxiv.org/abs/2306.12424",
 )
 
+# Natural logarithms, as in Geyik et al.; hence nats.
 _skew_metric = partial(Metric, direction="lower", low=None, high=None, unit="nats", reference=GEYIK)
 
 INFO = TaskInfo(
