@@ -219,4 +219,6 @@ def test_empty_cells_words_are_doubted_until_they_are_left_out(tmp_path):
     path = written(tmp_path, "photo,rater_1,rater_2\n" + rows)
     said = isolux_curate.consensus(f"ratings:{path}")
     assert "'n/a' counts as an answer (2 times)" in " ".join(said.notes)
-    assert "n/a" not in " ".join(isolux_curate.consensus(f"ratings:{path}", ignored=["N/A"]).notes)
+    assert "n/a" not in " ".join(
+        isolux_curate.consensus(f"ratings:{path}", ignored_answers=["N/A"]).notes
+    )
