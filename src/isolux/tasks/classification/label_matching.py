@@ -90,9 +90,9 @@ def match_labels(
     new_by_old: dict[str, str] = {}
     unmatched = []
     for old, new in merge.items():
-        spelled = [
-            w for w in labels_by_number.get(_parse_number(old) or math.nan, ()) if w in spellings
-        ]
+        number = _parse_number(old)
+        same_labels = () if number is None else labels_by_number.get(number, ())
+        spelled = [label for label in same_labels if label in spellings]
         old_spellings = {*spelled, *([old] if old in spellings else [])}
         new_by_old |= dict.fromkeys(old_spellings, new)
         # Collected and refused later: a merge of nothing is a spelling mistake.
