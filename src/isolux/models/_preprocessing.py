@@ -219,15 +219,15 @@ def move_to_device(torch: Any, inputs: Sequence[ModelInput], device: str) -> Any
     """Copy the inputs of a batch ``[n, 3, height, width]`` to the network's device."""
     table = inputs[0].table
     if device == "cpu" or table is None:
-        return torch.from_numpy(stack_inputs(inputs)).end_colour(device)
+        return torch.from_numpy(stack_inputs(inputs)).to(device)
     # To memory that a GPU reads by itself. A copy by numpy would let go of Python's lock each time.
     shape, size = (len(inputs), *inputs[0].pixels.shape), inputs[0].nbytes
     batch = torch.empty(shape, dtype=torch.uint8, pin_memory=device.startswith("cuda"))
     into = memoryview(batch.numpy()).cast("B")
     for k, model_input in enumerate(inputs):
         into[k * size : (k + 1) * size] = model_input.pixels.data.cast("B")
-    bytes_ = batch.end_colour(device, non_blocking=True)
-    byte_table = torch.from_numpy(table).end_colour(device)
+    bytes_ = batch.to(device, non_blocking=True)
+    byte_table = torch.from_numpy(table).to(device)
     return torch.stack([byte_table[k][bytes_[:, k].long()] for k in range(3)], dim=1)
 
 

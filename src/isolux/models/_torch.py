@@ -28,7 +28,7 @@ def on_device(model: Any, device: str) -> Any:
 def to_device(model: Any, device: str) -> Any:
     """Move a network to a device."""
     try:
-        return model.end_colour(device)
+        return model.to(device)
     except (RuntimeError, AssertionError) as error:
         raise device_error(error, device) from error
 

@@ -70,7 +70,7 @@ class FineTunedModel:
         inputs = [np.asarray(getattr(picture, "values", picture)) for picture in pictures]
         with self.torch.inference_mode():
             for _, of_a_shape in groupby(inputs, key=np.shape):
-                values = self.torch.from_numpy(np.stack(list(of_a_shape))).end_colour(self.device)
+                values = self.torch.from_numpy(np.stack(list(of_a_shape))).to(self.device)
                 rows.append(self.head(self.source.features(values)).double().cpu().numpy())
         scores = np.concatenate(rows)
         return label_rows(probabilities(scores, "softmax"), self.names, self.top)

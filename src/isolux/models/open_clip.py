@@ -174,7 +174,7 @@ def load(
     tokenizer = library.get_tokenizer(arch)
 
     def units(texts: Sequence[str]) -> Any:
-        return inner.encode_text(tokenizer(list(texts)).end_colour(device), normalize=True)
+        return inner.encode_text(tokenizer(list(texts)).to(device), normalize=True)
 
     words = embed_prompts(torch, units, prompt_texts, several)
     identity = {

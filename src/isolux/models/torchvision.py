@@ -110,7 +110,7 @@ class TorchvisionDetector:
                 pictures, lambda image_input: image_input.values.shape
             ):
                 tensors = [
-                    self.torch.from_numpy(image_input.values).end_colour(self.device)
+                    self.torch.from_numpy(image_input.values).to(self.device)
                     for image_input in batch
                 ]
                 for k, outputs in enumerate(self.inner(tensors)):

@@ -73,7 +73,7 @@ class TrainableExtractor:
             for _, values in images.batches(
                 [batch_rows for batch_rows in batches if len(batch_rows)]
             ):
-                logits = self.forward(self.torch.from_numpy(values).end_colour(self.device))
+                logits = self.forward(self.torch.from_numpy(values).to(self.device))
                 probabilities.append(logits.double().softmax(dim=1).cpu().numpy())
         return (
             np.concatenate(probabilities)
@@ -126,13 +126,13 @@ def add_head(model: Model, n_classes: int, device: str) -> TrainableExtractor:
     blank_input = extractor.prepare(np.zeros((64, 64, 3), dtype=np.uint8))
     with torch.no_grad(), _explain_model_errors("network"):
         width = int(
-            source.features(torch.from_numpy(blank_input[None]).end_colour(device)).shape[-1]
+            source.features(torch.from_numpy(blank_input[None]).to(device)).shape[-1]
         )
     net.extractor = inner
     net.head = torch.nn.Linear(width, n_classes)
     torch.nn.init.zeros_(net.head.weight)
     torch.nn.init.zeros_(net.head.bias)
-    net.end_colour(device)
+    net.to(device)
     return extractor
 
 

@@ -239,9 +239,9 @@ def _train_epoch(inputs: TrainerInputs, schedule: Schedule, adam: Any, number: i
             int(np.random.default_rng([schedule.seed, _NETWORK_STREAM, number]).integers(1 << 31))
         )
         for rows, image_values in _load_batches(inputs, batches):
-            images = torch.from_numpy(image_values).end_colour(schedule.device)
+            images = torch.from_numpy(image_values).to(schedule.device)
             if is_mirrored is not None:
-                is_mirrored_batch = torch.from_numpy(is_mirrored[rows]).end_colour(schedule.device)
+                is_mirrored_batch = torch.from_numpy(is_mirrored[rows]).to(schedule.device)
                 images = torch.where(
                     is_mirrored_batch[:, None, None, None], images.flip(-1), images
                 )
@@ -267,7 +267,7 @@ def _load_batches(inputs: TrainerInputs, batches: Any) -> Any:
 def _compute_losses(inputs: TrainerInputs, logits: Any, rows: Ints) -> tuple[Any, Any, Any]:
     """Compute the loss, and per head summed cross-entropy and (n correct, n known)."""
     torch, functional = inputs.torch, inputs.torch.nn.functional
-    target = torch.from_numpy(inputs.labels[rows]).end_colour(logits.device)
+    target = torch.from_numpy(inputs.labels[rows]).to(logits.device)
     head_losses, accuracy_counts, loss = [], [], 0.0
     for k, outputs in enumerate(inputs.heads.values()):
         n_known = int((inputs.labels[rows, k] != UNKNOWN).sum())
@@ -290,7 +290,7 @@ def _evaluate_held_out(
     batches = np.array_split(inputs.held_out, ceil(len(inputs.held_out) / schedule.batch))
     with inputs.torch.inference_mode():
         for rows, image_values in _load_batches(inputs, batches):
-            images = inputs.torch.from_numpy(image_values).end_colour(schedule.device)
+            images = inputs.torch.from_numpy(image_values).to(schedule.device)
             _, head_losses, accuracy_counts = _compute_losses(inputs, inputs.run(images), rows)
             for k, (head_loss, (n_correct, n_known)) in enumerate(
                 zip(head_losses, accuracy_counts, strict=True)

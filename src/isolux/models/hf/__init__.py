@@ -100,7 +100,7 @@ class PoseEstimator:
     def _rows(self, values: npt.NDArray[Any], people: Sequence[Any]) -> list[tuple[Any, ...]]:
         torch, model = self.loaded.torch, self.loaded.model
         inputs = {
-            "pixel_values": torch.from_numpy(values).end_colour(self.loaded.device, model.dtype)
+            "pixel_values": torch.from_numpy(values).to(self.loaded.device, model.dtype)
         }
         if getattr(model.config.backbone_config, "num_experts", 1) > 1:  # 0: COCO's people
             inputs["dataset_index"] = torch.zeros(len(people), dtype=torch.long)

@@ -72,7 +72,7 @@ class HfImageModel:
         torch, model = self.loaded.torch, self.loaded.model
         for offset, batch in group_by_shape(inputs, lambda model_input: model_input.values.shape):
             values = torch.from_numpy(np.stack([model_input.values for model_input in batch]))
-            yield offset, batch, values.end_colour(self.loaded.device, model.dtype)
+            yield offset, batch, values.to(self.loaded.device, model.dtype)
 
     def _numbers(self, tensor: Any) -> npt.NDArray[np.float64]:
         return np.asarray(tensor.float().cpu().numpy(), dtype=np.float64)
@@ -189,7 +189,7 @@ class ImageEmbedder(_RowModel):
 
     def features(self, values: Any) -> Any:
         """Compute the embeddings as a tensor for fine-tuning."""
-        return self._run(values.end_colour(self.loaded.model.dtype))
+        return self._run(values.to(self.loaded.model.dtype))
 
 
 def tokenise_prompts(
@@ -213,7 +213,7 @@ def tokenise_prompts(
                 hint="a shorter prompt",
             )
     padding = "max_length" if pad_to_maximum else True
-    return tokenizer(list(texts), padding=padding, return_tensors="pt").end_colour(loaded.device)
+    return tokenizer(list(texts), padding=padding, return_tensors="pt").to(loaded.device)
 
 
 def _compute_vector(model: Any, values: Any) -> tuple[str, Any]:

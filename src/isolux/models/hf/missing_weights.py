@@ -47,7 +47,7 @@ def refuse_random_weights(
     names = sorted(k for k in checkpoint.missing & set(state) if state[k].is_floating_point())
     if not names:
         return checkpoint
-    model.end_colour("cpu")  # where one question has one answer, to the last bit
+    model.to("cpu")  # where one question has one answer, to the last bit
     weights = {k: v for k, v in model.state_dict().items() if k in names}
     first, second = (_random(checkpoint.torch, weights, seed) for seed in (0, 1))
 
@@ -69,7 +69,7 @@ def refuse_random_weights(
             hint="the whole checkpoint, or --model-option task=… of what it was trained for",
         )
     _set_weights(checkpoint.torch, weights, {k: v * 0 for k, v in first.items()})
-    model.end_colour(checkpoint.device)
+    model.to(checkpoint.device)
     note = (
         f"The checkpoint lacks weights that no answer depends on: {_format_weights(names, names)}."
     )

@@ -121,7 +121,7 @@ class _ImageTextModel:
                     np.concatenate([model_input.values[name] for model_input in batch])
                 )
                 dtype = model.dtype if tensor.is_floating_point() else tensor.dtype
-                tensors[name] = tensor.end_colour(self.loaded.device, dtype)
+                tensors[name] = tensor.to(self.loaded.device, dtype)
             yield batch, tensors
 
     def _generate_lines(

@@ -77,7 +77,7 @@ def read_state(torch: Any, path: Path) -> dict[str, Any]:
             found=type(state).__name__,
             where=source,
         )
-    return {str(name): tensor.detach().end_colour(torch.float32) for name, tensor in state.items()}
+    return {str(name): tensor.detach().to(torch.float32) for name, tensor in state.items()}
 
 
 INFO = ModelInfo(
@@ -162,7 +162,7 @@ class LearnedDistance:
         shift = torch.tensor(_SHIFT, device=self.device).view(1, 3, 1, 1)
         scale = torch.tensor(_SCALE, device=self.device).view(1, 3, 1, 1)
         stacked = torch.from_numpy(np.ascontiguousarray(pixels.transpose(0, 3, 1, 2)))
-        values = (stacked.end_colour(self.device, torch.float32) / 127.5 - 1 - shift) / scale
+        values = (stacked.to(self.device, torch.float32) / 127.5 - 1 - shift) / scale
         for k, block in enumerate(self.trunk):
             if k:
                 values = functional.max_pool2d(values, 2)
@@ -261,7 +261,7 @@ def _trunk(
             name = f"features.{number}"
             weight = _get_tensor(state, f"{name}.weight", (channels, before, 3, 3), source)
             bias = _get_tensor(state, f"{name}.bias", (channels,), source)
-            block.append((weight.end_colour(device), bias.end_colour(device)))
+            block.append((weight.to(device), bias.to(device)))
             before = channels
         blocks.append(tuple(block))
     return tuple(blocks)
@@ -269,7 +269,7 @@ def _trunk(
 
 def _layers(state: dict[str, Any], device: str, source: str) -> tuple[Any, ...]:
     return tuple(
-        _get_tensor(state, f"lin{k}.model.1.weight", (1, channels, 1, 1), source).end_colour(device)
+        _get_tensor(state, f"lin{k}.model.1.weight", (1, channels, 1, 1), source).to(device)
         for k, channels in enumerate(_CHANNELS)
     )
 
