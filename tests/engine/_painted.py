@@ -17,7 +17,7 @@ from isolux.engine import (
     split_into_shards,
 )
 from isolux.engine.source_images import image_folder
-from isolux.models import callable_model
+from isolux.models import wrap_callable_as_model
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
 
@@ -58,7 +58,7 @@ class Counting:
 def run(dataset, folder, function=brightness, *, version="1", shard_size=4, run_key="k",
         input_unit: InputUnit = "image", stop=None, tell=None, **settings):  # fmt: skip
     """Predict a dataset with a callable; give the store, what ran and what was gathered."""
-    model = callable_model(function, name="net", version=version)
+    model = wrap_callable_as_model(function, name="net", version=version)
     pictures = list_source_images(dataset, model.predicts, input_unit)
     shards = split_into_shards(pictures, shard_size)
     how = PredictionSettings(**{"batch": 3, "max_failures": 1.0, **settings})

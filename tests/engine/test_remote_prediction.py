@@ -20,7 +20,7 @@ from isolux.engine import (
 from isolux.engine import remote_prediction as work
 from isolux.engine.jobs.processes import ProcessExecutor
 from isolux.engine.source_images import image_folder
-from isolux.models import callable_model, open_model
+from isolux.models import open_model, wrap_callable_as_model
 from isolux.vocabulary.errors import InputError, IsoluxError, SpecError, TableError
 from tests.engine._painted import brightness, paint
 
@@ -195,7 +195,7 @@ def test_to_stop_finishes_the_shards_at_hand_and_the_next_command_goes_on(people
 
 
 def test_a_callable_in_memory_is_refused(people, tmp_path):
-    model = callable_model(brightness, name="net", version="1")
+    model = wrap_callable_as_model(brightness, name="net", version="1")
     store = ShardStore(tmp_path / "out")
     with store.lock(), pytest.raises(SpecError, match="in memory cannot be given to other"):
         run_remotely(

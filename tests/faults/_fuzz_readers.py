@@ -26,7 +26,7 @@ from isolux.io import run_directory
 from isolux.io.consent import append_consent, read_ledger
 from isolux.io.images import read_image
 from isolux.io.settings_files import read_label_map_file
-from isolux.models._classes import read_names
+from isolux.models._classes import read_class_names
 from isolux.models._prompts import read_prompts
 from isolux.models.onnx import load as load_model
 from isolux.people.attribute_join import join_attributes
@@ -207,10 +207,10 @@ LISTS: dict[str, Reader] = {
     "consent ledger": (_ledger, read_ledger),
     "facts of a card": (_text("facts.yaml", _FACTS), read_facts),
     "prompts": (_text("prompts.yaml", "nurse: a photo\nchef: [a chef, a cook]\n"), read_prompts),
-    "names of classes": (_text("names.txt", "nurse\nchef\n"), read_names),
+    "names of classes": (_text("names.txt", "nurse\nchef\n"), read_class_names),
     "names of classes json": (
         _text("config.json", json.dumps({"id2label": {"0": "nurse", "1": "chef"}})),
-        read_names,
+        read_class_names,
     ),
     "label map": (_text("map.yaml", "nurse: [rn, sister]\ncook: chef\n"), read_label_map_file),
     "label map csv": (_text("map.csv", "label,class\nrn,nurse\ncook,chef\n"), read_label_map_file),

@@ -332,10 +332,10 @@ def test_timm_and_fairfaces_network_give_features_that_can_be_trained(tmp_path):
     torch = pytest.importorskip("torch", reason="PYTORCH IS ABSENT: no model was fine-tuned")
     file = pytest.importorskip("safetensors.torch", reason="SAFETENSORS IS ABSENT: no weights")
     from isolux.models import open_model
-    from isolux.models.fairface import Heads, build_resnet34, write_heads
+    from isolux.models.fairface import Heads, build_resnet34, heads_to_metadata
     from isolux.training import add_head
 
-    heads = write_heads(Heads({"light": ("day", "night")}, 32))
+    heads = heads_to_metadata(Heads({"light": ("day", "night")}, 32))
     file.save_file(
         build_resnet34(torch, 2).state_dict(), tmp_path / "n.safetensors", metadata=heads
     )

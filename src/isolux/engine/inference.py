@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from isolux.engine.shards import QUESTION_COLUMNS, prediction_columns
-from isolux.models import Model, out_of_memory, predict_table
+from isolux.models import Model, is_out_of_memory_error, predict_and_check_table
 from isolux.vocabulary.errors import IsoluxError
 
 LATE_REASON = "not answered within the time limit of its shard"
@@ -142,7 +142,7 @@ class ModelCaller:
         self, batch_part: Sequence[Any], deadline: float, error: BaseException
     ) -> list[_ResponseSource]:
         """Halve a batch that raised, down to the image that causes it."""
-        is_out_of_memory = out_of_memory(error)
+        is_out_of_memory = is_out_of_memory_error(error)
         if len(batch_part) == 1:
             if is_out_of_memory:
                 raise IsoluxError(
@@ -174,7 +174,7 @@ class ModelCaller:
             ids = [str(k) for k in range(n)]
             source: Any = _FixedPredictor(output, prediction_type)
             units: Any = range(n)
-            return predict_table(source, model_info, units, ids, model=name)
+            return predict_and_check_table(source, model_info, units, ids, model=name)
 
         def call() -> AsyncResult[Any] | None:
             if n_hung_before != self.n_hung:  # the call was abandoned

@@ -26,7 +26,7 @@ from isolux.engine.store import ShardStore, shorten_key
 from isolux.io import images
 from isolux.io.image_folder import ImageFolder
 from isolux.io.staging import StagingPath
-from isolux.models import Model, open_model, source_hash
+from isolux.models import Model, hash_module_sources, open_model
 from isolux.vocabulary.errors import IsoluxError, SpecError
 
 OPEN_MODEL_CALL = "isolux.engine.remote_prediction:open_shard_model"
@@ -78,7 +78,7 @@ def shard_to_json(shard: Shard) -> dict[str, Any]:
 
 def code_hash() -> str:
     """Return one SHA-256 of the code that decodes images."""
-    return source_hash(of_pictures, images)
+    return hash_module_sources(of_pictures, images)
 
 
 def open_shard_model(request: Mapping[str, Any]) -> Tables:

@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.io.images import Pixels, resize_image
-from isolux.models import to_device
+from isolux.models import move_network_to_device
 from isolux.models.fairface import (
     FILE,
     MEAN,
     STD,
     Heads,
     build_resnet34,
+    compute_head_logits,
+    heads_to_metadata,
     load_initial_weights,
-    logits,
-    write_heads,
 )
 from isolux.training.checkpoints import (
     Checkpoint,
@@ -86,7 +86,7 @@ def build_network(heads: Heads, *, seed: int, weights: str | None, device: str) 
         if weights is None
         else f"sha256:{load_initial_weights(net, weights)}"
     )
-    return Network(torch, to_device(net, device), heads, device, start)
+    return Network(torch, move_network_to_device(net, device), heads, device, start)
 
 
 def build_preparation(side_px: int) -> Callable[[Pixels], npt.NDArray[np.uint8]]:
@@ -142,7 +142,7 @@ def train_faces(
         image_hashes=image_hashes,
         report=report,
     )
-    metadata = write_heads(network.heads, epoch=state.selected_epoch())
+    metadata = heads_to_metadata(network.heads, epoch=state.selected_epoch())
     write_weights(folder / FILE, state.weights(), metadata)
     return state
 
@@ -154,7 +154,7 @@ def _build_forward(network: Network) -> Callable[[Any], Any]:
     )
 
     def forward(images: Any) -> Any:
-        return logits(torch, network.net, (images.float() / 255.0 - mean) / std)
+        return compute_head_logits(torch, network.net, (images.float() / 255.0 - mean) / std)
 
     return forward
 

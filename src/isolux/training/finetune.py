@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.io.images import Pixels
-from isolux.models import Model, out_of_memory, to_device
+from isolux.models import Model, is_out_of_memory_error, move_network_to_device
 from isolux.models.finetuned import WEIGHTS, get_extractor
 from isolux.training.checkpoints import Checkpoint, resume_training, write_weights
 from isolux.training.faces import CHECKPOINT
@@ -96,7 +96,7 @@ def _explain_model_errors(stage: str) -> Iterator[None]:
     except (IsoluxError, MemoryError):
         raise
     except Exception as error:
-        if out_of_memory(error):
+        if is_out_of_memory_error(error):
             raise  # a smaller batch may fit: ``room_for`` says so
         message = (str(error).splitlines() or [""])[0][:200]
         raise SpecError(
@@ -120,14 +120,12 @@ def add_head(model: Model, n_classes: int, device: str) -> TrainableExtractor:
             hint="isolux train probe gives the features of any model a head",
         )
     torch = source.torch
-    inner = to_device(get_extractor(source), device)
+    inner = move_network_to_device(get_extractor(source), device)
     net = torch.nn.Module()
     extractor = TrainableExtractor(torch, net, source, device)
     blank_input = extractor.prepare(np.zeros((64, 64, 3), dtype=np.uint8))
     with torch.no_grad(), _explain_model_errors("network"):
-        width = int(
-            source.features(torch.from_numpy(blank_input[None]).to(device)).shape[-1]
-        )
+        width = int(source.features(torch.from_numpy(blank_input[None]).to(device)).shape[-1])
     net.extractor = inner
     net.head = torch.nn.Linear(width, n_classes)
     torch.nn.init.zeros_(net.head.weight)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.models import out_of_memory
+from isolux.models import is_out_of_memory_error
 from isolux.training.splits import draw_balanced_rows
 from isolux.training.training_images import TrainingImages
 from isolux.vocabulary import progress
@@ -210,7 +210,7 @@ def explain_memory_errors(purpose: str, device: str) -> Iterator[None]:
     try:
         yield
     except (RuntimeError, MemoryError) as error:
-        if isinstance(error, IsoluxError) or not out_of_memory(error):
+        if isinstance(error, IsoluxError) or not is_out_of_memory_error(error):
             raise
         raise IsoluxError(
             f"there is too little memory for {purpose}",

@@ -28,7 +28,7 @@ from isolux.engine.source_images import (
 from isolux.geometry import crops as of_crops
 from isolux.io import images as of_images
 from isolux.io.image_folder import ImageFolder
-from isolux.models import source_hash
+from isolux.models import hash_module_sources
 from isolux.people.sources import prepare_people
 from isolux.verbs.crop import recipes as of_recipes
 from isolux.verbs.crop.crop_store import CropFolder, CropRow, compute_crop_key, read_crops
@@ -171,7 +171,11 @@ def crop(
         images=images,
     )
     crop_run = _CropRun(
-        dataset, crop_recipe, options, CropFolder(out), source_hash(of_crops, of_images, of_recipes)
+        dataset,
+        crop_recipe,
+        options,
+        CropFolder(out),
+        hash_module_sources(of_crops, of_images, of_recipes),
     )
     record = {
         "data": str(data) if not isinstance(data, Dataset) else dataset.name,

@@ -29,7 +29,7 @@ from isolux.engine import (
 from isolux.engine.jobs import Executor, executor_of
 from isolux.engine.remote_prediction import refuse_in_memory
 from isolux.engine.source_images import image_folder
-from isolux.models import Model, callable_model, open_model
+from isolux.models import Model, open_model, wrap_callable_as_model
 from isolux.people.loading import load_people
 from isolux.verbs.crop import list_crop_images
 from isolux.verbs.predict.record import (
@@ -142,7 +142,7 @@ def predict(
     loaded = (
         _open_model(spec)
         if isinstance(model, str)
-        else callable_model(model, name=spec.predictions.model_name, version=version)
+        else wrap_callable_as_model(model, name=spec.predictions.model_name, version=version)
     )
     people = dataset if dataset is not None else _load_dataset(spec, loaded)
     return predict_people(spec, people, loaded, out=out, tell=progress)
