@@ -14,7 +14,7 @@ from isolux.papers.fairface import (
     RACES,
     accuracy_by_race_gender,
     detection_rates,
-    format_merges,
+    format_merge_settings,
     mean_and_sd,
     service_accuracy,
 )
@@ -196,7 +196,7 @@ def test_an_unknown_protocol_is_named():
 
 
 def test_merges_are_written_as_settings():
-    assert format_merges(AGE_9_TO_4, "age")[0] == "age:0-9=0-2,3-9"
+    assert format_merge_settings(AGE_9_TO_4, "age")[0] == "age:0-9=0-2,3-9"
 
 
 def test_info_cites_the_paper():

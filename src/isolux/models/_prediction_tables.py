@@ -251,7 +251,8 @@ def check_one_answer_per_image(
             "embeddings": "raise an error for a picture that cannot be embedded",
         }
         raise TableError(
-            f"the model {model!r} gives no row for {len(missing_images):,} of {n_images:,} pictures",
+            f"the model {model!r} gives no row for {len(missing_images):,}"
+            f" of {n_images:,} pictures",
             expected=f"a row of {prediction_type} for each picture",
             found=f"none for picture {_format_image_positions(missing_images)} ({_POSITION_NOTE})",
             hint=f"answer for every picture; {advice_by_type[prediction_type]}",
@@ -321,11 +322,11 @@ def _check_no_empty_labels(rows: pl.DataFrame, model: str) -> None:
         "picture"
     ].to_list()
     if images_with_empty_label:
+        positions_text = _format_image_positions(sorted(set(images_with_empty_label)))
         raise TableError(
             f"the model {model!r} answers with an empty label",
             expected="the name of a class",
-            found=f"an empty text for picture {_format_image_positions(sorted(set(images_with_empty_label)))} "
-            f"({_POSITION_NOTE})",
+            found=f"an empty text for picture {positions_text} ({_POSITION_NOTE})",
             hint="where there is no answer, give a frame with a row whose label is null",
         )
 

@@ -16,7 +16,7 @@ import polars as pl
 
 from isolux.datasets import refuse_training
 from isolux.engine import list_source_images
-from isolux.engine.source_images import SourceImage, decode_source_image, image_folder
+from isolux.engine.source_images import SourceImage, decode_and_crop_units, find_image_folder
 from isolux.io.atomic import refuse_existing, write_text
 from isolux.io.images import Pixels
 from isolux.people.sources import prepare_people
@@ -292,10 +292,13 @@ def select_training_images(
     for image in list_source_images(dataset, "labels", input_unit):
         for unit in image.units:
             image_by_unit[unit.id] = replace(image, units=(unit,))
-    images, folder = [image_by_unit[unit_id] for unit_id in ids.to_list()], image_folder(dataset)
+    images, folder = (
+        [image_by_unit[unit_id] for unit_id in ids.to_list()],
+        find_image_folder(dataset),
+    )
 
     def decode_image(row: int) -> DecodedTrainingImage:
-        decoded_image = decode_source_image(images[row], folder)
+        decoded_image = decode_and_crop_units(images[row], folder)
         crop = decoded_image.crops[0]
         return DecodedTrainingImage(crop.pixels, decoded_image.sha256, crop.reason)
 

@@ -44,7 +44,7 @@ class JobStore:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser().resolve()
-        _refuse_other(self.folder)
+        _check_is_job_store(self.folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -114,7 +114,7 @@ class JobStore:
             ) from error
 
 
-def _refuse_other(folder: Path) -> None:
+def _check_is_job_store(folder: Path) -> None:
     if folder.is_dir() and any(folder.iterdir()) and not (folder / STORE_FILE).is_file():
         raise OutputError(
             "this folder contains something else and is left unchanged",

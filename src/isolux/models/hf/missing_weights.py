@@ -85,7 +85,8 @@ def zero_unused_missing_weights(
         checkpoint.torch, weights, {k: v * 0 for k, v in first_random_weights.items()}
     )
     model.to(checkpoint.device)
-    note = f"The checkpoint lacks weights that no answer depends on: {_format_missing_weight_names(names, names)}."
+    names_text = _format_missing_weight_names(names, names)
+    note = f"The checkpoint lacks weights that no answer depends on: {names_text}."
     return replace(checkpoint, notes=(*checkpoint.notes, note))
 
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.papers._layout import format_merges, pivot_metrics
-from isolux.papers._protocols import Layout, explain_absence, lay_out_tables
+from isolux.papers._layout import format_merge_settings, pivot_metrics_by_class_and_group
+from isolux.papers._protocols import Layout, build_nonempty_tables_by_caption, explain_missing_table
 from isolux.papers.facet.disagreements import DISAGREEMENTS
 from isolux.papers.facet.recall import (
     recall_by_class_age,
@@ -107,7 +107,9 @@ def _pivot_classes(
     source: Run | pl.DataFrame, metric: str, attribute: str, groups: tuple[str, ...]
 ) -> pl.DataFrame:
     """Give every class its values in some groups: ``model, person_class, <group>, …``."""
-    values = pivot_metrics(source, {"value": (metric, None)}, [attribute]).drop_nulls("label")
+    values = pivot_metrics_by_class_and_group(
+        source, {"value": (metric, None)}, [attribute]
+    ).drop_nulls("label")
     key = ["model", "person_class"]
     named_values = values.select(
         "model", pl.col("label").alias("person_class"), attribute, pl.col("value") * _PERCENT
@@ -143,7 +145,7 @@ INFO = PluginInfo(
 
 # Table 5 has every tone, Table 6 unites three: a tone stays a group of its own as well.
 # The price: hair types are crossed with single tones too, and all of it is one family of tests.
-_TONE_GROUPS = format_merges(
+_TONE_GROUPS = format_merge_settings(
     {tone: (tone,) for tone in (*LIGHTER, *DARKER)} | {"lighter": LIGHTER, "darker": DARKER},
     "skin_tone",
 )
@@ -297,7 +299,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     >>> [(caption[:7], table["mAR"].drop_nulls().to_list()) for caption, table in found.items()]
     [('Table 5', [75.5, 72.6])]
     """
-    return lay_out_tables("facet", PROTOCOLS, _TABLES.get(name, {}), name, run)
+    return build_nonempty_tables_by_caption("facet", PROTOCOLS, _TABLES.get(name, {}), name, run)
 
 
 def absent(name: str, run: Run) -> dict[str, str]:
@@ -320,4 +322,6 @@ def absent(name: str, run: Run) -> dict[str, str]:
         No such protocol.
     """
     printed = tables(name, run)
-    return {caption: explain_absence(run) for caption in _TABLES[name] if caption not in printed}
+    return {
+        caption: explain_missing_table(run) for caption in _TABLES[name] if caption not in printed
+    }

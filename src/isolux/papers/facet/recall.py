@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from isolux.papers._layout import pivot_metrics
+from isolux.papers._layout import pivot_metrics_by_class_and_group
 from isolux.papers.facet.terms import AGES, GENDERS, HAIR_TYPES, RECALLS, TONES
 from isolux.vocabulary.containers import Run
 
@@ -41,9 +41,9 @@ def recall_by_gender_age(source: Run | pl.DataFrame) -> pl.DataFrame:
 
 def recall_by_hair_tone(source: Run | pl.DataFrame) -> pl.DataFrame:
     """Lay recall by perceived hair type, lighter and darker skin, out as Table 6 does."""
-    recalls = _to_percent(pivot_metrics(source, RECALLS, ["hairtype", "skin_tone"])).filter(
-        pl.col("skin_tone").is_in(["lighter", "darker"])
-    )
+    recalls = _to_percent(
+        pivot_metrics_by_class_and_group(source, RECALLS, ["hairtype", "skin_tone"])
+    ).filter(pl.col("skin_tone").is_in(["lighter", "darker"]))
     wide = _pivot_recalls(recalls, ["model", "hairtype"], "skin_tone", ("lighter", "darker"))
     return _order_and_name_groups(wide, "hairtype", HAIR_TYPES).rename({"hairtype": "hair_type"})
 
@@ -128,7 +128,7 @@ def _recall_by_group(
     source: Run | pl.DataFrame, attribute: str, words: Mapping[str, str]
 ) -> pl.DataFrame:
     """Give the groups of one attribute, for all classes together: ``model, group, mAR, …``."""
-    recalls = _to_percent(pivot_metrics(source, RECALLS, [attribute])).filter(
+    recalls = _to_percent(pivot_metrics_by_class_and_group(source, RECALLS, [attribute])).filter(
         pl.col("label").is_null()
     )
     named_groups = _order_and_name_groups(recalls, attribute, words).rename({attribute: "group"})
@@ -136,7 +136,7 @@ def _recall_by_group(
 
 
 def _recall_by_class(source: Run | pl.DataFrame) -> pl.DataFrame:
-    recalls = _to_percent(pivot_metrics(source, RECALLS, ["age_presentation"]))
+    recalls = _to_percent(pivot_metrics_by_class_and_group(source, RECALLS, ["age_presentation"]))
     return recalls.filter(pl.col("label").is_not_null()).rename({"label": "person_class"})
 
 

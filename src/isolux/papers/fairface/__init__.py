@@ -18,11 +18,11 @@ from contextlib import suppress
 import polars as pl
 
 from isolux.papers._layout import (
-    format_merges,
-    list_groups,
-    pivot_groups,
-    read_group_metrics,
-    summarise_groups,
+    format_merge_settings,
+    map_known_groups_to_columns,
+    pivot_metric_by_group,
+    summarise_across_columns,
+    to_group_metrics_table,
 )
 from isolux.papers.fairface.cross_dataset import compare_across_datasets, lay_out_values
 from isolux.vocabulary import citations
@@ -89,7 +89,7 @@ _COMMON: dict[str, object] = {
     "target": "gender",
     "id_from": "basename",
     "by": ("race", "gender", "age", "race*gender"),
-    "group": format_merges(AGE_9_TO_4, "age"),
+    "group": format_merge_settings(AGE_9_TO_4, "age"),
     "ddof": 1,
     "log_base": 10.0,
 }
@@ -195,9 +195,9 @@ def accuracy_by_race_gender(
     ((0.75, 0.375, 0.5625), 0.301)
     """
     columns = _race_gender_columns(races, GENDERS)
-    frame = pivot_groups(source, "accuracy", columns)
+    frame = pivot_metric_by_group(source, "accuracy", columns)
     names = {"mean": "avg", "sd": "stdv", "n": "n_groups"}
-    summary = summarise_groups(frame, list(columns)).items()
+    summary = summarise_across_columns(frame, list(columns)).items()
     return frame.with_columns(**{names.get(name, name): values for name, values in summary})
 
 
@@ -215,9 +215,9 @@ def mean_and_sd(source: Run | pl.DataFrame) -> pl.DataFrame:
     """
     summaries = []
     for attribute, plural in (("race", "races"), ("age", "ages")):
-        columns = list_groups(source, "accuracy", attribute)
-        frame = pivot_groups(source, "accuracy", columns)
-        summary = summarise_groups(frame, list(columns))
+        columns = map_known_groups_to_columns(source, "accuracy", attribute)
+        frame = pivot_metric_by_group(source, "accuracy", columns)
+        summary = summarise_across_columns(frame, list(columns))
         means = {f"mean_across_{plural}": summary["mean"], f"sd_across_{plural}": summary["sd"]}
         summaries.append(frame.select("model").with_columns(**means))
     return summaries[0].join(summaries[1], on="model", how="left", maintain_order="left")
@@ -237,7 +237,7 @@ def service_accuracy(
         better. ``n_groups``: how many groups have a value.
     """
     table = _service_table(source, "accuracy", races)
-    if "accuracy_on_detected" not in read_group_metrics(source)["metric"]:
+    if "accuracy_on_detected" not in to_group_metrics_table(source)["metric"]:
         return table
     starred = _service_table(source, "accuracy_on_detected", races)
     return pl.concat([table, starred.with_columns(service=pl.format("*{}", "service"))])
@@ -262,8 +262,8 @@ def _service_table(
 ) -> pl.DataFrame:
     # Table 6 names women first, Table 4 men.
     columns = _race_gender_columns(races, dict(reversed(GENDERS.items())))
-    frame = pivot_groups(source, metric, columns)
-    summary = summarise_groups(frame, list(columns))
+    frame = pivot_metric_by_group(source, metric, columns)
+    summary = summarise_across_columns(frame, list(columns))
     return frame.rename({"model": "service"}).with_columns(
         mean=summary["mean"], std=summary["sd"], n_groups=summary["n"]
     )

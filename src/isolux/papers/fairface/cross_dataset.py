@@ -23,7 +23,7 @@ import polars as pl
 
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import build_membership
-from isolux.papers._layout import summarise_groups
+from isolux.papers._layout import summarise_across_columns
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.errors import SpecError
@@ -398,7 +398,7 @@ def _mean_and_sd_of_averages(values: pl.DataFrame) -> pl.DataFrame:
         return pl.DataFrame()
     summary = averages.select(model="trained_on")
     for plural, columns in (("races", _RACES), ("ages", _RANGES)):
-        group_summary = summarise_groups(averages, list(columns))
+        group_summary = summarise_across_columns(averages, list(columns))
         has_all_groups = np.asarray(group_summary["n"].to_numpy() == len(columns))
         for name, key in (("mean", "mean"), ("sd", "sd")):
             cells = [

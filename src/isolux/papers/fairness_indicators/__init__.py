@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.papers._layout import format_merges
-from isolux.papers._protocols import find_analysis_table, require_protocol
+from isolux.papers._layout import format_merge_settings
+from isolux.papers._protocols import check_protocol_exists, find_analysis_table_or_empty
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import PluginInfo
@@ -30,7 +30,7 @@ INFO = PluginInfo(
     ),
 )
 
-_TONES = format_merges({"lighter": ("1", "2", "3"), "darker": ("4", "5", "6")}, "skin_type")
+_TONES = format_merge_settings({"lighter": ("1", "2", "3"), "darker": ("4", "5", "6")}, "skin_type")
 _ANY_SIZE: dict[str, object] = {
     "min_units": 1,
     "min_clusters": 1,
@@ -126,7 +126,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     ('Table 4: units and clusters of each group, by tone', [('darker', 40, 20)])
     ('Figures 3, 8 and 10: rates of labels by tone, percent', [('m', 'harmful', 0.1, 5.0, 8.0)])
     """
-    require_protocol("fairness_indicators", PROTOCOLS, name)
+    check_protocol_exists("fairness_indicators", PROTOCOLS, name)
     terms = dict(run.record.get("dataset", {}).get("terms", {}))
     entries = run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     words = {
@@ -263,7 +263,7 @@ def rates_by_confidence(run: Run) -> pl.DataFrame:
         ``model, confidence, harmful, non-harmful`` (percent); without rows where labels had no
         confidence.
     """
-    curves = find_analysis_table(run, "confidence_curves")
+    curves = find_analysis_table_or_empty(run, "confidence_curves")
     if curves.is_empty():
         return curves
     overall = curves.filter(pl.col("attribute").is_null())

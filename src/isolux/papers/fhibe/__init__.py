@@ -25,7 +25,7 @@ import polars as pl
 from isolux.groups.membership import build_membership
 from isolux.groups.option_parsing import read_groupings
 from isolux.io.image_tables import FHIBE_API
-from isolux.papers._protocols import require_protocol
+from isolux.papers._protocols import check_protocol_exists
 from isolux.papers.fhibe.disagreements import DISAGREEMENTS
 from isolux.papers.fhibe.groups import ATTRIBUTES, DEMOGRAPHIC, FACE_ATTRIBUTES, NESTED
 from isolux.vocabulary import citations
@@ -340,7 +340,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     ...     caption[:9], table.select("group", "n_subjects", "tar").rows()
     ('Pronoun: ', [('a', 12, 0.9), ('b', 3, None)])
     """
-    require_protocol("fhibe", PROTOCOLS, name)
+    check_protocol_exists("fhibe", PROTOCOLS, name)
     laid_out = _LAYOUTS.get(str(PROTOCOLS[name]["task"]), scores_by_group)
     tables_by_attribute = laid_out(run)
     words = _caption_starts(

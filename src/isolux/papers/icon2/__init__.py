@@ -17,7 +17,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from isolux.papers._protocols import Layout, find_analysis_table, lay_out_tables
+from isolux.papers._protocols import (
+    Layout,
+    build_nonempty_tables_by_caption,
+    find_analysis_table_or_empty,
+)
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import PluginInfo, Reference
 
@@ -111,7 +115,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
         ),
         "Figure 6: instances of each class and group": instance_counts,
     }
-    return lay_out_tables("icon2", PROTOCOLS, layouts, name, run)
+    return build_nonempty_tables_by_caption("icon2", PROTOCOLS, layouts, name, run)
 
 
 def precision_by_group(run: Run) -> pl.DataFrame:
@@ -217,7 +221,9 @@ def instance_counts(run: Run) -> pl.DataFrame:
 
 
 def _confounder_table(run: Run, caption: str) -> pl.DataFrame:
-    return find_analysis_table(run, "confounders", caption).rename({"label": "class"}, strict=False)
+    return find_analysis_table_or_empty(run, "confounders", caption).rename(
+        {"label": "class"}, strict=False
+    )
 
 
 def _pivot_groups(

@@ -92,7 +92,7 @@ def find_required_columns(spec: AuditSpec, schema: Sequence[str], source: str) -
     computed = [
         name
         for name in column_names
-        if name not in schema and name in derive.list_derived_attributes()
+        if name not in schema and name in derive.map_derived_attributes_to_plugins()
     ]
     if computed and not reason:
         reason = f"{computed[0]!r} is computed from pictures or boxes"

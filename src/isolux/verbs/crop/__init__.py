@@ -20,9 +20,9 @@ import polars as pl
 from isolux.engine.source_images import (
     SourceImage,
     Unit,
-    decode_source_image,
-    hash_image,
-    image_folder,
+    decode_and_crop_units,
+    find_image_folder,
+    hash_image_file,
     list_source_images,
 )
 from isolux.geometry import crops as of_crops
@@ -258,7 +258,7 @@ class _CropRun:
         subjects: Mapping[str, str | None],
     ) -> Iterator[list[CropRow]]:
         """Crop images in batches, in order."""
-        folder = image_folder(self.dataset)
+        folder = find_image_folder(self.dataset)
         queue = iter(images)
         with ThreadPoolExecutor(_BATCH_SIZE) as threads:
             while batch := list(islice(queue, _BATCH_SIZE)):
@@ -274,7 +274,7 @@ class _CropRun:
         people: Sequence[Person],
         subjects: Mapping[str, str | None],
     ) -> list[CropRow]:
-        sha256 = hash_image(image, folder)
+        sha256 = hash_image_file(image, folder)
         crop_functions: dict[str, CropFunction | str] = {
             person.id: self._locate_crop(person) for person in people
         }
@@ -316,7 +316,7 @@ class _CropRun:
             return _format_error(error)
 
     def _decode_image(self, image: SourceImage, folder: ImageFolder) -> of_crops.Pixels | str:
-        (cut,) = decode_source_image(image, folder).crops
+        (cut,) = decode_and_crop_units(image, folder).crops
         if cut.pixels is None:
             return cut.reason or "the picture could not be used"
         return cut.pixels
