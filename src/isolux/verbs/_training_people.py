@@ -29,10 +29,10 @@ from isolux.training import (
     Schedule,
     State,
     TrainingImages,
-    flag_held_out,
-    list_clusters,
-    list_labels,
-    sample_rows,
+    draw_held_out_mask_by_cluster,
+    list_people_with_clusters,
+    list_people_with_one_label,
+    sample_rows_at_most,
 )
 from isolux.vocabulary import progress, registry
 from isolux.vocabulary.containers import Dataset
@@ -58,7 +58,10 @@ def load_training_people(source: Dataset | str | Path, **settings: Any) -> Datas
 
 def select_labelled_rows(dataset: Dataset, target: str | None) -> tuple[pl.DataFrame, list[str]]:
     """Select rows with one label: ``instance_id, cluster, label``, and note the others."""
-    clusters, labels = list_clusters(dataset), list_labels(dataset, target)
+    clusters, labels = (
+        list_people_with_clusters(dataset),
+        list_people_with_one_label(dataset, target),
+    )
     rows = clusters.join(labels, on="instance_id", how="inner", maintain_order="left")
     refuse_unique_values(target or "classes", rows["label"], dataset.name)
     n_unlabelled = clusters.height - rows.height
@@ -79,8 +82,10 @@ def split_rows(
     """Split readable rows into training and held-out rows; clusters are held out whole."""
     readable_rows = np.flatnonzero(scan.is_readable())
     clusters = rows["cluster"].rank("dense").cast(pl.Int64).to_numpy()
-    is_held_out = flag_held_out(clusters[readable_rows], share, seed)
-    return sample_rows(readable_rows[~is_held_out], max_rows, seed), readable_rows[is_held_out]
+    is_held_out = draw_held_out_mask_by_cluster(clusters[readable_rows], share, seed)
+    return sample_rows_at_most(readable_rows[~is_held_out], max_rows, seed), readable_rows[
+        is_held_out
+    ]
 
 
 def refuse_one_class(labels: Iterable[object], name: str, source: str | None = None) -> None:
