@@ -19,8 +19,8 @@ from PIL import Image
 from isolux.cards import read_facts
 from isolux.datasets import load
 from isolux.datasets._files import Inputs
-from isolux.datasets._image_sizes import read_image_sizes
-from isolux.datasets.bdd100k.districts import read_districts
+from isolux.datasets._image_sizes import read_sizes_from_table_or_folder
+from isolux.datasets.bdd100k.districts import read_districts_geojson
 from isolux.engine.store import ShardStore
 from isolux.io import run_directory
 from isolux.io.consent import append_consent, read_ledger
@@ -237,11 +237,11 @@ LISTS: dict[str, Reader] = {
     ),
     "districts": (
         _text("districts.json", json.dumps(_DISTRICTS)),
-        read_districts,
+        read_districts_geojson,
     ),
     "sizes": (
         _text("sizes.csv", "image_id,width,height\ni1,64,48\ni2,64,48\n"),
-        lambda path: read_image_sizes(path, _IMAGES, Inputs()),
+        lambda path: read_sizes_from_table_or_folder(path, _IMAGES, Inputs()),
     ),
     "attributes": (
         _text("light.csv", "instance_id,light\n" + "".join(f"p{i:02},day\n" for i in range(40))),

@@ -277,7 +277,7 @@ class _RemoteRun:
     def _commit_shard(self, job: Job) -> None:
         """Commit the result of a shard's job."""
         shard = self.shards[int(job.key)]
-        tables = self.job_store.take(job.key)
+        tables = self.job_store.pop(job.key)
         ((key, batch),) = tables["made"].select("key", "batch").iter_rows()
         self.batch = min(self.batch, batch)
         self.n_finished_images += len(shard.images)

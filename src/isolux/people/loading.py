@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isolux import derive
-from isolux.datasets import Purpose, format_cluster_note, load
+from isolux.datasets import Purpose, format_proposed_cluster_note, load
 from isolux.io.frames import FORMATS
 from isolux.io.shard_files import is_sharded_path
 from isolux.people.attribute_join import join_attributes
@@ -115,7 +115,7 @@ def load_people(
             id_columns = {people.id: "instance_id", **dataset.id_columns}
             dataset = replace(dataset, id_columns=id_columns)
         # A column that people are grouped by is no cluster: each group would be one alone.
-        grouped = {format_cluster_note(name) for name in attributes}
+        grouped = {format_proposed_cluster_note(name) for name in attributes}
         notes = tuple(note for note in dataset.notes if note not in grouped)
         dataset = _join_attribute_table(replace(dataset, notes=notes), people)
     if withdrawn_list is not None:

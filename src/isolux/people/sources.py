@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from isolux import derive
-from isolux.datasets import Purpose, apply_cluster
+from isolux.datasets import Purpose, cluster_by_requested_column
 from isolux.derive import add_captions_from_file
 from isolux.groups.option_parsing import read_groupings
 from isolux.people.filters import drop_unscored_people, filter_people, parse_conditions
@@ -76,7 +76,7 @@ def _prepare_dataset(dataset: Dataset, options: Mapping[str, Any], purpose: Purp
                 found=repr(options[name]),
             )
     if "cluster" in options:  # first: a list of who withdrew may go by it
-        dataset = apply_cluster(dataset, options["cluster"])
+        dataset = cluster_by_requested_column(dataset, options["cluster"])
     if "withdrawn" in options:
         dataset = remove_withdrawn(
             dataset,

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets import refuse_training
+from isolux.datasets import check_training_is_licensed
 from isolux.engine import list_source_images
 from isolux.engine.source_images import SourceImage, decode_and_crop_units, find_image_folder
 from isolux.io.atomic import refuse_existing, write_text
@@ -50,9 +50,9 @@ def load_training_people(source: Dataset | str | Path, **settings: Any) -> Datas
     """Load training people; evaluation-only data is refused before it is read."""
     name = "" if isinstance(source, Dataset) else str(source).partition(":")[0]
     if name in registry.names("datasets"):
-        refuse_training(cast("DatasetInfo", registry.load_info("datasets", name)))
+        check_training_is_licensed(cast("DatasetInfo", registry.load_info("datasets", name)))
     dataset = prepare_people(source, purpose="training", **settings)
-    refuse_training(dataset.info)
+    check_training_is_licensed(dataset.info)
     return dataset
 
 

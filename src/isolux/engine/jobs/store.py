@@ -62,7 +62,7 @@ class JobStore:
         """Return the file of one of a job's tables."""
         return self.folder / f"{key[:_KEY_LENGTH]}.{name}.parquet"
 
-    def has(self, key: str) -> bool:
+    def has_all_tables(self, key: str) -> bool:
         """Return whether all tables of a job exist and can be opened."""
         job_file = self.folder / f"{key[:_KEY_LENGTH]}.json"
         try:
@@ -84,7 +84,7 @@ class JobStore:
         contents = {"key": key, "tables": sorted(tables)}
         write_text(self.folder / f"{key[:_KEY_LENGTH]}.json", json.dumps(contents) + "\n")
 
-    def take(self, key: str) -> Tables:
+    def pop(self, key: str) -> Tables:
         """Read all tables of a finished job, and remove them from the store."""
         job_file = self.folder / f"{key[:_KEY_LENGTH]}.json"
         contents = json.loads(job_file.read_text(encoding="utf-8"))
