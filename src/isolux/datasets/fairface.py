@@ -187,7 +187,8 @@ def _normalise_age_ranges(
         age_ranges = age_ranges.replace(_ALTERNATIVE_OLDEST_AGE, OLDEST_AGE)
         notes.append(
             f"{n_alternative:,} cell(s) of {age_ranges.name!r} say {_ALTERNATIVE_OLDEST_AGE!r}"
-            f" and are read as {OLDEST_AGE!r}; answers in another file that say {_ALTERNATIVE_OLDEST_AGE!r} need"
+            f" and are read as {OLDEST_AGE!r}; answers in another file that say"
+            f" {_ALTERNATIVE_OLDEST_AGE!r} need"
             f' --label-map "{OLDEST_AGE}={_ALTERNATIVE_OLDEST_AGE}".'
         )
     unknown_ages = age_ranges.filter(~age_ranges.is_in(AGES).fill_null(value=True))
