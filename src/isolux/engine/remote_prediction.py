@@ -29,8 +29,8 @@ from isolux.io.staging import StagingPath
 from isolux.models import Model, hash_module_sources, open_model
 from isolux.vocabulary.errors import IsoluxError, SpecError
 
-OPEN_MODEL_CALL = "isolux.engine.remote_prediction:open_shard_model"
-PREDICT_SHARD_CALL = "isolux.engine.remote_prediction:predict_shard"
+OPEN_MODEL_CALL = "isolux.engine.remote_prediction:open_model_in_worker"
+PREDICT_SHARD_CALL = "isolux.engine.remote_prediction:predict_shard_in_worker"
 
 _MAX_LISTED = 3
 _open_predictors: dict[str, ShardPredictor] = {}
