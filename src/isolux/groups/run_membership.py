@@ -55,3 +55,24 @@ def weigh_units(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
         weights = weights.unique("unit_id", keep="first")
         rows = rows.join(weights, on="unit_id", how="left", maintain_order="left")
     return rows.with_columns(weight=pl.col("weight") * pl.col("n"))
+
+
+def count_scored_people(run: Run, membership: Membership) -> pl.DataFrame:
+    """Count whom any metric scored: ``attribute, group, n, n_clusters``, a row for each group.
+
+    A rate's own number is that of its denominator: a true positive rate is of the positives only.
+    """
+    tables = [run.scores.filter(pl.col("value").is_not_null())]
+    tables += [
+        table.filter(pl.col("reason").is_null())
+        for table in run.evidence.values()
+        if {"unit_id", "cluster_id", "reason"} <= set(table.columns)
+    ]
+    scored_units = pl.concat(
+        table.select(pl.col("unit_id", "cluster_id").cast(pl.String)) for table in tables
+    ).unique("unit_id")
+    members = weigh_units(run, membership.frame.join(scored_units, on="unit_id"))
+    cluster = pl.coalesce("cluster_id", "unit_id")
+    return members.group_by("attribute", "group", maintain_order=True).agg(
+        n=pl.col("n").sum().round().cast(pl.Int64), n_clusters=cluster.n_unique().cast(pl.Int64)
+    )
