@@ -220,7 +220,7 @@ def test_the_demonstration_finds_what_was_planted(demo):
     record = json.loads((demo / "audit.json").read_text())
     assert record["spec"]["data"] == f"table:{Path('run') / 'people.csv'}"
     assert record["planted"]
-    found = pl.read_parquet(demo / "disparities.parquet").filter(kind="any_difference")
+    found = pl.read_parquet(demo / "disparities.parquet").filter(kind="omnibus_test")
     p = dict(found.filter(metric="accuracy").select("attribute", "p_adjusted").rows())
     assert p["perceived_skin_tone*lighting"] < 0.01
     assert p["lighting"] < 0.01

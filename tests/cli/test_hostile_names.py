@@ -87,7 +87,7 @@ def write_files(folder):
         "metric": "accuracy",
         "attribute": bad("tone"),
         "groups": [bad("a"), bad("b")],
-        "within": "5 points",
+        "max_difference": "5 points",
     }
     policy = {"policy": 1, "rules": [rule]}
     (folder / "policy.yaml").write_text(yaml.safe_dump(policy), encoding="utf-8")

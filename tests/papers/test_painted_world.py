@@ -50,7 +50,7 @@ def audited(data, name, model, out, **settings):
         caption: pl.DataFrame(table["rows"], schema=table["columns"], orient="row")
         for caption, table in done.run.record["protocol"]["tables"].items()
     }
-    tests = done.disparities.filter(kind="any_difference").drop_nulls("p_adjusted")
+    tests = done.disparities.filter(kind="omnibus_test").drop_nulls("p_adjusted")
     return shown, tests, done
 
 

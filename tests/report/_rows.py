@@ -134,7 +134,7 @@ def _add_spread(
 ) -> None:
     if len(judged) < 2:
         reason = "fewer than two groups are large enough"
-        row = {**base, "kind": "any_difference", "status": "insufficient units", "reason": reason}
+        row = {**base, "kind": "omnibus_test", "status": "insufficient units", "reason": reason}
         tables.disparities.append(row)
         return
     ranked = sorted(judged, key=lambda row: row[2])
@@ -149,7 +149,7 @@ def _add_spread(
         p = min(1.0, len(ranked) ** 2 * math.erfc(z / math.sqrt(2)))
     test = {"p_value": p / 3, "p_adjusted": p, "test": "score interval"}
     spread = {
-        "any_difference": {"value": 9.1, **test},
+        "omnibus_test": {"value": 9.1, **test},
         "range": {"value": rates[-1] - rates[0]},
         "ratio_min_max": {"value": rates[0] / rates[-1]},
         "epsilon": {"value": math.log10(rates[-1] / rates[0])},

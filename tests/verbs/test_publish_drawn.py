@@ -113,7 +113,7 @@ def test_comparisons_follow_from_the_rounded_values():
         assert row["p_value"] == pytest.approx(round(row["p_value"], 2))
         assert 0.01 <= row["p_value"] <= 1.0
     assert set(found.disparities["kind"]) <= {"difference", "difference_to_overall",
-                                              "any_difference"}  # fmt: skip
+                                              "omnibus_test"}  # fmt: skip
 
 
 def test_a_comparison_without_an_interval_has_none_when_it_is_published():

@@ -1,6 +1,6 @@
 """Measures of an attribute: the omnibus test, dispersion, and plugin measures of all its groups.
 
-``any_difference`` and ``noise_corrected_sd`` come first in every report. The range (max − min),
+``omnibus_test`` and ``noise_corrected_sd`` come first in every report. The range (max − min),
 the extreme ratio and ε are never below their parity value, and grow with the number of groups and
 with noise; a percentile interval of them never contains 0. So their interval here is simultaneous:
 every pair's interval at the critical value of the largest |t| over this attribute's pairs; the
@@ -159,8 +159,8 @@ class _AttributeMeasures:
         if np.isnan(t).all():
             members = self.members[self.tested.contrasts[is_pair]]
             if find_untested(self.estimates, self.j, *members.T).any():
-                return self._build_row("any_difference", math.nan, undefined_reason=UNTESTED)
-            return self._build_row("any_difference", 0.0, p=(1.0, 1.0))
+                return self._build_row("omnibus_test", math.nan, undefined_reason=UNTESTED)
+            return self._build_row("omnibus_test", 0.0, p=(1.0, 1.0))
         strongest = int(np.nanargmax(t))
         largest = self.tested.null.max_pair_z
         p = (1.0 + exceeds_observed(largest, t[strongest]).sum()) / (len(largest) + 1.0)
@@ -172,7 +172,7 @@ class _AttributeMeasures:
         sign = self.estimates.measures[self.j].sign
         groups.sort(key=lambda g: float(self.estimates.value[g, self.j]) * sign)
         return self._build_row(
-            "any_difference",
+            "omnibus_test",
             float(t[strongest]),
             method="largest |t| over pairs",
             p=(p, adjusted),
@@ -394,7 +394,7 @@ def _build_undefined_row(
         estimates,
         j,
         attribute,
-        "any_difference",
+        "omnibus_test",
         groups=(None, None),
         value=np.array([np.nan]),
         status=[Status.UNDEFINED.value],

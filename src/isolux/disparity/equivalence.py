@@ -1,8 +1,8 @@
 """Equivalence tests: by how much the groups of an attribute differ at most, against a margin.
 
-One row for each attribute and metric (kind ``within``): ``value`` is the largest difference that
-was measured, 0 to ``high`` a one-sided interval of the largest true difference, so ``high`` is the
-smallest margin that could be claimed. With ``--margin`` there is a p-value: of the claim that no
+One row for each attribute and metric (kind ``max_difference_bound``): ``value`` is the largest
+measured difference, 0 to ``high`` a one-sided interval of the largest true difference, so ``high``
+is the smallest margin that could be claimed. With ``--margin`` there is a p-value: of the claim that no
 two groups differ by more. The claims of an audit are a family of their own, corrected by Holm.
 
 "No difference was found" does not bound how large one may be. Here the null hypothesis is "some two
@@ -87,7 +87,7 @@ def build_equivalence_rows(
             estimates,
             claim.j,
             claim.attribute,
-            "within",
+            "max_difference_bound",
             groups=(np.array([claim.pair[0]]), np.array([claim.pair[1]])),
             value=np.array([claim.widest]),
             low=np.array([0.0]),

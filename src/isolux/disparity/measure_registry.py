@@ -48,7 +48,7 @@ _BUILT_IN_KINDS: dict[str, MeasureInfo] = {
         direction="none",
         low=None,
     ),
-    "any_difference": _describe_kind(
+    "omnibus_test": _describe_kind(
         "largest |t|",
         "The test of any difference: the largest |t| over the pairs of groups.",
         unit="",
@@ -56,7 +56,7 @@ _BUILT_IN_KINDS: dict[str, MeasureInfo] = {
     "noise_corrected_sd": _describe_kind(
         "noise-corrected SD", "The standard deviation of the groups' true values (Paule–Mandel)."
     ),
-    "within": _describe_kind(
+    "max_difference_bound": _describe_kind(
         "at most apart",
         "The widest gap between two groups that is compatible with the data: all pairs (with "
         "--reference: those with it), one-sided; with --margin, its p is of the claim that none of "
