@@ -49,7 +49,7 @@ def test_a_group_that_lacks_a_class_has_no_balanced_accuracy() -> None:
 
 def test_several_are_counted_and_a_group_that_is_only_small_is_not_among_them() -> None:
     truth = {"A": (150, 150), "B": (150, 150), "S": (5, 100)}
-    text = sentences(audited({**truth, **{g: (0, 100) for g in "CDEFG"}}))
+    text = sentences(audited({**truth, **dict.fromkeys("CDEFG", (0, 100))}))
     assert "C (race), D (race), E (race) and 2 more groups have no true positive rate" in text
     assert "S" not in text.partition("have no true")[0].partition("C (race)")[2]
 

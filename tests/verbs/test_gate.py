@@ -473,11 +473,11 @@ def test_required_groups_count_people_not_those_whom_a_rate_is_about():
     table = {"race": ["A"] * 300 + ["B"] * 300, "truth": truth, "answer": truth,
              "person": [f"p{i // 2}" for i in range(600)]}  # fmt: skip
     audit = isolux.audit(
-        table, by="race", target="truth", prediction_column="answer", positive="yes", replicates=100,
-        cluster="person", metric=["true_positive_rate", "false_positive_rate"],
+        table, by="race", target="truth", prediction_column="answer", positive="yes",
+        replicates=100, cluster="person", metric=["true_positive_rate", "false_positive_rate"],
     )  # fmt: skip
-    decision = isolux.gate(audit, policy_of({"covered": "race", "people": 300, "clusters": 150}))
+    decision = isolux.gate(audit, policy_of({"required_groups": "race", "people": 300, "clusters": 150}))
     assert [case.n for case in decision.rules[0].cases] == [300, 300]
     assert decision.answer == "pass"
-    more = isolux.gate(audit, policy_of({"covered": "race", "people": 301}))
+    more = isolux.gate(audit, policy_of({"required_groups": "race", "people": 301}))
     assert {case.more for case in more.rules[0].cases} == {1}

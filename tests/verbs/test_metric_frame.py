@@ -226,7 +226,7 @@ def test_tensors_and_indices_of_pandas():
 
 
 def one_group_without_positives():
-    """A: 60 positives, 10 of them missed, and 40 negatives; B: 100 negatives, 10 called positive."""
+    """A: 60 positives, 10 of them missed, 40 negatives; B: 100 negatives, 10 called positive."""
     true = np.array([1] * 60 + [0] * 140)
     pred = true.copy()
     pred[:10], pred[150:160] = 0, 1
