@@ -476,7 +476,8 @@ def test_required_groups_count_people_not_those_whom_a_rate_is_about():
         table, by="race", target="truth", prediction_column="answer", positive="yes",
         replicates=100, cluster="person", metric=["true_positive_rate", "false_positive_rate"],
     )  # fmt: skip
-    decision = isolux.gate(audit, policy_of({"required_groups": "race", "people": 300, "clusters": 150}))
+    rule = {"required_groups": "race", "people": 300, "clusters": 150}
+    decision = isolux.gate(audit, policy_of(rule))
     assert [case.n for case in decision.rules[0].cases] == [300, 300]
     assert decision.answer == "pass"
     more = isolux.gate(audit, policy_of({"required_groups": "race", "people": 301}))
