@@ -75,12 +75,12 @@ def test_a_group_that_is_lost_in_part_is_named():
 
 @pytest.mark.parametrize("sizes", [SIZES, {"A": 900, "B": 60, "C": 10, "D": 3, "E": 1}])
 def test_people_lost_at_random_give_no_caution(sizes):
-    """At 1 in 100 for each attribute: of 60 samples by three attributes at most 6."""
+    """At 1 in 100 for each attribute: of 30 samples by three attributes at most 4."""
     old, new = audited("old", sizes), audited("new", sizes, seed=1)
     rng = np.random.default_rng(2)
     units, n_cautions = new.scores["unit_id"], 0
-    for share in [0.3, 0.6, 0.9] * 20:
+    for share in [0.3, 0.6, 0.9] * 10:
         chosen = select(new, units.filter(rng.random(len(units)) < share))
         matches = chosen.scores.select("unit_id", as_first="unit_id")
         n_cautions += bool(caution_on_lost_groups(old, chosen, matches, ("old", "new")))
-    assert n_cautions <= 6
+    assert n_cautions <= 4

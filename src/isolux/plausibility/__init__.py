@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from isolux.plausibility import perfect_answers
+from isolux.plausibility import missing_group_labels, missing_truth, perfect_answers
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.vocabulary.notes import Caution
 
 __all__ = ["CHECKS", "AuditInputs", "check_plausibility"]
 
-CHECKS: tuple[ModuleType, ...] = (perfect_answers,)
+CHECKS: tuple[ModuleType, ...] = (perfect_answers, missing_truth, missing_group_labels)
 """In the order in which their cautions are read: what makes every number wrong comes first."""
 
 

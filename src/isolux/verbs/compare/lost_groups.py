@@ -78,10 +78,11 @@ def _describe_uneven_losses(counts: pl.DataFrame, name: str, other_name: str) ->
     rows = counts.filter(
         pl.col("n") >= MIN_GROUP_SIZE_FOR_LOSSES, pl.col("n_lost") < pl.col("n")
     ).sort(pl.col("n_absent") / pl.col("n"), descending=True, maintain_order=True)
+    alpha = _CHANCE / max(counts["attribute"].n_unique(), 1)
     for (attribute,), groups in rows.group_by("attribute", maintain_order=True):
         if len(split_intersection(str(attribute))) > 1:
             continue
-        if is_uneven(groups["n_absent"].to_numpy(), groups["n"].to_numpy()):
+        if is_uneven(groups["n_absent"].to_numpy(), groups["n"].to_numpy(), alpha):
             extremes = pl.concat([groups.head(_MAX_LISTED - 1), groups.tail(1)]).unique(
                 maintain_order=True
             )

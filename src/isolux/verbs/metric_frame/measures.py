@@ -140,6 +140,7 @@ def warn_of_missing(inputs: FrameInputs, *, by_name: bool) -> None:
             metric=pl.lit("metric"),
             label=None,
             threshold=None,
+            cluster_id=pl.lit(None, pl.String) if inputs.cluster is None else inputs.cluster,
             reason=reasons,
         ).with_columns(value=pl.when(pl.col("reason").is_null()).then(1.0))
         for text in caution_on_missing_scores(
