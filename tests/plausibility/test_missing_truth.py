@@ -21,12 +21,12 @@ def build_broken_inputs() -> AuditInputs:
 
 
 def test_the_gap_is_bounded() -> None:
-    """90 − 100 = −10 points; −10 too if B's 15 were right, 45/50 − 50/65 if they were wrong."""
+    """100 − 90 = +10 points; +10 too if B's 15 were right, 50/65 − 45/50 if they were wrong."""
     (caution,) = missing_truth.check(build_broken_inputs())
     assert caution.startswith(
         "Missing truths are uneven (race, model 'm'): B lacks 15 of 65 (23 %); A lacks 0 of 50"
     )
-    assert "is −10.0 points of those with a truth, and −10.0 to +13.1 points" in caution
+    assert "is +10.0 points of those with a truth, and −13.1 to +10.0 points" in caution
 
 
 def test_a_truth_that_goes_with_the_answer() -> None:
