@@ -190,7 +190,7 @@ def _check_distinct_rows(
     """Check that rows of one model and metric are about distinct cases."""
     naming_columns = _choose_naming_columns(frame, groups, split_columns)
     if totals == "keep":
-        refuse_repeats(frame, groups, split_columns, source)
+        refuse_repeats(frame, groups, split_columns, counts, source)
         return frame, []
     refuse_outcomes(
         frame, [*naming_columns, *(p for p in split_columns if p == _MODEL)], counts, source
@@ -198,7 +198,7 @@ def _check_distinct_rows(
     frame, total_notes = drop_totals(
         frame, naming_columns, split_columns, counts, drop=totals == "drop", source=source
     )
-    refuse_repeats(frame, groups, split_columns, source)
+    refuse_repeats(frame, groups, split_columns, counts, source)
     refuse_blanks(frame, naming_columns, source)
     refuse_stacked(frame, naming_columns, counts, source)
     return frame, [
