@@ -190,11 +190,7 @@ def _drop_totals_and_check_distinct_rows(
     """Check that rows of one model and metric are about distinct cases."""
     naming_columns = _choose_group_naming_columns(frame, groups, split_columns)
     if totals == "keep":
-<<<<<<< HEAD
-        check_groups_are_unique(frame, groups, split_columns, source)
-=======
-        refuse_repeats(frame, groups, split_columns, counts, source)
->>>>>>> h3
+        check_groups_are_unique(frame, groups, split_columns, counts, source)
         return frame, []
     check_no_row_per_outcome(
         frame, [*naming_columns, *(p for p in split_columns if p == _MODEL)], counts, source
@@ -202,15 +198,9 @@ def _drop_totals_and_check_distinct_rows(
     frame, total_notes = drop_or_refuse_total_rows(
         frame, naming_columns, split_columns, counts, drop=totals == "drop", source=source
     )
-<<<<<<< HEAD
-    check_groups_are_unique(frame, groups, split_columns, source)
+    check_groups_are_unique(frame, groups, split_columns, counts, source)
     check_no_blank_groups(frame, naming_columns, source)
     check_no_stacked_attributes(frame, naming_columns, counts, source)
-=======
-    refuse_repeats(frame, groups, split_columns, counts, source)
-    refuse_blanks(frame, naming_columns, source)
-    refuse_stacked(frame, naming_columns, counts, source)
->>>>>>> h3
     return frame, [
         *total_notes,
         *caution_on_equal_counts(frame, naming_columns, split_columns, counts),

@@ -256,17 +256,12 @@ def drop_or_refuse_total_rows(
     )
 
 
-<<<<<<< HEAD
 def check_groups_are_unique(
-    frame: pl.DataFrame, groups: Sequence[str], split_columns: Sequence[str], source: str
-=======
-def refuse_repeats(
     frame: pl.DataFrame,
     groups: Sequence[str],
     split_columns: Sequence[str],
     counts: tuple[str, str],
     source: str,
->>>>>>> h3
 ) -> None:
     """Refuse two rows of one group; a column of fractions, which is no group, may part them."""
     if not groups:
