@@ -219,8 +219,8 @@ def pair_runs(
         units=ordered_scores.evaluated_units(),
     )
     estimates = measure_groups(ordered_scores, members, spec.statistics)
-    lost = caution_on_lost_groups(first, second, matches.units, names)
-    return PairedScores(scores, estimates, spec, names, (*lost, *matches.notes))
+    lost_group_cautions = caution_on_lost_groups(first, second, matches.units, names)
+    return PairedScores(scores, estimates, spec, names, (*lost_group_cautions, *matches.notes))
 
 
 def _shared_spec(first: Run, second: Run) -> AuditSpec:
