@@ -13,7 +13,7 @@ from isolux.analyses._contrasts import (
     mask_known_values,
     sum_by_cluster,
 )
-from isolux.stats.null_distribution import sign_flip_test
+from isolux.stats.null_distribution import run_sign_flip_test
 
 
 def drawn(seed=0, clusters=40, sets=3):
@@ -51,7 +51,7 @@ def test_t_is_that_of_the_audits_own_test():
         sums = csr_array(np.vstack([own.total.T, own.total.sum(axis=1)]))
         counts = csr_array(np.vstack([own.count.T, own.count.sum(axis=1)]))
         ones = np.ones(clusters, dtype=np.int64)
-        theirs = sign_flip_test(sums, counts, ones, np.array([[0, 1]]), np.ones((6, 1)))
+        theirs = run_sign_flip_test(sums, counts, ones, np.array([[0, 1]]), np.ones((6, 1)))
         assert mine.t[k] == pytest.approx(theirs.t[0])
 
 

@@ -1,7 +1,7 @@
 """Worlds for the gate, many at once: the product's own slacks, p-values and people, stacked.
 
 Worlds are rows side by side, as in ``_cells``: what rules ask is laid out by
-``policy/comparisons.py``, decided by ``p_of_violation`` and ``weighted_holm``, and people are
+``policy/comparisons.py``, decided by ``p_of_violation`` and ``adjust_p_weighted_holm``, and people are
 reckoned by ``policy/sample_size.py``. That one world at a time gives the same answers as ``decide``
 is a test of its own.
 """
@@ -25,11 +25,11 @@ from isolux.policy.rule_answers import p_of_violation
 from isolux.policy.sample_size import required_sample_size
 from isolux.stats.clustered_proportions import (
     ClusterMeans,
-    cluster_means,
+    means_from_cluster_sums,
     pooled_intracluster_correlation,
 )
 from isolux.stats.intervals import Interval
-from isolux.stats.multiplicity import weighted_holm
+from isolux.stats.multiplicity import adjust_p_weighted_holm
 from isolux.stats.test_inversion import Difference
 from tests.laws._cells import _rows as rows_of
 from tests.laws._cells import apart, at, paired
@@ -102,7 +102,7 @@ def sides(photos: np.ndarray, right: np.ndarray) -> list[Stacked]:
     copies = np.ones(w * c, dtype=np.int64)
     whole = [rows_of(x.sum(axis=1, keepdims=True)) for x in (right, photos)]
     rho = np.repeat(pooled_intracluster_correlation(*whole, copies), k)
-    means = cluster_means(rows_of(right), rows_of(photos), copies, rho)
+    means = means_from_cluster_sums(rows_of(right), rows_of(photos), copies, rho)
     return [Stacked(at(means, np.arange(g, w * k, k)), g) for g in range(k)]
 
 
@@ -161,7 +161,7 @@ def fails(rules: Sequence[Sequence[RuleComparisons]]) -> np.ndarray:
     """Tell which worlds fail: a case's p, adjusted over all rules, is at most .05."""
     p = np.stack([p_of_violation(cells) for rule in rules for cells in rule], axis=1)
     weights = np.concatenate([np.full(len(rule), 1.0 / len(rule)) for rule in rules])
-    return np.array([(weighted_holm(row, weights) <= 1.0 - LEVEL).any() for row in p])
+    return np.array([(adjust_p_weighted_holm(row, weights) <= 1.0 - LEVEL).any() for row in p])
 
 
 def answers(rules: Sequence[Sequence[RuleComparisons]]) -> np.ndarray:

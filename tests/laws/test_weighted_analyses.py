@@ -15,7 +15,7 @@ from isolux.analyses.confounders.audit_tests import gap_interval
 from isolux.analyses.confounders.effects import AdjustmentSettings, estimate_effects
 from isolux.analyses.confounders.groups import ExplanatoryStrata, SensitiveAttribute
 from isolux.analyses.confounders.strata import build_layout, estimate_means
-from isolux.stats.ranks.weighted import RankWeights, compare_weighted
+from isolux.stats.ranks.weighted import RankWeights, weighted_rank_test_two_groups
 from isolux.stats.sampling import Strata as Drawn
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._samples import Cell, World, draw, judged
@@ -57,8 +57,8 @@ def test_weighted_ranks_claim_seldom_what_is_not_there(k):
     for rng, world in _worlds(CELLS[k], 1):
         drawn = RankWeights(world.weight, world.cluster, _strata(world))
         sides = np.flatnonzero(world.group == 0), np.flatnonzero(world.group == 1)
-        graded = compare_weighted(_scores(rng, world), sides, drawn).p
-        p.append((graded, compare_weighted(world.right, sides, drawn).p))
+        graded = weighted_rank_test_two_groups(_scores(rng, world), sides, drawn).p
+        p.append((graded, weighted_rank_test_two_groups(world.right, sides, drawn).p))
     found = (np.array(p) <= 0.05).mean(axis=0)
     row = {**CELLS[k].row(), "judged": len(p), "graded scores: p <= .05, %": found[0],
            "right or wrong: p <= .05, %": found[1]}  # fmt: skip

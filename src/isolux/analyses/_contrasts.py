@@ -16,15 +16,15 @@ import numpy.typing as npt
 
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.clustered_proportions import (
-    are_proportions,
-    cluster_means,
+    are_rows_zero_or_one,
+    means_from_cluster_sums,
     pooled_intracluster_correlation,
 )
-from isolux.stats.differences import mean_difference
-from isolux.stats.multiplicity import max_t
-from isolux.stats.multiplier_bootstrap import joint_draws
+from isolux.stats.differences import independent_mean_difference
+from isolux.stats.multiplicity import adjust_p_max_t
+from isolux.stats.multiplier_bootstrap import draw_multiplier_bootstrap_sums
 from isolux.stats.statistic import FloatArray
-from isolux.stats.test_inversion import Difference, two_sided_p, z_statistics
+from isolux.stats.test_inversion import Difference, two_sided_p_from_z, z_statistics_by_test_inversion
 
 _RELATIVE_TOLERANCE = 1e-12
 
@@ -94,9 +94,9 @@ class Contrasts:
         multiplicity = np.ones(len(a.total), dtype=np.int64)
         total, count = csr_array((a.total + b.total).T), csr_array((a.count + b.count).T)
         rho = pooled_intracluster_correlation(total, count, multiplicity)
-        is_proportion = are_proportions(total, count)
+        is_proportion = are_rows_zero_or_one(total, count)
         means_a, means_b = (
-            cluster_means(
+            means_from_cluster_sums(
                 csr_array(s.total.T),
                 csr_array(s.count.T),
                 multiplicity,
@@ -112,7 +112,7 @@ class Contrasts:
             units = means_a.n_units * means_b.n_units
             covariance = residual_products.sum(axis=0) / units
             shared = (a.count * b.count).sum(axis=0) / units
-        return mean_difference(means_a, means_b, covariance, shared)
+        return independent_mean_difference(means_a, means_b, covariance, shared)
 
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Return the bounds of the difference; NaN where a set is empty."""
@@ -245,14 +245,14 @@ def adjust_contrasts(
     if not is_tested.any():
         return adjusted
     z = np.concatenate(
-        [z_statistics(batch.to_difference(), (_level_z(0.95),)) for batch in batches]
+        [z_statistics_by_test_inversion(batch.to_difference(), (_level_z(0.95),)) for batch in batches]
     )[is_tested]
     contributions = np.column_stack([batch.contribution for batch in batches])[:, is_tested]
     unit = csr_array((contributions / np.sqrt((contributions**2).sum(axis=0))).T)
-    null = joint_draws(unit, np.ones(len(contributions), dtype=np.int64), replicates, seed)
+    null = draw_multiplier_bootstrap_sums(unit, np.ones(len(contributions), dtype=np.int64), replicates, seed)
     null = null if one_sided else np.abs(null)
-    raw = two_sided_p(z) / (2.0 if one_sided else 1.0)
-    p = np.maximum(max_t(np.abs(z), np.maximum(null, 0.0).max(axis=0)), raw)
+    raw = two_sided_p_from_z(z) / (2.0 if one_sided else 1.0)
+    p = np.maximum(adjust_p_max_t(np.abs(z), np.maximum(null, 0.0).max(axis=0)), raw)
     if len(z) == 1:  # nothing to adjust for, and no need to simulate
         p = raw
     adjusted[is_tested] = np.where(z > 0, p, 1.0) if one_sided else p

@@ -15,7 +15,7 @@ import polars as pl
 
 from isolux.analyses._regrouping import IS_COMPARABLE, build_groups, read_settings
 from isolux.statements.run_terms import RunTerms, words_of
-from isolux.stats.log_odds import LogOdds, log_odds_ratio
+from isolux.stats.log_odds import LogOdds, log_odds_ratio_with_interval
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
@@ -154,7 +154,7 @@ def _build_metric_rows(
         is_two_groups = len(groups) == 2 and not set.intersection(*groups.values())
         for row in rows.iter_rows(named=True):
             is_member = ids.is_in(list(groups[row["group"]])).to_numpy().astype(float)
-            log_odds = log_odds_ratio(
+            log_odds = log_odds_ratio_with_interval(
                 answer_shares[is_known], is_member, cluster_index[is_known], level=level
             )
             has_higher_odds = log_odds.value > 0 or (

@@ -28,8 +28,8 @@ from isolux.groups.means import group_means_of
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.constants import MIN_EFFECTIVE_CLUSTERS
-from isolux.stats.differences import mean_difference, replicate_difference
-from isolux.stats.intervals import Interval, logit_interval, t_interval
+from isolux.stats.differences import independent_mean_difference, difference_from_replicates
+from isolux.stats.intervals import Interval, logit_t_interval, t_interval
 from isolux.stats.statistic import FloatArray
 from isolux.stats.test_inversion import Difference, ZValues
 from isolux.vocabulary.tables import Status
@@ -98,7 +98,7 @@ class ComparisonSide:
             return lambda z: _take_interval_rows(all_intervals(z), self.rows)
         dof = np.maximum(count_effective_clusters(estimates)[self.rows] - 1.0, 1.0)
         values, standard_error = self.values, estimates.standard_error[self.rows, self.j]
-        make_interval = logit_interval if measure.is_fraction else t_interval
+        make_interval = logit_t_interval if measure.is_fraction else t_interval
         if has_noise_bias(measure):
             noise_bias = estimate_noise_bias(estimates.cluster_sums, measure, self.rows).bias
             return lambda z: lower_by_bias(
@@ -115,13 +115,13 @@ class ComparisonSide:
         def exact(z: float) -> Interval:
             from scipy.special import ndtr
 
-            from isolux.stats.proportions import clopper_pearson
+            from isolux.stats.proportions import clopper_pearson_interval
 
             wilson = means.score_interval(z)
             has_units = np.isfinite(means.value) & (means.n_units > 0)
             n = np.where(has_units, means.n_units / means.design_effect(z), 1.0)
             successes = np.where(has_units, means.value, 0.0) * n
-            exact_interval = clopper_pearson(successes, n, 2.0 * float(ndtr(z)) - 1.0)
+            exact_interval = clopper_pearson_interval(successes, n, 2.0 * float(ndtr(z)) - 1.0)
             # The farther end of the two: Wilson's is the wider one now and then.
             return Interval(
                 np.where(has_units, np.minimum(exact_interval.low, wilson.low), np.nan),
@@ -369,10 +369,10 @@ def compare_independent(first: ComparisonSide, second: ComparisonSide) -> Differ
             for s in (first, second)
         )
         if a.is_proportion == b.is_proportion:
-            return mean_difference(a, b, zeros, zeros)
-    make_interval = logit_interval if measures[0].is_fraction else t_interval
+            return independent_mean_difference(a, b, zeros, zeros)
+    make_interval = logit_t_interval if measures[0].is_fraction else t_interval
     estimates = [
         (s.values, s.estimates.standard_error[s.rows, s.j], np.maximum(s.clusters - 1.0, 1.0))
         for s in (first, second)
     ]
-    return replicate_difference(estimates[0], estimates[1], zeros, make_interval)
+    return difference_from_replicates(estimates[0], estimates[1], zeros, make_interval)

@@ -49,7 +49,7 @@ from isolux.policy.sentences import (
     describe_uncovered_attributes,
     rule_title,
 )
-from isolux.stats.multiplicity import weighted_holm
+from isolux.stats.multiplicity import adjust_p_weighted_holm
 from isolux.stats.statistic import FloatArray, PairStatistic
 
 _Z_GRID = np.concatenate([np.arange(1, 41) * 0.1, np.arange(9, 17) * 0.5])
@@ -142,7 +142,7 @@ def _adjust_p_values(evaluations: Sequence[RuleEvaluation]) -> dict[int, _RulePV
     shares = np.concatenate(
         [np.full(len(case_p), w) for rule_p, w in zip(p, weights, strict=True) for case_p in rule_p]
     )
-    adjusted = weighted_holm(np.concatenate(all_p), shares)
+    adjusted = adjust_p_weighted_holm(np.concatenate(all_p), shares)
     adjusted_parts = iter(np.split(adjusted, np.cumsum([len(case_p) for case_p in all_p])[:-1]))
     return {
         evaluation.rule.number: _RulePValues([next(adjusted_parts) for _ in rule_p], weight)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from isolux.policy.comparisons import ComparisonSide, RuleComparisons
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.intervals import Interval
-from isolux.stats.power_analysis import DecisionCases, deciding_error
+from isolux.stats.power_analysis import DecisionCases, max_se_for_decision_power
 from isolux.stats.statistic import FloatArray
 
 RequiredSizes = tuple[FloatArray, FloatArray, FloatArray]
@@ -60,7 +60,7 @@ def required_sample_size(
         undecided_masks.append(np.isin(selected_rows, undecided_rows))
     decision_cases, first, second = _stack_cases(case_arrays, undecided_masks, groups)
     target_error = (
-        deciding_error(decision_cases, power) if np.any(decision_cases.can_grow) else float("nan")
+        max_se_for_decision_power(decision_cases, power) if np.any(decision_cases.can_grow) else float("nan")
     )
     required, start = [], 0
     for comparisons, case_rows, is_undecided in zip(

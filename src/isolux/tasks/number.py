@@ -12,7 +12,7 @@ from functools import partial
 
 import polars as pl
 
-from isolux.stats.numeric_statistics import quantile, spearman
+from isolux.stats.numeric_statistics import quantile_statistic, spearman_statistic
 from isolux.tasks._numbers.numeric_predictions import (
     UNKNOWN_VALUES_ADVICE,
     caution_on_model_sentinels,
@@ -65,7 +65,7 @@ METRICS = (
         definition="The number below which half of the group's units are.",
         # Definition 7 of Hyndman and Fan (1996), which is numpy's and R's default.
         evidence=EVIDENCE,
-        statistic=quantile(0.5),
+        statistic=quantile_statistic(0.5),
     ),
     *(
         _number_metric(
@@ -73,7 +73,7 @@ METRICS = (
             title=f"{k}th percentile",
             definition=f"The number below which {k} of 100 of the group's units are, interpolated.",
             evidence=EVIDENCE,
-            statistic=quantile(k / 100),
+            statistic=quantile_statistic(k / 100),
         )
         # Quartiles, and tails as they are usually reported (response times by their 95th
         # percentile).
@@ -89,7 +89,7 @@ METRICS = (
         evidence=EVIDENCE,
         # Ranks: a number such as a response time is skewed, and a few outliers would decide a
         # linear correlation.
-        statistic=spearman("value", "along"),
+        statistic=spearman_statistic("value", "along"),
         reference=SPEARMAN,
     ),
 )
@@ -128,13 +128,13 @@ def score(
     predictions : frame
         ``model, instance_id, value`` (or ``score``); or ``UNIT_VALUES`` of one ``metric``.
     along : str, optional
-        A numeric attribute (income) with which ``spearman`` correlates the number in each group.
+        A numeric attribute (income) with which ``spearman_statistic`` correlates the number in each group.
     better : {"higher", "lower", "none"}
         Which way is better.
     unit : str
         What the number is measured in (years), for sentences.
     metrics : sequence of str
-        What to measure. None: ``mean``, ``median`` and, with ``along``, ``spearman``; also
+        What to measure. None: ``mean``, ``median`` and, with ``along``, ``spearman_statistic``; also
         ``percentile_5``, ``_10``, ``_25``, ``_75``, ``_90`` and ``_95``.
     unknown_values : sequence of str
         Values of ``along`` that mean "not known".

@@ -28,7 +28,7 @@ import polars as pl
 from isolux.analyses.confounders.effects import ReplicatedValue
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.constants import OWN_VARIANCE_WEIGHT
-from isolux.stats.intervals import Interval, percentile, t_interval_at_level
+from isolux.stats.intervals import Interval, percentile_interval, t_interval_at_level
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
 
@@ -109,7 +109,7 @@ def gap_interval(estimate: ReplicatedValue, clusters: FloatArray, level: float) 
 
 def percentile_interval(estimate: ReplicatedValue, level: float) -> Interval:
     """Return the percentile interval of one number; NaN with too few defined replicates."""
-    interval = percentile(estimate.replicates[None, :], level)
+    interval = percentile_interval(estimate.replicates[None, :], level)
     has_value = np.isfinite(estimate.replicates)
     has_enough = bool(len(has_value)) and has_value.mean() >= _MIN_DEFINED_SHARE
     is_known = np.isfinite(estimate.value) & has_enough

@@ -30,7 +30,7 @@ import polars as pl
 from isolux.analyses.confounders.strata import StratumEstimates, StratumLayout, evaluate_replicates
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.detection_cells import DetectionIndex, DetectionOutcomes, rank_detection_cells
-from isolux.stats.precision_recall import Reading, class_weights, precision_table
+from isolux.stats.precision_recall import Reading, sum_people_weights_by_class, average_precision_by_class_and_iou
 from isolux.stats.statistic import FloatArray, Ranking
 
 FalseAlarmScope = Literal["class and value", "every image"]
@@ -157,13 +157,13 @@ def _estimate_class_precision(
     )
 
     def evaluate(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        weighted_people = class_weights(ranking, weights)
+        weighted_people = sum_people_weights_by_class(ranking, weights)
         common = None
         if precision_settings.normalised and precision_settings.count_method == "mean of peers":
             common = _average_peers(weighted_people, layout.peer_sets, n_people > 0)
         elif precision_settings.normalised:
-            common = np.repeat(class_weights(overall_ranking, weights), n_cells, axis=1)
-        cell_precision = precision_table(
+            common = np.repeat(sum_people_weights_by_class(overall_ranking, weights), n_cells, axis=1)
+        cell_precision = average_precision_by_class_and_iou(
             ranking,
             weights,
             precision_settings.overlaps,

@@ -32,12 +32,12 @@ from isolux.analyses.confounders.strata import StratumEstimates, StratumLayout
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.confounding import (
     DispersionMeasure,
-    compute_dispersion,
-    group_compositions,
-    proxy_values,
-    standardise_means,
-    usable_means,
-    within_stratum_dispersion,
+    dispersion_along_last_axis,
+    normalise_compositions,
+    expected_values_from_composition,
+    standardise_means_to_overall,
+    unadjusted_means_of_usable,
+    mean_within_stratum_dispersion,
 )
 from isolux.stats.statistic import FloatArray
 
@@ -196,7 +196,7 @@ def estimate_effects(
         group_values[comparable], layout.take_groups(cells.replicates)[:, comparable]
     )
     dispersion = apply_to_replicates(
-        lambda x: compute_dispersion(x, rules.dispersion_type, rules.ddof), levels
+        lambda x: dispersion_along_last_axis(x, rules.dispersion_type, rules.ddof), levels
     )
     pairs = np.array(list(combinations(range(len(comparable)), 2)), dtype=np.int64).reshape(-1, 2)
     min_errors = None
@@ -262,12 +262,12 @@ def _estimate_explanatory_effect(
     )
     is_usable = np.asarray(is_large_enough.all(axis=0) & bool(len(is_large_enough)), dtype=np.bool_)
     proxy = apply_to_replicates(
-        lambda n, x: proxy_values(group_compositions(n), x),
+        lambda n, x: expected_values_from_composition(normalise_compositions(n), x),
         group_values.people,
         group_values.overall,
     )
     controlled_dispersion = apply_to_replicates(
-        lambda x: within_stratum_dispersion(x, is_usable, rules.dispersion_type, rules.ddof),
+        lambda x: mean_within_stratum_dispersion(x, is_usable, rules.dispersion_type, rules.ddof),
         group_values.value,
     )
     people = group_values.people.value
@@ -279,7 +279,7 @@ def _estimate_explanatory_effect(
         float(coverages.min()) if len(coverages) else 0.0,
         proxy,
         apply_to_replicates(
-            lambda x: compute_dispersion(x, rules.dispersion_type, rules.ddof), proxy
+            lambda x: dispersion_along_last_axis(x, rules.dispersion_type, rules.ddof), proxy
         ),
         controlled_dispersion,
         apply_to_replicates(np.subtract, dispersion, controlled_dispersion),
@@ -330,8 +330,8 @@ def _compare_at_equal_mix(
     """Compute two groups' gap with the overall and with their own compositions: ``[..., 2]``."""
     is_usable = is_shared & np.isfinite(cell_values).all(axis=-2)
     level_pairs = (
-        standardise_means(cell_values, overall, is_usable),
-        usable_means(cell_values, people, is_usable),
+        standardise_means_to_overall(cell_values, overall, is_usable),
+        unadjusted_means_of_usable(cell_values, people, is_usable),
     )
     return np.stack([level[..., 0] - level[..., 1] for level in level_pairs])
 

@@ -30,7 +30,7 @@ from isolux.analyses.confounders.effects import (
 from isolux.analyses.confounders.regression import RegressionGap, estimate_adjusted_gap
 from isolux.analyses.confounders.roles import AdjustmentStatus
 from isolux.analyses.confounders.strata import StratumEstimates, StratumLayout
-from isolux.stats.confounding import estimate_robustness, share_ranked_first
+from isolux.stats.confounding import robustness_from_stratum_sums, share_of_replicates_ranked_first
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import Metric
 
@@ -343,7 +343,7 @@ def build_case(
         case.get_explanation(s).proxy_dispersion.replicates for s in case.single_strata
     ]
     if proxy_dispersions:
-        case.first_rank_share[case.single_strata] = share_ranked_first(
+        case.first_rank_share[case.single_strata] = share_of_replicates_ranked_first(
             np.column_stack(proxy_dispersions)
         )
     if len(pairs):
@@ -425,12 +425,12 @@ def find_robustness(
     compared = standardised.is_compared[case.pair]
     value_people = case.layout.take_values(case.cells.composition_counts, s)
     people, total, square = sums[:, :, compared]
-    strength = estimate_robustness(people, total, square, value_people[compared])
+    strength = robustness_from_stratum_sums(people, total, square, value_people[compared])
     # The bound nearer to 0; an interval that contains 0 has a robustness value of 0.
     nearest_bound = 0.0 if gap.low is None or gap.high is None else max(gap.low, -gap.high, 0.0)
     return Robustness(
-        nan_to_none(strength.robustness(gap.value)),
-        None if gap.low is None else nan_to_none(strength.robustness(nearest_bound)),
+        nan_to_none(strength.robustness_value_of_gap(gap.value)),
+        None if gap.low is None else nan_to_none(strength.robustness_value_of_gap(nearest_bound)),
         nan_to_none(strength.score_share_explained),
         nan_to_none(strength.group_share_explained),
     )

@@ -25,16 +25,16 @@ import polars as pl
 from isolux.analyses._survey_sample import SurveySample
 from isolux.analyses.confounders.groups import ExplanatoryStrata, SensitiveAttribute
 from isolux.stats.cluster_sums import IntArray
-from isolux.stats.clustered_proportions import are_proportions, pooled_intracluster_correlation
+from isolux.stats.clustered_proportions import are_rows_zero_or_one, pooled_intracluster_correlation
 from isolux.stats.constants import HALF_WEIGHT_EVENTS
-from isolux.stats.sampling import rao_wu_weights
+from isolux.stats.sampling import draw_rao_wu_weights
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import multinomial_weights, poisson_weights, seeded_blocks
+from isolux.stats.weights import draw_multinomial_weights, draw_poisson_weights, iterate_seeded_replicate_blocks
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_WEIGHT_FUNCTIONS = {"multinomial": multinomial_weights, "poisson": poisson_weights}
+_WEIGHT_FUNCTIONS = {"multinomial": draw_multinomial_weights, "poisson": draw_poisson_weights}
 _N = TypeVar("_N", np.float64, np.int64)
 
 
@@ -252,11 +252,11 @@ def evaluate_replicates(
     replicates, seed, weight_method = settings
     initial_counts = np.ones(n_clusters, dtype=np.int64)
     blocks_read = []
-    for rng, size in seeded_blocks(replicates, seed, "rank bootstrap"):
+    for rng, size in iterate_seeded_replicate_blocks(replicates, seed, "rank bootstrap"):
         if survey_sample is None:
             weights = _WEIGHT_FUNCTIONS[weight_method](rng, initial_counts, size)
         else:
-            weights = rao_wu_weights(rng, n_clusters, survey_sample.strata, size)
+            weights = draw_rao_wu_weights(rng, n_clusters, survey_sample.strata, size)
         # Each replicate is contiguous in memory.
         blocks_read.append(evaluate(np.ascontiguousarray(weights.T).T))
     values, people = zip(*blocks_read, strict=True)
@@ -361,7 +361,7 @@ def _estimate_binary_variance(
     from scipy.sparse import csr_array
 
     overall = csr_array(score[None, :]), csr_array(people[None, :])
-    if not are_proportions(*overall):
+    if not are_rows_zero_or_one(*overall):
         return None
     intracluster_correlation = pooled_intracluster_correlation(
         *overall, np.ones(len(score), dtype=np.int64)

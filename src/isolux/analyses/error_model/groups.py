@@ -24,7 +24,7 @@ from isolux.analyses._features import Features
 from isolux.statements.run_terms import RunTerms
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import multinomial_weights, seeded_blocks
+from isolux.stats.weights import draw_multinomial_weights, iterate_seeded_replicate_blocks
 from isolux.vocabulary.extras import import_optional
 from isolux.vocabulary.spec import Bootstrap
 
@@ -161,8 +161,8 @@ def estimate_bootstrap_se(a: ContrastSums, b: ContrastSums, bootstrap: Bootstrap
         centre = a.total.sum(axis=0) / a.count.sum(axis=0) - b.total.sum(axis=0) / b.count.sum(
             axis=0
         )
-        for rng, size in seeded_blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
-            w = multinomial_weights(rng, unit_counts, size)
+        for rng, size in iterate_seeded_replicate_blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
+            w = draw_multinomial_weights(rng, unit_counts, size)
             replicates = (a.total.T @ w) / (a.count.T @ w) - (b.total.T @ w) / (b.count.T @ w)
             deviations = replicates - centre[:, None]
             is_finite = np.isfinite(deviations)
@@ -186,8 +186,8 @@ def estimate_r2_interval(
     total = np.bincount(cluster, weights=(y - fold_means) ** 2)
     unit_counts = np.ones(len(total), dtype=np.int64)
     replicates = []
-    for rng, size in seeded_blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
-        weights = multinomial_weights(rng, unit_counts, size)
+    for rng, size in iterate_seeded_replicate_blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
+        weights = draw_multinomial_weights(rng, unit_counts, size)
         replicates.append(1.0 - (squared_errors @ weights) / (total @ weights))
     tail = (1.0 - bootstrap.level) / 2
     low, high = np.nanquantile(np.concatenate(replicates), [tail, 1.0 - tail])

@@ -54,7 +54,7 @@ from isolux.analyses.label_errors.sentences import (
     is_uninformative,
 )
 from isolux.statements.run_terms import RunTerms, words_of
-from isolux.stats.confusion import caution_on_swapped_labels, read_confusion_matrix
+from isolux.stats.confusion import caution_if_labels_look_swapped, read_confusion_matrix
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
@@ -220,7 +220,7 @@ def _correct_gaps(
             people.groups,
             alternative="without a matrix, bounds are given: leave out label_errors.matrix",
         )
-        warnings = caution_on_swapped_labels(confusion)
+        warnings = caution_if_labels_look_swapped(confusion)
         notes += [Caution(f"{source}: {warning[:1].lower()}{warning[1:]}") for warning in warnings]
         if confusion.counts is None:
             notes.append(

@@ -25,14 +25,14 @@ from isolux.analyses.label_errors.labelled_scores import LabelledScores
 from isolux.stats.confusion import ConfusionMatrix
 from isolux.stats.label_noise import (
     GapBounds,
-    correct_misclassification,
-    exchange_bounds,
-    fit_dawid_skene_votes,
-    posterior_means,
-    unknown_bounds,
+    correct_means_by_matrix,
+    gap_bounds_with_wrong_labels,
+    dawid_skene_group_posterior,
+    regress_scores_on_posteriors,
+    gap_bounds_with_unknown_group,
 )
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import multinomial_weights, seeded_blocks
+from isolux.stats.weights import draw_multinomial_weights, iterate_seeded_replicate_blocks
 
 ANNOTATORS_METHOD = "model of the annotators"
 _N_BOUND_REPLICATES = 200
@@ -71,7 +71,7 @@ class LabelErrorGap:
 
     ``label_error_bounds``: bounds if labels are wrong; ``sampled_bounds``: the same with sampling
     error (Imbens and Manski's interval). ``breakdown``: share of wrong labels from which the gap
-    could be 0; None: none below a half. ``unknown_bounds``: bounds if people of unknown label are
+    could be 0; None: none below a half. ``gap_bounds_with_unknown_group``: bounds if people of unknown label are
     of any groups, None without such people; ``all_unknown_in``, ``no_unknown_in``: the gap if all
     of them are of the group, or none.
     """
@@ -81,7 +81,7 @@ class LabelErrorGap:
     label_error_bounds: GapBounds
     sampled_bounds: GapBounds
     breakdown: float | None
-    unknown_bounds: GapBounds | None = None
+    gap_bounds_with_unknown_group: GapBounds | None = None
     sampled_unknown_bounds: GapBounds = _UNDEFINED_BOUNDS
     all_unknown_in: float = 0.0
     no_unknown_in: float = 0.0
@@ -111,13 +111,13 @@ def correct_by_matrix(
             n * (weights @ sums + n_high * max_score + n_low * min_score) / (n + n_high + n_low)
         )
     n, totals = np.concatenate(drawn_n), np.concatenate(drawn_total)
-    drawn_matrices = matrix.draw_matrices(np.random.default_rng([seed, 7]), replicates)
-    group_means = correct_misclassification(count.sum(axis=0), sums.sum(axis=0), matrix.share)
+    drawn_matrices = matrix.draw_posterior_matrices(np.random.default_rng([seed, 7]), replicates)
+    group_means = correct_means_by_matrix(count.sum(axis=0), sums.sum(axis=0), matrix.share)
     size = np.linalg.solve(matrix.share.T, count.sum(axis=0)).astype(np.float64)
     sizes = np.linalg.solve(np.swapaxes(drawn_matrices, 1, 2), n[..., None])[..., 0].astype(
         np.float64
     )
-    replicate_means = correct_misclassification(n, totals, drawn_matrices)
+    replicate_means = correct_means_by_matrix(n, totals, drawn_matrices)
     return _add_intervals(
         people, group_means, replicate_means, size, sizes, level, "confusion matrix"
     )
@@ -131,8 +131,8 @@ def correct_by_annotators(
     votes, score, cluster = votes[rows], people.score[rows], people.cluster[rows]
     patterns, pattern_index = np.unique(votes.reshape(len(votes), -1), axis=0, return_inverse=True)
     patterns = patterns.reshape(-1, *votes.shape[1:])
-    posterior = fit_dawid_skene_votes(votes)
-    group_means = posterior_means(np.ones((1, len(rows))), posterior, score)[0]
+    posterior = dawid_skene_group_posterior(votes)
+    group_means = regress_scores_on_posteriors(np.ones((1, len(rows))), posterior, score)[0]
     replicate_means = np.full((replicates, len(people.groups)), np.nan)
     sizes = np.zeros_like(replicate_means)
     min_score, max_score = _choose_prior_scores(people)
@@ -142,11 +142,11 @@ def correct_by_annotators(
     for r, (cluster_weights, n_high, n_low) in enumerate(weights):
         row_weights = np.asarray(cluster_weights[cluster], dtype=np.float64)
         count = np.bincount(pattern_index, row_weights, len(patterns)).astype(np.float64)
-        fitted = fit_dawid_skene_votes(patterns, weights=count, rounds=_MAX_EM_ROUNDS)[
+        fitted = dawid_skene_group_posterior(patterns, weights=count, max_rounds=_MAX_EM_ROUNDS)[
             pattern_index
         ]
         prior = (n_high + n_low, n_high * max_score + n_low * min_score)
-        replicate_means[r] = posterior_means(row_weights[None], fitted, score, prior=prior)[0]
+        replicate_means[r] = regress_scores_on_posteriors(row_weights[None], fitted, score, prior=prior)[0]
         sizes[r] = row_weights @ fitted
     size = posterior.sum(axis=0)
     return _add_intervals(
@@ -180,7 +180,7 @@ def _draw_weights(
         else:
             n = np.maximum(count.sum(axis=0), 1.0)
             size = np.maximum((count**2).sum(axis=0) / n, 1.0)
-    for rng, r in seeded_blocks(replicates, seed, "bootstrap"):
+    for rng, r in iterate_seeded_replicate_blocks(replicates, seed, "bootstrap"):
         n_high, n_low = rng.gamma(_PRIOR_COUNT, size=(2, r, len(size))) * size
         yield rng.exponential(size=(r, len(count))), n_high, n_low
 
@@ -267,8 +267,8 @@ def bound_gap(
         return LabelErrorGap(g, float("nan"), _UNDEFINED_BOUNDS, _UNDEFINED_BOUNDS, None)
     labelled = float(first.mean() - second.mean())
     resampled_scores = []
-    for rng, size in seeded_blocks(_N_BOUND_REPLICATES, seed, "bootstrap"):
-        for row in multinomial_weights(rng, np.ones(people.n_clusters, dtype=np.int64), size).T:
+    for rng, size in iterate_seeded_replicate_blocks(_N_BOUND_REPLICATES, seed, "bootstrap"):
+        for row in draw_multinomial_weights(rng, np.ones(people.n_clusters, dtype=np.int64), size).T:
             multiplicity = row[people.cluster].astype(np.int64)
             resampled_scores.append(
                 [
@@ -276,10 +276,10 @@ def bound_gap(
                     for group_rows in rows
                 ]
             )
-    bounds = exchange_bounds(first, second, max_error_rate)
+    bounds = gap_bounds_with_wrong_labels(first, second, max_error_rate)
     sampled = _widen_bounds(
         bounds,
-        [exchange_bounds(a, b, max_error_rate) for a, b, _ in resampled_scores],
+        [gap_bounds_with_wrong_labels(a, b, max_error_rate) for a, b, _ in resampled_scores],
         people,
         g,
         level,
@@ -287,8 +287,8 @@ def bound_gap(
     breakdown = _find_breakdown(first, second, labelled)
     if not len(unknown):
         return LabelErrorGap(g, labelled, bounds, sampled, breakdown)
-    unknown_range = unknown_bounds(first, second, unknown)
-    resampled = [unknown_bounds(*groups) for groups in resampled_scores]
+    unknown_range = gap_bounds_with_unknown_group(first, second, unknown)
+    resampled = [gap_bounds_with_unknown_group(*groups) for groups in resampled_scores]
     return LabelErrorGap(
         g,
         labelled,
@@ -306,7 +306,7 @@ def _find_breakdown(first: FloatArray, second: FloatArray, labelled: float) -> f
     """Find by bisection the smallest share of wrong labels at which the gap could be 0."""
 
     def contains_zero(error_rate: float) -> bool:
-        bounds = exchange_bounds(first, second, error_rate)
+        bounds = gap_bounds_with_wrong_labels(first, second, error_rate)
         return bounds.low <= 0 <= bounds.high
 
     if labelled == 0 or contains_zero(0.0):
@@ -322,14 +322,14 @@ def _find_breakdown(first: FloatArray, second: FloatArray, labelled: float) -> f
 
 def _audit_half_widths(people: LabelledScores, g: int, z: float) -> tuple[float, float]:
     """Return the half-widths of the audit's interval below and above the labelled gap, at z."""
-    from isolux.stats.differences import mean_difference
+    from isolux.stats.differences import independent_mean_difference
 
     means = people.estimate_proportions([[g], [k for k in range(len(people.groups)) if k != g]])
     if means is None:
         return 0.0, 0.0
     group_mean, other_mean = means.take(np.array([0])), means.take(np.array([1]))
     zero_covariance = np.zeros(1)  # conservative: shared clusters would make the interval narrower
-    interval = mean_difference(group_mean, other_mean, zero_covariance, zero_covariance).interval(z)
+    interval = independent_mean_difference(group_mean, other_mean, zero_covariance, zero_covariance).interval(z)
     gap = (group_mean.value - other_mean.value).item()
     return gap - interval.low.item(), interval.high.item() - gap
 

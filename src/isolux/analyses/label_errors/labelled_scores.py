@@ -88,8 +88,8 @@ class LabelledScores:
         from scipy.sparse import csr_array
 
         from isolux.stats.clustered_proportions import (
-            are_proportions,
-            cluster_means,
+            are_rows_zero_or_one,
+            means_from_cluster_sums,
             pooled_intracluster_correlation,
         )
 
@@ -98,11 +98,11 @@ class LabelledScores:
             csr_array(np.stack([x[:, group_set].sum(axis=1) for group_set in group_sets]))
             for x in (count, sums)
         )
-        if not are_proportions(s, n):
+        if not are_rows_zero_or_one(s, n):
             return None
         multiplicity = np.ones(len(count), dtype=np.int64)
         all_s, all_n = (csr_array(x.sum(axis=1)[None, :]) for x in (sums, count))
-        return cluster_means(
+        return means_from_cluster_sums(
             s,
             n,
             multiplicity,

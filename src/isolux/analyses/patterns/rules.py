@@ -20,7 +20,7 @@ from isolux.analyses._contrasts import (
     sum_by_cluster,
 )
 from isolux.stats.cluster_sums import IntArray
-from isolux.stats.itemsets import Itemsets, best_subset_value, frequent_itemsets, itemset_counts
+from isolux.stats.itemsets import Itemsets, max_value_of_proper_subsets, find_frequent_itemsets, count_rows_by_itemset
 from isolux.stats.statistic import FloatArray
 
 _Bools = npt.NDArray[np.bool_]
@@ -145,11 +145,11 @@ def mine_rules(half: ItemSample, limits: RuleLimits) -> MinedRules:
     if not half.is_low.any() or half.is_low.all():
         return MinedRules(no_rules, 0, 0)
     low_rows = half.items[half.is_low]
-    sets = frequent_itemsets(low_rows, min_support=limits.min_support, max_length=limits.max_length)
-    n_matching = itemset_counts(half.items, sets.members)
+    sets = find_frequent_itemsets(low_rows, min_support=limits.min_support, max_length=limits.max_length)
+    n_matching = count_rows_by_itemset(half.items, sets.members)
     confidence = sets.count / np.maximum(n_matching, 1)
     base_rate = float(half.is_low.mean())
-    best_subrule = best_subset_value(sets, confidence, base_rate)
+    best_subrule = max_value_of_proper_subsets(sets, confidence, base_rate)
     is_improving = confidence >= best_subrule * (1.0 + _MIN_IMPROVEMENT)
     n_complement = len(half.is_low) - n_matching
     is_large_enough = (

@@ -16,11 +16,11 @@ import polars as pl
 from isolux.analyses.rank_tests.pairs import AttributeGroups, ScoreVectors
 from isolux.statements.leading import MEASURE_COLUMNS
 from isolux.stats.cluster_sums import IntArray
-from isolux.stats.multiplicity import benjamini_hochberg, bonferroni, holm
-from isolux.stats.ranks import disparity_of_medians, median_replicates
-from isolux.stats.sampling import rao_wu_weights
+from isolux.stats.multiplicity import adjust_p_benjamini_hochberg, adjust_p_bonferroni, adjust_p_holm
+from isolux.stats.ranks import fhibe_median_disparity, replicate_medians
+from isolux.stats.sampling import draw_rao_wu_weights
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import multinomial_weights, seeded_blocks
+from isolux.stats.weights import draw_multinomial_weights, iterate_seeded_replicate_blocks
 from isolux.vocabulary.info import Metric
 
 Test = Literal["clustered", "naive"]
@@ -40,7 +40,7 @@ def adjust_pairs(
     if correction == "published":
         p_adjusted = _adjust_within(p, line_index)
     else:
-        p_adjusted = holm(p) if correction == "holm" else benjamini_hochberg(p)
+        p_adjusted = adjust_p_holm(p) if correction == "holm" else adjust_p_benjamini_hochberg(p)
     return pairs.with_columns(
         p_published=pl.Series(published, dtype=pl.Float64).fill_nan(None),
         p_adjusted=pl.Series(p_adjusted, dtype=pl.Float64).fill_nan(None),
@@ -54,7 +54,7 @@ def _adjust_within(p: FloatArray, line_index: npt.NDArray[np.uint32]) -> FloatAr
     p_adjusted = np.full(len(p), np.nan)
     order = np.argsort(line_index, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(line_index[order])) + 1):
-        p_adjusted[rows] = bonferroni(p[rows])
+        p_adjusted[rows] = adjust_p_bonferroni(p[rows])
     return p_adjusted
 
 
@@ -97,7 +97,7 @@ def orient_pairs(pairs: pl.DataFrame, metrics: Mapping[str, Metric]) -> pl.DataF
     high = oriented.select(pl.max_horizontal("median_a", "median_b")).to_series().to_numpy()
     reversed_score = pl.col("direction") == "lower"
     return oriented.with_columns(
-        disparity=pl.Series(disparity_of_medians(low, high)).fill_nan(None),
+        disparity=pl.Series(fhibe_median_disparity(low, high)).fill_nan(None),
         worse=pl.when(reversed_score).then("superiority").otherwise(1.0 - pl.col("superiority")),
     ).with_columns(against=pl.col("worse") < 0.5)
 
@@ -176,19 +176,19 @@ def _replicate_disparity(
     cluster_ids, code = np.unique(cluster[np.concatenate(group_units)], return_inverse=True)
     codes = np.split(code, [len(group_units[0])])
     blocks_evaluated = []
-    for rng, size in seeded_blocks(replicates, seed, "rank bootstrap"):
+    for rng, size in iterate_seeded_replicate_blocks(replicates, seed, "rank bootstrap"):
         if survey_weights is None:
-            weights = multinomial_weights(rng, np.ones(len(cluster_ids), dtype=np.int64), size)
+            weights = draw_multinomial_weights(rng, np.ones(len(cluster_ids), dtype=np.int64), size)
             low, high = (
-                median_replicates(values[units], cluster_code, weights)
+                replicate_medians(values[units], cluster_code, weights)
                 for units, cluster_code in zip(group_units, codes, strict=True)
             )
         else:
-            resampling_weights = rao_wu_weights(
+            resampling_weights = draw_rao_wu_weights(
                 rng, int(cluster.max(initial=-1)) + 1, survey_weights.strata, size
             )
             low, high = (
-                median_replicates(
+                replicate_medians(
                     values[units],
                     np.arange(len(units)),
                     survey_weights.weight[units][:, None] * resampling_weights[cluster[units]],

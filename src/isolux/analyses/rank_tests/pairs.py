@@ -17,8 +17,8 @@ from isolux.analyses._model_columns import find_prediction_columns
 from isolux.analyses._regrouping import build_groups
 from isolux.statements.leading import MEASURE_COLUMNS
 from isolux.stats.cluster_sums import IntArray
-from isolux.stats.ranks import RankTests, build_group_cells, compare_groups, sort_scores
-from isolux.stats.ranks.weighted import RankWeights, compare_weighted, weighted_median
+from isolux.stats.ranks import RankTests, index_groups_by_cluster, rank_test_all_group_pairs, sort_score_vectors
+from isolux.stats.ranks.weighted import RankWeights, weighted_rank_test_two_groups, weighted_median
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import IsoluxError
@@ -164,12 +164,12 @@ def test_pairs(
     """Test every pair of groups that are large enough."""
     pairs, small = [], []
     for start in range(0, len(score_vectors.values), _VECTORS_PER_BATCH):
-        scores = sort_scores(score_vectors.values[start : start + _VECTORS_PER_BATCH])
+        scores = sort_score_vectors(score_vectors.values[start : start + _VECTORS_PER_BATCH])
         for position, groups in enumerate(attributes):
-            cells = build_group_cells(
+            cells = index_groups_by_cluster(
                 groups.unit, groups.group, score_vectors.cluster, len(groups.group_names)
             )
-            tests = compare_groups(scores, cells)
+            tests = rank_test_all_group_pairs(scores, cells)
             is_large_enough = (tests.clusters >= MIN_SUBJECTS) & (tests.n > 0)
             if score_vectors.survey_weights is not None:
                 tests = _weight_tests(tests, is_large_enough, groups, score_vectors, start)
@@ -208,7 +208,7 @@ def _weight_tests(
             median[v, g] = weighted_median(scores[units], weight)
             mean[v, g] = np.average(scores[units], weights=weight)
         for a, b in combinations(units_by_group, 2):
-            weighted_test = compare_weighted(
+            weighted_test = weighted_rank_test_two_groups(
                 scores, (units_by_group[a], units_by_group[b]), score_vectors.survey_weights
             )
             superiority[v, a, b], superiority[v, b, a] = (

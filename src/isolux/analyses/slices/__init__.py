@@ -41,7 +41,7 @@ from isolux.analyses._unit_scores import (
 from isolux.analyses.slices.search import CandidateSlices, compare_slices, find_candidates
 from isolux.statements.numbers import format_points, format_value, format_with_unit
 from isolux.statements.run_terms import RunTerms, format_level, words_of
-from isolux.stats.multiplicity import holm
+from isolux.stats.multiplicity import adjust_p_holm
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
@@ -214,7 +214,7 @@ def _build_slice_items(
 def _add_holm(contexts: Sequence[_SliceContext]) -> list[_SliceContext]:
     """Add Holm's p-values, over the slices of all models."""
     raw = pl.concat([context.test_results["p_value"] for context in contexts]).cast(pl.Float64)
-    adjusted = pl.Series("p_adjusted", holm(raw.fill_null(float("nan")).to_numpy()))
+    adjusted = pl.Series("p_adjusted", adjust_p_holm(raw.fill_null(float("nan")).to_numpy()))
     adjusted, corrected, offset = adjusted.fill_nan(None), [], 0
     for context in contexts:
         n = context.test_results.height

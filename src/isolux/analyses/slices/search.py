@@ -26,8 +26,8 @@ from isolux.stats.slices import (
     MAX_SLICE_LENGTH,
     Slices,
     select_distinct_slices,
-    slice_membership,
-    worst_slices,
+    is_row_in_slice,
+    find_worst_slices,
 )
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Scores
@@ -116,7 +116,7 @@ def find_candidates(
             hint="give it more subjects",
         )
     rows, first_values = items.matrix.astype(np.bool_), scores.value[~is_second_half]
-    worst = worst_slices(
+    worst = find_worst_slices(
         rows[~is_second_half],
         _number_attributes(items.attribute),
         _scores_to_errors(first_values, metric, higher_is_better=scores.higher_is_better),
@@ -128,7 +128,7 @@ def find_candidates(
         max_length=MAX_SLICE_LENGTH,
     )
     selected = select_distinct_slices(
-        slice_membership(rows[~is_second_half], worst.members), _MAX_JACCARD
+        is_row_in_slice(rows[~is_second_half], worst.members), _MAX_JACCARD
     )[:max_slices]
     slices = Slices(
         worst.members[selected],
@@ -140,7 +140,7 @@ def find_candidates(
         worst.mean_error,
         worst.n_evaluated,
     )
-    is_member = slice_membership(rows, slices.members)
+    is_member = is_row_in_slice(rows, slices.members)
     sums = np.where(is_member[~is_second_half], first_values[:, None], 0.0).sum(axis=0)
     return CandidateSlices(
         slices,

@@ -50,8 +50,8 @@ from isolux.statements.numbers import format_value
 from isolux.statements.run_terms import RunTerms, words_of
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.constants import MIN_CLUSTERS_FOR_NOMINAL_COVERAGE
-from isolux.stats.intervals import Interval, logit_interval_at_level, t_interval_at_level
-from isolux.stats.multiplicity import holm
+from isolux.stats.intervals import Interval, logit_or_wilson_interval_at_level, t_interval_at_level
+from isolux.stats.multiplicity import adjust_p_holm
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
@@ -224,7 +224,7 @@ def add_coverage_view(
     if not curves:
         return
     view.tables[COVERAGE] = pl.concat([_build_table(curve, levels, spec) for curve in curves])
-    adjusted = holm(np.concatenate([curve.p_value for curve in curves]))
+    adjusted = adjust_p_holm(np.concatenate([curve.p_value for curve in curves]))
     offset = 0
     for curve in curves:
         curve_p = adjusted[offset : offset + len(curve.change)]
@@ -284,7 +284,7 @@ def _build_table(curves: _ModelCurves, levels: FloatArray, spec: Statistics) -> 
     error, gap = coverage_curves.error, coverage_curves.gap
     gap_clusters = np.broadcast_to(np.maximum(clusters, 2).astype(np.float64), error.shape[:2])
     group_clusters = np.broadcast_to(curves.n_group_clusters.astype(np.float64), error.shape[:2])
-    error_interval = logit_interval_at_level(
+    error_interval = logit_or_wilson_interval_at_level(
         error[..., 0],
         coverage_curves.standard_error(error, group_clusters),
         group_clusters,

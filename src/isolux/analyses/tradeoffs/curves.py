@@ -18,11 +18,11 @@ from isolux.analyses._regrouping import OWN_CLUSTER
 from isolux.groups.interval_methods import standard_error
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import multinomial_weights, poisson_weights, seeded_blocks
+from isolux.stats.weights import draw_multinomial_weights, draw_poisson_weights, iterate_seeded_replicate_blocks
 from isolux.vocabulary.spec import Statistics
 
 _BoolArray = npt.NDArray[np.bool_]
-_WEIGHT_FUNCTIONS = {"multinomial": multinomial_weights, "poisson": poisson_weights}
+_WEIGHT_FUNCTIONS = {"multinomial": draw_multinomial_weights, "poisson": draw_poisson_weights}
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ def _evaluate_replicates(
     n = int(rows.cluster.max(initial=-1)) + 1
     unit_counts, draw_weights = np.ones(n, dtype=np.int64), _WEIGHT_FUNCTIONS[spec.weights]
     blocks_evaluated = [evaluate(np.ones((1, n)))]
-    for rng, size in seeded_blocks(spec.replicates, spec.seed, "rank bootstrap"):
+    for rng, size in iterate_seeded_replicate_blocks(spec.replicates, spec.seed, "rank bootstrap"):
         weights = np.ascontiguousarray(draw_weights(rng, unit_counts, size).T)  # [size, n]
         blocks_evaluated.append(evaluate(weights))
     return [np.concatenate(columns, axis=-1) for columns in zip(*blocks_evaluated, strict=True)]

@@ -10,7 +10,7 @@ import polars as pl
 
 from isolux.analyses.tradeoffs.evidence import TradeoffView
 from isolux.groups.measure import measure_groups
-from isolux.stats.verification import threshold_at_far
+from isolux.stats.verification import lowest_threshold_at_far
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.info import TaskInfo
@@ -76,5 +76,5 @@ def _set_thresholds(pairs: pl.DataFrame, false_match_rate: float) -> pl.DataFram
             pl.col("similarity").explode(), genuine=pl.col("genuine").explode()
         )
         impostors = exploded.filter(pl.col("genuine").eq(other=False)).drop_nulls("similarity")
-        rows.append((model, threshold_at_far(impostors["similarity"].to_numpy(), false_match_rate)))
+        rows.append((model, lowest_threshold_at_far(impostors["similarity"].to_numpy(), false_match_rate)))
     return pl.DataFrame(rows, schema={"model": pl.String, "threshold": pl.Float64}, orient="row")

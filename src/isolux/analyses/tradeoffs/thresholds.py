@@ -24,7 +24,7 @@ from isolux.statements.numbers import format_value
 from isolux.statements.run_terms import RunTerms, lower_first_letter
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.constants import MIN_CLUSTERS_FOR_NOMINAL_COVERAGE
-from isolux.stats.intervals import percentile
+from isolux.stats.intervals import percentile_interval
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
@@ -79,7 +79,7 @@ def _build_table(
     spec: Statistics,
 ) -> pl.DataFrame:
     n, n_clusters = counts
-    interval = percentile(
+    interval = percentile_interval(
         np.where(np.isfinite(equal_rates.threshold), equal_rates.threshold, np.nan)[:, 1:],
         spec.level,
     )

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from isolux.stats.cluster_sums import IntArray
-from isolux.stats.intervals import Interval, percentile
+from isolux.stats.intervals import Interval, percentile_interval
 from isolux.stats.statistic import FloatArray
 from isolux.verbs.metric_frame.inputs import (
     FrameInputs,
@@ -358,7 +358,7 @@ def _compute_extreme(
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = group_values / overall_value
         folded_ratios = np.fmin(ratios, 1.0 / ratios)
-    tails = percentile(metric.ratio_replicates(groups, level), 1.0 - 2.0 * metric.tail)
+    tails = percentile_interval(metric.ratio_replicates(groups, level), 1.0 - 2.0 * metric.tail)
     return _nan_min(folded_ratios), float(tails.low), float(tails.high)
 
 
