@@ -38,7 +38,7 @@ from isolux.stats.verification_disparity import (
     fairness_discrepancy_rate,
     gini_aggregation_rate,
     inequity_rate,
-    max_skewed_error_ratio,
+    skewed_error_ratio,
 )
 from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import Status
@@ -145,7 +145,7 @@ def _build_attribute_rows(
     replicates = [estimates.replicates[members, j].T for j in rates]
     # Neither is a function of the two ranges, so their intervals come from replicates.
     gini = percentile_interval(gini_aggregation_rate(*replicates, alpha=_ALPHA), spec.level)
-    skew = percentile_interval(max_skewed_error_ratio(*replicates), spec.level)
+    skew = percentile_interval(skewed_error_ratio(*replicates), spec.level)
     # The inequity rate is a weighted product of max / min: its log is the weighted sum of ranges.
     # A rate near 0 makes an upper bound of the ratio infinite, which is meant.
     with np.errstate(over="ignore"):
@@ -168,7 +168,7 @@ def _build_attribute_rows(
         ("garbe", gini_aggregation_rate(fmr, fnmr, alpha=_ALPHA), (float(gini.low), float(gini.high)), _PERCENTILE),
         (
             "skewed_error_ratio",
-            max_skewed_error_ratio(fmr, fnmr),
+            skewed_error_ratio(fmr, fnmr),
             (float(skew.low), float(skew.high)),
             _RATIO_PERCENTILE,
         ),

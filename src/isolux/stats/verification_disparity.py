@@ -39,7 +39,7 @@ def inequity_rate(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> F
     return np.asarray(np.where(np.isfinite(rate), rate, np.nan))
 
 
-def max_skewed_error_ratio(fmr: FloatArray, fnmr: FloatArray) -> FloatArray:
+def skewed_error_ratio(fmr: FloatArray, fnmr: FloatArray) -> FloatArray:
     """Skewed error ratio of groups at one threshold: from 1 (none) up, lower is better.
 
     Shapes: ``fmr, fnmr`` [..., g]; returns [...].
