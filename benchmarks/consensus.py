@@ -38,7 +38,12 @@ def world(items: int) -> AnnotatorLabels:
 
 def rounds_needed(answers: AnnotatorLabels) -> int:
     """Count the rounds of plain EM until no chance moves by more than ``CLOSE``."""
-    from isolux.stats.annotators import _build_dawid_skene_step, _EmPoint, _weighted_confusion_counts, label_shares_by_item
+    from isolux.stats.annotators import (
+        _build_dawid_skene_step,
+        _EmPoint,
+        _weighted_confusion_counts,
+        label_shares_by_item,
+    )
 
     chance, own = label_shares_by_item(answers), np.ones(answers.n_items)
     step = _build_dawid_skene_step(answers, own, chance)

@@ -26,7 +26,10 @@ from benchmarks._timing import cpu_seconds, last_line, quick
 from isolux.geometry.boxes import BoxColumns, box_pairs_xywh
 from isolux.geometry.matching import Detections, Truths, match
 from isolux.stats.detection_cells import DetectionIndex, DetectionOutcomes, rank_detection_cells
-from isolux.stats.precision_recall import sum_people_weights_by_class, average_precision_by_class_and_iou
+from isolux.stats.precision_recall import (
+    average_precision_by_class_and_iou,
+    sum_people_weights_by_class,
+)
 
 CLASSES, VALUES = 8, 8
 CELLS = CLASSES * VALUES * VALUES

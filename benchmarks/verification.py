@@ -83,7 +83,9 @@ def ours(
     dataset: Dataset, vectors: pl.DataFrame, units: pl.DataFrame, members: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.float64]:
     scores = score(dataset, vectors, impostors="hard", far=FAR, metrics=["tar_at_far"])
-    return group_rates(tar_at_far_statistic(), build_pair_rows(scores.evidence["pairs"], units), members)
+    return group_rates(
+        tar_at_far_statistic(), build_pair_rows(scores.evidence["pairs"], units), members
+    )
 
 
 def theirs(faces: Faces) -> tuple[npt.NDArray[np.float64], int]:

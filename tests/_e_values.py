@@ -11,4 +11,6 @@ from isolux.stats.sequential_tests.betting_kernels import mixture_capital_by_sna
 def e_values(difference, look, n_looks):
     ends = np.searchsorted(look, np.arange(n_looks), side="right").astype(np.int64)
     values = np.ascontiguousarray(difference, dtype=np.float64)
-    return mixture_capital_by_snapshot(values, ends, *schedule_bet_starts_and_weights(n_looks), np.zeros(1))[0][:, 0]
+    return mixture_capital_by_snapshot(
+        values, ends, *schedule_bet_starts_and_weights(n_looks), np.zeros(1)
+    )[0][:, 0]

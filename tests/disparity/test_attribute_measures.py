@@ -106,7 +106,9 @@ def test_tau_takes_the_unbiased_variance_of_few_units():
     assert rates.tolist() == [0.3, 0.75, 0.95, 0.5, 0.5]
     c = np.array([10.0, 12.0, 20.0, 20.0, 12.0])
     unbiased = np.cov(drawn) * np.sqrt(np.outer(c / (c - 1), c / (c - 1)))
-    found = estimate_noise_corrected_sd(rates, pool_variance_per_observation(unbiased, c), degrees_of_freedom=c - 1)
+    found = estimate_noise_corrected_sd(
+        rates, pool_variance_per_observation(unbiased, c), degrees_of_freedom=c - 1
+    )
     assert row["value"] == pytest.approx(found.tau, rel=1e-12)
     biased = pool_variance_per_observation(np.cov(drawn), c)
     plain = estimate_noise_corrected_sd(rates, biased, degrees_of_freedom=c - 1)

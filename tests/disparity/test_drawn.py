@@ -47,7 +47,9 @@ def test_equal_weights_give_the_differences_that_no_weights_give():
         (found.compare_pairs(first, second), plain.compare_pairs(first, second)),
         (found.compare_with_complement(ROWS[1:]), plain.compare_with_complement(ROWS[1:])),
     ):
-        assert z_statistics_by_test_inversion(one) == pytest.approx(z_statistics_by_test_inversion(two), abs=1e-6)
+        assert z_statistics_by_test_inversion(one) == pytest.approx(
+            z_statistics_by_test_inversion(two), abs=1e-6
+        )
         assert one.standard_error == pytest.approx(two.standard_error)
         assert one.interval(1.96).low == pytest.approx(two.interval(1.96).low, abs=1e-9)
     assert found.complement_share(ROWS[1:]) == pytest.approx(plain.complement_share(ROWS[1:]))

@@ -85,7 +85,9 @@ def test_other_intervals_and_people_in_two_groups_are_joined(named):
         for g in (first, second)
     )
     rho = apart.correlation(1.959964)
-    ends = mover_difference_interval(estimates.value[first, 0], a, estimates.value[second, 0], b, rho)
+    ends = mover_difference_interval(
+        estimates.value[first, 0], a, estimates.value[second, 0], b, rho
+    )
     assert (row["low"], row["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
     assert row["method"].endswith(", MOVER")
 

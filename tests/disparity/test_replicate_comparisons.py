@@ -85,7 +85,9 @@ def test_two_groups_are_everyone(weighted):
         one, two = rest.interval(z), pair.interval(z)
         assert one.low == pytest.approx(others * two.low, rel=1e-6)
         assert one.high == pytest.approx(others * two.high, rel=1e-6)
-    assert z_statistics_by_test_inversion(rest) == pytest.approx(z_statistics_by_test_inversion(pair), rel=1e-6)
+    assert z_statistics_by_test_inversion(rest) == pytest.approx(
+        z_statistics_by_test_inversion(pair), rel=1e-6
+    )
     assert rest.standard_error == pytest.approx(others * pair.standard_error, rel=1e-6)
 
 
@@ -179,6 +181,8 @@ def test_a_group_that_is_everyone_differs_by_nothing():
         "insufficient units", f"everyone else: fewer than {SPEC.min_units} units",
     )  # fmt: skip
     assert (
-        z_statistics_by_test_inversion(compare_groups(estimates, "g", j).compare_with_complement(_at(estimates, "a")))
+        z_statistics_by_test_inversion(
+            compare_groups(estimates, "g", j).compare_with_complement(_at(estimates, "a"))
+        )
         == 0.0
     )

@@ -37,7 +37,8 @@ def test_table_1_is_the_standard_deviation_with_ddof_1():
     values = printed.select(GROUPS).to_numpy()
     sigma = printed["sigma"].to_numpy()
     assert (
-        np.abs(dispersion_along_last_axis(values) - sigma) <= most_off(values, dispersion_along_last_axis)
+        np.abs(dispersion_along_last_axis(values) - sigma)
+        <= most_off(values, dispersion_along_last_axis)
     ).all()
     # And neither its equation 5 nor that with the other divisor.
     for kind, ddof in (("variance", 0), ("standard deviation", 0)):

@@ -11,7 +11,7 @@ import pytest
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.measure.survey_weights import apply_survey_weights
-from isolux.stats.roc import weighted_roc_auc, roc_auc_statistic
+from isolux.stats.roc import roc_auc_statistic, weighted_roc_auc
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.errors import SpecError

@@ -91,7 +91,9 @@ def test_closed_intervals_use_the_design_effect_of_the_standard_error(name):
     row = _rows(scored(values, clusters), members(g=group), spec).row(1, named=True)
     p, n = row["value"], row["n_units"]
     effect = max(row["standard_error"] ** 2 / (p * (1 - p) / (n - 1)), 1.0)
-    ends = {"wilson": wilson_interval, "clopper-pearson": clopper_pearson_interval}[name](p * n, n, 0.95, effect)
+    ends = {"wilson": wilson_interval, "clopper-pearson": clopper_pearson_interval}[name](
+        p * n, n, 0.95, effect
+    )
     assert (row["low"], row["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
     assert row["method"] == name
 

@@ -9,9 +9,9 @@ import pytest
 from isolux.groups.measure.pair_rows import build_pair_rows
 from isolux.groups.measure.pairs import group_rates, required_impostors
 from isolux.stats.verification import (
-    pairs_roc_auc_statistic,
     false_match_rate_statistic,
     false_non_match_rate_statistic,
+    pairs_roc_auc_statistic,
     tar_at_far_statistic,
 )
 from tests._pairs import sorted_pairs
@@ -76,7 +76,12 @@ def test_many_groups_in_one_pass_are_each_group_alone(monkeypatch, at_once):
     members = rng.random((30, 7)) < np.linspace(0.05, 1.0, 7)
     rows = build_pair_rows(evidence, units)
     similarity, genuine = evidence["similarity"].to_numpy(), evidence["genuine"].to_numpy()
-    for statistic in (tar_at_far_statistic(), false_match_rate_statistic(), false_non_match_rate_statistic(), pairs_roc_auc_statistic()):
+    for statistic in (
+        tar_at_far_statistic(),
+        false_match_rate_statistic(),
+        false_non_match_rate_statistic(),
+        pairs_roc_auc_statistic(),
+    ):
         expected = []
         for inside in members.T:
             own = inside[first] & inside[second]

@@ -11,10 +11,10 @@ from isolux.stats.clustered_proportions import means_from_cluster_sums
 from isolux.stats.intervals import (
     Interval,
     bca_interval,
-    mover_difference_interval,
     has_fraction_nominal_coverage,
-    mover_log_ratio_interval,
     logit_or_wilson_interval_at_level,
+    mover_difference_interval,
+    mover_log_ratio_interval,
     percentile_interval,
 )
 from isolux.stats.resampling.sums import bca_acceleration_by_jackknife

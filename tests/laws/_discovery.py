@@ -80,7 +80,7 @@ def published_claims(run, *, lift):
     FP-growth on the low-performing, then rules' lifts in the same data. The paper prints no
     thresholds: support .05 and up to three values are those of ``patterns``; ten units at least.
     """
-    from isolux.stats.itemsets import find_frequent_itemsets, count_rows_by_itemset
+    from isolux.stats.itemsets import count_rows_by_itemset, find_frequent_itemsets
 
     wide = run.attributes.filter(pl.col("attribute") != "age").pivot(
         "attribute", index="unit_id", values="value"

@@ -1,9 +1,9 @@
 """Worlds for the gate, many at once: the product's own slacks, p-values and people, stacked.
 
 Worlds are rows side by side, as in ``_cells``: what rules ask is laid out by
-``policy/comparisons.py``, decided by ``one_sided_p_of_compliance`` and ``adjust_p_weighted_holm``, and people are
-reckoned by ``policy/sample_size.py``. That one world at a time gives the same answers as ``decide``
-is a test of its own.
+``policy/comparisons.py``, decided by ``one_sided_p_of_compliance`` and ``adjust_p_weighted_holm``,
+and people are reckoned by ``policy/sample_size.py``. That one world at a time gives the same
+answers as ``decide`` is a test of its own.
 """
 
 from __future__ import annotations
@@ -175,7 +175,8 @@ def asked_for(rule: Sequence[RuleComparisons], groups: int) -> np.ndarray:
     """Return how many photos more each group of a single world is asked for."""
     undecided = [
         np.flatnonzero(
-            (np.asarray(c.bounds(Z).low) < -1e-12) & (one_sided_p_of_compliance(c) > 0.05 / len(rule))
+            (np.asarray(c.bounds(Z).low) < -1e-12)
+            & (one_sided_p_of_compliance(c) > 0.05 / len(rule))
         )
         for c in rule
     ]

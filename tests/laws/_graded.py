@@ -10,7 +10,7 @@ from isolux.groups.interval_methods.skewness_adjusted import (
     estimate_variance_slopes,
     skewness_adjusted_interval,
 )
-from isolux.stats.clustered_proportions import means_from_cluster_sums, concatenate_means
+from isolux.stats.clustered_proportions import concatenate_means, means_from_cluster_sums
 from isolux.stats.differences import independent_mean_difference
 from isolux.stats.test_inversion import two_sided_p_from_z, z_statistics_by_test_inversion
 from isolux.stats.weighted_means import estimate_weighted_means
@@ -46,7 +46,8 @@ def truth(law):
 def _group(values, photos=None):
     one = np.ones(len(values), dtype=np.int64)
     photos = one if photos is None else photos
-    return means_from_cluster_sums(csr_array(values[None, :]), csr_array(photos[None, :].astype(float)), one,
+    return means_from_cluster_sums(
+        csr_array(values[None, :]), csr_array(photos[None, :].astype(float)), one,
                          0.0, is_proportion=False)  # fmt: skip
 
 

@@ -192,12 +192,18 @@ def asked(estimates) -> list[Asked]:
             continue
         compared = compare_groups(estimates, "g", j)
         apart, pair = compared.compare_with_complement(first), compared.compare_pairs(first, second)
-        z, of_pair = z_statistics_by_test_inversion(apart, (Z,)), z_statistics_by_test_inversion(pair, (Z,))
-        joined = z_statistics_by_test_inversion(compared.compare_pairs(first, np.zeros(1, dtype=np.int64)), (Z,))
+        z, of_pair = (
+            z_statistics_by_test_inversion(apart, (Z,)),
+            z_statistics_by_test_inversion(pair, (Z,)),
+        )
+        joined = z_statistics_by_test_inversion(
+            compared.compare_pairs(first, np.zeros(1, dtype=np.int64)), (Z,)
+        )
         ends = apart.interval(Z)
         found.append(Asked(
             measure.metric, two_sided_p_from_z(z).item(), ends.low.item(), ends.high.item(),
-            two_sided_p_from_z(joined).item(), two_sided_p_from_z(of_pair).item(), bool(z[0] * of_pair[0] >= 0),
+            two_sided_p_from_z(joined).item(), two_sided_p_from_z(of_pair).item(),
+            bool(z[0] * of_pair[0] >= 0),
             bool((estimates.status[[0, one], j] == "ok").all()),
         ))  # fmt: skip
     return found

@@ -26,7 +26,9 @@ def photos_alone(photos, right, rng):
     n, k = photos.sum(axis=2), right.sum(axis=2)
     p, pooled = k / n, (k.sum(axis=1) / n.sum(axis=1))[:, None]
     error = np.sqrt((pooled * (1 - pooled) / n).sum(axis=1))
-    return two_sided_p_from_z(np.divide(p[:, 0] - p[:, 1], error, out=np.zeros(len(p)), where=error > 0))
+    return two_sided_p_from_z(
+        np.divide(p[:, 0] - p[:, 1], error, out=np.zeros(len(p)), where=error > 0)
+    )
 
 
 def welch_cr2(photos, right, rng):

@@ -12,9 +12,9 @@ import polars as pl
 from isolux.analyses import confounders
 from isolux.stats.intervals import (
     Interval,
-    mover_difference_interval,
     has_fraction_nominal_coverage,
     logit_or_wilson_interval_at_level,
+    mover_difference_interval,
 )
 from isolux.stats.multiplier_bootstrap import correlate_corresponding_rows
 from isolux.vocabulary.containers import Run

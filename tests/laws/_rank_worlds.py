@@ -8,7 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from isolux.stats.multiplicity import adjust_p_bonferroni, adjust_p_holm
-from isolux.stats.ranks import index_groups_by_cluster, rank_test_all_group_pairs, sort_score_vectors
+from isolux.stats.ranks import (
+    index_groups_by_cluster,
+    rank_test_all_group_pairs,
+    sort_score_vectors,
+)
 
 ATTRIBUTES = 10
 
@@ -93,7 +97,8 @@ def false_findings(name: str, *, icc: float, worlds: int, seed: int, planted: fl
         values = world.score(rng, owner, icc) + planted * (groups[0] == k - 1)
         scores, units = sort_score_vectors([values]), np.arange(len(owner))
         tests = [
-            rank_test_all_group_pairs(scores, index_groups_by_cluster(units, group, owner, k)) for group in groups
+            rank_test_all_group_pairs(scores, index_groups_by_cluster(units, group, owner, k))
+            for group in groups
         ]
         naive = np.array([t.p_naive[0][upper] for t in tests])
         clustered = np.array([t.p_clustered[0][upper] for t in tests])

@@ -184,7 +184,9 @@ def compared(world: World, *, weights: bool, clusters: bool = True) -> tuple[obj
         scaled, _ = rake_weights_to_shares(scaled, margins, (_SHARES,))
     if isinstance(world.truth, np.ndarray):
         strata = Strata(0 * held, np.array([len(held)]), np.array([1.0 - _OF_ALL]))
-    design = build_survey_cluster_sums(columns, dense, (group, unit), plain, scaled, strata, margins)
+    design = build_survey_cluster_sums(
+        columns, dense, (group, unit), plain, scaled, strata, margins
+    )
     found = MeanComparisons.from_design(design, MEASURE, rows)
     return found.compare_pairs(one, two), found.means
 

@@ -13,7 +13,11 @@ from isolux.stats.cluster_sums import build_cluster_sums
 from isolux.stats.constants import MIN_EFFECTIVE_CLUSTERS
 from isolux.stats.raking import Margins
 from isolux.stats.sampling import Strata
-from isolux.stats.survey_sums import SurveyClusterSums, add_second_clustering, build_survey_cluster_sums
+from isolux.stats.survey_sums import (
+    SurveyClusterSums,
+    add_second_clustering,
+    build_survey_cluster_sums,
+)
 from isolux.stats.test_inversion import z_statistics_by_test_inversion
 from tests.laws._samples import MEASURE, Z
 

@@ -67,7 +67,9 @@ def bootstrap(worlds: RateWorlds, *, shared: bool, replicates: int, seed: int) -
     design = worlds_as_groups(worlds, shared=shared)
     shape = worlds.photos.shape[:2]
     measure = a_mean(0)
-    drawn = replicate_sum_statistics(design, [measure.columns], Bootstrap(replicates=replicates, seed=seed))
+    drawn = replicate_sum_statistics(
+        design, [measure.columns], Bootstrap(replicates=replicates, seed=seed)
+    )
     value = measure.columns.evaluate(design.totals()[:, :, None])[:, 0]
     clusters = (worlds.photos > 0).sum(axis=-1)
     se = standard_error(drawn[:, 0], clusters.ravel())

@@ -143,7 +143,13 @@ def asked(rng, cell, replicates, seed):
     own = np.concatenate([found.interval.low[rows, j], found.interval.high[rows, j]])
     truth = np.subtract(*truths(cell))
     covered = ends.low.item() <= truth <= ends.high.item()
-    return p, two_sided_p_from_z(raw / error).item(), *own, *(found.status[rows, j] == "ok"), covered
+    return (
+        p,
+        two_sided_p_from_z(raw / error).item(),
+        *own,
+        *(found.status[rows, j] == "ok"),
+        covered,
+    )
 
 
 def _row(k, cell, worlds, replicates, key):

@@ -232,7 +232,12 @@ def test_what_init_proposes_is_kept_with_the_power_that_it_says(case):
     margins = np.ceil(100 * margins - 1e-9) / 100
     kept = passes([within_cells(*later, margins)])
     floor = (
-        np.floor(100 * sides(*first)[0].one_sample_intervals()(n_standard_errors_of_margin(1, math.sqrt(2))).low)
+        np.floor(
+            100
+            * sides(*first)[0]
+            .one_sample_intervals()(n_standard_errors_of_margin(1, math.sqrt(2)))
+            .low
+        )
         / 100
     )
     above = sides(*later)[0].one_sample_intervals()(1.6448536).low >= floor

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isolux.analyses.slices import CAPTION, explain
-from isolux.stats.slices import is_row_in_slice, find_worst_slices
+from isolux.stats.slices import find_worst_slices, is_row_in_slice
 from isolux_worlds._random_streams import subject_rate
 from tests.laws._discovery import a_run
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized

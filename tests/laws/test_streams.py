@@ -14,7 +14,12 @@ from scipy.sparse import csr_array
 from isolux.stats.cluster_sums import build_cluster_sums
 from isolux.stats.resampling.sums import StatisticColumns, replicate_sum_statistics
 from isolux.stats.statistic import MEAN
-from isolux.stats.weights import BLOCK_SIZE, draw_multinomial_weights, draw_poisson_weights, iterate_seeded_replicate_blocks
+from isolux.stats.weights import (
+    BLOCK_SIZE,
+    draw_multinomial_weights,
+    draw_poisson_weights,
+    iterate_seeded_replicate_blocks,
+)
 from isolux.vocabulary.spec import Bootstrap
 from tests.laws._figures import record, scaled, sized
 
@@ -75,7 +80,9 @@ def test_poisson_weights_have_the_exact_variance():
 
 def test_blocks_purposes_and_seeds_are_independent_of_one_another():
     def first(seed: int, purpose: str, block: int = 0) -> np.ndarray:
-        drawn = list(iterate_seeded_replicate_blocks(BLOCK_SIZE * (block + 1), seed, purpose))[block]
+        drawn = list(iterate_seeded_replicate_blocks(BLOCK_SIZE * (block + 1), seed, purpose))[
+            block
+        ]
         return X @ draw_multinomial_weights(drawn[0], np.ones(X.size, np.int64), 20_000)
 
     drawn = [

@@ -9,7 +9,12 @@ import polars as pl
 import pytest
 from statsmodels.stats import inter_rater
 
-from isolux.stats.agreement import krippendorff_alpha_statistic, cohen_kappa_statistic, count_labels_by_item, fleiss_kappa_statistic
+from isolux.stats.agreement import (
+    cohen_kappa_statistic,
+    count_labels_by_item,
+    fleiss_kappa_statistic,
+    krippendorff_alpha_statistic,
+)
 
 # Krippendorff (2011), section C: four observers, twelve units, 41 answers; the values that the
 # paper prints for the nominal, ordinal and interval metric.
@@ -83,7 +88,9 @@ def test_alpha_is_that_of_the_published_table(scale, printed):
 def test_alpha_is_that_of_its_definition(scale, seed):
     rng = np.random.default_rng(seed)
     items = [rng.integers(0, 5, rng.integers(0, 6)).tolist() for _ in range(30)]
-    assert value(krippendorff_alpha_statistic(scale), items) == pytest.approx(by_definition(items, scale), abs=1e-12)
+    assert value(krippendorff_alpha_statistic(scale), items) == pytest.approx(
+        by_definition(items, scale), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("scale", ["nominal", "ordinal", "interval"])
@@ -124,7 +131,13 @@ def test_cohen_kappa_is_that_of_statsmodels(seed):
 
 
 @pytest.mark.parametrize(
-    "statistic", [krippendorff_alpha_statistic("nominal"), krippendorff_alpha_statistic("ordinal"), krippendorff_alpha_statistic("interval"), fleiss_kappa_statistic()]
+    "statistic",
+    [
+        krippendorff_alpha_statistic("nominal"),
+        krippendorff_alpha_statistic("ordinal"),
+        krippendorff_alpha_statistic("interval"),
+        fleiss_kappa_statistic(),
+    ],
 )
 def test_answers_that_are_all_alike_say_nothing_of_chance(statistic):
     assert np.isnan(value(statistic, [[1, 1], [1, 1, 1]]))
@@ -143,7 +156,12 @@ def test_agreement_is_none_at_random_and_one_when_perfect(scale):
 def test_agreement_beyond_chance_rests_on_the_items_with_rarer_answers():
     """Of 30 items four hold an answer other than 0, and two agree on it in two: 2 × 4 and 3 × 2."""
     items = [[0, 0]] * 26 + [[0, 1]] * 2 + [[1, 1]] * 2
-    for statistic in (krippendorff_alpha_statistic("nominal"), krippendorff_alpha_statistic("ordinal"), fleiss_kappa_statistic(), cohen_kappa_statistic()):
+    for statistic in (
+        krippendorff_alpha_statistic("nominal"),
+        krippendorff_alpha_statistic("ordinal"),
+        fleiss_kappa_statistic(),
+        cohen_kappa_statistic(),
+    ):
         sums = statistic.columns(table(items)).sum(axis=0)
         assert float(statistic.count_rarest_class(sums)) == 6.0
         assert (
@@ -153,4 +171,8 @@ def test_agreement_beyond_chance_rests_on_the_items_with_rarer_answers():
 
 
 def test_tallies_count_answers():
-    assert count_labels_by_item(table([[0, 2, 2], [], [1]])).tolist() == [[1, 0, 2], [0, 0, 0], [0, 1, 0]]
+    assert count_labels_by_item(table([[0, 2, 2], [], [1]])).tolist() == [
+        [1, 0, 2],
+        [0, 0, 0],
+        [0, 1, 0],
+    ]

@@ -33,5 +33,8 @@ def test_peaked_numbers_say_little_of_their_variance(peaked, least, most):
 
 def test_weighted_and_flat_groups_are_left_as_they_are():
     narrow, wide = _group(1e-4, 3.0), _group(9e-4, 25.0)
-    assert raise_variance_towards_pooled(replace(narrow, kurtosis=None), wide, NO).variance == narrow.variance
+    assert (
+        raise_variance_towards_pooled(replace(narrow, kurtosis=None), wide, NO).variance
+        == narrow.variance
+    )
     assert raise_variance_towards_pooled(narrow, wide, np.array([True])).variance == narrow.variance

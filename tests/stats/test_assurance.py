@@ -13,7 +13,9 @@ Z = 1.6448536
 
 
 def chance_of_deciding(cases, most):
-    return power_analysis._probability_rule_is_decided(cases, most, power_analysis._draw_correlated_case_normals(cases))
+    return power_analysis._probability_rule_is_decided(
+        cases, most, power_analysis._draw_correlated_case_normals(cases)
+    )
 
 
 def one_value(slack: float, *, error: float = 1.0, fail: float = Z) -> DecisionCases:
@@ -81,4 +83,6 @@ def test_what_is_not_known_is_not_reckoned():
     assert np.isnan(max_se_for_decision_power(one_value(np.nan)))
     assert np.isnan(max_se_for_decision_power(one_value(1.0, error=0.0)))
     none = np.zeros(0)
-    assert np.isnan(max_se_for_decision_power(DecisionCases(*[none] * 4, *[none.astype(int)] * 2, none)))
+    assert np.isnan(
+        max_se_for_decision_power(DecisionCases(*[none] * 4, *[none.astype(int)] * 2, none))
+    )

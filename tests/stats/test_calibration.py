@@ -44,28 +44,40 @@ def table(rows):
 def test_two_bins_by_hand():
     # (0, .5]: .3 wrong, .4 right: |1 - .7| = .3. (.5, 1]: .9 right: .1. Over 3 rows: .4 / 3.
     evidence = table([(0.3, False), (0.4, True), (0.9, True)])
-    assert expected_calibration_error_statistic(2)(evidence, np.ones(3)) == pytest.approx(0.4 / 3, abs=1e-15)
+    assert expected_calibration_error_statistic(2)(evidence, np.ones(3)) == pytest.approx(
+        0.4 / 3, abs=1e-15
+    )
 
 
 def test_within_a_bin_over_and_under_confidence_cancel():
     # Both in (0, 1]: |(0 - .4) + (1 - .6)| = 0; two bins keep them apart: (.4 + .4) / 2.
     evidence = table([(0.4, False), (0.6, True)])
-    assert expected_calibration_error_statistic(1)(evidence, np.ones(2)) == pytest.approx(0.0, abs=1e-15)
-    assert expected_calibration_error_statistic(2)(evidence, np.ones(2)) == pytest.approx(0.4, abs=1e-15)
+    assert expected_calibration_error_statistic(1)(evidence, np.ones(2)) == pytest.approx(
+        0.0, abs=1e-15
+    )
+    assert expected_calibration_error_statistic(2)(evidence, np.ones(2)) == pytest.approx(
+        0.4, abs=1e-15
+    )
 
 
 def test_bins_are_closed_on_the_right():
     # .5 belongs to (0, .5] with .1; were it with .9, the error would be (.1 + .6) / 3.
     evidence = table([(0.1, False), (0.5, False), (0.9, True)])
-    assert expected_calibration_error_statistic(2)(evidence, np.ones(3)) == pytest.approx((0.6 + 0.1) / 3, abs=1e-15)
+    assert expected_calibration_error_statistic(2)(evidence, np.ones(3)) == pytest.approx(
+        (0.6 + 0.1) / 3, abs=1e-15
+    )
     evidence = table([(0.5, False), (0.9, True)])
-    assert expected_calibration_error_statistic(2)(evidence, np.ones(2)) == pytest.approx((0.5 + 0.1) / 2, abs=1e-15)
+    assert expected_calibration_error_statistic(2)(evidence, np.ones(2)) == pytest.approx(
+        (0.5 + 0.1) / 2, abs=1e-15
+    )
 
 
 def test_fifteen_bins_unless_said_otherwise():
     assert N_BINS == 15
     rows = [(0.98, False), (0.93, True)]  # one in (14/15, 1], one in (13/15, 14/15]
-    assert expected_calibration_error_statistic()(table(rows), np.ones(2)) == pytest.approx((0.98 + 0.07) / 2)
+    assert expected_calibration_error_statistic()(table(rows), np.ones(2)) == pytest.approx(
+        (0.98 + 0.07) / 2
+    )
 
 
 @given(ROWS, st.sampled_from([1, 2, 10, 15]))
@@ -94,7 +106,9 @@ def test_replicates_are_columns_of_weights():
 
 def test_rows_without_confidence_or_verdict_are_left_out():
     evidence = table([(0.3, False), (None, True), (0.9, None)])
-    assert expected_calibration_error_statistic()(evidence, np.ones(3)) == pytest.approx(0.3, abs=1e-15)
+    assert expected_calibration_error_statistic()(evidence, np.ones(3)) == pytest.approx(
+        0.3, abs=1e-15
+    )
 
 
 def test_a_calibrated_model_looks_worse_in_a_small_group():

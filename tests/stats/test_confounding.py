@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from isolux.stats.confounding import (
     dispersion_along_last_axis,
-    normalise_compositions,
     expected_values_from_composition,
+    mean_within_stratum_dispersion,
+    normalise_compositions,
     share_of_replicates_ranked_first,
     standardise_means_to_overall,
-    mean_within_stratum_dispersion,
 )
 
 VALUE = st.floats(0, 1)
@@ -39,7 +39,9 @@ def test_proxies_by_hand():
 
 def test_a_value_that_nobody_has_needs_no_score():
     counts = np.array([[10.0, 0.0], [20.0, 0.0]])
-    assert expected_values_from_composition(normalise_compositions(counts), np.array([0.4, np.nan])).tolist() == [0.4, 0.4]
+    assert expected_values_from_composition(
+        normalise_compositions(counts), np.array([0.4, np.nan])
+    ).tolist() == [0.4, 0.4]
 
 
 def test_control_by_hand():
@@ -59,7 +61,10 @@ def test_standardisation_by_hand():
     counts, both = np.array([60.0, 40.0]), np.array([True, True])
     assert standardise_means_to_overall(within, counts, both).tolist() == pytest.approx([0.56, 0.5])
     # Without the large, whose mix is all small.
-    assert standardise_means_to_overall(within, counts, np.array([True, False])).tolist() == [0.4, 0.5]
+    assert standardise_means_to_overall(within, counts, np.array([True, False])).tolist() == [
+        0.4,
+        0.5,
+    ]
     assert np.isnan(standardise_means_to_overall(within, counts, np.array([False, False]))).all()
 
 
@@ -94,9 +99,9 @@ def test_against_plain_loops(table):
                 for e in range(k)]  # fmt: skip
     for a in range(g):
         proxy = sum(counts[a, e] / sum(counts[a]) * everyone[e] for e in range(k))
-        assert expected_values_from_composition(normalise_compositions(counts), np.array(everyone))[a] == pytest.approx(
-            proxy
-        )
+        assert expected_values_from_composition(normalise_compositions(counts), np.array(everyone))[
+            a
+        ] == pytest.approx(proxy)
         level = sum(sum(counts[:, e]) * value[a, e] for e in range(k)) / counts.sum()
         found = standardise_means_to_overall(value, counts.sum(axis=0), np.ones(k, dtype=bool))
         assert found[a] == pytest.approx(level)
@@ -111,13 +116,15 @@ def test_where_nothing_but_the_value_matters_no_gap_is_left(table):
     assert np.ptp(found) == pytest.approx(0.0, abs=1e-12)
     # And a group's value is then its proxy.
     own = (same * normalise_compositions(counts)).sum(axis=1)
-    assert expected_values_from_composition(normalise_compositions(counts), same[0]) == pytest.approx(own)
+    assert expected_values_from_composition(
+        normalise_compositions(counts), same[0]
+    ) == pytest.approx(own)
 
 
 @given(tables())
 def test_equal_mixes_have_equal_proxies(table):
     value, counts = table
     alike = np.broadcast_to(counts[:1], counts.shape)
-    assert np.ptp(expected_values_from_composition(normalise_compositions(alike), value[0])) == pytest.approx(
-        0.0, abs=1e-12
-    )
+    assert np.ptp(
+        expected_values_from_composition(normalise_compositions(alike), value[0])
+    ) == pytest.approx(0.0, abs=1e-12)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.stats.multiplier_bootstrap import replicate_correlation_matrix, correlate_corresponding_rows
+from isolux.stats.multiplier_bootstrap import (
+    correlate_corresponding_rows,
+    replicate_correlation_matrix,
+)
 
 ROWS = np.random.default_rng(3).normal(size=(4, 50))
 

@@ -7,7 +7,10 @@ import pytest
 from scipy.sparse import csr_array
 
 from isolux.stats import correlation_shrinkage
-from isolux.stats.correlation_shrinkage import mean_influences_from_overall, correlation_shrinkage_factors
+from isolux.stats.correlation_shrinkage import (
+    correlation_shrinkage_factors,
+    mean_influences_from_overall,
+)
 
 
 def block(rows, everyone=None):
@@ -24,8 +27,12 @@ def test_by_hand():
     kept = correlation_shrinkage_factors([block(u), block(v), block(u)], np.ones(4, int))
     assert kept[0] == pytest.approx([1.0, 0.0, np.sqrt(0.75)])
     # A column that stands for two clusters is the same as the column twice.
-    once = correlation_shrinkage_factors([block([1, 2, -3]), block([2, 1, -3])], np.array([2, 1, 1]))
-    twice = correlation_shrinkage_factors([block([1, 1, 2, -3]), block([2, 2, 1, -3])], np.ones(4, int))
+    once = correlation_shrinkage_factors(
+        [block([1, 2, -3]), block([2, 1, -3])], np.array([2, 1, 1])
+    )
+    twice = correlation_shrinkage_factors(
+        [block([1, 1, 2, -3]), block([2, 2, 1, -3])], np.ones(4, int)
+    )
     assert once == pytest.approx(twice)
 
 
@@ -84,7 +91,9 @@ def test_what_is_shared_is_kept_and_chance_is_not():
     apart, together = [], []
     for _ in range(200):
         one, other, cause = rng.normal(size=(6, 90)), rng.normal(size=(6, 90)), rng.normal(size=90)
-        apart.append(correlation_shrinkage_factors([block(one), block(other)], np.ones(90, int))[0, 1])
+        apart.append(
+            correlation_shrinkage_factors([block(one), block(other)], np.ones(90, int))[0, 1]
+        )
         both = [block(one + cause), block(other + cause)]
         together.append(correlation_shrinkage_factors(both, np.ones(90, int))[0, 1])
     assert np.mean(np.square(apart)) < 0.2
@@ -104,7 +113,9 @@ def test_it_is_a_matrix_of_correlations():
 
 
 def test_groups_that_do_not_vary():
-    kept = correlation_shrinkage_factors([block(np.zeros((2, 9))), block(np.ones((1, 9)))], np.ones(9, int))
+    kept = correlation_shrinkage_factors(
+        [block(np.zeros((2, 9))), block(np.ones((1, 9)))], np.ones(9, int)
+    )
     assert kept.tolist() == [[1.0, 0.0], [0.0, 1.0]]
     empty = csr_array((2, 5))
     own, everyone = mean_influences_from_overall(empty, empty, (np.zeros(2), np.zeros(2)))

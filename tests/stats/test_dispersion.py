@@ -112,7 +112,9 @@ def test_order_and_origin_do_not_matter_and_the_unit_carries_over(world, seed, s
     y, s = world
     order = np.random.default_rng(seed).permutation(y.size)
     plain = estimate_noise_corrected_sd(y, s)
-    moved = estimate_noise_corrected_sd(scale * y[order] + shift, scale**2 * s[np.ix_(order, order)])
+    moved = estimate_noise_corrected_sd(
+        scale * y[order] + shift, scale**2 * s[np.ix_(order, order)]
+    )
     for name in ("tau", "low", "high"):
         expected = scale * getattr(plain, name)
         assert getattr(moved, name) == pytest.approx(expected, rel=1e-6, abs=1e-5 * scale)
@@ -283,7 +285,10 @@ def test_pooling_near_the_boundary():
         y, v = rates_of_groups(rng, np.full(20, 0.95), 15, 10, 0.3)
         as_is.append(estimate_noise_corrected_sd(y, np.diag(v)).low == 0)
         pooled.append(
-            estimate_noise_corrected_sd(y, pool_variance_per_observation(np.diag(v), np.full(20, 15))).low == 0
+            estimate_noise_corrected_sd(
+                y, pool_variance_per_observation(np.diag(v), np.full(20, 15))
+            ).low
+            == 0
         )
     assert np.mean(pooled) >= 0.92
     assert np.mean(as_is) < 0.7

@@ -12,10 +12,10 @@ from isolux.stats.cluster_sums import build_cluster_sums
 from isolux.stats.intervals import (
     Interval,
     bca_interval,
-    mover_difference_interval,
     has_fraction_nominal_coverage,
-    mover_log_ratio_interval,
     logit_or_wilson_interval_at_level,
+    mover_difference_interval,
+    mover_log_ratio_interval,
     percentile_interval,
     t_interval_at_level,
     wilson_interval_of_n_clusters,
@@ -156,7 +156,8 @@ def test_log_ratio_is_mover_on_logs_and_nan_without_a_logarithm():
     low = np.log(2) - np.hypot(np.log(0.8 / 0.6), np.log(0.6 / 0.4))
     high = np.log(2) + np.hypot(np.log(0.9 / 0.8), np.log(0.4 / 0.2))
     assert (ends.low.item(), ends.high.item()) == pytest.approx((low, high))
-    none = mover_log_ratio_interval(_at([0.0, 0.8]), _interval([0, 0.6], [0.1, 0.9]), _at([0.4, 0.0]),
+    none = mover_log_ratio_interval(
+        _at([0.0, 0.8]), _interval([0, 0.6], [0.1, 0.9]), _at([0.4, 0.0]),
                               _interval([0.2, 0.0], [0.6, 0.1]), _at([0.0, 0.0]))  # fmt: skip
     assert np.isnan([none.low, none.high]).all()
 
@@ -168,5 +169,8 @@ def test_the_promise_needs_thirty_clusters_and_five_of_the_rarer():
     kept = has_fraction_nominal_coverage(p, se, np.array([30, 30, 30, 30, 30, 29.0]))
     assert kept.tolist() == [True, True, False, True, False, False]
     assert (
-        has_fraction_nominal_coverage(_at([0.0, 1.0, NAN]), _at([0.0, 0.0, NAN]), _at([500] * 3)).sum() == 0
+        has_fraction_nominal_coverage(
+            _at([0.0, 1.0, NAN]), _at([0.0, 0.0, NAN]), _at([500] * 3)
+        ).sum()
+        == 0
     )

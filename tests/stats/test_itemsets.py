@@ -10,9 +10,9 @@ import pytest
 
 from isolux.stats.itemsets import (
     Itemsets,
-    max_value_of_proper_subsets,
-    find_frequent_itemsets,
     count_rows_by_itemset,
+    find_frequent_itemsets,
+    max_value_of_proper_subsets,
     min_rows_for_support,
 )
 from isolux.vocabulary.errors import InputError, SpecError

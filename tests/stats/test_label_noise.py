@@ -9,10 +9,10 @@ import pytest
 
 from isolux.stats.label_noise import (
     correct_means_by_matrix,
-    gap_bounds_with_wrong_labels,
     dawid_skene_group_posterior,
-    regress_scores_on_posteriors,
     gap_bounds_with_unknown_group,
+    gap_bounds_with_wrong_labels,
+    regress_scores_on_posteriors,
 )
 
 
@@ -73,7 +73,10 @@ def test_bounds_of_the_unknown_are_sharp():
 def test_a_side_with_nobody_has_no_bounds():
     nobody, some = np.zeros(0), np.ones(2)
     assert np.isnan(
-        [gap_bounds_with_wrong_labels(nobody, some, 0.1).low, gap_bounds_with_unknown_group(some, nobody, some).high]
+        [
+            gap_bounds_with_wrong_labels(nobody, some, 0.1).low,
+            gap_bounds_with_unknown_group(some, nobody, some).high,
+        ]
     ).all()
 
 
@@ -86,7 +89,9 @@ def test_scores_regressed_on_chances_by_hand():
     found = regress_scores_on_posteriors(np.ones((1, 3)), chance, np.array([1.0, 0.6, 0.4]))
     assert found[0].tolist() == pytest.approx([(1.25 * 1.3 - 0.25 * 0.7) / 1.5,
                                                (1.25 * 0.7 - 0.25 * 1.3) / 1.5])  # fmt: skip
-    alike = regress_scores_on_posteriors(np.ones((1, 2)), np.full((2, 2), 0.5), np.array([1.0, 0.0]))
+    alike = regress_scores_on_posteriors(
+        np.ones((1, 2)), np.full((2, 2), 0.5), np.array([1.0, 0.0])
+    )
     assert np.isnan(alike).all()
 
 
@@ -111,5 +116,7 @@ def test_annotators_errors_are_found_from_their_disagreement():
     vote = votes.sum(axis=1).argmax(axis=1)
     assert ((sure > 0.5) == true).mean() > (vote == true).mean() + 0.03
     counted = np.unique(votes.reshape(5000, -1), axis=0, return_inverse=True, return_counts=True)
-    again = dawid_skene_group_posterior(counted[0].reshape(-1, 3, 2), weights=counted[2].astype(float))
+    again = dawid_skene_group_posterior(
+        counted[0].reshape(-1, 3, 2), weights=counted[2].astype(float)
+    )
     np.testing.assert_allclose(again[counted[1].ravel()], chance, atol=1e-4)

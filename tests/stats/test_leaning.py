@@ -13,7 +13,7 @@ from isolux.groups.interval_methods.skewness_adjusted import (
     estimate_variance_slopes,
     skewness_adjusted_interval,
 )
-from isolux.stats.clustered_proportions import means_from_cluster_sums, concatenate_means
+from isolux.stats.clustered_proportions import concatenate_means, means_from_cluster_sums
 from isolux.stats.intervals import logit_t_interval, t_interval
 from isolux.stats.proportions import wilson_interval
 
@@ -23,7 +23,8 @@ Z = 1.959963984540054
 def _group(values):
     values = np.asarray(values, dtype=np.float64)
     one = np.ones(len(values), dtype=np.int64)
-    return means_from_cluster_sums(csr_array(values[None, :]), csr_array(one[None, :].astype(float)), one,
+    return means_from_cluster_sums(
+        csr_array(values[None, :]), csr_array(one[None, :].astype(float)), one,
                          0.0, is_proportion=False)  # fmt: skip
 
 

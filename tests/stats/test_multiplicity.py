@@ -14,16 +14,20 @@ from statsmodels.stats.multitest import multipletests
 from isolux.stats.multiplicity import (
     adjust_p_benjamini_hochberg,
     adjust_p_bonferroni,
-    max_t_critical_value,
-    is_null_t_at_least_observed,
     adjust_p_holm,
     adjust_p_max_t,
     adjust_p_weighted_holm,
+    is_null_t_at_least_observed,
+    max_t_critical_value,
 )
 from isolux.vocabulary.errors import InputError, SpecError
 
 NAN = float("nan")
-CORRECTIONS = {"bonferroni": adjust_p_bonferroni, "holm": adjust_p_holm, "fdr_bh": adjust_p_benjamini_hochberg}
+CORRECTIONS = {
+    "bonferroni": adjust_p_bonferroni,
+    "holm": adjust_p_holm,
+    "fdr_bh": adjust_p_benjamini_hochberg,
+}
 
 p_values = arrays(np.float64, st.integers(1, 40), elements=st.floats(0.0, 1.0))
 
@@ -36,7 +40,9 @@ def test_bonferroni_multiplies_by_the_number_of_tests_that_were_made():
 def test_holm_steps_down_and_stays_monotone():
     # Sorted .01 .02 .03 .9 times 4 3 2 1 = .04 .06 .06 .9; the third is raised to .06 (it is .06).
     # With .022 in place of .03: .04 .06 .044 -> raised to .06.
-    np.testing.assert_allclose(adjust_p_holm([0.022, 0.9, NAN, 0.01, 0.02]), [0.06, 0.9, NAN, 0.04, 0.06])
+    np.testing.assert_allclose(
+        adjust_p_holm([0.022, 0.9, NAN, 0.01, 0.02]), [0.06, 0.9, NAN, 0.04, 0.06]
+    )
 
 
 def test_weighted_holm_by_hand():
@@ -48,7 +54,9 @@ def test_weighted_holm_by_hand():
 
 @given(p_values)
 def test_weighted_holm_with_equal_weights_is_holm(p):
-    np.testing.assert_allclose(adjust_p_weighted_holm(p, np.full(len(p), 0.3)), adjust_p_holm(p), atol=1e-12)
+    np.testing.assert_allclose(
+        adjust_p_weighted_holm(p, np.full(len(p), 0.3)), adjust_p_holm(p), atol=1e-12
+    )
 
 
 def test_weighted_holm_holds_its_error_whatever_the_weights():
@@ -124,7 +132,9 @@ def test_max_t_counts_as_reached_does():
     rng = np.random.default_rng(5)
     null = np.append(rng.integers(0, 6, 40).astype(float), NAN)
     for t in [0.0, 1.0, 3.0 + 1e-12, 3.0 - 1e-12, 5.5, 7.0]:
-        assert adjust_p_max_t(t, null).item() == (1 + is_null_t_at_least_observed(null, t).sum()) / 42
+        assert (
+            adjust_p_max_t(t, null).item() == (1 + is_null_t_at_least_observed(null, t).sum()) / 42
+        )
 
 
 @given(

@@ -7,7 +7,11 @@ import pytest
 from scipy.sparse import csr_array
 
 from isolux.stats import multiplier_bootstrap
-from isolux.stats.multiplier_bootstrap import CorrelationBlocks, sum_row_cross_products, draw_multiplier_bootstrap_sums
+from isolux.stats.multiplier_bootstrap import (
+    CorrelationBlocks,
+    draw_multiplier_bootstrap_sums,
+    sum_row_cross_products,
+)
 
 R = 40_000
 
@@ -22,7 +26,9 @@ def test_blocks_keep_what_they_are_told_of_their_covariances(monkeypatch, faster
     copies = rng.integers(1, 5, 40)
     of = np.array([0, 0, 1, 2, 2, 1])
     kept = np.array([[1.0, 0.6, 0.0], [0.6, 1.0, 0.3], [0.0, 0.3, 1.0]])
-    drawn = draw_multiplier_bootstrap_sums(rows, copies, R, 7, correlation_blocks=CorrelationBlocks(of, kept))
+    drawn = draw_multiplier_bootstrap_sums(
+        rows, copies, R, 7, correlation_blocks=CorrelationBlocks(of, kept)
+    )
     wanted = sum_row_cross_products(rows, copies) * kept[of[:, None], of]
     size = np.sqrt(np.outer(np.diagonal(wanted), np.diagonal(wanted)))
     # Of 40,000 draws a correlation has a standard error of at most .005.

@@ -11,8 +11,8 @@ from scipy.sparse import csr_array, vstack
 from isolux.stats.multiplier_bootstrap import draw_multiplier_bootstrap_sums
 from isolux.stats.null_distribution import (
     COMPLEMENT,
-    run_joint_null_test,
     iterate_null_z_statistics,
+    run_joint_null_test,
     run_sign_flip_test,
 )
 from isolux.stats.test_inversion import two_sided_p_from_z

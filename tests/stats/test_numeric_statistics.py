@@ -7,7 +7,11 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from isolux.stats.numeric_statistics import quantile_statistic, root_mean_square_statistic, weighted_spearman
+from isolux.stats.numeric_statistics import (
+    quantile_statistic,
+    root_mean_square_statistic,
+    weighted_spearman,
+)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.25, 0.5, 0.9, 1.0])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from isolux.stats.power_analysis import minimum_detectable_difference, bonferroni_critical_t
+from isolux.stats.power_analysis import bonferroni_critical_t, minimum_detectable_difference
 from isolux.vocabulary.errors import SpecError
 
 NAN = float("nan")

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolux.stats.precision_recall import (
+    average_precision_by_class_and_iou,
     average_precision_statistic,
     sum_people_weights_by_class,
-    average_precision_by_class_and_iou,
 )
 from isolux.stats.statistic import Ranking
 from isolux.vocabulary.errors import SpecError
@@ -91,7 +91,10 @@ def test_classes_without_people_are_left_out_of_the_mean():
 def test_each_overlap_is_a_bit():
     # Right at the first overlap alone, wrong at the second.
     one = ranking([(0, 0, 0b01, 0b10)], [(0, 0)])
-    assert [float(average_precision_statistic((t,))(one, np.ones(1)).round(6)) for t in (0, 1)] == [1, 0]
+    assert [float(average_precision_statistic((t,))(one, np.ones(1)).round(6)) for t in (0, 1)] == [
+        1,
+        0,
+    ]
     assert average_precision_statistic((0, 1))(one, np.ones(1)) == pytest.approx(0.5)
 
 
@@ -181,7 +184,9 @@ def test_with_n_their_own_count_it_is_plain_precision_bit_for_bit(case):
     plain = average_precision_by_class_and_iou(one, weights.astype(float), (0, 1, 2))
     assert np.array_equal(
         plain,
-        average_precision_by_class_and_iou(one, weights.astype(float), (0, 1, 2), common_count=common),
+        average_precision_by_class_and_iou(
+            one, weights.astype(float), (0, 1, 2), common_count=common
+        ),
         equal_nan=True,
     )
 
@@ -201,7 +206,9 @@ def test_threads_change_nothing():
     one = ranking(rows, [(0, int(c)) for c in rng.integers(0, 8, 90)])
     weights = rng.integers(0, 4, (8, 11)).astype(float)
     single = average_precision_by_class_and_iou(one, weights, (0, 1, 2))
-    assert np.array_equal(single, average_precision_by_class_and_iou(one, weights, (0, 1, 2), n_threads=3))
+    assert np.array_equal(
+        single, average_precision_by_class_and_iou(one, weights, (0, 1, 2), n_threads=3)
+    )
 
 
 def test_what_cannot_be_read():

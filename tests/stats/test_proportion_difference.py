@@ -11,7 +11,10 @@ from scipy.sparse import csr_array
 from scipy.special import xlogy
 from scipy.stats import binom, norm, t
 
-from isolux.stats.clustered_proportions import means_from_cluster_sums, pooled_intracluster_correlation
+from isolux.stats.clustered_proportions import (
+    means_from_cluster_sums,
+    pooled_intracluster_correlation,
+)
 from isolux.stats.proportion_difference import ProportionDifferences, welch_satterthwaite_dof
 
 Z = 1.959963984540054

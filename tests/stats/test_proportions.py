@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from isolux.stats.proportions import clopper_pearson_interval, estimate_design_effect, wilson_interval
+from isolux.stats.proportions import (
+    clopper_pearson_interval,
+    estimate_design_effect,
+    wilson_interval,
+)
 from isolux.vocabulary.errors import InputError, SpecError
 
 NAN = float("nan")
@@ -163,7 +167,9 @@ def test_the_design_effect_is_kishs_on_average():
     # 1 + (10 - 1) x .3 = 3.7. The ratio's mean over 2,000 worlds has a standard error of .02.
     rng = np.random.default_rng(7)
     ones = photos_of_people(rng, 2000, 50, 10, 0.6, 0.3)
-    assert estimate_design_effect(ones, np.full_like(ones, 10)).mean() == pytest.approx(3.7, abs=0.15)
+    assert estimate_design_effect(ones, np.full_like(ones, 10)).mean() == pytest.approx(
+        3.7, abs=0.15
+    )
 
 
 @pytest.mark.law

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu, norm, pearson3, rankdata
 
 from isolux.stats.ranks import (
+    fhibe_median_disparity,
     index_groups_by_cluster,
     rank_test_all_group_pairs,
-    fhibe_median_disparity,
     replicate_medians,
     sort_score_vectors,
 )
@@ -69,7 +69,8 @@ def test_every_pair_agrees_with_scipy(data):
     unit, group = np.nonzero(member)
     shuffled = np.random.default_rng(0).permutation(len(unit))
     found = rank_test_all_group_pairs(
-        sort_score_vectors(table), index_groups_by_cluster(unit[shuffled], group[shuffled], cluster, k)
+        sort_score_vectors(table),
+        index_groups_by_cluster(unit[shuffled], group[shuffled], cluster, k),
     )
     for v, values in enumerate(np.array(table)):
         side = [values[member[:, g] & ~np.isnan(values)] for g in range(k)]
@@ -110,7 +111,8 @@ def test_many_units_agree_with_scipy_too():
     table = [rng.normal(size=n), np.round(rng.random(n), 1), (rng.random(n) < 0.9) * 1.0]
     group = rng.integers(0, k, n)
     found = rank_test_all_group_pairs(
-        sort_score_vectors(table), index_groups_by_cluster(np.arange(n), group, rng.integers(0, 300, n), k)
+        sort_score_vectors(table),
+        index_groups_by_cluster(np.arange(n), group, rng.integers(0, 300, n), k),
     )
     for v, values in enumerate(table):
         for a, b in combinations(range(k), 2):
@@ -276,7 +278,9 @@ def test_two_groups_of_one_cluster_cannot_be_told_apart():
 
 def test_one_group_or_none_gives_no_pair():
     assert one([0.1, 0.2], [0, 0]).p_naive.tolist() == [[[pytest.approx(np.nan, nan_ok=True)]]]
-    empty = rank_test_all_group_pairs(sort_score_vectors([[0.1]]), index_groups_by_cluster([], [], [0], 0))
+    empty = rank_test_all_group_pairs(
+        sort_score_vectors([[0.1]]), index_groups_by_cluster([], [], [0], 0)
+    )
     assert empty.p_naive.shape == (1, 0, 0)
 
 

@@ -11,7 +11,11 @@ from scipy.sparse import csr_array
 from isolux.stats.cluster_sums import build_cluster_sums
 from isolux.stats.resampling import sums
 from isolux.stats.resampling.rows import RowStatistic, replicate_row_statistics
-from isolux.stats.resampling.sums import StatisticColumns, bca_acceleration_by_jackknife, replicate_sum_statistics
+from isolux.stats.resampling.sums import (
+    StatisticColumns,
+    bca_acceleration_by_jackknife,
+    replicate_sum_statistics,
+)
 from isolux.stats.statistic import MEAN, RankStatistic
 from isolux.vocabulary.spec import Bootstrap
 
@@ -74,7 +78,9 @@ def test_a_replicate_that_drew_nobody_is_nan_and_a_seed_repeats():
     design = _design(groups=((0, 1, 2, 3), (3,)))
     drawn = replicate_sum_statistics(design, [RATE], _spec(2000, seed=5))
     assert np.isnan(drawn[1, 0]).mean() == pytest.approx((3 / 4) ** 4, abs=0.05)
-    np.testing.assert_array_equal(drawn, replicate_sum_statistics(design, [RATE], _spec(2000, seed=5)))
+    np.testing.assert_array_equal(
+        drawn, replicate_sum_statistics(design, [RATE], _spec(2000, seed=5))
+    )
     other = replicate_sum_statistics(design, [RATE], _spec(2000, seed=6))
     assert not np.array_equal(drawn[0], other[0])
 
@@ -151,7 +157,9 @@ def test_acceleration_is_the_cluster_jackknifes():
         )
         d = left.mean() - left
         expected = (d**3).sum() / (6 * (d**2).sum() ** 1.5)
-        assert bca_acceleration_by_jackknife(design, RATE, np.array([g]))[0] == pytest.approx(expected)
+        assert bca_acceleration_by_jackknife(design, RATE, np.array([g]))[0] == pytest.approx(
+            expected
+        )
 
 
 def test_acceleration_counts_copies():

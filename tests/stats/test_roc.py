@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import roc_auc_score
 
-from isolux.stats.roc import _sort_and_find_score_starts, weighted_roc_auc, roc_auc_statistic
+from isolux.stats.roc import _sort_and_find_score_starts, roc_auc_statistic, weighted_roc_auc
 
 
 @st.composite
@@ -46,7 +46,9 @@ def test_three_pairs_in_order_and_a_tie_are_seven_eighths():
 def test_area_is_the_share_of_pairs_in_order(rows):
     scores, positive, weights = rows
     expected = [pair_by_pair(scores, positive, w) for w in weights.T]
-    np.testing.assert_allclose(weighted_roc_auc(scores, positive, weights), expected, atol=1e-12, rtol=0)
+    np.testing.assert_allclose(
+        weighted_roc_auc(scores, positive, weights), expected, atol=1e-12, rtol=0
+    )
 
 
 @given(scored_rows(lightest=1))
@@ -56,7 +58,9 @@ def test_area_agrees_with_scikit_learn(rows):
         assert np.isnan(weighted_roc_auc(scores, positive, weights)).all()
         return
     expected = [roc_auc_score(positive, scores, sample_weight=w) for w in weights.T]
-    np.testing.assert_allclose(weighted_roc_auc(scores, positive, weights), expected, atol=1e-12, rtol=0)
+    np.testing.assert_allclose(
+        weighted_roc_auc(scores, positive, weights), expected, atol=1e-12, rtol=0
+    )
 
 
 @given(scored_rows())
@@ -64,7 +68,9 @@ def test_the_kernel_agrees_with_numpy(rows):
     scores, positive, weights = rows
     many = np.tile(weights, (1, 40))
     expected = np.tile(weighted_roc_auc(scores, positive, weights), 40)
-    np.testing.assert_allclose(weighted_roc_auc(scores, positive, many), expected, atol=1e-12, rtol=0)
+    np.testing.assert_allclose(
+        weighted_roc_auc(scores, positive, many), expected, atol=1e-12, rtol=0
+    )
 
 
 def test_the_kernel_takes_more_replicates_than_one_block():
@@ -72,15 +78,21 @@ def test_the_kernel_takes_more_replicates_than_one_block():
     scores, positive = rng.integers(0, 50, 300) / 50, rng.random(300) < 0.3
     weights = rng.poisson(1.0, (300, 600)).astype(np.float64)
     one_by_one = [weighted_roc_auc(scores, positive, weights[:, r]) for r in range(600)]
-    np.testing.assert_allclose(weighted_roc_auc(scores, positive, weights), one_by_one, atol=1e-12, rtol=0)
+    np.testing.assert_allclose(
+        weighted_roc_auc(scores, positive, weights), one_by_one, atol=1e-12, rtol=0
+    )
 
 
 @given(scored_rows())
 def test_a_row_that_weighs_two_counts_as_two_rows(rows):
     scores, positive, weights = rows
     whole = weights[:, 0].astype(np.int64)
-    repeated = weighted_roc_auc(np.repeat(scores, whole), np.repeat(positive, whole), np.ones(whole.sum()))
-    np.testing.assert_allclose(weighted_roc_auc(scores, positive, weights[:, 0]), repeated, atol=1e-12)
+    repeated = weighted_roc_auc(
+        np.repeat(scores, whole), np.repeat(positive, whole), np.ones(whole.sum())
+    )
+    np.testing.assert_allclose(
+        weighted_roc_auc(scores, positive, weights[:, 0]), repeated, atol=1e-12
+    )
 
 
 @given(scored_rows(), st.randoms(use_true_random=False))
@@ -134,8 +146,8 @@ def test_statistic_leaves_out_rows_without_score_or_truth():
 
 def test_one_weight_vector_does_not_load_numba():
     program = (
-        "import sys, numpy as np; from isolux.stats.roc import auc\n"
-        "auc(np.array([0.1, 0.9]), np.array([False, True]), np.ones((2, 8)))\n"
+        "import sys, numpy as np; from isolux.stats.roc import weighted_roc_auc\n"
+        "weighted_roc_auc(np.array([0.1, 0.9]), np.array([False, True]), np.ones((2, 8)))\n"
         "assert 'numba' not in sys.modules, 'numba was loaded'"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)

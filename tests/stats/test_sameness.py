@@ -31,7 +31,9 @@ def shares(right, n):
         rows = np.zeros(m)
         rows[:k] = 1.0
         ones = np.ones((1, m))
-        both.append(means_from_cluster_sums(csr_array(rows[None]), csr_array(ones), np.ones(m, int), 0.0))
+        both.append(
+            means_from_cluster_sums(csr_array(rows[None]), csr_array(ones), np.ones(m, int), 0.0)
+        )
     return independent_mean_difference(both[0], both[1], np.zeros(1), np.zeros(1))
 
 

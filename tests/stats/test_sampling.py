@@ -19,10 +19,10 @@ from isolux.stats.raking import Margins, rake_replicates_to_totals, rake_weights
 from isolux.stats.sampling import (
     Strata,
     bootstrap_covariance_of_sums,
-    kish_effective_size,
     draw_rao_wu_weight_batches,
     draw_rao_wu_weights,
     draw_stratified_normal_weights,
+    kish_effective_size,
     stratified_cross_products,
 )
 from isolux.stats.survey_sums import SurveyClusterSums, build_survey_cluster_sums
@@ -149,7 +149,9 @@ def test_normal_weights_have_the_covariance_that_products_say(absent):
     strata = Strata(np.array([0, 0, 0, 1, 1, 1]), np.array([3 + absent, 3]))
     rows = csr_array(np.array([[1.0, 2.0, 4.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 3.0, 1.0, 2.0]]))
     drawn = rows @ draw_stratified_normal_weights(np.random.default_rng(1), 6, strata, 60_000)
-    assert np.cov(drawn) == pytest.approx(stratified_cross_products(rows, strata), rel=0.06, abs=0.12)
+    assert np.cov(drawn) == pytest.approx(
+        stratified_cross_products(rows, strata), rel=0.06, abs=0.12
+    )
 
 
 def test_sums_drawn_anew_vary_around_their_mean():
@@ -194,7 +196,9 @@ def test_what_heavy_errors_would_cost():
     # Weights 1, 1, 2: sum w = 4, sum w² = 6, sum w³ = 10; 10 · 4 / 36 of one row a cluster.
     weight = csr_array(np.array([[1.0, 1.0, 2.0]]))
     nobody_wrong = weight.copy(), weight, weight.power(2)
-    found = estimate_weighted_means(nobody_wrong, None, 0.0, WeightingEffect(1.0, 0.0), is_proportion=True)
+    found = estimate_weighted_means(
+        nobody_wrong, None, 0.0, WeightingEffect(1.0, 0.0), is_proportion=True
+    )
     assert found.weighting_effect.item() == pytest.approx(10 / 9)
     equal = csr_array(np.ones((1, 5)))
     found = estimate_weighted_means(
@@ -258,7 +262,9 @@ def _errors(design: SurveyClusterSums) -> tuple[np.ndarray, np.ndarray]:
     value = totals[rows, 0] / totals[rows, 1]
     stacked = csr_array(vstack([design.residual_rows(rows, q) for q in (0, 1)]))
     load = np.hstack([np.diag(1 / totals[rows, 1]), np.diag(-value / totals[rows, 1])])
-    return value, np.sqrt(np.diag(load @ stratified_cross_products(stacked, design.strata) @ load.T))
+    return value, np.sqrt(
+        np.diag(load @ stratified_cross_products(stacked, design.strata) @ load.T)
+    )
 
 
 def test_post_stratification_is_that_of_r():
@@ -333,7 +339,9 @@ def test_a_census_leaves_nothing_to_chance():
 def test_tables_that_no_weights_can_meet_are_told():
     both = np.array([0, 0, 1, 1])  # two tables that are one
     margins = Margins((both, both), (2, 2))
-    _, apart = rake_weights_to_shares(np.ones(4), margins, [np.array([0.5, 0.5]), np.array([0.9, 0.1])])
+    _, apart = rake_weights_to_shares(
+        np.ones(4), margins, [np.array([0.5, 0.5]), np.array([0.9, 0.1])]
+    )
     assert apart > 0.1
 
 

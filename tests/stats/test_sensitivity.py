@@ -44,7 +44,9 @@ def biased(rng, k=3):
     all_seen = float((p * mean * (1 - mean)).sum())
     alpha_short = float((q**2 / p.sum(axis=2)).sum())
     alpha = float((at**2 / p).sum())
-    found = robustness_from_stratum_sums(p.sum(axis=2), (p * mean).sum(axis=2), (p * mean).sum(axis=2), q)
+    found = robustness_from_stratum_sums(
+        p.sum(axis=2), (p * mean).sum(axis=2), (p * mean).sum(axis=2), q
+    )
     return found, short_gap - long_gap, 1 - all_seen / seen, 1 - alpha_short / alpha
 
 

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from isolux.stats.slices import select_distinct_slices, is_row_in_slice, find_worst_slices
+from isolux.stats.slices import find_worst_slices, is_row_in_slice, select_distinct_slices
 from isolux.vocabulary.errors import InputError, SpecError
 
 
@@ -100,7 +100,9 @@ def test_errors_that_are_all_alike_have_no_worst_slice(value):
 
 
 def test_nothing_comes_of_nothing():
-    found = find_worst_slices(np.zeros((0, 2), bool), np.arange(2), np.zeros(0), np.zeros(0, np.int64))
+    found = find_worst_slices(
+        np.zeros((0, 2), bool), np.arange(2), np.zeros(0), np.zeros(0, np.int64)
+    )
     assert found.score.tolist() == []
     assert np.isnan(found.mean_error)
 

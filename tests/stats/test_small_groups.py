@@ -11,9 +11,9 @@ from scipy.special import ndtri
 from isolux.stats.small_groups import estimate_intersection_cells
 from isolux.stats.small_groups.laplace import (
     IntersectionCells,
-    laplace_cell_posteriors,
     build_effect_covariances,
     find_posterior_modes,
+    laplace_cell_posteriors,
 )
 from isolux.vocabulary.errors import InputError
 
@@ -112,7 +112,9 @@ def test_cells_that_share_their_people_do_not_count_them_twice():
     widths = []
     for noise in (apart, same):
         cells = IntersectionCells.from_estimates(RATES, noise, held, is_proportion=True)
-        found = laplace_cell_posteriors(cells, shared, log_sd, find_posterior_modes(cells, shared, log_sd))
+        found = laplace_cell_posteriors(
+            cells, shared, log_sd, find_posterior_modes(cells, shared, log_sd)
+        )
         widths.append(found.variance[0, 0])
     assert widths[1] == pytest.approx(2 * widths[0], rel=0.03)
 

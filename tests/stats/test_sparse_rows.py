@@ -58,7 +58,8 @@ def test_a_row_without_entries_and_one_beyond_the_last():
 
 
 def test_the_row_of_every_entry():
-    assert row_index_of_entries(csr_array(np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 3.0]]))).tolist() == [
+    matrix = csr_array(np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 3.0]]))
+    assert row_index_of_entries(matrix).tolist() == [
         1, 1, 2,
     ]  # fmt: skip
 
@@ -68,7 +69,9 @@ def test_what_another_holds_at_each_entry(density):
     where, other = _matrix(3), _matrix(4, density=density)
     dense = other.toarray()
     entries = where.tocoo()
-    assert values_at_pattern_entries(where, other).tolist() == dense[entries.row, entries.col].tolist()
+    assert (
+        values_at_pattern_entries(where, other).tolist() == dense[entries.row, entries.col].tolist()
+    )
     assert values_at_pattern_entries(where, where).tolist() == where.data.tolist()
 
 

@@ -20,8 +20,8 @@ from isolux.stats.survey_sums import (
     residual_strata_or_none,
 )
 from isolux.stats.weighted_means import (
-    combine_two_way_means,
     combine_two_way_cluster_overlap,
+    combine_two_way_means,
     two_way_inclusion_exclusion,
 )
 from isolux.vocabulary.info import Metric
@@ -49,7 +49,9 @@ def design(
     entries = np.concatenate([np.zeros(n, dtype=np.int64), tone]), np.tile(np.arange(n), 2)
     plain = build_cluster_sums(columns, school, *entries, 4)
     held = data["weight"].to_numpy() if weight is None else weight
-    one = build_survey_cluster_sums(columns, school, entries, plain, held / held.mean(), strata, margins)
+    one = build_survey_cluster_sums(
+        columns, school, entries, plain, held / held.mean(), strata, margins
+    )
     other = build_cluster_sums(columns, photographer, *entries, 4)
     return add_second_clustering(one, columns, (school, photographer), entries, other, margins)
 

@@ -13,14 +13,14 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from isolux.stats.resampling.rows import replicate_pair_statistics
 from isolux.stats.verification import (
-    pairs_roc_auc_statistic,
     count_pairs_by_cluster,
     equal_error_rate_statistic,
     false_match_rate_statistic,
     false_non_match_rate_statistic,
+    lowest_threshold_at_far,
+    pairs_roc_auc_statistic,
     sort_pairs_by_descending_similarity,
     tar_at_far_statistic,
-    lowest_threshold_at_far,
     true_match_rate_statistic,
 )
 from isolux.vocabulary.spec import Bootstrap
@@ -66,7 +66,9 @@ def test_a_share_that_is_a_whole_number_of_pairs_is_allowed_whatever_its_binary_
         pairs = sorted_pairs(similarity, genuine, np.arange(200), np.arange(200), far=far)
         # The impostor refused is 99 − allowed; the genuine above are those from it + .5.
         assert tar_at_far_statistic()(pairs, np.ones(200)) == pytest.approx((allowed + 1) / 100)
-        assert lowest_threshold_at_far(np.arange(100.0), far) == np.nextafter(99.0 - allowed, np.inf)
+        assert lowest_threshold_at_far(np.arange(100.0), far) == np.nextafter(
+            99.0 - allowed, np.inf
+        )
 
 
 def test_rates_at_a_threshold_by_hand():
@@ -104,14 +106,22 @@ def test_one_kind_alone_is_undefined(kind):
         first=pairs.first[alone],
         second=pairs.second[alone],
     )
-    for statistic in (tar_at_far_statistic(), pairs_roc_auc_statistic(), equal_error_rate_statistic()):
+    for statistic in (
+        tar_at_far_statistic(),
+        pairs_roc_auc_statistic(),
+        equal_error_rate_statistic(),
+    ):
         assert np.isnan(statistic(pairs, np.ones(7)))
     assert np.isnan(false_match_rate_statistic()(pairs, np.ones(7))) == kind
     assert np.isnan(true_match_rate_statistic()(pairs, np.ones(7))) != kind
 
 
 def test_without_a_threshold_rates_at_it_are_undefined():
-    for statistic in (true_match_rate_statistic(), false_match_rate_statistic(), false_non_match_rate_statistic()):
+    for statistic in (
+        true_match_rate_statistic(),
+        false_match_rate_statistic(),
+        false_non_match_rate_statistic(),
+    ):
         assert np.isnan(statistic(literal(), np.ones(7)))
 
 
@@ -137,7 +147,10 @@ def pair_weights(first, second, weights):
 def test_agrees_with_scikit_learn_on_weighted_pairs(case):
     similarity, genuine, first, second, weights, far = case
     pairs = sorted_pairs(similarity, genuine, first, second, far=far)
-    found = {s: s(pairs, weights) for s in (tar_at_far_statistic(), pairs_roc_auc_statistic(), equal_error_rate_statistic())}
+    found = {
+        s: s(pairs, weights)
+        for s in (tar_at_far_statistic(), pairs_roc_auc_statistic(), equal_error_rate_statistic())
+    }
     tar, areas, errors = found.values()
     for r in range(weights.shape[1]):
         w = pair_weights(first, second, weights[:, r])
@@ -189,7 +202,9 @@ def test_the_own_threshold_of_the_pairs_gives_their_true_accept_rate(case):
     at = replace(pairs, threshold=lowest_threshold_at_far(similarity[~genuine], far))
     ones = np.ones(6)
     if np.isfinite(at.threshold):
-        assert true_match_rate_statistic()(at, ones) == pytest.approx(float(tar_at_far_statistic()(pairs, ones)))
+        assert true_match_rate_statistic()(at, ones) == pytest.approx(
+            float(tar_at_far_statistic()(pairs, ones))
+        )
         assert false_match_rate_statistic()(at, ones) <= far + 1e-12
         lower = replace(pairs, threshold=float(np.nextafter(at.threshold, -np.inf)))
         assert false_match_rate_statistic()(lower, ones) > far
@@ -207,7 +222,11 @@ def test_the_bootstrap_over_people_finds_the_error_between_populations():
     independent would give an error several times too small.
     """
     rng = np.random.default_rng(0)
-    people, images, statistics = 50, 3, [false_match_rate_statistic(), false_non_match_rate_statistic()]
+    people, images, statistics = (
+        50,
+        3,
+        [false_match_rate_statistic(), false_non_match_rate_statistic()],
+    )
     of = np.repeat(np.arange(people), images)
     a, b = np.triu_indices(people * images, 1)
     first, second = of[a], of[b]
@@ -219,7 +238,9 @@ def test_the_bootstrap_over_people_finds_the_error_between_populations():
         similarity = -np.linalg.norm(seen[a] - seen[b], axis=1)
         pairs = sorted_pairs(similarity, genuine, first, second, threshold=-1.4)
         if draw < 30:
-            found, drawn = replicate_pair_statistics(statistics, pairs, people, Bootstrap(replicates=200))
+            found, drawn = replicate_pair_statistics(
+                statistics, pairs, people, Bootstrap(replicates=200)
+            )
             errors.append(drawn.std(axis=1, ddof=1))
         else:
             found = np.array([float(s(pairs, np.ones(people))) for s in statistics])
@@ -236,7 +257,12 @@ def test_the_bootstrap_over_people_finds_the_error_between_populations():
 def test_totals_by_clusters_change_no_statistic(case):
     similarity, genuine, first, second, weights, far = case
     plain = sorted_pairs(similarity, genuine, first, second, far=far, threshold=0.5)
-    statistics = (tar_at_far_statistic(), true_match_rate_statistic(), false_match_rate_statistic(), false_non_match_rate_statistic())
+    statistics = (
+        tar_at_far_statistic(),
+        true_match_rate_statistic(),
+        false_match_rate_statistic(),
+        false_non_match_rate_statistic(),
+    )
     for statistic in (*statistics, pairs_roc_auc_statistic(), equal_error_rate_statistic()):
         np.testing.assert_allclose(
             statistic(count_pairs_by_cluster(plain), weights), statistic(plain, weights)

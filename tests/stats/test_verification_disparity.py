@@ -24,7 +24,9 @@ def test_summaries_by_hand():
     assert gini_aggregation_rate(fmr, fnmr) == pytest.approx((3 / 7 + 1 / 2) / 2)
 
 
-@pytest.mark.parametrize("summary", [fairness_discrepancy_rate, inequity_rate, gini_aggregation_rate])
+@pytest.mark.parametrize(
+    "summary", [fairness_discrepancy_rate, inequity_rate, gini_aggregation_rate]
+)
 def test_summaries_of_too_little_are_undefined(summary):
     some, missing = np.array([0.1, 0.2]), np.array([0.1, np.nan])
     assert np.isnan(summary(some[:1], some[:1]))

@@ -7,13 +7,13 @@ import pytest
 
 from isolux.stats.weights import (
     BLOCK_SIZE,
-    split_replicates_into_batch_sizes,
-    draw_weight_batches,
+    build_random_generator,
     draw_multinomial_weights,
     draw_poisson_weights,
     draw_random_sign_sums,
-    build_random_generator,
+    draw_weight_batches,
     iterate_seeded_replicate_blocks,
+    split_replicates_into_batch_sizes,
 )
 
 MANY = 40_000
@@ -58,7 +58,9 @@ def test_blocks_add_up_and_do_not_depend_on_how_many_are_asked_for():
     sizes = [size for _, size in iterate_seeded_replicate_blocks(2 * BLOCK_SIZE + 3, 0, "signs")]
     assert sizes == [BLOCK_SIZE, BLOCK_SIZE, 3]
     short = [rng.random() for rng, _ in iterate_seeded_replicate_blocks(BLOCK_SIZE + 1, 0, "signs")]
-    longer = [rng.random() for rng, _ in iterate_seeded_replicate_blocks(3 * BLOCK_SIZE, 0, "signs")]
+    longer = [
+        rng.random() for rng, _ in iterate_seeded_replicate_blocks(3 * BLOCK_SIZE, 0, "signs")
+    ]
     assert short == longer[:2]
 
 
@@ -73,7 +75,11 @@ def test_an_unknown_purpose_is_refused():
 def test_parts_side_by_side_are_what_the_law_draws_at_once(law, copies, replicates):
     at_once = {"multinomial": draw_multinomial_weights, "poisson": draw_poisson_weights}[law]
     expected = at_once(build_random_generator(1, "bootstrap"), np.array(copies), replicates)
-    parts = [*draw_weight_batches(law, build_random_generator(1, "bootstrap"), np.array(copies), replicates)]
+    parts = [
+        *draw_weight_batches(
+            law, build_random_generator(1, "bootstrap"), np.array(copies), replicates
+        )
+    ]
     assert [part.shape[1] for part in parts] == split_replicates_into_batch_sizes(replicates)
     assert np.hstack(parts).tolist() == expected.tolist()
 

@@ -175,7 +175,9 @@ def test_n_is_drawn_anew_on_every_replicate():
     bootstrap = Bootstrap(replicates=300)
     peers = [np.array([0, 1])] * 2
     statistic = average_precision_statistic((0,), is_normalised=True)
-    value, found = replicate_detection_statistics([(statistic, None)], rankings, peers, 24, bootstrap)
+    value, found = replicate_detection_statistics(
+        [(statistic, None)], rankings, peers, 24, bootstrap
+    )
     every = [np.ones(24)]
     for own, size in iterate_seeded_replicate_blocks(300, bootstrap.seed, "rank bootstrap"):
         drawn = draw_multinomial_weights(own, np.ones(24, dtype=np.int64), size)

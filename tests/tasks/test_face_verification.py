@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import roc_curve
 
 from isolux.groups.measure import measure_groups
-from isolux.stats.weights import draw_multinomial_weights, build_random_generator
+from isolux.stats.weights import build_random_generator, draw_multinomial_weights
 from isolux.tasks.face_verification import score
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError

@@ -1,10 +1,11 @@
 """Measures of an attribute: the omnibus test, dispersion, and plugin measures of all its groups.
 
-``omnibus_test`` and ``estimate_noise_corrected_sd`` come first in every report. The range (max − min),
-the extreme ratio and ε are never below their parity value, and grow with the number of groups and
-with noise; a percentile interval of them never contains 0. So their interval here is simultaneous:
-every pair's interval at the critical value of the largest |t| over this attribute's pairs; the
-largest lower and upper bound among the pairs then cover the true range with at least the level.
+``omnibus_test`` and ``estimate_noise_corrected_sd`` come first in every report. The range (max −
+min), the extreme ratio and ε are never below their parity value, and grow with the number of groups
+and with noise; a percentile interval of them never contains 0. So their interval here is
+simultaneous: every pair's interval at the critical value of the largest |t| over this attribute's
+pairs; the largest lower and upper bound among the pairs then cover the true range with at least the
+level.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from isolux.io.threads import map_in_threads
 from isolux.stats.cluster_sums import has_whole_clusters
 from isolux.stats.constants import MIN_GROUPS_FOR_DISPERSION
 from isolux.stats.dispersion import estimate_noise_corrected_sd, pool_variance_per_observation
-from isolux.stats.intervals import two_sided_normal_quantile, percentile_interval
-from isolux.stats.multiplicity import max_t_critical_value, is_null_t_at_least_observed
+from isolux.stats.intervals import percentile_interval, two_sided_normal_quantile
+from isolux.stats.multiplicity import is_null_t_at_least_observed, max_t_critical_value
 from isolux.stats.null_distribution import COMPLEMENT
 from isolux.stats.power_analysis import bonferroni_critical_t
 from isolux.stats.statistic import FloatArray, IntArray

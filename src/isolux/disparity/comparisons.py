@@ -240,7 +240,9 @@ def _sum_shared_weights(design: SurveyClusterSums, measure: Measure, rows: IntAr
 
     With two-way clustering the two sums are combined by their intracluster correlations.
     """
-    group_products = stratified_cross_products(design.group_rows(rows, measure.mean_columns[1]), None)
+    group_products = stratified_cross_products(
+        design.group_rows(rows, measure.mean_columns[1]), None
+    )
     if design.other_clusterings is None:
         return group_products
     second_design = design.other_clusterings[0]

@@ -42,7 +42,8 @@ def compute_contrast_z(
     is_complement = np.concatenate([contrasts[:, 1] == COMPLEMENT for _, contrasts in plans])
     z = np.full(len(first), np.nan)
     z[~is_complement] = z_statistics_by_test_inversion(
-        comparisons.compare_pairs(first[~is_complement], second[~is_complement]), exact
+        comparisons.compare_pairs(first[~is_complement], second[~is_complement]),
+        exact,
     )
     if is_complement.any():
         z[is_complement] = z_statistics_by_test_inversion(

@@ -36,19 +36,28 @@ from isolux.disparity.contrast_z import (
 from isolux.groups.estimates import Estimates
 from isolux.io.threads import map_in_threads
 from isolux.stats.constants import Z_STEP
-from isolux.stats.correlation_shrinkage import mean_influences_from_overall, correlation_shrinkage_factors
-from isolux.stats.multiplicity import adjust_p_benjamini_hochberg, adjust_p_bonferroni, max_t_critical_value, adjust_p_holm, adjust_p_max_t
+from isolux.stats.correlation_shrinkage import (
+    correlation_shrinkage_factors,
+    mean_influences_from_overall,
+)
+from isolux.stats.multiplicity import (
+    adjust_p_benjamini_hochberg,
+    adjust_p_bonferroni,
+    adjust_p_holm,
+    adjust_p_max_t,
+    max_t_critical_value,
+)
 from isolux.stats.multiplier_bootstrap import (
     CorrelationBlocks,
     draw_correlated_normals,
-    replicate_correlation_matrix,
     draw_multiplier_bootstrap_sums,
+    replicate_correlation_matrix,
 )
 from isolux.stats.null_distribution import (
     COMPLEMENT,
     NullTest,
-    run_joint_null_test,
     iterate_null_z_statistics,
+    run_joint_null_test,
 )
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import SurveyClusterSums, residual_strata_or_none
@@ -240,7 +249,9 @@ def _test_means(
     correlation_blocks = _correlate_attributes(
         sums_and_counts, varying_rows, design.multiplicity, multiplicity
     )
-    draws = draw_multiplier_bootstrap_sums(rows, multiplicity, spec.replicates, spec.seed, strata, correlation_blocks)
+    draws = draw_multiplier_bootstrap_sums(
+        rows, multiplicity, spec.replicates, spec.seed, strata, correlation_blocks
+    )
     # Each key has the rows of its sums, then those of its counts.
     split_points = np.cumsum([2 * sums.shape[0] for sums, _ in sums_and_counts.values()])
     draws_by_key = dict(zip(sums_and_counts, np.split(draws, split_points), strict=False))
@@ -426,7 +437,11 @@ def adjust_p_values(
     if correction == "max-t":
         # Simulation error must not make an adjusted p smaller than the raw one.
         return np.asarray(np.maximum(adjust_p_max_t(t, null_max), p))
-    by_name = {"holm": adjust_p_holm, "bonferroni": adjust_p_bonferroni, "bh": adjust_p_benjamini_hochberg}
+    by_name = {
+        "holm": adjust_p_holm,
+        "bonferroni": adjust_p_bonferroni,
+        "bh": adjust_p_benjamini_hochberg,
+    }
     return by_name[correction](p) if correction in by_name else p
 
 

@@ -25,7 +25,12 @@ from isolux.groups.unknown_values import UNKNOWN
 from isolux.stats.intervals import Interval, percentile_interval
 from isolux.stats.multiplicity import max_t_critical_value
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.test_inversion import Difference, ZValues, two_sided_p_from_z, z_statistics_by_test_inversion
+from isolux.stats.test_inversion import (
+    Difference,
+    ZValues,
+    two_sided_p_from_z,
+    z_statistics_by_test_inversion,
+)
 from isolux.vocabulary.formatting import UNTESTED
 from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import Status

@@ -35,13 +35,22 @@ from isolux.disparity.rows import (
 )
 from isolux.groups.estimates import Estimates
 from isolux.groups.interval_methods.noise_bias import has_noise_bias
-from isolux.stats.intervals import Interval, mover_difference_interval, two_sided_normal_quantile, percentile_interval
+from isolux.stats.intervals import (
+    Interval,
+    mover_difference_interval,
+    percentile_interval,
+    two_sided_normal_quantile,
+)
 from isolux.stats.multiplicity import max_t_critical_value
 from isolux.stats.multiplier_bootstrap import draw_correlated_normals, replicate_correlation_matrix
 from isolux.stats.null_distribution import NullTest, run_joint_null_test, run_sign_flip_test
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import is_complete_census
-from isolux.stats.test_inversion import Difference, two_sided_p_from_z, z_statistics_by_test_inversion
+from isolux.stats.test_inversion import (
+    Difference,
+    two_sided_p_from_z,
+    z_statistics_by_test_inversion,
+)
 from isolux.stats.weights import draw_random_sign_sums, iterate_seeded_replicate_blocks
 from isolux.vocabulary.formatting import UNTESTED
 from isolux.vocabulary.spec import ComparisonSettings
@@ -86,7 +95,9 @@ def compare_models(
         null_max = np.maximum(null_max, change.null.max_z)
     size = int(sum(np.isfinite(c.null.t).sum() for c in unplanned))
     family = (f"all other groups and metrics of this comparison (m = {size})", size)
-    simulated_critical = float(max_t_critical_value(null_max, 1.0 - spec.level)) if size else float("nan")
+    simulated_critical = (
+        float(max_t_critical_value(null_max, 1.0 - spec.level)) if size else float("nan")
+    )
     z = two_sided_normal_quantile(spec.level)
     critical = max(simulated_critical, z)  # never less than for one test: see `adjust_p_values`
     frames: list[DisparityRows] = []
@@ -132,7 +143,10 @@ def compare_runs(
         )
         group_changes.append(_find_group_changes(estimates, a, b, measures, references or {}))
     return (
-        rows + compare_gap_changes(estimates, spec, group_changes, two_sided_normal_quantile(spec.level))[0]
+        rows
+        + compare_gap_changes(
+            estimates, spec, group_changes, two_sided_normal_quantile(spec.level)
+        )[0]
     )
 
 
@@ -224,7 +238,9 @@ def _test_change(
     z = z_statistics_by_test_inversion(differences, (two_sided_normal_quantile(spec.level),))
     # Sign flips would add a sampling error that a census does not have.
     if is_complete_census(estimates.cluster_sums):
-        return _Change(a, b, groups, replace(null, t=z, p_value=two_sided_p_from_z(z)), SCORE, differences)
+        return _Change(
+            a, b, groups, replace(null, t=z, p_value=two_sided_p_from_z(z)), SCORE, differences
+        )
     # The larger p of the two; t of the flips keeps its own scale, on which max-T is taken. Where
     # all clusters change by the same amount there is no interval, and the flips alone count.
     t = np.sign(null.t) * np.fmin(np.abs(null.t), np.abs(z))
@@ -450,4 +466,6 @@ def _compute_interval(
         return differences.interval(two_sided_normal_quantile(spec.level))
     interval_b, interval_a = (estimates.group_interval(groups, j) for j in (b, a))
     correlation = differences.correlation(two_sided_normal_quantile(spec.level))
-    return mover_difference_interval(differences.a, interval_b, differences.b, interval_a, correlation)
+    return mover_difference_interval(
+        differences.a, interval_b, differences.b, interval_a, correlation
+    )

@@ -23,8 +23,13 @@ from isolux.groups.interval_methods.noise_bias import estimate_noise_bias, has_n
 from isolux.groups.interval_methods.root_mean_square import estimate_rms, is_root_mean_square
 from isolux.groups.means import group_means_of
 from isolux.stats.cluster_sums import ClusterSums
-from isolux.stats.differences import paired_mean_difference, difference_from_replicates
-from isolux.stats.intervals import mover_log_ratio_interval, logit_t_interval, two_sided_normal_quantile, t_interval
+from isolux.stats.differences import difference_from_replicates, paired_mean_difference
+from isolux.stats.intervals import (
+    logit_t_interval,
+    mover_log_ratio_interval,
+    t_interval,
+    two_sided_normal_quantile,
+)
 from isolux.stats.multiplier_bootstrap import correlate_corresponding_rows
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import SurveyClusterSums
@@ -86,7 +91,9 @@ def _sum_products(
 
 def _compare_replicates(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
     """Compare statistics that are not means; replicates resample the same people for both."""
-    rho = correlate_corresponding_rows(estimates.replicates[groups, b], estimates.replicates[groups, a])
+    rho = correlate_corresponding_rows(
+        estimates.replicates[groups, b], estimates.replicates[groups, a]
+    )
     dof = np.maximum(count_effective_clusters(estimates)[groups] - 1.0, 1.0)
     estimate_b, estimate_a = (
         (estimates.value[groups, j], estimates.standard_error[groups, j], dof) for j in (b, a)

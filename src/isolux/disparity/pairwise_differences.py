@@ -25,7 +25,7 @@ from isolux.disparity.rows import DisparityRows, build_rows, combine_reasons, li
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.interval_methods.noise_bias import has_noise_bias
 from isolux.io.threads import map_in_threads
-from isolux.stats.intervals import Interval, two_sided_normal_quantile, percentile_interval
+from isolux.stats.intervals import Interval, percentile_interval, two_sided_normal_quantile
 from isolux.stats.null_distribution import COMPLEMENT
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import is_complete_census
@@ -224,7 +224,11 @@ class _AttributeComparison:
         else:
             # Decision 8: with too few clusters a group has no interval, and no difference to it.
             has_interval = np.isfinite(self.estimates.interval.low[first, self.j])
-            interval = differences.interval(self.z).set_nan_where_false(has_interval).scale(complement_share)
+            interval = (
+                differences.interval(self.z)
+                .set_nan_where_false(has_interval)
+                .scale(complement_share)
+            )
         return _PairEstimates(
             "difference_to_overall",
             self._name_method(differences),

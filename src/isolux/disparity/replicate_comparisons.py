@@ -30,10 +30,17 @@ from isolux.groups.interval_methods.noise_bias import (
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.differences import difference_from_replicates
 from isolux.stats.intervals import Interval, logit_t_interval, t_interval
-from isolux.stats.multiplier_bootstrap import replicate_correlation_matrix, correlate_corresponding_rows
+from isolux.stats.multiplier_bootstrap import (
+    correlate_corresponding_rows,
+    replicate_correlation_matrix,
+)
 from isolux.stats.sampling import sum_by_stratum
 from isolux.stats.statistic import FloatArray, IntArray, NoiseBias
-from isolux.stats.survey_sums import SurveyClusterSums, unweighted_cluster_sums, survey_strata_or_none
+from isolux.stats.survey_sums import (
+    SurveyClusterSums,
+    survey_strata_or_none,
+    unweighted_cluster_sums,
+)
 from isolux.stats.test_inversion import Difference, ZValues
 
 _CANCELLATION_TOLERANCE = 1e-9
@@ -201,7 +208,9 @@ class ReplicateComparisons:
         complement_se = standard_error(
             complements.measured_replicates, n_clusters, self.estimates.cluster_sums
         )
-        correlation = correlate_corresponding_rows(group_replicates, complements.measured_replicates)
+        correlation = correlate_corresponding_rows(
+            group_replicates, complements.measured_replicates
+        )
         interval_method = (
             logit_t_interval if self.estimates.measures[self.j].is_fraction else t_interval
         )

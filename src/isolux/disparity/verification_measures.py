@@ -165,7 +165,12 @@ def _build_attribute_rows(
             ratio_bounds,
             _SIMULTANEOUS,
         ),
-        ("garbe", gini_aggregation_rate(fmr, fnmr, alpha=_ALPHA), (float(gini.low), float(gini.high)), _PERCENTILE),
+        (
+            "garbe",
+            gini_aggregation_rate(fmr, fnmr, alpha=_ALPHA),
+            (float(gini.low), float(gini.high)),
+            _PERCENTILE,
+        ),
         (
             "skewed_error_ratio",
             skewed_error_ratio(fmr, fnmr),

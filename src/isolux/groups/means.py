@@ -14,14 +14,18 @@ from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.clustered_proportions import (
     ClusterMeans,
     are_rows_zero_or_one,
-    means_from_cluster_sums,
     concatenate_means,
+    means_from_cluster_sums,
     pooled_intracluster_correlation,
 )
 from isolux.stats.sparse_rows import MAX_ENTRIES_PER_BATCH, subtract_rows_from_total
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import SurveyClusterSums, unweighted_cluster_sums
-from isolux.stats.weighted_means import WeightingEffect, combine_two_way_means, estimate_weighted_means
+from isolux.stats.weighted_means import (
+    WeightingEffect,
+    combine_two_way_means,
+    estimate_weighted_means,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -97,7 +101,9 @@ def _complement_means(
             for column_pair in zip(domain_columns, group_columns, strict=True)
         )
         rho, is_proportion = estimate_intracluster_correlation(cluster_sums, measure)
-        return means_from_cluster_sums(s, n, cluster_sums.multiplicity, rho, is_proportion=is_proportion)
+        return means_from_cluster_sums(
+            s, n, cluster_sums.multiplicity, rho, is_proportion=is_proportion
+        )
     domain_columns.append(cluster_sums.squared_rows(domain, counts))
     group_columns.append(cluster_sums.squared_rows(rows, counts))
     s, n, squared_sums = (

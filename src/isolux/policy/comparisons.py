@@ -28,7 +28,7 @@ from isolux.groups.means import group_means_of
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.constants import MIN_EFFECTIVE_CLUSTERS
-from isolux.stats.differences import independent_mean_difference, difference_from_replicates
+from isolux.stats.differences import difference_from_replicates, independent_mean_difference
 from isolux.stats.intervals import Interval, logit_t_interval, t_interval
 from isolux.stats.statistic import FloatArray
 from isolux.stats.test_inversion import Difference, ZValues
@@ -204,7 +204,9 @@ class RuleComparisons:
         return list(self.second.names)
 
 
-def compare_values_with_limit(subject: ComparisonSide, limit: float, sign: float) -> RuleComparisons:
+def compare_values_with_limit(
+    subject: ComparisonSide, limit: float, sign: float
+) -> RuleComparisons:
     """Compare values with a limit: they must lie above it (sign 1) or below it (sign −1)."""
     make_interval = subject.one_sample_intervals()
 
@@ -228,12 +230,20 @@ def compare_differences_with_margin(
 
     def bounds(z: float) -> Interval:
         interval = difference.interval(z, conservative=True)
-        low, high = (interval.low, interval.high) if better_sign > 0 else (-interval.high, -interval.low)
+        low, high = (
+            (interval.low, interval.high) if better_sign > 0 else (-interval.high, -interval.low)
+        )
         return Interval(margin + low, margin + high)
 
     slack = margin + better_sign * (difference.a - difference.b)
     return RuleComparisons(
-        slack, bounds, first, second, better_sign, -better_sign * margin, shared_reference=shared_reference
+        slack,
+        bounds,
+        first,
+        second,
+        better_sign,
+        -better_sign * margin,
+        shared_reference=shared_reference,
     )
 
 
@@ -262,9 +272,14 @@ def split_groups_by_min_counts(
     decidable, unevaluated = [], []
     n_effective = _n_effective_clusters_by_group(estimates, measure_index)
     for g in rows:
-        status, reason = str(estimates.status[g, measure_index]), str(estimates.reason[g, measure_index] or "")
+        status, reason = (
+            str(estimates.status[g, measure_index]),
+            str(estimates.reason[g, measure_index] or ""),
+        )
         name = estimates.groups[g].name
-        units, clusters = _count_missing_units_and_clusters(estimates, (int(g), measure_index), min_counts)
+        units, clusters = _count_missing_units_and_clusters(
+            estimates, (int(g), measure_index), min_counts
+        )
         if status == Status.OK.value:
             decidable.append(g)
         elif status == Status.BOUNDARY.value:
@@ -342,12 +357,15 @@ def group_pair_differences_less_noise_bias(
 
     Shapes: ``first, second`` [h].
     """
-    differences = compare_groups(estimates, attribute, measure_index).compare_pairs(groups_a, groups_b)
+    differences = compare_groups(estimates, attribute, measure_index).compare_pairs(
+        groups_a, groups_b
+    )
     measure = estimates.measures[measure_index]
     if not has_noise_bias(measure):
         return differences
     first_bias, second_bias = (
-        estimate_noise_bias(estimates.cluster_sums, measure, rows).bias for rows in (groups_a, groups_b)
+        estimate_noise_bias(estimates.cluster_sums, measure, rows).bias
+        for rows in (groups_a, groups_b)
     )
 
     def corrected_bounds(z: ZValues) -> tuple[Interval, Interval]:
@@ -361,7 +379,8 @@ def independent_sample_difference(side_a: ComparisonSide, side_b: ComparisonSide
     """Compare values of two independent samples."""
     zeros = np.zeros(len(side_a.rows))
     measures = [
-        comparison_side.estimates.measures[comparison_side.j] for comparison_side in (side_a, side_b)
+        comparison_side.estimates.measures[comparison_side.j]
+        for comparison_side in (side_a, side_b)
     ]
     if all(m.mean is not None for m in measures):
         a, b = (

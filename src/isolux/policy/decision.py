@@ -213,7 +213,10 @@ def format_decision_text(decision: Decision) -> str:
     order = ("fail", "insufficient", "pass")
     lines.append("")
     for rule_answer in sorted(decision.rules, key=lambda rule: order.index(rule.answer)):
-        word, rule_title = _ANSWER_WORDS[rule_answer.answer], _join_lines_by_spaces(rule_answer.title)
+        word, rule_title = (
+            _ANSWER_WORDS[rule_answer.answer],
+            _join_lines_by_spaces(rule_answer.title),
+        )
         lines.append(f"{word}  {rule_answer.number}. {rule_title}")
         lines.append(f"      {_join_lines_by_spaces(rule_answer.text)}")
     return "\n".join(
@@ -223,8 +226,9 @@ def format_decision_text(decision: Decision) -> str:
 
 def format_decision_markdown(decision: Decision) -> str:
     """Write a summary: the answer, a table of rules, notes."""
+    subject = _escape_markdown(_format_decision_subject(decision))
     lines = [
-        f"## {_ANSWER_MARKS[decision.answer]}: {_escape_markdown(_format_decision_subject(decision))}",
+        f"## {_ANSWER_MARKS[decision.answer]}: {subject}",
         "",
         f"{_ANSWER_MEANINGS[decision.answer].capitalize()} ({_format_answer_counts(decision)}).",
         "",
@@ -307,7 +311,7 @@ def format_decision_junit_xml(decision: Decision) -> str:
     }
     root = ET.Element("testsuites", {"name": "isolux gate", **counts})
     suite = ET.SubElement(
-        root, "testsuite", {"name": _drop_characters_xml_forbids(decision.policy or "isolux gate"), **counts}
+        root, "testsuite", {"name": _clean_text_for_xml(decision.policy or "isolux gate"), **counts}
     )
     properties = ET.SubElement(suite, "properties")
     for name, property_text in (
@@ -317,7 +321,7 @@ def format_decision_junit_xml(decision: Decision) -> str:
         *((k, str(v)) for k, v in decision.context.items()),
     ):
         ET.SubElement(
-            properties, "property", {"name": name, "value": _drop_characters_xml_forbids(property_text)}
+            properties, "property", {"name": name, "value": _clean_text_for_xml(property_text)}
         )
     for rule_answer in decision.rules:
         case = ET.SubElement(
@@ -325,7 +329,7 @@ def format_decision_junit_xml(decision: Decision) -> str:
             "testcase",
             {
                 "classname": "isolux.gate",
-                "name": _drop_characters_xml_forbids(f"{rule_answer.number}. {rule_answer.title}"),
+                "name": _clean_text_for_xml(f"{rule_answer.number}. {rule_answer.title}"),
                 "time": "0",
             },
         )
@@ -334,13 +338,13 @@ def format_decision_junit_xml(decision: Decision) -> str:
             problem = ET.SubElement(
                 case,
                 element_name,
-                {"type": rule_answer.answer, "message": _drop_characters_xml_forbids(rule_answer.text)},
+                {"type": rule_answer.answer, "message": _clean_text_for_xml(rule_answer.text)},
             )
-            problem.text = _drop_characters_xml_forbids(rule_answer.text)
-        ET.SubElement(case, "system-out").text = _drop_characters_xml_forbids(rule_answer.text)
+            problem.text = _clean_text_for_xml(rule_answer.text)
+        ET.SubElement(case, "system-out").text = _clean_text_for_xml(rule_answer.text)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _drop_characters_xml_forbids(text: str) -> str:
+def _clean_text_for_xml(text: str) -> str:
     return clean_line(text)

@@ -25,10 +25,10 @@ from isolux.policy.comparisons import (
     RuleComparisons,
     UnevaluatedComparison,
     compare_differences_with_margin,
-    independent_sample_difference,
-    group_pair_differences_less_noise_bias,
     compare_ratios_with_limit,
     compare_values_with_limit,
+    group_pair_differences_less_noise_bias,
+    independent_sample_difference,
     split_groups_by_min_counts,
 )
 from isolux.policy.rules import PolicyRule, convert_limit_to_unit, convert_margin_to_unit
@@ -125,7 +125,9 @@ def _build_within_run_comparisons(
         limit = _limit_in_measure_unit(rule, measure)
         sign = 1.0 if rule.kind in _LOWER_LIMIT_KINDS else -1.0
         return (
-            [compare_values_with_limit(ComparisonSide(estimates, j, rows), limit, sign)] if len(rows) else []
+            [compare_values_with_limit(ComparisonSide(estimates, j, rows), limit, sign)]
+            if len(rows)
+            else []
         )
     attribute = str(rule.attribute)
     if rule.kind == "max_deficit":
@@ -141,7 +143,11 @@ def _build_within_run_comparisons(
     differences = group_pair_differences_less_noise_bias(estimates, attribute, j, first, second)
     if rule.kind == "ratio_at_least":
         return [compare_ratios_with_limit(*comparison_sides, differences, float(rule.ratio or 0.0))]
-    return [compare_differences_with_margin(*comparison_sides, differences, _margin_in_measure_unit(rule, measure), -1.0)]
+    return [
+        compare_differences_with_margin(
+            *comparison_sides, differences, _margin_in_measure_unit(rule, measure), -1.0
+        )
+    ]
 
 
 def _compare_to_complement_or_reference(
@@ -166,7 +172,8 @@ def _compare_to_complement_or_reference(
             )
             evaluation.unevaluated.append(
                 UnevaluatedComparison(
-                    _format_class_and_threshold(measure), f"{reason}; name a group with `reference`"
+                    _format_metric_class_threshold(measure),
+                    f"{reason}; name a group with `reference`",
                 )
             )
             return []
@@ -188,7 +195,9 @@ def _compare_to_complement_or_reference(
     }
     reference_row = names.get(normalise_group_name(rule.reference))
     if reference_row is None:
-        evaluation.unevaluated.append(_explain_missing_name_with_suggestions("group", rule.reference, names))
+        evaluation.unevaluated.append(
+            _explain_missing_name_with_suggestions("group", rule.reference, names)
+        )
         return []
     compared_rows = (
         rows[rows != reference_row] if reference_row in rows else rows[:0]
@@ -200,7 +209,9 @@ def _compare_to_complement_or_reference(
         ComparisonSide(estimates, j, compared_rows),
         ComparisonSide(estimates, j, second),
     )
-    differences = group_pair_differences_less_noise_bias(estimates, attribute, j, compared_rows, second)
+    differences = group_pair_differences_less_noise_bias(
+        estimates, attribute, j, compared_rows, second
+    )
     return [compare_differences_with_margin(*comparison_sides, differences, margin, sign)]
 
 
@@ -219,21 +230,28 @@ def _add_comparisons_of_all_group_pairs(evaluation: RuleEvaluation, inputs: Poli
         for j, measure in enumerate(estimates.measures):
             if not measure.is_fraction:
                 continue
-            decidable, unevaluated = split_groups_by_min_counts(estimates, j, rows, inputs.min_counts)
+            decidable, unevaluated = split_groups_by_min_counts(
+                estimates, j, rows, inputs.min_counts
+            )
             evaluation.unevaluated += [
                 _add_measure_name(comparison, estimates, j) for comparison in unevaluated
             ]
             if len(decidable) < 2:
                 continue
             first, second = list_ordered_pairs(decidable)
-            differences = group_pair_differences_less_noise_bias(estimates, attribute, j, first, second)
+            differences = group_pair_differences_less_noise_bias(
+                estimates, attribute, j, first, second
+            )
             comparison_sides = (
                 ComparisonSide(estimates, j, first),
                 ComparisonSide(estimates, j, second),
             )
             evaluation.comparisons.append(
                 compare_differences_with_margin(
-                    *comparison_sides, differences, _margin_in_measure_unit(evaluation.rule, measure), -1.0
+                    *comparison_sides,
+                    differences,
+                    _margin_in_measure_unit(evaluation.rule, measure),
+                    -1.0,
                 )
             )
     if not evaluation.comparisons and not evaluation.unevaluated:
@@ -260,20 +278,29 @@ def _add_paired_baseline_comparisons(
     """Compare a model with the baseline's on the same people: paired differences."""
     estimates, rule = baseline.paired_estimates, evaluation.rule
     assert estimates is not None  # noqa: S101 - the caller asked
-    measure_index = {_measure_sort_key(m): j for j, m in enumerate(estimates.measures)}
-    for after in _find_measure_indices_or_add_unevaluated(evaluation, inputs, estimates, baseline.models[1]):
+    measure_index = {_measure_matching_key(m): j for j, m in enumerate(estimates.measures)}
+    for after in _find_measure_indices_or_add_unevaluated(
+        evaluation, inputs, estimates, baseline.models[1]
+    ):
         measure = estimates.measures[after]
-        before = measure_index.get((baseline.models[0], *_measure_sort_key(measure)[1:]))
+        before = measure_index.get((baseline.models[0], *_measure_matching_key(measure)[1:]))
         rows = find_rule_group_indices(evaluation, estimates)
         if rows is None:
             return
         if before is None:
             evaluation.unevaluated.append(
-                UnevaluatedComparison(_format_class_and_threshold(measure), "the baseline has no such value")
+                UnevaluatedComparison(
+                    _format_metric_class_threshold(measure), "the baseline has no such value"
+                )
             )
             continue
-        margin, sign = _margin_in_measure_unit(rule, measure), _sign_of_better_direction(rule, measure)
-        decidable, unevaluated = split_groups_by_min_counts(estimates, after, rows, inputs.min_counts)
+        margin, sign = (
+            _margin_in_measure_unit(rule, measure),
+            _sign_of_better_direction(rule, measure),
+        )
+        decidable, unevaluated = split_groups_by_min_counts(
+            estimates, after, rows, inputs.min_counts
+        )
         evaluation.unevaluated += [
             _add_measure_name(comparison, estimates, after) for comparison in unevaluated
         ]
@@ -290,7 +317,9 @@ def _add_paired_baseline_comparisons(
             )
             differences = compare_paired(estimates, decidable, before, after)
             evaluation.comparisons.append(
-                compare_differences_with_margin(*comparison_sides, differences, margin, sign, "the baseline")
+                compare_differences_with_margin(
+                    *comparison_sides, differences, margin, sign, "the baseline"
+                )
             )
 
 
@@ -299,20 +328,26 @@ def _add_independent_baseline_comparisons(
 ) -> None:
     """Compare a model with the baseline on other people: two independent samples."""
     rule, estimates = evaluation.rule, inputs.estimates
-    measure_index = {_measure_sort_key(m)[1:]: j for j, m in enumerate(baseline_estimates.measures)}
+    measure_index = {
+        _measure_matching_key(m)[1:]: j for j, m in enumerate(baseline_estimates.measures)
+    }
     baseline_groups = {(g.attribute, g.values): k for k, g in enumerate(baseline_estimates.groups)}
     for after in _find_measure_indices_or_add_unevaluated(evaluation, inputs, estimates):
         measure = estimates.measures[after]
         rows = find_rule_group_indices(evaluation, estimates)
         if rows is None:
             return
-        before = measure_index.get(_measure_sort_key(measure)[1:])
+        before = measure_index.get(_measure_matching_key(measure)[1:])
         if before is None:
             evaluation.unevaluated.append(
-                UnevaluatedComparison(_format_class_and_threshold(measure), "the baseline has no such value")
+                UnevaluatedComparison(
+                    _format_metric_class_threshold(measure), "the baseline has no such value"
+                )
             )
             continue
-        decidable, unevaluated = split_groups_by_min_counts(estimates, after, rows, inputs.min_counts)
+        decidable, unevaluated = split_groups_by_min_counts(
+            estimates, after, rows, inputs.min_counts
+        )
         evaluation.unevaluated += [
             _add_measure_name(comparison, estimates, after) for comparison in unevaluated
         ]
@@ -341,10 +376,15 @@ def _add_independent_baseline_comparisons(
                 ComparisonSide(estimates, after, first_rows),
                 ComparisonSide(baseline_estimates, before, second_rows),
             )
-            margin, sign = _margin_in_measure_unit(rule, measure), _sign_of_better_direction(rule, measure)
+            margin, sign = (
+                _margin_in_measure_unit(rule, measure),
+                _sign_of_better_direction(rule, measure),
+            )
             differences = independent_sample_difference(*comparison_sides)
             evaluation.comparisons.append(
-                compare_differences_with_margin(*comparison_sides, differences, margin, sign, "the baseline")
+                compare_differences_with_margin(
+                    *comparison_sides, differences, margin, sign, "the baseline"
+                )
             )
 
 
@@ -412,7 +452,9 @@ def find_rule_group_indices(evaluation: RuleEvaluation, estimates: Estimates) ->
                 c.subject for c in evaluation.unevaluated
             }:
                 evaluation.unevaluated.append(
-                    _explain_missing_name_with_suggestions("group", name, [estimates.groups[g].name for g in rows])
+                    _explain_missing_name_with_suggestions(
+                        "group", name, [estimates.groups[g].name for g in rows]
+                    )
                 )
         requested_names = [*rule.groups, *([rule.reference] if rule.reference else [])]
         selected_rows = dict.fromkeys(
@@ -454,10 +496,12 @@ def _add_measure_name(
     same_metric_measures = [m for m in estimates.measures if m.metric == measure.metric]
     if len(same_metric_measures) == 1:
         return comparison
-    return replace(comparison, subject=f"{comparison.subject} ({_format_class_and_threshold(measure)})")
+    return replace(
+        comparison, subject=f"{comparison.subject} ({_format_metric_class_threshold(measure)})"
+    )
 
 
-def _format_class_and_threshold(measure: Measure) -> str:
+def _format_metric_class_threshold(measure: Measure) -> str:
     components = [
         measure.metric,
         measure.label,
@@ -466,7 +510,7 @@ def _format_class_and_threshold(measure: Measure) -> str:
     return " ".join(component for component in components if component)
 
 
-def _measure_sort_key(measure: Measure) -> tuple[str, str, str | None, float | None]:
+def _measure_matching_key(measure: Measure) -> tuple[str, str, str | None, float | None]:
     return measure.model, measure.metric, measure.label, measure.threshold
 
 

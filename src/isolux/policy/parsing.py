@@ -9,7 +9,14 @@ from typing import Any, cast
 import numpy as np
 
 from isolux.io.settings_files import read_mapping, refuse_repeated_keys
-from isolux.policy.rules import RULE_KINDS, Policy, PolicyRule, RuleKind, list_allowed_rule_keys, parse_amount_with_unit
+from isolux.policy.rules import (
+    RULE_KINDS,
+    Policy,
+    PolicyRule,
+    RuleKind,
+    list_allowed_rule_keys,
+    parse_amount_with_unit,
+)
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import split_intersection
@@ -151,7 +158,10 @@ def _read_rule(mapping: object, number: int, file: str) -> PolicyRule:
     for key in mapping:
         if key not in list_allowed_rule_keys(rule_kind):
             raise UnknownNameError(
-                f"key of a rule `{rule_kind}`", str(key), list_allowed_rule_keys(rule_kind), where=source_name
+                f"key of a rule `{rule_kind}`",
+                str(key),
+                list_allowed_rule_keys(rule_kind),
+                where=source_name,
             )
     for key in (rule_kind, *RULE_KINDS[rule_kind][0]):
         setting = mapping.get(key)
@@ -252,7 +262,9 @@ def _build_rule(
         None if attribute is None else _read_attribute_name(attribute, source_name),
         _read_one_or_more_texts(mapping.get("groups", ()), "groups", source_name),
         _read_optional_text(mapping, "reference", source_name),
-        _read_optional_positive_count(mapping, "people", source_name) if rule_kind == "required_groups" else None,
+        _read_optional_positive_count(mapping, "people", source_name)
+        if rule_kind == "required_groups"
+        else None,
         _read_optional_positive_count(mapping, "clusters", source_name),
         cast("Any", baseline_people),
         analyses,
@@ -305,7 +317,9 @@ def _read_analysis_names(setting: object, source_name: str) -> tuple[str, ...]:
     return names
 
 
-def _read_optional_positive_count(mapping: Mapping[str, Any], key: str, source_name: str) -> int | None:
+def _read_optional_positive_count(
+    mapping: Mapping[str, Any], key: str, source_name: str
+) -> int | None:
     setting = mapping.get(key)
     if setting is None or (key == "people" and isinstance(setting, str)):
         if isinstance(setting, str):
@@ -369,7 +383,7 @@ def check_difference_rules_have_value_limits(rules: Sequence[PolicyRule], source
     --------
     >>> from isolux.policy.rules import Amount
     >>> alone = PolicyRule("ratio_at_least", 1, metric="selected", attribute="race", ratio=0.8)
-    >>> refuse_summary_alone([alone], "the policy")
+    >>> check_difference_rules_have_value_limits([alone], "the policy")
     Traceback (most recent call last):
     isolux.vocabulary.errors.SpecError: a ratio of groups alone says nothing of how large the ...
     """

@@ -58,7 +58,10 @@ def propose_policy_yaml(inputs: PolicyInputs, run: str = "") -> str:
         ),
     ]
     estimates = inputs.estimates
-    names, found_pairs = _choose_proposed_metrics(estimates), list_differences_found_by_audit(inputs)
+    names, found_pairs = (
+        _choose_proposed_metrics(estimates),
+        list_differences_found_by_audit(inputs),
+    )
     for name in names:
         lines += ["", *_propose_overall_limit_lines(inputs, name)]
         for attribute in estimates.domain_rows:
@@ -134,11 +137,11 @@ def _format_rounded_limit(number: float, unit: str, *, up: bool, level: bool = F
 
     Examples
     --------
-    >>> _format_limit(0.8231, "fraction", up=False, level=True)
+    >>> _format_rounded_limit(0.8231, "fraction", up=False, level=True)
     '82 %'
-    >>> _format_limit(0.041, "fraction", up=True)
+    >>> _format_rounded_limit(0.041, "fraction", up=True)
     '5 points'
-    >>> _format_limit(3.214, "years", up=True), _format_limit(0.1234, "", up=True)
+    >>> _format_rounded_limit(3.214, "years", up=True), _format_rounded_limit(0.1234, "", up=True)
     ('3.3 years', '0.13 units')
     """
     round_outward = math.ceil if up else math.floor
@@ -300,7 +303,9 @@ def _has_measure_over_all_classes(estimates: Estimates, name: str) -> bool:
     return any(m.metric == name and m.label is None for m in estimates.measures)
 
 
-def _format_max_detectable_difference(inputs: PolicyInputs, name: str, attribute: str, unit: str) -> str:
+def _format_max_detectable_difference(
+    inputs: PolicyInputs, name: str, attribute: str, unit: str
+) -> str:
     """Format the largest minimum detectable difference between two groups of an attribute."""
     if inputs.disparities is None:
         return ""

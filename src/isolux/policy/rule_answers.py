@@ -44,9 +44,9 @@ from isolux.policy.evaluation import (
 from isolux.policy.rules import Policy, PolicyRule, convert_margin_to_unit
 from isolux.policy.sample_size import RequiredSizes, n_more_people_to_decide
 from isolux.policy.sentences import (
+    describe_attributes_without_rule,
     describe_coverage_answer,
     describe_rule_answer,
-    describe_attributes_without_rule,
     rule_name_or_summary,
 )
 from isolux.stats.multiplicity import adjust_p_weighted_holm
@@ -71,7 +71,9 @@ def answer_policy(policy: Policy, inputs: PolicyInputs) -> Decision:
             evaluation.unevaluated += list_groups_missing_predictions(
                 evaluation.rule, inputs, policy.max_missing_share
             )
-    p_values = _adjust_p_by_weighted_holm([evaluated for evaluated in evaluations if evaluated is not None])
+    p_values = _adjust_p_by_weighted_holm(
+        [evaluated for evaluated in evaluations if evaluated is not None]
+    )
     n_cases = sum(len(p) for evaluation in p_values.values() for p in evaluation.p_fail)
     answers = [
         answer_non_statistical_rule(rule, inputs)
@@ -175,7 +177,8 @@ def _answer_statistical_rule(
     ]
     cases = [case for _, case in sorted(ranked_cases, key=lambda pair: pair[0])]
     cases += [
-        _unevaluated_to_rule_case(case_answers, evaluation) for case_answers in evaluation.unevaluated
+        _unevaluated_to_rule_case(case_answers, evaluation)
+        for case_answers in evaluation.unevaluated
     ]
     if rule.kind == "no_finding_above":
         cases += findings_beyond_margin_to_cases(rule, inputs, policy)
@@ -230,7 +233,7 @@ def _describe_cases_by_severity(
             (
                 float(severity[k]),
                 RuleCase(
-                    _check_answer_literal(answers[k]),
+                    _to_answer_literal(answers[k]),
                     measure.model,
                     measure.metric,
                     measure.label,
@@ -249,14 +252,16 @@ def _describe_cases_by_severity(
                     if is_undecided and second is not None
                     else None,
                     _finite_int_or_none(required[2][k]) if is_undecided else None,
-                    None if np.isfinite(comparisons.slack[k]) else _explain_undefined_value(comparisons),
+                    None
+                    if np.isfinite(comparisons.slack[k])
+                    else _explain_undefined_value(comparisons),
                 ),
             )
         )
     return ranked_cases
 
 
-def _check_answer_literal(answer: str) -> Answer:
+def _to_answer_literal(answer: str) -> Answer:
     return "pass" if answer == "pass" else "fail" if answer == "fail" else "insufficient"
 
 
@@ -264,7 +269,9 @@ def _explain_undefined_value(cells: RuleComparisons) -> str:
     return "a value of 0 leaves their ratio undefined" if cells.is_log_ratio else "it has no value"
 
 
-def _unevaluated_to_rule_case(comparison: UnevaluatedComparison, evaluation: RuleEvaluation) -> RuleCase:
+def _unevaluated_to_rule_case(
+    comparison: UnevaluatedComparison, evaluation: RuleEvaluation
+) -> RuleCase:
     answer: Answer = "fail" if comparison.is_failure else "insufficient"
     return RuleCase(
         answer,
@@ -406,7 +413,9 @@ def _list_run_analysis_names(record: Mapping[str, Any]) -> set[str]:
     return {str(analysis.get("name")) for analysis in record.get("analyses") or ()}
 
 
-def findings_beyond_margin_to_cases(rule: PolicyRule, inputs: PolicyInputs, policy: Policy) -> list[RuleCase]:
+def findings_beyond_margin_to_cases(
+    rule: PolicyRule, inputs: PolicyInputs, policy: Policy
+) -> list[RuleCase]:
     """Compare findings of the analyses that a rule names with its margin."""
     names_that_ran = _list_run_analysis_names(inputs.record)
     cases = [
@@ -427,7 +436,9 @@ def findings_beyond_margin_to_cases(rule: PolicyRule, inputs: PolicyInputs, poli
     return cases
 
 
-def _finding_to_case_if_beyond_margin(row: Mapping[str, Any], margin: float, policy: Policy) -> RuleCase | None:
+def _finding_to_case_if_beyond_margin(
+    row: Mapping[str, Any], margin: float, policy: Policy
+) -> RuleCase | None:
     low, high = row["low"], row["high"]
     has_interval = low is not None and high is not None
     if has_interval and max(abs(low), abs(high)) <= margin:

@@ -48,7 +48,7 @@ def parse_amount_with_unit(amount: object, *, key: str, source: str) -> Amount:
 
     Examples
     --------
-    >>> read_amount("5 points", key="max_difference", source="rule 1")
+    >>> parse_amount_with_unit("5 points", key="max_difference", source="rule 1")
     Amount(number=5.0, unit='points')
     """
     expected = "a number with its unit: `5 points`, `0.05 share`; a level also `80 %`"
@@ -99,7 +99,8 @@ def convert_margin_to_unit(amount: Amount, unit: str, *, key: str, source: str) 
 
     Examples
     --------
-    >>> margin_in_unit(Amount(5.0, "points"), "fraction", key="max_difference", source="rule 1")
+    >>> points = Amount(5.0, "points")
+    >>> convert_margin_to_unit(points, "fraction", key="max_difference", source="rule 1")
     0.05
     """
     if amount.unit == "%":
@@ -132,7 +133,7 @@ def convert_limit_to_unit(amount: Amount, unit: str, *, key: str, source: str) -
 
     Examples
     --------
-    >>> limit_in_unit(Amount(80.0, "%"), "fraction", key="at_least", source="rule 1")
+    >>> convert_limit_to_unit(Amount(80.0, "%"), "fraction", key="at_least", source="rule 1")
     0.8
     """
     limit = _convert_amount_to_unit(amount, unit, key, source)
@@ -218,7 +219,7 @@ def list_allowed_rule_keys(rule_kind: str) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> allowed_keys("required_analyses")
+    >>> list_allowed_rule_keys("required_analyses")
     ('required_analyses', 'name')
     """
     required_keys, optional_keys, _ = RULE_KINDS[rule_kind]

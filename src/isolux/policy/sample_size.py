@@ -58,9 +58,13 @@ def n_more_people_to_decide(
         case_arrays.append(_collect_case_arrays(comparisons, selected_rows, z_bounds, groups))
         selected_cases.append(selected_rows)
         undecided_masks.append(np.isin(selected_rows, undecided_rows))
-    decision_cases, first, second = _concatenate_undecided_cases(case_arrays, undecided_masks, groups)
+    decision_cases, first, second = _concatenate_undecided_cases(
+        case_arrays, undecided_masks, groups
+    )
     target_error = (
-        max_se_for_decision_power(decision_cases, power) if np.any(decision_cases.can_grow) else float("nan")
+        max_se_for_decision_power(decision_cases, power)
+        if np.any(decision_cases.can_grow)
+        else float("nan")
     )
     required, start = [], 0
     for comparisons, case_rows, is_undecided in zip(
@@ -131,14 +135,16 @@ def _collect_case_arrays(
 ) -> tuple[FloatArray, ...]:
     """Collect slack, half-widths, scale, the two groups and the sign of some cases."""
     low, high = comparisons.bounds(z_bounds[0]).low, comparisons.bounds(z_bounds[1]).high
-    standard_errors = _lower_and_upper_half_widths(comparisons.bounds(1.0))
+    standard_errors = _half_interval_widths(comparisons.bounds(1.0))
     has_one_group = comparisons.second is None or bool(comparisons.shared_reference)
     first, second, scale = [], [], []
     errors = (
         None
         if has_one_group
         else tuple(
-            _standard_errors_on_comparison_scale(comparison_side, is_log_ratio=comparisons.is_log_ratio)
+            _standard_errors_on_comparison_scale(
+                comparison_side, is_log_ratio=comparisons.is_log_ratio
+            )
             for comparison_side in _subject_and_reference_sides(comparisons)
         )
     )
@@ -154,7 +160,10 @@ def _collect_case_arrays(
             second.append(-1)
             scale.append(float(standard_errors[k]) / groups.error[first[-1]])
             continue
-        rows = [int(comparison_side.rows[k]) for comparison_side in _subject_and_reference_sides(comparisons)]
+        rows = [
+            int(comparison_side.rows[k])
+            for comparison_side in _subject_and_reference_sides(comparisons)
+        ]
         side_errors = [float(e[k]) for e in errors]
         first.append(groups.add((*key, rows[0], False), side_errors[0]))
         second.append(groups.add((*key, rows[1], False), side_errors[1]))
@@ -167,16 +176,20 @@ def _collect_case_arrays(
     return slack, down, up, np.array(scale, dtype=float), *numbers, sign
 
 
-def _subject_and_reference_sides(comparisons: RuleComparisons) -> tuple[ComparisonSide, ComparisonSide]:
+def _subject_and_reference_sides(
+    comparisons: RuleComparisons,
+) -> tuple[ComparisonSide, ComparisonSide]:
     return comparisons.first, comparisons.second or comparisons.first
 
 
-def _lower_and_upper_half_widths(interval: Interval) -> FloatArray:
+def _half_interval_widths(interval: Interval) -> FloatArray:
     return np.asarray((interval.high - interval.low) / 2.0)
 
 
-def _standard_errors_on_comparison_scale(comparison_side: ComparisonSide, *, is_log_ratio: bool) -> FloatArray:
-    half_widths = _lower_and_upper_half_widths(comparison_side.intervals()(1.0))
+def _standard_errors_on_comparison_scale(
+    comparison_side: ComparisonSide, *, is_log_ratio: bool
+) -> FloatArray:
+    half_widths = _half_interval_widths(comparison_side.intervals()(1.0))
     # Delta method: the standard error of a logarithm is that of the value over the value.
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(half_widths / comparison_side.values) if is_log_ratio else half_widths

@@ -41,7 +41,7 @@ def rule_name_or_summary(rule: PolicyRule, inputs: PolicyInputs) -> str:
     amount = rule.amount.text if rule.amount else f"{rule.ratio:g}"
     if rule.kind == "no_finding_above":
         return f"No gap and no finding of {', '.join(rule.analyses)} above {amount}"
-    name = _capitalised_metric_title(rule, inputs)
+    name = _metric_title_with_details(rule, inputs)
     groups = _describe_rule_groups(rule)
     titles = {
         "at_least": f"{name} of {groups}: at least {amount}",
@@ -63,7 +63,7 @@ def _summarise_coverage_rule(rule: PolicyRule) -> str:
     )
 
 
-def _capitalised_metric_title(rule: PolicyRule, inputs: PolicyInputs) -> str:
+def _metric_title_with_details(rule: PolicyRule, inputs: PolicyInputs) -> str:
     titles = [m.info.title for m in inputs.estimates.measures if m.metric == rule.metric]
     name = titles[0] if titles else str(rule.metric)
     details = [rule.label] if rule.label else []
@@ -93,7 +93,9 @@ def _describe_rule_answer(
     rule: PolicyRule, cases: Sequence[RuleCase], inputs: PolicyInputs, policy: Policy
 ) -> str:
     answer = cases[0].answer
-    deciding_cases = _keep_worse_direction_of_pairs([case for case in cases if case.answer == answer])
+    deciding_cases = _keep_worse_direction_of_pairs(
+        [case for case in cases if case.answer == answer]
+    )
     if answer == "pass":
         opening = (
             "It holds"
@@ -111,7 +113,9 @@ def _describe_rule_answer(
     sentences += _format_groups_by_reason([case for case in deciding_cases if case.reason])
     text = "; ".join(sentences)
     if answer == "fail":
-        n_undecided = sum(case.answer == "insufficient" for case in _keep_worse_direction_of_pairs(cases))
+        n_undecided = sum(
+            case.answer == "insufficient" for case in _keep_worse_direction_of_pairs(cases)
+        )
         return f"{_add_full_stop(text)}" + (
             f" Also not decided: {n_undecided:,}." if n_undecided else ""
         )
@@ -198,7 +202,8 @@ def _describe_case(
     subject = shorten_name(case.group or "everyone")
     subject = f"{subject} ({details_text})" if details_text else subject
     unit = metric.unit if metric else ""
-    return f"{subject} {_format_estimate_with_bounds(rule, case, unit)}{_describe_p_of_failing_case(rule, case, unit)}"
+    estimate_text = _format_estimate_with_bounds(rule, case, unit)
+    return f"{subject} {estimate_text}{_describe_p_of_failing_case(rule, case, unit)}"
 
 
 def _describe_p_of_failing_case(rule: PolicyRule, case: RuleCase, unit: str) -> str:
@@ -317,7 +322,9 @@ def describe_needed_people(
         if case.group and case.reason and not (case.more or case.more_clusters)
     ]
     if unknown_size:
-        names = _join_phrases_with_and([shorten_name(str(case.group)) for case in unknown_size[:_MAX_LISTED]])
+        names = _join_phrases_with_and(
+            [shorten_name(str(case.group)) for case in unknown_size[:_MAX_LISTED]]
+        )
         remaining_text = (
             f" and {len(unknown_size) - _MAX_LISTED:,} others" if unknown_size[_MAX_LISTED:] else ""
         )
@@ -332,7 +339,11 @@ def describe_needed_people(
 
 
 def _format_needed_people_of_group(name: str, n: int, clusters: int | None, noun: str) -> str:
-    clusters_text = f" in {_round_up_to_two_digits(clusters)} more clusters" if clusters and clusters < n else ""
+    clusters_text = (
+        f" in {_round_up_to_two_digits(clusters)} more clusters"
+        if clusters and clusters < n
+        else ""
+    )
     return f"{_round_up_to_two_digits(n)} more {noun} of {name}{clusters_text}"
 
 
@@ -341,7 +352,7 @@ def _round_up_to_two_digits(n: int) -> str:
 
     Examples
     --------
-    >>> _round_up(14_864), _round_up(86), _round_up(301)
+    >>> _round_up_to_two_digits(14_864), _round_up_to_two_digits(86), _round_up_to_two_digits(301)
     ('15,000', '86', '310')
     """
     step = 10 ** max(len(str(n)) - 2, 0)
@@ -369,9 +380,7 @@ def describe_coverage_answer(rule: PolicyRule, cases: Sequence[RuleCase]) -> str
         f"{shorten_name(str(case.group or case.attribute))}: {case.reason}"
         for case in deciding_cases[:_MAX_LISTED]
     ]
-    text = _add_full_stop(
-        "; ".join(sentences) + _format_n_more(len(deciding_cases) - _MAX_LISTED)
-    )
+    text = _add_full_stop("; ".join(sentences) + _format_n_more(len(deciding_cases) - _MAX_LISTED))
     if answer == "fail":
         return text
     missing_phrases = [
@@ -436,23 +445,25 @@ def describe_attributes_without_rule(policy: Policy, inputs: PolicyInputs) -> st
     unmentioned = [
         entry
         for entry in names
-        if normalise_group_name(_strip_suffix(entry)) not in counted_attributes
+        if normalise_group_name(_remove_found_suffix(entry)) not in counted_attributes
     ]
-    sentences = [f"not asked by any rule: {_join_attributes(unmentioned)}"] if unmentioned else []
+    sentences = (
+        [f"not asked by any rule: {_join_first_attributes(unmentioned)}"] if unmentioned else []
+    )
     counted_names = [entry for entry in names if entry not in unmentioned]
     if counted_names:
         sentences.append(
             "counted by a rule, but no rule checks how well the model "
-            f"works for them: {_join_attributes(counted_names)}"
+            f"works for them: {_join_first_attributes(counted_names)}"
         )
     return "; ".join(sentences)
 
 
-def _strip_suffix(entry: str) -> str:
+def _remove_found_suffix(entry: str) -> str:
     return entry.removesuffix(_FOUND_SUFFIX)
 
 
-def _join_attributes(names: list[str]) -> str:
+def _join_first_attributes(names: list[str]) -> str:
     n_shown = max(_MAX_ATTRIBUTES, sum(name.endswith(_FOUND_SUFFIX) for name in names))
     remaining_text = f" and {len(names) - n_shown:,} more" if names[n_shown:] else ""
     return ", ".join(names[:n_shown]) + remaining_text

@@ -37,7 +37,7 @@ def update_posteriors_em(
     posterior: _Floats,
     counts: _Floats,
 ) -> tuple[float, float]:
-    """Update the posterior ``posterior [items, classes]``, and add it to ``counts``: one EM step."""
+    """Update ``posterior [items, classes]``, and add it to ``counts``: one EM step."""
     classes = len(log_class_share)
     log_posterior = np.empty(classes)
     max_change, log_likelihood = 0.0, 0.0

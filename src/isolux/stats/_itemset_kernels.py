@@ -124,7 +124,9 @@ def enumerate_frequent_itemsets(
 
 
 @_njit_without_refcounts
-def count_rows_with_itemsets(bits: _Words, last_word_mask: np.uint64, members: _Short, count: _Ints) -> None:
+def count_rows_with_itemsets(
+    bits: _Words, last_word_mask: np.uint64, members: _Short, count: _Ints
+) -> None:
     """Count the rows with all items of each set; the mask selects the rows of the last word."""
     words = bits.shape[1]
     for s in range(len(count)):

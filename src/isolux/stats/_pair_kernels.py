@@ -20,7 +20,9 @@ _MAX_INSERTION_SORT = 64  # pairs in a bin above which insertion is slow
 
 
 @njit(nogil=True)
-def _pair_weight_products(first_cluster: int, second_cluster: int, weights: _Floats, out: _Floats) -> None:
+def _pair_weight_products(
+    first_cluster: int, second_cluster: int, weights: _Floats, out: _Floats
+) -> None:
     # A cluster drawn w times brings its own pairs w times, not w²: its copies are not paired.
     if first_cluster == second_cluster:
         for r in range(len(out)):
@@ -31,7 +33,9 @@ def _pair_weight_products(first_cluster: int, second_cluster: int, weights: _Flo
 
 
 @njit(nogil=True)
-def sum_counted_pair_weights(first_cluster: _Ints, second_cluster: _Ints, is_counted: _Bools, weights: _Floats) -> _Floats:
+def sum_counted_pair_weights(
+    first_cluster: _Ints, second_cluster: _Ints, is_counted: _Bools, weights: _Floats
+) -> _Floats:
     """Weight of the pairs that are counted, for each replicate: ``[r]``."""
     out = np.zeros(weights.shape[1])
     w = np.empty_like(out)
@@ -45,9 +49,13 @@ def sum_counted_pair_weights(first_cluster: _Ints, second_cluster: _Ints, is_cou
 
 @njit(nogil=True)
 def genuine_weight_accepted_at_far(
-    is_genuine: _Bools, first_cluster: _Ints, second_cluster: _Ints, weights: _Floats, max_impostor_weight: _Floats
+    is_genuine: _Bools,
+    first_cluster: _Ints,
+    second_cluster: _Ints,
+    weights: _Floats,
+    max_impostor_weight: _Floats,
 ) -> _Floats:
-    """Weight of genuine pairs before the impostor weight exceeds ``max_impostor_weight [r]``, for each replicate.
+    """Weight of genuine pairs before the impostor weight exceeds its limit, by replicate: ``[r]``.
 
     Stops when every replicate has exceeded its limit.
     """
@@ -84,7 +92,7 @@ def roc_auc_and_eer_by_replicate(
 ) -> _Floats:
     """Area under the ROC curve and its crossing with "false accepts = false rejects": ``[2, r]``.
 
-    ``genuine_weight`` and ``impostor_weight`` are the total weights ``[r]``; where one is 0 the result is
+    ``genuine_weight``, ``impostor_weight`` are total weights ``[r]``; where one is 0 the result is
     undefined.
     """
     replicates = weights.shape[1]
@@ -159,7 +167,9 @@ def bucket_sort_pairs_descending(
     n = len(similarity)
     bin_ends = np.zeros(n_bins + 1, np.uint32)
     for i in range(n):
-        bin_ends[_descending_similarity_bin(similarity[i], max_similarity, bin_scale, n_bins) + 1] += np.uint32(1)
+        bin_ends[
+            _descending_similarity_bin(similarity[i], max_similarity, bin_scale, n_bins) + 1
+        ] += np.uint32(1)
     for b in range(n_bins):
         bin_ends[b + 1] += bin_ends[b]
     row, sorted_similarity, sorted_genuine = (
@@ -180,16 +190,24 @@ def bucket_sort_pairs_descending(
     for b in range(n_bins):
         stop = int(bin_ends[b])
         if stop - start > _MAX_INSERTION_SORT:
-            _numpy_sort_pairs(row[start:stop], sorted_similarity[start:stop], sorted_genuine[start:stop])
+            _numpy_sort_pairs(
+                row[start:stop], sorted_similarity[start:stop], sorted_genuine[start:stop]
+            )
         else:
-            _insertion_sort_pairs(row[start:stop], sorted_similarity[start:stop], sorted_genuine[start:stop])
+            _insertion_sort_pairs(
+                row[start:stop], sorted_similarity[start:stop], sorted_genuine[start:stop]
+            )
         start = stop
     return row, sorted_similarity, sorted_genuine
 
 
 @njit(nogil=True)
-def _descending_similarity_bin(similarity: float, max_similarity: float, bin_scale: float, n_bins: int) -> int:
-    return min(int((max_similarity / 2.0 - similarity / 2.0) * bin_scale), n_bins - 1)  # halves: no overflow
+def _descending_similarity_bin(
+    similarity: float, max_similarity: float, bin_scale: float, n_bins: int
+) -> int:
+    return min(
+        int((max_similarity / 2.0 - similarity / 2.0) * bin_scale), n_bins - 1
+    )  # halves: no overflow
 
 
 @njit(nogil=True)

@@ -35,7 +35,7 @@ def count_labels_by_item(evidence: pl.DataFrame) -> FloatArray:
 
     Examples
     --------
-    >>> count_labels(pl.DataFrame({"codes": [[0, 0, 2], [1]]})).tolist()
+    >>> count_labels_by_item(pl.DataFrame({"codes": [[0, 0, 2], [1]]})).tolist()
     [[2.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
     """
     rows = evidence.select("codes", row=pl.int_range(pl.len())).explode("codes").drop_nulls()
@@ -60,7 +60,9 @@ def _indicate_minority_labels(label_counts: FloatArray) -> FloatArray:
     return np.hstack([has_other_label, has_other_agreement]).astype(np.float64)
 
 
-def _n_effective_balanced_items(n_labels_from_columns: Callable[[int], int], sums: FloatArray) -> FloatArray:
+def _n_effective_balanced_items(
+    n_labels_from_columns: Callable[[int], int], sums: FloatArray
+) -> FloatArray:
     """Return the effective number of balanced items of the labels other than the commonest."""
     k = n_labels_from_columns(sums.shape[-1])
     n_other, n_agreed = sums[..., -2 * k : -k], sums[..., -k:]
@@ -76,10 +78,14 @@ def krippendorff_alpha_statistic(scale: Scale) -> SumStatistic:
         return SumStatistic(_interval_alpha_columns, _interval_alpha_from_sums)
     if scale == "ordinal":
         return SumStatistic(
-            _ordinal_alpha_columns, _ordinal_alpha_from_sums, partial(_n_effective_balanced_items, _n_labels_from_ordinal_columns)
+            _ordinal_alpha_columns,
+            _ordinal_alpha_from_sums,
+            partial(_n_effective_balanced_items, _n_labels_from_ordinal_columns),
         )
     return SumStatistic(
-        _nominal_alpha_columns, _nominal_alpha_from_sums, partial(_n_effective_balanced_items, _n_labels_from_nominal_columns)
+        _nominal_alpha_columns,
+        _nominal_alpha_from_sums,
+        partial(_n_effective_balanced_items, _n_labels_from_nominal_columns),
     )
 
 
@@ -100,13 +106,19 @@ def _nominal_alpha_from_sums(sums: FloatArray) -> FloatArray:
     counts = sums[..., 1 : 1 + _n_labels_from_nominal_columns(sums.shape[-1])]
     n_labels = counts.sum(axis=-1)
     # Krippendorff (2011): n - 1, because a label is not paired with itself.
-    return _one_minus_ratio_or_nan(sums[..., 0] * (n_labels - 1), n_labels**2 - (counts**2).sum(axis=-1))
+    return _one_minus_ratio_or_nan(
+        sums[..., 0] * (n_labels - 1), n_labels**2 - (counts**2).sum(axis=-1)
+    )
 
 
-def _one_minus_ratio_or_nan(observed_disagreement: FloatArray, expected_disagreement: FloatArray) -> FloatArray:
+def _one_minus_ratio_or_nan(
+    observed_disagreement: FloatArray, expected_disagreement: FloatArray
+) -> FloatArray:
     # Where all labels are equal, observed and expected disagreement are 0: alpha is undefined.
     ratio = np.full(np.shape(expected_disagreement), np.nan)
-    np.divide(observed_disagreement, expected_disagreement, out=ratio, where=expected_disagreement > 1e-12)
+    np.divide(
+        observed_disagreement, expected_disagreement, out=ratio, where=expected_disagreement > 1e-12
+    )
     return np.asarray(1.0 - ratio)
 
 
@@ -242,7 +254,9 @@ def _cohen_chance_agreement(sums: FloatArray) -> FloatArray:
     return chance
 
 
-def _kappa_from_sums(chance_agreement_from_sums: Callable[[FloatArray], FloatArray], sums: FloatArray) -> FloatArray:
+def _kappa_from_sums(
+    chance_agreement_from_sums: Callable[[FloatArray], FloatArray], sums: FloatArray
+) -> FloatArray:
     """``(observed - chance) / (1 - chance)`` of sums whose first two are agreement and items."""
     chance, n = chance_agreement_from_sums(sums), sums[..., 1]
     observed = np.divide(sums[..., 0], n, out=np.full(n.shape, np.nan), where=n > 0)

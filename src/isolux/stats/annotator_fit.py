@@ -104,7 +104,10 @@ def diagnose_annotator_model(label_counts: FloatArray, seed: int = 0) -> Annotat
     if len(label_counts) > _MAX_PEOPLE:
         label_counts = label_counts[rng.choice(len(label_counts), _MAX_PEOPLE, replace=False)]
     # An annotator with tied labels of a person has no label that could agree.
-    labels, has_label = label_counts.argmax(axis=2), 2.0 * label_counts.max(axis=2) > label_counts.sum(axis=2)
+    labels, has_label = (
+        label_counts.argmax(axis=2),
+        2.0 * label_counts.max(axis=2) > label_counts.sum(axis=2),
+    )
     shared = has_label & (has_label.sum(axis=1, keepdims=True) > 1)
     pairs, groups = _list_pairs_with_common_people(has_label), label_counts.shape[2]
     model = _fit_dawid_skene_model(labels, has_label, groups)
@@ -213,7 +216,11 @@ def _independence_p_bonferroni(
     for a, b in pairs:
         has_both_labels = has_label[:, a] & has_label[:, b]
         cell = labels[has_both_labels, a] * n_groups + labels[has_both_labels, b]
-        table = np.bincount(cell, minlength=n_groups * n_groups).reshape(n_groups, n_groups).astype(float)
+        table = (
+            np.bincount(cell, minlength=n_groups * n_groups)
+            .reshape(n_groups, n_groups)
+            .astype(float)
+        )
         # A label that nobody gave has an expected count of 0: chi-squared would divide by it.
         table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
         if min(table.shape) < 2:
@@ -228,7 +235,9 @@ def _independence_p_bonferroni(
     return min(3.0 * min(min_p, total_p, crowd_p), 1.0)
 
 
-def _independence_p_by_person(labels: IntArray, has_label: npt.NDArray[np.bool_], n_groups: int) -> float:
+def _independence_p_by_person(
+    labels: IntArray, has_label: npt.NDArray[np.bool_], n_groups: int
+) -> float:
     """Test independence without annotator pairs, for many annotators with few people in common.
 
     Compares agreeing label pairs within people with those expected if each annotator's labels were

@@ -83,9 +83,13 @@ def fit_dawid_skene(
     Shapes: ``item_weights`` [items], ``start_posterior`` [items, classes].
     """
     item_weights = np.ones(labels.n_items) if item_weights is None else item_weights
-    posterior = np.array(label_shares_by_item(labels) if start_posterior is None else start_posterior)
+    posterior = np.array(
+        label_shares_by_item(labels) if start_posterior is None else start_posterior
+    )
     step = _build_dawid_skene_step(labels, item_weights, posterior)
-    point = _EmPoint(_weighted_confusion_counts(labels, item_weights, posterior), item_weights @ posterior)
+    point = _EmPoint(
+        _weighted_confusion_counts(labels, item_weights, posterior), item_weights @ posterior
+    )
     has_converged = False
     # A round is up to three EM steps: two plain ones, and one after the extrapolation.
     for _ in range(max_rounds // 3 + 1):
@@ -135,7 +139,9 @@ def _weighted_confusion_counts(
     return counts
 
 
-def _sort_labels_by_item(labels: AnnotatorLabels) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+def _sort_labels_by_item(
+    labels: AnnotatorLabels,
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     n_labels = np.bincount(labels.item_index, minlength=labels.n_items)
     starts = np.concatenate([[0], np.cumsum(n_labels)]).astype(np.int32)
     cell = labels.annotator_index * np.int32(labels.n_classes) + labels.label
@@ -304,5 +310,7 @@ def _maximise_skills_and_eases(
         return float(prior - (weight * per_row).sum()), prior_gradient - gradient
 
     # EM needs an increase in each M step, not the maximum (generalised EM).
-    optimum = minimize(loss_and_gradient, parameters, jac=True, method="L-BFGS-B", options={"maxiter": 25})
+    optimum = minimize(
+        loss_and_gradient, parameters, jac=True, method="L-BFGS-B", options={"maxiter": 25}
+    )
     return np.asarray(optimum.x)

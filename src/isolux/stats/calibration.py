@@ -48,7 +48,9 @@ def expected_calibration_error_statistic(
         return sums
 
     return SumStatistic(
-        gap_columns_by_bin, _calibration_error_from_sums, estimate_noise_bias=_calibration_error_noise_bias
+        gap_columns_by_bin,
+        _calibration_error_from_sums,
+        estimate_noise_bias=_calibration_error_noise_bias,
     )
 
 
@@ -85,7 +87,7 @@ def absolute_gap_noise_bias(
     --------
     One gap of 0.1 with a standard error of 0.1: all of it may be noise, 0.1 sqrt(2 / pi).
 
-    >>> found = noise_bias_of_gaps(np.array([[0.1]]), np.array([[0.01]]), np.ones(1))
+    >>> found = absolute_gap_noise_bias(np.array([[0.1]]), np.array([[0.01]]), np.ones(1))
     >>> found.bias.round(4).item(), found.expected_value(np.array([[0.01]])).round(4).item()
     (0.0798, 0.1167)
     """

@@ -41,7 +41,11 @@ import numpy.typing as npt
 
 from isolux.stats.constants import ASSUMED_INTRACLUSTER_CORRELATION, RARE_CLUSTER_DOF
 from isolux.stats.intervals import Interval, t_from_z
-from isolux.stats.sparse_rows import align_sum_and_count_entries, take_rows_of_all_arrays, values_at_pattern_entries
+from isolux.stats.sparse_rows import (
+    align_sum_and_count_entries,
+    take_rows_of_all_arrays,
+    values_at_pattern_entries,
+)
 from isolux.stats.statistic import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -293,7 +297,10 @@ def means_from_cluster_sums(
 
 
 def kurtosis_and_variance_slope(
-    residual_sums: FloatArray, multiplicity: FloatArray, n_units: FloatArray, sum_by_group: SumByGroup
+    residual_sums: FloatArray,
+    multiplicity: FloatArray,
+    n_units: FloatArray,
+    sum_by_group: SumByGroup,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return kurtosis, variance slope and its standard error from residual cluster sums."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -302,7 +309,9 @@ def kurtosis_and_variance_slope(
         kurtosis = (
             sum_by_group(multiplicity) * sum_by_group(multiplicity * square**2) / sum_of_squares**2
         )
-        variance_slope = sum_by_group(multiplicity * square * residual_sums) / sum_of_squares / n_units
+        variance_slope = (
+            sum_by_group(multiplicity * square * residual_sums) / sum_of_squares / n_units
+        )
         # 0.4 = 6 / 15: for a normal distribution skewness has variance 6 / n, and E x⁶ is 15.
         variance_slope_se = (
             np.sqrt(0.4 * sum_by_group(multiplicity * square**3)) / sum_of_squares / n_units

@@ -4,10 +4,10 @@ Arrays in, arrays out; leading axes are replicates. ``a`` numbers the groups of 
 attribute, ``e`` the values of an explanatory one.
 
 ICON² estimates the dispersion that groups would have if only the explanatory attribute mattered
-(``expected_values_from_composition``: each group's composition times the overall value at each explanatory value), and
-the dispersion within its values (``mean_within_stratum_dispersion``). Direct standardisation estimates
-the second in the metric's own unit, pair by pair: ``standardise_means_to_overall`` gives every group the same
-composition.
+(``expected_values_from_composition``: each group's composition times the overall value at each
+explanatory value), and the dispersion within its values (``mean_within_stratum_dispersion``).
+Direct standardisation estimates the second in the metric's own unit, pair by pair:
+``standardise_means_to_overall`` gives every group the same composition.
 
 References
 ----------
@@ -97,13 +97,17 @@ def normalise_compositions(counts: FloatArray) -> FloatArray:
     )
 
 
-def expected_values_from_composition(composition: FloatArray, value_by_stratum: FloatArray) -> FloatArray:
+def expected_values_from_composition(
+    composition: FloatArray, value_by_stratum: FloatArray
+) -> FloatArray:
     """Compute groups' values if only the explanatory attribute mattered (ICON², equation 6).
 
     Shapes: ``composition`` [..., a, e], ``value_by_stratum`` [..., e]; returns [..., a].
     """
     # A value that a group lacks may have no overall mean, and 0 × NaN is NaN.
-    proxies = np.where(composition > 0, composition * value_by_stratum[..., None, :], 0.0).sum(axis=-1)
+    proxies = np.where(composition > 0, composition * value_by_stratum[..., None, :], 0.0).sum(
+        axis=-1
+    )
     is_empty = ~np.isfinite(composition).all(axis=-1)
     return np.asarray(np.where(is_empty, np.nan, proxies))
 
@@ -138,7 +142,9 @@ def standardise_means_to_overall(
     return np.asarray(np.where(composition != 0, composition * group_values, 0.0).sum(axis=-1))
 
 
-def unadjusted_means_of_usable(group_values: FloatArray, counts: FloatArray, is_usable: BoolArray) -> FloatArray:
+def unadjusted_means_of_usable(
+    group_values: FloatArray, counts: FloatArray, is_usable: BoolArray
+) -> FloatArray:
     """Compute each group's mean with its own composition of the usable values: the raw gap.
 
     Shapes: ``group_values, counts`` [..., a, e], ``is_usable`` [..., e]; returns [..., a].
@@ -147,7 +153,7 @@ def unadjusted_means_of_usable(group_values: FloatArray, counts: FloatArray, is_
     --------
     >>> within = np.array([[0.4, 0.8, 0.9], [0.4, 0.8, np.nan]])
     >>> people = np.array([[75.0, 25.0, 50.0], [25.0, 75.0, 0.0]])
-    >>> usable_means(within, people, np.array([True, True, False])).round(3).tolist()
+    >>> unadjusted_means_of_usable(within, people, np.array([True, True, False])).round(3).tolist()
     [0.5, 0.7]
     """
     composition = normalise_compositions(np.where(is_usable[..., None, :], counts, 0.0))
@@ -195,7 +201,7 @@ def directly_standardised_gap(
 ) -> StandardisedGap | None:
     """Compare two groups by direct standardisation to the strata of both.
 
-    Shapes: ``scores, weight`` [n], ``group_index`` [n], ``stratum, cluster`` [n], ``n_units`` [n].
+    Shapes: ``scores, weight, group_index, stratum_index, cluster_index, n_units`` [n].
     """
     size = (int(stratum_index.max(initial=-1)) + 1, 2)
     cell = stratum_index * 2 + group_index
@@ -215,7 +221,9 @@ def directly_standardised_gap(
     # Influence of each row on the standardised gap, for the clustered variance.
     influence = sign * composition[stratum_index] * weight * (scores - mean.ravel()[cell])
     influence /= np.where(total > 0, total, 1.0).ravel()[cell]
-    cluster_influence = np.bincount(cluster_index, np.where(is_common[stratum_index], influence, 0.0))
+    cluster_influence = np.bincount(
+        cluster_index, np.where(is_common[stratum_index], influence, 0.0)
+    )
     n_clusters = len(np.unique(cluster_index[is_common[stratum_index]]))
     # C / (C - 1): the sum of C squared influences is too small, as the means are estimated.
     variance = float(np.square(cluster_influence).sum()) * n_clusters / max(n_clusters - 1, 1)
@@ -265,7 +273,10 @@ def robustness_value(partial_f: float) -> float:
 
 
 def robustness_from_stratum_sums(
-    n_people: FloatArray, score_sum: FloatArray, squared_score_sum: FloatArray, composition: FloatArray
+    n_people: FloatArray,
+    score_sum: FloatArray,
+    squared_score_sum: FloatArray,
+    composition: FloatArray,
 ) -> RobustnessValues:
     """Estimate S and the benchmarks from the sums of two groups' strata.
 
@@ -282,7 +293,8 @@ def robustness_from_stratum_sums(
     alpha = float((weight**2 / share).sum())
     group_sizes = n_people.sum(axis=1)
     between = float(
-        (squared_score_sum.sum(axis=1) - score_sum.sum(axis=1) ** 2 / group_sizes).sum() / total_people
+        (squared_score_sum.sum(axis=1) - score_sum.sum(axis=1) ** 2 / group_sizes).sum()
+        / total_people
     )
     p, stratum_share = share[0].sum(), share.sum(axis=0)
     # Within-stratum over total variance of the group indicator: 1 - R².

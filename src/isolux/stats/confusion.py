@@ -235,7 +235,9 @@ def _check_matrix_matches_groups(
             )
 
 
-def _check_matrix_row_sums(full: FloatArray, names: Sequence[str], value_column: str, path: str) -> None:
+def _check_matrix_row_sums(
+    full: FloatArray, names: Sequence[str], value_column: str, path: str
+) -> None:
     sums, label_sums = full.sum(axis=1), full.sum(axis=0)
     of_labels = value_column == "share" and bool(
         (np.abs(label_sums[label_sums > 0] - 1.0) <= _SUM_TOLERANCE).all()

@@ -50,7 +50,7 @@ def mean_influences_from_overall(
     >>> from scipy.sparse import csr_array
     >>> sums = csr_array(np.array([[1.0, 0.0], [1.0, 0.0]]))
     >>> counts = csr_array(np.array([[1.0, 1.0], [1.0, 1.0]]))
-    >>> own, all_of = deviations_from_overall(sums, counts, (np.ones(2), np.full(2, 2.0)))
+    >>> own, all_of = mean_influences_from_overall(sums, counts, (np.ones(2), np.full(2, 2.0)))
     >>> own.toarray().tolist(), all_of.toarray().tolist()
     ([[0.25, -0.25]], [[0.25, -0.25]])
     """

@@ -123,14 +123,21 @@ def _numeric_mean_difference(
     """Compare means of rows that are not 0 or 1."""
     if floor_variances:
         both_constant = _has_constant_rows(a) & _has_constant_rows(b)
-        a, b = raise_variance_towards_pooled(a, b, both_constant), raise_variance_towards_pooled(b, a, both_constant)
+        a, b = (
+            raise_variance_towards_pooled(a, b, both_constant),
+            raise_variance_towards_pooled(b, a, both_constant),
+        )
     any_constant = _has_constant_rows(a) | _has_constant_rows(b)
     # The covariance of a constant is rounding.
     shared_covariance = np.where(any_constant, 0.0, covariance)
     variance_a, variance_b = (np.where(_has_constant_rows(g), 0.0, g.variance) for g in (a, b))
-    fixed_correlation = _covariance_to_correlation(shared_covariance, np.sqrt(variance_a * variance_b))
+    fixed_correlation = _covariance_to_correlation(
+        shared_covariance, np.sqrt(variance_a * variance_b)
+    )
     # Without any variation, numbers have no interval; fractions have Wilson's by clusters.
-    nan_if_constant = np.where(_has_constant_rows(a) & _has_constant_rows(b) & (not is_fraction), np.nan, 0.0)
+    nan_if_constant = np.where(
+        _has_constant_rows(a) & _has_constant_rows(b) & (not is_fraction), np.nan, 0.0
+    )
 
     def group_intervals(z: ZValues) -> tuple[Interval, Interval]:
         intervals = (
@@ -187,7 +194,9 @@ def paired_mean_difference(
     return replace(difference, correlation=correlation, proportion_differences=None)
 
 
-def _skewness_adjusted_t_interval(group: ClusterMeans, z: ZValues, *, is_fraction: bool) -> Interval:
+def _skewness_adjusted_t_interval(
+    group: ClusterMeans, z: ZValues, *, is_fraction: bool
+) -> Interval:
     from scipy.special import ndtr
 
     half_width = t_from_z(z, group.dof) * np.sqrt(group.variance)
@@ -195,7 +204,9 @@ def _skewness_adjusted_t_interval(group: ClusterMeans, z: ZValues, *, is_fractio
     is_constant = _has_constant_rows(group)
     if not (is_fraction and is_constant.any()):
         return interval
-    wilson_interval = wilson_interval_of_n_clusters(group.value, group.dof + 1.0, 2.0 * ndtr(z) - 1.0)
+    wilson_interval = wilson_interval_of_n_clusters(
+        group.value, group.dof + 1.0, 2.0 * ndtr(z) - 1.0
+    )
     return Interval(
         np.where(is_constant, wilson_interval.low, interval.low),
         np.where(is_constant, wilson_interval.high, interval.high),

@@ -167,11 +167,15 @@ def _check_dispersion_inputs(
     return y, s, dof
 
 
-def _uncorrelated_contrasts(values: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _uncorrelated_contrasts(
+    values: FloatArray, covariance: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return the squares and variances [g - 1] of uncorrelated contrasts between groups."""
     # QR decomposition of a column of ones and the identity: all columns but the first are
     # orthonormal contrasts.
-    basis = np.linalg.qr(np.column_stack([np.ones(values.size), np.eye(values.size)[:, 1:]]))[0][:, 1:]
+    basis = np.linalg.qr(np.column_stack([np.ones(values.size), np.eye(values.size)[:, 1:]]))[0][
+        :, 1:
+    ]
     variances, directions = np.linalg.eigh(basis.T @ covariance @ basis)
     squares = (directions.T @ (basis.T @ (values - values[0]))) ** 2
     # Groups that are equal up to rounding do not differ, even where nothing varies.
@@ -181,7 +185,9 @@ def _uncorrelated_contrasts(values: FloatArray, covariance: FloatArray) -> tuple
     return squares, np.maximum(variances, smallest)
 
 
-def _heterogeneity_q(squares: FloatArray, variances: FloatArray, tau_squared: FloatArray) -> FloatArray:
+def _heterogeneity_q(
+    squares: FloatArray, variances: FloatArray, tau_squared: FloatArray
+) -> FloatArray:
     """Return Q at each tau²; a contrast of 0 without variance adds nothing."""
     total = variances + tau_squared[..., None]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -195,7 +201,9 @@ def _solve_tau_squared_for_q(
     """Return the tau² at which Q falls to each target; 0 where it starts below."""
     low = np.zeros_like(target_q)
     # Each term is at most square / tau², so Q is at or below its target here.
-    high = np.where(_heterogeneity_q(squares, variances, low) > target_q, squares.sum() / target_q, 0.0)
+    high = np.where(
+        _heterogeneity_q(squares, variances, low) > target_q, squares.sum() / target_q, 0.0
+    )
     for _ in range(_N_BISECTIONS):
         middle = 0.5 * (low + high)
         is_above = _heterogeneity_q(squares, variances, middle) > target_q

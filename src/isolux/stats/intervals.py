@@ -114,7 +114,7 @@ def logit_t_interval(
 
     Examples
     --------
-    >>> ends = logit_interval(np.array([0.8]), np.array([0.04]), np.array([49.0]), 1.959964)
+    >>> ends = logit_t_interval(np.array([0.8]), np.array([0.04]), np.array([49.0]), 1.959964)
     >>> ends.low.round(3).item(), ends.high.round(3).item()
     (0.708, 0.869)
     """
@@ -260,7 +260,9 @@ def mover_log_ratio_interval(
             )
             for interval in (interval_a, interval_b)
         ]
-    return mover_difference_interval(logs[0], log_intervals[0], logs[1], log_intervals[1], correlation)
+    return mover_difference_interval(
+        logs[0], log_intervals[0], logs[1], log_intervals[1], correlation
+    )
 
 
 def _mover_half_width(x: FloatArray, y: FloatArray, correlation: FloatArray) -> FloatArray:

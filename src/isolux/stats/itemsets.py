@@ -106,7 +106,9 @@ def find_frequent_itemsets(
     return Itemsets(members[:n_found], count[:n_found], n)
 
 
-def count_rows_by_itemset(has_item: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]) -> IntArray:
+def count_rows_by_itemset(
+    has_item: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]
+) -> IntArray:
     """Count the rows of another table with each set of items.
 
     Shapes: ``has_item`` [n, p], ``members`` [k, length]; returns [k].
@@ -119,12 +121,17 @@ def count_rows_by_itemset(has_item: npt.NDArray[np.bool_], members: npt.NDArray[
         n_last_bits = has_item.shape[0] % 64
         last_word_mask = np.uint64((1 << n_last_bits) - 1) if n_last_bits else ~np.uint64(0)
         count_rows_with_itemsets(
-            _pack_boolean_columns(has_item), last_word_mask, np.ascontiguousarray(members, np.int32), count
+            _pack_boolean_columns(has_item),
+            last_word_mask,
+            np.ascontiguousarray(members, np.int32),
+            count,
         )
     return count
 
 
-def max_value_of_proper_subsets(itemsets: Itemsets, set_values: FloatArray, empty_value: float) -> FloatArray:
+def max_value_of_proper_subsets(
+    itemsets: Itemsets, set_values: FloatArray, empty_value: float
+) -> FloatArray:
     """Find the highest value among the proper subsets of each set, with the empty set.
 
     Shapes: ``set_values`` [k]; returns [k].

@@ -48,15 +48,19 @@ def correct_means_by_matrix(
 ) -> FloatArray:
     """Invert a confusion matrix: means of the true groups (the matrix method).
 
-    Shapes: ``people, total`` [..., l], ``confusion_matrix`` [..., g, l]; returns [..., g].
+    Shapes: ``n_labelled, score_sum`` [..., l], ``confusion_matrix`` [..., g, l]; returns [..., g].
     """
     transposed = np.swapaxes(confusion_matrix, -1, -2)
-    solution = np.linalg.solve(transposed, np.stack(np.broadcast_arrays(n_labelled, score_sum), axis=-1))
+    solution = np.linalg.solve(
+        transposed, np.stack(np.broadcast_arrays(n_labelled, score_sum), axis=-1)
+    )
     n, sums = solution[..., 0], solution[..., 1]
     return np.asarray(np.divide(sums, n, out=np.full(n.shape, np.nan), where=n > 0))
 
 
-def gap_bounds_with_wrong_labels(scores_a: FloatArray, scores_b: FloatArray, max_wrong_share: float) -> GapBounds:
+def gap_bounds_with_wrong_labels(
+    scores_a: FloatArray, scores_b: FloatArray, max_wrong_share: float
+) -> GapBounds:
     """Bound the gap of two groups if up to a share of either group's labels is wrong.
 
     Shapes: ``first, second`` [a].
@@ -68,7 +72,9 @@ def gap_bounds_with_wrong_labels(scores_a: FloatArray, scores_b: FloatArray, max
     return GapBounds(low + 0.0, high + 0.0)  # no negative zero
 
 
-def _max_gap_with_wrong_labels(scores_a: FloatArray, scores_b: FloatArray, max_wrong_share: float) -> float:
+def _max_gap_with_wrong_labels(
+    scores_a: FloatArray, scores_b: FloatArray, max_wrong_share: float
+) -> float:
     """Maximise the gap by exchanging the lowest of the first for the highest of the second."""
     a, b = np.sort(scores_a), np.sort(scores_b)[::-1]
     # 0.29 of 100 people are 29, though 0.29 * 100 is 28.999999999999996.
@@ -101,7 +107,9 @@ def _max_gap_with_wrong_labels(scores_a: FloatArray, scores_b: FloatArray, max_w
     return best
 
 
-def gap_bounds_with_unknown_group(scores_a: FloatArray, scores_b: FloatArray, scores_unknown: FloatArray) -> GapBounds:
+def gap_bounds_with_unknown_group(
+    scores_a: FloatArray, scores_b: FloatArray, scores_unknown: FloatArray
+) -> GapBounds:
     """Bound the gap of two groups if people of unknown group may be in either."""
 
     def max_gap_with_unknowns(a: FloatArray, b: FloatArray) -> float:
@@ -116,7 +124,9 @@ def gap_bounds_with_unknown_group(scores_a: FloatArray, scores_b: FloatArray, sc
 
     if not len(scores_a) or not len(scores_b):
         return GapBounds(float("nan"), float("nan"))
-    return GapBounds(-max_gap_with_unknowns(scores_b, scores_a), max_gap_with_unknowns(scores_a, scores_b))
+    return GapBounds(
+        -max_gap_with_unknowns(scores_b, scores_a), max_gap_with_unknowns(scores_a, scores_b)
+    )
 
 
 def regress_scores_on_posteriors(
@@ -128,9 +138,12 @@ def regress_scores_on_posteriors(
 ) -> FloatArray:
     """Regress scores on the posteriors of the groups: their means.
 
-    Shapes: ``weights`` [r, n], ``group_posterior`` [n, g], ``score`` [n], ``prior`` [g]; returns [r, g].
+    Shapes: ``weights`` [r, n], ``group_posterior`` [n, g], ``score`` [n], ``prior`` [g]; returns
+    [r, g].
     """
-    normal_matrix = np.einsum("rn,ng,nh->rgh", weights, group_posterior, group_posterior, optimize=True)
+    normal_matrix = np.einsum(
+        "rn,ng,nh->rgh", weights, group_posterior, group_posterior, optimize=True
+    )
     right_hand_side = np.einsum("rn,ng->rg", weights * score, group_posterior)
     if prior is not None:
         normal_matrix, right_hand_side = (
@@ -166,7 +179,9 @@ def dawid_skene_group_posterior(
         # Smoothing by 0.01 votes: no annotator has an error rate of 0.
         counts = np.einsum("ng,nal->agl", posterior * person_weights[:, None], label_counts) + 0.01
         error = counts / counts.sum(axis=2, keepdims=True)
-        logs = np.log(np.maximum(share, 1e-12)) + np.einsum("nal,agl->ng", label_counts, np.log(error))
+        logs = np.log(np.maximum(share, 1e-12)) + np.einsum(
+            "nal,agl->ng", label_counts, np.log(error)
+        )
         new_posterior = np.exp(logs - logs.max(axis=1, keepdims=True))
         new_posterior /= new_posterior.sum(axis=1, keepdims=True)
         max_change = float(np.abs(new_posterior - posterior).max())

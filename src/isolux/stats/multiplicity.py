@@ -80,7 +80,9 @@ def adjust_p_benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
     return _restore_p_order_with_nan(values, order, np.minimum(stepped, 1.0))
 
 
-def is_null_t_at_least_observed(null_t: npt.ArrayLike, observed_t: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+def is_null_t_at_least_observed(
+    null_t: npt.ArrayLike, observed_t: npt.ArrayLike
+) -> npt.NDArray[np.bool_]:
     """Mask replicates whose null |t| is at least the observed |t|, with a tolerance for ties."""
     simulated = np.asarray(null_t, dtype=np.float64)
     threshold = np.abs(np.asarray(observed_t, dtype=np.float64)) * (1.0 - _TIE_TOLERANCE)

@@ -151,8 +151,12 @@ def replicate_correlation_matrix(replicates: FloatArray) -> FloatArray:
 
 
 def correlate_corresponding_rows(replicates_a: FloatArray, replicates_b: FloatArray) -> FloatArray:
-    """Correlate each row of ``replicates_a [n, r]`` with the same row of ``replicates_b``, ``[n]``."""
-    return np.asarray((_centre_and_normalise_rows(replicates_a) * _centre_and_normalise_rows(replicates_b)).sum(axis=1))
+    """Correlate each row of one matrix ``[n, r]`` with the same row of another: ``[n]``."""
+    return np.asarray(
+        (_centre_and_normalise_rows(replicates_a) * _centre_and_normalise_rows(replicates_b)).sum(
+            axis=1
+        )
+    )
 
 
 def _centre_and_normalise_rows(rows: FloatArray) -> FloatArray:

@@ -4,13 +4,13 @@ For groups a and b with cluster sums s and counts n, pooled mean ``m = (S_a + S_
 and cluster contributions ``u_c = (s_ac - m n_ac)/N_a - (s_bc - m n_bc)/N_b``, the score-type
 ``t = sum(u) / sqrt(sum(u²))`` is finite where one group has no error.
 
-- ``iterate_null_z_statistics`` multiplies clusters' contributions by normal weights: z statistics with the
-  correlations over groups, attributes and metrics, for max-T over any union of families. Replicate
-  r has the same weights in every call with the same draws.
-- ``run_sign_flip_test`` gives each cluster a random sign. It is exact where u is symmetric, as for the
-  change between two models on the same people; a group's own u near 0 or 1 is not (if all photos
-  with hats are correct, all signs are equal), and there the test rejected in 62 of 100 simulated
-  data sets without a difference.
+- ``iterate_null_z_statistics`` multiplies clusters' contributions by normal weights: z statistics
+  with the correlations over groups, attributes and metrics, for max-T over any union of families.
+  Replicate r has the same weights in every call with the same draws.
+- ``run_sign_flip_test`` gives each cluster a random sign. It is exact where u is symmetric, as for
+  the change between two models on the same people; a group's own u near 0 or 1 is not (if all
+  photos with hats are correct, all signs are equal), and there the test rejected in 62 of 100
+  simulated data sets without a difference.
 
 The complement of a group ("everyone else") is a contrast too: group index ``COMPLEMENT``.
 """
@@ -75,7 +75,7 @@ def run_joint_null_test(
 
     Examples
     --------
-    >>> found = compare_with_null(
+    >>> found = run_joint_null_test(
     ...     np.array([2.0]),
     ...     [np.array([[1.0, -3.0]])],
     ...     np.array([True]),
@@ -98,7 +98,9 @@ def run_joint_null_test(
         max_pairs = _max_abs_z_by_replicate(chunk, is_tested_pair)
         max_pair_z = np.maximum(max_pair_z, max_pairs)
         is_complement = tested & ~is_tested_pair
-        max_z = np.maximum(max_z, np.maximum(max_pairs, _max_abs_z_by_replicate(chunk, is_complement)))
+        max_z = np.maximum(
+            max_z, np.maximum(max_pairs, _max_abs_z_by_replicate(chunk, is_complement))
+        )
         start += len(chunk)
     return NullTest(t, p_value_from_z(t), max_z, max_pair_z)
 
@@ -125,7 +127,9 @@ def iterate_null_z_statistics(
     Shapes: ``sums, counts`` [g + 1, n_distinct], ``multiplicity`` [n_distinct], ``contrasts`` [h,
     2].
     """
-    for scores in _iterate_standardised_contrasts(sums, counts, multiplicity, contrasts, strata, residual_rows):
+    for scores in _iterate_standardised_contrasts(
+        sums, counts, multiplicity, contrasts, strata, residual_rows
+    ):
         yield from scores.evaluate(draws)
 
 

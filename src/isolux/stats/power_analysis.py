@@ -143,7 +143,9 @@ def _draw_correlated_case_normals(cases: DecisionCases) -> FloatArray:
     return np.concatenate([half, -half])  # antithetic: their mean is exactly 0
 
 
-def _probability_rule_is_decided(cases: DecisionCases, max_error: float, normals: FloatArray) -> float:
+def _probability_rule_is_decided(
+    cases: DecisionCases, max_error: float, normals: FloatArray
+) -> float:
     error = cases.cap_group_errors(max_error)
     # The predictive distribution: variance that is lost from now to then.
     value_changes = normals * np.sqrt(np.maximum(cases.error**2 - error**2, 0.0))
@@ -169,6 +171,8 @@ def max_se_for_decision_power(cases: DecisionCases, power: float = 0.8) -> float
         return 0.0
     for _ in range(_N_BISECTIONS):
         middle = (low + high) / 2.0
-        is_sufficient = _probability_rule_is_decided(cases, largest * np.exp(middle), normals) >= power
+        is_sufficient = (
+            _probability_rule_is_decided(cases, largest * np.exp(middle), normals) >= power
+        )
         low, high = (middle, high) if is_sufficient else (low, middle)
     return float(largest * np.exp(low))

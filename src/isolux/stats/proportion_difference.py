@@ -101,7 +101,7 @@ class ProportionDifferences:
     def from_cluster_means(
         cls, a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, cluster_overlap: FloatArray
     ) -> ProportionDifferences:
-        """Combine two groups; the parameters are those of ``differences.mean_difference``."""
+        """Combine two groups; parameters as of ``differences.independent_mean_difference``."""
         is_constant = (a.variance <= _ZERO_VARIANCE) | (b.variance <= _ZERO_VARIANCE)
         joint_sd = np.sqrt(np.maximum(a.value * (1 - a.value) * b.value * (1 - b.value), 0.0))
         # Covariances over the product of SDs, so that they scale with the proportions under d.
@@ -232,7 +232,9 @@ class ProportionDifferences:
             # V is the larger of two variances, so z is the smaller of two statistics.
             z_by_minimum = np.where(min_variance > 0, distance / np.sqrt(min_variance), np.inf)
             t_statistics = np.where(own_variance > 0, distance / np.sqrt(own_variance), np.inf)
-        statistics = np.minimum(np.minimum(z_by_minimum, self._uninflate_t_to_z(t_statistics)), MAX_Z)
+        statistics = np.minimum(
+            np.minimum(z_by_minimum, self._uninflate_t_to_z(t_statistics)), MAX_Z
+        )
         statistics = np.where(distance > 0, statistics, 0.0)
         return np.asarray(np.where(np.isnan(offset), np.nan, np.sign(offset) * statistics))
 
@@ -255,11 +257,15 @@ class ProportionDifferences:
 
     def interval(self, z: float, *, conservative: bool = False) -> Interval:
         """Return the interval of a - b at z; NaN where a proportion is NaN."""
-        return find_interval_bounds(*self._build_difference_bound_search(z, conservative=conservative))
+        return find_interval_bounds(
+            *self._build_difference_bound_search(z, conservative=conservative)
+        )
 
     def log_ratio_interval(self, z: float, *, conservative: bool = False) -> Interval:
         """Return the interval of ln(a / b) at z; NaN where a proportion is 0 or NaN."""
-        return find_interval_bounds(*self._build_log_ratio_bound_search(z, conservative=conservative))
+        return find_interval_bounds(
+            *self._build_log_ratio_bound_search(z, conservative=conservative)
+        )
 
     def outermost_bound(
         self, z: float, *, log: bool = False, inner_bound: bool = False
@@ -268,14 +274,19 @@ class ProportionDifferences:
 
         ``log``: of ln(a / b). ``inner_bound``: the larger of ``low`` and ``-high``.
         """
-        search = self._build_log_ratio_bound_search(z) if log else self._build_difference_bound_search(z)
+        search = (
+            self._build_log_ratio_bound_search(z) if log else self._build_difference_bound_search(z)
+        )
         return find_outermost_interval_bound(*search, inner_bound=inner_bound)
 
     def _build_difference_bound_search(
         self, z: float, *, conservative: bool = False
     ) -> tuple[BuildExcess, FloatArray, float, Slope]:
         """Return the root-finding problem for both bounds of a - b of every pair."""
-        pairs_twice, t_inflations = self._repeat_pairs_for_both_bounds(), _repeat_twice(self.t_inflation(z))
+        pairs_twice, t_inflations = (
+            self._repeat_pairs_for_both_bounds(),
+            _repeat_twice(self.t_inflation(z)),
+        )
         corrections = (
             _repeat_twice(self.continuity_correction())
             if conservative
@@ -310,7 +321,10 @@ class ProportionDifferences:
         with np.errstate(divide="ignore", invalid="ignore"):
             is_positive = (self.a > 0) & (self.b > 0)
             log_ratios = np.where(is_positive, np.log(self.a) - np.log(self.b), np.nan)
-        pairs_twice, t_inflations = self._repeat_pairs_for_both_bounds(), _repeat_twice(self.t_inflation(z))
+        pairs_twice, t_inflations = (
+            self._repeat_pairs_for_both_bounds(),
+            _repeat_twice(self.t_inflation(z)),
+        )
 
         def build_excess(rows: npt.NDArray[np.intp] | None = None) -> Excess:
             pairs, t_inflation = (
@@ -333,7 +347,9 @@ class ProportionDifferences:
 
             return excess
 
-        def log_ratio_excess_slope(log_ratio: FloatArray, rows: npt.NDArray[np.intp] | None) -> FloatArray:
+        def log_ratio_excess_slope(
+            log_ratio: FloatArray, rows: npt.NDArray[np.intp] | None
+        ) -> FloatArray:
             ratio = np.exp(log_ratio)
             return ratio * (pairs_twice.b if rows is None else pairs_twice.b[rows]) / (1.0 + ratio)
 
@@ -345,7 +361,10 @@ class ProportionDifferences:
 
 
 def _constrained_mle_given_difference(
-    proportion_a: FloatArray, proportion_b: FloatArray, size_ratio: FloatArray, difference: float | FloatArray
+    proportion_a: FloatArray,
+    proportion_b: FloatArray,
+    size_ratio: FloatArray,
+    difference: float | FloatArray,
 ) -> FloatArray:
     """Return the constrained MLE of the first proportion, given the difference: ``[h]``.
 
@@ -374,7 +393,10 @@ def _constrained_mle_given_difference(
 
 
 def _constrained_mle_given_ratio(
-    proportion_a: FloatArray, proportion_b: FloatArray, n_rows: tuple[FloatArray, FloatArray], ratio: float | FloatArray
+    proportion_a: FloatArray,
+    proportion_b: FloatArray,
+    n_rows: tuple[FloatArray, FloatArray],
+    ratio: float | FloatArray,
 ) -> FloatArray:
     """Return the constrained MLE of the second proportion if the ratio is given: ``[h]``.
 

@@ -50,7 +50,9 @@ def wilson_interval(
     """
     from scipy.special import ndtri
 
-    proportion, n_effective = _check_and_compute_proportion_n_effective(successes, n, level, design_effect)
+    proportion, n_effective = _check_and_compute_proportion_n_effective(
+        successes, n, level, design_effect
+    )
     z = float(ndtri(0.5 + level / 2.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         # Wilson (1927): all proportions that a score test at this level does not reject.
@@ -79,7 +81,9 @@ def clopper_pearson_interval(
     """
     from scipy.special import betaincinv
 
-    proportion, n_effective = _check_and_compute_proportion_n_effective(successes, n, level, design_effect)
+    proportion, n_effective = _check_and_compute_proportion_n_effective(
+        successes, n, level, design_effect
+    )
     tail_probability = (1.0 - level) / 2.0
     n_successes = proportion * n_effective
     n_failures = n_effective - n_successes

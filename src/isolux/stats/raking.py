@@ -109,7 +109,9 @@ def fit_calibration_regression(
     """
     from scipy.sparse import coo_array, csr_array
 
-    def sum_weights_by_cell_and_index(table: int, index: IntArray, size: int, weight: FloatArray) -> FloatArray:
+    def sum_weights_by_cell_and_index(
+        table: int, index: IntArray, size: int, weight: FloatArray
+    ) -> FloatArray:
         """Sum weights by the cells of a table and another index: ``[cells, size]``."""
         n_rows = margins.sizes[table]
         sums = np.bincount(
@@ -125,7 +127,10 @@ def fit_calibration_regression(
     # Cross products of cell indicators for all pairs of tables.
     cell_products = np.block(
         [
-            [sum_weights_by_cell_and_index(t, margins.codes[u], margins.sizes[u], base_weight) for u in tables]
+            [
+                sum_weights_by_cell_and_index(t, margins.codes[u], margins.sizes[u], base_weight)
+                for u in tables
+            ]
             for t in tables
         ]
     )
@@ -177,7 +182,7 @@ def rake_replicates_to_totals(
     --------
     >>> margins = Margins((np.array([0, 0, 1]),), (2,))
     >>> drawn = np.array([[2.0], [0.0], [3.0]])
-    >>> rake_replicates(drawn, margins, [np.array([1.0, 1.0])]).ravel().tolist()
+    >>> rake_replicates_to_totals(drawn, margins, [np.array([1.0, 1.0])]).ravel().tolist()
     [1.0, 0.0, 1.0]
     """
     raked = weights

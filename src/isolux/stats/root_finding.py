@@ -111,7 +111,9 @@ def find_interval_bounds(
 ) -> Interval:
     """Find both bounds of intervals around ``centres``, which has every pair twice: ``[2 h]``."""
     h = len(centres) // 2
-    bounds = _find_bound_towards_limits(build_excess, centres, np.repeat([-max_bound, max_bound], h), slope)
+    bounds = _find_bound_towards_limits(
+        build_excess, centres, np.repeat([-max_bound, max_bound], h), slope
+    )
     return Interval(bounds[:h], bounds[h:])
 
 
@@ -151,7 +153,9 @@ def find_outermost_interval_bound(
     is_candidate = np.isinf(edges)
     is_candidate &= is_beyond & is_outside if inner_bound else ~(is_beyond & is_outside)
     remaining_rows = np.flatnonzero(is_candidate)
-    edges[remaining_rows] = _find_bounds_of_rows(build_excess, centres, limits, slope, remaining_rows)
+    edges[remaining_rows] = _find_bounds_of_rows(
+        build_excess, centres, limits, slope, remaining_rows
+    )
     bounds = sign * edges
     return np.asarray(np.fmax(bounds[:h], bounds[h:]))
 
@@ -169,7 +173,9 @@ def _find_bounds_of_rows(
     def restricted_slope(x: FloatArray, subset: npt.NDArray[np.intp] | None) -> FloatArray:
         return slope(x, rows if subset is None else rows[subset])
 
-    return _find_bound_towards_limits(restricted_excess, centres[rows], limits[rows], restricted_slope)
+    return _find_bound_towards_limits(
+        restricted_excess, centres[rows], limits[rows], restricted_slope
+    )
 
 
 def _find_bound_towards_limits(

@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.weights import split_replicates_into_batch_sizes, iterate_float_column_batches
+from isolux.stats.weights import iterate_float_column_batches, split_replicates_into_batch_sizes
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -142,13 +142,16 @@ def bootstrap_covariance_of_sums(rows: csr_array, strata: Strata | None) -> Floa
 def draw_stratified_normal_weights(
     rng: np.random.Generator, n_clusters: int, strata: Strata | None, replicates: int
 ) -> FloatArray:
-    """Draw normal weights of clusters whose sums have the covariance of ``stratified_cross_products``."""
+    """Draw normal weights of clusters; their sums' covariance is ``stratified_cross_products``."""
     normals = rng.standard_normal((n_clusters, replicates))
     if strata is None:
         return normals
     h = len(strata.n_sampled)
     # Clusters without scored units contribute 0, but count in their stratum's mean.
-    absent = rng.standard_normal((h, replicates)) * np.sqrt(strata.n_clusters_without_scored_unit())[:, None]
+    absent = (
+        rng.standard_normal((h, replicates))
+        * np.sqrt(strata.n_clusters_without_scored_unit())[:, None]
+    )
     total = np.zeros((h, replicates))
     np.add.at(total, strata.stratum_index, normals)
     total = absent + total
@@ -161,7 +164,10 @@ def draw_rao_wu_weights(
 ) -> FloatArray:
     """Draw replicate weights of clusters by Rao and Wu's rescaled bootstrap: ``[c, r]``."""
     return np.hstack(
-        [np.zeros((n_clusters, 0)), *draw_rao_wu_weight_batches(rng, n_clusters, strata, replicates)]
+        [
+            np.zeros((n_clusters, 0)),
+            *draw_rao_wu_weight_batches(rng, n_clusters, strata, replicates),
+        ]
     )
 
 
@@ -172,7 +178,7 @@ def draw_rao_wu_weight_batches(
 
     Examples
     --------
-    >>> [part.shape for part in rao_wu_batches(np.random.default_rng(0), 4, None, 128)]
+    >>> [part.shape for part in draw_rao_wu_weight_batches(np.random.default_rng(0), 4, None, 128)]
     [(4, 32), (4, 32), (4, 32), (4, 32)]
     """
     if strata is None:
@@ -198,12 +204,16 @@ def draw_rao_wu_weight_batches(
                 # The other draws are sampled clusters without a scored unit, which contribute 0.
                 counts[rows, r] = draw_counts[: len(rows)]
         for count_batch in (
-            iterate_float_column_batches(counts) if len(stratum_rows) > 1 else [counts.astype(np.float64)]
+            iterate_float_column_batches(counts)
+            if len(stratum_rows) > 1
+            else [counts.astype(np.float64)]
         ):
             yield _rescale_counts_to_weights_in_place(count_batch, n_sampled / n_draws, fpc_root)
 
 
-def _rescale_counts_to_weights_in_place(counts: FloatArray, factor: FloatArray, fpc_root: FloatArray) -> FloatArray:
+def _rescale_counts_to_weights_in_place(
+    counts: FloatArray, factor: FloatArray, fpc_root: FloatArray
+) -> FloatArray:
     """Return ``1 + fpc_root (factor counts - 1)``, in the memory of the counts."""
     counts *= factor[:, None]
     counts -= 1.0

@@ -23,7 +23,9 @@ from isolux.stats.statistic import FloatArray, IntArray
 _EM_ROUNDS = 100
 
 
-def shrink_differences_empirical_bayes(difference: FloatArray, standard_error: FloatArray) -> FloatArray:
+def shrink_differences_empirical_bayes(
+    difference: FloatArray, standard_error: FloatArray
+) -> FloatArray:
     """Return the posterior mean of each difference, given all differences of the family.
 
     Shapes: ``difference, standard_error`` [h]; returns [h].

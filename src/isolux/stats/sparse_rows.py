@@ -36,7 +36,8 @@ def take_rows_of_all_arrays(container: Any, rows: npt.NDArray[Any]) -> Any:
     if not is_dataclass(container) or isinstance(container, type):
         return container
     taken_fields = {
-        field.name: take_rows_of_all_arrays(getattr(container, field.name), rows) for field in fields(container)
+        field.name: take_rows_of_all_arrays(getattr(container, field.name), rows)
+        for field in fields(container)
     }
     return replace(container, **taken_fields)
 
@@ -81,7 +82,7 @@ def dense_to_csr(dense_matrix: FloatArray) -> csr_array:
 
     Examples
     --------
-    >>> from_dense(np.array([[0.0, 1.0], [2.0, 0.0]])).toarray().tolist()
+    >>> dense_to_csr(np.array([[0.0, 1.0], [2.0, 0.0]])).toarray().tolist()
     [[0.0, 1.0], [2.0, 0.0]]
     """
     from scipy.sparse import csr_array
@@ -89,7 +90,9 @@ def dense_to_csr(dense_matrix: FloatArray) -> csr_array:
     flat_index = np.flatnonzero(dense_matrix)
     row_pointers = np.concatenate([[0], np.cumsum(np.count_nonzero(dense_matrix, axis=1))])
     columns = flat_index % max(dense_matrix.shape[1], 1)
-    return csr_array((dense_matrix.ravel()[flat_index], columns, row_pointers), shape=dense_matrix.shape)
+    return csr_array(
+        (dense_matrix.ravel()[flat_index], columns, row_pointers), shape=dense_matrix.shape
+    )
 
 
 def row_index_of_entries(matrix: csr_array) -> npt.NDArray[np.int64]:
@@ -132,7 +135,9 @@ def values_at_pattern_entries(pattern: csr_array, matrix: csr_array) -> FloatArr
     return values
 
 
-def subtract_rows_from_total(pattern: csr_array, total_row: csr_array, rows: csr_array) -> csr_array:
+def subtract_rows_from_total(
+    pattern: csr_array, total_row: csr_array, rows: csr_array
+) -> csr_array:
     """Subtract each row from a total, at the entries of a pattern row.
 
     Shapes: ``pattern, total_row`` [1, c], ``rows`` [g, c]; returns [g, c].
@@ -141,7 +146,7 @@ def subtract_rows_from_total(pattern: csr_array, total_row: csr_array, rows: csr
     --------
     >>> from scipy.sparse import csr_array
     >>> whole, rows = csr_array(np.array([[5.0, 6.0]])), csr_array(np.array([[0.0, 6.0]]))
-    >>> subtract_from_each(whole, whole, rows).toarray().tolist()
+    >>> subtract_rows_from_total(whole, whole, rows).toarray().tolist()
     [[5.0, 0.0]]
     """
     n = rows.shape[0]

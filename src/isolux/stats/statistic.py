@@ -322,9 +322,9 @@ def centred_mean_statistic(centre: float) -> SumStatistic:
     Examples
     --------
     >>> late = pl.DataFrame({"value": [1.7e9, 1.7e9 + 1.0]})
-    >>> centred_mean(1.7e9).columns(late)[:, 0].tolist()
+    >>> centred_mean_statistic(1.7e9).columns(late)[:, 0].tolist()
     [0.0, 1.0]
-    >>> centred_mean(1.7e9)(late, np.ones(2)).item()
+    >>> centred_mean_statistic(1.7e9)(late, np.ones(2)).item()
     1700000000.5
     """
     if centre == 0.0:

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolux.stats.cluster_sums import ClusterSums, is_dense_faster, sum_dense
-from isolux.stats.raking import Calibration, Margins, fit_calibration_regression, rake_replicates_to_totals
+from isolux.stats.raking import (
+    Calibration,
+    Margins,
+    fit_calibration_regression,
+    rake_replicates_to_totals,
+)
 from isolux.stats.sampling import (
     Strata,
     draw_rao_wu_weight_batches,
@@ -194,7 +199,8 @@ def residual_strata_or_none(cluster_sums: ClusterSums) -> Strata | None:
     if all(clustering.strata is None for clustering in clusterings):
         return None
     strata_by_clustering = [
-        clustering.strata or _build_single_stratum(clustering.n_clusters) for clustering in clusterings
+        clustering.strata or _build_single_stratum(clustering.n_clusters)
+        for clustering in clusterings
     ]
     stratum_index = np.concatenate(
         [
@@ -325,7 +331,9 @@ def add_second_clustering(
     second_sums = build_survey_cluster_sums(
         columns, second_clusters, entries, unweighted, weight, None, margins
     )
-    cell_sums = build_survey_cluster_sums(columns, cell_index, entries, unweighted, weight, None, margins)
+    cell_sums = build_survey_cluster_sums(
+        columns, cell_index, entries, unweighted, weight, None, margins
+    )
     cell_sums = replace(cell_sums, two_way_cells=(pairs[:, 0], pairs[:, 1], cell_index))
     return replace(survey_sums, other_clusterings=(second_sums, cell_sums))
 

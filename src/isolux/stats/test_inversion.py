@@ -115,7 +115,9 @@ class Difference:
         )
 
 
-def z_statistics_by_test_inversion(difference: Difference, exact_z: tuple[float, ...] = ()) -> FloatArray:
+def z_statistics_by_test_inversion(
+    difference: Difference, exact_z: tuple[float, ...] = ()
+) -> FloatArray:
     """Find the z at which each interval touches 0, with the sign of a - b: ``[h]``.
 
     Half-widths are evaluated on a grid of z up to the largest z, and interpolated linearly.

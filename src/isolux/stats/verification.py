@@ -65,7 +65,9 @@ def count_pairs_by_cluster(pairs: UnitPairs) -> CountedPairs:
     )
 
 
-def _count_pairs_by_cluster(first: npt.NDArray[np.integer], second: npt.NDArray[np.integer]) -> PairCounts:
+def _count_pairs_by_cluster(
+    first: npt.NDArray[np.integer], second: npt.NDArray[np.integer]
+) -> PairCounts:
     from scipy.sparse import coo_array
 
     n = 1 + max(int(first.max(initial=-1)), int(second.max(initial=-1)))
@@ -97,7 +99,8 @@ def sort_pairs_by_descending_similarity(
 
     Examples
     --------
-    >>> order, falls, same = sort_pairs(np.array([0.2, 0.9, 0.9]), np.array([True, True, False]))
+    >>> similarity, genuine = np.array([0.2, 0.9, 0.9]), np.array([True, True, False])
+    >>> order, falls, same = sort_pairs_by_descending_similarity(similarity, genuine)
     >>> order.tolist(), falls.tolist(), same.tolist()
     ([2, 1, 0], [0.9, 0.9, 0.2], [False, True, True])
     """
@@ -231,10 +234,14 @@ def equal_error_rate_statistic() -> PairStatistic:
 def _sum_genuine_and_impostor_weights(
     pairs: UnitPairs, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    return _sum_genuine_or_impostor_weights(pairs, weights, genuine=True), _sum_genuine_or_impostor_weights(pairs, weights, genuine=False)
+    return _sum_genuine_or_impostor_weights(
+        pairs, weights, genuine=True
+    ), _sum_genuine_or_impostor_weights(pairs, weights, genuine=False)
 
 
-def _sum_genuine_or_impostor_weights(pairs: UnitPairs, weights: FloatArray, *, genuine: bool) -> FloatArray:
+def _sum_genuine_or_impostor_weights(
+    pairs: UnitPairs, weights: FloatArray, *, genuine: bool
+) -> FloatArray:
     """Return the weight of all genuine, or all impostor, pairs: ``[r]``."""
     from isolux.stats._pair_kernels import sum_counted_pair_weights
 

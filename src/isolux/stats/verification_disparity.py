@@ -34,7 +34,9 @@ def inequity_rate(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> F
     biometric systems; as given by Howard et al. 2022, arXiv:2203.05051).
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = [x.max(axis=-1) / x.min(axis=-1) for x in map(_check_at_least_two_groups, (fmr, fnmr))]
+        ratios = [
+            x.max(axis=-1) / x.min(axis=-1) for x in map(_check_at_least_two_groups, (fmr, fnmr))
+        ]
         rate = ratios[0] ** alpha * ratios[1] ** (1.0 - alpha)
     return np.asarray(np.where(np.isfinite(rate), rate, np.nan))
 

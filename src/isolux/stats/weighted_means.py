@@ -38,7 +38,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.clustered_proportions import ClusterMeans, kurtosis_and_variance_slope, cr2_satterthwaite_dof
+from isolux.stats.clustered_proportions import (
+    ClusterMeans,
+    cr2_satterthwaite_dof,
+    kurtosis_and_variance_slope,
+)
 from isolux.stats.constants import PRIOR_HEAVY_CLUSTERS, PRIOR_UNWEIGHTED_CLUSTERS
 from isolux.stats.sampling import Strata
 from isolux.stats.sparse_rows import row_index_of_entries, values_at_pattern_entries
@@ -118,7 +122,9 @@ def estimate_weighted_means(
     if strata is not None:
         effects = effects * stratum_sums.finite_population_factor(squared_weights, squared_total)
     moments = (
-        () if is_proportion else kurtosis_and_variance_slope(residual, multiplicity, np.ones(g), sum_by_group)
+        ()
+        if is_proportion
+        else kurtosis_and_variance_slope(residual, multiplicity, np.ones(g), sum_by_group)
     )
     return ClusterMeans(
         mean,
@@ -305,7 +311,9 @@ TWO_WAY_WEIGHT = 0.5
 """Fraction of each clustering's bootstrap deviation in a replicate: weights stay positive."""
 
 
-def two_way_inclusion_exclusion(first: FloatArray, second: FloatArray, cells: FloatArray) -> FloatArray:
+def two_way_inclusion_exclusion(
+    first: FloatArray, second: FloatArray, cells: FloatArray
+) -> FloatArray:
     """Add products over two kinds of clusters, and subtract those over their cells."""
     return np.asarray(first + second - cells)
 
@@ -314,7 +322,9 @@ def combine_two_way_means(
     first_means: ClusterMeans, second_means: ClusterMeans, cells: ClusterMeans
 ) -> ClusterMeans:
     """Combine means by two kinds of clusters and by their cells: Cameron, Gelbach and Miller."""
-    variance = two_way_inclusion_exclusion(first_means.variance, second_means.variance, cells.variance)
+    variance = two_way_inclusion_exclusion(
+        first_means.variance, second_means.variance, cells.variance
+    )
     # Cameron, Gelbach and Miller: the sum can be too small, even negative, by chance.
     variance = np.maximum(variance, np.maximum(first_means.variance, second_means.variance))
     kish_cluster_size = np.maximum(first_means.kish_cluster_size, second_means.kish_cluster_size)

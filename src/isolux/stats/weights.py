@@ -101,7 +101,7 @@ def draw_weight_batches(
     --------
     >>> one, two = (np.random.default_rng(0) for _ in range(2))
     >>> parts = [*draw_weight_batches("poisson", one, np.array([2, 1]), 200)]
-    >>> bool((np.hstack(parts) == poisson_weights(two, np.array([2, 1]), 200)).all())
+    >>> bool((np.hstack(parts) == draw_poisson_weights(two, np.array([2, 1]), 200)).all())
     True
     """
     if distribution == "multinomial":

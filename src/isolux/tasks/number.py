@@ -128,13 +128,13 @@ def score(
     predictions : frame
         ``model, instance_id, value`` (or ``score``); or ``UNIT_VALUES`` of one ``metric``.
     along : str, optional
-        A numeric attribute (income) with which ``spearman_statistic`` correlates the number in each group.
+        A numeric attribute (income) with which ``spearman`` correlates the number in each group.
     better : {"higher", "lower", "none"}
         Which way is better.
     unit : str
         What the number is measured in (years), for sentences.
     metrics : sequence of str
-        What to measure. None: ``mean``, ``median`` and, with ``along``, ``spearman_statistic``; also
+        What to measure. None: ``mean``, ``median`` and, with ``along``, ``spearman``; also
         ``percentile_5``, ``_10``, ``_25``, ``_75``, ``_90`` and ``_95``.
     unknown_values : sequence of str
         Values of ``along`` that mean "not known".

@@ -12,7 +12,11 @@ from functools import partial
 
 import numpy as np
 
-from isolux.stats.numeric_statistics import quantile_statistic, root_mean_square_statistic, spearman_statistic
+from isolux.stats.numeric_statistics import (
+    quantile_statistic,
+    root_mean_square_statistic,
+    spearman_statistic,
+)
 from isolux.tasks._numbers.errors import (
     EVIDENCE,
     GENG,

@@ -50,7 +50,9 @@ class CorrectionWarnings:
         )
 
 
-def assess_annotators(votes: FloatArray, names: Sequence[str], seed: int) -> CorrectionWarnings:
+def warn_of_unreliable_annotators(
+    votes: FloatArray, names: Sequence[str], seed: int
+) -> CorrectionWarnings:
     """Assess whether annotators' labels allow a correction.
 
     Shapes: ``votes`` [n, annotators, g], ``names`` [annotators].

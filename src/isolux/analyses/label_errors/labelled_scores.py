@@ -110,7 +110,9 @@ class LabelledScores:
         )
 
 
-def read_labels(run: Run, spec: AuditSpec, attribute: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def read_unit_labels_and_groups(
+    run: Run, spec: AuditSpec, attribute: str
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Read every scored unit's label, ``unit_id, group`` (null: unknown), and list the labels."""
     units = run.scores.drop_nulls("value")["unit_id"].unique(maintain_order=True)
     label_spec = spec.updated(by=tuple(dict.fromkeys([*spec.groups.by, attribute])))
@@ -162,7 +164,9 @@ def iterate_labelled_scores(
         )
 
 
-def count_votes(run: Run, people: LabelledScores) -> tuple[FloatArray, list[str]] | None:
+def count_annotator_labels_or_none(
+    run: Run, people: LabelledScores
+) -> tuple[FloatArray, list[str]] | None:
     """Count each annotator's labels of each person: ``[n, annotators, g]``, and name annotators."""
     if "annotator" not in run.attributes.columns:
         return None
@@ -190,7 +194,9 @@ def count_votes(run: Run, people: LabelledScores) -> tuple[FloatArray, list[str]
     return votes, [str(name) for name in names]
 
 
-def note_unused_labels(run: Run, people: LabelledScores, *, has_used: bool) -> list[str]:
+def note_labels_correction_cannot_use(
+    run: Run, people: LabelledScores, *, has_used: bool
+) -> list[str]:
     """Build notes on labels that a correction cannot use: unnamed, or without a second annotator.
 
     ``has_used``: whether some person has labels of two annotators.

@@ -16,7 +16,11 @@ import polars as pl
 from isolux.analyses.rank_tests.pairs import AttributeGroups, ScoreVectors
 from isolux.statements.leading import MEASURE_COLUMNS
 from isolux.stats.cluster_sums import IntArray
-from isolux.stats.multiplicity import adjust_p_benjamini_hochberg, adjust_p_bonferroni, adjust_p_holm
+from isolux.stats.multiplicity import (
+    adjust_p_benjamini_hochberg,
+    adjust_p_bonferroni,
+    adjust_p_holm,
+)
 from isolux.stats.ranks import fhibe_median_disparity, replicate_medians
 from isolux.stats.sampling import draw_rao_wu_weights
 from isolux.stats.statistic import FloatArray
@@ -29,16 +33,16 @@ ATTRIBUTE_KEY = (*MEASURE_COLUMNS, "attribute")
 _GROUP_COLUMNS = ("group", "n", "clusters", "median", "mean")
 
 
-def adjust_pairs(
+def add_adjusted_p_to_pairs(
     pairs: pl.DataFrame, test: Test, correction: Correction, alpha: float
 ) -> pl.DataFrame:
     """Add ``p``, ``p_adjusted``, ``found``, and ``p_published``, ``found_published``."""
     pairs = pairs.with_columns(p=pl.col(f"p_{test}"))
     line_index = pairs.select(pl.struct("vector", "place").rank("dense")).to_series().to_numpy()
-    published = _adjust_within(pairs["p_naive"].to_numpy(), line_index)
+    published = _adjust_p_within_lines(pairs["p_naive"].to_numpy(), line_index)
     p = pairs["p"].to_numpy()
     if correction == "published":
-        p_adjusted = _adjust_within(p, line_index)
+        p_adjusted = _adjust_p_within_lines(p, line_index)
     else:
         p_adjusted = adjust_p_holm(p) if correction == "holm" else adjust_p_benjamini_hochberg(p)
     return pairs.with_columns(
@@ -50,7 +54,7 @@ def adjust_pairs(
     )
 
 
-def _adjust_within(p: FloatArray, line_index: npt.NDArray[np.uint32]) -> FloatArray:
+def _adjust_p_within_lines(p: FloatArray, line_index: npt.NDArray[np.uint32]) -> FloatArray:
     p_adjusted = np.full(len(p), np.nan)
     order = np.argsort(line_index, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(line_index[order])) + 1):
@@ -58,7 +62,7 @@ def _adjust_within(p: FloatArray, line_index: npt.NDArray[np.uint32]) -> FloatAr
     return p_adjusted
 
 
-def orient_pairs(pairs: pl.DataFrame, metrics: Mapping[str, Metric]) -> pl.DataFrame:
+def orient_worse_group_first(pairs: pl.DataFrame, metrics: Mapping[str, Metric]) -> pl.DataFrame:
     """Orient pairs so that ``a`` is the worse group, and add D."""
     directions = {name: metric.direction for name, metric in metrics.items()}
     metric = pl.col("metric")
@@ -102,7 +106,7 @@ def orient_pairs(pairs: pl.DataFrame, metrics: Mapping[str, Metric]) -> pl.DataF
     ).with_columns(against=pl.col("worse") < 0.5)
 
 
-def select_leading_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
+def select_leading_pair_by_attribute(pairs: pl.DataFrame) -> pl.DataFrame:
     """Select one pair for each measure and attribute: the significant one with the highest D."""
     counts = pairs.group_by(ATTRIBUTE_KEY, maintain_order=True).agg(
         pairs=pl.len(), n_found=pl.sum("found"), n_published=pl.sum("found_published")
@@ -129,7 +133,7 @@ def select_leading_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def add_intervals(
+def add_disparity_intervals(
     leading_pairs: pl.DataFrame,
     score_vectors: ScoreVectors,
     attributes: list[AttributeGroups],
@@ -153,7 +157,7 @@ def add_intervals(
         ]
         if row["direction"] == "lower":
             group_units.reverse()
-        replicate_disparities = _replicate_disparity(
+        replicate_disparities = _replicate_median_disparity(
             values, score_vectors, group_units, replicates, seed
         )
         bounds = np.nanquantile(replicate_disparities, [(1 - level) / 2, (1 + level) / 2])
@@ -164,7 +168,7 @@ def add_intervals(
     )
 
 
-def _replicate_disparity(
+def _replicate_median_disparity(
     values: FloatArray,
     score_vectors: ScoreVectors,
     group_units: list[IntArray],

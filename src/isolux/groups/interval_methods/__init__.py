@@ -32,9 +32,9 @@ from isolux.stats.intervals import (
     bca_interval,
     is_fraction_without_variation,
     logit_or_wilson_interval_at_level,
-    two_sided_normal_quantile,
     percentile_interval,
     t_interval_at_level,
+    two_sided_normal_quantile,
 )
 from isolux.stats.proportions import clopper_pearson_interval, wilson_interval
 from isolux.stats.resampling.sums import bca_acceleration_by_jackknife
@@ -141,7 +141,9 @@ def _macro_average_interval(column: _MeasureColumn) -> Interval:
 
 def _bca_interval(column: _MeasureColumn) -> Interval:
     assert column.measure.columns is not None  # noqa: S101 - choose_method gives bca to sums only
-    acceleration = bca_acceleration_by_jackknife(column.cluster_sums, column.measure.columns, column.rows)
+    acceleration = bca_acceleration_by_jackknife(
+        column.cluster_sums, column.measure.columns, column.rows
+    )
     return bca_interval(column.value, column.replicates, acceleration, column.spec.level)
 
 

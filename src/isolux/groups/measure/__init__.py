@@ -435,7 +435,9 @@ def _evaluate(
             *fixed_compositions.values(),
             *complement_columns,
         ]
-        replicate_values = replicate_sum_statistics(cluster_sums, columns_to_evaluate, bootstrap)[:n_groups]
+        replicate_values = replicate_sum_statistics(cluster_sums, columns_to_evaluate, bootstrap)[
+            :n_groups
+        ]
         replicates[:, [*sum_columns]] = replicate_values[:, : len(sum_columns)]
         for j, columns in sum_columns.items():
             estimates[:, j] = columns.evaluate(totals[:, :, None])[:n_groups, 0]
@@ -457,7 +459,9 @@ def _evaluate(
     for j, rows in small_complements.items():
         ranked[j].rows_by_group.extend(rows.values())
     evaluations = (
-        replicate_row_statistics([*ranked.values()], n_clusters, bootstrap, sample) if ranked else []
+        replicate_row_statistics([*ranked.values()], n_clusters, bootstrap, sample)
+        if ranked
+        else []
     )
     for j, evaluated_rows in zip(ranked, evaluations, strict=True):
         complement_replicates = ComplementReplicates(

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.stats.statistic import IntArray, PairStatistic, UnitPairs
-from isolux.stats.verification import sort_pairs_by_descending_similarity, lowest_threshold_at_far
+from isolux.stats.verification import lowest_threshold_at_far, sort_pairs_by_descending_similarity
 
 PairIndices = npt.NDArray[Any]
 """Indices of units or clusters, int32: half the memory of numpy's default."""

@@ -17,7 +17,11 @@ from isolux.stats.cluster_sums import ClusterSums, build_cluster_sums
 from isolux.stats.raking import Margins
 from isolux.stats.sampling import Strata
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.survey_sums import MAX_CENSUS_FRACTION, add_second_clustering, build_survey_cluster_sums
+from isolux.stats.survey_sums import (
+    MAX_CENSUS_FRACTION,
+    add_second_clustering,
+    build_survey_cluster_sums,
+)
 from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import Statistics

@@ -80,8 +80,8 @@ def rank_detection_cells(
     Shapes: ``score`` [n], ``cell_person, cell`` [e].
     """
     from isolux.stats.detection_cells.detection_kernels import (
-        group_distinct_values_by_key,
         distribute_detections_to_cells,
+        group_distinct_values_by_key,
         stable_argsort_descending,
     )
 

@@ -22,7 +22,9 @@ _Bits = npt.NDArray[np.uint16]
 
 
 @njit((_I, _I, types.int64, types.int64), nogil=True)
-def group_distinct_values_by_key(key: _Ints, values: _Ints, n_keys: int, n_values: int) -> tuple[_Ints, _Short]:
+def group_distinct_values_by_key(
+    key: _Ints, values: _Ints, n_keys: int, n_values: int
+) -> tuple[_Ints, _Short]:
     """List distinct values by key: those of key k are ``starts[k]`` to ``starts[k + 1]``."""
     positions = np.zeros(n_keys + 1, np.int64)
     for k in key:

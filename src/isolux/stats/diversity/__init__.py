@@ -68,27 +68,41 @@ def estimate_trace_of_matrix_function(
     Examples
     --------
     >>> diagonal = np.arange(1.0, 201.0)[:, None]
-    >>> trace, error = estimate_trace(lambda v: diagonal * v, 200, np.sqrt)
+    >>> trace, error = estimate_trace_of_matrix_function(lambda v: diagonal * v, 200, np.sqrt)
     >>> bool(abs(trace - np.sqrt(diagonal).sum()) < 4 * error + 1e-6 * trace)
     True
     """
     rng = np.random.default_rng(seed)
     # One product more than Hutch++ uses: a power iteration closer to the dominant eigenspace.
-    basis = np.linalg.qr(multiply_matrix(multiply_matrix(rng.normal(size=(n_dimensions, min(_N_BASIS_VECTORS, n_dimensions // 2))))))[0]
+    basis = np.linalg.qr(
+        multiply_matrix(
+            multiply_matrix(
+                rng.normal(size=(n_dimensions, min(_N_BASIS_VECTORS, n_dimensions // 2)))
+            )
+        )
+    )[0]
     trace = 0.0
     for start in range(0, basis.shape[1], _N_PROBES):
-        trace += float(_lanczos_quadratic_forms(multiply_matrix, basis[:, start : start + _N_PROBES], function).sum())
+        trace += float(
+            _lanczos_quadratic_forms(
+                multiply_matrix, basis[:, start : start + _N_PROBES], function
+            ).sum()
+        )
     # Random signs, whose estimate has no variance from the diagonal of f(A), unlike normal vectors.
     probes = rng.choice([-1.0, 1.0], size=(n_dimensions, _N_PROBES))
     probes -= basis @ (basis.T @ probes)
     lengths = np.sqrt(np.einsum("dp,dp->p", probes, probes))
-    residual_traces = lengths**2 * _lanczos_quadratic_forms(multiply_matrix, probes / lengths, function)
+    residual_traces = lengths**2 * _lanczos_quadratic_forms(
+        multiply_matrix, probes / lengths, function
+    )
     return trace + float(residual_traces.mean()), float(residual_traces.std(ddof=1)) / math.sqrt(
         _N_PROBES
     )
 
 
-def _lanczos_quadratic_forms(multiply_matrix: _Function, unit_vectors: _Floats, function: _Function) -> _Floats:
+def _lanczos_quadratic_forms(
+    multiply_matrix: _Function, unit_vectors: _Floats, function: _Function
+) -> _Floats:
     """Compute vᵀ f(A) v for each unit vector v, a column of ``unit_vectors``: ``[columns]``."""
     d, columns = unit_vectors.shape
     steps = min(_LANCZOS_STEPS, d)
@@ -106,11 +120,16 @@ def _lanczos_quadratic_forms(multiply_matrix: _Function, unit_vectors: _Floats, 
         if k + 1 < steps:
             np.divide(new, lengths, out=basis[k + 1], where=beta[k] > 0.0)
     return np.array(
-        [_gauss_quadrature_of_tridiagonal(alpha[:, p], beta[:-1, p], function) for p in range(columns)]
+        [
+            _gauss_quadrature_of_tridiagonal(alpha[:, p], beta[:-1, p], function)
+            for p in range(columns)
+        ]
     )
 
 
-def _gauss_quadrature_of_tridiagonal(diagonal: _Floats, off_diagonal: _Floats, function: _Function) -> float:
+def _gauss_quadrature_of_tridiagonal(
+    diagonal: _Floats, off_diagonal: _Floats, function: _Function
+) -> float:
     breakdowns = np.flatnonzero(off_diagonal == 0.0)
     n_used = int(breakdowns[0]) + 1 if len(breakdowns) else len(diagonal)
     off_diagonal = off_diagonal[: n_used - 1]
@@ -189,7 +208,9 @@ def vendi_score(vectors: npt.NDArray[Any], *, order: float = 1.0, seed: int = 0)
         return VendiScore(
             _exp_eigenvalue_entropy(unit_vectors @ unit_vectors.T / n, order), n, d, order, "gram"
         )
-    return VendiScore(_exp_eigenvalue_entropy(_sum_outer_products_upper(vectors) / n, order), n, d, order, "dual")
+    return VendiScore(
+        _exp_eigenvalue_entropy(_sum_outer_products_upper(vectors) / n, order), n, d, order, "dual"
+    )
 
 
 def rarefied_vendi_score(
@@ -226,7 +247,9 @@ def rarefied_vendi_score(
     mean_log = float(logs.mean())
     # Delete-d jackknife (Shao & Wu 1989): the subsamples' variance times size / (n - size); and 1 /
     # draws, for the mean over draws.
-    standard_error = float(logs.std(ddof=1)) * math.sqrt(n_subjects / (n - n_subjects) + 1.0 / _N_DRAWS)
+    standard_error = float(logs.std(ddof=1)) * math.sqrt(
+        n_subjects / (n - n_subjects) + 1.0 / _N_DRAWS
+    )
     half_width = NormalDist().inv_cdf(0.5 + level / 2.0) * standard_error
     bounds = (
         math.exp(max(mean_log - half_width, 0.0)),
@@ -303,7 +326,9 @@ def _exp_eigenvalue_entropy(matrix: _Floats, order: float) -> float:
     return float(np.sum(positive_values**order) ** (1.0 / (1.0 - order)))
 
 
-def _estimate_vendi_score_by_trace(vectors: npt.NDArray[Any], order: float, seed: int) -> tuple[float, float]:
+def _estimate_vendi_score_by_trace(
+    vectors: npt.NDArray[Any], order: float, seed: int
+) -> tuple[float, float]:
     """Estimate the score and its standard error, without an n × n or d × d matrix."""
     # Order 0 counts the eigenvalues above 0, order infinity takes the largest: neither is the trace
     # of a smooth function.
@@ -325,7 +350,9 @@ def _estimate_vendi_score_by_trace(vectors: npt.NDArray[Any], order: float, seed
     def entropy_term(x: _Floats) -> _Floats:
         return -x * np.log(x) if order == 1.0 else x**order
 
-    trace, error = estimate_trace_of_matrix_function(multiply_gram_matrix, d, entropy_term, seed=seed)
+    trace, error = estimate_trace_of_matrix_function(
+        multiply_gram_matrix, d, entropy_term, seed=seed
+    )
     if order == 1.0:
         score = math.exp(trace)
         # Delta method, here and below.

@@ -15,8 +15,8 @@ from isolux.stats.statistic import (
     SumStatistic,
     WeightedValue,
     evaluate_at_weights,
-    ratio_of_first_two_sums,
     exclude_rows_with_missing_values,
+    ratio_of_first_two_sums,
 )
 
 
@@ -39,7 +39,9 @@ def quantile_statistic(quantile_level: float, column: str = "value") -> RankStat
     """Make a quantile a statistic of one column of an evidence table; null rows are excluded."""
     return RankStatistic(
         lambda evidence: _columns_to_floats(evidence, column),
-        exclude_rows_with_missing_values(lambda rows: _build_weighted_quantile(rows[:, 0], quantile_level)),
+        exclude_rows_with_missing_values(
+            lambda rows: _build_weighted_quantile(rows[:, 0], quantile_level)
+        ),
         quantile_level=quantile_level,
     )
 
@@ -58,7 +60,7 @@ def weighted_spearman(x: FloatArray, y: FloatArray, weights: FloatArray) -> Floa
     Examples
     --------
     >>> x = np.array([1.0, 2.0, 3.0, 9.0])
-    >>> float(spearman_of(x, x**2, np.ones(4))), float(spearman_of(x, -x, np.ones(4)))
+    >>> float(weighted_spearman(x, x**2, np.ones(4))), float(weighted_spearman(x, -x, np.ones(4)))
     (1.0, -1.0)
     """
     return evaluate_at_weights(_build_weighted_spearman(x, y), weights)
@@ -85,12 +87,14 @@ def spearman_statistic(first_column: str, second_column: str) -> RankStatistic:
     Examples
     --------
     >>> evidence = pl.DataFrame({"a": [1.0, 2.0, None], "b": [5.0, 7.0, 1.0]})
-    >>> float(spearman("a", "b")(evidence, np.ones(3)))
+    >>> float(spearman_statistic("a", "b")(evidence, np.ones(3)))
     1.0
     """
     return RankStatistic(
         lambda evidence: _columns_to_floats(evidence, first_column, second_column),
-        exclude_rows_with_missing_values(lambda rows: _build_weighted_spearman(rows[:, 0], rows[:, 1])),
+        exclude_rows_with_missing_values(
+            lambda rows: _build_weighted_spearman(rows[:, 0], rows[:, 1])
+        ),
     )
 
 

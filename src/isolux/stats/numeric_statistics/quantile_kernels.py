@@ -14,7 +14,9 @@ _Floats = npt.NDArray[np.float64]
 
 
 @njit(nogil=True)
-def weighted_quantile_by_replicate(sorted_values: _Floats, weights: _Floats, quantile_level: float) -> _Floats:
+def weighted_quantile_by_replicate(
+    sorted_values: _Floats, weights: _Floats, quantile_level: float
+) -> _Floats:
     """Weighted quantile (type 7) of ascending values: ``weights [m, r]`` to ``[r]``."""
     m, replicates = weights.shape
     out = np.full(replicates, np.nan)
@@ -65,8 +67,10 @@ def _fill_weighted_mid_ranks(level: _Ints, n_levels: int, weights: _Floats, rank
 
 
 @njit(nogil=True)
-def weighted_spearman_by_replicate(level_x: _Ints, level_y: _Ints, n_levels: _Ints, weights: _Floats) -> _Floats:
-    """Correlate mid-ranks of ``level_x`` and ``level_y`` (levels from 0, ``n_levels`` of either): ``[r]``."""
+def weighted_spearman_by_replicate(
+    level_x: _Ints, level_y: _Ints, n_levels: _Ints, weights: _Floats
+) -> _Floats:
+    """Correlate mid-ranks of two variables (levels from 0, ``n_levels`` of each): ``[r]``."""
     m, replicates = weights.shape
     out = np.full(replicates, np.nan)
     rank_x, rank_y = np.empty(m), np.empty(m)

@@ -96,7 +96,9 @@ def sample_pairwise_distances(
     return Distances(values, total, is_sampled, same_subject_share)
 
 
-def map_to_plane_by_tsne(vectors: npt.NDArray[Any], *, seed: int = 0) -> npt.NDArray[np.float64] | None:
+def map_to_plane_by_tsne(
+    vectors: npt.NDArray[Any], *, seed: int = 0
+) -> npt.NDArray[np.float64] | None:
     """Map vectors to the plane by t-SNE of their directions.
 
     Shapes: ``vectors`` [n, d].

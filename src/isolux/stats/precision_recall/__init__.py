@@ -114,7 +114,7 @@ def sum_people_weights_by_class(ranking: Ranking, weights: FloatArray) -> FloatA
     >>> nobody, none = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint16)
     >>> two = np.array([0, 1])
     >>> ranking = Ranking(nobody, none, none, np.zeros(2, dtype=np.int64), two, two * 0)
-    >>> class_weights(ranking, np.array([[1.0, 2.0], [1.0, 0.0]])).tolist()
+    >>> sum_people_weights_by_class(ranking, np.array([[1.0, 2.0], [1.0, 0.0]])).tolist()
     [[2.0], [2.0]]
     """
     return _sum_people_weights(ranking, _transpose_weights_to_replicate_rows(weights))
@@ -148,7 +148,10 @@ def _average_precision_by_class_and_iou(
     )
 
 
-_TABLES = {reading: partial(_average_precision_by_class_and_iou, reading=reading) for reading in get_args(Reading)}
+_TABLES = {
+    reading: partial(_average_precision_by_class_and_iou, reading=reading)
+    for reading in get_args(Reading)
+}
 """One object per reading, so that statistics with a common table can be recognised."""
 
 
@@ -169,7 +172,9 @@ def _sum_people_weights(ranking: Ranking, by_replicate: FloatArray) -> FloatArra
     from isolux.stats.precision_recall.ap_kernels import sum_people_weights_by_class
 
     n_classes = len(ranking.starts) - 1
-    return sum_people_weights_by_class(ranking.person_cluster, ranking.person_class, n_classes, by_replicate)
+    return sum_people_weights_by_class(
+        ranking.person_cluster, ranking.person_class, n_classes, by_replicate
+    )
 
 
 def _true_positive_scale(common_count: float | FloatArray | None, people: FloatArray) -> FloatArray:

@@ -142,8 +142,10 @@ def build_ranking_entries(
     """Preprocess a ranking, in linear time."""
     last, n_rows = _find_last_true_positive_by_class(true_positive, false_positive, starts, bits)
     row_starts = np.cumsum(n_rows)
-    alarm, alarm_starts, row_cluster, row_true_positive, row_false_positive = _split_rows_false_at_every_iou(
-        cluster, true_positive, false_positive, starts, bits, last, row_starts[-1]
+    alarm, alarm_starts, row_cluster, row_true_positive, row_false_positive = (
+        _split_rows_false_at_every_iou(
+            cluster, true_positive, false_positive, starts, bits, last, row_starts[-1]
+        )
     )
     entries = _list_counted_rows_and_hits(row_true_positive, row_false_positive, row_starts, bits)
     return RankingEntries(alarm, alarm_starts, row_cluster, row_starts, *entries)
@@ -162,7 +164,9 @@ def sum_people_weights_by_class(
 
 
 @njit(nogil=True, error_model="numpy")
-def _fill_min_weight_at_recall_points(people: float, points: FloatArray, weight_at_point: FloatArray) -> None:
+def _fill_min_weight_at_recall_points(
+    people: float, points: FloatArray, weight_at_point: FloatArray
+) -> None:
     """Fill the smallest weight that reaches each recall point, exactly as division rounds."""
     for j in range(len(points)):
         if points[j] <= 0.0:
@@ -339,7 +343,9 @@ def evaluate_precision_recall_curves(
                         row, hit, weight, alarm, s, weight_at_point, best
                     )
                 elif reading == AREA:
-                    reading_value = _area_under_precision_envelope(row, hit, weight, alarm, s, n, precision)
+                    reading_value = _area_under_precision_envelope(
+                        row, hit, weight, alarm, s, n, precision
+                    )
                 else:
                     reading_value = _final_recall(row, hit, weight, n)
                 out[r, k, t - k * n_bits] = reading_value

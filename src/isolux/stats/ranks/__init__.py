@@ -218,7 +218,9 @@ def index_groups_by_cluster(
     )
 
 
-def _check_unit_and_group_indices(units: IntArray, groups: IntArray, n_units: int, n_groups: int) -> None:
+def _check_unit_and_group_indices(
+    units: IntArray, groups: IntArray, n_units: int, n_groups: int
+) -> None:
     for name, indices, limit in (("unit", units, n_units), ("group", groups, n_groups)):
         is_invalid = (indices < 0) | (indices >= limit)
         if is_invalid.any():
@@ -298,10 +300,13 @@ def fhibe_median_disparity(lower_median: npt.ArrayLike, higher_median: npt.Array
 
     Examples
     --------
-    >>> disparity_of_medians([0.6, 0.0, 0.5], [0.8, 0.7, 0.5]).round(12).tolist()
+    >>> fhibe_median_disparity([0.6, 0.0, 0.5], [0.8, 0.7, 0.5]).round(12).tolist()
     [0.25, nan, 0.0]
     """
-    lower, higher = np.asarray(lower_median, dtype=np.float64), np.asarray(higher_median, dtype=np.float64)
+    lower, higher = (
+        np.asarray(lower_median, dtype=np.float64),
+        np.asarray(higher_median, dtype=np.float64),
+    )
     # A ratio of medians says nothing where one is 0 or negative.
     defined = (lower > 0.0) & (higher > 0.0)
     return 1.0 - np.where(defined, lower, np.nan) / np.where(defined, higher, np.nan)
@@ -316,7 +321,7 @@ def replicate_medians(
 
     Examples
     --------
-    >>> median_replicates([3.0, 1.0, 2.0], [0, 1, 2], np.array([[1.0, 2], [1, 0], [1, 2]])).tolist()
+    >>> replicate_medians([3.0, 1.0, 2.0], [0, 1, 2], np.array([[1.0, 2], [1, 0], [1, 2]])).tolist()
     [2.0, 2.5]
     """
     from isolux.stats.ranks.rank_kernels import weighted_median_by_replicate

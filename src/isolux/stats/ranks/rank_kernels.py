@@ -2,8 +2,8 @@
 
 One scan of the units of one score vector, from the lowest score to the highest, counts the units of
 each group below. A unit's mid-rank among groups a and b is its count of a plus its count of b plus
-a half, so that ranks are not computed again for each pair. ``fill_pair_statistics`` turns the sums into
-each pair's U, its variances and their z.
+a half, so that ranks are not computed again for each pair. ``fill_pair_statistics`` turns the sums
+into each pair's U, its variances and their z.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from isolux.io.compile_cache import njit
 from isolux.stats.ranks.sorted_scan import (
     add_doubled_ranks,
     add_tie_corrections,
-    fill_equal_score_starts,
-    has_one_cell_per_unit,
-    fill_sorted_cells_groups_scores,
-    njit_without_refcounts,
     assign_counter_bit_fields,
+    fill_equal_score_starts,
+    fill_sorted_cells_groups_scores,
+    has_one_cell_per_unit,
+    njit_without_refcounts,
     sum_scores_and_find_medians,
     unpack_doubled_rank_sums,
 )
@@ -53,7 +53,9 @@ def _count_units_by_cell(
 
 
 @njit(nogil=True)
-def _max_doubled_rank_sum(cell: _Indices, cell_group: _Indices, size: _Floats, n_units: _Floats) -> int:
+def _max_doubled_rank_sum(
+    cell: _Indices, cell_group: _Indices, size: _Floats, n_units: _Floats
+) -> int:
     """Bound the rank sum of a cell in one group, in halves."""
     for q in cell:
         size[q] += 1.0
@@ -63,7 +65,9 @@ def _max_doubled_rank_sum(cell: _Indices, cell_group: _Indices, size: _Floats, n
 
 
 @njit(nogil=True)
-def _build_packed_counters(n_groups: int, max_count: int, n_cells: int) -> tuple[int, _Indices, _Words, _Words]:
+def _build_packed_counters(
+    n_groups: int, max_count: int, n_cells: int
+) -> tuple[int, _Indices, _Words, _Words]:
     """Pack one counter of each group in 64-bit words: bits, word, shift, and step by one."""
     word, shift = np.zeros(n_cells, np.uint32), np.zeros(n_cells, np.uint64)
     words, bits = assign_counter_bit_fields(n_groups, max_count, word, shift)
@@ -196,15 +200,30 @@ def rank_test_pairs_by_score(
         n_levels = 0
         if has_ties[v] or not is_one_to_one:
             n_levels = fill_equal_score_starts(score, m, levels)
-            add_tie_corrections(group_sequence, levels, n_levels, level_counts, touched_groups, cubes, tied)
-            sum_scores_and_find_medians(group_sequence, score, m, n[v], total[v], total[v], count, median[v])
+            add_tie_corrections(
+                group_sequence, levels, n_levels, level_counts, touched_groups, cubes, tied
+            )
+            sum_scores_and_find_medians(
+                group_sequence, score, m, n[v], total[v], total[v], count, median[v]
+            )
         else:  # without ties the sums do not depend on the order of rows
-            sum_scores_and_find_medians(group_sequence, score, m, n[v], total[v], second_total, count, median[v])
+            sum_scores_and_find_medians(
+                group_sequence, score, m, n[v], total[v], second_total, count, median[v]
+            )
             total[v] += second_total
         add_doubled_ranks(cell_sequence, group_sequence, m, levels, n_levels, steps, packed)
         unpack_doubled_rank_sums(n_groups, bits, word, shift, packed, rank_sums)
         _add_squared_cluster_rank_sums(
-            cluster_starts, cell_group, n_groups, n[v], size, rank_sums, wins, square, cross, shared[v]
+            cluster_starts,
+            cell_group,
+            n_groups,
+            n[v],
+            size,
+            rank_sums,
+            wins,
+            square,
+            cross,
+            shared[v],
         )
         if _has_groups_without_common_cluster(n_groups, n[v], shared[v]):
             _add_cubed_rank_sums(cell_group, n_groups, size, rank_sums, cube)
@@ -224,8 +243,10 @@ def rank_test_pairs_by_score(
 
 
 @njit(nogil=True)
-def weighted_median_by_replicate(sorted_scores: _Floats, cluster: _Ints, weights: _Floats) -> _Floats:
-    """Weighted median of rising ``sorted_scores [m]`` for each column of ``weights [c, r]``: ``[r]``."""
+def weighted_median_by_replicate(
+    sorted_scores: _Floats, cluster: _Ints, weights: _Floats
+) -> _Floats:
+    """Weighted median of sorted scores ``[m]`` for each column of ``weights [c, r]``: ``[r]``."""
     replicates = weights.shape[1]
     out = np.full(replicates, np.nan)
     total = np.zeros(replicates)
@@ -264,7 +285,9 @@ def _u_to_z_continuity_corrected(won: float, pairs: float, variance: float) -> f
 
 
 @njit_without_refcounts
-def _permutation_skewness(clusters_a: float, clusters_b: float, square: float, cube: float) -> float:
+def _permutation_skewness(
+    clusters_a: float, clusters_b: float, square: float, cube: float
+) -> float:
     """Skewness of a group's sum when whole clusters are permuted (Mielke and Berry 2007)."""
     total = clusters_a + clusters_b
     # The third moment of a sample without replacement has the denominator (N - 1)(N - 2).
@@ -343,7 +366,9 @@ def fill_pair_statistics(
             total = n[a] + n[b]
             superior[a, b] = won / pairs
             naive_variance = pairs * ranks / (total * (total - 1.0))
-            naive[a, b] = math.erfc(abs(_u_to_z_continuity_corrected(won, pairs, naive_variance)) / math.sqrt(2.0))
+            naive[a, b] = math.erfc(
+                abs(_u_to_z_continuity_corrected(won, pairs, naive_variance)) / math.sqrt(2.0)
+            )
             skew[a, b] = 0.0
             if shared[a, b] == 0.0:
                 clustered_variance = _u_variance_disjoint_clusters(a, b, n, squared, ranks, square)

@@ -166,7 +166,9 @@ def add_tie_corrections(
 
 
 @njit_without_refcounts
-def assign_counter_bit_fields(n_groups: int, max_count: int, word: _Indices, shift: _Words) -> tuple[int, int]:
+def assign_counter_bit_fields(
+    n_groups: int, max_count: int, word: _Indices, shift: _Words
+) -> tuple[int, int]:
     """Assign groups to fields of 64-bit words; return the number of words, and bits per group."""
     bits = 1
     while (1 << bits) <= max_count:
@@ -213,7 +215,9 @@ def add_doubled_ranks(
                 cell_sequence, group, levels, n_levels, steps[last_word], packed[last_word]
             )
         else:
-            _add_doubled_ranks_one_word(cell_sequence, group, n_entries, steps[last_word], packed[last_word])
+            _add_doubled_ranks_one_word(
+                cell_sequence, group, n_entries, steps[last_word], packed[last_word]
+            )
 
 
 @njit_without_refcounts

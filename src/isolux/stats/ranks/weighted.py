@@ -69,7 +69,9 @@ def weighted_median(scores: FloatArray, weight: FloatArray) -> float:
 
     order = np.argsort(scores, kind="stable")
     sorted_weights = np.ascontiguousarray(weight[order][:, None])
-    return float(weighted_median_by_replicate(scores[order], np.arange(len(order)), sorted_weights)[0])
+    return float(
+        weighted_median_by_replicate(scores[order], np.arange(len(order)), sorted_weights)[0]
+    )
 
 
 def weighted_rank_test_two_groups(
@@ -152,7 +154,9 @@ def _weighted_mid_rank_shares(score: FloatArray, weight: FloatArray) -> FloatArr
     return np.asarray((weight_below / level_weights.sum())[level_index])
 
 
-def _stratum_mean_rank_by_entry(stratum_index: IntArray, rank: FloatArray, weight: FloatArray) -> FloatArray:
+def _stratum_mean_rank_by_entry(
+    stratum_index: IntArray, rank: FloatArray, weight: FloatArray
+) -> FloatArray:
     """Return the mean rank of every entry's stratum: ``[n]``."""
     total = np.bincount(stratum_index, weights=weight * rank) / np.maximum(
         np.bincount(stratum_index, weights=weight), 1e-300

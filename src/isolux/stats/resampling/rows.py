@@ -74,7 +74,9 @@ def replicate_pair_statistics(
     observed_weights = np.ones(n_clusters) if sample is None else sample.weight
     estimates[:] = [float(statistic(pairs, observed_weights)) for statistic in statistics]
     start = 0
-    for rng, size in iterate_seeded_replicate_blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
+    for rng, size in iterate_seeded_replicate_blocks(
+        bootstrap.replicates, bootstrap.seed, "rank bootstrap"
+    ):
         for weights in _draw_pair_weights(rng, size, n_clusters, bootstrap, sample):
             columns = slice(start, start + weights.shape[1])
             for s, statistic in enumerate(statistics):
@@ -202,7 +204,9 @@ def replicate_row_statistics(
                 evaluations[k].total_weights[group_index, 0] = unit_weights[members].sum()
                 group_rows.append((k, group_index, group))
     start = 0
-    for rng, size in iterate_seeded_replicate_blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
+    for rng, size in iterate_seeded_replicate_blocks(
+        bootstrap.replicates, bootstrap.seed, "rank bootstrap"
+    ):
         for weights in _draw_row_weights(rng, size, n_clusters, bootstrap, sample):
             columns = slice(start, start + weights.shape[1])
             for k, group_index, group in group_rows:
@@ -291,11 +295,15 @@ def replicate_detection_statistics(
 def _draw_cluster_weight_batches(n_clusters: int, bootstrap: Bootstrap) -> Iterator[FloatArray]:
     """Draw the weights of all replicates in batches: ``[n_clusters, batch]``."""
     multiplicity = np.ones(n_clusters, dtype=np.int64)
-    for rng, size in iterate_seeded_replicate_blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
+    for rng, size in iterate_seeded_replicate_blocks(
+        bootstrap.replicates, bootstrap.seed, "rank bootstrap"
+    ):
         yield from draw_weight_batches(bootstrap.weights, rng, multiplicity, size)
 
 
-def _sum_people_weights_by_group_class(rankings: list[Ranking], weights: FloatArray, n_normalised: int) -> FloatArray:
+def _sum_people_weights_by_group_class(
+    rankings: list[Ranking], weights: FloatArray, n_normalised: int
+) -> FloatArray:
     """Weight of each group's people by class: ``[g, r, K]``; empty if no statistic needs it."""
     from isolux.stats.precision_recall import sum_people_weights_by_class
 
@@ -318,7 +326,9 @@ def _evaluate_detection_statistics(
             (statistic.class_values, statistic.is_normalised), []
         ).append(s)
     n_normalised = sum(statistic.is_normalised for statistic, _ in statistics)
-    counts = _sum_people_weights_by_group_class(rankings, weights, 0 if common_count is not None else n_normalised)
+    counts = _sum_people_weights_by_group_class(
+        rankings, weights, 0 if common_count is not None else n_normalised
+    )
     for g, ranking in enumerate(rankings):
         for (build_table, normalised), statistic_indices in statistics_by_table.items():
             overlaps = sorted({t for s in statistic_indices for t in statistics[s][0].iou_indices})
@@ -339,7 +349,9 @@ def _evaluate_detection_statistics(
     return out
 
 
-def _mean_class_count_over_groups(counts: FloatArray, has_people: npt.NDArray[np.bool_]) -> FloatArray:
+def _mean_class_count_over_groups(
+    counts: FloatArray, has_people: npt.NDArray[np.bool_]
+) -> FloatArray:
     """Mean of counts ``[p, r, K]`` over the groups with people of a class: ``[r, K]``."""
     n = has_people.sum(axis=0)
     # 1 where no group has people of the class: its value is NaN for any count above 0.

@@ -74,7 +74,9 @@ def replicate_sum_statistics(
     if isinstance(cluster_sums, SurveyClusterSums) and cluster_sums.other_clusterings is not None:
         resampled_sums = cluster_sums.other_clusterings[1]
     resampled_sums = sort_by_column(resampled_sums)  # once for all batches
-    for rng, size in iterate_seeded_replicate_blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
+    for rng, size in iterate_seeded_replicate_blocks(
+        bootstrap.replicates, bootstrap.seed, "bootstrap"
+    ):
         weight_batches = _draw_cluster_weights(rng, cluster_sums, size, bootstrap)
         if max(resampled_sums.matrix.shape) * size <= _MAX_BLOCK_NUMBERS:
             weight_batches = iter([np.hstack(list(weight_batches))])
@@ -167,7 +169,11 @@ def _draw_normal_approximation_sums(cluster_sums: ClusterSums, bootstrap: Bootst
         # Both kinds of clusters, without subtracting their cells: replicates have this variance too
         # (stats/weighted_means.py).
         for clustering in (cluster_sums, *(cluster_sums.other_clusterings or ())[:1]):
-            rows = clustering.matrix if clustering.calibration is None else _all_residual_rows(clustering)
+            rows = (
+                clustering.matrix
+                if clustering.calibration is None
+                else _all_residual_rows(clustering)
+            )
             covariance = covariance + bootstrap_covariance_of_sums(rows, clustering.strata)
     else:
         covariance = sum_row_cross_products(cluster_sums.matrix, cluster_sums.multiplicity)
@@ -175,7 +181,9 @@ def _draw_normal_approximation_sums(cluster_sums: ClusterSums, bootstrap: Bootst
         covariance -= np.outer(flat_totals, flat_totals) / max(cluster_sums.n_clusters, 1)
     deviations = draw_correlated_normals(covariance, bootstrap.replicates, bootstrap.seed)
     sums: FloatArray = flat_totals[:, None] + deviations
-    return np.maximum(sums, _zero_where_nonnegative_else_minus_inf(cluster_sums)[:, None]).reshape(*totals.shape, -1)
+    return np.maximum(sums, _zero_where_nonnegative_else_minus_inf(cluster_sums)[:, None]).reshape(
+        *totals.shape, -1
+    )
 
 
 def bca_acceleration_by_jackknife(

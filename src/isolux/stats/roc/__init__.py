@@ -30,20 +30,28 @@ from isolux.stats.statistic import (
 _MIN_COMPILED_REPLICATES = 32  # replicates; fewer take less time than importing numba
 
 
-def weighted_roc_auc(scores: FloatArray, is_positive: npt.NDArray[np.bool_], weights: FloatArray) -> FloatArray:
+def weighted_roc_auc(
+    scores: FloatArray, is_positive: npt.NDArray[np.bool_], weights: FloatArray
+) -> FloatArray:
     """Weighted area under the ROC curve of every column of ``weights``; higher is better.
 
     Shapes: ``scores`` [m], ``is_positive`` [m], ``weights`` [m, r]; returns [r].
     """
-    area = _build_weighted_roc_auc(np.asarray(scores, dtype=np.float64), np.asarray(is_positive, dtype=np.bool_))
+    area = _build_weighted_roc_auc(
+        np.asarray(scores, dtype=np.float64), np.asarray(is_positive, dtype=np.bool_)
+    )
     return evaluate_at_weights(area, weights)
 
 
-def _build_weighted_roc_auc(scores: FloatArray, is_positive: npt.NDArray[np.bool_]) -> WeightedValue:
+def _build_weighted_roc_auc(
+    scores: FloatArray, is_positive: npt.NDArray[np.bool_]
+) -> WeightedValue:
     order, starts, middles = _sort_and_find_score_starts(scores, is_positive)
     is_positive = is_positive[order]
 
-    def evaluate_roc_auc(weights: FloatArray, weight_rows: npt.NDArray[np.int64] | None) -> FloatArray:
+    def evaluate_roc_auc(
+        weights: FloatArray, weight_rows: npt.NDArray[np.int64] | None
+    ) -> FloatArray:
         ordered_rows = order if weight_rows is None else weight_rows[order]
         if weights.shape[1] < _MIN_COMPILED_REPLICATES:
             return _roc_auc_numpy(ordered_rows, starts, is_positive, weights)
@@ -92,7 +100,9 @@ def _roc_auc_numpy(
 
 def roc_auc_statistic() -> RankStatistic:
     """Make the area under the ROC curve a statistic of two columns of an evidence table."""
-    build_value = exclude_rows_with_missing_values(lambda rows: _build_weighted_roc_auc(rows[:, 0], rows[:, 1] > 0))
+    build_value = exclude_rows_with_missing_values(
+        lambda rows: _build_weighted_roc_auc(rows[:, 0], rows[:, 1] > 0)
+    )
     return RankStatistic(_score_and_signed_class_columns, build_value, positive_column=1)
 
 
@@ -102,13 +112,17 @@ def _score_and_signed_class_columns(evidence: pl.DataFrame) -> FloatArray:
     return np.column_stack([scores, evidence["is_positive"].cast(pl.Float64).to_numpy() * 2 - 1])
 
 
-def _build_weighted_average_precision(scores: FloatArray, is_positive: npt.NDArray[np.bool_]) -> WeightedValue:
+def _build_weighted_average_precision(
+    scores: FloatArray, is_positive: npt.NDArray[np.bool_]
+) -> WeightedValue:
     order = np.argsort(-scores, kind="stable")
     falling, is_positive = scores[order], is_positive[order]
     level_ends = np.append(np.flatnonzero(falling[1:] != falling[:-1]) + 1, len(falling))
     level_ends = level_ends if len(falling) else level_ends[:0]
 
-    def evaluate_average_precision(weights: FloatArray, weight_rows: npt.NDArray[np.int64] | None) -> FloatArray:
+    def evaluate_average_precision(
+        weights: FloatArray, weight_rows: npt.NDArray[np.int64] | None
+    ) -> FloatArray:
         from isolux.stats.roc.auc_kernels import average_precision_by_replicate
 
         ordered_rows = order if weight_rows is None else weight_rows[order]
@@ -123,5 +137,7 @@ def _build_weighted_average_precision(scores: FloatArray, is_positive: npt.NDArr
 
 def average_precision_of_scores_statistic() -> RankStatistic:
     """Make the average precision a statistic of two columns of an evidence table."""
-    build_value = exclude_rows_with_missing_values(lambda rows: _build_weighted_average_precision(rows[:, 0], rows[:, 1] > 0))
+    build_value = exclude_rows_with_missing_values(
+        lambda rows: _build_weighted_average_precision(rows[:, 0], rows[:, 1] > 0)
+    )
     return RankStatistic(_score_and_signed_class_columns, build_value, positive_column=1)

@@ -16,7 +16,9 @@ _BLOCK = 256  # replicates at once: their running sums, three times 2 kB, stay i
 
 
 @njit(nogil=True)
-def _add_scaled_weights_in_place(negatives: FloatArray, fraction: float, weights: FloatArray) -> None:
+def _add_scaled_weights_in_place(
+    negatives: FloatArray, fraction: float, weights: FloatArray
+) -> None:
     for b in range(len(negatives)):
         negatives[b] += fraction * weights[b]
 
@@ -54,7 +56,9 @@ def roc_auc_by_replicate(
             for i in range(start, middle):
                 _add_scaled_weights_in_place(negatives, fraction, weights[order[i], first:last])
             for i in range(middle, end):
-                _add_positives_and_pairs_won(positives, won, negatives, weights[order[i], first:last])
+                _add_positives_and_pairs_won(
+                    positives, won, negatives, weights[order[i], first:last]
+                )
             if tied:
                 for i in range(start, middle):
                     _add_scaled_weights_in_place(negatives, fraction, weights[order[i], first:last])
@@ -83,7 +87,9 @@ def average_precision_by_replicate(
             for i in range(start, end):
                 _add_scaled_weights_in_place(all_weight, 1.0, weights[order[i], first:last])
                 if is_positive[i]:
-                    _add_scaled_weights_in_place(positive_weight, 1.0, weights[order[i], first:last])
+                    _add_scaled_weights_in_place(
+                        positive_weight, 1.0, weights[order[i], first:last]
+                    )
             for b in range(last - first):
                 if positive_weight[b] > previous_positive[b]:
                     total[b] += (

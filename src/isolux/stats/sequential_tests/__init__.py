@@ -86,10 +86,12 @@ class SequentialResult:
     gap_range: tuple[float, float]
 
 
-def pair_group_clusters_for_gap(cluster_scores_a: FloatArray, cluster_scores_b: FloatArray) -> FloatArray:
+def pair_group_clusters_for_gap(
+    cluster_scores_a: FloatArray, cluster_scores_b: FloatArray
+) -> FloatArray:
     """Pair the clusters of one snapshot, so that each difference has the gap as its mean.
 
-    Shapes: ``first, second`` [a].
+    Shapes: ``cluster_scores_a, cluster_scores_b`` [a].
     """
     n = min(len(cluster_scores_a), len(cluster_scores_b))
     if not n:
@@ -112,7 +114,8 @@ def thin_clusters_to_equal_weight(
 
     Examples
     --------
-    >>> kept = thin_by_weight(np.random.default_rng(0), np.repeat([4.0, 1.0], 1000), 4.0)
+    >>> rng = np.random.default_rng(0)
+    >>> kept = thin_clusters_to_equal_weight(rng, np.repeat([4.0, 1.0], 1000), 4.0)
     >>> int(kept[:1000].sum()), int(kept[1000:].sum())
     (1000, 277)
     """
@@ -145,13 +148,17 @@ def run_sequential_gap_test(
     values = np.ascontiguousarray(difference, dtype=np.float64)
     starts, weights = schedule_bet_starts_and_weights(n_snapshots)
     gaps, max_capital = _bet_on_refined_gap_grid(values, snapshot_ends, 0, _GRID, threshold)
-    capital, final_capital = _run_bets_against_gaps(values, snapshot_ends, starts, weights, np.zeros(1))
+    capital, final_capital = _run_bets_against_gaps(
+        values, snapshot_ends, starts, weights, np.zeros(1)
+    )
     start_capital = weights * final_capital[:, 0]
     best_start = int(start_capital.argmax())
     low, high = _nearest_rejected_gaps(gaps, max_capital < threshold)
     start_range, gap_range = (-1, -1), (float("nan"), float("nan"))
     if capital.max() >= threshold:
-        start_range, gap_range = _locate_change_and_gap_size(values, snapshot_ends, capital[:, 0], threshold)
+        start_range, gap_range = _locate_change_and_gap_size(
+            values, snapshot_ends, capital[:, 0], threshold
+        )
     return SequentialResult(
         capital[:, 0],
         low,
@@ -225,7 +232,9 @@ def _bet_on_refined_gap_grid(
     """
 
     def final_capital(tested_gaps: FloatArray) -> FloatArray:
-        capitals, _ = _run_bets_against_gaps(values, snapshot_ends, np.array([start]), np.ones(1), tested_gaps)
+        capitals, _ = _run_bets_against_gaps(
+            values, snapshot_ends, np.array([start]), np.ones(1), tested_gaps
+        )
         return np.maximum.accumulate(capitals, axis=0)
 
     max_capital = final_capital(gaps)

@@ -21,7 +21,11 @@ _PRIOR_VARIANCE = 0.25  # of one pseudo-observation of 0 before the first
 
 @njit(nogil=True)
 def mixture_capital_by_snapshot(
-    difference: _Floats, snapshot_ends: _Ints, bet_starts: _Ints, bet_weights: _Floats, gaps: _Floats
+    difference: _Floats,
+    snapshot_ends: _Ints,
+    bet_starts: _Ints,
+    bet_weights: _Floats,
+    gaps: _Floats,
 ) -> tuple[_Floats, _Floats]:
     """Bet from each start on, and sum the capitals by weight at the end of every snapshot.
 

@@ -82,7 +82,9 @@ def find_worst_slices(
     Shapes: ``has_value`` [n, p], ``attribute`` [p], ``error`` [n], ``cluster`` [n].
     """
     _check_slice_settings(max_slices, alpha, max_length)
-    has_value, attribute_index, row_errors, cluster = _check_slice_inputs(has_value, attribute, error, cluster)
+    has_value, attribute_index, row_errors, cluster = _check_slice_inputs(
+        has_value, attribute, error, cluster
+    )
     n, p = has_value.shape
     total = float(row_errors.sum())
     members = np.full((max_slices, MAX_SLICE_LENGTH), -1, np.int32)

@@ -72,7 +72,9 @@ def _score_slice(size: float, error: float, search_terms: _Floats) -> float:
 
 
 @njit(nogil=True)
-def _bound_subslice_score(size: float, error: float, largest: float, search_terms: _Floats) -> float:
+def _bound_subslice_score(
+    size: float, error: float, largest: float, search_terms: _Floats
+) -> float:
     """Bound the score of any slice within one of this size, sum and largest error."""
     min_size = search_terms[3]
     # Without errors no slice has a score above 0.
@@ -125,9 +127,9 @@ def _can_subslice_be_ranked(
 ) -> bool:
     """Check whether a slice within these bounds could enter the list."""
     lowest_score = ranked_slices[counts[0] - 1, 0] if counts[0] == len(ranked_slices) else 0.0
-    return _bound_subslice_score(size, error, largest, search_terms) > lowest_score - _RELATIVE_TOLERANCE * max(
-        1.0, lowest_score
-    )
+    return _bound_subslice_score(
+        size, error, largest, search_terms
+    ) > lowest_score - _RELATIVE_TOLERANCE * max(1.0, lowest_score)
 
 
 @njit(nogil=True)
@@ -167,7 +169,9 @@ def _evaluate_triples_of_pair(
         _summarise_bit_intersection(pair_bits, bits[c], error, cluster, summary)
         counts[1] += 1
         if _is_valid_slice(summary, size, search_terms):
-            _insert_into_ranked_slices(a, b, c, summary, members, ranked_slices, search_terms, counts)
+            _insert_into_ranked_slices(
+                a, b, c, summary, members, ranked_slices, search_terms, counts
+            )
 
 
 @njit(nogil=True)
@@ -188,7 +192,9 @@ def _evaluate_single_value_slices(
         counts[1] += 1
         if _is_valid_slice(summary, len(error) + 1.0, search_terms):
             single_summaries[a] = summary
-            _insert_into_ranked_slices(a, -1, -1, summary, members, ranked_slices, search_terms, counts)
+            _insert_into_ranked_slices(
+                a, -1, -1, summary, members, ranked_slices, search_terms, counts
+            )
     return single_summaries
 
 
@@ -216,13 +222,17 @@ def _evaluate_pair_slices(
                 min(single_summaries[a, 1], single_summaries[b, 1]),
                 min(single_summaries[a, 2], single_summaries[b, 2]),
             )
-            if not _can_subslice_be_ranked(size, total, largest, ranked_slices, search_terms, counts):
+            if not _can_subslice_be_ranked(
+                size, total, largest, ranked_slices, search_terms, counts
+            ):
                 continue
             _summarise_bit_intersection(bits[a], bits[b], error, cluster, summary)
             counts[1] += 1
             if _is_valid_slice(summary, size, search_terms):
                 pairs[a, b] = summary
-                _insert_into_ranked_slices(a, b, -1, summary, members, ranked_slices, search_terms, counts)
+                _insert_into_ranked_slices(
+                    a, b, -1, summary, members, ranked_slices, search_terms, counts
+                )
     return pairs
 
 

@@ -222,14 +222,18 @@ def _posterior_with_outliers_on_grid(
     for component_weight, mean, variance in zip(weight, *predicted, strict=True):
         squared_distance = (grid - mean[:, None]) ** 2
         density = likelihood * (
-            (1.0 - outlier_probability) * _normal_density_at_squared_distance(squared_distance, variance)
-            + outlier_probability * _normal_density_at_squared_distance(squared_distance, variance + outlier_variance)
+            (1.0 - outlier_probability)
+            * _normal_density_at_squared_distance(squared_distance, variance)
+            + outlier_probability
+            * _normal_density_at_squared_distance(squared_distance, variance + outlier_variance)
         )
         posterior += component_weight * density / density.sum(axis=1, keepdims=True)
     return posterior
 
 
-def _normal_density_at_squared_distance(squared_distance: FloatArray, variance: FloatArray) -> FloatArray:
+def _normal_density_at_squared_distance(
+    squared_distance: FloatArray, variance: FloatArray
+) -> FloatArray:
     return np.asarray(
         np.exp(-0.5 * squared_distance / variance[:, None]) / np.sqrt(variance)[:, None]
     )

@@ -85,7 +85,11 @@ def find_posterior_modes(
     Shapes: ``covariances`` [k, d, d], ``log_sd`` [h, k], ``start_modes`` [o].
     """
     measured_covariances = covariances[:, cells.has_value][:, :, cells.has_value]
-    initial = np.full(measured_covariances.shape[1], cells.overall_mean) if start_modes is None else start_modes
+    initial = (
+        np.full(measured_covariances.shape[1], cells.overall_mean)
+        if start_modes is None
+        else start_modes
+    )
     batches = [
         _find_posterior_modes_of_batch(cells, measured_covariances, batch, initial)
         for batch in _iterate_log_sd_batches(log_sd, measured_covariances)
@@ -196,7 +200,9 @@ def _find_posterior_modes_of_batch(
     return PosteriorModes(evidence, eta, dual)
 
 
-def _expected_means_and_score_sds(cells: IntersectionCells, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _expected_means_and_score_sds(
+    cells: IntersectionCells, eta: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return the expected means, and the root of one score's variance there."""
     from scipy.special import expit
 
@@ -207,7 +213,9 @@ def _expected_means_and_score_sds(cells: IntersectionCells, eta: FloatArray) -> 
     return share, np.sqrt(np.maximum(share * (1.0 - share), 1e-8))
 
 
-def _signed_root_deviance(cells: IntersectionCells, eta: FloatArray, share: FloatArray) -> FloatArray:
+def _signed_root_deviance(
+    cells: IntersectionCells, eta: FloatArray, share: FloatArray
+) -> FloatArray:
     """Return signed roots of one score's deviance."""
     from scipy.special import xlogy
 
@@ -346,7 +354,9 @@ def average_posteriors_over_variances(
     weights[0] = 1.0 - 1.0 / DESIGN_POINT_RADIUS**2
     weights *= np.exp(np.minimum(log_excess, MAX_LOG_LIKELIHOOD_EXCESS))
     weights /= weights.sum()
-    return PosteriorMixture(weights, laplace_cell_posteriors(cells, covariances, log_sd, found_modes))
+    return PosteriorMixture(
+        weights, laplace_cell_posteriors(cells, covariances, log_sd, found_modes)
+    )
 
 
 def _maximise_evidence(
@@ -363,7 +373,9 @@ def _maximise_evidence(
     for _ in range(_MAX_ROUNDS):
         found_modes = find_posterior_modes(cells, covariances, log_sd[None], start)
         start = found_modes.eta[0]
-        slope, information = evidence_gradient_and_information(cells, covariances, log_sd, found_modes)
+        slope, information = evidence_gradient_and_information(
+            cells, covariances, log_sd, found_modes
+        )
         squared_ratio = np.exp(2.0 * log_sd) / typical_sd**2
         # Plus the gradient of the half-Cauchy prior, on the log scale.
         slope = slope + 1.0 - 2.0 * squared_ratio / (1.0 + squared_ratio)

@@ -17,10 +17,10 @@ from isolux.stats.agreement import (
     MAX_ORDINAL_VALUES,
     MAX_VALUES,
     Scale,
-    krippendorff_alpha_statistic,
     cohen_kappa_statistic,
     count_labels_by_item,
     fleiss_kappa_statistic,
+    krippendorff_alpha_statistic,
 )
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows, stack_scores

@@ -284,7 +284,9 @@ def _score_auc(units: pl.DataFrame, positive: str) -> float:
     """Compute how well scores separate positive labels from others: the area under the curve."""
     valid_rows = units.drop_nulls(["score", "prediction"])
     is_positive = (valid_rows["prediction"] == positive).to_numpy()
-    return float(weighted_roc_auc(valid_rows["score"].to_numpy(), is_positive, np.ones(valid_rows.height)))
+    return float(
+        weighted_roc_auc(valid_rows["score"].to_numpy(), is_positive, np.ones(valid_rows.height))
+    )
 
 
 def _confidence_in_answer(

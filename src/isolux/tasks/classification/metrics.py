@@ -298,7 +298,9 @@ METRIC_ENTRIES = (
         f"that are of it, over {N_BINS} bins of equal width, weighted by their units; noise "
         "alone makes it larger in a small group.",
         direction="lower",
-        statistic=expected_calibration_error_statistic(N_BINS, confidence="positive_score", correct="is_positive"),
+        statistic=expected_calibration_error_statistic(
+            N_BINS, confidence="positive_score", correct="is_positive"
+        ),
         reference=NAEINI,
         has_overall_among_groups=False,
     ),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from isolux.stats.verification import (
-    pairs_roc_auc_statistic,
     equal_error_rate_statistic,
     false_match_rate_statistic,
     false_non_match_rate_statistic,
     generalised_false_accept_rate_statistic,
     generalised_false_reject_rate_statistic,
+    pairs_roc_auc_statistic,
     tar_at_far_statistic,
     true_match_rate_statistic,
 )

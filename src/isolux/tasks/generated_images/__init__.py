@@ -14,7 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from isolux.stats.confusion import ConfusionMatrix, caution_if_labels_look_swapped, read_confusion_matrix
+from isolux.stats.confusion import (
+    ConfusionMatrix,
+    caution_if_labels_look_swapped,
+    read_confusion_matrix,
+)
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._scores import read_metrics, score_rows, stack_scores
 from isolux.tasks._word_lists.mentions import NO_PREDICTION, select_first_texts

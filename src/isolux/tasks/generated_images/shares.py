@@ -213,7 +213,9 @@ def _estimate_noise_bias(sums: FloatArray, squared_sums: FloatArray) -> NoiseBia
     with ignore_runtime_warnings():
         # The matrix is common to all images, so its error does not average out.
         shared_variance = np.nan_to_num(np.nanvar(replicate_shares, axis=1))
-    noise_bias = absolute_gap_noise_bias(gaps, noise / 4.0, np.ones(len(gaps)), shared_variance / 4.0)
+    noise_bias = absolute_gap_noise_bias(
+        gaps, noise / 4.0, np.ones(len(gaps)), shared_variance / 4.0
+    )
     return replace(noise_bias, unit_skewness=_skew(shares, np.sign(shares - components.aim)))
 
 

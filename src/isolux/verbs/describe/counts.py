@@ -283,7 +283,9 @@ def _build_composition(
         group_design_effect = estimate_design_effect(
             np.bincount(group_clusters, minlength=len(sizes)), sizes
         )
-        interval = wilson_interval(len(group_clusters), known_people.height, LEVEL, group_design_effect)
+        interval = wilson_interval(
+            len(group_clusters), known_people.height, LEVEL, group_design_effect
+        )
         low, high = 100.0 * float(interval.low), 100.0 * float(interval.high)
         rows.append(
             (

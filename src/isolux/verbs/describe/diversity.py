@@ -16,7 +16,13 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.stats.diversity import MAX_EXACT_SIZE, rarefied_vendi_score, vendi_score
-from isolux.stats.pairwise import MAX_PAIRS, METRICS, Distances, map_to_plane_by_tsne, sample_pairwise_distances
+from isolux.stats.pairwise import (
+    MAX_PAIRS,
+    METRICS,
+    Distances,
+    map_to_plane_by_tsne,
+    sample_pairwise_distances,
+)
 from isolux.verbs.describe.tables import LEVEL, NUMBER_QUANTILES, DescribedPeople, known_rows
 from isolux.vocabulary.errors import JoinError, SpecError
 
