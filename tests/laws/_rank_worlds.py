@@ -74,7 +74,7 @@ WORLDS = {
 }
 
 
-def false_findings(name: str, *, icc: float, worlds: int, seed: int, planted: float = 0.0):
+def false_findings(name: str, *, icc: float, worlds: int, seed: int, injected: float = 0.0):
     """Count worlds with a finding: clustered and Holm; naive and Holm; as published.
 
     ``planted``: added to the scores of the last group of the first attribute.
@@ -94,7 +94,7 @@ def false_findings(name: str, *, icc: float, worlds: int, seed: int, planted: fl
             rng.choice(dealt, len(owner)) if world.within else rng.permutation(dealt)[owner]
             for _ in range(ATTRIBUTES)
         ]
-        values = world.score(rng, owner, icc) + planted * (groups[0] == k - 1)
+        values = world.score(rng, owner, icc) + injected * (groups[0] == k - 1)
         scores, units = sort_score_vectors([values]), np.arange(len(owner))
         tests = [
             rank_test_all_group_pairs(scores, index_groups_by_cluster(units, group, owner, k))

@@ -23,6 +23,7 @@ from isolux.statements.text import (
     describe_margins,
     describe_null,
 )
+from isolux.statements.undefined_groups import describe_undefined_groups, find_undefined_groups
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
 
@@ -108,7 +109,7 @@ def _iterate_group_gap_findings(run: Run, choice: Choice) -> Iterator[dict[str, 
             "reference": source,
             "attribute": attributes[0] if len(attributes) == 1 else None,
         }
-    yield from _iterate_untested_group_findings(run, choice)
+    yield from _iterate_incomparable_group_findings(run, choice)
     for claim, columns in describe_margins(run.disparities, choice.names):
         yield {"claim": claim, **columns}
     for statement in choice.stated:
@@ -118,8 +119,8 @@ def _iterate_group_gap_findings(run: Run, choice: Choice) -> Iterator[dict[str, 
             )
 
 
-def _iterate_untested_group_findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
-    """Yield findings on groups too small to be compared, by the metric requested first."""
+def _iterate_incomparable_group_findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
+    """Yield findings on groups that cannot be compared, by the metric requested first."""
     line = choice.main
     if line is None:
         return
@@ -130,6 +131,17 @@ def _iterate_untested_group_findings(run: Run, choice: Choice) -> Iterator[dict[
             "n": max(attribute_rows["n_units"].to_list()),
             "status": "insufficient units",
             "metric": line.metric,
+            "attribute": attribute_rows["attribute"][0],
+            "group_a": attribute_rows["group"][0] if attribute_rows.height == 1 else None,
+        }
+    undefined_groups = find_undefined_groups(run, choice.names.key(line))
+    for attribute_rows in undefined_groups.partition_by("attribute", maintain_order=True):
+        yield {
+            "claim": describe_undefined_groups(attribute_rows, line, choice.names),
+            "n": 0,
+            "status": "undefined",
+            "metric": line.metric,
+            "label": line.label,
             "attribute": attribute_rows["attribute"][0],
             "group_a": attribute_rows["group"][0] if attribute_rows.height == 1 else None,
         }
