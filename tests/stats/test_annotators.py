@@ -102,8 +102,8 @@ def test_a_weight_of_two_is_an_item_twice(fit):
     item = np.repeat(np.arange(60), [len(r) for r in rows]).astype(np.int32)
     at = np.concatenate(rows)
     copied = AnnotatorLabels(item, answers.annotator_index[at], answers.label[at], 60, 8, 3)
-    settings = {"rounds": 400, "close": 1e-8}
-    once, both = fit(answers, weights=weights, **settings), fit(copied, **settings)
+    settings = {"max_rounds": 400, "tolerance": 1e-8}
+    once, both = fit(answers, item_weights=weights, **settings), fit(copied, **settings)
     np.testing.assert_allclose(once.posterior, both.posterior[:50], atol=0.01)
 
 
