@@ -114,8 +114,8 @@ def refuse_dates(
         expected=expected,
         found=f"{cells[row]!r}; in all {is_damaged.sum():,} cell(s): {repairs}",
         where=format_location(source, row + 1, cells.name),
-        hint="take the original file, or have them turned back with --option repair_ages=yes"
-        " (repair_ages=True)",
+        hint="take the original file, or have them turned back with --data-option repair_ages=yes"
+        " (in a table of --attributes: --option repair_ages=yes)",
     )
 
 

@@ -27,6 +27,7 @@ from isolux.io.cell_parsing import is_duration, is_readable_dtype
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file, sha256_frame
 from isolux.io.refusals import require_columns
+from isolux.io.sheets import DATASET_FLAGS
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError
@@ -132,7 +133,9 @@ def load(
     """
     if isinstance(path, str | Path):
         source = str(path)
-        frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
+        frame = read_table(
+            path, format=format, sheet=sheet, header_row=header_row, sheet_flags=DATASET_FLAGS
+        )
         digest = sha256_file(path)
     else:
         source = IN_MEMORY
@@ -273,9 +276,9 @@ def _limit_columns(
         return columns, []
     note_text = (
         f"Of {len(columns):,} columns the first {_MAX_COLUMNS} are looked at,"
-        " and those that are named"
+        " and those that are named (in `isolux describe` with --by)"
     )
-    return limited, [note_text + "; --by names others."]
+    return limited, [note_text + "."]
 
 
 def _is_vector_dtype(dtype: pl.DataType) -> bool:

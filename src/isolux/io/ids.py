@@ -36,7 +36,8 @@ def choose_id_column(
             expected="one of " + ", ".join(ID_COLUMNS),
             found=format_columns(frame.columns),
             where=source,
-            hint="name it with --id (id=…), or --prediction-id where people have a file of theirs",
+            hint="name it: --prediction-id COLUMN of `isolux audit`, or id=COLUMN where a command"
+            " has --prediction-option or --embedding-option",
         )
     return column
 
@@ -51,7 +52,7 @@ def read_ids(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
             expected="one id in each row",
             where=format_location(source, column=column),
         )
-    problem, hint = "{n} row(s) have no id", "fill it in, or name another column with --id"
+    problem, hint = "{n} row(s) have no id", "fill it in, or leave the row out of the file"
     refuse_cells(
         ids.is_null(), ids, problem, "an id in every row", source, column=column, hint=hint
     )

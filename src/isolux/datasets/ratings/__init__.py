@@ -24,6 +24,7 @@ from isolux.datasets.ratings.layout import (
 )
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
+from isolux.io.sheets import DATASET_FLAGS
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -121,7 +122,9 @@ def load(
     [('a', 'tone', '3'), ('b', 'tone', '9')]
     """
     source = str(path)
-    frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
+    frame = read_table(
+        path, format=format, sheet=sheet, header_row=header_row, sheet_flags=DATASET_FLAGS
+    )
     notes: list[str] = []
     if not item and not answer and not annotators:
         notes, frame, (item, annotator, answer) = _transpose_table(frame, annotator, items, source)

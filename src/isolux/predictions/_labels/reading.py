@@ -23,6 +23,7 @@ from isolux.io.cell_parsing import (
 from isolux.io.frames import read_table
 from isolux.io.ids import IdFrom, choose_id_column, read_ids
 from isolux.io.refusals import refuse_cells, require_columns
+from isolux.io.sheets import PREDICTION_FLAGS
 from isolux.predictions._detections import model_name_from_path
 from isolux.predictions._id_parts import shorten_ids
 from isolux.predictions._labels.confidences import read_is_detected, to_confidences
@@ -71,7 +72,9 @@ class LabelColumns:
 def read_label_file(path: str | Path, format_name: str, options: LabelOptions) -> pl.DataFrame:
     """Read a file of that format and give the table predictions."""
     source = str(path)
-    frame = read_table(path, format=format_name, sheet=options.get("sheet"))
+    frame = read_table(
+        path, format=format_name, sheet=options.get("sheet"), sheet_flags=PREDICTION_FLAGS
+    )
     id_column_name = choose_id_column(frame, options.get("id"), source, description="an answer")
     ids = shorten_ids(
         read_ids(frame, id_column_name, source), options.get("id_from", "column"), source
