@@ -106,3 +106,13 @@ def test_damaged_ages_are_repaired_as_advised(command, monkeypatch, capsys, tmp_
         monkeypatch, capsys, verb, "table:people.csv", "--id", "id", *more, *advice.groups()
     )
     assert ran.code == 0, ran.err
+
+
+@pytest.mark.parametrize("command", ["curate", "withdraw", "demo"])
+def test_help_of_a_command_whose_package_is_absent(command, monkeypatch, capsys):
+    monkeypatch.setattr("isolux.cli.app._list_entry_points", dict)
+    ran = isolux(monkeypatch, capsys, command, "--help")
+    assert (ran.code, ran.err) == (0, "")
+    assert "which is not installed" in ran.out
+    assert "pip install . ./" in ran.out
+    assert isolux(monkeypatch, capsys, command).code == 2
