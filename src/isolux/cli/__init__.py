@@ -169,8 +169,22 @@ def _exit_code(error: BaseException) -> int:
         show()
     if isinstance(code, int) or isinstance(error, SystemExit):
         return code if isinstance(code, int) else int(bool(code))
-    too_little = explain_memory_error(error)
-    return _print_failure(too_little, EXIT_REFUSED) if too_little else _report_bug(error)
+    refusal = explain_memory_error(error) or _explain_missing_folder(error)
+    return _print_failure(refusal, EXIT_REFUSED) if refusal else _report_bug(error)
+
+
+def _explain_missing_folder(error: BaseException) -> str | None:
+    """Say that the working folder is gone, where that is why a path could not be resolved."""
+    if not isinstance(error, FileNotFoundError):
+        return None
+    try:
+        os.getcwd()  # noqa: PTH109 - Path.cwd() would do the same
+    except FileNotFoundError:
+        return (
+            "isolux: the folder in which this command runs was removed\n"
+            "  what to do: change to a folder that exists, and run it again"
+        )
+    return None
 
 
 def _explain_unknown_flag(error: BaseException) -> BaseException:

@@ -18,9 +18,8 @@ from typing import Any, cast
 
 import polars as pl
 
-from isolux.io.cell_parsing import as_text
 from isolux.io.frames import FORMATS, open_bytes, read_table
-from isolux.io.ids import IdFrom, choose_id_column, read_ids
+from isolux.io.ids import IdFrom, choose_id_column, read_ids, read_names
 from isolux.io.paths import to_path
 from isolux.io.refusals import require_columns
 from isolux.io.sheets import PREDICTION_FLAGS
@@ -344,7 +343,7 @@ def list_models(
     """Name the models that a table holds, in the order in which they first stand there."""
     frame = read_table(path, format=format, sheet=sheet, sheet_flags=PREDICTION_FLAGS)
     require_columns(frame, (column,), str(path))
-    names = as_text(frame[column])
+    names = read_names(frame, column, str(path), noun="model")
     if names.null_count():
         raise SpecError(
             f"{names.null_count():,} row(s) name no model",
