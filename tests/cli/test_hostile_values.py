@@ -46,7 +46,7 @@ PREDICTIONS = {
     "values": {"image_id": ["0", "1"], "lpips": [0.1, 0.2]},
     "pairs": {"probe": ["0", "1"], "candidate": ["1", "0"], "rank": [1, 1]},
     "boxes": {"image_id": ["0", "1"], "score": [1.0, 1.0],
-              **dict.fromkeys(["box_x", "box_y", "box_w", "box_h"], [1.0, 2.0])},
+              **{name: [1.0, 2.0] for name in ("box_x", "box_y", "box_w", "box_h")}},
 }  # fmt: skip
 
 

@@ -64,6 +64,16 @@ class DistinctRows:
                 )
         return start
 
+    def add_sparse(self, units: IntArray, block: csr_array) -> int:
+        """Add sparse columns ``block [n, k]`` of these units; return the first one's number."""
+        if block.shape[1] <= _MAX_BLOCK_COLUMNS:
+            return self.add(units, block.toarray())
+        start = self.width
+        self.width += block.shape[1]
+        entries = block.tocoo()
+        self.individual_columns.append((units[entries.row], start + entries.col, entries.data))
+        return start
+
     def _distinguish(self, units: IntArray, column: FloatArray, number: int) -> bool:
         """Split types by one more column; False if it has too many values."""
         encoded = _encode_column(column)

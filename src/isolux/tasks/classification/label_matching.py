@@ -212,11 +212,9 @@ def _match_spellings(
 
 def _find_abbreviated(text: str, spellings: Sequence[str]) -> list[int]:
     """Find up to two of the sorted spellings that begin with the text, or with which it begins."""
-    found = []
     start = bisect_left(spellings, text)
-    for k in range(start, min(start + 2, len(spellings))):
-        if spellings[k].startswith(text):
-            found.append(k)
+    nearest = range(start, min(start + 2, len(spellings)))
+    found = [k for k in nearest if spellings[k].startswith(text)]
     for length in range(1, len(text)):
         k = bisect_left(spellings, text[:length])
         while k < len(spellings) and spellings[k] == text[:length] and len(found) < 2:
