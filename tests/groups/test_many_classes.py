@@ -44,7 +44,8 @@ def test_types_are_ordered_by_their_first_columns():
 
 def test_sums_of_thousands_of_classes_are_sparse():
     evidence = pl.DataFrame({
-        "truth": [[f"c{k % N_CLASSES}"] for k in range(N)], "correct": [k % 3 == 0 for k in range(N)],
+        "truth": [[f"c{k % N_CLASSES}"] for k in range(N)],
+        "correct": [k % 3 == 0 for k in range(N)],
     })  # fmt: skip
     tracemalloc.start()
     sums = BALANCED_ACCURACY.columns(evidence)
