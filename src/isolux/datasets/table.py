@@ -13,7 +13,12 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._date_damage import repair_ranges
-from isolux.datasets._total_rows import caution_on_dots, caution_on_merged_cells, drop_total_rows
+from isolux.datasets._total_rows import (
+    caution_on_dots,
+    caution_on_merged_cells,
+    drop_total_rows,
+    read_grouped_thousands,
+)
 from isolux.datasets._wide_table import (
     IMAGE_PATH_COLUMNS,
     build_attributes,
@@ -142,6 +147,8 @@ def load(
         frame = _read_in_memory(path, {"format": format, "sheet": sheet, "header_row": header_row})
         digest = sha256_frame(frame)
     frame, notes = drop_total_rows(frame, id)
+    frame, number_notes = read_grouped_thousands(frame, id)
+    notes += number_notes
     dataset = of_frame(
         frame,
         source,

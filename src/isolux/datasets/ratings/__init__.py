@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._wide_table import build_attributes, build_images, offer_cluster_columns
+from isolux.datasets.ratings.answer_sets import caution_on_permuted_sets
 from isolux.datasets.ratings.layout import (
     RatingColumns,
     build_answers,
@@ -87,7 +88,8 @@ def load(
         Of a table with a column ``question``, as ``isolux curate answers --out`` writes it: the one
         whose answers are read.
     separator : str, optional
-        What parts several values in one cell of a column that is neither of these.
+        What parts several values in one cell. Answers of one cell are a set, whose order does not
+        matter, as are choices in JSON, as Label Studio writes them.
     sheet : str, optional
         Of a workbook: the sheet.
     header_row : int, optional
@@ -139,13 +141,14 @@ def load(
         frame, item=item, annotator=annotator, answer=answer, annotators=annotators, source=source
     )
     frame = select_question(frame, layout, question, source)
-    outputs = build_answers(frame, layout, source)
+    outputs = build_answers(frame, layout, source, separator)
     item_table, annotator_columns, skipped_columns = build_items(frame, layout, source)
     answered_columns = [name for name in annotator_columns if name in outputs.columns[3:]]
     notes += _build_layout_notes(
         layout, outputs["annotator"].n_unique(), answered_columns, skipped_columns
     )
     notes += list_warnings(outputs, layout.answer)
+    notes += caution_on_permuted_sets(outputs["label"])
     ids = item_table["instance_id"]
     columns = item_table.drop("instance_id")
     instances = check(
