@@ -27,9 +27,9 @@ def shard(fault: str) -> pl.DataFrame:
 )
 def test_the_advice_is_about_whoever_failed(fault, words):
     with pytest.raises(InputError, match=words):
-        Failures(4, 0.25, Path("out")).add_shard(shard(fault))
+        Failures(4, 0.25, Path("out")).add_shard_failures(shard(fault))
 
 
 def test_failures_of_an_earlier_run_are_the_images():
     with pytest.raises(InputError, match="finds broken images"):
-        Failures(4, 0.25, Path("out")).add_earlier(2)
+        Failures(4, 0.25, Path("out")).add_earlier_failures(2)

@@ -109,11 +109,11 @@ def refuse_count_tables(names: Container[str], command: str, instead: str) -> No
 
 def refuse_repeated_groups(dataset: Dataset, by: Sequence[str]) -> None:
     """Refuse a table of counts with several rows of a group that differ in what nothing names."""
-    if dataset.outputs is None or TIMES not in dataset.outputs.columns:
+    if dataset.bundled_predictions is None or TIMES not in dataset.bundled_predictions.columns:
         return
     wide = dataset.attributes.pivot("attribute", index="unit_id", values="value")
     other_columns = [name for name in wide.columns if name not in (*by, "unit_id")]
-    rows = dataset.outputs.join(
+    rows = dataset.bundled_predictions.join(
         wide.join(dataset.instances, left_on="unit_id", right_on="instance_id", how="semi"),
         left_on="instance_id",
         right_on="unit_id",
@@ -130,11 +130,12 @@ def refuse_repeated_groups(dataset: Dataset, by: Sequence[str]) -> None:
     if not varying:
         return
     first = varying[0]
+    of_model = f"a model: --model-column {first}; " if rows["model"].n_unique() == 1 else ""
     example_values = ", ".join(map(repr, rows[first].unique(maintain_order=True).head(3)))
     raise SpecError(
         "several rows are of one group, and nothing says what tells them apart",
         expected="each further column named for what it is",
         found=f"{', '.join(map(repr, varying))}, such as {first} = {example_values}",
-        hint=f"a model: --model-column {first}; a group too: --by {first}; anything else: one"
-        f" value at a time, as in --only '{first}={rows[first][0]}'",
+        hint=f"{of_model}a group too: --by {first}; anything else: one value at a time, as in"
+        f" --only '{first}={rows[first][0]}'",
     )

@@ -52,6 +52,7 @@ class DistinctRows:
         """Add columns ``block [n, k]`` of these units; return the number of the first one."""
         start = self.width
         self.width += block.shape[1]
+        # A type has one value in each column, so no unit may be in a column twice.
         has_each_unit_once = block.shape[1] <= _MAX_BLOCK_COLUMNS and bool(
             (np.diff(units) > 0).all() or len(np.unique(units)) == len(units)
         )
@@ -200,6 +201,7 @@ def centre_values(scores: Scores) -> tuple[pl.Series, dict[str, float]]:
         else:
             constants[metric] = first
     values = rows.get_column("value")
+    # Such differences are rounding: as variation, they would give an interval of pure noise.
     if constants:
         constant = pl.col("metric").replace_strict(constants, default=None, return_dtype=pl.Float64)
         rounded = (
