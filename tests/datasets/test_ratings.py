@@ -248,12 +248,12 @@ WIDE_SETS = "item,rater_1,rater_2\n1,hat|scarf,scarf|hat\n2,hat,\n"
 )
 def test_a_set_in_one_cell_has_no_order(tmp_path, text, settings):
     found = load(written(tmp_path, text), **settings)
-    rows = found.outputs.sort("instance_id", "annotator", "label", nulls_last=True)
+    rows = found.bundled_predictions.sort("instance_id", "annotator", "label", nulls_last=True)
     assert rows.select("instance_id", "label").rows() == [
         ("1", "hat"), ("1", "scarf"), ("1", "hat"), ("1", "scarf"), ("2", "hat"), ("2", None),
     ]  # fmt: skip
     assert not [note for note in found.notes if "another order" in note]
-    scores = isolux.score("agreement", found, found.outputs).units
+    scores = isolux.score("agreement", found, found.bundled_predictions).units
     assert scores.filter(pl.col("unit_id") == "1")["value"].to_list() == [1.0]
 
 

@@ -129,12 +129,12 @@ def test_a_value_that_nobody_has_is_named_with_the_columns_own():
     data = four()
     value = data.attributes.filter(pl.col("attribute") == "age")["value"][0]
     [caution, _] = sorted(
-        filter_people(data, [f"age={value},x"], whole_images=False).notes,
+        filter_people(data, [f"age={value},x"], uses_unscored_people=False).notes,
         key=lambda note: not isinstance(note, Caution),
     )
     assert isinstance(caution, Caution)
     assert caution.startswith("--only names 'x', which nobody has: 'age' from ")
-    notes = filter_people(data, [f"age={value}"], whole_images=False).notes
+    notes = filter_people(data, [f"age={value}"], uses_unscored_people=False).notes
     assert not any(isinstance(note, Caution) for note in notes)
 
 
