@@ -17,11 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -64,7 +67,8 @@ class SumStatistic:
     ----------
     columns : callable
         ``evidence -> [n, k]``: what each row adds to each of k sums; rows that do not count add
-        zeros. k may depend on the evidence (the number of classes), never on a group.
+        zeros. k may depend on the evidence (the number of classes), never on a group; where it
+        does, the array is sparse, since there may be thousands of classes.
     finish : callable
         ``sums [..., k] -> value [...]``, vectorised over leading axes; NaN where undefined.
     count_rarest_class : callable, optional
@@ -87,7 +91,7 @@ class SumStatistic:
         cannot be negative. ``squares``: sums of squared cluster contributions.
     """
 
-    columns: Callable[[pl.DataFrame], FloatArray]
+    columns: Callable[[pl.DataFrame], FloatArray | csr_array]
     finish: Callable[[FloatArray], FloatArray]
     count_rarest_class: Callable[[FloatArray], FloatArray] | None = None
     finish_replicates: Callable[[FloatArray, int], FloatArray] | None = None
@@ -98,9 +102,9 @@ class SumStatistic:
 
     def __call__(self, evidence: pl.DataFrame, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n]`` or ``[n, r]``, giving a scalar array or ``[r]``."""
-        return self.finish(
-            np.moveaxis(np.tensordot(self.columns(evidence), weights, (0, 0)), 0, -1)
-        )
+        columns = self.columns(evidence)
+        dense = columns if isinstance(columns, np.ndarray) else columns.toarray()
+        return self.finish(np.moveaxis(np.tensordot(dense, weights, (0, 0)), 0, -1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,6 +183,9 @@ class _Layout:
             evidence["unit_id"], self.units["unit_id"], find_block_starts(evidence)
         )
         block = statistic.columns(evidence)
+        if not isinstance(block, np.ndarray):
+            assert isinstance(statistic, SumStatistic)  # noqa: S101 - ranks need few columns
+            return self._sparse_rows(statistic, block, unit)
         is_used = np.asarray(np.isfinite(block).all(axis=1))
         if isinstance(statistic, SumStatistic):  # rows that add nothing do not count
             is_used = is_used & (block != 0).any(axis=1)
@@ -192,6 +195,15 @@ class _Layout:
             return StatisticColumns(statistic, start, start + block.shape[1])
         self.row_statistics[len(self.measures)] = UnitRows(statistic, block[is_used], unit[is_used])
         return None
+
+    def _sparse_rows(
+        self, statistic: SumStatistic, block: csr_array, unit: IntArray
+    ) -> StatisticColumns:
+        """Add a statistic's columns ``[n, k]`` of which each row has few: one for each class."""
+        is_used = np.diff(block.indptr) > 0
+        self.counts.append(self.builder.add(unit, is_used[:, None].astype(np.float64)))
+        start = self.builder.add_sparse(unit, block)
+        return StatisticColumns(statistic, start, start + block.shape[1])
 
     def build(self) -> ScoreMatrix:
         return ScoreMatrix(

@@ -80,6 +80,7 @@ def score(
     near: str | None = "apparent_skin_color",
     within: int = 1,
     max_per_group: int | None = None,
+    max_pairs: int = 100_000_000,
     seed: int = 0,
     metrics: Sequence[str] = (),
     model: str | None = None,
@@ -126,6 +127,9 @@ def score(
         Within each group, everyone included, draw this many genuine and this many impostor
         pairs, by ``seed``. Default: all. FHIBE samples within each subgroup; its released code
         takes 3,000.
+    max_pairs : int
+        Of embeddings: the most pairs that are compared, since all are kept in memory. More are
+        refused before they are.
     seed : int
         The seed of the pairs that are drawn.
     metrics : sequence of str
@@ -154,7 +158,7 @@ def score(
     ------
     SpecError
         A FAR that is not a share, nothing that names people, too few impostors for a rate asked
-        for.
+        for, more pairs than ``max_pairs``.
     UnknownNameError, TableError, JoinError
         Predictions that cannot be read, or whose ids are not in the dataset.
 
@@ -200,7 +204,7 @@ def score(
         # (Methods, sampling of pairs).
         hard_attributes = (same, near) if impostors == "hard" else (None, None)
         hard_impostors = build_hard_rule(dataset, units["unit_id"], *hard_attributes, within)
-        comparisons = compare_all_models(frame, units, hard_impostors, model)
+        comparisons = compare_all_models(frame, units, hard_impostors, model, max_pairs)
     else:
         pairs = _as_similarities(frame) if lower_score_means == "same" else frame
         comparisons = read_pairs(pairs, units, model=model)
