@@ -15,8 +15,8 @@ from typing import Any
 
 from polars.testing import assert_frame_equal
 
-from isolux.report.html import render, render_comparison
-from isolux.report.summary import summarise
+from isolux.report.html import render_comparison_report, render_report
+from isolux.report.summary import summarise_run
 from isolux.verbs.error_budget import label_exploratory
 from isolux.verbs.explain import run_analyses
 from isolux.vocabulary.containers import Run, tables_to_json
@@ -146,7 +146,9 @@ def test_the_same_run_explained_again_says_the_same(plugin: Plugin) -> None:
 def test_the_report_prints_what_it_found(plugin: Plugin) -> None:
     run = _explained(plugin.name)
     page = (
-        render_comparison(run) if "model_a" in run.disparities.columns else render(summarise(run))
+        render_comparison_report(run)
+        if "model_a" in run.disparities.columns
+        else render_report(summarise_run(run))
     )
     said = re.sub(r"\s+", "", html.unescape(re.sub(r"<[^>]+>", "", page)))
     for claim in run.findings.filter(analysis=plugin.name)["claim"].head(3):

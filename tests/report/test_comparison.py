@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from isolux.report.comparison import summarise_comparison
-from isolux.report.figures import draw_change_figure
-from isolux.report.html import render_comparison
+from isolux.report.figures import draw_model_change_figure
+from isolux.report.html import render_comparison_report
 from tests.report import _runs as runs
 
 
@@ -141,7 +141,7 @@ def test_a_group_that_one_model_could_not_be_judged_on_is_still_shown():
 
 def test_the_figure_joins_both_values_and_shows_the_change(compared):
     section = compared.sections[0]
-    figure = draw_change_figure(section.title, section.tables[0], compared.models)
+    figure = draw_model_change_figure(section.title, section.tables[0], compared.models)
     assert f"First: {section.tables[0].rows[0].group} −" in figure.alt
     assert "erm (hollow) and arl (filled)" in figure.caption
     assert ">0</text>" in figure.svg  # the zero line is on the axis
@@ -157,7 +157,7 @@ def test_a_change_has_one_more_digit_where_the_printed_values_differ_by_another_
 
 
 def test_a_table_says_what_its_intervals_and_its_verdicts_are_of(compared):
-    page = " ".join(render_comparison(runs.comparison_run()).replace("\xa0", " ").split())
+    page = " ".join(render_comparison_report(runs.comparison_run()).replace("\xa0", " ").split())
     told = (
         "Each change has its own 95 % interval; p is adjusted over all groups and metrics but the"
     )

@@ -56,9 +56,9 @@ def test_every_status_has_a_word_and_a_shape():
 
 
 def test_listed_counts_what_it_leaves_out():
-    assert wording.join_names([]) == ""
-    assert wording.join_names(["a"]) == "a"
-    assert wording.join_names(list("abcde"), most=3) == "a, b, c and 2 more"
+    assert wording.join_with_and([]) == ""
+    assert wording.join_with_and(["a"]) == "a"
+    assert wording.join_with_and(list("abcde"), max_names=3) == "a, b, c and 2 more"
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=40))
@@ -79,7 +79,7 @@ def test_plain_takes_direction_overrides_but_keeps_right_to_left_words():
     ["javascript:alert(1)", "data:text/html,x", "//evil.example", "http:", "", "http://[", "x"],
 )
 def test_only_web_addresses_become_links(url):
-    assert wording.safe_url(url) == ""
+    assert wording.keep_http_url_only(url) == ""
 
 
 def test_a_spread_beyond_any_fraction_is_open():

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from isolux.io import run_directory
-from isolux.report.summary import summarise
+from isolux.report.summary import summarise_run
 from isolux.statements.answer import answer_of
 from isolux.verbs.audit import Audit, audit
 from isolux.verbs.compare import compare
@@ -289,7 +289,7 @@ def test_a_census_of_equal_groups_finds_no_difference():
     assert found.disparities["p_value"].drop_nulls().min() > 0.9
     assert found.disparities["detectable"].null_count() == found.disparities.height
     assert found.findings.is_empty()
-    answer = summarise(found.run).answer
+    answer = summarise_run(found.run).answer
     assert "have the same score" in answer
     assert "ruled out" not in answer
 

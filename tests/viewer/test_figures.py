@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isolux.report import figures as drawings
-from isolux.report.summary import summarise
+from isolux.report.summary import summarise_run
 from isolux.viewer import DisplayedRun, build_contents, tables
 from isolux.vocabulary.errors import DrawingError
 from tests.report import _runs as runs
@@ -22,10 +22,10 @@ def test_they_are_the_reports_own_in_its_order():
     run = runs.full_run()
     table = drawn(run).tables["figures"]
     expected = []
-    for section in summarise(run).sections:
+    for section in summarise_run(run).sections:
         main, more = (
-            drawings.draw_intersection_figure(section),
-            drawings.draw_other_metrics(section),
+            drawings.draw_intersection_heat_map(section),
+            drawings.draw_secondary_metric_figures(section),
         )
         expected += [(section.attribute, one.svg, one.alt) for one in [main, *more] if one]
     assert len(expected) > 4
@@ -39,7 +39,7 @@ def test_a_comparison_shows_each_groups_change():
 
 
 def test_curves_tell_how_scores_are_spread_so_a_page_without_people_has_none():
-    assert summarise(runs.detector_run()).sections[0].curves
+    assert summarise_run(runs.detector_run()).sections[0].curves
     table, _ = tables.draw_figures([runs.detector_run()], curves=True)
     bare, _ = tables.draw_figures([runs.detector_run()], curves=False)
     left = set(table["alt"]) - set(bare["alt"])

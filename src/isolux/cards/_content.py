@@ -38,8 +38,8 @@ from isolux.cards._run_source import (
 from isolux.groups.unknown_values import KNOWN_SUFFIX
 from isolux.report.document import AttributeSection, GroupRow, LineTable, Summary
 from isolux.report.summary.analyses import IN_THE_ANSWER
-from isolux.report.summary.sentences import reading_order, synthetic
-from isolux.statements.metric_lines import Line
+from isolux.report.summary.sentences import build_synthetic_caution, sort_sections_by_rank
+from isolux.statements.metric_lines import MetricLine
 from isolux.statements.numbers import (
     format_count,
     format_interval,
@@ -216,9 +216,9 @@ class CardContent:
             CardSection("What this audit cannot say", (self.limits_block(),), limits_citation),
         )
 
-    def choose_first_page(self) -> tuple[list[AttributeSection], list[Line], int]:
+    def choose_first_page(self) -> tuple[list[AttributeSection], list[MetricLine], int]:
         """Choose attributes in reading order, metrics of everyone, and how many groups of each."""
-        sections = reading_order(self.summary.sections)
+        sections = sort_sections_by_rank(self.summary.sections)
         single_attributes = [
             section for section in sections if not section.is_intersection
         ] or sections[:1]
@@ -424,7 +424,7 @@ class CardContent:
         cautions = [
             f"{caution.headline} {caution.text}"
             for caution in summary.cautions
-            if not of_data or caution == synthetic(self.record)
+            if not of_data or caution == build_synthetic_caution(self.record)
         ]
         answer = (summary.accounting, summary.answer, *summary.further[:_MAX_ANSWER_SENTENCES])
         return Card(

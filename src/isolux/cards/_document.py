@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from isolux.report.wording import safe_url
+from isolux.report.wording import keep_http_url_only
 from isolux.vocabulary.errors import OutputError
 from isolux.vocabulary.printable import clean_line
 
@@ -139,10 +139,10 @@ class Card:
 
     def html(self) -> str:
         """Print it as one HTML file that works offline, in the report's style."""
-        from isolux.report.html import page
+        from isolux.report.html import render_run_page
 
-        follows = [(citation, safe_url(url)) for citation, url in self.follows]
-        return page(
+        follows = [(citation, keep_http_url_only(url)) for citation, url in self.follows]
+        return render_run_page(
             "card.html.j2",
             title=self.title,
             answer=self.answer,
@@ -257,7 +257,7 @@ def _format_card(card: Card) -> Iterator[str]:
         yield from map(_format_block, section.blocks)
     yield "## What this card follows\n"
     for citation, address in card.follows:
-        url = safe_url(address)
+        url = keep_http_url_only(address)
         yield f"- {escape_markdown(citation)}" + (f" <{url}>" if url else "")
     yield "\n## Where its numbers come from\n"
     yield _format_bullets(card.provenance)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from isolux.report.document import AttributeSection, Estimate, GroupRow, LineTable, Summary
-from isolux.report.summary import summarise
+from isolux.report.summary import summarise_run
 from isolux.report.wording import SHAPE, STATUS_WORDS
-from isolux.statements.metric_lines import Line
+from isolux.statements.metric_lines import MetricLine
 from isolux.statements.numbers import format_count, format_interval, format_with_unit
 from isolux.vocabulary.containers import Run
 
@@ -46,7 +46,7 @@ class RunSource:
 
 def make_run_source(run: Run, name: str = "", sha256: str = "") -> RunSource:
     """Summarise a run for its cards."""
-    return RunSource(run, summarise(run), PurePath(name).name, sha256)
+    return RunSource(run, summarise_run(run), PurePath(name).name, sha256)
 
 
 def find_groups_at_risk(section: AttributeSection, alpha: float) -> list[GroupRow]:
@@ -87,7 +87,7 @@ def format_status(estimate: Estimate) -> str:
     return f"{words}: {strip_folders(estimate.reason)}" if estimate.reason else words
 
 
-def format_line_key(line: Line) -> str:
+def format_line_key(line: MetricLine) -> str:
     """Format metric, class and threshold of a line as in the run's tables.
 
     Examples

@@ -17,7 +17,7 @@ from isolux.cards._document import Card, CardBlock, CardColumn, CardSection, Car
 from isolux.cards._facts import CardFacts, make_fact_fields
 from isolux.cards._run_source import RunSource
 from isolux.cards._selection import CategoryRates, RateCategory, compute_rates, score_above_median
-from isolux.report.wording import join_names
+from isolux.report.wording import join_with_and
 from isolux.statements.numbers import format_count, format_interval, format_with_unit
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import COUNTS
@@ -180,7 +180,7 @@ def _find_attributes(content: CardContent) -> tuple[str, str]:
         raise SpecError(
             "no attribute of this run is named as sex, race or ethnicity are",
             expected="sex_attribute and race_attribute in --facts FILE",
-            found=join_names(attribute_names) or "a run without attributes",
+            found=join_with_and(attribute_names) or "a run without attributes",
         )
     return attributes[0], attributes[1]
 
@@ -190,7 +190,7 @@ def _explain_deviations(content: CardContent, sex: str, race: str) -> Iterator[C
     missing = [word for word, name in (("sex", sex), ("race and ethnicity", race)) if not name]
     if missing:
         yield Paragraph(
-            f"This audit has no categories of {join_names(missing)}: the rule asks for sex, for"
+            f"This audit has no categories of {join_with_and(missing)}: the rule asks for sex, for"
             " race and ethnicity, and for both together."
         )
     audited = content.summary.audited
@@ -229,7 +229,7 @@ def _make_rate_tables(content: CardContent, sex: str, race: str) -> Iterator[Car
         raise SpecError(
             "this run has neither selection rates nor scores",
             expected="an audit with --positive CLASS --metric selection_rate, or --task number",
-            found=join_names(scores["metric"].unique().sort().to_list()) or "no scores",
+            found=join_with_and(scores["metric"].unique().sort().to_list()) or "no scores",
         )
     above_scores, median = score_above_median(numbers)
     text = f"Scored above the median of the full sample, {median:g}"
@@ -296,7 +296,8 @@ def _format_rate_table(
     ]
     if small_categories:
         notes.append(
-            f"Below 2 % of the data, so that they may be left out: {join_names(small_categories)}."
+            "Below 2 % of the data, so that they may be left out: "
+            f"{join_with_and(small_categories)}."
         )
     if sum(category.n for category in rates.categories) + rates.n_unknown > rates.n_total:
         notes.append("Some people are in several categories, and count in each.")

@@ -18,7 +18,7 @@ from isolux.cards._facts import CardFacts, make_fact_fields
 from isolux.cards._hub import format_front_matter, hub_licence, import_hub_classes
 from isolux.cards._run_source import RunSource, choose_tables, format_cell, strip_folders
 from isolux.report.document import Estimate
-from isolux.statements.metric_lines import Line
+from isolux.statements.metric_lines import MetricLine
 from isolux.vocabulary.info import CardInfo, Reference
 
 INFO = CardInfo(
@@ -167,7 +167,7 @@ def _all_results(content: CardContent, hub: Any) -> Iterator[Any]:
 def _make_results(
     content: CardContent,
     hub: Any,
-    line: Line,
+    line: MetricLine,
     estimate: Estimate,
     group: tuple[str, str] | None = None,
 ) -> Iterator[Any]:

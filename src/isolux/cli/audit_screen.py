@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from isolux.report.document import AttributeSection, LineTable, Summary
     from isolux.statements.answer import Answer
-    from isolux.statements.metric_lines import Line
+    from isolux.statements.metric_lines import MetricLine
 
 _MAX_LINES, _MIN_TAIL_LINES = (
     32,
@@ -100,9 +100,9 @@ def build_answer(
     from rich.text import Text
 
     from isolux.cli.group_table import GroupTables
-    from isolux.report.summary import summarise
+    from isolux.report.summary import summarise_run
 
-    summary = summarise(run)
+    summary = summarise_run(run)
     lines = _build_cautions(run, summary, width, notes=bool(notes))
     if answer.accounting:
         lines += wrap_text(answer.accounting, width)
@@ -181,7 +181,7 @@ def _choose_tables(summary: Summary, answer: Answer) -> list[tuple[AttributeSect
     ]
 
 
-def _is_line(line: Line, key: Mapping[str, Any]) -> bool:
+def _is_line(line: MetricLine, key: Mapping[str, Any]) -> bool:
     return all(getattr(line, name) == key[name] for name in _LINE_KEY)
 
 

@@ -138,11 +138,11 @@ def _compare_many(
 def _show_side_by_side(comparison: SideBySide) -> None:
     """Print warnings, each step's gaps, and a table with models as columns."""
     from isolux.cli.table_output import print_table
-    from isolux.report.side_by_side import describe_steps, pivot_models
+    from isolux.report.side_by_side import describe_gap_changes, pivot_values_by_model
 
     for text in comparison.record["warnings"]:
         command_output.report_warning(text)
-    for text in describe_steps(comparison.changes, comparison.values):
+    for text in describe_gap_changes(comparison.changes, comparison.values):
         say(f"• {text}")
     command_output.add_table("values", comparison.values)
     command_output.add_table("changes", comparison.changes)
@@ -151,7 +151,7 @@ def _show_side_by_side(comparison: SideBySide) -> None:
 
         print_wide_table("models and their training", comparison.models)
     models = list(comparison.record["models"])
-    table = pivot_models(comparison.values, models)
+    table = pivot_values_by_model(comparison.values, models)
     first = table.row(0, named=True)
     line = ("metric", "label", "threshold")
     main = [row for row in table.iter_rows(named=True) if all(row[k] == first[k] for k in line)]

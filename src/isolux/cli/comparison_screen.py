@@ -18,7 +18,7 @@ from isolux.cli.table_output import add_run, print_figures_hint, print_warning
 from isolux.cli.text_widths import cut_middle
 from isolux.report.comparison import ComparisonSummary, summarise_comparison
 from isolux.report.document import Estimate
-from isolux.report.figures.svg import shorten_names
+from isolux.report.figures.svg import shorten_names_distinctly
 from isolux.statements.numbers import format_count, format_p, format_value
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.printable import clean_line
@@ -114,7 +114,15 @@ def _show_tables(console: Console, summary: ComparisonSummary) -> int:
     rows = [(row, table) for _, table, table_rows in section_tables for row in table_rows]
     if not rows:
         return 0
-    headings = ["", *shorten_names(summary.models, _HEAD_WIDTH), "change", "", "n", "p", ""]
+    headings = [
+        "",
+        *shorten_names_distinctly(summary.models, _HEAD_WIDTH),
+        "change",
+        "",
+        "n",
+        "p",
+        "",
+    ]
     cells = [_build_cells(row, table) for row, table in rows]
     widths = _fit_widths([headings, *cells], console.width)
     values = [x for row, _ in rows for x in (row.low, row.high, row.difference) if x is not None]

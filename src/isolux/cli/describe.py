@@ -27,13 +27,15 @@ def describe(data: list[str], *, out: Path | None = None, **settings: Any) -> No
     """
     from isolux.cli.audit_screen import print_lines, wrap_text
     from isolux.cli.table_output import print_figures_hint, print_wide_table
-    from isolux.report.description import describe_contents
+    from isolux.report.description import describe_sizes_and_least_represented
     from isolux.verbs.describe import describe as run_describe
 
     description = run_describe(data, **settings)
     print_lines(
         wrap_text(
-            describe_contents(description.tables, description.names), build_console().width, "bold"
+            describe_sizes_and_least_represented(description.tables, description.names),
+            build_console().width,
+            "bold",
         )
     )
     for caption, table in description.tables.items():

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from isolux.cli.streams import to_printable
 from isolux.cli.text_widths import cut_end, cut_middle, pad_text
 from isolux.report.document import AttributeSection, AuditSubject, Estimate, GroupRow, LineTable
-from isolux.report.gaps import print_gaps
-from isolux.statements.metric_lines import Line
+from isolux.report.gaps import format_gaps_and_intervals
+from isolux.statements.metric_lines import MetricLine
 from isolux.statements.numbers import choose_column_decimals, format_count, format_p, format_value
 from isolux.vocabulary.formatting import pluralise
 from isolux.vocabulary.printable import clean_line
@@ -221,7 +221,7 @@ class GroupTables:
         gaps = [(row.difference, None, None) for row in rows]
         overall_text = self._format_value(self._overall)
         value_pairs = [(self._format_value(row.estimate), overall_text) for row in rows]
-        texts = print_gaps(gaps, value_pairs, self._line.unit, self._places)
+        texts = format_gaps_and_intervals(gaps, value_pairs, self._line.unit, self._places)
         return {id(row): text for row, (text, _) in zip(rows, texts, strict=True)}
 
     def _fit_widths(self, cells: Sequence[_Cells]) -> list[int]:
@@ -364,7 +364,7 @@ def _find_notes(estimate: Estimate) -> list[str]:
     return ["small" if estimate.status in small_statuses else "no value"]
 
 
-def _mark_agrees(row: GroupRow, line: Line) -> bool:
+def _mark_agrees(row: GroupRow, line: MetricLine) -> bool:
     """Return whether a group's mark agrees with its difference to everyone."""
     is_low = (row.difference or 0.0) < 0
     return (row.mark in ("worse", "lower")) == (is_low != (line.direction == "lower"))
@@ -386,7 +386,7 @@ def _sort_worst_first(table: LineTable) -> list[GroupRow]:
 
 
 def _find_worse_in_pairs(
-    disparities: pl.DataFrame, line: Line, alpha: float
+    disparities: pl.DataFrame, line: MetricLine, alpha: float
 ) -> set[tuple[str, str]]:
     """Name attributes and groups that are shown to be worse (or lower) than another group."""
     import polars as pl

@@ -78,9 +78,9 @@ def report(
 def _warn_of_other_pages(path: Path) -> None:
     """Warn where the folder has another published page: the two together may reveal counts."""
     from isolux.cli.table_output import print_warning
-    from isolux.report.html import find_published_pages
+    from isolux.report.html import find_other_published_pages
 
-    page_names = [page.name for page in find_published_pages(path)]
+    page_names = [page.name for page in find_other_published_pages(path)]
     if page_names:
         names_text = ", ".join(page_names[:3]) + (
             f" and {len(page_names) - 3:,} more" if page_names[3:] else ""
@@ -96,10 +96,10 @@ def _warn_of_other_pages(path: Path) -> None:
 
 def _write_gallery(run: Run, report: Path, images: str, n: int, *, may_show: bool) -> None:
     from isolux.people.loading import load_audit_people
-    from isolux.report.error_gallery import write_gallery
+    from isolux.report.error_gallery import write_error_gallery
     from isolux.vocabulary.spec import read_recorded_spec
 
-    gallery = write_gallery(
+    gallery = write_error_gallery(
         run,
         load_audit_people(read_recorded_spec(run.record)),
         report.with_name("gallery.html"),

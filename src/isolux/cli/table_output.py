@@ -69,9 +69,9 @@ def print_figures_hint(command: str | None = None) -> None:
     command : str, optional
         The command that makes the page again; default: the one that was given.
     """
-    from isolux.report.figures.svg import drawable
+    from isolux.report.figures.svg import can_draw_figures
 
-    if drawable():
+    if can_draw_figures():
         return
     say("It has no figures, only tables: the package that draws them is not installed.")
     say("  to add them: pip install 'isolux[figures]'")

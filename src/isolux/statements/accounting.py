@@ -15,7 +15,7 @@ import polars as pl
 
 from isolux.groups.run_membership import can_regroup, regroup, weigh_units
 from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
-from isolux.statements.metric_lines import LINE_COLUMNS, Line
+from isolux.statements.metric_lines import LINE_COLUMNS, MetricLine
 from isolux.statements.numbers import format_interval, format_value
 from isolux.statements.run_terms import RunTerms
 from isolux.statements.text import Names
@@ -210,7 +210,7 @@ def _average_small_groups(run: Run, line: Mapping[str, Any], small: pl.DataFrame
     return rows.group_by("attribute", "group").agg(raw=mean)
 
 
-def describe_small_groups(small_groups: pl.DataFrame, line: Line, names: Names) -> str:
+def describe_small_groups(small_groups: pl.DataFrame, line: MetricLine, names: Names) -> str:
     """Say how many groups are too small to judge, and the one that looks worst of them."""
     if small_groups.is_empty():
         return ""
@@ -243,7 +243,7 @@ def describe_small_groups(small_groups: pl.DataFrame, line: Line, names: Names) 
     return f"{sentence} to judge by {line.phrase}{f' ({reason})' if is_short else ''}."
 
 
-def _describe_example(groups: pl.DataFrame, line: Line, names: Names) -> str:
+def _describe_example(groups: pl.DataFrame, line: MetricLine, names: Names) -> str:
     if groups.is_empty():
         return ""
     row = groups.row(0, named=True)

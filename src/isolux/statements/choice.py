@@ -10,7 +10,7 @@ import polars as pl
 
 from isolux.statements.groups import read_group_phrases
 from isolux.statements.leading import BLOCK_COLUMNS, find_leaders, find_rivals, orient_comparisons
-from isolux.statements.metric_lines import Line, line_key, read_lines
+from isolux.statements.metric_lines import MetricLine, line_key, read_lines
 from isolux.statements.run_terms import words_of
 from isolux.statements.text import Names, Statement
 from isolux.vocabulary.containers import Run
@@ -46,15 +46,15 @@ class Choice:
     """
 
     names: Names
-    main: Line | None
+    main: MetricLine | None
     leaders: tuple[Statement, ...]
     stated: tuple[Statement, ...]
     rivals: tuple[Statement, ...]
     untested: tuple[Statement, ...]
-    unestablished: Mapping[str, tuple[Line, tuple[str, ...]]]
+    unestablished: Mapping[str, tuple[MetricLine, tuple[str, ...]]]
     comparisons: pl.DataFrame = field(default_factory=pl.DataFrame)
 
-    def find_leader(self, line: Line, attribute: str) -> Statement | None:
+    def find_leader(self, line: MetricLine, attribute: str) -> Statement | None:
         """Return the comparison of known groups that leads an attribute on a line, if any does."""
         key = (line.model, line.metric, line.label, line.threshold)
         for s in self.leaders:
@@ -99,7 +99,9 @@ def choose_statements(run: Run) -> Choice:
     )
 
 
-def _find_untested(comparisons: pl.DataFrame, lines: Mapping[Any, Line]) -> tuple[Statement, ...]:
+def _find_untested(
+    comparisons: pl.DataFrame, lines: Mapping[Any, MetricLine]
+) -> tuple[Statement, ...]:
     """Find known groups that are apart though nothing varies within either, one fact once."""
     rows = comparisons.filter("is_pair", "is_known", pl.col("reason") == UNTESTED)
     widest = rows.sort(pl.col("gap").abs(), descending=True, maintain_order=True)
@@ -109,7 +111,9 @@ def _find_untested(comparisons: pl.DataFrame, lines: Mapping[Any, Line]) -> tupl
     return tuple(_merge_facts([Statement(lines[line_key(row)], row) for row in untested_rows]))
 
 
-def _sort_statements(leaders: Sequence[Statement], lines: Mapping[Any, Line]) -> list[Statement]:
+def _sort_statements(
+    leaders: Sequence[Statement], lines: Mapping[Any, MetricLine]
+) -> list[Statement]:
     """Sort statements: by metric as asked, whole before classes; within one, who is worst."""
     line_order = {id(line): i for i, line in enumerate(lines.values())}
     metrics = list(dict.fromkeys(line.metric for line in lines.values()))
@@ -176,13 +180,13 @@ def _merge_facts(ordered: Sequence[Statement]) -> list[Statement]:
 
 
 def _find_unestablished(
-    run: Run, leaders: Sequence[Statement], lines: Mapping[Any, Line]
-) -> dict[str, tuple[Line, tuple[str, ...]]]:
+    run: Run, leaders: Sequence[Statement], lines: Mapping[Any, MetricLine]
+) -> dict[str, tuple[MetricLine, tuple[str, ...]]]:
     """Find, for each metric, the attributes by which nothing is established in any class."""
     tested = run.disparities.filter(kind="difference").drop_nulls("p_adjusted")
     blocks = tested.select(BLOCK_COLUMNS).unique(maintain_order=True)
     established = {(s.line.metric, s.attribute) for s in leaders if s.row["is_known"]}
-    unestablished: dict[str, tuple[Line, tuple[str, ...]]] = {}
+    unestablished: dict[str, tuple[MetricLine, tuple[str, ...]]] = {}
     by_metric: dict[str, list[str]] = {}
     for row in blocks.iter_rows(named=True):
         if (row["metric"], row["attribute"]) not in established:

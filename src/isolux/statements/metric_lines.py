@@ -20,11 +20,11 @@ from isolux.vocabulary.survey_sample import weighted_title
 LINE_COLUMNS = ("model", "task", "metric", "label", "threshold")
 """The columns that together name a line."""
 
-LineKey = tuple[Any, ...]
+MetricLineKey = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MetricLine:
     """One thing that was measured: a metric, of one class and threshold where it has them."""
 
     model: str
@@ -43,14 +43,14 @@ class Line:
     declaration: Metric | None = None
 
 
-def line_key(row: Mapping[str, Any]) -> LineKey:
+def line_key(row: Mapping[str, Any]) -> MetricLineKey:
     """Return the line that a row of group_metrics or disparities belongs to."""
     return tuple(row[name] for name in LINE_COLUMNS)
 
 
 def read_lines(
     group_metrics: pl.DataFrame, record: Mapping[str, Any], disparities: pl.DataFrame | None = None
-) -> dict[LineKey, Line]:
+) -> dict[MetricLineKey, MetricLine]:
     """Return every line by its key, in the order of reading: the main metric first."""
     rows = group_metrics.select(LINE_COLUMNS).unique(maintain_order=True).to_dicts()
     has_several_models = len({row["model"] for row in rows}) > 1
@@ -85,7 +85,7 @@ def read_lines(
     }
 
 
-def _find_smallest_p(disparities: pl.DataFrame | None) -> dict[LineKey, float]:
+def _find_smallest_p(disparities: pl.DataFrame | None) -> dict[MetricLineKey, float]:
     """Find the smallest adjusted p-value over the attributes of each line."""
     if disparities is None or "model" not in disparities.columns:
         return {}
@@ -110,7 +110,7 @@ def _build_line(
     words: str = "",
     declared_measure: Mapping[str, str] | None = None,
     record: Mapping[str, Any] | None = None,
-) -> Line:
+) -> MetricLine:
     metric = find_metric(row["task"], row["metric"])
     # Of a number that could be anything, the user says the unit and which way is better.
     overrides = {
@@ -125,7 +125,7 @@ def _build_line(
         title += words
     if has_several_models:
         title += f", {row['model']}"
-    return Line(
+    return MetricLine(
         model=row["model"],
         metric=row["metric"],
         label=row["label"],

@@ -15,8 +15,8 @@ import polars as pl
 from isolux.statements.groups import GroupPhrases
 from isolux.statements.metric_lines import (
     LINE_COLUMNS,
-    Line,
-    LineKey,
+    MetricLine,
+    MetricLineKey,
     describe_counts,
     describe_ratio,
     to_phrase,
@@ -50,7 +50,7 @@ class Statement:
         Further classes of the same metric in which groups differ.
     """
 
-    line: Line
+    line: MetricLine
     row: Mapping[str, Any]
     other_measures: list[str] = field(default_factory=list)
     n_classes: int = 0
@@ -83,15 +83,15 @@ class Names:
     """What a run calls things: attributes, measures, groups of people."""
 
     words: RunTerms
-    lines: Mapping[LineKey, Line]
+    lines: Mapping[MetricLineKey, MetricLine]
     phrases: GroupPhrases
 
-    def key(self, line: Line) -> dict[str, Any]:
+    def key(self, line: MetricLine) -> dict[str, Any]:
         """Return the columns that name a measure."""
         key = next(key for key, candidate in self.lines.items() if candidate is line)
         return dict(zip(LINE_COLUMNS, key, strict=True))
 
-    def has_classes(self, line: Line) -> bool:
+    def has_classes(self, line: MetricLine) -> bool:
         """Tell whether a measure is one of several classes of its metric."""
         metric_lines = [
             candidate for candidate in self.lines.values() if candidate.metric == line.metric
@@ -102,7 +102,7 @@ class Names:
         """Call a group as people or images; everyone where there is none."""
         return "everyone" if group is None else self.phrases.describe(attribute, group)
 
-    def start(self, line: Line, sentence: str) -> str:
+    def start(self, line: MetricLine, sentence: str) -> str:
         """Begin with a capital letter; with the model where there are several."""
         return self.words.begin_sentence(line.model, sentence)
 
@@ -239,7 +239,7 @@ def _describe_also(also: Sequence[str], n_named: int) -> str:
 
 
 def describe_null(
-    line: Line, attributes: Sequence[str], comparisons: pl.DataFrame, names: Names
+    line: MetricLine, attributes: Sequence[str], comparisons: pl.DataFrame, names: Names
 ) -> str:
     """Say that nothing is established of a metric, and how large a difference may be."""
     by = [shorten_name(names.words.format_attribute(a), 100) for a in attributes]
@@ -274,7 +274,7 @@ def describe_null(
     return names.start(line, f"{sentence}.")
 
 
-def _describe_bound(rows: pl.DataFrame, line: Line) -> str:
+def _describe_bound(rows: pl.DataFrame, line: MetricLine) -> str:
     """Say how large a difference may be; nothing where there are no intervals."""
     largest_bounds = [rows["simultaneous_low"].abs().max(), rows["simultaneous_high"].abs().max()]
     largest = max((float(x) for x in largest_bounds if isinstance(x, float)), default=None)
@@ -283,7 +283,7 @@ def _describe_bound(rows: pl.DataFrame, line: Line) -> str:
     return f": differences up to {format_points(largest, line.unit)} cannot be ruled out"
 
 
-def describe_equal(line: Line, pairs: pl.DataFrame, names: Names) -> str:
+def describe_equal(line: MetricLine, pairs: pl.DataFrame, names: Names) -> str:
     """Say that all groups have one value; in a sample, that nothing varies or is tested."""
     sentence = f"all groups that were judged have the same {line.phrase}"
     if not names.words.is_census:
@@ -338,7 +338,7 @@ def _name_groups(s: Statement, names: Names) -> tuple[str, str]:
     )
 
 
-def _phrase_line(line: Line) -> str:
+def _phrase_line(line: MetricLine) -> str:
     return to_phrase(line.title)
 
 

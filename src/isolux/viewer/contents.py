@@ -10,11 +10,11 @@ import polars as pl
 
 from isolux.io.run_changes import describe_changes
 from isolux.report.comparison import summarise_comparison
-from isolux.report.disclosure_bounds import add_people_counts
+from isolux.report.disclosure_bounds import count_people_per_metric_row
 from isolux.report.document import PaperTable, Summary
-from isolux.report.summary import is_comparison, summarise, summarise_record
-from isolux.report.summary.sentences import read_protocol
-from isolux.report.suppression import Cell, choose_hidden_cells, flag_publishable
+from isolux.report.summary import is_model_comparison, summarise_run, summarise_run_record
+from isolux.report.summary.sentences import read_protocol_section
+from isolux.report.suppression import Cell, choose_suppressed_cells, flag_publishable_rows
 from isolux.statements.numbers import choose_table_decimals, format_cell
 from isolux.viewer import tables
 from isolux.viewer.name_codes import (
@@ -81,7 +81,7 @@ def build_contents(
     for displayed, description in zip(displayed_runs, words, strict=True):
         if titles.count(description["title"]) > 1:
             description["title"] = f"{description['title']} ({displayed.name})"
-    contexts = [summarise_record(run)[1] for run in runs]
+    contexts = [summarise_run_record(run)[1] for run in runs]
     coding = build_coding(list(zip(runs, contexts, strict=True)))
     bare = [
         displayed.run
@@ -186,7 +186,7 @@ def find_small_run_cells(runs: Sequence[Run]) -> set[Cell]:
     cells: set[Cell] = set()
     for run in runs:
         # Values are shown whichever counts are hidden, so they take no part in the choice.
-        cells |= choose_hidden_cells(add_people_counts(run).drop("value"), MIN_PEOPLE)
+        cells |= choose_suppressed_cells(count_people_per_metric_row(run).drop("value"), MIN_PEOPLE)
     return cells
 
 
@@ -198,7 +198,7 @@ def find_small_change_cells(
     named_rows = named_rows.with_columns(n_units=pl.sum_horizontal("up", "down", "same"))
     cells: set[Cell] = set()
     for _, rows in named_rows.group_by("model_a", "model_b"):
-        cells |= choose_hidden_cells(_add_zero_counts(rows), MIN_PEOPLE)
+        cells |= choose_suppressed_cells(_add_zero_counts(rows), MIN_PEOPLE)
     return cells
 
 
@@ -222,7 +222,7 @@ def drop_small_counts(
     dropped_rows = []
     for model in models:
         named_rows = _restore_names(rows, groups, coding, model)
-        is_publishable = flag_publishable(named_rows, hidden)
+        is_publishable = flag_publishable_rows(named_rows, hidden)
         dropped_rows.append(named_rows.filter(~is_publishable | pl.col("value").is_null())["_row"])
     return rows.filter(~pl.col("_row").is_in(pl.concat(dropped_rows).implode())).drop("_row")
 
@@ -298,8 +298,8 @@ def _line(entry: Mapping[str, Any], bins: Mapping[str, Any] | None) -> dict[str,
 
 def describe_run(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
     """Say of one run what a reader must know before its numbers."""
-    compared = summarise_comparison(run) if is_comparison(run) else None
-    summary: Summary = summarise(run) if compared is None else compared.base
+    compared = summarise_comparison(run) if is_model_comparison(run) else None
+    summary: Summary = summarise_run(run) if compared is None else compared.base
     audited = summary.audited
     answer = None if compared is None else compared.answer
     further = summary.further if answer is None else (*answer.further, *answer.gaps)
@@ -341,7 +341,7 @@ def describe_run(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
 
 def describe_protocol(run: Run) -> dict[str, Any] | None:
     """Lay out the tables that a published protocol prints of a run; None: it followed none."""
-    protocol = read_protocol(run.record)
+    protocol = read_protocol_section(run.record)
     if protocol is None:
         return None
     return {

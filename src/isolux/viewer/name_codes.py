@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 
 from isolux.groups import build_membership, read_groupings
-from isolux.report.summary import Context
-from isolux.statements.metric_lines import Line
+from isolux.report.summary import ReportContext
+from isolux.statements.metric_lines import MetricLine
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import COUNTS, TIMES
 from isolux.vocabulary.spec import read_recorded_spec
@@ -36,7 +36,7 @@ class NameCodes:
     models : list of tuple of int and str
         The run's place, and the model's name in it.
     lines : list of mapping
-        The four columns that name a line, and its ``Line``.
+        The four columns that name a line, and its ``MetricLine``.
     attributes : list of tuple of str
         Each attribute's or intersection's name, and its title.
     """
@@ -45,7 +45,7 @@ class NameCodes:
     lines: list[dict[str, Any]] = field(default_factory=list)
     attributes: list[tuple[str, str]] = field(default_factory=list)
 
-    def add_run(self, run_index: int, run: Run, context: Context) -> None:
+    def add_run(self, run_index: int, run: Run, context: ReportContext) -> None:
         """Take in the names of one more run."""
         has_several_models = len({key[0] for key in context.lines}) > 1
         for (model, *key), line in context.lines.items():
@@ -61,12 +61,14 @@ class NameCodes:
         known_attributes = {name for name, _ in self.attributes}
         names = run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True)
         self.attributes += [
-            (name, context.title(name)) for name in names if name not in known_attributes
+            (name, context.format_attribute_title(name))
+            for name in names
+            if name not in known_attributes
         ]
 
-    def get_line(self, line_index: int) -> Line:
+    def get_line(self, line_index: int) -> MetricLine:
         """Return the words of a line."""
-        line: Line = self.lines[line_index]["line"]
+        line: MetricLine = self.lines[line_index]["line"]
         return line
 
     def encode(
@@ -108,7 +110,7 @@ class NameCodes:
         )
 
 
-def build_coding(runs: Sequence[tuple[Run, Context]]) -> NameCodes:
+def build_coding(runs: Sequence[tuple[Run, ReportContext]]) -> NameCodes:
     """Assign numbers to the models, lines and attributes of the runs, in reading order."""
     coding = NameCodes()
     for run_index, (run, context) in enumerate(runs):

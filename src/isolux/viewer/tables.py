@@ -15,8 +15,8 @@ from isolux.report import figures as drawings
 from isolux.report.comparison import summarise_comparison
 from isolux.report.document import AttributeSection
 from isolux.report.figures import Figure
-from isolux.report.figures.svg import drawable
-from isolux.report.summary import is_comparison, summarise
+from isolux.report.figures.svg import can_draw_figures
+from isolux.report.summary import is_model_comparison, summarise_run
 from isolux.viewer.name_codes import NameCodes, encode_scores, read_members
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import refuse_count_tables
@@ -144,7 +144,7 @@ _NOT_INSTALLED = "the package that draws them is not installed: pip install 'iso
 def draw_figures(runs: Sequence[Run], *, curves: bool) -> tuple[pl.DataFrame, str]:
     """Draw runs as their reports do."""
     empty = pl.DataFrame(schema={"run": pl.Int32, **_SCHEMA})
-    if not drawable():
+    if not can_draw_figures():
         return empty, _NOT_INSTALLED
     figure_rows: list[tuple[object, ...]] = []
     omitted: list[str] = []
@@ -160,19 +160,19 @@ def draw_figures(runs: Sequence[Run], *, curves: bool) -> tuple[pl.DataFrame, st
 
 
 def _draw_run(run: Run, omitted: list[str], *, curves: bool) -> Iterator[tuple[str, str, Figure]]:
-    if is_comparison(run):
+    if is_model_comparison(run):
         compared = summarise_comparison(run)
         for change in compared.sections:
             if not change.tables:
                 continue
             if len(change.tables[0].rows) > GROUPS_DRAWN:
                 omitted.append(change.title)
-            elif figure := drawings.draw_change_figure(
+            elif figure := drawings.draw_model_change_figure(
                 change.title, change.tables[0], compared.models
             ):
                 yield change.title, change.attribute, figure
         return
-    sections = summarise(run).sections
+    sections = summarise_run(run).sections
     for index, section in enumerate(sections):
         if index >= ATTRIBUTES_DRAWN or len(section.main.rows) > GROUPS_DRAWN:
             omitted.append(section.title)
@@ -182,9 +182,9 @@ def _draw_run(run: Run, omitted: list[str], *, curves: bool) -> Iterator[tuple[s
 
 
 def _draw_section(section: AttributeSection, *, curves: bool) -> list[Figure]:
-    main = drawings.draw_intersection_figure(section)
-    other_figures = drawings.draw_other_metrics(section)
-    along = drawings.draw_curve_figures(section) if curves else ()
+    main = drawings.draw_intersection_heat_map(section)
+    other_figures = drawings.draw_secondary_metric_figures(section)
+    along = drawings.draw_share_curve_figures(section) if curves else ()
     return [*([main] if main else []), *other_figures, *along]
 
 

@@ -67,9 +67,9 @@ class Comparison:
 
     def report(self, out: str | Path, *, overwrite: bool = False) -> Path:
         """Write the comparison as a directory with its ``report.html``; return that path."""
-        from isolux.report.html import write_comparison
+        from isolux.report.html import write_comparison_report
 
-        return write_with_report(self.run, out, write_comparison, overwrite=overwrite)
+        return write_with_report(self.run, out, write_comparison_report, overwrite=overwrite)
 
 
 def compare(

@@ -26,7 +26,11 @@ from isolux.io.csv_text import to_safe_csv
 from isolux.io.ids import IdFrom
 from isolux.people.withdrawal import remove_withdrawn_from_runs
 from isolux.people.withdrawal_lists import WithdrawnList, read_withdrawn_list
-from isolux.report.side_by_side import latex_table, pivot_models, write_page
+from isolux.report.side_by_side import (
+    format_latex_table,
+    pivot_values_by_model,
+    write_side_by_side_page,
+)
 from isolux.verbs._tables_from_memory import (
     RunSource,
     find_duplicate_runs,
@@ -340,18 +344,19 @@ def write_side_by_side(
             ]
             write_text(stage / f"{name}.csv", to_safe_csv(table.drop(nested_columns)))
         models = list(record["models"])
-        wide_table = pivot_models(tables["values"], models)
-        write_text(stage / "values.tex", latex_table(wide_table, _CAPTION))
+        wide_table = pivot_values_by_model(tables["values"], models)
+        write_text(stage / "values.tex", format_latex_table(wide_table, _CAPTION))
         if tables["ranks"].height:
             ranks = tables["ranks"].with_columns(pl.selectors.float().round(4))
-            write_text(stage / "ranks.tex", latex_table(ranks, "Classes by disparity."))
+            write_text(stage / "ranks.tex", format_latex_table(ranks, "Classes by disparity."))
         if "models" in tables:
             training_table = tables["models"].with_columns(pl.selectors.float().round(4))
             write_text(
-                stage / "models.tex", latex_table(training_table, "Models and their training.")
+                stage / "models.tex",
+                format_latex_table(training_table, "Models and their training."),
             )
         write_text(stage / _RECORD_FILE, json.dumps(dict(record), indent=1, default=str) + "\n")
-        write_page(tables, record, stage / "report.html")
+        write_side_by_side_page(tables, record, stage / "report.html")
     return Path(out) / "report.html"
 
 

@@ -25,7 +25,7 @@ from isolux.cards import (
 )
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.io.hashing import sha256_file
-from isolux.report.suppression import choose_hidden_cells
+from isolux.report.suppression import choose_suppressed_cells
 from isolux.vocabulary.errors import TableError, format_location
 from isolux_curate.user_tables import read_text, refuse_missing, to_text
 from isolux_curate.verbs.release.documents import Release
@@ -150,7 +150,7 @@ def count_composition(
         known_people = distinct_people.with_columns(pl.col(n).fill_null(UNKNOWN) for n in names)
         counts = known_people.group_by(names).len().sort(names)
         rows += [(names, tuple(str(v) for v in row[:-1]), int(row[-1])) for row in counts.rows()]
-    hidden = choose_hidden_cells(_to_metric_rows(rows), min_people) if min_people > 1 else set()
+    hidden = choose_suppressed_cells(_to_metric_rows(rows), min_people) if min_people > 1 else set()
     table = []
     for names, values, n in rows:
         ordered = tuple(sorted(names)), tuple(v for _, v in sorted(zip(names, values, strict=True)))
