@@ -22,7 +22,7 @@ def test_a_library_that_cannot_be_loaded_under_a_limit_is_no_bug(monkeypatch):
 @pytest.mark.parametrize(("mib", "says"), [(1439, "1,473,536 KiB"), (1440, None)])
 def test_a_limit_that_is_too_low_to_start_is_named(monkeypatch, mib, says):
     monkeypatch.setattr(memory_errors, "address_space_limit", lambda: mib << 20)
-    said = memory_errors.check_address_limit()
+    said = memory_errors.explain_low_address_limit()
     assert said is None if says is None else says in (said or "")
 
 

@@ -20,7 +20,7 @@ from isolux.report.summary import summarise_run
 from isolux.verbs.error_budget import label_exploratory
 from isolux.verbs.explain import run_analyses
 from isolux.vocabulary.containers import Run, tables_to_json
-from isolux.vocabulary.plugin_options import read_options
+from isolux.vocabulary.plugin_options import parse_option_assignments
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES, check
 from tests.contracts._plugins import Plugin, of_room
 from tests.contracts._samples import AnalysisSample, sample_of
@@ -126,7 +126,9 @@ def test_a_table_is_as_wide_as_its_heading_and_says_numbers(plugin: Plugin) -> N
 def test_the_same_run_explained_again_says_the_same(plugin: Plugin) -> None:
     sample, first = _sample(plugin), _explained(plugin.name)
     options = [option.removeprefix(f"{plugin.name}.") for option in sample.options]
-    settings = read_options(plugin.module.explain, options, owner="it", flag="--analysis-option")
+    settings = parse_option_assignments(
+        plugin.module.explain, options, owner="it", flag="--analysis-option"
+    )
     run = sample.run()
     untouched = {table: getattr(run, table).clone() for table in TABLES}
     again = plugin.module.explain(run, **settings)

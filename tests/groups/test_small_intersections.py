@@ -10,7 +10,7 @@ from polars.testing import assert_series_equal
 import isolux
 from isolux.report.html import render_report
 from isolux.report.summary import summarise_run
-from isolux.statements.accounting import find_small_groups
+from isolux.statements.accounting import find_groups_too_small_to_judge
 from isolux.verbs.publish import publish
 
 
@@ -111,7 +111,7 @@ def test_the_screen_counts_small_groups_and_their_measured_values_stand_beside(f
     (claim,) = (c for c in found.findings["claim"] if "too little data" in c)
     small = of_groups(found).filter(status="insufficient units").drop_nulls("shrunken_from")
     key = small.select("model", "task", "metric", "label", "threshold").row(0, named=True)
-    rows = find_small_groups(found.run, key, "higher")
+    rows = find_groups_too_small_to_judge(found.run, key, "higher")
     both = small.join(rows, on=["attribute", "group"], suffix="_as_told")
     assert both.height == small.filter(metric=key["metric"]).height > 0
     assert_series_equal(both["value_as_told"], both["shrunken_from"], check_names=False)

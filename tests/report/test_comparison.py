@@ -105,13 +105,13 @@ def test_where_everyone_lost_it_says_of_whom_no_loss_is_shown():
 
 
 def test_the_terminal_shows_the_least_changes_of_each_attribute(monkeypatch, capsys):
-    from isolux.cli.comparison_screen import show_comparison
+    from isolux.cli.comparison_screen import print_comparison
 
     run = run_where_everyone_gained()
     gained = pl.when(pl.col("attribute") == "age").then(pl.col("value").abs()).otherwise("value")
     run = replace(run, disparities=run.disparities.with_columns(value=gained))
     monkeypatch.setenv("COLUMNS", "80")
-    show_comparison(run, None)
+    print_comparison(run, None)
     lines = capsys.readouterr().out.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("age ("))
     rows = run.disparities.filter(attribute="age", metric="accuracy").sort("value")

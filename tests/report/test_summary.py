@@ -8,7 +8,7 @@ import pytest
 from isolux.report.summary import _OWN_DATA, summarise_run
 from isolux.report.summary.sentences import sort_sections_by_rank
 from isolux.report.wording import NBSP
-from isolux.statements.metric_lines import read_lines
+from isolux.statements.metric_lines import read_metric_lines
 from isolux.tasks._boxes.matching import parse_box_settings, select_metrics
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
@@ -58,7 +58,7 @@ def test_only_published_data_are_cited():
 
 
 def test_every_reader_of_ones_own_data_is_known_by_its_licence():
-    infos = [registry.dataset_info(name) for name in registry.names("datasets")]
+    infos = [registry.load_dataset_info(name) for name in registry.names("datasets")]
     for info in infos:
         if {one.key for one in info.references} & {"datasheets", "pytorch", "fiftyone", "yolo"}:
             assert info.licence.startswith(_OWN_DATA), info.title
@@ -391,7 +391,7 @@ def test_the_metric_that_was_asked_for_is_read_first(metrics, asked, first):
     record = {"model": "m", "spec": {"metric": list(metrics)}, "metrics": list(names)}
     rows = pl.DataFrame([{"model": "m", "task": "detection", "metric": name, "label": None,
                           "threshold": None} for name in sorted(names)])  # fmt: skip
-    assert next(iter(read_lines(rows, record).values())).metric == first
+    assert next(iter(read_metric_lines(rows, record).values())).metric == first
 
 
 @pytest.mark.parametrize(

@@ -56,10 +56,10 @@ def test_it_stands_in_the_head_of_the_page_before_the_answer():
 
 
 def test_a_terminal_says_it_before_the_first_sentence(monkeypatch, capsys):
-    from isolux.cli.comparison_screen import show_comparison
+    from isolux.cli.comparison_screen import print_comparison
 
     monkeypatch.setenv("COLUMNS", "80")
-    show_comparison(compared(), None)
+    print_comparison(compared(), None)
     out = " ".join(capsys.readouterr().out.split())
     assert 0 < out.index("it is 83.3 % with erm and 66.7 %") < out.index("Overall arl is ")
 

@@ -9,7 +9,7 @@ import pytest
 
 from isolux.io import run_directory
 from isolux.report.summary import summarise_run
-from isolux.statements.answer import answer_of
+from isolux.statements.answer import answer_from_run
 from isolux.verbs.audit import Audit, audit
 from isolux.verbs.compare import compare
 from isolux.verbs.explain import explain
@@ -269,7 +269,7 @@ def test_a_census_has_no_interval_of_a_gap_at_the_same_mix():
     rows = pl.DataFrame({"unit_id": range(400), **groups})
     rows = rows.with_columns(value=pl.Series([float(i % 2 or i % 10 > 0) for i in range(400)]))
     told = [
-        " ".join(answer_of(audit(rows, by=["sex", "tone"], population_size=size).run).further)
+        " ".join(answer_from_run(audit(rows, by=["sex", "tone"], population_size=size).run).further)
         for size in ("400", None)
     ]
     assert ["same mix of tone: 20.0 (exploratory)" in text for text in told] == [True, False]

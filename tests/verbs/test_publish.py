@@ -13,7 +13,7 @@ from isolux.analyses.model_changes import summarise_changes
 from isolux.io.run_directory import load_run, save_run
 from isolux.report.html import render_report
 from isolux.report.summary import summarise_run
-from isolux.statements.answer import answer_of
+from isolux.statements.answer import answer_from_run
 from isolux.statements.run_terms import HIDDEN_COMPARED
 from isolux.verbs.audit import audit
 from isolux.verbs.compare import compare
@@ -70,10 +70,10 @@ def test_findings_are_made_anew_from_what_is_shown(found):
     told = " ".join(run.findings["claim"])
     assert "shown here" in told  # of groups that are hidden nothing is said
     assert "Aleut" not in told
-    answer = answer_of(run)
+    answer = answer_from_run(run)
     assert answer.first in run.findings["claim"].to_list()
     assert HIDDEN_COMPARED in answer.further
-    assert HIDDEN_COMPARED not in answer_of(found.run).further
+    assert HIDDEN_COMPARED not in answer_from_run(found.run).further
 
 
 def test_notes_that_count_a_few_people_are_left_out(found):
@@ -367,7 +367,7 @@ def test_a_page_that_hides_a_test_does_not_say_that_data_are_missing():
     run = audited(people, {"label": answer, "score": None, "rank": 1}, metrics=["accuracy"])
     cut = publish(run, 10)
     assert {"B", "C"} <= set(cut.group_metrics["group"])
-    answer = answer_of(cut)
+    answer = answer_from_run(cut)
     assert "between groups shown here" in answer.first
     assert answer.further[-1] == HIDDEN_COMPARED
 

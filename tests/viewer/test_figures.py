@@ -6,7 +6,7 @@ import pytest
 
 from isolux.report import figures as drawings
 from isolux.report.summary import summarise_run
-from isolux.viewer import DisplayedRun, build_contents, tables
+from isolux.viewer import DisplayedRun, build_page_contents, tables
 from isolux.vocabulary.errors import DrawingError
 from tests.report import _runs as runs
 from tests.viewer._runs import many_groups
@@ -15,7 +15,7 @@ pytest.importorskip("vl_convert", reason="EXTRA figures ABSENT: no figure was dr
 
 
 def drawn(run, **asked):
-    return build_contents([DisplayedRun(run, "a")], figures=True, **asked)
+    return build_page_contents([DisplayedRun(run, "a")], figures=True, **asked)
 
 
 def test_they_are_the_reports_own_in_its_order():
@@ -40,8 +40,8 @@ def test_a_comparison_shows_each_groups_change():
 
 def test_curves_tell_how_scores_are_spread_so_a_page_without_people_has_none():
     assert summarise_run(runs.detector_run()).sections[0].curves
-    table, _ = tables.draw_figures([runs.detector_run()], curves=True)
-    bare, _ = tables.draw_figures([runs.detector_run()], curves=False)
+    table, _ = tables.draw_run_figures([runs.detector_run()], curves=True)
+    bare, _ = tables.draw_run_figures([runs.detector_run()], curves=False)
     left = set(table["alt"]) - set(bare["alt"])
     assert set(bare["alt"]) < set(table["alt"])
     assert all(alt.startswith("People ") for alt in left)

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.vocabulary.arguments import convert_argument, explain_argument_errors
+from isolux.vocabulary.arguments import explain_argument_errors, normalise_argument
 from isolux.vocabulary.errors import IsoluxError, SpecError
 
 FUNCTIONS = [n for n in isolux.__all__ if inspect.isfunction(getattr(isolux, n))]
@@ -59,7 +59,10 @@ def people(tmp_path):
 
 
 def test_none_means_not_given(people):
-    assert isolux.describe(people, by=None).tables.keys() == isolux.describe(people).tables.keys()
+    assert (
+        isolux.describe_table_group(people, by=None).tables.keys()
+        == isolux.describe_table_group(people).tables.keys()
+    )
     with pytest.raises(SpecError, match="nothing to compare people by"):
         isolux.audit(people, by=None)
     frame = pl.DataFrame({"unit_id": ["a", "b"], "race": ["x", "y"], "value": [1.0, 0.0]})
@@ -70,7 +73,7 @@ def test_none_means_not_given(people):
 @pytest.mark.parametrize("wrong", [3, {"race": 1}, [3], [None]])
 def test_other_things_than_names_are_refused(people, wrong):
     with pytest.raises(SpecError, match=r"(?s)describe cannot take this for 'by'.*list of texts"):
-        isolux.describe(people, by=wrong)
+        isolux.describe_table_group(people, by=wrong)
     with pytest.raises(SpecError, match="audit cannot take this for 'by'"):
         isolux.audit(people, by=wrong)
 
@@ -85,18 +88,20 @@ def _several(name):
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if _several(n)])
 def test_a_text_is_one_name_where_several_are_taken(name):
     for parameter in _several(name):
-        assert convert_argument(name, parameter, "light") == ("light",), parameter.name
-        assert convert_argument(name, parameter, ["light"]) == ["light"]
+        assert normalise_argument(name, parameter, "light") == ("light",), parameter.name
+        assert normalise_argument(name, parameter, ["light"]) == ["light"]
 
 
 def test_a_text_is_itself_where_one_is_taken():
     by, place = (inspect.Parameter("x", inspect.Parameter.KEYWORD_ONLY, annotation=a)
                  for a in ("str | Sequence[str]", "str | None"))  # fmt: skip
     assert (
-        convert_argument("look", by, "light") == convert_argument("look", place, "light") == "light"
+        normalise_argument("look", by, "light")
+        == normalise_argument("look", place, "light")
+        == "light"
     )
     runs = by.replace(annotation="Sequence[Run | str | Path]")
-    assert convert_argument("look", runs, "run1") == ("run1",)
+    assert normalise_argument("look", runs, "run1") == ("run1",)
 
 
 def test_nothing_else_of_a_function_changes():
@@ -110,4 +115,4 @@ def test_nothing_else_of_a_function_changes():
     assert told.__doc__ == "Look at data."
     with pytest.raises(TypeError, match="from within"):
         explain_argument_errors(lambda: (_ for _ in ()).throw(TypeError("from within")))()
-    assert pickle.loads(pickle.dumps(isolux.describe)) is isolux.describe  # noqa: S301
+    assert pickle.loads(pickle.dumps(isolux.describe_table_group)) is isolux.describe_table_group  # noqa: S301

@@ -9,8 +9,8 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import (
     SETTING_BY_FLAT_NAME,
     AuditSpec,
-    parse_merges,
     parse_spec,
+    parse_value_merges,
 )
 
 
@@ -63,7 +63,7 @@ def test_a_value_out_of_range_says_what_is_taken(field, value, word):
 
 
 def test_merges_are_read():
-    assert parse_merges(("Asian = East Asian, Asian",), "label_map") == {
+    assert parse_value_merges(("Asian = East Asian, Asian",), "label_map") == {
         "Asian": ("East Asian", "Asian")
     }
 
@@ -71,7 +71,7 @@ def test_merges_are_read():
 @pytest.mark.parametrize("text", ["Asian", "=a,b", "Asian=", "Asian= , "])
 def test_merges_that_say_nothing_are_refused(text):
     with pytest.raises(SpecError, match="NEW=OLD,OLD") as caught:
-        parse_merges((text,), "label_map")
+        parse_value_merges((text,), "label_map")
     assert repr(text) in str(caught.value)
 
 

@@ -13,15 +13,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from isolux.analyses._unit_scores import build_findings_table
-from isolux.statements.accounting import describe_small_groups, find_small_groups
-from isolux.statements.answer import write_answer
+from isolux.statements.accounting import describe_groups_too_small, find_groups_too_small_to_judge
+from isolux.statements.answer import answer_from_choice
 from isolux.statements.choice import Choice, choose_statements
 from isolux.statements.text import (
     Statement,
-    describe_finding,
-    describe_further,
-    describe_margins,
-    describe_null,
+    describe_further_statement,
+    describe_margin_equivalence,
+    describe_no_established_difference,
+    describe_statement_briefly,
 )
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
@@ -92,28 +92,34 @@ def _build_findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
     """Yield the rows of ``findings`` in reading order."""
     source = _CORRECTION_SOURCE.get((run.record.get("spec") or {}).get("correction", ""))
     known_statements = [statement for statement in choice.stated if statement.row["is_known"]]
-    first = write_answer(run, choice).first
+    first = answer_from_choice(run, choice).first
     for i, statement in enumerate(known_statements):
         yield _build_finding(
-            statement, first if i == 0 else describe_finding(statement, choice.names), source
+            statement,
+            first if i == 0 else describe_statement_briefly(statement, choice.names),
+            source,
         )
     for statement in choice.untested:
         yield _build_finding(
-            statement, describe_further(statement, statement, choice.names), source
+            statement, describe_further_statement(statement, statement, choice.names), source
         )
     for line, attributes in choice.unestablished.values():
         yield {
-            "claim": describe_null(line, attributes, choice.comparisons, choice.names),
+            "claim": describe_no_established_difference(
+                line, attributes, choice.comparisons, choice.names
+            ),
             "metric": line.metric,
             "reference": source,
             "attribute": attributes[0] if len(attributes) == 1 else None,
         }
     yield from _build_untested_findings(run, choice)
-    for claim, columns in describe_margins(run.disparities, choice.names):
+    for claim, columns in describe_margin_equivalence(run.disparities, choice.names):
         yield {"claim": claim, **columns}
     for statement in choice.stated:
         if not statement.row["is_known"]:
-            yield _build_finding(statement, describe_finding(statement, choice.names), source)
+            yield _build_finding(
+                statement, describe_statement_briefly(statement, choice.names), source
+            )
 
 
 def _build_untested_findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
@@ -121,10 +127,10 @@ def _build_untested_findings(run: Run, choice: Choice) -> Iterator[dict[str, Any
     line = choice.main
     if line is None:
         return
-    rows = find_small_groups(run, choice.names.key(line), line.direction)
+    rows = find_groups_too_small_to_judge(run, choice.names.key(line), line.direction)
     for attribute_rows in rows.partition_by("attribute", maintain_order=True):
         yield {
-            "claim": describe_small_groups(attribute_rows, line, choice.names),
+            "claim": describe_groups_too_small(attribute_rows, line, choice.names),
             "n": max(attribute_rows["n_units"].to_list()),
             "status": "insufficient units",
             "metric": line.metric,

@@ -41,7 +41,7 @@ def report(
     confirm_image_rights : bool
         You state that these pictures may be shown, where the licence does not say so.
     """
-    from isolux.cli.table_output import print_figures_hint, print_suppression
+    from isolux.cli.table_output import print_missing_figures_hint, print_suppression_if_large
     from isolux.io import run_directory
     from isolux.io.owned_files import refuse_foreign_page
     from isolux.report.html import write_report
@@ -69,15 +69,17 @@ def report(
         _warn_of_other_pages(path)
     command_output.report_file("report", path)
     if publish_min:
-        print_suppression(loaded, published_run, publish_min)
-    print_figures_hint(f"isolux report {run}" + (f" --out {out}" if out is not None else ""))
+        print_suppression_if_large(loaded, published_run, publish_min)
+    print_missing_figures_hint(
+        f"isolux report {run}" + (f" --out {out}" if out is not None else "")
+    )
     if gallery is not None and images is not None:
         _write_gallery(loaded, path, images, gallery, may_show=confirm_image_rights)
 
 
 def _warn_of_other_pages(path: Path) -> None:
     """Warn where the folder has another published page: the two together may reveal counts."""
-    from isolux.cli.table_output import print_warning
+    from isolux.cli.table_output import print_stdout_warning
     from isolux.report.html import find_other_published_pages
 
     page_names = [page.name for page in find_other_published_pages(path)]
@@ -85,7 +87,7 @@ def _warn_of_other_pages(path: Path) -> None:
         names_text = ", ".join(page_names[:3]) + (
             f" and {len(page_names) - 3:,} more" if page_names[3:] else ""
         )
-        print_warning(
+        print_stdout_warning(
             f"{names_text} in this folder {'is' if len(page_names) == 1 else 'are'} made to"
             " be published"
             " too. Each page protects itself alone: of the same people, one page can be"

@@ -22,10 +22,10 @@ from isolux.groups.unknown_values import UNKNOWN
 from isolux.policy.comparisons import ComparisonSide, split_decidable_groups
 from isolux.policy.evaluation import PolicyInputs
 from isolux.policy.sentences import list_found_differences
-from isolux.statements.numbers import format_points, format_with_unit
+from isolux.statements.numbers import format_gap_size, format_with_unit
 from isolux.stats.cluster_sums import IntArray
 from isolux.vocabulary.formatting import shorten_name
-from isolux.vocabulary.printable import clean_line, escape_json
+from isolux.vocabulary.printable import clean_line, escape_unsafe_json
 
 _LEVEL, _POWER = 0.95, 0.8
 _MAX_METRICS = 3
@@ -186,7 +186,7 @@ def _propose_margin(
             (f"  - metric: {_quote_name(name)}", "no two groups are further apart:"),
             (
                 f"    attribute: {_quote_name(attribute)}",
-                f"widest gap now: {format_points(widest, unit)}, {pair[0]} and {pair[1]}",
+                f"widest gap now: {format_gap_size(widest, unit)}, {pair[0]} and {pair[1]}",
             ),
             (
                 f"    max_difference: {limit}",
@@ -215,7 +215,7 @@ def _propose_failing_rule(
             ),
             (
                 f"    attribute: {_quote_name(attribute)}",
-                f"widest gap now: {format_points(widest, unit)}, {pair[0]} and {pair[1]}",
+                f"widest gap now: {format_gap_size(widest, unit)}, {pair[0]} and {pair[1]}",
             ),
             (
                 f"    max_difference: {proposed_margin}",
@@ -314,7 +314,7 @@ def _format_detectable(inputs: PolicyInputs, name: str, attribute: str, unit: st
         ),
     )
     max_detectable = rows["detectable"].max()
-    return format_points(max_detectable, unit) if isinstance(max_detectable, float) else ""
+    return format_gap_size(max_detectable, unit) if isinstance(max_detectable, float) else ""
 
 
 def _propose_required_groups(inputs: PolicyInputs, attribute: str) -> Iterator[str]:
@@ -351,7 +351,7 @@ def _quote_name(name: str) -> str:
     """Write a name so that YAML reads it as that text."""
     if _UNQUOTED_NAME.fullmatch(name) and name.lower() not in _YAML_WORDS:
         return name
-    return escape_json(json.dumps(name, ensure_ascii=False))
+    return escape_unsafe_json(json.dumps(name, ensure_ascii=False))
 
 
 def _align_comments(pairs: Sequence[tuple[str, str]]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.statements.metric_lines import LINE_COLUMNS, line_key
+from isolux.statements.metric_lines import LINE_COLUMNS, to_line_key
 
 INLINE_ANALYSES = ("overlap_curves", "size_and_occlusion", "confidence_curves")
 """Analyses whose tables are shown with the attributes, in no section of their own."""
@@ -212,9 +212,9 @@ RowsByKey = dict[tuple[Any, ...], list[dict[str, Any]]]
 def group_rows_by_line_key(table: pl.DataFrame, *extra_columns: str) -> RowsByKey:
     rows_by_key: RowsByKey = {}
     for row in table.iter_rows(named=True):
-        rows_by_key.setdefault((*line_key(row), *(row[name] for name in extra_columns)), []).append(
-            row
-        )
+        rows_by_key.setdefault(
+            (*to_line_key(row), *(row[name] for name in extra_columns)), []
+        ).append(row)
     return rows_by_key
 
 

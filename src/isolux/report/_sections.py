@@ -29,9 +29,9 @@ from isolux.report.document import (
     ShrinkageEstimate,
     Verdict,
 )
-from isolux.statements.choice import Choice
-from isolux.statements.leading import list_established_groups
-from isolux.statements.metric_lines import MetricLine, MetricLineKey, line_key
+from isolux.statements.choice import StatementChoice
+from isolux.statements.leading import list_established_worse_or_better
+from isolux.statements.metric_lines import MetricLine, MetricLineKey, to_line_key
 from isolux.statements.text import Statement
 from isolux.vocabulary.spec import split_intersection
 
@@ -83,7 +83,10 @@ def to_estimate(group_metrics_row: Mapping[str, Any]) -> Estimate:
 
 
 def build_attribute_sections(
-    group_metrics: pl.DataFrame, disparities: pl.DataFrame, context: ReportContext, choice: Choice
+    group_metrics: pl.DataFrame,
+    disparities: pl.DataFrame,
+    context: ReportContext,
+    choice: StatementChoice,
 ) -> tuple[AttributeSection, ...]:
     """Return a section for each attribute, in the order in which they were asked for."""
     groups = group_rows_by_line_key(group_metrics, "attribute")
@@ -100,10 +103,10 @@ def build_attribute_sections(
         counts=count_differences_by_block(disparities),
         named=_read_unlisted_measures_by_attribute(disparities, context),
         marks={
-            (line_key(row), row["attribute"], row["group"]): row["is_worse"]
-            for row in list_established_groups(choice.comparisons).iter_rows(named=True)
+            (to_line_key(row), row["attribute"], row["group"]): row["is_worse"]
+            for row in list_established_worse_or_better(choice.comparisons).iter_rows(named=True)
         },
-        leaders={(line_key(s.row), s.attribute): s for s in choice.leaders if s.row["is_known"]},
+        leaders={(to_line_key(s.row), s.attribute): s for s in choice.leaders if s.row["is_known"]},
     )
     attributes = group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     return tuple(
@@ -139,7 +142,7 @@ def _read_unlisted_measures_by_attribute(
     )
     measures: dict[str, tuple[NamedMeasure, ...]] = {}
     for row in rows.iter_rows(named=True):
-        line = context.lines.get(line_key(row))
+        line = context.lines.get(to_line_key(row))
         metric_phrase = line.phrase if line else str(row["metric"]).replace("_", " ")
         measure_info = describe_disparity_kind(row["kind"])
         unit = "" if not measure_info.unit else line.unit if line else "fraction"

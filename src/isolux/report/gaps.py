@@ -29,10 +29,10 @@ from isolux.statements.numbers import (
     MINUS,
     NO_VALUE,
     choose_column_decimals,
-    choose_decimals,
+    choose_shared_decimals,
+    format_bare_value,
+    format_gap_size,
     format_interval,
-    format_points,
-    format_value,
     format_with_unit,
 )
 from isolux.vocabulary.containers import Run
@@ -89,24 +89,25 @@ def format_gaps_and_intervals(
     [('−0.74', '−3.0 to 1.0')]
     """
     min_decimals = [
-        max(choose_decimals(unit, *gap), n_decimals if unit == "fraction" else 0) for gap in gaps
+        max(choose_shared_decimals(unit, *gap), n_decimals if unit == "fraction" else 0)
+        for gap in gaps
     ]
     for extra_digits in (0, 1):
         texts = [
-            format_value(gap[0], unit, sign=True, places=n + extra_digits)
+            format_bare_value(gap[0], unit, with_sign=True, n_decimals=n + extra_digits)
             for gap, n in zip(gaps, min_decimals, strict=True)
         ]
         if all(map(_matches_printed_values, texts, printed_values)):
             break
     intervals = [
-        format_interval(low, high, unit, places=n)
+        format_interval(low, high, unit, n_decimals=n)
         for (_, low, high), n in zip(gaps, min_decimals, strict=True)
     ]
     return list(zip(texts, intervals, strict=True))
 
 
 def _format_value_or_dash(estimate: Estimate | None, unit: str, n_decimals: int) -> str:
-    return format_value(estimate.value, unit, places=n_decimals) if estimate else NO_VALUE
+    return format_bare_value(estimate.value, unit, n_decimals=n_decimals) if estimate else NO_VALUE
 
 
 def _matches_printed_values(gap_text: str, printed_values: tuple[str, ...]) -> bool:
@@ -171,7 +172,7 @@ def build_undetected_comparison_caution(
     sentence = (
         f"{models[0]} did not detect {format_with_unit(first[0])} of the people, {models[1]} "
         f"{format_with_unit(second[0])}. Accuracy for everyone differs by "
-        f"{format_points(second[1] - first[1])}"
+        f"{format_gap_size(second[1] - first[1])}"
     )
     if shared_people.is_empty():
         return CautionParagraph(_HEADLINE, f"{sentence}.")
@@ -181,7 +182,7 @@ def build_undetected_comparison_caution(
         f"{sentence}; on the {shared_people.height:,} people whom both detected it is "
         f"{format_with_unit(right[0])} "
         f"with {models[0]} and {format_with_unit(right[1])} with {models[1]}, a difference of "
-        f"{format_points(right[1] - right[0])}.",
+        f"{format_gap_size(right[1] - right[0])}.",
     )
 
 
@@ -268,8 +269,8 @@ def build_strip_table(section: AttributeSection, audited: AuditSubject) -> Strip
         ),
         overall_at=to_strip_position(overall[0] if overall else None),
         scale_bounds=(
-            format_value(low, unit, places=n_decimals),
-            format_value(high, unit, places=n_decimals),
+            format_bare_value(low, unit, n_decimals=n_decimals),
+            format_bare_value(high, unit, n_decimals=n_decimals),
         ),
     )
 

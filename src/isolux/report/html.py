@@ -2,7 +2,8 @@
 
 ``render_report`` turns a ``Summary`` into text, ``write_report`` writes it into the run's folder.
 All values pass through autoescaping templates. Should a name ever get through, the page's own
-policy still forbids it to do anything: no request, and no script or style but the two that are hashed.
+policy still forbids it to do anything: no request, and no script or style but the two that are
+hashed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from isolux.report.gaps import build_strip_table, format_group_gaps, format_pair
 from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, is_model_comparison, summarise_run
 from isolux.report.summary.sentences import explain_independence_assumption, sort_sections_by_rank
 from isolux.statements import numbers
-from isolux.statements.run_terms import lower_first_letter
+from isolux.statements.run_terms import lower_unless_acronym
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.formatting import shorten_name
 from isolux.vocabulary.printable import clean_line
@@ -220,26 +221,26 @@ def _create_jinja_environment() -> Environment:
     # Templates call filters by these keys, so a function may be renamed without them.
     environment.filters |= {
         "brief": shorten_name,
-        "cell_text": numbers.format_cell,
+        "cell_text": numbers.format_paper_cell,
         "column_places": numbers.choose_column_decimals,
         "count": numbers.format_count,
-        "decimals": numbers.choose_table_decimals,
+        "decimals": numbers.choose_paper_column_decimals,
         "group_gaps": format_group_gaps,
         "independence": explain_independence_assumption,
         "lines_shown": choose_printed_lines,
         "listed": wording.join_with_and,
-        "lowered": lower_first_letter,
-        "p_equals": numbers.format_p_equation,
-        "p_text": numbers.format_p,
+        "lowered": lower_unless_acronym,
+        "p_equals": numbers.format_p_value_equation,
+        "p_text": numbers.format_p_value,
         "pair_gaps": format_pair_gaps,
-        "points": numbers.format_points,
+        "points": numbers.format_gap_size,
         "rows_shown": choose_printed_rows,
-        "share": numbers.format_share,
+        "share": numbers.format_whole_percent,
         "stratum_title": wording.format_stratum_title,
         "strips": build_strip_table,
         "svg": _to_svg_markup,
         "unbroken": wording.insert_nonbreaking_spaces,
-        "value_text": numbers.format_value,
+        "value_text": numbers.format_bare_value,
         "verdicts_shown": choose_printed_verdicts,
         "with_unit": numbers.format_with_unit,
     }

@@ -21,7 +21,12 @@ from isolux.report.figures.svg import (
     draw_chart_svg,
 )
 from isolux.report.html import render_page
-from isolux.statements.numbers import format_interval, format_p, format_points, format_value
+from isolux.statements.numbers import (
+    format_bare_value,
+    format_gap_size,
+    format_interval,
+    format_p_value,
+)
 from isolux.vocabulary import registry
 from isolux.vocabulary.formatting import shorten_name
 from isolux.vocabulary.info import Metric
@@ -166,7 +171,7 @@ def pivot_values_by_model(metric_values: pl.DataFrame, models: Sequence[str]) ->
 def _format_value_and_interval(value_row: Mapping[str, Any], unit: str) -> str:
     if value_row["value"] is None:
         return str(value_row["status"])
-    text = format_value(value_row["value"], unit)
+    text = format_bare_value(value_row["value"], unit)
     if value_row["low"] is None:
         return text
     return f"{text} [{format_interval(value_row['low'], value_row['high'], unit)}]"
@@ -264,7 +269,8 @@ def _build_training_table(
     shares = [c for c in model_table.columns if c in ("value", "low", "high") or ": " in c]
     cells = {
         name: [
-            None if number is None else format_value(number, unit) for number in model_table[name]
+            None if number is None else format_bare_value(number, unit)
+            for number in model_table[name]
         ]
         for name in shares
     }
@@ -336,9 +342,9 @@ def _format_changes_as_text(changes: pl.DataFrame, metric_values: pl.DataFrame) 
                 _format_line_title(row, metrics),
                 row["attribute"] or "overall",
                 row["group_a"] + (f" against {row['group_b']}" if row["group_b"] else ""),
-                format_value(row["value"], unit, sign=True),
+                format_bare_value(row["value"], unit, with_sign=True),
                 format_interval(row["low"], row["high"], unit),
-                "" if row["p_adjusted"] is None else format_p(row["p_adjusted"]),
+                "" if row["p_adjusted"] is None else format_p_value(row["p_adjusted"]),
                 row["word"],
             )
         )
@@ -368,7 +374,7 @@ def describe_gap_changes(changes: pl.DataFrame, metric_values: pl.DataFrame) -> 
             gap_texts = [
                 f"{_format_line_title(row, metrics)} of {row['group_a']} "
                 f"against {row['group_b']} (by "
-                f"{format_points(row['value'], units.get(row['metric'], 'fraction'))})"
+                f"{format_gap_size(row['value'], units.get(row['metric'], 'fraction'))})"
                 for row in word_rows.head(_MAX_NAMED_GAPS).iter_rows(named=True)
             ]
             gap_texts += (

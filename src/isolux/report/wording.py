@@ -47,7 +47,7 @@ def join_with_and(names: Sequence[str], *, max_names: int | None = None) -> str:
 
     Examples
     --------
-    >>> join_with_and(["race", "age", "gender"]), join_with_and(["a", "b", "c", "d"], most=2)
+    >>> join_with_and(["race", "age", "gender"]), join_with_and(["a", "b", "c", "d"], max_names=2)
     ('race, age and gender', 'a, b and 2 more')
     """
     listed_names = list(names)

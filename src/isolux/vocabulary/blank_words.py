@@ -11,12 +11,12 @@ BLANKS = ("n/a", "#n/a", "na", "nan", "null", "nil", "missing", "-", "--", "—"
 _MAX_LISTED = 3
 
 
-def caution_on_blank_words(labels: pl.Series, flag: str) -> list[str]:
+def build_blank_label_cautions(labels: pl.Series, exclude_flag: str) -> list[str]:
     """Caution about answers that are most likely empty cells, and say how to leave them out.
 
     Examples
     --------
-    >>> print(caution_on_blank_words(pl.Series(["3", "4", "n/a"]), "--ignored-answers ")[0])
+    >>> print(build_blank_label_cautions(pl.Series(["3", "4", "n/a"]), "--ignored-answers ")[0])
     'n/a' counts as an answer (1 time). Is it an empty cell? --ignored-answers n/a leaves it out.
     """
     word = labels.drop_nulls().str.strip_chars().alias("word")
@@ -31,7 +31,7 @@ def caution_on_blank_words(labels: pl.Series, flag: str) -> list[str]:
     times = f"{n:,} time{'s' * (n != 1)}"
     return [
         Caution(
-            f"{word_list} {verb_phrase} ({times}). {question}? {flag}{listed_words[0]} "
+            f"{word_list} {verb_phrase} ({times}). {question}? {exclude_flag}{listed_words[0]} "
             f"leaves it out."
         )
     ]

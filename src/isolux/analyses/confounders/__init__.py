@@ -92,7 +92,7 @@ from isolux.analyses.confounders.metric_cases import (
 from isolux.analyses.confounders.roles import AttributeRoles, read_roles
 from isolux.analyses.confounders.strata import build_layout
 from isolux.analyses.confounders.tables import build_tables
-from isolux.statements.run_terms import words_of
+from isolux.statements.run_terms import read_display_terms
 from isolux.stats.confounding import DispersionMeasure
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
@@ -301,7 +301,7 @@ def explain(
             settings, measure, sensitive_attribute, strata[sensitive_attribute.name]
         )
     ]
-    terms = words_of(run)
+    terms = read_display_terms(run)
     findings = build_findings(cases, terms, settings.family, alpha=1.0 - statistics.level)
     computed = [] if explanatory else list_computed_attributes(run, sensitive_names)
     notes = [

@@ -29,7 +29,7 @@ from isolux.analyses.confounders.strata import (
     estimate_means,
 )
 from isolux.groups.measure import measure_groups
-from isolux.statements.run_terms import list_run_metrics
+from isolux.statements.run_terms import list_run_metrics_by_name
 from isolux.stats.statistic import DetectionStatistic
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -118,7 +118,7 @@ def choose_metrics(run: Run, task: Task, names: Sequence[str]) -> list[Metric]:
     SpecError
         It has no direction, so that no group is served worse by it; or the run has none that has.
     """
-    metrics_by_name = list_run_metrics(_list_tasks(run), run.record)
+    metrics_by_name = list_run_metrics_by_name(_list_tasks(run), run.record)
     measured_names = [name for name, metric in metrics_by_name.items() if _is_measured(run, metric)]
     directed_names = [name for name in measured_names if metrics_by_name[name].direction != "none"]
     source = "--analysis-option confounders.metric"

@@ -61,7 +61,7 @@ from isolux.analyses.rank_tests.sentences import (
     format_no_difference,
 )
 from isolux.statements.leading import MEASURE_COLUMNS
-from isolux.statements.run_terms import RunTerms, words_of
+from isolux.statements.run_terms import RunTerms, read_display_terms
 from isolux.stats.ranks.weighted import RankWeights
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
@@ -171,7 +171,7 @@ def explain(
         run, spec, score_vectors, is_every=attributes == "all"
     )
     pairs, small_groups = test_pairs(score_vectors, attribute_groups)
-    terms = words_of(run)
+    terms = read_display_terms(run)
     notes = [
         *_build_notes(run, score_vectors, terms),
         *(

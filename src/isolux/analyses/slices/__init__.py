@@ -39,8 +39,12 @@ from isolux.analyses._unit_scores import (
     load_unit_scores,
 )
 from isolux.analyses.slices.search import CandidateSlices, compare_slices, find_candidates
-from isolux.statements.numbers import format_points, format_value, format_with_unit
-from isolux.statements.run_terms import RunTerms, format_level, words_of
+from isolux.statements.numbers import (
+    format_bare_value,
+    format_gap_size,
+    format_with_unit,
+)
+from isolux.statements.run_terms import RunTerms, format_confidence_level, read_display_terms
 from isolux.stats.multiplicity import holm
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
@@ -151,7 +155,7 @@ def explain(
     )
     if has_no_scored_units(run):
         return AnalysisResult(FINDINGS.empty())
-    spec, terms = read_settings(run), replace(words_of(run), is_adjusted=True)
+    spec, terms = read_settings(run), replace(read_display_terms(run), is_adjusted=True)
     scores_by_model = load_unit_scores(run, spec.task, terms, "slices", scores)
     contexts, notes = [], []
     for model_scores in scores_by_model:
@@ -273,7 +277,8 @@ def _format_claim(context: _SliceContext, k: int, test_result: dict[str, Any]) -
         f"{terms.format_metric(row)} with {context.format_name(k)} is"
         f" {format_with_unit(test_result['value'], unit)}, "
         f"and {format_with_unit(test_result['others'], unit)} for everyone else: "
-        f"{format_points(test_result['difference'], unit)} {direction} ({format_level(terms)}"
+        f"{format_gap_size(test_result['difference'], unit)} {direction} "
+        f"({format_confidence_level(terms)}"
         f" interval {_format_interval(test_result, unit, flip=test_result['difference'] < 0)}; "
         f"{terms.format_p(test_result['p_adjusted'])}; {test_result['n']:,} units{cluster_text})."
         " One "
@@ -290,7 +295,7 @@ def _format_interval(test_result: dict[str, Any], unit: str, *, flip: bool = Fal
         if flip
         else (test_result["low"], test_result["high"])
     )
-    return f"{format_value(low, unit)} to {format_value(high, unit)}"
+    return f"{format_bare_value(low, unit)} to {format_bare_value(high, unit)}"
 
 
 def _format_no_slice(context: _SliceContext) -> str:
@@ -315,8 +320,9 @@ def _format_no_slice(context: _SliceContext) -> str:
     return (
         f"{claim_start}suggested was confirmed on the other. The first of them,"
         f" {context.format_name(k)}, "
-        f"differs from everyone else there by {format_value(first['difference'], unit)}{unit_text} "
-        f"({format_level(terms)} interval {_format_interval(first, unit)}; "
+        "differs from everyone else there by "
+        f"{format_bare_value(first['difference'], unit)}{unit_text} "
+        f"({format_confidence_level(terms)} interval {_format_interval(first, unit)}; "
         f"{terms.format_p(first['p_adjusted'])})."
     )
 

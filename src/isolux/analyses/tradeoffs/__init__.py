@@ -46,8 +46,8 @@ from isolux.analyses.tradeoffs.thresholds import (
     add_threshold_view,
     format_thresholds_caption,
 )
-from isolux.statements.numbers import format_value
-from isolux.statements.run_terms import RunTerms, words_of
+from isolux.statements.numbers import format_bare_value
+from isolux.statements.run_terms import RunTerms, read_display_terms
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.constants import MIN_CLUSTERS_FOR_NOMINAL_COVERAGE
 from isolux.stats.intervals import Interval, logit_interval_at_level, t_interval_at_level
@@ -135,7 +135,11 @@ def explain(run: Run, *, operating: float = 0.5, replicates: int | None = None) 
     """
     if has_no_scored_units(run):
         return AnalysisResult(FINDINGS.empty())
-    spec, view, terms = read_settings(run, replicates=replicates), TradeoffView(), words_of(run)
+    spec, view, terms = (
+        read_settings(run, replicates=replicates),
+        TradeoffView(),
+        read_display_terms(run),
+    )
 
     def members_of(people: ScoredPeople) -> pl.DataFrame:
         members = _build_membership(run, spec.groups, people.rows["unit_id"])
@@ -367,15 +371,15 @@ def _format_claim(
     return (
         f"keeping the surest {100 * min_coverage:.0f} % of answers {verb} the gap in error of "
         f"{group} ({terms.format_attribute(str(attribute))}) from"
-        f" {format_value(before, 'fraction')} to "
-        f"{format_value(after, 'fraction')} points, by {_format_change(curves, j)}; "
+        f" {format_bare_value(before, 'fraction')} to "
+        f"{format_bare_value(after, 'fraction')} points, by {_format_change(curves, j)}; "
         f"{terms.format_adjusted_p(float(p[j]))}."
     )
 
 
 def _format_change(curves: _ModelCurves, j: int) -> str:
     change, low, high = (
-        format_value(x[j], "fraction")
+        format_bare_value(x[j], "fraction")
         for x in (curves.change, curves.change_interval.low, curves.change_interval.high)
     )
     return f"{change} ({low} to {high})"

@@ -21,7 +21,7 @@ from isolux.report.document import AuditSubject, Summary
 from isolux.report.figures.svg import shorten_names_distinctly
 from isolux.report.gaps import build_undetected_comparison_caution
 from isolux.report.summary import summarise_run_record
-from isolux.statements.metric_lines import MetricLine, MetricLineKey, line_key, read_lines
+from isolux.statements.metric_lines import MetricLine, MetricLineKey, read_metric_lines, to_line_key
 from isolux.vocabulary.containers import Run
 
 # Classes ranked by their largest gap, two models side by side (FACET, Tables 11 and 12).
@@ -227,7 +227,7 @@ def summarise_comparison(run: Run) -> ComparisonSummary:
     """Arrange a comparison's tables as the document that its report prints."""
     first_model, second_model = models = _read_model_pair(run)
     base, context = summarise_run_record(run, {"model": f"{first_model} and {second_model}"})
-    lines = read_lines(run.group_metrics.filter(pl.col("model") == first_model), run.record)
+    lines = read_metric_lines(run.group_metrics.filter(pl.col("model") == first_model), run.record)
     indexed_rows = _IndexedRows.from_run(run, models, lines, base.audited.alpha)
     attributes = run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     sections = tuple(
@@ -318,7 +318,7 @@ class _IndexedRows:
         rows: dict[str, dict[tuple[Any, ...], Mapping[str, Any]]] = {m: {} for m in models}
         for row in run.group_metrics.iter_rows(named=True):
             if row["model"] in rows:
-                rows[row["model"]][(*line_key(row)[1:], row["attribute"], row["group"])] = row
+                rows[row["model"]][(*to_line_key(row)[1:], row["attribute"], row["group"])] = row
         groups: dict[tuple[Any, ...], list[str]] = {}
         for key in rows[models[0]]:
             groups.setdefault(key[:-1], []).append(key[-1])

@@ -34,7 +34,12 @@ from isolux.report.figures.svg import (
 )
 from isolux.report.wording import join_with_and
 from isolux.statements.metric_lines import MetricLine
-from isolux.statements.numbers import format_count, format_interval, format_value, format_with_unit
+from isolux.statements.numbers import (
+    format_bare_value,
+    format_count,
+    format_interval,
+    format_with_unit,
+)
 from isolux.vocabulary.info import Direction
 from isolux.vocabulary.printable import clean_line
 
@@ -268,7 +273,9 @@ def draw_model_change_figure(
 
 
 def _to_paired_point(change: Change, table: ChangeTable) -> PairedPoint:
-    text = format_value(change.difference, table.line.unit, sign=True, places=table.n_decimals)
+    text = format_bare_value(
+        change.difference, table.line.unit, with_sign=True, n_decimals=table.n_decimals
+    )
     return PairedPoint(
         Point(
             change.group,
@@ -288,7 +295,10 @@ def _format_group_change(change: Change, unit: str) -> str:
     interval_text = (
         f" ({format_interval(change.low, change.high, unit)})" if change.low is not None else ""
     )
-    return f"{change.group} {format_value(change.difference, unit, sign=True)}{interval_text}"
+    return (
+        f"{change.group} "
+        f"{format_bare_value(change.difference, unit, with_sign=True)}{interval_text}"
+    )
 
 
 # A share against overlap or confidence, a small panel for each group: line, band, everyone.

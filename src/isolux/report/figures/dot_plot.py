@@ -18,7 +18,12 @@ from isolux.report.figures.svg import (
     shorten_names_distinctly,
     wrap_names_evenly,
 )
-from isolux.statements.numbers import format_count, format_interval, format_value, format_with_unit
+from isolux.statements.numbers import (
+    format_bare_value,
+    format_count,
+    format_interval,
+    format_with_unit,
+)
 from isolux.vocabulary.printable import clean_line
 from isolux.vocabulary.tables import Status
 
@@ -46,7 +51,7 @@ class Point:
 def to_dot_plot_point(group_name: str, estimate: Estimate, unit: str) -> Point:
     """Make a point of an estimate that has a value; hollow if its interval is in doubt."""
     hollow = estimate.status != Status.OK
-    text = format_value(estimate.value, unit)
+    text = format_bare_value(estimate.value, unit)
     return Point(
         group_name,
         estimate.value or 0.0,

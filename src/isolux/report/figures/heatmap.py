@@ -23,7 +23,7 @@ from isolux.report.figures.svg import (
     wrap_names_evenly,
 )
 from isolux.report.summary import summarise_run
-from isolux.statements.numbers import format_count, format_value
+from isolux.statements.numbers import format_bare_value, format_count
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Direction
@@ -127,7 +127,7 @@ def _to_shaded_records(
             "ink": WHITE
             if wcag_contrast_ratio(fill, _WHITE) > wcag_contrast_ratio(fill, _BLACK)
             else "#000000",
-            "text": format_value(estimate.value, unit) + mark,
+            "text": format_bare_value(estimate.value, unit) + mark,
         }
 
     return [to_shaded_record(cell.estimate) for cell in cells]

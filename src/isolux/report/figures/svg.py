@@ -12,7 +12,7 @@ from html import unescape
 from importlib.util import find_spec
 from typing import Any
 
-from isolux.vocabulary.address_space import address_space_limit
+from isolux.vocabulary.address_space import read_address_space_limit_bytes
 from isolux.vocabulary.errors import DrawingError
 from isolux.vocabulary.printable import clean_line
 
@@ -90,7 +90,7 @@ def draw_chart_svg(spec: Mapping[str, Any], *, scale: float = 1.0) -> str:
 
 def _draw_with_vl_convert(spec: Mapping[str, Any]) -> str:
     """Draw a chart with vl-convert, or say why that would end the process."""
-    limit = address_space_limit()
+    limit = read_address_space_limit_bytes()
     if limit is not None and limit < _ADDRESSES:
         raise DrawingError(
             "the report's figures cannot be drawn",

@@ -40,14 +40,14 @@ from isolux.report.summary.sentences import (
     sort_sections_by_rank,
 )
 from isolux.report.wording import keep_http_url_only
-from isolux.statements.answer import MAX_FURTHER, drop_stated_findings, write_answer
-from isolux.statements.choice import Choice, choose_statements
-from isolux.statements.metric_lines import MetricLine, read_lines
+from isolux.statements.answer import MAX_FURTHER, answer_from_choice, drop_findings_in_answer
+from isolux.statements.choice import StatementChoice, choose_statements
+from isolux.statements.metric_lines import MetricLine, read_metric_lines
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.formatting import find_target_term
-from isolux.vocabulary.spec import get_declaration
+from isolux.vocabulary.formatting import read_target_term
+from isolux.vocabulary.spec import find_setting_declaration
 from isolux.vocabulary.survey_sample import (
-    describe_sample,
+    describe_survey_sample,
     is_census,
     is_survey_sample,
     is_weighted,
@@ -85,7 +85,7 @@ def summarise_run(run: Run) -> Summary:
     """
     base, context = summarise_run_record(run)
     choice = choose_statements(run)
-    answer = write_answer(run, choice)
+    answer = answer_from_choice(run, choice)
     sections = build_attribute_sections(run.group_metrics, run.disparities, context, choice)
     sections = _add_curves_and_breakdowns(
         _set_reading_ranks(sections, answer.attributes), run.record
@@ -106,7 +106,7 @@ def summarise_run(run: Run) -> Summary:
         for s in sections
     )
     sections = _add_drawn_groups(_mark_sections_in_sight(sections), run)
-    unsaid = set(drop_stated_findings(run.findings, answer)["rank"])
+    unsaid = set(drop_findings_in_answer(run.findings, answer)["rank"])
     undetected = build_undetected_people_caution(run, next(iter(context.lines.values()), None))
     return replace(
         base,
@@ -135,7 +135,7 @@ def _set_reading_ranks(
     )
 
 
-def _list_leading_groups(choice: Choice) -> tuple[str, ...]:
+def _list_leading_groups(choice: StatementChoice) -> tuple[str, ...]:
     """List groups of the leading attribute as the answer names them: first the leader's pair."""
     leader = choice.stated[:1]
     pairs = [s for s in (*leader, *choice.rivals) if s.attribute == leader[0].attribute]
@@ -163,10 +163,10 @@ def summarise_run_record(
     spec = dict(record.get("spec") or {})
     audited = _build_audit_subject(record, spec)
     context = ReportContext(
-        lines=read_lines(run.group_metrics, record, run.disparities),
+        lines=read_metric_lines(run.group_metrics, record, run.disparities),
         terms=_read_attribute_terms(record),
         alpha=audited.alpha,
-        target=find_target_term(record),
+        target=read_target_term(record),
         referenced=frozenset(str(r).partition("=")[0] for r in spec.get("reference") or ()),
     )
     findings = _build_finding_rows(run.findings)
@@ -245,7 +245,7 @@ def _build_audit_subject(
     clusters = run_record.get("clusters") or {}
 
     def read_setting(name: str) -> Any:
-        return recorded_spec.get(name, get_declaration(name).default)
+        return recorded_spec.get(name, find_setting_declaration(name).default)
 
     return AuditSubject(
         model=str(run_record.get("model") or "an unnamed model"),
@@ -272,7 +272,7 @@ def _build_audit_subject(
         margin=read_setting("margin"),
         publish_min=int(run_record.get("publish_min") or 0),
         withheld=bool(run_record.get("withheld")),
-        sampling_sentence=describe_sample(run_record),
+        sampling_sentence=describe_survey_sample(run_record),
         census=is_census(run_record),
         n_effective=run_record["sample"].get("n_effective") if is_weighted(run_record) else None,
     )
@@ -323,9 +323,9 @@ def _build_setting_rows(recorded_spec: Mapping[str, Any]) -> tuple[SettingRow, .
         SettingRow(
             name=name,
             value=_format_setting_value(setting_value),
-            meaning=get_declaration(name, task).description,
+            meaning=find_setting_declaration(name, task).description,
             changed=_format_setting_value(setting_value)
-            != _format_setting_value(get_declaration(name, task).default),
+            != _format_setting_value(find_setting_declaration(name, task).default),
         )
         for name, setting_value in recorded_spec.items()
     )

@@ -25,12 +25,16 @@ from isolux.report.document import (
     Verdict,
 )
 from isolux.report.wording import join_with_and
-from isolux.statements.choice import Choice
-from isolux.statements.metric_lines import find_metric
-from isolux.statements.numbers import format_count, format_value, format_with_unit
-from isolux.statements.text import describe_finding, describe_null
+from isolux.statements.choice import StatementChoice
+from isolux.statements.metric_lines import find_metric_or_neutral
+from isolux.statements.numbers import (
+    format_bare_value,
+    format_count,
+    format_with_unit,
+)
+from isolux.statements.text import describe_no_established_difference, describe_statement_briefly
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.formatting import format_class_name, shorten_name
+from isolux.vocabulary.formatting import format_class_with_target, shorten_name
 from isolux.vocabulary.info import Metric
 
 MEASURES = (
@@ -176,7 +180,7 @@ def describe_unknown_values(
     difference_bounds = bound_difference_with_unknowns(pair, table.rows, unknown_rows[0])
     if difference_bounds is None:
         return sentence
-    low, high = (format_value(end, line.unit) for end in difference_bounds)
+    low, high = (format_bare_value(end, line.unit) for end in difference_bounds)
     return (
         f"{sentence} However they were divided between {shorten_name(pair.group_a)} and "
         f"{shorten_name(pair.group_b)}, the difference between these two would be between {low} and"
@@ -241,14 +245,18 @@ def sort_sections_by_rank(sections: Sequence[AttributeSection]) -> list[Attribut
     return sorted(sections, key=lambda s: s.reading_rank)
 
 
-def describe_verdict(section: AttributeSection, choice: Choice, audited: AuditSubject) -> str:
+def describe_verdict(
+    section: AttributeSection, choice: StatementChoice, audited: AuditSubject
+) -> str:
     """Say of one attribute what is established on the main line, or cannot be ruled out."""
     line, verdict = section.main.line, section.verdict
     leader = choice.find_leader(line, section.attribute)
     if leader is not None:
-        return describe_finding(leader, choice.names)
+        return describe_statement_briefly(leader, choice.names)
     if verdict.outcome == "no difference found":
-        return describe_null(line, [section.attribute], choice.comparisons, choice.names)
+        return describe_no_established_difference(
+            line, [section.attribute], choice.comparisons, choice.names
+        )
     if audited.withheld:
         return "Not told: what was tested is hidden with groups of few people."
     return f"Not judged: {_explain_missing_verdict(verdict)}."
@@ -309,7 +317,7 @@ def _build_injected_row(
     true_value = injected_effect.get("value")
     disparity_kind = str(injected_effect.get("kind") or "value")
     task = str(run.record.get("task") or "")
-    metric = find_metric(task, str(injected_effect.get("metric") or ""))
+    metric = find_metric_or_neutral(task, str(injected_effect.get("metric") or ""))
     low, high = (estimate_row or {}).get("low"), (estimate_row or {}).get("high")
     return InjectedRow(
         description=str(
@@ -342,7 +350,7 @@ def _describe_injected_effect(
     title = metric_info.format_title(injected_effect.get("threshold"))
     metric = title if title[1:2].isupper() else title[:1].lower() + title[1:]
     if injected_effect.get("label"):
-        metric += f" of {format_class_name(injected_effect['label'], context.target)}"
+        metric += f" of {format_class_with_target(injected_effect['label'], context.target)}"
     attribute = injected_effect.get("attribute")
     attribute_prefix = f"{context.format_attribute_title(str(attribute))}: " if attribute else ""
     groups = [

@@ -19,7 +19,7 @@ from isolux.report.disclosure_bounds import (
     count_people_per_metric_row,
 )
 from isolux.report.suppression import choose_suppressed_cells, flag_publishable_rows
-from isolux.statements.accounting import describe_accounting
+from isolux.statements.accounting import describe_people_accounting
 from isolux.verbs.explain import run_analyses
 from isolux.verbs.publish.released_totals import (
     ReleasedTotals,
@@ -90,7 +90,7 @@ def publish(run: Run, minimum: int, *, other_runs: Sequence[Run] = ()) -> Run:
     other_counts = [
         count_people_per_metric_row(other_run) for other_run in other_runs if other_run is not run
     ]
-    accounting_line = {"accounting": {"line": describe_accounting(run)}}
+    accounting_line = {"accounting": {"line": describe_people_accounting(run)}}
     record = _build_published_record(
         {**run.record, **accounting_line},
         pl.concat([person_counts.filter(is_published), *other_counts]),

@@ -51,7 +51,7 @@ from isolux.verbs.side_by_side.seeds import ModelRuns, build_model_values
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import refuse_count_tables
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.notes import Caution, split_by_severity
+from isolux.vocabulary.notes import Caution, split_cautions_from_notes
 from isolux.vocabulary.spec import read_recorded_spec
 from isolux.vocabulary.survey_sample import is_survey_sample
 
@@ -194,7 +194,7 @@ def side_by_side(
         *_note_seeds(seed_labels),
         *_collect_warnings(runs_by_model),
     ]
-    warnings, plain_notes = split_by_severity(all_notes)
+    warnings, plain_notes = split_cautions_from_notes(all_notes)
     first = all_runs[0].record
     record = {
         **{k: first.get(k) for k in ("isolux", "dataset", "task", "versions")},

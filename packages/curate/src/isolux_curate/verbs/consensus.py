@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from isolux.people.sources import prepare_people
-from isolux.vocabulary.blank_words import caution_on_blank_words
+from isolux.vocabulary.blank_words import build_blank_label_cautions
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
@@ -88,7 +88,7 @@ def consensus(
     record = {"data": dataset.name, "inputs": dict(dataset.inputs), "settings": settings}
     notes = (
         *dataset.notes,
-        *caution_on_blank_words(answers["label"], "--ignored-answers "),
+        *build_blank_label_cautions(answers["label"], "--ignored-answers "),
         *consensus_labels.notes,
         *_note_unlabelled_items(consensus_labels.labels),
     )

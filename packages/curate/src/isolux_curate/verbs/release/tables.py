@@ -18,10 +18,10 @@ import polars as pl
 from isolux.cards import (
     CONFORMS_TO,
     CardFacts,
-    make_croissant_json,
-    media_type,
-    parse_day,
-    rai_properties,
+    build_rai_properties,
+    build_validated_croissant_json,
+    guess_media_type,
+    parse_date_or_none,
 )
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.io.hashing import sha256_file
@@ -47,7 +47,7 @@ def format_croissant(
                 id=name,
                 name=name,
                 content_url=name,
-                encoding_formats=[media_type(name)],
+                encoding_formats=[guess_media_type(name)],
                 sha256=sha256_file(folder / name),
             )
             for name in (*tables, *other_files)
@@ -62,7 +62,7 @@ def format_croissant(
             "license": [licence] if licence else None,
             "cite_as": facts.joined_text("dataset_citation"),
             "version": facts.joined_text("dataset_version"),
-            "date_published": parse_day(facts.joined_text("dataset_published")),
+            "date_published": parse_date_or_none(facts.joined_text("dataset_published")),
             "creators": _build_creators(facts, mlc),
             "distribution": files,
             "record_sets": [_build_record_set(name, table, mlc) for name, table in tables.items()],
@@ -73,11 +73,11 @@ def format_croissant(
                 *sensitive,
             ],
             "conforms_to": CONFORMS_TO,
-            **rai_properties(facts),
+            **build_rai_properties(facts),
             "data_use_cases": [*facts.texts.get("dataset_uses", ()), release.terms],
         }
 
-    document = make_croissant_json(build_fields)
+    document = build_validated_croissant_json(build_fields)
     return json.dumps(document, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 
 
