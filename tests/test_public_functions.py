@@ -34,8 +34,8 @@ def test_one_signature_style(name):
 
 def test_a_dataset_and_its_file_are_the_same(people):
     loaded = isolux.load("table", people)
-    by_file = isolux.describe_table_group(f"table:{people}", by=["light"]).tables["By light"]
-    assert by_file.equals(isolux.describe_table_group(loaded, by=["light"]).tables["By light"])
+    by_file = isolux.describe(f"table:{people}", by=["light"]).tables["By light"]
+    assert by_file.equals(isolux.describe(loaded, by=["light"]).tables["By light"])
     drawn = isolux.sample(f"table:{people}", balance=["light"], per_cell=5).people
     assert drawn.equals(isolux.sample(loaded, balance=["light"], per_cell=5).people)
     assert isolux.check(loaded).problems.equals(isolux.check(f"table:{people}").problems)
@@ -68,12 +68,12 @@ def test_an_audit_of_files_takes_settings_by_name_alone(people):
 
 def test_settings_of_files_are_refused_for_a_dataset_in_memory(people):
     with pytest.raises(SpecError, match="this dataset is in memory"):
-        isolux.describe_table_group(isolux.load("table", people), id="id")
+        isolux.describe(isolux.load("table", people), id="id")
 
 
 def test_a_cluster_and_conditions_hold_in_memory_too(people):
     loaded = isolux.load("table", people)
-    found = isolux.describe_table_group(loaded, by=["light"], only=["light=day"])
+    found = isolux.describe(loaded, by=["light"], only=["light=day"])
     assert found.tables["By light"]["people"].to_list() == [100]
 
 
@@ -100,11 +100,7 @@ def test_a_text_is_one_name(people):
     done = isolux.audit(who.select("unit_id", value=value), who, by="light", replicates=200)
     told = isolux.explain(done, analysis="power")
     assert "power" in [a["name"] for a in told.run.record["analyses"]]
-    assert (
-        isolux.describe_table_group(isolux.load("table", people), by="light")
-        .tables["By light"]
-        .height
-    )
+    assert isolux.describe(isolux.load("table", people), by="light").tables["By light"].height
 
 
 def test_a_world_is_written_with_the_truth_beside_it(tmp_path):
@@ -130,8 +126,8 @@ def test_people_who_withdrew_are_left_out_in_memory_too(people, tmp_path):
     (tmp_path / "gone.txt").write_text("0\n1\nnot-here\n")
     loaded, gone = isolux.load("table", people), str(tmp_path / "gone.txt")
     with pytest.raises(SpecError, match="nobody"):
-        isolux.describe_table_group(loaded, by=["light"], withdrawn=gone)
-    found = isolux.describe_table_group(loaded, by=["light"], withdrawn=gone, allow_unmatched=True)
+        isolux.describe(loaded, by=["light"], withdrawn=gone)
+    found = isolux.describe(loaded, by=["light"], withdrawn=gone, allow_unmatched=True)
     assert found.tables["By light"]["people"].to_list() == [99, 99]
     with pytest.raises(SpecError, match="nobody"):
         isolux.check(loaded, withdrawn=gone)

@@ -25,7 +25,7 @@ def test_sizes_are_numbers_and_the_dataset_can_be_described(tmp_path: Path) -> N
     images = load(folder).images
     assert images.select("width", "height").rows() == [(640, 480), (640, 480)]
     assert images.schema["width"] == pl.Int64
-    found = isolux.describe_table_group(f"curated:{folder}", by=["age_group"])
+    found = isolux.describe(f"curated:{folder}", by=["age_group"])
     share = found.tables["Box as a share of its image"].filter(pl.col("people") > 0)
     # 320 × 240 of 640 × 480 is a quarter; the other person has no box.
     assert share.select("part of the image", "people").rows() == [("20 to 30 %", 1)]

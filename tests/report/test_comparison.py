@@ -45,7 +45,7 @@ def test_lower_is_better_turns_gain_into_loss(monkeypatch, compared):
 
     monkeypatch.setattr(
         _lines,
-        "find_metric",
+        "find_metric_or_neutral",
         lambda task, name: Metric(name=name, title="Error", definition="", direction="lower"),
     )
     turned = summarise_comparison(runs.comparison_run())

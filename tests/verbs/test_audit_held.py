@@ -140,7 +140,7 @@ def test_a_table_without_settings_is_one_of_scores_and_says_the_other_way():
 
 def test_a_loaded_table_goes_wherever_a_dataset_goes():
     people = isolux.load("table", pd.DataFrame(PEOPLE), cluster="who")
-    told = isolux.describe_table_group(people, by=["light"]).tables["By light"]
+    told = isolux.describe(people, by=["light"]).tables["By light"]
     assert told["people"].to_list() == [N // 2, N // 2]
     assert people.instances["cluster_id"].n_unique() == N // 2
     with pytest.raises(SpecError, match=r"isolux\.load\(\"table\", frame\) takes a table"):

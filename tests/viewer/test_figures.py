@@ -58,10 +58,10 @@ def test_without_the_package_or_its_addresses_the_page_says_so(monkeypatch):
     def ended(section):
         raise DrawingError("the report's figures cannot be drawn", expected="a", found="b")
 
-    monkeypatch.setattr(drawings, "draw_intersection_figure", ended)
+    monkeypatch.setattr(drawings, "draw_intersection_heat_map", ended)
     found = drawn(runs.full_run())
     assert found.manifest["holds"]["undrawn"].startswith("the report's figures cannot be drawn")
-    monkeypatch.setattr(tables, "drawable", lambda: False)
+    monkeypatch.setattr(tables, "can_draw_figures", lambda: False)
     found = drawn(runs.full_run())
     assert "isolux[figures]" in found.manifest["holds"]["undrawn"]
     assert found.tables["groups"].height > 0

@@ -59,10 +59,7 @@ def people(tmp_path):
 
 
 def test_none_means_not_given(people):
-    assert (
-        isolux.describe_table_group(people, by=None).tables.keys()
-        == isolux.describe_table_group(people).tables.keys()
-    )
+    assert isolux.describe(people, by=None).tables.keys() == isolux.describe(people).tables.keys()
     with pytest.raises(SpecError, match="nothing to compare people by"):
         isolux.audit(people, by=None)
     frame = pl.DataFrame({"unit_id": ["a", "b"], "race": ["x", "y"], "value": [1.0, 0.0]})
@@ -73,7 +70,7 @@ def test_none_means_not_given(people):
 @pytest.mark.parametrize("wrong", [3, {"race": 1}, [3], [None]])
 def test_other_things_than_names_are_refused(people, wrong):
     with pytest.raises(SpecError, match=r"(?s)describe cannot take this for 'by'.*list of texts"):
-        isolux.describe_table_group(people, by=wrong)
+        isolux.describe(people, by=wrong)
     with pytest.raises(SpecError, match="audit cannot take this for 'by'"):
         isolux.audit(people, by=wrong)
 
@@ -115,4 +112,4 @@ def test_nothing_else_of_a_function_changes():
     assert told.__doc__ == "Look at data."
     with pytest.raises(TypeError, match="from within"):
         explain_argument_errors(lambda: (_ for _ in ()).throw(TypeError("from within")))()
-    assert pickle.loads(pickle.dumps(isolux.describe_table_group)) is isolux.describe_table_group  # noqa: S301
+    assert pickle.loads(pickle.dumps(isolux.describe)) is isolux.describe  # noqa: S301

@@ -15,7 +15,7 @@ from typing import Any
 from isolux.analyses._unit_scores import build_findings_table
 from isolux.statements.accounting import describe_groups_too_small, find_groups_too_small_to_judge
 from isolux.statements.answer import answer_from_choice
-from isolux.statements.choice import Choice, choose_statements
+from isolux.statements.choice import StatementChoice, choose_statements
 from isolux.statements.text import (
     Statement,
     describe_further_statement,
@@ -88,7 +88,7 @@ def explain(run: Run) -> AnalysisResult:
     return AnalysisResult(build_findings_table([common | row for row in rows]))
 
 
-def _build_findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
+def _build_findings(run: Run, choice: StatementChoice) -> Iterator[dict[str, Any]]:
     """Yield the rows of ``findings`` in reading order."""
     source = _CORRECTION_SOURCE.get((run.record.get("spec") or {}).get("correction", ""))
     known_statements = [statement for statement in choice.stated if statement.row["is_known"]]
@@ -122,7 +122,7 @@ def _build_findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
             )
 
 
-def _build_untested_findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
+def _build_untested_findings(run: Run, choice: StatementChoice) -> Iterator[dict[str, Any]]:
     """Yield findings on groups too small to be compared, by the metric requested first."""
     line = choice.main
     if line is None:

@@ -94,7 +94,8 @@ def format_metric_line_key(line: MetricLine) -> str:
 
     Examples
     --------
-    >>> format_metric_line_key(Line("m", "recall", "cook", 0.5, "", "", "", "fraction", "higher"))
+    >>> line = MetricLine("m", "recall", "cook", 0.5, "", "", "", "fraction", "higher")
+    >>> format_metric_line_key(line)
     'metric recall, label cook, threshold 0.5'
     """
     label = "" if line.label is None else f", label {line.label}"

@@ -64,9 +64,9 @@ class DisclosureBounds(Generic[_Cell]):
         --------
         >>> counts = {"all": 43, "A": 3, "B": 8, "C": 32}
         >>> total = {"all": -1.0, "A": 1.0, "B": 1.0, "C": 1.0}
-        >>> DisclosureBounds(10).find_narrow_cells(counts, [total], {"A", "B"}, {"A"})
+        >>> DisclosureBounds(10).find_narrow_range_cells(counts, [total], {"A", "B"}, {"A"})
         []
-        >>> DisclosureBounds(12).find_narrow_cells(counts, [total], {"A", "B"}, {"A"})
+        >>> DisclosureBounds(12).find_narrow_range_cells(counts, [total], {"A", "B"}, {"A"})
         ['A']
         """
         narrow_cells = []

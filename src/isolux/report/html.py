@@ -61,7 +61,8 @@ def render_report(summary: Summary) -> str:
     >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
     >>> from isolux.vocabulary.tables import SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
-    >>> html = render_report(summarise(Run({"model": "<b>"}, *(table.empty() for table in tables))))
+    >>> run = Run({"model": "<b>"}, *(table.empty() for table in tables))
+    >>> html = render_report(summarise_run(run))
     >>> "<b>" in html, "&lt;b&gt;" in html
     (False, True)
     """

@@ -29,7 +29,7 @@ class StatementChoice:
 
     Parameters
     ----------
-    names : Names
+    names : DisplayNames
         What the run calls things.
     main : Line or None
         The measure asked for first; None: nothing was measured.

@@ -35,7 +35,7 @@ class TableRows(str):
 
     Examples
     --------
-    >>> TableRows("people", ["a.parquet", "b.parquet"], [100, 250]).locate_row(101)
+    >>> TableRows("people", ["a.parquet", "b.parquet"], [100, 250]).find_file_and_row(101)
     ('b.parquet', 1)
     """
 
