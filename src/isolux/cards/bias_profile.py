@@ -233,7 +233,7 @@ def _format_scenario_cells(
         else "differs"
     )
     if is_not_significant and row.difference is not None:
-        reason += "; no difference from overall was found"
+        reason += "; no difference from the overall value was found"
     if estimate.reason and estimate.value is None:
         measure += f"; {estimate.reason}"
     stated = scenario or Scenario("", "")

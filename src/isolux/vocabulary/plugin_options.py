@@ -236,7 +236,10 @@ def parse_option_value(
         return raw_value
     flag, hint = displayed_name or parameter_name, None
     if "mapping" in describe_accepted_values(type_hint):
-        hint = f'write a mapping as "{flag}={{key: value, other: value}}"'
+        mapping = "{key: value, other: value}"
+        hint = f'write a mapping as "{parameter_name}={mapping}"'
+        if displayed_name:
+            hint = f'write a mapping as {format_cli_flag(flag)} "{mapping}"'
     for candidate in _list_interpretations(raw_value):
         try:
             return adapter.validate_python(candidate)

@@ -121,7 +121,9 @@ def _describe_label_source(audited: AuditSubject, sections: Sequence[AttributeSe
             " people look, that may differ from how they describe themselves."
         )
     computed = [
-        s.title for s in sections if s.title.replace(" ", "_") in derive.list_derived_attributes()
+        s.title
+        for s in sections
+        if s.title.replace(" ", "_") in derive.map_derived_attributes_to_plugins()
     ]
     if not computed:
         return text
