@@ -10,7 +10,10 @@ import pytest
 
 from isolux.disparity.comparisons import compare_groups
 from isolux.disparity.disparity_table import measure_disparities
-from isolux.groups.interval_methods.noise_bias import equalise_noise_bias, estimate_noise_bias
+from isolux.groups.interval_methods.noise_bias import (
+    estimate_noise_bias,
+    values_at_equal_noise_bias,
+)
 from isolux.groups.measure import measure_groups
 from isolux.stats.calibration import folded_normal_mean
 from isolux.tasks.classification import INFO
@@ -39,7 +42,7 @@ def measured(sure, right, groups, clusters=None, **settings):
 
 
 def alike(found, measure, rows):
-    return equalise_noise_bias(
+    return values_at_equal_noise_bias(
         *(estimate_noise_bias(found.cluster_sums, measure, rows[name]) for name in "ab")
     )
 

@@ -22,13 +22,13 @@ from isolux.disparity.replicate_comparisons import ReplicateComparisons, scale_t
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.interval_methods.root_mean_square import (
     is_root_mean_square,
-    mean_square_of,
-    root_of_interval,
+    square_root_interval,
+    to_mean_square_measure,
 )
 from isolux.groups.means import (
-    complement_means_of,
-    estimate_intracluster_correlation,
-    group_means_of,
+    estimate_complement_means,
+    estimate_group_means,
+    intracluster_correlation_and_is_binary,
 )
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.clustered_proportions import ClusterMeans
@@ -68,7 +68,7 @@ def compare_groups(estimates: Estimates, attribute: str, j: int) -> Comparisons:
     measure = estimates.measures[j]
     if is_root_mean_square(measure):
         mean_squares = MeanComparisons.from_design(
-            estimates.cluster_sums, mean_square_of(measure), rows
+            estimates.cluster_sums, to_mean_square_measure(measure), rows
         )
         return RmsComparisons(estimates, j, mean_squares)
     if measure.mean is None:
@@ -118,8 +118,8 @@ class MeanComparisons:
     @classmethod
     def from_design(cls, design: ClusterSums, measure: Measure, rows: IntArray) -> MeanComparisons:
         """Sum the clusters of rows of a design; the first row is all groups together."""
-        (sums, counts), k = measure.mean_columns, len(rows)
-        means = group_means_of(design, measure, rows)
+        (sums, counts), k = measure.sum_and_count_columns, len(rows)
+        means = estimate_group_means(design, measure, rows)
         if isinstance(design, SurveyClusterSums):
             cluster_products = design.cross_products(rows, (sums, counts))
             # Products of weighted sums are divided by sums of weights, not by Kish's number.
@@ -147,7 +147,7 @@ class MeanComparisons:
         """Tell whether anyone is in more than one of these groups."""
         unweighted_design = drop_weights(self.design)
         cluster_counts = unweighted_design.group_rows(
-            np.append(self.rows[0], groups), self.measure.mean_columns[1]
+            np.append(self.rows[0], groups), self.measure.sum_and_count_columns[1]
         )
         n_people = np.asarray(cluster_counts @ unweighted_design.multiplicity.astype(np.float64))
         # Counts are whole numbers: half a person is more than rounding.
@@ -175,7 +175,7 @@ class MeanComparisons:
         """Compare groups with their complements: the sums with all (row 0) minus their own."""
         i = find_positions(self.rows, first)
         a = self.means.take(i)
-        b = complement_means_of(self.design, self.measure, first, int(self.rows[0]))
+        b = estimate_complement_means(self.design, self.measure, first, int(self.rows[0]))
         square, cross, count, shared = self.square, self.cross, self.count, self.shared
         weight = self.weight[i] * (self.weight[0] - self.weight[i])
         # Sums with the complement are sums with all groups minus sums with the group itself.
@@ -240,17 +240,19 @@ def _sum_shared_weights(design: SurveyClusterSums, measure: Measure, rows: IntAr
 
     With two-way clustering the two sums are combined by their intracluster correlations.
     """
-    group_products = stratified_products(design.group_rows(rows, measure.mean_columns[1]), None)
+    group_products = stratified_products(
+        design.group_rows(rows, measure.sum_and_count_columns[1]), None
+    )
     if design.other_clusterings is None:
         return group_products
     second_design = design.other_clusterings[0]
     rho = (
-        estimate_intracluster_correlation(design, measure)[0],
-        estimate_intracluster_correlation(second_design, measure)[0],
+        intracluster_correlation_and_is_binary(design, measure)[0],
+        intracluster_correlation_and_is_binary(second_design, measure)[0],
     )
     return combine_two_way_overlap(
         group_products,
-        stratified_products(second_design.group_rows(rows, measure.mean_columns[1]), None),
+        stratified_products(second_design.group_rows(rows, measure.sum_and_count_columns[1]), None),
         rho,
     )
 
@@ -294,7 +296,7 @@ def _take_roots(mean_squares: Difference) -> Difference:
 
     def compute_bounds(z: ZValues) -> tuple[Interval, Interval]:
         bounds_a, bounds_b = mean_squares.group_intervals(z)
-        return root_of_interval(bounds_a), root_of_interval(bounds_b)
+        return square_root_interval(bounds_a), square_root_interval(bounds_b)
 
     with np.errstate(divide="ignore", invalid="ignore"):
         # √m - √n = (m - n) / (√m + √n), so the standard error is divided by the sum of the roots.

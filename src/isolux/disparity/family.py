@@ -220,10 +220,12 @@ def _test_means(
     sums_and_counts, varying_rows = {}, {}
     for attribute, j in mean_keys:
         rows = np.append(plans[attribute, j][0], estimates.domain_rows[attribute])
-        sums, counts = (design.group_rows(rows, q) for q in estimates.measures[j].mean_columns)
+        sums, counts = (
+            design.group_rows(rows, q) for q in estimates.measures[j].sum_and_count_columns
+        )
         sums_and_counts[attribute, j] = sums, counts
         if isinstance(design, SurveyClusterSums) and not design.is_uncalibrated_one_way:
-            sum_column, count_column = estimates.measures[j].mean_columns
+            sum_column, count_column = estimates.measures[j].sum_and_count_columns
             varying_rows[attribute, j] = (
                 design.residual_rows(rows, sum_column),
                 design.residual_rows(rows, count_column),

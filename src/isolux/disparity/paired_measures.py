@@ -18,10 +18,10 @@ from isolux.disparity.comparisons import estimate_covariance
 from isolux.disparity.replicate_comparisons import compare_noise_biased, count_effective_clusters
 from isolux.disparity.rows import DisparityRows, build_rows, split_by_attribute, stack_rows
 from isolux.groups.estimates import Estimates, Measure
-from isolux.groups.interval_methods import attribute_index
+from isolux.groups.interval_methods import index_group_attributes
 from isolux.groups.interval_methods.noise_bias import estimate_noise_bias, has_noise_bias
 from isolux.groups.interval_methods.root_mean_square import estimate_rms, is_root_mean_square
-from isolux.groups.means import group_means_of
+from isolux.groups.means import estimate_group_means
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.differences import paired_mean_difference, replicate_difference
 from isolux.stats.intervals import log_ratio_interval, logit_interval, normal_quantile, t_interval
@@ -47,9 +47,9 @@ def compare_measures(
     """Compare two means of the same people in each of some groups."""
     first_measure, second_measure = measures
     first, second = (
-        group_means_of(design, measure, groups) for measure in (first_measure, second_measure)
+        estimate_group_means(design, measure, groups) for measure in (first_measure, second_measure)
     )
-    (s, n), (t, m) = first_measure.mean_columns, second_measure.mean_columns
+    (s, n), (t, m) = first_measure.sum_and_count_columns, second_measure.sum_and_count_columns
     is_survey_sample = isinstance(design, SurveyClusterSums)
     square, cross, reverse_cross, count = (
         _sum_products(design, groups, x, y) for x, y in ((s, t), (s, m), (t, n), (n, m))
@@ -102,7 +102,7 @@ def _compare_replicates(estimates: Estimates, groups: IntArray, a: int, b: int) 
         return differences
     # A group without outliers has too small a standard error in every replicate: the interval of
     # the mean square accounts for heavy tails.
-    families = attribute_index(estimates.groups)
+    families = index_group_attributes(estimates.groups)
     rms_estimates = [estimate_rms(design, measure, families).take(groups) for measure in measures]
     return replace(
         differences,

@@ -22,10 +22,10 @@ from isolux.groups.estimates import ComplementEstimates, Estimates
 from isolux.groups.interval_methods import standard_error
 from isolux.groups.interval_methods.macro_average import estimate_macro_averages, is_macro_average
 from isolux.groups.interval_methods.noise_bias import (
-    equalise_noise_bias,
     estimate_noise_bias,
+    extend_lower_bound_by_bias,
     has_noise_bias,
-    lower_by_bias,
+    values_at_equal_noise_bias,
 )
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.differences import replicate_difference
@@ -51,12 +51,12 @@ def compare_noise_biased(
 
     def compute_bounds(z: ZValues) -> tuple[Interval, Interval]:
         bounds_a, bounds_b = differences.group_intervals(z)
-        return lower_by_bias(bounds_a, a), lower_by_bias(bounds_b, b)
+        return extend_lower_bound_by_bias(bounds_a, a), extend_lower_bound_by_bias(bounds_b, b)
 
     return replace(
         differences,
         group_intervals=compute_bounds,
-        alternative_values=equalise_noise_bias(bias_a, bias_b),
+        alternative_values=values_at_equal_noise_bias(bias_a, bias_b),
     )
 
 

@@ -50,7 +50,9 @@ def count_missing_predictions(
     expected = _list_expected_scores(scores, evidence)
     models = expected.drop_nulls("reason")["model"].unique().sort()
     frames = [
-        _count_model(str(m), expected.filter(pl.col("model") == m), members, evidence.get(COUNTS))
+        _count_model_missing(
+            str(m), expected.filter(pl.col("model") == m), members, evidence.get(COUNTS)
+        )
         for m in models
     ]
     return pl.concat(frames) if frames else pl.DataFrame(schema=_SCHEMA)
@@ -89,13 +91,13 @@ def _list_expected_scores(
         if _NOT_APPLICABLE.fullmatch(reason)
     ]
     if (
-        undetected_evidence(evidence) is not None
+        find_evidence_with_undetected(evidence) is not None
     ):  # ``on_missed`` warns of these: they count as mistakes
         excluded_reasons.append("not detected")
     return rows.filter(~pl.col("reason").is_in(excluded_reasons).fill_null(value=False))
 
 
-def _count_model(
+def _count_model_missing(
     model: str, expected: pl.DataFrame, members: Membership, counts: pl.DataFrame | None
 ) -> pl.DataFrame:
     reason = pl.col("reason")
@@ -124,7 +126,7 @@ def _count_model(
     scored = units["value"].is_not_null().to_numpy() * multiplicity
     n_lacking = units["about"].fill_null(0).to_numpy() * multiplicity - scored
     unit_counts = (n, missing, unscored, right, scored, n_lacking)
-    reasons = _describe_reasons(units.with_columns(worth=multiplicity))
+    reasons = _format_missing_reasons(units.with_columns(worth=multiplicity))
     table = [
         (
             model,
@@ -139,18 +141,18 @@ def _count_model(
             int(s),
             int(x),
         )
-        for a, g, k, m, u, r, s, x in _sum_by_group(members, unit_counts)
+        for a, g, k, m, u, r, s, x in _iterate_group_sums(members, unit_counts)
     ]
     return pl.DataFrame(table, schema=_SCHEMA, orient="row")
 
 
-def _sum_by_group(
+def _iterate_group_sums(
     members: Membership, unit_counts: Sequence[IntArray | FloatArray]
 ) -> Iterator[tuple[Any, ...]]:
     """Yield attribute, group and the sum of each count: overall, then for every group."""
     yield None, None, *(unit_count.sum() for unit_count in unit_counts)
     for membership in members.intersections:
-        names, size = membership.groups_table()["group"].to_list(), len(membership.cells)
+        names, size = membership.to_group_table()["group"].to_list(), len(membership.cells)
         sums = [
             np.bincount(membership.cell, unit_count[membership.unit], size)
             for unit_count in unit_counts
@@ -158,7 +160,7 @@ def _sum_by_group(
         yield from ((membership.handle, *row) for row in zip(names, *sums, strict=True))
 
 
-def _describe_reasons(units: pl.DataFrame) -> str:
+def _format_missing_reasons(units: pl.DataFrame) -> str:
     """Format the reasons of missing scores with counts, the most frequent first."""
     reason_counts = units.filter("unscored").group_by("reason").agg(pl.col("worth").sum())
     rows = reason_counts.sort("worth", "reason", descending=[True, False]).rows()
@@ -191,14 +193,14 @@ def caution_on_missing_scores(
 ) -> list[Caution]:
     """Caution where a group has clearly more people without a score, or many without prediction."""
     notes = []
-    for model, attribute, rows in _large_groups(missing_counts, "unscored"):
-        is_uneven_loss = is_uneven(rows["unscored"].to_numpy(), rows["n"].to_numpy())
+    for model, attribute, rows in _iterate_large_groups(missing_counts, "unscored"):
+        is_uneven_loss = is_share_uneven(rows["unscored"].to_numpy(), rows["n"].to_numpy())
         has_many_missing = bool((rows["missing"] >= _HIGH_MISSING_SHARE * rows["n"]).any())
         if not (is_uneven_loss or has_many_missing):
             continue
         descriptions = [
             _describe_group(row, bounds=bounds)
-            for row in _extreme_groups(rows).iter_rows(named=True)
+            for row in _select_extreme_groups(rows).iter_rows(named=True)
         ]
         # The reasons begin with the most frequent one.
         noun = _MISSING_NOUNS.get(str(rows["reasons"][0]).partition(":")[0], "scores")
@@ -214,7 +216,7 @@ def caution_on_missing_scores(
     return notes
 
 
-def undetected_evidence(evidence: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
+def find_evidence_with_undetected(evidence: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
     """Return the classification evidence if undetected people count as mistakes."""
     classification = evidence.get("classification")
     if classification is None or not {"detected", "correct"} <= set(classification.columns):
@@ -242,7 +244,7 @@ def count_undetected(
         multiplicity = _unit_multiplicity(units, unit_counts)
         n = units["detected"].is_not_null().to_numpy() * multiplicity
         n_undetected = (~units["detected"].fill_null(value=True)).to_numpy() * multiplicity
-        counts = _sum_by_group(members, (n, n_undetected))
+        counts = _iterate_group_sums(members, (n, n_undetected))
         rows += [(model, name, group, int(m), int(k)) for name, group, m, k in counts]
     return pl.DataFrame(rows, schema=_UNDETECTED, orient="row")
 
@@ -259,12 +261,12 @@ _UNDETECTED = {
 def caution_on_undetected(undetected_counts: pl.DataFrame) -> list[Caution]:
     """Caution where undetected people, who count as mistakes, are uneven over groups."""
     notes = []
-    for model, attribute, rows in _large_groups(undetected_counts, "lost"):
-        if not is_uneven(rows["lost"].to_numpy(), rows["n"].to_numpy()):
+    for model, attribute, rows in _iterate_large_groups(undetected_counts, "lost"):
+        if not is_share_uneven(rows["lost"].to_numpy(), rows["n"].to_numpy()):
             continue
         descriptions = [
             f"{name} lacks {k:,} of {m:,} ({100 * k / m:.0f} %)"
-            for name, m, k in _extreme_groups(rows).select("group", "n", "lost").rows()
+            for name, m, k in _select_extreme_groups(rows).select("group", "n", "lost").rows()
         ]
         notes.append(
             Caution(
@@ -277,7 +279,7 @@ def caution_on_undetected(undetected_counts: pl.DataFrame) -> list[Caution]:
     return notes
 
 
-def _large_groups(
+def _iterate_large_groups(
     loss_counts: pl.DataFrame, loss_column: str
 ) -> Iterator[tuple[Any, Any, pl.DataFrame]]:
     """Yield the large enough groups of each model and attribute, largest share first."""
@@ -292,7 +294,7 @@ def _large_groups(
         yield model, attribute, attribute_rows.sort(share, descending=True, maintain_order=True)
 
 
-def _extreme_groups(rows: pl.DataFrame) -> pl.DataFrame:
+def _select_extreme_groups(rows: pl.DataFrame) -> pl.DataFrame:
     """Select the groups with the largest shares, and the one with the smallest."""
     return (
         rows
@@ -310,7 +312,7 @@ def _unit_multiplicity(units: pl.DataFrame, counts: pl.DataFrame | None) -> IntA
     return unit_rows[TIMES].fill_null(1).to_numpy().astype(np.int64)
 
 
-def is_uneven(
+def is_share_uneven(
     missing: FloatArray | IntArray, n: FloatArray | IntArray, alpha: float = _UNEVEN_P
 ) -> bool:
     """Check whether shares differ by 3 points or more, and significantly."""

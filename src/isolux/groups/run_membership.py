@@ -36,7 +36,7 @@ def can_regroup(run: Run) -> bool:
     )
 
 
-def regroup(run: Run, by: Sequence[str] = ()) -> Membership:
+def rebuild_membership(run: Run, by: Sequence[str] = ()) -> Membership:
     """Assign a run's units to groups, by the settings in its record; ``by``: other attributes."""
     # The recorded settings, so that the groups are those of the run's own report.
     spec = read_recorded_spec(run.record)
@@ -46,7 +46,7 @@ def regroup(run: Run, by: Sequence[str] = ()) -> Membership:
     )
 
 
-def weigh_units(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
+def add_unit_weights(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
     """Add ``weight``, a unit's weight in a mean, and ``n``, the people it represents."""
     for name, source, column in (("weight", SAMPLE, "weight"), ("n", COUNTS, TIMES)):
         table = run.evidence.get(source)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from isolux.groups.display_order import NumberRange, read_range
+from isolux.groups.display_order import NumberRange, parse_range_or_number
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.counts import add_multiplicity, count_people, count_people_by_value
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -119,14 +119,16 @@ def _note_excluded_values(condition: Condition, attributes: pl.DataFrame) -> lis
     ranges = {
         v: bounds
         for v in sizes
-        if (bounds := read_range(v)) is not None and bounds.low < bounds.high
+        if (bounds := parse_range_or_number(v)) is not None and bounds.low < bounds.high
     }
     if not ranges:
         return []
     condition_text = f"{condition.attribute}{condition.relation}{condition.number:g}"
 
     def list_values(values: Iterable[str]) -> str:
-        order = sorted(values, key=lambda v: (read_range(v) or NumberRange(math.inf, math.inf)).low)
+        order = sorted(
+            values, key=lambda v: (parse_range_or_number(v) or NumberRange(math.inf, math.inf)).low
+        )
         return ", ".join(f"{v} ({sizes[v]:,})" for v in order)
 
     relation, number = condition.relation, condition.number
@@ -184,7 +186,7 @@ def _compare_numbers(condition: Condition, rows: pl.DataFrame) -> pl.Expr:
     if "number" in rows.columns:
         number = pl.coalesce("number", number)
     words = rows.filter(number.is_null())["value"].drop_nulls().unique()
-    ranges = {word: read_range(word) for word in words}
+    ranges = {word: parse_range_or_number(word) for word in words}
     passing = [
         word
         for word, bounds in ranges.items()

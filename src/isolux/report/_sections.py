@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from isolux.disparity.measure_registry import describe_disparity_kind
-from isolux.groups import sort_for_display
+from isolux.groups import sort_groups_for_display
 from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
 from isolux.report._extra_figures import Rows, count_pairs, find_largest_pairs, index_rows
 from isolux.report.document import (
@@ -228,8 +228,8 @@ def arrange_names(values: Sequence[str]) -> list[str] | None:
     # Sizes decide only where numbers do not: an order that ignores them is the values' own.
     rising = {name: rank for rank, name in enumerate(values)}
     falling = {name: -rank for rank, name in enumerate(values)}
-    order = sort_for_display(values, rising)
-    return order if len(values) > 1 and order == sort_for_display(values, falling) else None
+    order = sort_groups_for_display(values, rising)
+    return order if len(values) > 1 and order == sort_groups_for_display(values, falling) else None
 
 
 def _line_table(
@@ -289,7 +289,7 @@ def _shrunken(row: Mapping[str, Any]) -> ShrinkageEstimate | None:
 def _arrange_rows(rows: Sequence[GroupRow], line: Line, *, ordered: bool) -> list[GroupRow]:
     if ordered:
         rank_by_name = {
-            name: i for i, name in enumerate(sort_for_display([row.group for row in rows]))
+            name: i for i, name in enumerate(sort_groups_for_display([row.group for row in rows]))
         }
         return sorted(rows, key=lambda row: rank_by_name[row.group])
     sign = -1.0 if line.direction == "lower" else 1.0

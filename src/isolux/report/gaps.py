@@ -14,7 +14,7 @@ from decimal import Decimal
 
 import polars as pl
 
-from isolux.groups.missing_predictions import undetected_evidence
+from isolux.groups.missing_predictions import find_evidence_with_undetected
 from isolux.report.document import (
     AttributeSection,
     AuditSubject,
@@ -126,7 +126,7 @@ _WORTH_SAYING = 0.01
 
 def caution_on_undetected_people(run: Run, line: Line | None) -> CautionParagraph | None:
     """Say how many people were not detected, where they count as mistakes in accuracy."""
-    answers = undetected_evidence(run.evidence)
+    answers = find_evidence_with_undetected(run.evidence)
     if answers is None or line is None or line.metric != "accuracy":
         return None
     answers = answers.filter(model=line.model)
@@ -146,7 +146,7 @@ def compare_undetected_people(
     run: Run, models: tuple[str, str], line: Line | None
 ) -> CautionParagraph | None:
     """Say what of a difference between two models is detection, on the people both detected."""
-    answers = undetected_evidence(run.evidence)
+    answers = find_evidence_with_undetected(run.evidence)
     if answers is None or line is None or line.metric != "accuracy":
         return None
     model_answers = [answers.filter(model=model) for model in models]

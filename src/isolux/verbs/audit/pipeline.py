@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from isolux.disparity.disparity_table import Disparities, measure_disparities
-from isolux.groups.binning import Bins, bin_labels, parse_bins, quantile_edges
+from isolux.groups.binning import Bins, format_bin_labels, parse_bins, quantile_bin_edges
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import Membership, build_membership
@@ -22,11 +22,11 @@ from isolux.groups.missing_predictions import (
     caution_on_undetected,
     count_missing_predictions,
     count_undetected,
-    undetected_evidence,
+    find_evidence_with_undetected,
 )
 from isolux.groups.option_parsing import check_references, read_groupings, read_references
 from isolux.groups.small_intersections import add_shrinkage_estimates
-from isolux.groups.unit_accounting import Losses, account_for
+from isolux.groups.unit_accounting import Losses, account_for_units
 from isolux.io.background_packing import begin_packing
 from isolux.io.record_paths import make_paths_relative
 from isolux.people.redaction import redact_ids
@@ -103,7 +103,7 @@ def run_pipeline(
         **sample_record,
     }
     cluster_counts = record["clusters"]
-    record["accounting"] = account_for(
+    record["accounting"] = account_for_units(
         dataset,
         replace(scores, evidence=all_evidence),
         members,
@@ -188,7 +188,7 @@ def _count_losses(scores: Scores, members: Membership) -> Losses:
     multiplicity = scores.evidence.get(COUNTS)
     return Losses(
         count_missing_predictions(scores.units, members, scores.evidence),
-        count_undetected(undetected_evidence(scores.evidence), members, multiplicity),
+        count_undetected(find_evidence_with_undetected(scores.evidence), members, multiplicity),
     )
 
 
@@ -252,7 +252,7 @@ def resolve_image_bins(spec: AuditSpec, dataset: Dataset) -> tuple[AuditSpec, Da
         edges, n = _compute_image_bin_edges(dataset, name.strip(), bin_rule, text)
         end = ":right" if bin_rule.closed == "right" else ""
         bins.append(f"{name}=edges:" + ",".join(map(repr, edges)) + end)
-        labels = ", ".join(bin_labels(edges, bin_rule.closed))
+        labels = ", ".join(format_bin_labels(edges, bin_rule.closed))
         notes.append(f"{name.strip()}: quantiles over {n:,} images: {labels}")
     return spec.updated(bins=tuple(bins)), replace(dataset, notes=tuple(notes))
 
@@ -278,7 +278,7 @@ def _compute_image_bin_edges(
         numbers = (
             image_numbers.drop_nulls().group_by("image_id").agg(pl.col("number").median())["number"]
         )
-        edges = quantile_edges(numbers, bin_rule.quantiles, bin_rule.closed)
+        edges = quantile_bin_edges(numbers, bin_rule.quantiles, bin_rule.closed)
         if edges:
             return edges, len(numbers)
     raise SpecError(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.groups.measure.pair_rows import PAIRS, reset_weighted_thresholds
+from isolux.groups.measure.pair_rows import PAIRS, recompute_weighted_thresholds
 from isolux.io.hashing import sha256_file
 from isolux.people.population import calibrate_weights, read_population
 from isolux.people.survey_columns import (
@@ -104,7 +104,7 @@ def add_survey_sample(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tupl
     evidence = {**scores.evidence, SAMPLE: table}
     if PAIRS in evidence:
         _refuse_counted_photos(evidence[PAIRS], scores, table)
-        evidence[PAIRS] = reset_weighted_thresholds(evidence[PAIRS], scores.units, table)
+        evidence[PAIRS] = recompute_weighted_thresholds(evidence[PAIRS], scores.units, table)
     return dataset, replace(scores, evidence=evidence, notes=(*cautions, *scores.notes))
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from isolux.groups.display_order import sort_for_display
-from isolux.groups.intersections import split_entry
+from isolux.groups.display_order import sort_groups_for_display
+from isolux.groups.intersections import parse_intersection
 from isolux.groups.invalid_groups import MAX_NUMBERS
 from isolux.groups.membership import build_membership
 from isolux.stats.proportions import design_effect, wilson
@@ -155,7 +155,7 @@ def _refuse_unknown(datasets: Mapping[str, Dataset], by: Sequence[str]) -> None:
         a for d in datasets.values() for a in d.attributes["attribute"].unique().to_list()
     }
     for entry in by:
-        split_entry(entry, attribute_names)
+        parse_intersection(entry, attribute_names)
 
 
 def _prepare_people(
@@ -218,7 +218,7 @@ def _choose_groupings(
     }
     for entry in by:
         try:
-            names = split_entry(entry, attribute_names)
+            names = parse_intersection(entry, attribute_names)
         except UnknownNameError as error:
             notes.append(f"{entry} is not counted: there is no {error.name!r} here.")
             continue
@@ -246,7 +246,9 @@ def _build_composition_tables(
         ]
         groups = pl.concat(known_groups).unique(maintain_order=True).to_list()
         if len(names) == 1:
-            groups = sort_for_display(groups, dict(pl.concat(known_groups).value_counts().rows()))
+            groups = sort_groups_for_display(
+                groups, dict(pl.concat(known_groups).value_counts().rows())
+            )
         composition_tables = [
             _build_composition(people, names, groups).with_columns(dataset=pl.lit(name))
             for name, people in people_with_attribute.items()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from isolux import derive
-from isolux.groups.intersections import group_name
+from isolux.groups.intersections import format_group_name
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.verbs.describe.balance import BALANCE, Target, build_balance_row
 from isolux.vocabulary.containers import Dataset
@@ -182,7 +182,7 @@ def _count_known_groups(people: DescribedPeople, names: Sequence[str]) -> dict[s
     for group_table in group_tables[1:]:
         combinations = combinations.join(group_table, how="cross")
     return {
-        group_name(values): count_by_group.get(group_name(values), 0)
+        format_group_name(values): count_by_group.get(format_group_name(values), 0)
         for values in combinations.rows()
     }
 

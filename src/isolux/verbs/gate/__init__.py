@@ -20,7 +20,7 @@ import polars as pl
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.missing_predictions import count_missing_predictions
-from isolux.groups.run_membership import regroup
+from isolux.groups.run_membership import rebuild_membership
 from isolux.policy import Decision, Policy, read_policy
 from isolux.policy.evaluation import Baseline, PolicyInputs
 from isolux.policy.rule_answers import decide
@@ -195,7 +195,7 @@ def remeasure_run(
         baselines.get("different", no_baseline),
         run.disparities,
         baselines.get("shared", no_baseline),
-        count_missing_predictions(run.scores, regroup(run), run.evidence),
+        count_missing_predictions(run.scores, rebuild_membership(run), run.evidence),
     )
 
 
@@ -203,7 +203,7 @@ def _remeasure_groups(run: Run, spec: AuditSpec) -> tuple[Estimates, dict[str, s
     """Measure the groups again, and list metrics whose evidence the run lacks."""
     task_info, missing_metrics = _select_metrics(run)
     scores = Scores(run.scores, task_info, run.evidence, task=str(run.record.get("task") or ""))
-    return measure_groups(scores, regroup(run), spec.statistics), missing_metrics
+    return measure_groups(scores, rebuild_membership(run), spec.statistics), missing_metrics
 
 
 def _select_metrics(run: Run) -> tuple[TaskInfo, dict[str, str]]:
@@ -353,7 +353,7 @@ def _describe_unfit_baseline(
 def _describe_missing_predictions(baseline_run: Run, max_missing: float) -> str:
     """Describe the group with too many missing predictions in the baseline; empty: none."""
     missing_counts = count_missing_predictions(
-        baseline_run.scores, regroup(baseline_run), baseline_run.evidence
+        baseline_run.scores, rebuild_membership(baseline_run), baseline_run.evidence
     )
     for row in missing_counts.filter(pl.col("missing") > max_missing * pl.col("n")).iter_rows(
         named=True
