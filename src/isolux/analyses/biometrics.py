@@ -15,12 +15,12 @@ import polars as pl
 from isolux.analyses._regrouping import check_settings, require_at_least
 from isolux.disparity.biometrics import (
     RATES,
-    differentials,
-    false_positive_matrix,
-    gallery_by_group,
-    impostor_matrix,
+    count_gallery_by_group,
+    cross_group_false_match_rates,
+    cross_group_false_positive_rates,
     is_biometric,
     performance,
+    summarise_error_differentials,
 )
 from isolux.statements.numbers import format_fixed
 from isolux.vocabulary.containers import AnalysisResult, Run
@@ -114,15 +114,20 @@ def explain(run: Run, *, replicates: int = 500) -> AnalysisResult:
 
 def _build_tables(run: Run, replicates: int) -> Iterator[tuple[str, pl.DataFrame]]:
     yield PERFORMANCE, _format_performance(performance(run))
-    yield DIFFERENTIALS, _empty_if_unmeasured(lambda: _format_differentials(differentials(run)))
+    yield (
+        DIFFERENTIALS,
+        _empty_if_unmeasured(lambda: _format_differentials(summarise_error_differentials(run))),
+    )
     if {"candidates", "gallery"} <= run.evidence.keys():
-        yield _GALLERY, _format_gallery(gallery_by_group(run))
+        yield _GALLERY, _format_gallery(count_gallery_by_group(run))
         yield (
             _FALSE_POSITIVES,
-            _format_false_positives(false_positive_matrix(run, max_groups=_MAX_GROUPS)),
+            _format_false_positives(cross_group_false_positive_rates(run, max_groups=_MAX_GROUPS)),
         )
     elif "pairs" in run.evidence:
-        cross_group = impostor_matrix(run, replicates=replicates, max_groups=_MAX_GROUPS)
+        cross_group = cross_group_false_match_rates(
+            run, replicates=replicates, max_groups=_MAX_GROUPS
+        )
         yield _CROSS_GROUP_MATCHES, _format_cross_group(cross_group)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.comparisons import build_comparisons
 from isolux.groups import build_membership, read_groupings
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
@@ -157,7 +157,7 @@ def _add_impact_ratio(
     if g == best:
         return replace(category, ratio=1.0)
     first, second = np.array([g], dtype=np.int64), np.array([best], dtype=np.int64)
-    pair = compare_groups(estimates, attribute, 0).compare_pairs(first, second)
+    pair = build_comparisons(estimates, attribute, 0).compare_pairs(first, second)
     group_interval, best_interval = (_rate_interval(estimates, row, level) for row in (g, best))
     if category.rate:
         correlation = np.nan_to_num(pair.correlation(float(ndtri(0.5 + level / 2.0))))

@@ -18,7 +18,10 @@ from typing import Protocol
 
 import numpy as np
 
-from isolux.disparity.replicate_comparisons import ReplicateComparisons, scale_to_overall
+from isolux.disparity.replicate_comparisons import (
+    ReplicateComparisons,
+    scale_complement_difference_to_overall,
+)
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.interval_methods.root_mean_square import (
     is_root_mean_square,
@@ -58,11 +61,11 @@ class Comparisons(Protocol):
     def compare_with_complement(self, first: IntArray) -> Difference:
         """Compare groups with their complements."""
 
-    def complement_share(self, first: IntArray) -> FloatArray:
+    def complement_to_overall_factor(self, first: IntArray) -> FloatArray:
         """Return the factor from a difference to the complement to one to overall: ``[h]``."""
 
 
-def compare_groups(estimates: Estimates, attribute: str, j: int) -> Comparisons:
+def build_comparisons(estimates: Estimates, attribute: str, j: int) -> Comparisons:
     """Return the comparisons of one attribute's groups on measure ``j``."""
     rows = np.append(0, estimates.attribute_rows(attribute))
     measure = estimates.measures[j]
@@ -78,7 +81,7 @@ def compare_groups(estimates: Estimates, attribute: str, j: int) -> Comparisons:
     return MeanComparisons.from_design(estimates.cluster_sums, measure, rows)
 
 
-def compare_attributes(
+def build_comparisons_of_attributes(
     estimates: Estimates, attributes: Sequence[str], j: int
 ) -> list[Comparisons]:
     """Return the comparisons of several attributes of one domain on measure ``j``, a mean."""
@@ -92,7 +95,7 @@ def compare_attributes(
         joint.has_overlap: joint,
         not joint.has_overlap: replace(joint, has_overlap=not joint.has_overlap),
     }
-    return [by_overlap[joint.find_overlap(groups)] for groups in members]
+    return [by_overlap[joint.has_overlapping_groups(groups)] for groups in members]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +144,9 @@ class MeanComparisons:
             weight,
         )
         comparisons = cls(design, measure, rows, means, *moments, has_overlap=False)
-        return replace(comparisons, has_overlap=comparisons.find_overlap(rows[1:]))
+        return replace(comparisons, has_overlap=comparisons.has_overlapping_groups(rows[1:]))
 
-    def find_overlap(self, groups: IntArray) -> bool:
+    def has_overlapping_groups(self, groups: IntArray) -> bool:
         """Tell whether anyone is in more than one of these groups."""
         unweighted_design = drop_weights(self.design)
         cluster_counts = unweighted_design.group_rows(
@@ -202,7 +205,7 @@ class MeanComparisons:
         )
         return replace(differences, value_range=self.measure.value_range)
 
-    def complement_share(self, first: IntArray) -> FloatArray:
+    def complement_to_overall_factor(self, first: IntArray) -> FloatArray:
         """Return the share of people who are not in each group: ``[h]``."""
         return np.asarray(1.0 - self.weight[find_positions(self.rows, first)] / self.weight[0])
 
@@ -211,10 +214,10 @@ class MeanComparisons:
     ) -> FloatArray:
         centre, is_survey_sample = self.measure.centre, isinstance(self.design, SurveyClusterSums)
         p, q = a.shift(-centre).value, b.shift(-centre).value  # as they were summed
-        return estimate_covariance((p, q), moments, weight, is_weighted=is_survey_sample)
+        return estimate_mean_pair_covariance((p, q), moments, weight, is_weighted=is_survey_sample)
 
 
-def estimate_covariance(
+def estimate_mean_pair_covariance(
     values: tuple[FloatArray, FloatArray],
     moments: Moments,
     weight: FloatArray,
@@ -274,23 +277,25 @@ class RmsComparisons:
 
     def compare_pairs(self, first: IntArray, second: IntArray) -> Difference:
         """Compare groups with groups."""
-        return _take_roots(self.mean_squares.compare_pairs(first, second))
+        return _square_root_differences(self.mean_squares.compare_pairs(first, second))
 
     def compare_with_complement(self, first: IntArray) -> Difference:
         """Compare groups with overall: with the complement, times the complement's share."""
         # A root is not linear in mean squares: the identity with the complement is of first order
         # only, so the values that are printed are those of the group and of overall.
-        differences = _take_roots(self.mean_squares.compare_with_complement(first))
+        differences = _square_root_differences(self.mean_squares.compare_with_complement(first))
         overall = np.full(len(first), self.estimates.value[0, self.j])
-        share = self.mean_squares.complement_share(first)
-        return scale_to_overall(self.estimates.value[first, self.j], overall, differences, share)
+        share = self.mean_squares.complement_to_overall_factor(first)
+        return scale_complement_difference_to_overall(
+            self.estimates.value[first, self.j], overall, differences, share
+        )
 
-    def complement_share(self, first: IntArray) -> FloatArray:
+    def complement_to_overall_factor(self, first: IntArray) -> FloatArray:
         """Return 1: ``compare_with_complement`` gives the difference to overall already."""
         return np.ones(len(first))
 
 
-def _take_roots(mean_squares: Difference) -> Difference:
+def _square_root_differences(mean_squares: Difference) -> Difference:
     """Take the square roots of two means and of their interval bounds."""
     a, b = np.sqrt(mean_squares.a), np.sqrt(mean_squares.b)
 

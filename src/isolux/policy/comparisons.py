@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.comparisons import build_comparisons
 from isolux.disparity.replicate_comparisons import count_effective_clusters
 from isolux.groups.estimates import Estimates
 from isolux.groups.interval_methods import index_group_attributes
@@ -342,7 +342,7 @@ def compare_pairs(
 
     Shapes: ``first, second`` [h].
     """
-    differences = compare_groups(estimates, attribute, j).compare_pairs(first, second)
+    differences = build_comparisons(estimates, attribute, j).compare_pairs(first, second)
     measure = estimates.measures[j]
     if not has_noise_bias(measure):
         return differences

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.disparity.measure_registry import describe_disparity_kind
+from isolux.disparity.measure_registry import disparity_measure_info
 from isolux.groups import sort_groups_for_display
 from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
 from isolux.report._extra_figures import Rows, count_pairs, find_largest_pairs, index_rows
@@ -131,7 +131,7 @@ def _read_named_measures(
     for row in rows.iter_rows(named=True):
         line = context.lines.get(line_key(row))
         metric_phrase = line.phrase if line else str(row["metric"]).replace("_", " ")
-        measure_info = describe_disparity_kind(row["kind"])
+        measure_info = disparity_measure_info(row["kind"])
         unit = "" if not measure_info.unit else line.unit if line else "fraction"
         measure = NamedMeasure(
             measure_info.title,

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import polars as pl
 
 from isolux.analyses.model_changes import ChangeSummary, describe_gaps, summarise_changes
-from isolux.disparity.class_rankings import rank_classes
+from isolux.disparity.class_rankings import rank_classes_by_largest_gap
 from isolux.disparity.models import PLANNED_FAMILY
 from isolux.report._sections import Context, arrange_names
 from isolux.report.document import AuditSubject, Summary
@@ -61,7 +61,7 @@ def class_tables(
     run: Run, models: tuple[str, str], lines: Mapping[LineKey, Line], context: Context
 ) -> tuple[ClassTable, ...]:
     """Rank the classes of each metric and attribute; gaps of single classes are not tested."""
-    ranked = rank_classes(run.group_metrics, models)
+    ranked = rank_classes_by_largest_gap(run.group_metrics, models)
     values = {
         (
             row["model"],

@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.disparity.class_rankings import rank_classes
+from isolux.disparity.class_rankings import rank_classes_by_largest_gap
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import build_membership
 from isolux.groups.option_parsing import read_groupings, read_references
@@ -364,7 +364,7 @@ def class_ranks(values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
     """Rank classes by their largest gap under each model; rank 1 is the largest."""
     ranks: pl.DataFrame | None = None
     for name in models:
-        rankings = rank_classes(values, (name, name))
+        rankings = rank_classes_by_largest_gap(values, (name, name))
         model_ranks = rankings.select(
             *_CLASS_KEY,
             pl.col("rank_a").cast(pl.Int64).alias(f"rank: {name}"),
