@@ -58,6 +58,6 @@ def test_a_range_passes_where_every_number_in_it_does(relation, low, width, numb
 
     compare = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}[relation]
     inside = [low + k for k in range(width + 1)]
-    assert NumberRange(low, low + width).satisfies(relation, number) == all(
+    assert NumberRange(low, low + width).lies_entirely_in_relation(relation, number) == all(
         compare(n, number) for n in inside
     )

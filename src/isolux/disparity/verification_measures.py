@@ -27,7 +27,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from isolux.disparity.attribute_measures import range_or_log_ratio_interval, select_groups
+from isolux.disparity.attribute_measures import range_or_log_ratio_interval, select_group_contrasts
 from isolux.disparity.family import AttributeTests, ComparisonFamily
 from isolux.disparity.rows import DisparityRows, build_disparity_rows
 from isolux.groups.estimates import Estimates
@@ -111,7 +111,7 @@ def _weighted_range_bounds(
     def compute_range(j: int, tested: AttributeTests | None) -> tuple[float, float]:
         if tested is None or len(members) < 2:
             return math.nan, math.nan
-        selected = select_groups(tested, members)
+        selected = select_group_contrasts(tested, members)
         pairs = selected.contrasts[:, 1] != COMPLEMENT
         # Without a tested pair there is no null distribution, and no bound of the range.
         if not pairs.any() or np.isnan(selected.null.t[pairs]).all():

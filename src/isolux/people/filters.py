@@ -85,8 +85,8 @@ def filter_people(
     passing = pl.lit(value=True)
     notes: list[str] = []
     for condition in parse_conditions(condition_texts):
-        passing &= _build_filter(condition, attributes, dataset)
-        notes += _note_excluded_values(
+        passing &= _build_condition_mask(condition, attributes, dataset)
+        notes += _note_values_excluded_by_comparison(
             condition, add_multiplicity(attributes, dataset.multiplicity, "unit_id")
         )
     is_kept = instances.select(passing).to_series()
@@ -110,7 +110,9 @@ def filter_people(
     return replace(dataset, instances=people, notes=(*dataset.notes, note, *notes))
 
 
-def _note_excluded_values(condition: Condition, attributes: pl.DataFrame) -> list[str]:
+def _note_values_excluded_by_comparison(
+    condition: Condition, attributes: pl.DataFrame
+) -> list[str]:
     """Say which values a comparison leaves out; caution where a range lies on both sides of it."""
     if condition.relation not in _COMPARISONS:
         return []
@@ -132,9 +134,15 @@ def _note_excluded_values(condition: Condition, attributes: pl.DataFrame) -> lis
         return ", ".join(f"{v} ({sizes[v]:,})" for v in order)
 
     relation, number = condition.relation, condition.number
-    failing = {v: bounds for v, bounds in ranges.items() if not bounds.satisfies(relation, number)}
+    failing = {
+        v: bounds
+        for v, bounds in ranges.items()
+        if not bounds.lies_entirely_in_relation(relation, number)
+    }
     straddling = [
-        v for v, bounds in failing.items() if not bounds.satisfies(_OPPOSITE[relation], number)
+        v
+        for v, bounds in failing.items()
+        if not bounds.lies_entirely_in_relation(_OPPOSITE[relation], number)
     ]
     notes: list[str] = []
     if straddling:
@@ -166,21 +174,23 @@ def drop_unscored_people(dataset: Dataset) -> Dataset:
     return replace(dataset, instances=scored_people, notes=notes)
 
 
-def _build_filter(condition: Condition, attributes: pl.DataFrame, dataset: Dataset) -> pl.Expr:
+def _build_condition_mask(
+    condition: Condition, attributes: pl.DataFrame, dataset: Dataset
+) -> pl.Expr:
     rows = attributes.filter(pl.col("attribute") == condition.attribute)
     if rows.is_empty():
         attribute_names = dataset.attributes["attribute"].unique().sort().to_list()
         raise UnknownNameError("attribute", condition.attribute, attribute_names, where="--only")
     person = pl.col("instance_id")
     if condition.relation in _COMPARISONS:
-        return person.is_in(rows.filter(_compare_numbers(condition, rows))["unit_id"].implode())
+        return person.is_in(rows.filter(_build_number_mask(condition, rows))["unit_id"].implode())
     has_value = person.is_in(
         rows.filter(pl.col("value").is_in(list(condition.values)))["unit_id"].implode()
     )
     return ~has_value if condition.relation == "!=" else has_value
 
 
-def _compare_numbers(condition: Condition, rows: pl.DataFrame) -> pl.Expr:
+def _build_number_mask(condition: Condition, rows: pl.DataFrame) -> pl.Expr:
     """Compare the numbers, and of the values that are ranges those that pass as a whole."""
     number = pl.col("value").cast(pl.Float64, strict=False)
     if "number" in rows.columns:
@@ -190,7 +200,8 @@ def _compare_numbers(condition: Condition, rows: pl.DataFrame) -> pl.Expr:
     passing = [
         word
         for word, bounds in ranges.items()
-        if bounds is not None and bounds.satisfies(condition.relation, condition.number)
+        if bounds is not None
+        and bounds.lies_entirely_in_relation(condition.relation, condition.number)
     ]
     in_range = number.is_null() & pl.col("value").is_in(passing)
     return (

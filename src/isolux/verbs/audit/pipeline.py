@@ -30,15 +30,15 @@ from isolux.groups.unit_accounting import Losses, account_for_units
 from isolux.io.background_packing import begin_packing
 from isolux.io.record_paths import make_paths_relative
 from isolux.people.redaction import redact_ids
-from isolux.people.survey_columns import has_survey_settings, parse_cluster_columns
-from isolux.people.synthetic import find_synthetic_marker, format_synthetic_note
+from isolux.people.survey_columns import has_any_survey_setting, parse_cluster_columns
+from isolux.people.synthetic import find_synthetic_marker_file, format_synthetic_note
 from isolux.stats.statistic import PairStatistic
 from isolux.verbs.audit.protocol import build_protocol_record
-from isolux.verbs.error_budget import compute_audit_share
+from isolux.verbs.error_budget import compute_audit_error_share
 from isolux.verbs.explain import (
-    build_role_options,
-    list_first_analyses,
+    list_default_analyses,
     merge_references,
+    role_flags_to_options,
     run_analyses,
 )
 from isolux.vocabulary.containers import Dataset, Run, Scores
@@ -70,7 +70,7 @@ def run_pipeline(
     scored_ids = scores.evaluated_units()["unit_id"]
     sample_record: dict[str, Any] = {}
     if (
-        has_survey_settings(spec.sample)
+        has_any_survey_setting(spec.sample)
         or parse_cluster_columns(spec.people.cluster)[1]
         or SAMPLE in scores.evidence
     ):
@@ -159,7 +159,7 @@ def _caution_on_zero_weight_groups(
     remaining_ids = scores.evaluated_units()["unit_id"]
     if len(remaining_ids) == len(scored_ids):
         return scores
-    from isolux.people.weight_checks import cautions_on_zero_weight_values
+    from isolux.people.weight_checks import caution_on_zero_weight_values
 
     unbinned = [
         a
@@ -167,7 +167,7 @@ def _caution_on_zero_weight_groups(
         if grouping.bins is None
     ]
     rows = attributes.filter(pl.col("attribute").cast(pl.String).is_in(unbinned))
-    cautions = cautions_on_zero_weight_values(rows, scored_ids, remaining_ids)
+    cautions = caution_on_zero_weight_values(rows, scored_ids, remaining_ids)
     return replace(scores, notes=(*cautions, *scores.notes))
 
 
@@ -180,7 +180,7 @@ def _measure_and_compare(
     report_step("measuring the groups")
     estimates = measure_groups(scores, members, spec.statistics)
     report_step("comparing the groups")
-    share = compute_audit_share(spec.explain.analyses)
+    share = compute_audit_error_share(spec.explain.analyses)
     return estimates, measure_disparities(estimates, spec.comparing, reference_groups, share=share)
 
 
@@ -227,8 +227,8 @@ def _caution_on_margin(spec: AuditSpec, scores: Scores) -> list[Caution]:
 
 def _run_analyses(run: Run, spec: AuditSpec, recorded_evidence: Mapping[str, pl.DataFrame]) -> Run:
     """Run the analyses of every audit, then those requested."""
-    run = replace(run_analyses(run, list_first_analyses(run)), evidence=dict(recorded_evidence))
-    roles = build_role_options(spec.explain.role, spec.explain.analyses)
+    run = replace(run_analyses(run, list_default_analyses(run)), evidence=dict(recorded_evidence))
+    roles = role_flags_to_options(spec.explain.role, spec.explain.analyses)
     analyses = spec.explain.analyses
     return run_analyses(run, analyses, [*spec.explain.analysis_option, *roles], planned=analyses)
 
@@ -341,7 +341,7 @@ def build_record(
         if "cluster_id" in t.columns
     )
     infos: list[PluginInfo] = [dataset_info, scores.info]
-    marker = find_synthetic_marker(
+    marker = find_synthetic_marker_file(
         [*filter(None, [spec.people.data.partition(":")[2]]), *dataset.inputs]
     )
     synthetic_notes = [] if marker is None else [format_synthetic_note(marker)]

@@ -28,9 +28,9 @@ from isolux.policy.rules import BaselinePeople
 from isolux.verbs._tables_from_memory import (
     RunHolder,
     RunSource,
-    get_run,
-    read_unchanged,
+    read_unchanged_run,
     reraise_as_run_error,
+    run_or_none,
     to_scores,
 )
 from isolux.verbs.compare import pair_runs
@@ -142,7 +142,9 @@ def load_finished_run(run: Any, *, description: str = "the run") -> Run:
     source = str(run) if isinstance(run, str | Path) else None
     hint = "audit again: nothing is decided about numbers that were changed"
     finished_run = (
-        get_run(run) if source is None else read_unchanged(run, hint, description=description)
+        run_or_none(run)
+        if source is None
+        else read_unchanged_run(run, hint, description=description)
     )
     if finished_run is None:
         raise RunError(
