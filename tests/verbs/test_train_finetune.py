@@ -140,7 +140,7 @@ def test_killed_after_an_epoch_and_gone_on_with_it_is_the_uninterrupted_training
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert tuned(monkeypatch, capsys, photos, "fields", "--epochs", "4", out=whole).code == 0
     with monkeypatch.context() as dying:
-        dying.setattr(verb, "report_epoch", die_after_two)
+        dying.setattr(verb, "report_epoch_loss_and_accuracy", die_after_two)
         assert tuned(monkeypatch, capsys, photos, "fields", "--epochs", "4", out=cut).code != 0
     assert [file.name for file in cut.iterdir()] == ["checkpoint.safetensors"]
     ran = tuned(monkeypatch, capsys, photos, "fields", "--epochs", "4", out=cut)
