@@ -73,7 +73,7 @@ class Failures:
     Examples
     --------
     >>> failures = Failures(4, 0.25, Path("out"))
-    >>> failures.add_shard(
+    >>> failures.add_shard_failures(
     ...     pl.DataFrame({"unit_id": ["a", "b"], "reason": [None, "no such picture"]}),
     ... )
     >>> failures.counts.total()
