@@ -31,8 +31,10 @@ def _right(rng, cell, rates):
     subjects, photos, _, icc, shared = cell
     subject, luck = rng.random(subjects), rng.random((subjects, photos))
     other = np.where(rng.random(luck.shape) < shared, luck, rng.random(luck.shape))
-    chances = [beta_quantile_from_mean_and_icc(np.array(r), icc, subject) if icc else np.full(subjects, r)
-               for r in rates]  # fmt: skip
+    chances = [
+        beta_quantile_from_mean_and_icc(np.array(r), icc, subject) if icc else np.full(subjects, r)
+        for r in rates
+    ]
     return [(drawn < chance[:, None]).sum(axis=1)
             for drawn, chance in zip((luck, other), chances, strict=True)]  # fmt: skip
 

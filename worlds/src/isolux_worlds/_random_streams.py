@@ -44,7 +44,7 @@ def beta_parameters_from_mean_and_icc(
 def beta_quantile_from_mean_and_icc(
     mean: FloatArray, icc: float, probability: FloatArray
 ) -> FloatArray:
-    """Return the ``probability``-quantile of the Beta with that mean and intra-class correlation."""
+    """Compute the ``probability``-quantile of a Beta with that mean and intraclass correlation."""
     mean, probability = np.broadcast_arrays(
         np.asarray(mean, dtype=np.float64), np.asarray(probability, dtype=np.float64)
     )
