@@ -191,8 +191,8 @@ class ShardStore:
             raise FileError(
                 "these answers are not complete",
                 expected="a finished run",
-                found=f"{len(self.list_committed()):,} of {self.read_record().get('shards', '?')}"
-                " shards",
+                found=f"{len(self.list_committed_keys()):,} of"
+                f" {self.read_record().get('shards', '?')} shards",
                 where=str(self.folder),
                 hint=f"isolux predict --resume {self.folder}",
             )

@@ -190,7 +190,7 @@ def _drop_totals_and_check_distinct_rows(
     """Check that rows of one model and metric are about distinct cases."""
     naming_columns = _choose_group_naming_columns(frame, groups, split_columns)
     if totals == "keep":
-        check_groups_are_unique(frame, groups, split_columns, source)
+        check_groups_are_unique(frame, groups, split_columns, counts, source)
         return frame, []
     check_no_row_per_outcome(
         frame, [*naming_columns, *(p for p in split_columns if p == _MODEL)], counts, source
@@ -198,7 +198,7 @@ def _drop_totals_and_check_distinct_rows(
     frame, total_notes = drop_or_refuse_total_rows(
         frame, naming_columns, split_columns, counts, drop=totals == "drop", source=source
     )
-    check_groups_are_unique(frame, groups, split_columns, source)
+    check_groups_are_unique(frame, groups, split_columns, counts, source)
     check_no_blank_groups(frame, naming_columns, source)
     check_no_stacked_attributes(frame, naming_columns, counts, source)
     return frame, [

@@ -11,6 +11,7 @@ from itertools import combinations
 
 import polars as pl
 
+from isolux.io.cell_parsing import as_text
 from isolux.vocabulary.errors import TableError, format_location
 from isolux.vocabulary.notes import Caution
 
@@ -256,9 +257,13 @@ def drop_or_refuse_total_rows(
 
 
 def check_groups_are_unique(
-    frame: pl.DataFrame, groups: Sequence[str], split_columns: Sequence[str], source: str
+    frame: pl.DataFrame,
+    groups: Sequence[str],
+    split_columns: Sequence[str],
+    counts: tuple[str, str],
+    source: str,
 ) -> None:
-    """Refuse two rows of one group."""
+    """Refuse two rows of one group; a column of fractions, which is no group, may part them."""
     if not groups:
         raise TableError(
             "no column says which group a row is about",
@@ -280,5 +285,25 @@ def check_groups_are_unique(
             + " in rows "
             + " and ".join(str(r + 1) for r in equal_rows["_row"][:2]),
             where=format_location(source, int(equal_rows["_row"][1]) + 1),
-            hint="add them up, or put what distinguishes them in a separate column",
+            hint=_suggest_parting_column(equal_rows, key, counts),
         )
+
+
+def _suggest_parting_column(
+    equal_rows: pl.DataFrame, key: Sequence[str], counts: tuple[str, str]
+) -> str:
+    """Suggest how to tell the rows of one group apart."""
+    parting = [
+        name
+        for name in equal_rows.columns
+        if name not in (*key, *counts, "_row")
+        and equal_rows[name].is_unique().all()
+        and as_text(equal_rows[name]).cast(pl.Float64, strict=False).is_not_null().all()
+    ]
+    if not parting:
+        return "add them up, or put what distinguishes them in a separate column"
+    name = parting[0]
+    return (
+        f"if {name!r} distinguishes them, write it in words ({name} {equal_rows[name][0]}): a"
+        " column of fractions is read as a rate, not as a group"
+    )
