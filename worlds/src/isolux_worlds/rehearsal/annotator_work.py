@@ -1,8 +1,8 @@
 """Simulated annotators answer a stage's tasks; their mistakes are logged.
 
-``list_tasks -> answered -> Desk.hand_in``: each task is answered by as many as it asks for, drawn
-from those who are at work. Done twice, nothing is answered twice: a task that has its answers is
-passed over.
+``list_tasks -> answered -> Desk.submit_answer``: each task is answered by as many as it asks for,
+drawn from those who are at work. Done twice, nothing is answered twice: a task that has its answers
+is passed over.
 """
 
 from __future__ import annotations
