@@ -14,7 +14,7 @@ from PIL import Image
 import isolux
 from isolux.vocabulary.errors import LicenceError, SpecError
 from isolux_worlds import draw_people, preset
-from isolux_worlds.drawing import render
+from isolux_worlds.drawing import render_photos
 from tests.cli._run import isolux as run
 from tests.faults.test_full_disks import small_disk
 
@@ -72,7 +72,7 @@ def photos(tmp_path_factory):
     settings = preset("fair")
     small = settings.image.model_copy(update={"width": 64, "height": 48})
     world = draw_people(settings.model_copy(update={"households": 100, "image": small}), seed=2)
-    for name, photo in zip(world.photos["image_id"], render(world), strict=True):
+    for name, photo in zip(world.photos["image_id"], render_photos(world), strict=True):
         Image.fromarray(photo.pixels).save(folder / f"{name}.png")
     even = pl.col("household_id").str.slice(1).cast(pl.Int64) % 2 == 0
     table = world.photos.select(
